@@ -1,0 +1,65 @@
+"""Every algorithm with the spaces that it maps between: what engines and public functions know of it.
+
+Spaces of arguments and results, with the shape of one state (nb bodies, m frames):
+
+    configuration (nq,)     velocity (nv,): v, a and tau too     wrenches (nb, 6)     matrix (nv, nv)
+    poses (m, 4, 4)         twists (m, 6)     jacobian (6m, nv)     vector (3,)     wrench (6,)     scalar ()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from linkwork.algorithms.articulated_body import articulated_body
+from linkwork.algorithms.centroid import centre_of_mass, energy, momentum
+from linkwork.algorithms.composite_body import composite_body
+from linkwork.algorithms.configuration import difference, integrate
+from linkwork.algorithms.inverse_dynamics import gravity_torques, inverse_dynamics, nonlinear_effects
+from linkwork.algorithms.jacobian import jacobian, jacobian_drift
+from linkwork.algorithms.kinematics import frame_motions, frame_placements
+from linkwork.algorithms.mass_matrix import mass_matrix
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """A text, the names and spaces of its arguments, and the spaces of its results."""
+
+    name: str
+    text: Callable[..., tuple[Any, ...]]
+    arguments: tuple[tuple[str, str], ...]
+    results: tuple[str, ...]
+
+
+Q, V, A, TAU = ("q", "configuration"), ("v", "velocity"), ("a", "velocity"), ("tau", "velocity")
+F_EXT = ("f_ext", "wrenches")
+
+
+def _entry(text: Callable[..., tuple[Any, ...]], arguments: tuple[tuple[str, str], ...], *results: str) -> Algorithm:
+    return Algorithm(text.__name__, text, arguments, results)
+
+
+ALGORITHMS: dict[str, Algorithm] = {
+    entry.name: entry
+    for entry in (
+        _entry(frame_placements, (Q,), "poses"),
+        _entry(frame_motions, (Q, V, A), "twists", "twists"),
+        _entry(jacobian, (Q,), "jacobian"),
+        _entry(jacobian_drift, (Q, V), "twists"),
+        _entry(centre_of_mass, (Q,), "vector"),
+        _entry(energy, (Q, V), "scalar", "scalar"),
+        _entry(momentum, (Q, V), "wrench"),
+        _entry(inverse_dynamics, (Q, V, A, F_EXT), "velocity"),
+        _entry(nonlinear_effects, (Q, V), "velocity"),
+        _entry(gravity_torques, (Q,), "velocity"),
+        _entry(mass_matrix, (Q,), "matrix"),
+        _entry(articulated_body, (Q, V, TAU, F_EXT), "velocity"),
+        _entry(composite_body, (Q, V, TAU, F_EXT), "velocity"),
+        _entry(integrate, (Q, ("dv", "velocity")), "configuration"),
+        _entry(difference, (("q0", "configuration"), ("q1", "configuration")), "velocity"),
+    )
+}
+
+FORWARD_DYNAMICS = ("articulated_body", "composite_body")
+"""The methods of ``lw.forward_dynamics``."""

@@ -1,0 +1,54 @@
+"""Inverse dynamics by the recursive Newton-Euler algorithm (RNEA), O(n): the forces that a motion takes.
+
+    outward   Vᵢ = Xᵢ⁻¹ Vₚ + Sᵢ q̇ᵢ
+              Aᵢ = Xᵢ⁻¹ Aₚ + Sᵢ q̈ᵢ + Ṡᵢ q̇ᵢ + Vᵢ × Sᵢ q̇ᵢ          A of the world is -g
+              Fᵢ = Iᵢ Aᵢ + Vᵢ ×* Iᵢ Vᵢ - fᵢ
+    inward    τᵢ = Sᵢᵀ Fᵢ + rotor q̈ᵢ,   Fₚ += Xᵢ Fᵢ
+
+Luh, Walker, Paul 1980, in the form of Featherstone, Rigid Body Dynamics Algorithms (2008), table 5.1. Every body is in its
+own frame. Nonlinear effects and gravity torques are the same text at q̈ = 0, and q̇ = 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from linkwork.model.tree import Tree
+from linkwork.spatial import Force, Motion
+
+
+def inverse_dynamics(tree: Tree, q: Any, v: Any, a: Any, f_ext: Any) -> tuple[Any]:
+    """τ, from configuration, velocity, acceleration and the external force on each body."""
+    X, S, V, A, F, tau = (tree.field() for _ in range(6))
+    V[tree.world], A[tree.world] = Motion.zero(), -tree.gravity
+
+    for body in tree.outward():
+        X[body] = body.placement * body.joint.transform(q[body])
+        S[body] = body.joint.subspace(q[body])
+        moved = S[body].times(v[body])
+        V[body] = X[body].to_child(V[body.parent]) + moved
+        A[body] = (
+            X[body].to_child(A[body.parent])
+            + S[body].times(a[body])
+            + body.joint.bias(q[body], v[body])
+            + V[body].cross(moved)
+        )
+        F[body] = body.inertia * A[body] + V[body].cross(body.inertia * V[body]) - f_ext[body]
+
+    F[tree.world] = Force.zero()
+    for body in tree.inward():
+        force = S[body].dot(F[body])
+        tau[body] = [t + r * rate for t, r, rate in zip(force, body.rotor, a[body], strict=True)] if body.rotor else force
+        F[body.parent] = F[body.parent] + X[body].to_parent(F[body])
+
+    return (tau,)
+
+
+def nonlinear_effects(tree: Tree, q: Any, v: Any) -> tuple[Any]:
+    """τ that holds q̈ = 0: gravity, Coriolis and centrifugal forces."""
+    return inverse_dynamics(tree, q, v, tree.still(), tree.unloaded())
+
+
+def gravity_torques(tree: Tree, q: Any) -> tuple[Any]:
+    """τ that holds the mechanism at rest."""
+    return inverse_dynamics(tree, q, tree.still(), tree.still(), tree.unloaded())

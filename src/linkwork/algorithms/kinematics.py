@@ -1,0 +1,55 @@
+"""Forward kinematics: placements, velocities and accelerations of bodies and frames, outward, O(n).
+
+    X₀ᵢ = X₀ₚ Xᵢ        Vᵢ = Xᵢ⁻¹ Vₚ + Sᵢ q̇ᵢ        Aᵢ = Xᵢ⁻¹ Aₚ + Sᵢ q̈ᵢ + Ṡᵢ q̇ᵢ + Vᵢ × Sᵢ q̇ᵢ
+
+Featherstone, Rigid Body Dynamics Algorithms (2008), sections 4.1 and 5.3. A body's quantities are in its own frame;
+accelerations are spatial ones (the classical acceleration of the frame's origin is A.linear + ω × V.linear).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from linkwork.model.tree import Tree
+from linkwork.spatial import Motion, Transform
+
+
+def placements(tree: Tree, q: Any) -> Any:
+    """The placement of every body in the world."""
+    X0 = tree.field()
+    X0[tree.world] = Transform.identity()
+    for body in tree.outward():
+        X0[body] = X0[body.parent] * (body.placement * body.joint.transform(q[body]))
+    return X0
+
+
+def frame_placements(tree: Tree, q: Any) -> tuple[Any]:
+    """The placement of every frame in the world."""
+    X0, poses = placements(tree, q), tree.field()
+    for frame in tree.frames():
+        poses[frame] = X0[frame.body] * frame.placement
+    return (poses,)
+
+
+def motions(tree: Tree, q: Any, v: Any, a: Any) -> tuple[Any, Any]:
+    """Velocity and acceleration of every body, in its own frame, without gravity."""
+    V, A = tree.field(), tree.field()
+    V[tree.world] = A[tree.world] = Motion.zero()
+    for body in tree.outward():
+        X = body.placement * body.joint.transform(q[body])
+        S = body.joint.subspace(q[body])
+        moved = S.times(v[body])
+        V[body] = X.to_child(V[body.parent]) + moved
+        A[body] = (
+            X.to_child(A[body.parent]) + S.times(a[body]) + body.joint.bias(q[body], v[body]) + V[body].cross(moved)
+        )
+    return V, A
+
+
+def frame_motions(tree: Tree, q: Any, v: Any, a: Any) -> tuple[Any, Any]:
+    """Velocity and spatial acceleration of every frame, in the frame itself."""
+    (V, A), velocities, accelerations = motions(tree, q, v, a), tree.field(), tree.field()
+    for frame in tree.frames():
+        velocities[frame] = frame.placement.to_child(V[frame.body])
+        accelerations[frame] = frame.placement.to_child(A[frame.body])
+    return velocities, accelerations

@@ -1,0 +1,38 @@
+"""The joint-space mass matrix by composite rigid bodies (CRBA), O(n·depth).
+
+    inward    Iᶜₚ += Xᵢ Iᶜᵢ Xᵢᵀ,   F = Iᶜᵢ Sᵢ,   Mᵢᵢ = Sᵢᵀ F + rotor
+              and for each ancestor j of i:   F ← X F,   Mᵢⱼ = Fᵀ Sⱼ
+
+Walker, Orin 1982 (method 3), in the form of Featherstone, Rigid Body Dynamics Algorithms (2008), table 6.2. Pairs of joints of
+which neither is the other's ancestor have no entry: they are zero.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from linkwork.model.tree import Tree
+from linkwork.spatial import Inertia, plus_diagonal
+
+
+def mass_matrix(tree: Tree, q: Any) -> tuple[Any]:
+    """M, as blocks for each joint and its ancestors, above and below the diagonal."""
+    X, S, I, F, M = (tree.field() for _ in range(5))  # noqa: E741
+
+    for body in tree.outward():
+        X[body] = body.placement * body.joint.transform(q[body])
+        S[body] = body.joint.subspace(q[body])
+        I[body] = body.inertia
+
+    I[tree.world] = Inertia.zero()
+    for body in tree.inward():
+        I[body.parent] = I[body.parent] + X[body].to_parent(I[body])
+        F[body] = S[body].through(I[body])
+        M[body, body] = plus_diagonal(S[body].project(F[body]), body.rotor)
+        F[body.parent] = [X[body].to_parent(force) for force in F[body]]
+        for ancestor in tree.ancestors(body):
+            M[ancestor, body] = S[ancestor].project(F[ancestor])
+            M[body, ancestor] = [list(row) for row in zip(*M[ancestor, body], strict=True)]
+            F[ancestor.parent] = [X[ancestor].to_parent(force) for force in F[ancestor]]
+
+    return (M,)

@@ -1,0 +1,83 @@
+"""The spaces that algorithms map between: the shape of one state, and the way between its flat numbers and fields."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from linkwork.model.model import Model
+from linkwork.model.tree import Field
+from linkwork.spatial import Force, Scalar
+
+
+def shape(space: str, model: Model, frames: int = 0) -> tuple[int, ...]:
+    """The shape of one state's array in a space."""
+    return {
+        "configuration": (model.nq,),
+        "velocity": (model.nv,),
+        "wrenches": (len(model.bodies), 6),
+        "matrix": (model.nv, model.nv),
+        "poses": (frames, 4, 4),
+        "twists": (frames, 6),
+        "jacobian": (6 * frames, model.nv),
+        "vector": (3,),
+        "wrench": (6,),
+        "scalar": (),
+    }[space]
+
+
+def size(space: str, model: Model, frames: int = 0) -> int:
+    """How many numbers one state has in a space."""
+    return prod(shape(space, model, frames))
+
+
+def scatter(space: str, model: Model, numbers: Sequence[Scalar]) -> Field:
+    """An argument's flat numbers as a field over the bodies."""
+    field = Field()
+    for index, body in enumerate(model.bodies, 1):
+        if space == "configuration":
+            start, count = model.q_start[index - 1], body.joint.nq
+        elif space == "velocity":
+            start, count = model.v_start[index - 1], body.joint.nv
+        else:
+            start, count = 6 * (index - 1), 6
+        part = list(numbers[start : start + count])
+        field.put(index, Force.from_numbers(part) if space == "wrenches" else part)
+    return field
+
+
+def gather(space: str, model: Model, frames: int, value: Any) -> list[Scalar]:
+    """A result as flat numbers."""
+    bodies = range(1, len(model.bodies) + 1)
+    if space == "scalar":
+        return [value]
+    if space in ("vector", "wrench"):
+        return list(value.numbers())
+    if space in ("configuration", "velocity"):
+        return [number for index in bodies for number in value.get(index)]
+    if space == "wrenches":
+        return [number for index in bodies for number in value.get(index).numbers()]
+    if space == "twists":
+        return [number for index in range(frames) for number in value.get(index).numbers()]
+    if space == "poses":
+        return [number for index in range(frames) for number in _pose(value.get(index))]
+    flat: list[Scalar] = [0.0] * size(space, model, frames)
+    for index in bodies:
+        column, width = model.v_start[index - 1], model.bodies[index - 1].joint.nv
+        if space == "jacobian":
+            for frame in range(frames):
+                for k, motion in enumerate(value.get((frame, index)) or ()):
+                    for row, number in enumerate(motion.numbers()):
+                        flat[(6 * frame + row) * model.nv + column + k] = number
+        else:
+            for other in bodies:
+                for i, row_numbers in enumerate(value.get((other, index)) or ()):
+                    start = (model.v_start[other - 1] + i) * model.nv + column
+                    flat[start : start + width] = row_numbers
+    return flat
+
+
+def _pose(placement: Any) -> list[Scalar]:
+    r, p = placement.rotation.numbers(), placement.translation
+    return [*r[0:3], p.x, *r[3:6], p.y, *r[6:9], p.z, 0.0, 0.0, 0.0, 1.0]

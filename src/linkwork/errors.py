@@ -1,0 +1,89 @@
+"""Every exception that linkwork raises on purpose, as one tree.
+
+    LinkworkError
+    ├── ArgumentError (ValueError)       an argument of a call: shape, dtype, not finite, unknown option
+    │   └── UnknownNameError (KeyError)  a joint, body, frame or mechanism that the model does not have
+    ├── ModelError (ValueError)          a mechanism that cannot be
+    │   └── FormatError                  a model file, with file, line, column and element
+    ├── SingularError (ArithmeticError)  a state or a model for which the result does not exist
+    └── MissingExtraError (ImportError)  an optional package that a call needs
+
+Warnings: LinkworkWarning (UserWarning).
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class LinkworkError(Exception):
+    """Base of all errors of linkwork."""
+
+
+class ArgumentError(LinkworkError, ValueError):
+    """An argument has the wrong shape, type or value; the message names it."""
+
+
+class UnknownNameError(ArgumentError, KeyError):
+    """A name that the model does not have; the message suggests near ones."""
+
+    def __init__(self, kind: str, name: object, known: Iterable[str], owner: str) -> None:
+        super().__init__(f"{owner} has no {kind} named {name!r}{suggestion(name, known)}")
+
+    def __str__(self) -> str:  # KeyError would print the repr
+        return str(self.args[0])
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_restore, (type(self), self.args))
+
+
+class ModelError(LinkworkError, ValueError):
+    """A mechanism that cannot be: a loop, a doubled name, an impossible inertia."""
+
+
+class FormatError(ModelError):
+    """A model file that cannot be read.
+
+    Attributes: ``path``, ``line`` and ``column`` (from 1, or None where the place is not known) and ``element``.
+    """
+
+    def __init__(
+        self, message: str, path: str, line: int | None = None, column: int | None = None, element: str | None = None
+    ) -> None:
+        self.message, self.path, self.line, self.column, self.element = message, path, line, column, element
+        place = ":".join(str(part) for part in (path, line, column) if part is not None)
+        super().__init__(f"{place}: {'<' + element + '>: ' if element else ''}{message}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (type(self), (self.message, self.path, self.line, self.column, self.element))
+
+
+class SingularError(LinkworkError, ArithmeticError):
+    """The result does not exist for this state or model, for instance a joint that moves no inertia."""
+
+
+class MissingExtraError(LinkworkError, ImportError):
+    """An optional package is needed; the message says how to install it."""
+
+
+class LinkworkWarning(UserWarning):
+    """Something was read or computed in a way that the user should know of."""
+
+
+def suggestion(name: object, known: Iterable[str]) -> str:
+    """A tail for a message: near names, or what there is."""
+    names = list(known)
+    near = difflib.get_close_matches(str(name), names, n=3, cutoff=0.6)
+    if near:
+        return f"; did you mean {' or '.join(repr(n) for n in near)}?"
+    if not names:
+        return ""
+    shown = ", ".join(repr(n) for n in names[:8]) + (", ..." if len(names) > 8 else "")
+    return f"; it has {shown}"
+
+
+def _restore(cls: type[LinkworkError], args: tuple[object, ...]) -> LinkworkError:
+    error = cls.__new__(cls)
+    error.args = args
+    return error

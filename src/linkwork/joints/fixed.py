@@ -1,0 +1,21 @@
+"""A weld."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from linkwork.joints.joint import Joint
+from linkwork.spatial import Coordinates, Selection, Subspace, Transform
+
+
+@dataclass(frozen=True)
+class Fixed(Joint):
+    """No motion at all; what it transmits can still be asked for."""
+
+    nq, nv = 0, 0
+
+    def transform(self, q: Coordinates) -> Transform:
+        return Transform.identity()
+
+    def subspace(self, q: Coordinates) -> Subspace:
+        return Selection()

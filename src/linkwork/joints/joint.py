@@ -1,0 +1,159 @@
+"""What a joint is: everything that the algorithms ask of one.
+
+To write a joint of your own, subclass ``Joint`` as a frozen dataclass and give the two sizes and four methods below;
+``bias`` is needed only where the motion subspace varies with q, and ``integrate``/``difference`` only where the
+configuration is no plain vector. Use the scalars' arithmetic and ``linkwork.spatial``'s functions, nothing of ``math``
+or ``numpy``: then the joint works in batches, at 50 digits and in compiled code.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from linkwork.errors import ModelError
+from linkwork.spatial import (
+    AnyAxis,
+    Axis,
+    Columns,
+    CoordinateAxis,
+    Coordinates,
+    Motion,
+    Numbers,
+    Scalar,
+    Selection,
+    Subspace,
+    Transform,
+    Vec3,
+    X,
+    Y,
+    Z,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+class Joint(ABC):
+    """A connection of a child body to its parent, with ``nq`` coordinates and ``nv`` degrees of freedom."""
+
+    nq: ClassVar[int]
+    nv: ClassVar[int]
+    angles: ClassVar[tuple[int, ...]] = ()
+    """Which coordinates are angles (rad): these may go round."""
+
+    @abstractmethod
+    def transform(self, q: Coordinates) -> Transform:
+        """The placement of the child's frame in the joint's frame on the parent."""
+
+    @abstractmethod
+    def subspace(self, q: Coordinates) -> Subspace:
+        """The motions that the joint allows, in the child's frame: one column for each of v."""
+
+    def bias(self, q: Coordinates, v: Coordinates) -> Motion:
+        """Ṡ v: the part of the child's relative acceleration that comes from a subspace that varies with q."""
+        return Motion.zero()
+
+    def neutral(self) -> list[float]:
+        """The configuration of rest."""
+        return [0.0] * self.nq
+
+    def random(self, rng: np.random.Generator) -> list[float]:
+        """Some configuration: angles over a full turn, lengths from -1 to 1 m."""
+        return [float(rng.uniform(-3.14159, 3.14159) if k in self.angles else rng.uniform(-1.0, 1.0)) for k in range(self.nq)]
+
+    def integrate(self, q: Coordinates, dv: Coordinates) -> list[Scalar]:
+        """The configuration reached from q by moving at the constant rate dv for a unit of time."""
+        return [a + b for a, b in zip(q, dv, strict=True)]
+
+    def difference(self, q0: Coordinates, q1: Coordinates) -> list[Scalar]:
+        """The rate that leads from q0 to q1 in a unit of time: the inverse of ``integrate``."""
+        return [b - a for a, b in zip(q0, q1, strict=True)]
+
+    # What engines and printing need, the same for every joint.
+
+    def numbers(self) -> list[Scalar]:
+        """The joint's parameters that are numbers, in the order of its fields."""
+        return [number for _, value in self._fields() for number in _numbers(value)]
+
+    def of(self, numbers: Sequence[Scalar]) -> Joint:
+        """The same joint with other numbers as parameters."""
+        rest, changes = list(numbers), {}
+        for name, value in self._fields():
+            count = len(_numbers(value))
+            if isinstance(value, float):
+                changes[name] = rest[0]
+            elif count:
+                changes[name] = value.of(rest[:count])
+            rest = rest[count:]
+        return dataclasses.replace(self, **changes) if changes else self  # type: ignore[type-var]
+
+    def kind(self) -> tuple[Any, ...]:
+        """Equal for two joints whose code differs in numbers only."""
+        return (type(self), *(_shape(value) for _, value in self._fields()))
+
+    def describe(self) -> str:
+        """A word for tables."""
+        axis = getattr(self, "axis", None)
+        return type(self).__name__.lower() + (f" {describe_axis(axis)}" if axis is not None else "")
+
+    def _fields(self) -> list[tuple[str, Any]]:
+        fields = dataclasses.fields(self) if dataclasses.is_dataclass(self) else ()
+        return [(field.name, getattr(self, field.name)) for field in fields]
+
+
+def _numbers(value: Any) -> list[Scalar]:
+    if isinstance(value, float):
+        return [value]
+    return value.numbers() if isinstance(value, Numbers) else []
+
+
+def _shape(value: Any) -> Any:
+    if isinstance(value, float):
+        return float
+    count = len(_numbers(value))
+    return (type(value), count) if count else value
+
+
+def as_axis(axis: str | Axis | Vec3 | Sequence[float]) -> Axis:
+    """An axis from "x", "y", "z", three numbers or an axis; normalised, and a coordinate axis where it is exactly one."""
+    if isinstance(axis, CoordinateAxis | AnyAxis):
+        return axis
+    if isinstance(axis, str):
+        if axis not in ("x", "y", "z"):
+            raise ModelError(f"axis must be 'x', 'y', 'z' or three numbers, not {axis!r}")
+        return {"x": X, "y": Y, "z": Z}[axis]
+    try:
+        x, y, z = (float(c) for c in (axis.numbers() if isinstance(axis, Vec3) else axis))  # type: ignore[union-attr]
+    except (TypeError, ValueError):
+        raise ModelError(f"axis must be 'x', 'y', 'z' or three numbers, not {axis!r}") from None
+    length = (x * x + y * y + z * z) ** 0.5
+    if not 1e-12 < length < 1e12:
+        raise ModelError(f"axis must be three finite numbers that are not all zero, not {(x, y, z)}")
+    unit = (x / length, y / length, z / length)
+    for named in (X, Y, Z):
+        if unit == tuple(named.direction.numbers()):
+            return named
+    return AnyAxis(Vec3(*unit))
+
+
+def describe_axis(axis: Axis) -> str:
+    if isinstance(axis, CoordinateAxis):
+        return axis.name
+    return "(" + ", ".join(f"{c:.4g}" for c in axis.direction.numbers()) + ")"
+
+
+def turning(axis: Axis) -> Subspace:
+    """Rotation about an axis."""
+    if isinstance(axis, CoordinateAxis):
+        return Selection(3 + "xyz".index(axis.name))
+    return Columns([Motion(Vec3.zero(), axis.direction)])
+
+
+def sliding(axis: Axis) -> Subspace:
+    """Translation along an axis."""
+    if isinstance(axis, CoordinateAxis):
+        return Selection("xyz".index(axis.name))
+    return Columns([Motion(axis.direction, Vec3.zero())])

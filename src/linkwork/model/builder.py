@@ -1,0 +1,296 @@
+"""Mechanisms written in code."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from linkwork.errors import LinkworkWarning, ModelError, UnknownNameError
+from linkwork.joints import Fixed, Joint
+from linkwork.model.model import WORLD, Body, Frame, Limits, Model
+from linkwork.spatial import Inertia, Mat3, Sym3, Transform, Vec3, X, Y, Z, sin_cos
+
+
+def placement(
+    xyz: Sequence[float] = (0.0, 0.0, 0.0),
+    rpy: Sequence[float] = (0.0, 0.0, 0.0),
+) -> Transform:
+    """A placement from a position and roll, pitch, yaw.
+
+    Args:
+        xyz: position of the child frame's origin in the parent frame (m).
+        rpy: rotations (rad) about the parent's fixed x, then y, then z axis, as in URDF.
+
+    Returns:
+        The placement of the child frame in the parent frame.
+
+    Example:
+        >>> import linkwork as lw
+        >>> lw.placement(xyz=(0.0, 0.0, 0.5)).translation
+        Vec3(0.0, 0.0, 0.5)
+    """
+    position = _finite("xyz", xyz, 3)
+    roll, pitch, yaw = _finite("rpy", rpy, 3)
+    rotation = Z.rotation(*_turn(yaw)) * (Y.rotation(*_turn(pitch)) * X.rotation(*_turn(roll)))
+    return Transform(rotation, Vec3(*position))
+
+
+class Builder:
+    """Collects bodies and frames, then makes a Model of them.
+
+    Example:
+        >>> import linkwork as lw
+        >>> builder = lw.Builder("pendulum")
+        >>> builder.add_body("rod", joint=lw.joints.Revolute("y"), mass=1.0, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.01))
+        'rod'
+        >>> builder.add_frame("tip", "rod", lw.placement(xyz=(0, 0, -1)))
+        'tip'
+        >>> pendulum = builder.build()
+        >>> float(lw.mass_matrix(pendulum, [0.0])[0, 0])
+        0.35
+    """
+
+    def __init__(self, name: str = "mechanism", gravity: Sequence[float] = (0.0, 0.0, -9.81)) -> None:
+        self.name = name
+        x, y, z = _finite("gravity", gravity, 3)
+        self.gravity = (x, y, z)
+        self._bodies: list[Body] = []
+        self._frames: dict[str, Frame] = {WORLD: Frame(WORLD, 0, Transform.identity())}
+        self._index = {WORLD: 0}
+        self._joints: set[str] = set()
+
+    def add_body(
+        self,
+        name: str,
+        parent: str = WORLD,
+        joint: Joint | None = None,
+        placement: Transform | None = None,
+        *,
+        mass: float = 0.0,
+        com: Sequence[float] = (0.0, 0.0, 0.0),
+        inertia: Any = (0.0, 0.0, 0.0),
+        joint_name: str | None = None,
+        armature: float | Sequence[float] = 0.0,
+        lower: float | Sequence[float] = -math.inf,
+        upper: float | Sequence[float] = math.inf,
+        velocity: float | Sequence[float] = math.inf,
+        effort: float | Sequence[float] = math.inf,
+        damping: float | Sequence[float] = 0.0,
+        friction: float | Sequence[float] = 0.0,
+    ) -> str:
+        """Add a body and the joint that carries it.
+
+        Args:
+            name: of the body, and of its frame.
+            parent: an earlier body, or "world".
+            joint: its kind; fixed if left out.
+            placement: of the joint on the parent; see ``lw.placement``.
+            mass: kg.
+            com: centre of mass in the body's frame (m).
+            inertia: about the centre of mass, in the body's axes (kg m²): three principal values, the six numbers
+                xx, xy, xz, yy, yz, zz, or a 3×3 matrix.
+            joint_name: by default "joint_" and the body's name.
+            armature: rotor inertia for each degree of freedom, or one for all.
+            lower: position limit for each coordinate, or one for all; ``upper`` likewise.
+            upper: see ``lower``.
+            velocity: limit for each degree of freedom, or one for all; effort, damping and friction likewise.
+            effort: see ``velocity``.
+            damping: see ``velocity``.
+            friction: see ``velocity``.
+
+        Returns:
+            The body's name.
+        """
+        joint = Fixed() if joint is None else joint
+        if not isinstance(joint, Joint):
+            raise ModelError(f"joint of body {name!r} must be a linkwork joint such as lw.joints.Revolute('z'), not {joint!r}")
+        joint_name = f"joint_{name}" if joint_name is None else joint_name
+        if name in self._index:
+            raise ModelError(f"there is already a body named {name!r}; names must be unique")
+        if joint_name in self._joints:
+            raise ModelError(f"there is already a joint named {joint_name!r}; names must be unique")
+        if parent not in self._index:
+            raise UnknownNameError("body", parent, self._index, f"mechanism {self.name!r} so far")
+        where = f"body {name!r}"
+        (kilograms,) = _finite(f"mass of {where}", [mass], 1)
+        if kilograms < 0.0:
+            raise ModelError(f"mass of {where} must not be negative, but is {kilograms}")
+        second = _second_moment(where, inertia)
+        check_inertia(where, kilograms, second)
+        here = f"joint {joint_name!r}"
+        rotor = _each(f"armature of {here}", armature, joint.nv)
+        if min(rotor, default=0.0) < 0.0:
+            raise ModelError(f"armature of {here} must not be negative, but is {rotor}")
+        limits = Limits(
+            _each(f"lower limit of {here}", lower, joint.nq),
+            _each(f"upper limit of {here}", upper, joint.nq),
+            _each(f"velocity limit of {here}", velocity, joint.nv),
+            _each(f"effort limit of {here}", effort, joint.nv),
+            _each(f"damping of {here}", damping, joint.nv),
+            _each(f"friction of {here}", friction, joint.nv),
+        )
+        self._bodies.append(
+            Body(
+                name,
+                joint_name,
+                self._index[parent],
+                joint,
+                Transform.identity() if placement is None else _checked_placement(here, placement),
+                Inertia.from_com(kilograms, Vec3(*_finite(f"com of {where}", com, 3)), second),
+                rotor if any(rotor) else (),
+                limits,
+            )
+        )
+        self._index[name] = len(self._bodies)
+        self._joints.add(joint_name)
+        return name
+
+    def add_frame(self, name: str, body: str, placement: Transform | None = None) -> str:
+        """Name a place on a body (or on "world").
+
+        Args:
+            name: unique among frames.
+            body: which body carries it.
+            placement: of the frame on the body; see ``lw.placement``.
+
+        Returns:
+            The frame's name.
+        """
+        if body not in self._index:
+            raise UnknownNameError("body", body, self._index, f"mechanism {self.name!r} so far")
+        if name in self._frames or name in self._index:
+            raise ModelError(f"there is already a frame named {name!r}; names must be unique")
+        place = Transform.identity() if placement is None else _checked_placement(f"frame {name!r}", placement)
+        self._frames[name] = Frame(name, self._index[body], place)
+        return name
+
+    def build(self, meshes: Sequence[str] = ()) -> Model:
+        """The mechanism as an immutable Model. Bodies and joints get frames of their names, where these are not taken."""
+        own = dict(self._frames)
+        for index, body in enumerate(self._bodies, 1):
+            own.setdefault(body.name, Frame(body.name, index, Transform.identity()))
+        for index, body in enumerate(self._bodies, 1):
+            own.setdefault(body.joint_name, Frame(body.joint_name, index, Transform.identity()))
+        return Model(self.name, tuple(self._bodies), tuple(own.values()), self.gravity, tuple(meshes))
+
+
+def merge_fixed(model: Model) -> Model:
+    """The same mechanism with every body on a fixed joint made a part of the body that carries it.
+
+    Frames stay, on the body that now carries them. Bodies fixed to the world lose their inertia to it.
+
+    Example:
+        >>> import linkwork as lw
+        >>> builder = lw.Builder()
+        >>> _ = builder.add_body("arm", joint=lw.joints.Revolute("z"), mass=1.0)
+        >>> _ = builder.add_body("tool", "arm", placement=lw.placement(xyz=(1, 0, 0)), mass=0.5)
+        >>> merged = lw.merge_fixed(builder.build())
+        >>> merged.body_names, merged.mass, merged.frame("tool").placement.translation
+        (('arm',), 1.5, Vec3(1.0, 0.0, 0.0))
+    """
+    carrier: list[tuple[int, Transform]] = [(0, Transform.identity())]  # of each old body: new index, placement on it
+    bodies: list[Body] = []
+    for body in model.bodies:
+        parent, on_parent = carrier[body.parent]
+        place = on_parent * body.placement
+        if isinstance(body.joint, Fixed):
+            carrier.append((parent, place))
+            if parent:
+                old = bodies[parent - 1]
+                bodies[parent - 1] = _replace(old, inertia=old.inertia + place.to_parent(body.inertia))
+        else:
+            bodies.append(_replace(body, parent=parent, placement=place))
+            carrier.append((len(bodies), Transform.identity()))
+    frames = [
+        Frame(frame.name, carrier[frame.body][0], carrier[frame.body][1] * frame.placement) for frame in model.frames
+    ]
+    return Model(model.name, tuple(bodies), tuple(frames), model.gravity, model.meshes)
+
+
+def check_inertia(where: str, mass: float, second: Sym3) -> None:
+    """Warn of an inertia about the centre of mass that no body can have."""
+    moments = np.linalg.eigvalsh(np.array(second.full().numbers()).reshape(3, 3))
+    slack = 1e-9 * max(abs(moments)) + 1e-300
+    if moments[0] < -slack or moments[0] + moments[1] < moments[2] * (1 - 1e-6) - slack:
+        shown = ", ".join(f"{m:.4g}" for m in moments)
+        warnings.warn(
+            f"inertia of {where}: no body of mass {mass:g} has the principal moments {shown} kg m²; used as it is",
+            LinkworkWarning,
+            stacklevel=3,
+        )
+
+
+def _replace(body: Body, **changes: Any) -> Body:
+    return Body(**{**body.__dict__, **changes})
+
+
+def _turn(angle: float) -> tuple[float, float]:
+    """Sine and cosine; exact where the angle is the float nearest to a multiple of a quarter turn."""
+    sine, cosine = sin_cos(angle)
+    quarters = round(angle / (0.5 * math.pi))
+    if angle == quarters * (0.5 * math.pi):
+        return (0.0, 1.0, 0.0, -1.0)[quarters % 4], (1.0, 0.0, -1.0, 0.0)[quarters % 4]
+    return sine, cosine
+
+
+def _finite(what: str, values: Any, count: int) -> list[float]:
+    try:
+        numbers = [float(value) for value in values]
+    except (TypeError, ValueError):
+        raise ModelError(f"{what} must be {count} number(s), not {values!r}") from None
+    if len(numbers) != count:
+        raise ModelError(f"{what} must be {count} number(s), not {len(numbers)}")
+    if not all(math.isfinite(number) for number in numbers):
+        raise ModelError(f"{what} must be finite, not {values!r}")
+    return numbers
+
+
+def _each(what: str, value: Any, count: int) -> tuple[float, ...]:
+    """One number for all, or one each; infinite is allowed, not a number is not."""
+    try:
+        numbers = [float(value)] * count if isinstance(value, int | float) else [float(v) for v in value]
+    except (TypeError, ValueError):
+        raise ModelError(f"{what} must be one number or {count}, not {value!r}") from None
+    if len(numbers) != count:
+        raise ModelError(f"{what} must be one number or {count}, not {len(numbers)}")
+    if any(math.isnan(number) for number in numbers):
+        raise ModelError(f"{what} must not be NaN")
+    return tuple(numbers)
+
+
+def _second_moment(where: str, inertia: Any) -> Sym3:
+    try:
+        array = np.asarray(inertia, dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.empty(0)
+    if array.shape == (3,):
+        array = np.diag(array)
+    elif array.shape == (6,):
+        xx, xy, xz, yy, yz, zz = array
+        array = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    if array.shape != (3, 3):
+        raise ModelError(f"inertia of {where} must be 3 principal moments, 6 numbers or a 3×3 matrix, not {inertia!r}")
+    if not np.isfinite(array).all():
+        raise ModelError(f"inertia of {where} must be finite, not {inertia!r}")
+    if abs(array - array.T).max() > 1e-9 * abs(array).max():
+        raise ModelError(f"inertia of {where} must be symmetric, not {inertia!r}")
+    return Sym3(*(float(array[i, j]) for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))))
+
+
+def _checked_placement(where: str, value: Any) -> Transform:
+    if not isinstance(value, Transform):
+        try:
+            matrix = np.asarray(value, dtype=np.float64)
+        except (TypeError, ValueError):
+            matrix = np.empty(0)
+        if matrix.shape != (4, 4):
+            raise ModelError(f"placement of {where} must come from lw.placement(...) or be a 4×4 matrix, not {value!r}")
+        value = Transform(Mat3(*matrix[:3, :3].ravel().tolist()), Vec3(*matrix[:3, 3].tolist()))
+    rotation = np.array(value.rotation.numbers(), dtype=np.float64).reshape(3, 3)
+    if not np.isfinite(value.numbers()).all() or abs(rotation @ rotation.T - np.eye(3)).max() > 1e-6:
+        raise ModelError(f"placement of {where} is not a rotation and a finite position: {value!r}")
+    return value  # type: ignore[no-any-return]

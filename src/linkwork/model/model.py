@@ -1,0 +1,304 @@
+"""The immutable description of a mechanism."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwork.errors import ModelError, UnknownNameError
+from linkwork.joints import Joint
+from linkwork.spatial import Inertia, Transform, Vec3
+
+WORLD = "world"
+"""The name of the frame that does not move."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a joint may and what it costs, for each coordinate (position) or degree of freedom (all else).
+
+    Units are those of the joint: m, rad, their rates, N or N m; damping in force per rate, friction (Coulomb) in force.
+    """
+
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+    velocity: tuple[float, ...]
+    effort: tuple[float, ...]
+    damping: tuple[float, ...]
+    friction: tuple[float, ...]
+
+    @staticmethod
+    def none(joint: Joint) -> Limits:
+        free = (math.inf,) * joint.nv
+        zero = (0.0,) * joint.nv
+        return Limits((-math.inf,) * joint.nq, (math.inf,) * joint.nq, free, free, zero, zero)
+
+
+@dataclass(frozen=True)
+class Body:
+    """A rigid body with the joint that connects it to its parent.
+
+    Attributes:
+        name: unique among bodies.
+        joint_name: unique among joints.
+        parent: index of the parent among the bodies, from 1; 0 is the world.
+        joint: its kind and parameters.
+        placement: of the joint's frame in the parent's frame. The body's own frame is the joint's moved frame.
+        inertia: about the body's frame (kg, kg m, kg m²).
+        armature: rotor inertia of each degree of freedom as the joint feels it (kg m² or kg); empty where there is none.
+        limits: of the joint.
+    """
+
+    name: str
+    joint_name: str
+    parent: int
+    joint: Joint
+    placement: Transform
+    inertia: Inertia
+    armature: tuple[float, ...]
+    limits: Limits
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A named place on a body (``body`` counts from 1; 0 is the world)."""
+
+    name: str
+    body: int
+    placement: Transform
+
+
+@dataclass(frozen=True)
+class Model:
+    """A mechanism: bodies in an order in which parents come first, named frames, and gravity.
+
+    Made by ``lw.load``, ``lw.Builder`` or ``lw.mechanisms``. It never changes, can be pickled and compared, and holds no
+    state of any computation.
+    """
+
+    name: str
+    bodies: tuple[Body, ...]
+    frames: tuple[Frame, ...]
+    gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
+    meshes: tuple[str, ...] = field(default=(), repr=False)
+    """References to mesh files as the model file gives them; they are never opened."""
+
+    def __post_init__(self) -> None:
+        for kind, names in (("body", self.body_names), ("joint", self.joint_names), ("frame", self.frame_names)):
+            if len(set(names)) != len(names):
+                double = next(name for name in names if names.count(name) > 1)
+                raise ModelError(f"model {self.name!r} has two of the {kind} name {double!r}; names must be unique")
+        for index, body in enumerate(self.bodies, 1):
+            if not 0 <= body.parent < index:
+                raise ModelError(f"body {body.name!r} comes before its parent")
+
+    def __repr__(self) -> str:
+        return f"<Model {self.name!r}: {len(self.bodies)} bodies, nq {self.nq}, nv {self.nv}>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: self.__dict__[name] for name in self.__dataclass_fields__}
+
+    @cached_property
+    def nq(self) -> int:
+        """How many numbers a configuration has."""
+        return sum(body.joint.nq for body in self.bodies)
+
+    @cached_property
+    def nv(self) -> int:
+        """How many degrees of freedom there are."""
+        return sum(body.joint.nv for body in self.bodies)
+
+    @cached_property
+    def body_names(self) -> tuple[str, ...]:
+        """The bodies, in the order of ``f_ext``; the world is not one of them."""
+        return tuple(body.name for body in self.bodies)
+
+    @cached_property
+    def joint_names(self) -> tuple[str, ...]:
+        """The joints, in the order of q and v; joint i carries body i."""
+        return tuple(body.joint_name for body in self.bodies)
+
+    @cached_property
+    def frame_names(self) -> tuple[str, ...]:
+        """All names that ``frames`` arguments take."""
+        return tuple(frame.name for frame in self.frames)
+
+    @cached_property
+    def q_start(self) -> tuple[int, ...]:
+        """Where each joint's coordinates begin in q."""
+        return _starts(body.joint.nq for body in self.bodies)
+
+    @cached_property
+    def v_start(self) -> tuple[int, ...]:
+        """Where each joint's degrees of freedom begin in v."""
+        return _starts(body.joint.nv for body in self.bodies)
+
+    @cached_property
+    def depth(self) -> int:
+        """The number of joints on the longest path from the world."""
+        depths = [0]
+        for body in self.bodies:
+            depths.append(depths[body.parent] + 1)
+        return max(depths)
+
+    @cached_property
+    def mass(self) -> float:
+        """The total mass (kg) of the bodies."""
+        return float(sum(body.inertia.mass for body in self.bodies))
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.name, self.bodies, self.frames, self.gravity, self.meshes))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def body_index(self, name: str) -> int:
+        """The position of a body in ``body_names``."""
+        return self._index("body", name, self._body_index, self.body_names)
+
+    def joint_index(self, name: str) -> int:
+        """The position of a joint in ``joint_names``."""
+        return self._index("joint", name, self._joint_index, self.joint_names)
+
+    def frame(self, name: str) -> Frame:
+        """The frame of that name."""
+        return self.frames[self._index("frame", name, self._frame_index, self.frame_names)]
+
+    @cached_property
+    def _body_index(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.body_names)}
+
+    @cached_property
+    def _joint_index(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.joint_names)}
+
+    @cached_property
+    def _frame_index(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.frame_names)}
+
+    def _index(self, kind: str, name: str, index: dict[str, int], known: Sequence[str]) -> int:
+        try:
+            return index[name]
+        except (KeyError, TypeError):
+            raise UnknownNameError(kind, name, known, f"model {self.name!r}") from None
+
+    def permutation(self, names: Sequence[str], of: str = "v") -> NDArray[np.intp]:
+        """Indices that bring a vector from this model's joint order into the order of ``names``.
+
+        Args:
+            names: joint names, each of the model's joints with degrees of freedom once.
+            of: "v" for vectors of length nv (v, a, tau), "q" for configurations.
+
+        Returns:
+            An integer array ``p`` with ``v[p]`` in the order of ``names``, and ``w[np.argsort(p)]`` back.
+
+        Example:
+            >>> import linkwork as lw
+            >>> model = lw.mechanisms.serial_chain(3)
+            >>> model.permutation(["joint3", "joint1", "joint2"])
+            array([2, 0, 1])
+        """
+        if of not in ("q", "v"):
+            raise ModelError(f"of must be 'q' or 'v', not {of!r}")
+        starts = self.q_start if of == "q" else self.v_start
+        indices = [self.joint_index(name) for name in names]
+        moving = {i for i, body in enumerate(self.bodies) if body.joint.nv}
+        if len(set(indices)) != len(indices) or not moving <= set(indices):
+            missing = [self.joint_names[i] for i in sorted(moving - set(indices))]
+            raise ModelError(f"names must hold each moving joint once; missing: {missing}")
+        sizes = [body.joint.nq if of == "q" else body.joint.nv for body in self.bodies]
+        return np.array([starts[i] + k for i in indices for k in range(sizes[i])], dtype=np.intp)
+
+    def _gather(self, attribute: str) -> NDArray[np.float64]:
+        values = np.array([x for body in self.bodies for x in getattr(body.limits, attribute)], dtype=np.float64)
+        values.flags.writeable = False
+        return values
+
+    @property
+    def lower_limit(self) -> NDArray[np.float64]:
+        """Lower position limits (nq,), minus infinity where there is none."""
+        return self._gather("lower")
+
+    @property
+    def upper_limit(self) -> NDArray[np.float64]:
+        """Upper position limits (nq,), infinity where there is none."""
+        return self._gather("upper")
+
+    @property
+    def velocity_limit(self) -> NDArray[np.float64]:
+        """Largest speeds (nv,)."""
+        return self._gather("velocity")
+
+    @property
+    def effort_limit(self) -> NDArray[np.float64]:
+        """Largest forces or torques (nv,)."""
+        return self._gather("effort")
+
+    @property
+    def damping(self) -> NDArray[np.float64]:
+        """Viscous damping (nv,); the dynamics functions leave it to the caller's tau."""
+        return self._gather("damping")
+
+    @property
+    def friction(self) -> NDArray[np.float64]:
+        """Coulomb friction (nv,); the dynamics functions leave it to the caller's tau."""
+        return self._gather("friction")
+
+    @property
+    def armature(self) -> NDArray[np.float64]:
+        """Rotor inertia of each degree of freedom (nv,); it takes part in the dynamics."""
+        return np.array(
+            [x for body in self.bodies for x in (body.armature or (0.0,) * body.joint.nv)], dtype=np.float64
+        )
+
+
+@dataclass(frozen=True)
+class Point:
+    """A place to ask about: a named frame, moved by ``offset`` (m, in the frame's axes), seen as a pose or a part of one.
+
+    Args:
+        frame: a name in ``model.frame_names``.
+        offset: where the point lies in that frame (m).
+        axes: "pose" (6 numbers, linear then angular), "position" (3) or "rotation" (3).
+
+    Example:
+        >>> import linkwork as lw
+        >>> arm = lw.mechanisms.serial_chain(2)
+        >>> lw.forward_kinematics(arm, [0.0, 0.0], [lw.Point("body2", offset=(1.0, 0.0, 0.0))])[0, :3, 3]
+        array([2., 0., 0.])
+    """
+
+    frame: str
+    offset: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    axes: str = "pose"
+
+    def __post_init__(self) -> None:
+        try:
+            x, y, z = (float(c) for c in self.offset)
+        except (TypeError, ValueError):
+            raise ModelError(f"offset of point on {self.frame!r} must be three numbers, not {self.offset!r}") from None
+        if not all(math.isfinite(c) for c in (x, y, z)):
+            raise ModelError(f"offset of point on {self.frame!r} must be finite, not {self.offset!r}")
+        object.__setattr__(self, "offset", (x, y, z))
+        if self.axes not in ("pose", "position", "rotation"):
+            raise ModelError(f"axes of point on {self.frame!r} must be 'pose', 'position' or 'rotation', not {self.axes!r}")
+
+    def on(self, model: Model) -> Frame:
+        """The point as a frame of the model."""
+        frame = model.frame(self.frame)
+        return Frame(self.frame, frame.body, frame.placement * Transform(Transform.identity().rotation, Vec3(*self.offset)))
+
+
+def _starts(sizes: Iterable[int]) -> tuple[int, ...]:
+    starts, total = [], 0
+    for size in sizes:
+        starts.append(total)
+        total += size
+    return tuple(starts)

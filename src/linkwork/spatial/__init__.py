@@ -1,0 +1,61 @@
+"""Spatial algebra over any scalar: vectors, motions, forces, placements, inertias and motion subspaces."""
+
+from linkwork.spatial.functions import LARGEST_ANGLE, Scalar, absolute, atan2, rint, sin_cos, sqrt, where_less
+from linkwork.spatial.inertia import ArticulatedInertia, Inertia
+from linkwork.spatial.motion import Force, Motion
+from linkwork.spatial.rotation import (
+    AnyAxis,
+    Axis,
+    CoordinateAxis,
+    Quaternion,
+    X,
+    Y,
+    Z,
+    quaternion_exp,
+    quaternion_log,
+    screw_matrix,
+    screw_matrix_inverse,
+)
+from linkwork.spatial.subspace import Columns, Coordinates, Selection, Subspace, combination
+from linkwork.spatial.symmetric import Factor, plus_diagonal
+from linkwork.spatial.transform import Transform
+from linkwork.spatial.vectors import Mat3, Numbers, Sym3, Vec3, total
+
+__all__ = [
+    "LARGEST_ANGLE",
+    "AnyAxis",
+    "ArticulatedInertia",
+    "Axis",
+    "Columns",
+    "Coordinates",
+    "CoordinateAxis",
+    "Factor",
+    "Force",
+    "Inertia",
+    "Mat3",
+    "Motion",
+    "Numbers",
+    "Quaternion",
+    "Scalar",
+    "Selection",
+    "Subspace",
+    "Sym3",
+    "Transform",
+    "Vec3",
+    "X",
+    "Y",
+    "Z",
+    "absolute",
+    "atan2",
+    "combination",
+    "plus_diagonal",
+    "quaternion_exp",
+    "quaternion_log",
+    "rint",
+    "screw_matrix",
+    "screw_matrix_inverse",
+    "sin_cos",
+    "sqrt",
+    "total",
+    "where_less",
+]

@@ -1,0 +1,187 @@
+"""Rotations: about axes, of quaternions (x, y, z, w), and the exact maps between them and rotation vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from linkwork.spatial.functions import Scalar, atan2, sin_cos, sqrt, where_less
+from linkwork.spatial.vectors import Mat3, Numbers, Vec3
+
+
+class Axis(Protocol):
+    """A direction that a joint turns about or slides along."""
+
+    @property
+    def direction(self) -> Vec3: ...
+    def rotation(self, sine: Scalar, cosine: Scalar) -> Mat3: ...
+
+
+class CoordinateAxis(Numbers):
+    """The x, y or z axis; rotations about it keep their zeros and ones."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def numbers(self) -> list[Scalar]:
+        return []
+
+    def of(self, numbers: Sequence[Scalar]) -> CoordinateAxis:
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CoordinateAxis) and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    @property
+    def direction(self) -> Vec3:
+        return Vec3(*(1.0 if name == self.name else 0.0 for name in "xyz"))
+
+    def rotation(self, sine: Scalar, cosine: Scalar) -> Mat3:
+        s, c = sine, cosine
+        if self.name == "x":
+            return Mat3(1.0, 0.0, 0.0, 0.0, c, -s, 0.0, s, c)
+        if self.name == "y":
+            return Mat3(c, 0.0, s, 0.0, 1.0, 0.0, -s, 0.0, c)
+        return Mat3(c, -s, 0.0, s, c, 0.0, 0.0, 0.0, 1.0)
+
+
+class AnyAxis(Numbers):
+    """Any unit vector as an axis."""
+
+    __slots__ = ("direction",)
+
+    def __init__(self, direction: Vec3) -> None:
+        self.direction = direction
+
+    def numbers(self) -> list[Scalar]:
+        return self.direction.numbers()
+
+    def of(self, numbers: Sequence[Scalar]) -> AnyAxis:
+        return AnyAxis(Vec3(*numbers))
+
+    def rotation(self, sine: Scalar, cosine: Scalar) -> Mat3:
+        """Rodrigues: c 1 + s [a]x + (1 - c) a aᵀ."""
+        a, c = self.direction, cosine
+        return Mat3(c, 0.0, 0.0, 0.0, c, 0.0, 0.0, 0.0, c) + (a * sine).cross_matrix() + (a * (1.0 - c)).outer(a)
+
+
+X, Y, Z = CoordinateAxis("x"), CoordinateAxis("y"), CoordinateAxis("z")
+
+
+class Quaternion(Numbers):
+    """x i + y j + z k + w. Any non-zero length stands for the same rotation."""
+
+    __slots__ = ("x", "y", "z", "w")
+
+    def __init__(self, x: Scalar, y: Scalar, z: Scalar, w: Scalar) -> None:
+        self.x, self.y, self.z, self.w = x, y, z, w
+
+    def __mul__(self, o: Quaternion) -> Quaternion:
+        return Quaternion(
+            self.w * o.x + self.x * o.w + self.y * o.z - self.z * o.y,
+            self.w * o.y - self.x * o.z + self.y * o.w + self.z * o.x,
+            self.w * o.z + self.x * o.y - self.y * o.x + self.z * o.w,
+            self.w * o.w - self.x * o.x - self.y * o.y - self.z * o.z,
+        )
+
+    def conjugate(self) -> Quaternion:
+        return Quaternion(-self.x, -self.y, -self.z, self.w)
+
+    def square(self) -> Scalar:
+        return self.x * self.x + self.y * self.y + self.z * self.z + self.w * self.w
+
+    def normalized(self) -> Quaternion:
+        length = sqrt(self.square())
+        return Quaternion(self.x / length, self.y / length, self.z / length, self.w / length)
+
+    def matrix(self) -> Mat3:
+        two = 2.0 / self.square()
+        x, y, z = self.x * two, self.y * two, self.z * two
+        xx, yy, zz = self.x * x, self.y * y, self.z * z
+        xy, xz, yz = self.x * y, self.x * z, self.y * z
+        wx, wy, wz = self.w * x, self.w * y, self.w * z
+        return Mat3(
+            1.0 - (yy + zz), xy - wz, xz + wy,
+            xy + wz, 1.0 - (xx + zz), yz - wx,
+            xz - wy, yz + wx, 1.0 - (xx + yy),
+        )  # fmt: skip
+
+
+def quaternion_exp(turn: Vec3) -> Quaternion:
+    """The unit quaternion of a rotation vector (rad)."""
+    square = turn.dot(turn) * 0.25  # of half the angle
+    near, safe = _near_zero(square)
+    half = sqrt(safe)
+    s, c = sin_cos(half)
+    v = turn * (0.5 * near(_SINC, s / half))
+    return Quaternion(v.x, v.y, v.z, near(_COSINE, c))
+
+
+def quaternion_log(q: Quaternion) -> Vec3:
+    """The rotation vector, no longer than pi, of a quaternion."""
+    w = where_less(q.w, 0.0, -q.w, q.w)
+    v = Vec3(*(where_less(q.w, 0.0, -c, c) for c in (q.x, q.y, q.z)))
+    square = v.dot(v)
+    tangent = square / where_less(w, 1e-3, 1.0, w * w)  # squared, of half the angle; used where that is small
+    small = where_less(w, 1e-3, 1.0, tangent)
+    near, _ = _near_zero(small)
+    sine = sqrt(where_less(small, _SMALL, 1.0, square))
+    straight = near(_ATANC, 0.0) * 2.0 / where_less(w, 1e-3, 1.0, w)
+    return v * where_less(small, _SMALL, straight, 2.0 * atan2(sine, w) / sine)
+
+
+def screw_matrix(turn: Vec3) -> Mat3:
+    """V(turn) = ∫₀¹ exp(s [turn]x) ds: a body that turns by ``turn`` while its own axes see it slide by u moves by V u."""
+    square = turn.dot(turn)
+    near, safe = _near_zero(square)
+    angle = sqrt(safe)
+    s, _ = sin_cos(0.5 * angle)
+    s_full, _ = sin_cos(angle)
+    a = near(_COSC, 2.0 * s * s / safe)  # (1 - cos)/angle²
+    b = near(_SINCC, (angle - s_full) / (safe * angle))  # (angle - sin)/angle³
+    return _polynomial_in_cross(turn, square, a, b)
+
+
+def screw_matrix_inverse(turn: Vec3) -> Mat3:
+    """V(turn)⁻¹, for a turn below 2 pi."""
+    square = turn.dot(turn)
+    near, safe = _near_zero(square)
+    half = 0.5 * sqrt(safe)
+    s, c = sin_cos(half)
+    b = near(_COTC, (1.0 - half * c / s) / safe)  # (1 - (angle/2) cot(angle/2))/angle²
+    return _polynomial_in_cross(turn, square, -0.5, b)
+
+
+# Power series, lowest power first, of functions of an angle's square; each is used below _SMALL, where the closed
+# forms cancel or divide by zero, and is cut where its rest is below rounding there.
+_SMALL = 0.01
+_SINC = (1.0, -1.0 / 6.0, 1.0 / 120.0, -1.0 / 5040.0, 1.0 / 362880.0, -1.0 / 39916800.0)
+_COSINE = (1.0, -1.0 / 2.0, 1.0 / 24.0, -1.0 / 720.0, 1.0 / 40320.0, -1.0 / 3628800.0, 1.0 / 479001600.0)
+_COSC = (0.5, -1.0 / 24.0, 1.0 / 720.0, -1.0 / 40320.0, 1.0 / 3628800.0, -1.0 / 479001600.0)
+_SINCC = (1.0 / 6.0, -1.0 / 120.0, 1.0 / 5040.0, -1.0 / 362880.0, 1.0 / 39916800.0)
+_COTC = (1.0 / 12.0, 1.0 / 720.0, 1.0 / 30240.0, 1.0 / 1209600.0, 1.0 / 47900160.0, 691.0 / 1307674368000.0)
+_ATANC = (1.0, -1.0 / 3.0, 1.0 / 5.0, -1.0 / 7.0, 1.0 / 9.0, -1.0 / 11.0, 1.0 / 13.0, -1.0 / 15.0)
+
+
+def _near_zero(square: Scalar) -> tuple[Callable[[tuple[float, ...], Scalar], Scalar], Scalar]:
+    """A chooser between a series in ``square`` and a closed form, and a ``square`` safe to divide by."""
+
+    def choose(series: tuple[float, ...], closed: Scalar) -> Scalar:
+        value: Scalar = series[-1]
+        for coefficient in reversed(series[:-1]):
+            value = value * square + coefficient
+        return where_less(square, _SMALL, value, closed)
+
+    return choose, where_less(square, _SMALL, 1.0, square)
+
+
+def _polynomial_in_cross(turn: Vec3, square: Scalar, a: Scalar, b: Scalar) -> Mat3:
+    """1 + a K + b K², with K = [turn]x."""
+    k2 = turn.outer(turn) - Mat3(square, 0.0, 0.0, 0.0, square, 0.0, 0.0, 0.0, square)
+    one, k = Mat3.identity().numbers(), turn.cross_matrix().numbers()
+    return Mat3(*(i + a * x + b * y for i, x, y in zip(one, k, k2.numbers(), strict=True)))

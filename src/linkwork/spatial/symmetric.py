@@ -1,0 +1,66 @@
+"""Small symmetric positive definite matrices, of a size that is known when the code is read (0 to 6 mostly)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from linkwork.spatial.functions import Scalar
+from linkwork.spatial.vectors import Numbers
+
+
+class Factor(Numbers):
+    """L D Lᵀ of a symmetric positive definite matrix: the unit lower triangle L and the inverse pivots 1/D."""
+
+    __slots__ = ("lower", "inverse_pivots")
+
+    def __init__(self, lower: list[list[Scalar]], inverse_pivots: list[Scalar]) -> None:
+        self.lower, self.inverse_pivots = lower, inverse_pivots
+
+    @staticmethod
+    def of_matrix(rows: Sequence[Sequence[Scalar]]) -> Factor:
+        """From the lower triangle of a matrix."""
+        n = len(rows)
+        lower: list[list[Scalar]] = [[] for _ in range(n)]
+        inverse_pivots: list[Scalar] = []
+        for i in range(n):
+            scaled: list[Scalar] = []  # row i of L D
+            for j in range(i):
+                value = rows[i][j]
+                for k in range(j):
+                    value = value - scaled[k] * lower[j][k]
+                scaled.append(value)
+                lower[i].append(value * inverse_pivots[j])
+            pivot = rows[i][i]
+            for k in range(i):
+                pivot = pivot - scaled[k] * lower[i][k]
+            inverse_pivots.append(1.0 / pivot)
+        return Factor(lower, inverse_pivots)
+
+    def numbers(self) -> list[Scalar]:
+        return [*(number for row in self.lower for number in row), *self.inverse_pivots]
+
+    def of(self, numbers: Sequence[Scalar]) -> Factor:
+        n = len(self.inverse_pivots)
+        lower = [list(numbers[i * (i - 1) // 2 : i * (i + 1) // 2]) for i in range(n)]
+        return Factor(lower, list(numbers[n * (n - 1) // 2 :]))
+
+    def solve(self, right: Sequence[Scalar]) -> list[Scalar]:
+        """x with L D Lᵀ x = right."""
+        n = len(self.inverse_pivots)
+        x = list(right)
+        for i in range(n):
+            for k in range(i):
+                x[i] = x[i] - self.lower[i][k] * x[k]
+        x = [value * inverse for value, inverse in zip(x, self.inverse_pivots, strict=True)]
+        for i in reversed(range(n)):
+            for k in range(i + 1, n):
+                x[i] = x[i] - self.lower[k][i] * x[k]
+        return x
+
+
+def plus_diagonal(rows: Sequence[Sequence[Scalar]], diagonal: Sequence[Scalar]) -> list[list[Scalar]]:
+    """A matrix with numbers added to its diagonal; an empty ``diagonal`` adds nothing."""
+    result = [list(row) for row in rows]
+    for k, number in enumerate(diagonal):
+        result[k][k] = result[k][k] + number
+    return result

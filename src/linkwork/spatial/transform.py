@@ -1,0 +1,74 @@
+"""Placements of one frame in another, and what they do to spatial quantities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import overload
+
+from linkwork.spatial.functions import Scalar
+from linkwork.spatial.inertia import ArticulatedInertia, Inertia
+from linkwork.spatial.motion import Force, Motion
+from linkwork.spatial.vectors import Mat3, Numbers, Vec3
+
+
+class Transform(Numbers):
+    """The placement of a child frame in a parent frame: x_parent = R x_child + p."""
+
+    __slots__ = ("rotation", "translation")
+
+    def __init__(self, rotation: Mat3, translation: Vec3) -> None:
+        self.rotation, self.translation = rotation, translation
+
+    @staticmethod
+    def identity() -> Transform:
+        return Transform(Mat3.identity(), Vec3.zero())
+
+    def numbers(self) -> list[Scalar]:
+        return [*self.rotation.numbers(), *self.translation.numbers()]
+
+    def of(self, numbers: Sequence[Scalar]) -> Transform:
+        return Transform(Mat3(*numbers[:9]), Vec3(*numbers[9:]))
+
+    def __mul__(self, inner: Transform) -> Transform:
+        """The placement of a grandchild: (A in world) * (B in A) = B in world."""
+        return Transform(
+            self.rotation * inner.rotation, self.rotation.apply(inner.translation) + self.translation
+        )
+
+    def inverse(self) -> Transform:
+        back = self.rotation.transpose()
+        return Transform(back, -back.apply(self.translation))
+
+    @overload
+    def to_parent(self, x: Motion) -> Motion: ...
+    @overload
+    def to_parent(self, x: Force) -> Force: ...
+    @overload
+    def to_parent(self, x: Inertia) -> Inertia: ...
+    @overload
+    def to_parent(self, x: ArticulatedInertia) -> ArticulatedInertia: ...
+    def to_parent(
+        self, x: Motion | Force | Inertia | ArticulatedInertia
+    ) -> Motion | Force | Inertia | ArticulatedInertia:
+        """What is given in the child frame, in the parent frame."""
+        r, p = self.rotation, self.translation
+        if isinstance(x, Motion):
+            angular = r.apply(x.angular)
+            return Motion(r.apply(x.linear) + p.cross(angular), angular)
+        if isinstance(x, Force):
+            linear = r.apply(x.linear)
+            return Force(linear, r.apply(x.angular) + p.cross(linear))
+        return x.rotated(r).moved(p)
+
+    @overload
+    def to_child(self, x: Motion) -> Motion: ...
+    @overload
+    def to_child(self, x: Force) -> Force: ...
+    def to_child(self, x: Motion | Force) -> Motion | Force:
+        """What is given in the parent frame, in the child frame."""
+        r, p = self.rotation, self.translation
+        if isinstance(x, Motion):
+            return Motion(
+                r.apply_transpose(x.linear - p.cross(x.angular)), r.apply_transpose(x.angular)
+            )
+        return Force(r.apply_transpose(x.linear), r.apply_transpose(x.angular - p.cross(x.linear)))
