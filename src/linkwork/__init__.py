@@ -1,1 +1,83 @@
+"""linkwork: the dynamics of articulated mechanisms, from Python that reads like the papers to vector machine code.
 
+    import linkwork as lw
+
+    arm = lw.load("panda.urdf")                          # or lw.mechanisms.humanoid(), or an lw.Builder
+    q, v = lw.random_state(arm, 0, shape=1000)           # a batch of 1000 states
+    a = lw.forward_dynamics(arm, q, v, tau=0 * v)        # (1000, nv)
+"""
+
+from linkwork import joints, spatial
+from linkwork.dynamics import (
+    centre_of_mass,
+    difference,
+    energy,
+    forward_dynamics,
+    forward_kinematics,
+    frame_acceleration,
+    frame_velocity,
+    gravity_torques,
+    integrate,
+    inverse_dynamics,
+    jacobian,
+    jacobian_drift,
+    mass_matrix,
+    momentum,
+    neutral,
+    nonlinear_effects,
+    random_state,
+)
+from linkwork.errors import (
+    ArgumentError,
+    FormatError,
+    LinkworkError,
+    LinkworkWarning,
+    MissingExtraError,
+    ModelError,
+    SingularError,
+    UnknownNameError,
+)
+from linkwork.formats import load
+from linkwork.model import Builder, Frame, Model, Point, mechanisms, merge_fixed, placement
+from linkwork.engine.mode import interpreted
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ArgumentError",
+    "Builder",
+    "FormatError",
+    "Frame",
+    "LinkworkError",
+    "LinkworkWarning",
+    "MissingExtraError",
+    "Model",
+    "ModelError",
+    "Point",
+    "SingularError",
+    "UnknownNameError",
+    "centre_of_mass",
+    "difference",
+    "energy",
+    "forward_dynamics",
+    "forward_kinematics",
+    "frame_acceleration",
+    "frame_velocity",
+    "gravity_torques",
+    "integrate",
+    "interpreted",
+    "inverse_dynamics",
+    "jacobian",
+    "jacobian_drift",
+    "joints",
+    "load",
+    "mass_matrix",
+    "mechanisms",
+    "merge_fixed",
+    "momentum",
+    "neutral",
+    "nonlinear_effects",
+    "placement",
+    "random_state",
+    "spatial",
+]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from linkwork.algorithms.articulated_body import articulated_body
@@ -17,8 +18,8 @@ from linkwork.algorithms.centroid import centre_of_mass, energy, momentum
 from linkwork.algorithms.composite_body import composite_body
 from linkwork.algorithms.configuration import difference, integrate
 from linkwork.algorithms.inverse_dynamics import gravity_torques, inverse_dynamics, nonlinear_effects
-from linkwork.algorithms.jacobian import jacobian, jacobian_drift
-from linkwork.algorithms.kinematics import frame_motions, frame_placements
+from linkwork.algorithms.jacobian import frame_accelerations, frame_velocities, jacobian, jacobian_drift
+from linkwork.algorithms.kinematics import frame_placements
 from linkwork.algorithms.mass_matrix import mass_matrix
 
 
@@ -40,13 +41,26 @@ def _entry(text: Callable[..., tuple[Any, ...]], arguments: tuple[tuple[str, str
     return Algorithm(text.__name__, text, arguments, results)
 
 
+def _seen(text: Callable[..., tuple[Any, ...]], arguments: tuple[tuple[str, str], ...], result: str) -> list[Algorithm]:
+    """One entry for each reference, named "text/reference"."""
+    return [
+        Algorithm(f"{text.__name__}/{reference}", partial(text, reference=reference), arguments, (result,))
+        for reference in REFERENCES
+    ]
+
+
+REFERENCES = ("local", "world", "local_world_aligned")
+"""Where a frame's motion can be seen from."""
+
+
 ALGORITHMS: dict[str, Algorithm] = {
     entry.name: entry
     for entry in (
         _entry(frame_placements, (Q,), "poses"),
-        _entry(frame_motions, (Q, V, A), "twists", "twists"),
-        _entry(jacobian, (Q,), "jacobian"),
-        _entry(jacobian_drift, (Q, V), "twists"),
+        *_seen(jacobian, (Q,), "jacobian"),
+        *_seen(frame_velocities, (Q, V), "twists"),
+        *_seen(frame_accelerations, (Q, V, A), "twists"),
+        *_seen(jacobian_drift, (Q, V), "twists"),
         _entry(centre_of_mass, (Q,), "vector"),
         _entry(energy, (Q, V), "scalar", "scalar"),
         _entry(momentum, (Q, V), "wrench"),

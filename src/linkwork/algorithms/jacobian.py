@@ -1,28 +1,66 @@
-"""Jacobians of frames, and the part J̇ v of their acceleration that needs no q̈.
+"""Jacobians of frames, their velocities and accelerations, and the part J̇ v of an acceleration that needs no q̈.
 
-    column of joint j for frame f:   X₀f⁻¹ X₀ⱼ Sⱼ     for j on the path from f to the world, O(path) for each frame
+    column of joint j for frame f:   Xf⁻¹ X₀ⱼ Sⱼ     for j on the path from f to the world, O(path) for each frame
 
-Featherstone, Rigid Body Dynamics Algorithms (2008), section 4.3. In the frame's own axes ("local").
+Featherstone, Rigid Body Dynamics Algorithms (2008), section 4.3. A reference says where the motion is seen from, as in Pinocchio:
+
+    local                 in the frame, about its origin
+    world                 in the world, about the world's origin
+    local_world_aligned   along the world's axes, about the frame's origin; accelerations are then classical ones
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from linkwork.algorithms.kinematics import frame_motions, placements
+from linkwork.algorithms.kinematics import motions, placements
 from linkwork.model.tree import Tree
+from linkwork.spatial import Mat3, Motion, Transform, Vec3
 
 
-def jacobian(tree: Tree, q: Any) -> tuple[Any]:
-    """The motion of each frame for a unit rate of each degree of freedom, in the frame's own axes."""
-    X0, J = placements(tree, q), tree.field()
+def _seen(reference: str, pose: Transform) -> Transform:
+    """The placement of the reference in the world."""
+    if reference == "local":
+        return pose
+    return Transform(Mat3.identity(), Vec3.zero() if reference == "world" else pose.translation)
+
+
+def jacobian(tree: Tree, q: Any, reference: str) -> tuple[Any]:
+    """The motion of each frame for a unit rate of each degree of freedom."""
+    X0, back, J = placements(tree, q), tree.field(), tree.field()
     for frame in tree.frames():
+        back[frame] = _seen(reference, X0[frame.body] * frame.placement).inverse()
         for body in tree.path(frame.body):
-            X = (X0[frame.body] * frame.placement).inverse() * X0[body]
+            X = back[frame] * X0[body]
             J[frame, body] = [X.to_parent(column) for column in body.joint.subspace(q[body]).columns()]
     return (J,)
 
 
-def jacobian_drift(tree: Tree, q: Any, v: Any) -> tuple[Any]:
-    """J̇ v: the spatial acceleration of each frame when q̈ is zero, in the frame's own axes."""
-    return (frame_motions(tree, q, v, tree.still())[1],)
+def frame_velocities(tree: Tree, q: Any, v: Any, reference: str) -> tuple[Any]:
+    """J v, by one outward recursion."""
+    return (_frame_motions(tree, q, v, tree.still(), reference)[0],)
+
+
+def frame_accelerations(tree: Tree, q: Any, v: Any, a: Any, reference: str) -> tuple[Any]:
+    """J q̈ + J̇ v."""
+    return (_frame_motions(tree, q, v, a, reference)[1],)
+
+
+def jacobian_drift(tree: Tree, q: Any, v: Any, reference: str) -> tuple[Any]:
+    """J̇ v: the acceleration of each frame when q̈ is zero."""
+    return (_frame_motions(tree, q, v, tree.still(), reference)[1],)
+
+
+def _frame_motions(tree: Tree, q: Any, v: Any, a: Any, reference: str) -> tuple[Any, Any]:
+    X0, (V, A) = placements(tree, q), motions(tree, q, v, a)
+    velocities, accelerations = tree.field(), tree.field()
+    for frame in tree.frames():
+        pose = X0[frame.body] * frame.placement
+        X = _seen(reference, pose).inverse() * pose
+        velocity, acceleration = frame.placement.to_child(V[frame.body]), frame.placement.to_child(A[frame.body])
+        if reference == "local_world_aligned":  # its axes do not turn with the frame: d/dt (R V) = R (A + ω × V)
+            turning = Motion(Vec3.zero(), velocity.angular)
+            acceleration = acceleration + turning.cross(velocity)
+        velocities[frame] = X.to_parent(velocity)
+        accelerations[frame] = X.to_parent(acceleration)
+    return velocities, accelerations

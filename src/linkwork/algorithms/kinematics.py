@@ -45,11 +45,3 @@ def motions(tree: Tree, q: Any, v: Any, a: Any) -> tuple[Any, Any]:
         )
     return V, A
 
-
-def frame_motions(tree: Tree, q: Any, v: Any, a: Any) -> tuple[Any, Any]:
-    """Velocity and spatial acceleration of every frame, in the frame itself."""
-    (V, A), velocities, accelerations = motions(tree, q, v, a), tree.field(), tree.field()
-    for frame in tree.frames():
-        velocities[frame] = frame.placement.to_child(V[frame.body])
-        accelerations[frame] = frame.placement.to_child(A[frame.body])
-    return velocities, accelerations

@@ -16,10 +16,14 @@ from linkwork.spatial import Scalar
 
 
 def evaluate(
-    algorithm: Algorithm, model: Model, arguments: Sequence[Sequence[Scalar] | None], frames: Sequence[Frame] = ()
+    algorithm: Algorithm,
+    model: Model,
+    arguments: Sequence[Sequence[Scalar] | None],
+    frames: Sequence[Frame] = (),
+    tree: Tree | None = None,
 ) -> list[list[Scalar]]:
     """Run an algorithm over flat lists of any scalars; None stands for no external forces."""
-    tree = Tree(model, frames)
+    tree = tree or Tree(model, frames)
     fields: list[Any] = [
         tree.unloaded() if numbers is None else scatter(space, model, numbers)
         for (_, space), numbers in zip(algorithm.arguments, arguments, strict=True)

@@ -1,0 +1,43 @@
+"""The public functions: they check arguments once, pick method and engine, and return arrays."""
+
+from linkwork.dynamics.dynamics import (
+    centre_of_mass,
+    energy,
+    forward_dynamics,
+    gravity_torques,
+    inverse_dynamics,
+    mass_matrix,
+    momentum,
+    nonlinear_effects,
+)
+from linkwork.dynamics.kinematics import (
+    difference,
+    forward_kinematics,
+    frame_acceleration,
+    frame_velocity,
+    integrate,
+    jacobian,
+    jacobian_drift,
+    neutral,
+    random_state,
+)
+
+__all__ = [
+    "centre_of_mass",
+    "difference",
+    "energy",
+    "forward_dynamics",
+    "forward_kinematics",
+    "frame_acceleration",
+    "frame_velocity",
+    "gravity_torques",
+    "integrate",
+    "inverse_dynamics",
+    "jacobian",
+    "jacobian_drift",
+    "mass_matrix",
+    "momentum",
+    "neutral",
+    "nonlinear_effects",
+    "random_state",
+]

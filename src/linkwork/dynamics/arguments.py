@@ -1,0 +1,120 @@
+"""Arguments made into checked arrays, or a clear error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwork.engine.spaces import shape
+from linkwork.errors import ArgumentError, suggestion
+from linkwork.model.model import Frame, Model, Point
+
+Array = NDArray[np.float64]
+Frames = str | Point | Sequence[str | Point]
+
+
+def as_array(model: Model, name: str, space: str, value: ArrayLike) -> Array:
+    """A finite float64 array whose last axes are one state's shape."""
+    if not isinstance(model, Model):
+        raise ArgumentError(f"model must be a linkwork Model (from lw.load, lw.Builder or lw.mechanisms), not {model!r}")
+    expected = shape(space, model)
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError) as error:
+        raise ArgumentError(f"{name} cannot be made an array of shape {_shown(expected)}: {error}") from None
+    if array.dtype.kind not in "fiu" and not (array.dtype.kind == "b" and array.size == 0):
+        raise ArgumentError(
+            f"{name} must hold real numbers in shape {_shown(expected)}, but has dtype {array.dtype}; "
+            f"pass a float64 array or a list of floats"
+        )
+    if array.ndim < len(expected) or array.shape[array.ndim - len(expected) :] != expected:
+        raise ArgumentError(
+            f"{name} must have shape {_shown(expected)} for model {model.name!r} ({_meaning(space, model)}), "
+            f"but has shape {array.shape}"
+        )
+    if array.dtype.itemsize > 8 and array.dtype.kind == "f":
+        raise ArgumentError(f"{name} has dtype {array.dtype}, which float64 cannot hold; convert it with .astype(float)")
+    array = array.astype(np.float64, copy=False)
+    if not np.isfinite(array).all():
+        raise ArgumentError(_not_finite(model, name, space, array))
+    return array
+
+
+def as_batch(
+    model: Model, spaces: Sequence[tuple[str, str]], values: Sequence[ArrayLike | None]
+) -> tuple[list[Array | None], tuple[int, ...]]:
+    """All arguments of a call as arrays that share their leading (batch) dimensions; None stays None."""
+    arrays: list[Array | None] = []
+    leading: list[tuple[int, ...]] = []
+    for (name, space), value in zip(spaces, values, strict=True):
+        if value is None and space == "wrenches":
+            arrays.append(None)
+            continue
+        array = as_array(model, name, space, value)  # type: ignore[arg-type]
+        arrays.append(array)
+        leading.append(array.shape[: array.ndim - len(shape(space, model))])
+    try:
+        batch = np.broadcast_shapes(*leading)
+    except ValueError:
+        shown = ", ".join(f"{name} {dims}" for (name, _), dims in zip(spaces, leading, strict=False))
+        raise ArgumentError(f"the leading (batch) dimensions do not broadcast: {shown}") from None
+    full = [
+        None if array is None else np.broadcast_to(array, (*batch, *shape(space, model)))
+        for array, (_, space) in zip(arrays, spaces, strict=True)
+    ]
+    return full, batch
+
+
+def as_frames(model: Model, frames: Frames) -> tuple[list[Frame], list[Point]]:
+    """The frames asked for, and the points as which they were."""
+    if not isinstance(model, Model):
+        raise ArgumentError(f"model must be a linkwork Model, not {model!r}")
+    listed: Sequence[Any] = [frames] if isinstance(frames, str | Point) else frames
+    if not isinstance(listed, Sequence):
+        raise ArgumentError(f"frames must be a frame's name, an lw.Point or a list of these, not {frames!r}")
+    points = []
+    for item in listed:
+        if not isinstance(item, str | Point):
+            raise ArgumentError(f"frames must hold names or lw.Point objects, not {item!r}")
+        points.append(Point(item) if isinstance(item, str) else item)
+    return [point.on(model) for point in points], points
+
+
+def choice(name: str, value: Any, options: Sequence[str]) -> str:
+    """One of the options, or an error that lists them."""
+    if not isinstance(value, str) or value not in options:
+        raise ArgumentError(f"{name} must be one of {', '.join(map(repr, options))}, not {value!r}{suggestion(value, options)}")
+    return value
+
+
+def name_coordinate(model: Model, space: str, index: tuple[int, ...]) -> str:
+    """Which joint or body a number of a state belongs to."""
+    if space == "wrenches":
+        return f"body {model.body_names[index[0]]!r}"
+    starts = model.q_start if space == "configuration" else model.v_start
+    for start, body in reversed(list(zip(starts, model.bodies, strict=True))):
+        count = body.joint.nq if space == "configuration" else body.joint.nv
+        if start <= index[0] < start + count:
+            return f"joint {body.joint_name!r}"
+    return "no joint"
+
+
+def _not_finite(model: Model, name: str, space: str, array: Array) -> str:
+    where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+    state = len(shape(space, model))
+    return f"{name}[{', '.join(map(str, where))}] ({name_coordinate(model, space, where[-state:])}) is {array[where]}; it must be finite"
+
+
+def _shown(expected: tuple[int, ...]) -> str:
+    return f"(..., {', '.join(map(str, expected))})"
+
+
+def _meaning(space: str, model: Model) -> str:
+    return {
+        "configuration": f"nq = {model.nq}",
+        "velocity": f"nv = {model.nv}",
+        "wrenches": f"{len(model.bodies)} bodies, force and moment of each",
+    }[space]

@@ -1,0 +1,191 @@
+"""Public functions of forces and accelerations."""
+
+from __future__ import annotations
+
+from numpy.typing import ArrayLike
+
+from linkwork.algorithms import FORWARD_DYNAMICS
+from linkwork.dynamics.arguments import Array, choice
+from linkwork.dynamics.call import call
+from linkwork.model.model import Model
+
+
+def inverse_dynamics(
+    model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, f_ext: ArrayLike | None = None
+) -> Array:
+    """The joint forces that a motion takes (recursive Newton-Euler).
+
+    Args:
+        model: the mechanism.
+        q: configuration (..., nq).
+        v: velocity (..., nv).
+        a: acceleration (..., nv).
+        f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6); none if left out.
+
+    Returns:
+        tau (..., nv), N or N m.
+
+    Example:
+        >>> import linkwork as lw
+        >>> pendulum = lw.mechanisms.serial_chain(1, joint=lw.joints.Revolute("y"))
+        >>> lw.inverse_dynamics(pendulum, [0.0], [0.0], [0.0])  # 1 kg, held at 0.5 m
+        array([-4.905])
+    """
+    return call("inverse_dynamics", model, [q, v, a, f_ext])[0]
+
+
+def nonlinear_effects(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
+    """The joint forces of gravity, Coriolis and centrifugal effects: inverse dynamics at zero acceleration.
+
+    Args:
+        model: the mechanism.
+        q: configuration (..., nq).
+        v: velocity (..., nv).
+
+    Returns:
+        (..., nv), N or N m.
+
+    Example:
+        >>> import linkwork as lw
+        >>> pendulum = lw.mechanisms.serial_chain(1, joint=lw.joints.Revolute("y"))
+        >>> lw.nonlinear_effects(pendulum, [0.0], [2.0])
+        array([-4.905])
+    """
+    return call("nonlinear_effects", model, [q, v])[0]
+
+
+def gravity_torques(model: Model, q: ArrayLike) -> Array:
+    """The joint forces that hold the mechanism at rest.
+
+    Args:
+        model: the mechanism.
+        q: configuration (..., nq).
+
+    Returns:
+        (..., nv), N or N m.
+
+    Example:
+        >>> import linkwork as lw
+        >>> pendulum = lw.mechanisms.serial_chain(1, joint=lw.joints.Revolute("y"))
+        >>> lw.gravity_torques(pendulum, [[0.0], [1.5707963267948966]]).round(12)
+        array([[-4.905],
+               [ 0.   ]])
+    """
+    return call("gravity_torques", model, [q])[0]
+
+
+def mass_matrix(model: Model, q: ArrayLike) -> Array:
+    """The joint-space mass matrix M (composite rigid bodies), rotors included.
+
+    Args:
+        model: the mechanism.
+        q: configuration (..., nq).
+
+    Returns:
+        (..., nv, nv), symmetric, kg, kg m or kg m².
+
+    Example:
+        >>> import linkwork as lw
+        >>> builder = lw.Builder()
+        >>> _ = builder.add_body("cart", joint=lw.joints.Prismatic("x"), mass=2.0)
+        >>> lw.mass_matrix(builder.build(), [0.3])
+        array([[2.]])
+    """
+    return call("mass_matrix", model, [q])[0]
+
+
+def forward_dynamics(
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike,
+    f_ext: ArrayLike | None = None,
+    method: str = "articulated_body",
+) -> Array:
+    """The accelerations that joint forces, external forces and gravity cause.
+
+    Args:
+        model: the mechanism.
+        q: configuration (..., nq).
+        v: velocity (..., nv).
+        tau: joint forces (..., nv), N or N m.
+        f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6); none if left out.
+        method: "articulated_body" (O(n), the default) or "composite_body" (mass matrix and a sparse factorisation).
+
+    Returns:
+        (..., nv), rad/s² or m/s².
+
+    Raises:
+        SingularError: if a joint can move without moving any inertia; it is named.
+
+    Example:
+        >>> import linkwork as lw
+        >>> builder = lw.Builder(gravity=(0, 0, -10))
+        >>> _ = builder.add_body("box", joint=lw.joints.Free(), mass=2.0, inertia=(1, 1, 1))
+        >>> box = builder.build()
+        >>> lw.forward_dynamics(box, lw.neutral(box), [0] * 6, [0] * 6, f_ext=[[4, 0, 0, 0, 0, 3]])
+        array([  2.,   0., -10.,   0.,   0.,   3.])
+    """
+    return call(choice("method", method, FORWARD_DYNAMICS), model, [q, v, tau, f_ext])[0]
+
+
+def energy(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
+    """Kinetic and potential energy.
+
+    Args:
+        model: the mechanism.
+        q: configuration (..., nq).
+        v: velocity (..., nv).
+
+    Returns:
+        Kinetic energy, rotors included, and potential energy, zero with all mass at the world's origin; both (...), J.
+
+    Example:
+        >>> import linkwork as lw
+        >>> builder = lw.Builder(gravity=(0, 0, -10))
+        >>> _ = builder.add_body("lift", joint=lw.joints.Prismatic("z"), mass=2.0)
+        >>> kinetic, potential = lw.energy(builder.build(), [3.0], [4.0])
+        >>> float(kinetic), float(potential)
+        (16.0, 60.0)
+    """
+    kinetic, potential = call("energy", model, [q, v])
+    return kinetic, potential
+
+
+def momentum(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
+    """The momentum of the whole about its centre of mass, in the world's axes.
+
+    Args:
+        model: the mechanism.
+        q: configuration (..., nq).
+        v: velocity (..., nv).
+
+    Returns:
+        (..., 6): linear (kg m/s) and angular (kg m²/s).
+
+    Example:
+        >>> import linkwork as lw
+        >>> builder = lw.Builder()
+        >>> _ = builder.add_body("lift", joint=lw.joints.Prismatic("z"), mass=2.0)
+        >>> lw.momentum(builder.build(), [3.0], [4.0])
+        array([0., 0., 8., 0., 0., 0.])
+    """
+    return call("momentum", model, [q, v])[0]
+
+
+def centre_of_mass(model: Model, q: ArrayLike) -> Array:
+    """Where the centre of mass of the whole is.
+
+    Args:
+        model: the mechanism.
+        q: configuration (..., nq).
+
+    Returns:
+        (..., 3), m, in the world.
+
+    Example:
+        >>> import linkwork as lw
+        >>> lw.centre_of_mass(lw.mechanisms.serial_chain(2), [0.0, 0.0])
+        array([1., 0., 0.])
+    """
+    return call("centre_of_mass", model, [q])[0]

@@ -1,0 +1,237 @@
+"""Public functions of configuration and motion."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.algorithms import REFERENCES
+from linkwork.dynamics.arguments import Array, Frames, as_frames, choice
+from linkwork.dynamics.call import call
+from linkwork.errors import ArgumentError
+from linkwork.model.model import Model, Point
+
+
+def neutral(model: Model) -> Array:
+    """The configuration of rest: angles and lengths zero, rotations the identity.
+
+    Args:
+        model: the mechanism.
+
+    Returns:
+        q (nq,).
+
+    Example:
+        >>> import linkwork as lw
+        >>> lw.neutral(lw.mechanisms.serial_chain(1, joint="spherical"))
+        array([0., 0., 0., 1.])
+    """
+    return np.array([number for body in model.bodies for number in body.joint.neutral()], dtype=np.float64)
+
+
+def random_state(
+    model: Model, rng: np.random.Generator | int | None = None, shape: int | tuple[int, ...] = ()
+) -> tuple[Array, Array]:
+    """A random configuration, inside the position limits where these are finite, and a random velocity.
+
+    Args:
+        model: the mechanism.
+        rng: a NumPy generator, or a seed for one.
+        shape: of the batch; () for one state.
+
+    Returns:
+        q (*shape, nq) and v (*shape, nv), the latter normal with unit variance (rad/s, m/s).
+
+    Example:
+        >>> import linkwork as lw
+        >>> q, v = lw.random_state(lw.mechanisms.serial_chain(3), 0, shape=5)
+        >>> q.shape, v.shape
+        ((5, 3), (5, 3))
+    """
+    generator = np.random.default_rng(rng)
+    batch = (shape,) if isinstance(shape, int) else tuple(shape)
+    lower, upper = model.lower_limit, model.upper_limit
+    bounded = np.isfinite(lower) & np.isfinite(upper) & (lower <= upper)
+    q = np.empty((*batch, model.nq))
+    for state in np.ndindex(batch):
+        q[state] = [number for body in model.bodies for number in body.joint.random(generator)]
+    q[..., bounded] = generator.uniform(lower[bounded], upper[bounded], (*batch, int(bounded.sum())))
+    return q, generator.normal(size=(*batch, model.nv))
+
+
+def integrate(model: Model, q: ArrayLike, dv: ArrayLike) -> Array:
+    """The configuration reached from q by moving at a constant rate for a unit of time, exact on the manifold.
+
+    Args:
+        model: the mechanism.
+        q: (..., nq).
+        dv: (..., nv), a velocity times a time (rad, m).
+
+    Returns:
+        (..., nq).
+
+    Example:
+        >>> import linkwork as lw
+        >>> lw.integrate(lw.mechanisms.serial_chain(2), [0.1, 0.2], [1.0, 2.0])
+        array([1.1, 2.2])
+    """
+    return call("integrate", model, [q, dv])[0]
+
+
+def difference(model: Model, q0: ArrayLike, q1: ArrayLike) -> Array:
+    """The constant rate that leads from q0 to q1 in a unit of time: the inverse of ``integrate``.
+
+    Args:
+        model: the mechanism.
+        q0: (..., nq).
+        q1: (..., nq).
+
+    Returns:
+        (..., nv), rotations by the shorter way.
+
+    Example:
+        >>> import linkwork as lw
+        >>> lw.difference(lw.mechanisms.serial_chain(2), [0.0, 0.0], [1.0, 2.0])
+        array([1., 2.])
+    """
+    return call("difference", model, [q0, q1])[0]
+
+
+def forward_kinematics(model: Model, q: ArrayLike, frames: Frames) -> Array:
+    """Where frames are.
+
+    Args:
+        model: the mechanism.
+        q: configuration (..., nq).
+        frames: m names of ``model.frame_names`` or ``lw.Point`` objects.
+
+    Returns:
+        (..., m, 4, 4): the placement of each frame in the world, [[R, p], [0, 1]], p in m.
+
+    Example:
+        >>> import linkwork as lw
+        >>> arm = lw.mechanisms.serial_chain(2)
+        >>> lw.forward_kinematics(arm, [0.0, 0.0], ["tip"])[0, :3, 3]
+        array([2., 0., 0.])
+    """
+    asked, _ = as_frames(model, frames)
+    return call("frame_placements", model, [q], asked)[0]
+
+
+def jacobian(model: Model, q: ArrayLike, frames: Frames, reference: str = "local") -> Array:
+    """How frames move for a unit rate of each degree of freedom.
+
+    Args:
+        model: the mechanism.
+        q: configuration (..., nq).
+        frames: m names of ``model.frame_names`` or ``lw.Point`` objects.
+        reference: "local" (the frame's own axes and origin), "world" (the world's axes and origin) or
+            "local_world_aligned" (the world's axes at the frame's origin).
+
+    Returns:
+        (..., 6m, nv): for each frame three rows of linear (m/s) and three of angular (rad/s) velocity;
+        three rows only for a point with axes "position" or "rotation".
+
+    Example:
+        >>> import linkwork as lw
+        >>> arm = lw.mechanisms.serial_chain(2)
+        >>> lw.jacobian(arm, [0.0, 0.0], [lw.Point("tip", axes="position")], "world")[1]
+        array([0., 1.])
+        >>> lw.jacobian(arm, [0.0, 0.0], [lw.Point("tip", axes="position")], "local")[1]
+        array([2., 1.])
+    """
+    asked, points = as_frames(model, frames)
+    result = call(f"jacobian/{choice('reference', reference, REFERENCES)}", model, [q], asked)[0]
+    return _rows(points, result, axis=-2)
+
+
+def jacobian_drift(model: Model, q: ArrayLike, v: ArrayLike, frames: Frames, reference: str = "local") -> Array:
+    """J̇ v: the acceleration of frames that comes from velocity alone.
+
+    Args:
+        model: the mechanism.
+        q: configuration (..., nq).
+        v: velocity (..., nv).
+        frames: m names of ``model.frame_names`` or ``lw.Point`` objects.
+        reference: as in ``jacobian``, so that J a + (J̇ v) is the derivative of J v. With "local_world_aligned" it is
+            the classical acceleration of the frame's origin.
+
+    Returns:
+        (..., 6m), linear (m/s²) and angular (rad/s²) for each frame; fewer rows as in ``jacobian``.
+
+    Example:
+        >>> import linkwork as lw
+        >>> arm = lw.mechanisms.serial_chain(1)
+        >>> lw.jacobian_drift(arm, [0.0], [3.0], ["tip"], "local_world_aligned")[:3]  # centripetal, ω² r
+        array([-9.,  0.,  0.])
+    """
+    asked, points = as_frames(model, frames)
+    result = call(f"jacobian_drift/{choice('reference', reference, REFERENCES)}", model, [q, v], asked)[0]
+    return _rows(points, result.reshape(*result.shape[:-2], -1), axis=-1)
+
+
+def frame_velocity(model: Model, q: ArrayLike, v: ArrayLike, frames: Frames, reference: str = "local") -> Array:
+    """How frames move: J v, by one recursion.
+
+    Args:
+        model: the mechanism.
+        q: configuration (..., nq).
+        v: velocity (..., nv).
+        frames: m names of ``model.frame_names`` or ``lw.Point`` objects.
+        reference: as in ``jacobian``.
+
+    Returns:
+        (..., m, 6), linear (m/s) and angular (rad/s) velocity.
+
+    Example:
+        >>> import linkwork as lw
+        >>> arm = lw.mechanisms.serial_chain(1)
+        >>> lw.frame_velocity(arm, [0.0], [3.0], ["tip"])[0]
+        array([0., 3., 0., 0., 0., 3.])
+    """
+    asked, _ = _poses_only(model, frames, "frame_velocity")
+    return call(f"frame_velocities/{choice('reference', reference, REFERENCES)}", model, [q, v], asked)[0]
+
+
+def frame_acceleration(
+    model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, frames: Frames, reference: str = "local"
+) -> Array:
+    """How the motion of frames changes: J a + J̇ v.
+
+    Args:
+        model: the mechanism.
+        q: configuration (..., nq).
+        v: velocity (..., nv).
+        a: acceleration (..., nv).
+        frames: m names of ``model.frame_names`` or ``lw.Point`` objects.
+        reference: as in ``jacobian``; "local_world_aligned" gives the classical acceleration of the frame's origin.
+
+    Returns:
+        (..., m, 6), linear (m/s²) and angular (rad/s²).
+
+    Example:
+        >>> import linkwork as lw
+        >>> arm = lw.mechanisms.serial_chain(1)
+        >>> lw.frame_acceleration(arm, [0.0], [3.0], [2.0], ["tip"], "local_world_aligned")[0, :3]
+        array([-9.,  2.,  0.])
+    """
+    asked, _ = _poses_only(model, frames, "frame_acceleration")
+    return call(f"frame_accelerations/{choice('reference', reference, REFERENCES)}", model, [q, v, a], asked)[0]
+
+
+def _poses_only(model: Model, frames: Frames, function: str) -> tuple[list, list[Point]]:  # type: ignore[type-arg]
+    asked, points = as_frames(model, frames)
+    for point in points:
+        if point.axes != "pose":
+            raise ArgumentError(f"{function} gives six numbers a frame; point on {point.frame!r} asks for {point.axes!r}")
+    return asked, points
+
+
+def _rows(points: Sequence[Point], result: Array, axis: int) -> Array:
+    """Only the rows that each point asks for."""
+    if all(point.axes == "pose" for point in points):
+        return result
+    wanted = {"pose": range(6), "position": range(3), "rotation": range(3, 6)}
+    return np.take(result, [6 * i + k for i, point in enumerate(points) for k in wanted[point.axes]], axis=axis)
