@@ -63,7 +63,7 @@ def by_name(text: str, *, floating_base: bool = False) -> Model:
     """
     name, *words = text.split(":")
     if name not in NAMES:
-        raise UnknownNameError("mechanism", name, NAMES, "linkwork")
+        raise UnknownNameError("mechanism", name, NAMES, "lw.mechanisms")
     function = NAMES[name]
     signature = inspect.signature(function)
     options = {"floating_base": True} if floating_base else {}

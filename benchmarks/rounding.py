@@ -1,0 +1,113 @@
+"""The float64 error of every algorithm: the same text run with floats and with 50 digits, on the built-in mechanisms.
+
+    python benchmarks/rounding.py            prints the table
+    python benchmarks/rounding.py --write    puts it into docs/accuracy.md, and its short form into README.md
+
+The error is max |x - x₅₀| / max |x₅₀| over all numbers of a result, the worst of five random states (seed 0). What is truth
+takes the very floats of the model and the state as exact, so the error is the algorithm's own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import mpmath
+import numpy as np
+
+import linkwork as lw
+from linkwork.algorithms import ALGORITHMS, Algorithm
+from linkwork.engine.interpreter import evaluate
+
+STATES, DIGITS = 5, 50
+ROOT = Path(__file__).resolve().parent.parent
+
+AXES = [lw.joints.Revolute("z"), lw.joints.Revolute("y")]
+MECHANISMS: dict[str, lw.Model] = {
+    "humanoid": lw.mechanisms.humanoid(),
+    "humanoid, floating": lw.mechanisms.humanoid(floating_base=True),
+    "chain of 10 revolute": lw.mechanisms.serial_chain(10, AXES, link_length=0.1),
+    "chain of 100 revolute": lw.mechanisms.serial_chain(100, AXES, link_length=0.1),
+    "chain of 10 spherical": lw.mechanisms.serial_30dof(),
+    "branched, 10 spherical": lw.mechanisms.branched_30dof(),
+    "star of 12": lw.mechanisms.star(12),
+    "binary tree of 63": lw.mechanisms.binary_tree(6, AXES),
+    "rope of 50": lw.mechanisms.rope(50),
+}
+COLUMNS = {
+    "frame_placements": "placement",
+    "jacobian": "Jacobian",
+    "energy": "energy",
+    "inverse_dynamics": "inverse dynamics",
+    "mass_matrix": "mass matrix",
+    "articulated_body": "forward, articulated body",
+    "composite_body": "forward, composite body",
+}
+SHORT = (
+    ("humanoid", "chain of 10 spherical", "chain of 100 revolute", "rope of 50"),
+    ("placement", "inverse dynamics", "mass matrix", "forward, articulated body", "forward, composite body"),
+)
+
+
+def error(algorithm: Algorithm, model: lw.Model, rng: np.random.Generator) -> float:
+    """Of one random state."""
+    q, v = lw.random_state(model, rng)
+    given = {"q": q, "v": v, "a": rng.normal(size=model.nv), "tau": rng.normal(size=model.nv)}
+    arguments: list[Any] = [given[name].tolist() if name in given else None for name, _ in algorithm.arguments]
+    frames = [model.frame("left_hand" if "left_hand" in model.frame_names else model.body_names[-1])]
+    rough = evaluate(algorithm, model, arguments, frames)
+    exact = evaluate(algorithm, model, [a and [mpmath.mpf(x) for x in a] for a in arguments], frames)
+    worst = 0.0
+    for numbers, truth in zip(rough, exact, strict=True):
+        size = max(abs(x) for x in truth)
+        worst = max(worst, *(float(abs(x - t) / size) for x, t in zip(numbers, truth, strict=True)))
+    return worst
+
+
+def measure() -> dict[str, dict[str, float]]:
+    """The worst error for each mechanism and column."""
+    table: dict[str, dict[str, float]] = {}
+    with mpmath.workdps(DIGITS):
+        for label, model in MECHANISMS.items():
+            table[label] = {}
+            for name, heading in COLUMNS.items():
+                rng = np.random.default_rng(0)
+                table[label][heading] = max(error(ALGORITHMS[name], model, rng) for _ in range(STATES))
+    return table
+
+
+def markdown(table: dict[str, dict[str, float]], rows: Any = None, columns: Any = None) -> str:
+    """The table, or some of its rows and columns."""
+    rows, columns = rows or list(table), columns or list(next(iter(table.values())))
+    lines = ["| mechanism | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
+    lines += [f"| {row} | " + " | ".join(f"{table[row][c]:.0e}" for c in columns) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def put(path: Path, text: str) -> None:
+    """Between the markers of the file."""
+    old = path.read_text(encoding="utf-8")
+    new, count = re.subn(r"(<!-- rounding -->\n).*?(<!-- end -->)", lambda m: f"{m[1]}{text}\n{m[2]}", old, flags=re.DOTALL)
+    if count != 1:
+        raise SystemExit(f"{path.name} must have the markers <!-- rounding --> and <!-- end --> once")
+    path.write_text(new, encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true", help="into docs/accuracy.md and README.md")
+    options = parser.parse_args()
+    table = measure()
+    print(markdown(table))
+    worst = max(value for row in table.values() for value in row.values())
+    print(f"\nworst: {worst:.0e}, {-math.log10(worst):.0f} digits")
+    if options.write:
+        put(ROOT / "docs" / "accuracy.md", markdown(table))
+        put(ROOT / "README.md", markdown(table, *SHORT))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""``linkwork info``: what a model file or a ready mechanism holds."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from rich.console import Console
+
+from linkwork.cli.describe import as_data, as_table, summary
+from linkwork.formats import load
+from linkwork.model import Model, mechanisms
+
+NAME = "info"
+HELP = "print a mechanism's tree, masses, limits and frames"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "model",
+        metavar="FILE|MECHANISM",
+        help=f"a URDF or MJCF file, or a ready mechanism, as in serial_chain:10:spherical: {', '.join(mechanisms.NAMES)}",
+    )
+    parser.add_argument("--floating-base", action="store_true", help="put the root on a free joint")
+    parser.add_argument("--json", action="store_true", help="print everything as JSON")
+    parser.add_argument("--most", type=int, default=200, metavar="N", help="print at most so many bodies (200)")
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    model = find(options.model, options.floating_base)
+    if options.json:
+        console.file.write(json.dumps(as_data(model), ensure_ascii=False) + "\n")
+    else:
+        console.print(summary(model), markup=False)
+        console.print(as_table(model, options.most))
+    return 0
+
+
+def find(text: str, floating_base: bool = False) -> Model:
+    """The model of a file, or the ready mechanism of that name."""
+    path = Path(text)
+    if path.suffix in (".urdf", ".xml", ".mjcf") or path.exists() or len(path.parts) > 1:
+        return load(path, floating_base=floating_base)
+    return mechanisms.by_name(text, floating_base=floating_base)
