@@ -1,0 +1,94 @@
+"""Model files: URDF and MJCF."""
+
+from __future__ import annotations
+
+import os
+
+from linkwork.errors import ArgumentError
+from linkwork.formats import mjcf, urdf
+from linkwork.formats.xml import quoted, read
+from linkwork.model import Model
+
+__all__ = ["load"]
+
+
+def load(
+    path: str | os.PathLike[str],
+    floating_base: bool = False,
+    *,
+    joint_order: str = "pinocchio",
+    fixed_joints: str = "merge",
+) -> Model:
+    """Read a mechanism from a URDF or an MJCF file.
+
+    Units are the files': m, kg, rad, N. Only the file itself is opened (and, for MJCF, what it includes from its own
+    folder); meshes of a URDF are kept as references in ``model.meshes``. A joint that mimics another stays an
+    independent coordinate, with a warning.
+
+    A URDF robot agrees with Pinocchio, joint order included, but a continuous joint is one angle. An MJCF robot keeps
+    MuJoCo's order and its q, but quaternions are (x, y, z, w) and a free body's linear velocity is in the body's frame.
+
+    Args:
+        path: the file; its root element tells the format, not its name.
+        floating_base: URDF only: put a free joint named "root_joint" under the root link, which is part of the
+            world otherwise.
+        joint_order: URDF only: "pinocchio" (depth first, the joints on a link by name) or "file".
+        fixed_joints: "merge" makes a body on a fixed joint a part of the body that carries it, and its name a frame;
+            "keep" keeps it as a body of its own.
+
+    Returns:
+        The mechanism.
+
+    Raises:
+        FormatError: the file cannot be read, with its line, column and element.
+        ArgumentError: an option has no such value.
+        MissingExtraError: MJCF needs the package ``mujoco``.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> import linkwork as lw
+        >>> text = '''<robot name="pendulum">
+        ...   <link name="base"/>
+        ...   <link name="rod">
+        ...     <inertial>
+        ...       <origin xyz="0 0 -0.5"/>
+        ...       <mass value="1"/>
+        ...       <inertia ixx="0.1" iyy="0.1" izz="0.01" ixy="0" ixz="0" iyz="0"/>
+        ...     </inertial>
+        ...   </link>
+        ...   <joint name="hinge" type="continuous">
+        ...     <parent link="base"/>
+        ...     <child link="rod"/>
+        ...     <axis xyz="0 1 0"/>
+        ...   </joint>
+        ... </robot>'''
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "pendulum.urdf")
+        ...     _ = path.write_text(text)
+        ...     model = lw.load(path)
+        >>> model
+        <Model 'pendulum': 1 bodies, nq 1, nv 1>
+        >>> model.joint_names, model.frame_names
+        (('hinge',), ('world', 'base', 'rod', 'hinge'))
+    """
+    try:
+        name = os.fsdecode(path)
+    except TypeError:
+        raise ArgumentError(f"path must be a str or a path, not {path!r}") from None
+    if not isinstance(floating_base, bool):
+        raise ArgumentError(f"floating_base must be True or False, not {floating_base!r}")
+    _check("joint_order", joint_order, ("pinocchio", "file"))
+    _check("fixed_joints", fixed_joints, ("merge", "keep"))
+    root = read(name)
+    if root.tag == "robot":
+        return urdf.model_of(root, floating_base=floating_base, joint_order=joint_order, fixed_joints=fixed_joints)
+    if root.tag == "mujoco":
+        if floating_base:
+            raise ArgumentError(f"floating_base is for URDF; in {name}, an MJCF file, write <freejoint/> in the body")
+        return mjcf.model_of(root, fixed_joints=fixed_joints)
+    raise root.error(f"the root element must be <robot> (URDF) or <mujoco> (MJCF), not <{quoted(root.tag)[1:-1]}>")
+
+
+def _check(option: str, value: object, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise ArgumentError(f"{option} must be {' or '.join(map(repr, known))}, not {value!r}")

@@ -1,0 +1,221 @@
+"""MJCF, through MuJoCo's own compiler (the extra ``mjcf``).
+
+The order of bodies and joints is MuJoCo's. Its vectors and ours differ in two places only:
+
+    free     qpos: position, quaternion (w, x, y, z)       q: position, quaternion (x, y, z, w)
+             qvel: linear in world axes, angular in body axes    v: both in the body's axes
+    ball     qpos: quaternion (w, x, y, z)                 q: quaternion (x, y, z, w)
+
+A hinge's or slide's coordinate is MuJoCo's: a reference value (``ref``) is folded into the joint's placement, so
+q = ref is the pose of the file. A body with several joints becomes a chain, massless but for its last member, which has the
+body's name. A joint turns about its anchor (``pos``), so a body's frame in the sense of ``f_ext`` lies in the anchor of
+its last joint, with the body's axes; the frame of the body's name is where MuJoCo has it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from linkwork.errors import FormatError, LinkworkWarning, MissingExtraError, ModelError
+from linkwork.formats.mjcf_files import check_files
+from linkwork.formats.xml import Element, shortened
+from linkwork.joints import Fixed, Free, Joint, Prismatic, Revolute, Spherical
+from linkwork.model import WORLD, Builder, Model, merge_fixed
+from linkwork.spatial import Mat3, Quaternion, Sym3, Transform, Vec3, sin_cos
+
+FREE, BALL, SLIDE, HINGE = range(4)  # mjtJoint
+_POSITION = re.compile(r"line (\d+)")
+_ELEMENT = re.compile(r"Element '([^']+)'")
+
+
+def model_of(root: Element, *, fixed_joints: str) -> Model:
+    """The mechanism of a <mujoco> file."""
+    check_files(root)
+    compiled = _compile(root)
+    try:
+        model = _Conversion(compiled, root.attributes.get("model") or "mujoco").model()
+    except ModelError as error:
+        raise root.error(str(error)) from None
+    for what in _left_out(compiled):
+        warnings.warn(f"{root.path}: {what}", LinkworkWarning, stacklevel=3)
+    return merge_fixed(model) if fixed_joints == "merge" else model
+
+
+def _compile(root: Element) -> Any:
+    try:
+        import mujoco
+    except ImportError:
+        raise MissingExtraError("MJCF files need the package mujoco: pip install 'linkwork[mjcf]'") from None
+    said: list[str] = []
+    before = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(said.append)  # it would write them to a file in the working directory
+    try:
+        compiled = mujoco.MjModel.from_xml_path(root.path)
+    except (ValueError, RuntimeError, TypeError, mujoco.FatalError) as error:
+        raise _located(root, str(error)) from None
+    finally:
+        mujoco.set_mju_user_warning(before)
+    for words in said:
+        warnings.warn(f"{root.path}: MuJoCo: {words}", LinkworkWarning, stacklevel=4)
+    return compiled
+
+
+def _located(root: Element, message: str) -> FormatError:
+    """MuJoCo's words, with the place that they name; it gives lines only, and none for some errors."""
+    line, tag = _POSITION.search(message), _ELEMENT.search(message)
+    words = " ".join(message.removeprefix("XML ").removeprefix("Error: ").split())
+    if line is None:
+        return root.error(f"MuJoCo: {words}")
+    here = [element for element in root.walk() if element.line == int(line[1])]
+    here = [element for element in here if tag is None or element.tag == tag[1]] or here
+    if here:
+        return here[0].error(f"MuJoCo: {words}")
+    return FormatError(f"MuJoCo: {words}", root.path, int(line[1]), 1, shortened(tag[1]) if tag else None)
+
+
+class _Conversion:
+    """A compiled MuJoCo model (letters as in its documentation) as one of ours."""
+
+    def __init__(self, compiled: Any, name: str) -> None:
+        self.m = compiled
+        no_gravity = 1 << 7  # mjDSBL_GRAVITY, checked by a test
+        gravity = [0.0] * 3 if compiled.opt.disableflags & no_gravity else compiled.opt.gravity.tolist()
+        self.builder = Builder(name, gravity)
+        self.bodies = _names(compiled.nbody, compiled.body, "body")
+        self.joints = _names(compiled.njnt, compiled.joint, "joint")
+        self.body_names, self.joint_names = set(self.bodies), set(self.joints)  # and those that we make up
+        self.carrier = [WORLD] * compiled.nbody  # the name of the body of ours that carries each of theirs
+        self.on_carrier = [Transform.identity()] * compiled.nbody  # and where it lies on it
+
+    def model(self) -> Model:
+        for body in range(1, self.m.nbody):
+            self.add(body)
+        for site in range(self.m.nsite):
+            self.add_site(site)
+        model = self.builder.build()
+        # Builder gives bodies and joints frames where the body's own frame is; MuJoCo's body frame may lie beside it,
+        # and joints that we made up are not worth a frame.
+        places = {self.bodies[body]: self.on_carrier[body] for body in range(1, self.m.nbody)}
+        made_up = {body.joint_name for body in model.bodies} - set(self.joints)
+        frames = tuple(
+            dataclasses.replace(frame, placement=places.get(frame.name, frame.placement))
+            for frame in model.frames
+            if frame.name not in made_up
+        )
+        return dataclasses.replace(model, frames=frames)
+
+    def add(self, body: int) -> None:
+        m, name = self.m, self.bodies[body]
+        parent = int(m.body_parentid[body])
+        carrier, place = self.carrier[parent], self.on_carrier[parent]
+        place = place * Transform(_rotation(m.body_quat[body]), Vec3(*m.body_pos[body].tolist()))
+        first, count = int(m.body_jntadr[body]), int(m.body_jntnum[body])
+        if not count:
+            fixed = _unused(f"fixed_{name}", self.joint_names)
+            self.builder.add_body(name, carrier, Fixed(), place, joint_name=fixed, **self.inertia(body, Vec3.zero()))
+        anchor = Vec3.zero()
+        for joint in range(first, first + count):
+            last = joint == first + count - 1
+            kind, before, anchor = self.joint(joint)
+            # x on the body sits at x - anchor on the joint's moved frame.
+            place = Transform.identity() if isinstance(kind, Free) else place * before
+            link = name if last else _unused(f"{name}_{self.joints[joint]}", self.body_names)
+            inertia = self.inertia(body, anchor) if last else {}
+            options = {"joint_name": self.joints[joint], **self.limits(joint, kind), **inertia}
+            carrier = self.builder.add_body(link, carrier, kind, place, **options)
+            place = Transform(Mat3.identity(), -anchor)
+        self.carrier[body] = name
+        self.on_carrier[body] = Transform(Mat3.identity(), -anchor)
+
+    def joint(self, joint: int) -> tuple[Joint, Transform, Vec3]:
+        """Kind, placement of the joint's frame on the body as it is before the joint moves, and the anchor."""
+        m, kind = self.m, int(self.m.jnt_type[joint])
+        if kind == FREE:
+            return Free(), Transform.identity(), Vec3.zero()
+        anchor, axis = Vec3(*m.jnt_pos[joint].tolist()), m.jnt_axis[joint].tolist()
+        reference = float(m.qpos0[m.jnt_qposadr[joint]])
+        if kind == HINGE:
+            hinge = Revolute(axis)
+            return hinge, Transform(hinge.axis.rotation(*sin_cos(-reference)), anchor), anchor
+        if kind == SLIDE:
+            slide = Prismatic(axis)
+            return slide, Transform(Mat3.identity(), anchor - slide.axis.direction * reference), anchor
+        return Spherical(), Transform(Mat3.identity(), anchor), anchor
+
+    def inertia(self, body: int, anchor: Vec3) -> dict[str, Any]:
+        """Mass, centre of mass and inertia, seen from the anchor in the body's axes."""
+        m = self.m
+        xx, yy, zz = m.body_inertia[body].tolist()
+        second = Sym3(xx, 0.0, 0.0, yy, 0.0, zz).congruence(_rotation(m.body_iquat[body]))
+        com = Vec3(*m.body_ipos[body].tolist()) - anchor
+        return {"mass": float(m.body_mass[body]), "com": com.numbers(), "inertia": second.numbers()}
+
+    def limits(self, joint: int, kind: Joint) -> dict[str, Any]:
+        m = self.m
+        dofs = slice(m.jnt_dofadr[joint], m.jnt_dofadr[joint] + kind.nv)
+        limits: dict[str, Any] = {
+            "armature": m.dof_armature[dofs].tolist(),
+            "damping": m.dof_damping[dofs].tolist(),
+            "friction": m.dof_frictionloss[dofs].tolist(),
+        }
+        if m.jnt_limited[joint] and kind.nv == 1:  # a ball's range is a cone, which is no range of coordinates
+            limits["lower"], limits["upper"] = m.jnt_range[joint].tolist()
+        if m.jnt_actfrclimited[joint]:
+            limits["effort"] = float(abs(m.jnt_actfrcrange[joint]).max())
+        return limits
+
+    def add_site(self, site: int) -> None:
+        m = self.m
+        body = int(m.site_bodyid[site])
+        place = Transform(_rotation(m.site_quat[site]), Vec3(*m.site_pos[site].tolist()))
+        name = _unused(m.site(site).name or f"site{site}", self.body_names)
+        self.builder.add_frame(name, self.carrier[body], self.on_carrier[body] * place)
+
+
+def _names(count: int, view: Callable[[int], Any], kind: str) -> list[str]:
+    """The names of bodies or joints, with made-up ones where the file has none."""
+    given = [view(index).name for index in range(count)]
+    taken = set(given)
+    return [name or _unused(f"{kind}{index}", taken) for index, name in enumerate(given)]
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    """A name that is not taken yet; it is from now on."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
+def _rotation(wxyz: Any) -> Mat3:
+    w, x, y, z = wxyz.tolist()
+    return Quaternion(x, y, z, w).normalized().matrix()
+
+
+def _left_out(m: Any) -> list[str]:
+    """What takes part in MuJoCo's dynamics and has no place in a Model."""
+
+    def named(kind: str, view: Callable[[int], Any], indices: Any) -> list[str]:
+        return [f"{kind} {view(int(i)).name or int(i)!r}" for i in indices]
+
+    heavy = [j for j in range(m.njnt) if m.jnt_type[j] == FREE and m.dof_armature[m.jnt_dofadr[j]]]
+    stiff = [j for j in range(m.njnt) if m.jnt_stiffness[j] or m.jnt_stiffnesspoly[j].any()]
+    left = {
+        "is left out": [
+            *named("tendon", m.tendon, range(m.ntendon)),
+            *named("equality constraint", m.equality, range(m.neq)),
+            *(f"flex {i}" for i in range(m.nflex)),
+        ],
+        "moves by itself in MuJoCo and is fixed here": named("mocap body", m.body, (m.body_mocapid >= 0).nonzero()[0]),
+        "has gravity compensation, which is left out": named("body", m.body, m.body_gravcomp.nonzero()[0]),
+        "has a spring, which is left out": named("joint", m.joint, stiff),
+        "has an armature, which acts on the velocity in the body's axes here": named("free joint", m.joint, heavy),
+    }
+    warned = [f"{thing} {what}" for what, things in left.items() for thing in things]
+    if m.opt.density or m.opt.viscosity:
+        warned.append("the medium (density, viscosity) is left out")
+    return warned

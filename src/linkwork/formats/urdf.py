@@ -1,0 +1,298 @@
+"""URDF: a tree of links and joints.
+
+Strict where a mistake would change the mechanism, deaf to what does not move it (visuals, collisions, transmissions,
+extensions of simulators). Conventions are Pinocchio's, but a continuous joint is one angle.
+"""
+
+from __future__ import annotations
+
+import heapq
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from linkwork.errors import LinkworkWarning, ModelError, suggestion
+from linkwork.formats.xml import Element, quoted
+from linkwork.joints import Fixed, Free, Joint, Planar, Prismatic, Revolute
+from linkwork.model import WORLD, Builder, Model, merge_fixed, placement
+from linkwork.spatial import Sym3, Transform
+
+ROOT_JOINT = "root_joint"
+
+_KINDS: dict[str, Callable[[list[float]], Joint]] = {
+    "revolute": Revolute,
+    "continuous": Revolute,
+    "prismatic": Prismatic,
+    "fixed": lambda _: Fixed(),
+    "floating": lambda _: Free(),
+    "planar": lambda _: Planar(),
+}
+
+
+@dataclass(frozen=True)
+class _Connection:
+    """A <joint> with the names that it ties together."""
+
+    name: str
+    kind: str
+    parent: str
+    child: str
+    element: Element
+
+
+def model_of(robot: Element, *, floating_base: bool, joint_order: str, fixed_joints: str) -> Model:
+    """The mechanism of a <robot>; the options are those of ``lw.load``, already checked."""
+    name = robot.attributes.get("name") or Path(robot.path).stem
+    for child in robot.children:
+        if child.tag.startswith("xacro:"):
+            raise child.error("this is a xacro file; expand it with xacro first")
+    links = _links(robot)
+    connections = _connections(robot, links)
+    if not links:  # such files are published, made by a xacro macro that nobody called
+        _warn(robot, f"robot {quoted(name)} has no <link>; the mechanism is empty")
+        return Builder(name).build()
+    root = _root(links, connections)
+    order = {"pinocchio": _depth_first, "file": _file_order}[joint_order]
+
+    builder = Builder(name)
+    bodies = {link: link for link in links}  # the name of each link's body
+    if floating_base or root != WORLD:
+        bodies.update(_moving_world(links))
+    if floating_base:
+        joint_name = _unused(ROOT_JOINT, {joint.name for joint in connections})
+        _add(builder, links[root], bodies[root], WORLD, Free(), joint_name=joint_name, **_inertial(links[root]))
+    else:
+        bodies[root] = WORLD
+        if root != WORLD:
+            builder.add_frame(root, WORLD)
+    reached = {root}
+    for joint in order(root, connections):
+        _add(
+            builder,
+            joint.element,
+            bodies[joint.child],
+            bodies[joint.parent],
+            _joint(joint),
+            _origin(joint.element),
+            joint_name=joint.name,
+            **_inertial(links[joint.child]),
+            **_limits(joint),
+        )
+        reached.add(joint.child)
+    if len(reached) < len(links):
+        raise _loop(connections, reached)
+    model = builder.build(_meshes(robot))
+    return merge_fixed(model) if fixed_joints == "merge" else model
+
+
+# The graph
+
+
+def _links(robot: Element) -> dict[str, Element]:
+    links: dict[str, Element] = {}
+    for element in robot.children:
+        if element.tag == "link":
+            name = element.word("name")
+            if name in links:
+                raise element.error(f"there is already a link named {quoted(name)}, at line {links[name].line}")
+            links[name] = element
+    return links
+
+
+def _connections(robot: Element, links: dict[str, Element]) -> list[_Connection]:
+    joints: dict[str, _Connection] = {}
+    carriers: dict[str, str] = {}  # which joint carries a link
+    for element in robot.children:
+        if element.tag != "joint":
+            continue
+        name = element.word("name")
+        if name in joints:
+            raise element.error(f"there is already a joint named {quoted(name)}, at line {joints[name].element.line}")
+        kind = element.word("type")
+        if kind not in _KINDS:
+            raise element.error(f"joint {quoted(name)} has the unknown type {quoted(kind)}{_near(kind, _KINDS)}")
+        ends = []
+        for tag in ("parent", "child"):
+            end = element.need(tag)
+            link = end.word("link")
+            if link not in links:
+                raise end.error(f"joint {quoted(name)}: there is no link named {quoted(link)}{_near(link, links)}")
+            ends.append(link)
+        parent, child = ends
+        if child in carriers:
+            raise element.error(
+                f"link {quoted(child)} is the child of two joints, {quoted(carriers[child])} and {quoted(name)}; "
+                "a loop or a second parent cannot be"
+            )
+        carriers[child] = name
+        joints[name] = _Connection(name, kind, parent, child, element)
+    return list(joints.values())
+
+
+def _root(links: dict[str, Element], connections: list[_Connection]) -> str:
+    children = {joint.child for joint in connections}
+    roots = [name for name in links if name not in children]
+    if not roots:
+        raise _loop(connections, set())
+    if len(roots) > 1:
+        raise links[roots[1]].error(
+            f"there are {len(roots)} roots, {quoted(roots[0])} and {quoted(roots[1])} among them; "
+            "each link but one must be the child of a joint"
+        )
+    return roots[0]
+
+
+def _loop(connections: list[_Connection], reached: set[str]) -> ModelError:
+    """The error for links that hang on each other and not on the root."""
+    carrier = {joint.child: joint for joint in connections if joint.child not in reached}
+    joint, seen = next(iter(carrier.values())), set[str]()
+    while joint.name not in seen:
+        seen.add(joint.name)
+        joint = carrier[joint.parent]
+    around, link = [joint.child], joint.parent
+    while link != joint.child and len(around) < 8:
+        around.append(link)
+        link = carrier[link].parent
+    names = " on ".join(quoted(name) for name in [*around, link])
+    return joint.element.error(f"joint {quoted(joint.name)} closes a loop: {names}")
+
+
+def _depth_first(root: str, connections: list[_Connection]) -> Iterator[_Connection]:
+    """Pinocchio's order: a joint, then all beyond it, then the next; those of one link by the bytes of their names."""
+    below = _by_parent(connections)
+    stack = sorted(below[root], key=lambda joint: joint.name, reverse=True)
+    while stack:
+        joint = stack.pop()
+        yield joint
+        stack.extend(sorted(below[joint.child], key=lambda joint: joint.name, reverse=True))
+
+
+def _file_order(root: str, connections: list[_Connection]) -> Iterator[_Connection]:
+    """The file's order, a joint waiting for the one that carries its parent."""
+    line = {joint.name: index for index, joint in enumerate(connections)}
+    below = _by_parent(connections)
+    ready = [(line[joint.name], joint.name, joint) for joint in below[root]]
+    heapq.heapify(ready)
+    while ready:
+        _, _, joint = heapq.heappop(ready)
+        yield joint
+        for child in below[joint.child]:
+            heapq.heappush(ready, (line[child.name], child.name, child))
+
+
+def _by_parent(connections: list[_Connection]) -> defaultdict[str, list[_Connection]]:
+    below = defaultdict(list)
+    for joint in connections:
+        below[joint.parent].append(joint)
+    return below
+
+
+# The parts
+
+
+def _joint(joint: _Connection) -> Joint:
+    element = joint.element
+    axis = element.child("axis")
+    direction = [1.0, 0.0, 0.0] if axis is None else axis.measures("xyz", 3, (1.0, 0.0, 0.0))
+    if element.child("mimic") is not None:
+        _warn(element, f"joint {quoted(joint.name)} mimics another; it is read as an independent coordinate")
+    if joint.kind == "planar" and axis is not None and (direction[0] or direction[1]):
+        # Pinocchio does not look at the axis; neither do we, so that vectors can be handed over, but we say so.
+        _warn(axis, f"planar joint {quoted(joint.name)} moves in the x-y plane of its frame, whatever its axis says")
+    try:
+        return _KINDS[joint.kind](direction)
+    except ModelError as error:
+        raise (axis or element).error(f"joint {quoted(joint.name)}: {error}") from None
+
+
+def _limits(joint: _Connection) -> dict[str, float]:
+    limits: dict[str, float] = {}
+    limit, dynamics = joint.element.child("limit"), joint.element.child("dynamics")
+    if joint.kind == "fixed":
+        return limits
+    if limit is not None:
+        for attribute in ("effort", "velocity"):
+            if attribute in limit.attributes:
+                limits[attribute] = limit.number(attribute)
+        if joint.kind in ("revolute", "prismatic"):
+            limits["lower"], limits["upper"] = limit.number("lower", 0.0), limit.number("upper", 0.0)
+            if limits["lower"] > limits["upper"]:
+                raise limit.error(f"joint {quoted(joint.name)}: the lower limit is above the upper one")
+    elif joint.kind in ("revolute", "prismatic"):
+        _warn(joint.element, f"{joint.kind} joint {quoted(joint.name)} has no <limit>; it is read as without limits")
+    if dynamics is not None:
+        limits["damping"], limits["friction"] = dynamics.number("damping", 0.0), dynamics.number("friction", 0.0)
+    return limits
+
+
+def _inertial(link: Element) -> dict[str, Any]:
+    inertial = link.child("inertial")
+    if inertial is None:
+        return {}
+    weight, moments = inertial.need("mass"), inertial.need("inertia")
+    (mass,) = weight.measures("value", 1)
+    if mass < 0.0:
+        raise weight.error(f"the mass of link {quoted(link.word('name'))} must not be negative, but is {mass}")
+    about_com = Sym3(*(moments.measures(name, 1)[0] for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")))
+    origin = _origin(inertial)
+    second = about_com.congruence(origin.rotation)
+    return {"mass": mass, "com": origin.translation.numbers(), "inertia": second.numbers()}
+
+
+def _origin(element: Element) -> Transform:
+    origin = element.child("origin")
+    if origin is None:
+        return Transform.identity()
+    zero = (0.0, 0.0, 0.0)
+    return placement(origin.measures("xyz", 3, zero), origin.measures("rpy", 3, zero))
+
+
+def _meshes(robot: Element) -> list[str]:
+    """Every mesh that a visual or a collision names, once."""
+    found = (
+        element.attributes["filename"]
+        for child in robot.children
+        if child.tag == "link"
+        for element in child.walk()
+        if element.tag == "mesh" and "filename" in element.attributes
+    )
+    return list(dict.fromkeys(found))
+
+
+def _add(builder: Builder, element: Element, *arguments: Any, **options: Any) -> None:
+    """Add a body; what the builder refuses has its place in the file."""
+    try:
+        builder.add_body(*arguments, **options)
+    except ModelError as error:
+        raise element.error(str(error)) from None
+
+
+# Names
+
+
+def _moving_world(links: dict[str, Element]) -> dict[str, str]:
+    """A link named "world" that is not the world gets another name, for that one is taken."""
+    if WORLD not in links:
+        return {}
+    name = _unused(f"{WORLD}_link", links)
+    _warn(links[WORLD], f"link {WORLD!r} is not the world here; its body is named {name!r}")
+    return {WORLD: name}
+
+
+def _unused(name: str, taken: Iterable[str]) -> str:
+    names = set(taken)
+    while name in names:
+        name += "_"
+    return name
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    """A suggestion among names of a sane length: comparing is quadratic in it."""
+    return suggestion(name, [each for each in known if len(each) <= 60][:500]) if len(name) <= 60 else ""
+
+
+def _warn(element: Element, message: str) -> None:
+    warnings.warn(f"{element.path}:{element.line}:{element.column}: {message}", LinkworkWarning, stacklevel=2)

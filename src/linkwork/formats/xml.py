@@ -1,0 +1,229 @@
+"""A small strict XML reader: elements with their attributes and places, nothing of the language that reaches outside.
+
+Model files need elements and attributes. Document types, entities and external references are refused by expat's
+handlers, nesting and size are bounded, and only the file that was asked for is opened. Whatever is wrong becomes a
+``FormatError`` with file, line and column.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+from xml.parsers import expat
+
+from linkwork.errors import FormatError
+
+MAX_BYTES = 64 * 2**20
+MAX_ELEMENTS = 1_000_000
+MAX_DEPTH = 100
+MAX_MAGNITUDE = 1e15
+"""Lengths, masses and inertias above this are nonsense, and their products would overflow."""
+
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
+_DECLARED = re.compile(rb"\s*<\?xml\b[^>]*?\bencoding\s*=\s*[\"']([A-Za-z][A-Za-z0-9._-]*)[\"']")
+_ENCODINGS = {"utf-8": "utf-8", "utf8": "utf-8", "us-ascii": "ascii", "ascii": "ascii", "iso-8859-1": "latin-1"}
+_MARKS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"<\0", "utf-16-le"), (b"\0<", "utf-16-be"))
+_UNSAFE = {
+    "StartDoctypeDeclHandler": "a document type is not allowed in a model file; remove the <!DOCTYPE ...>",
+    "EntityDeclHandler": "an entity declaration is not allowed in a model file",
+    "UnparsedEntityDeclHandler": "an unparsed entity is not allowed in a model file",
+    "ExternalEntityRefHandler": "an external reference is not allowed in a model file",
+}
+
+
+class Element:
+    """An element, where it begins (line and column from 1), and what it holds; text between elements is left out."""
+
+    __slots__ = ("attributes", "children", "column", "line", "path", "tag")
+
+    def __init__(self, path: str, tag: str, attributes: dict[str, str], line: int, column: int) -> None:
+        self.path, self.tag, self.attributes, self.line, self.column = path, tag, attributes, line, column
+        self.children: list[Element] = []
+
+    def error(self, message: str) -> FormatError:
+        """An error of this element."""
+        return FormatError(message, self.path, self.line, self.column, shortened(self.tag))
+
+    def walk(self) -> Iterator[Element]:
+        """The element and all below it, in the order of the file."""
+        stack = [self]
+        while stack:
+            element = stack.pop()
+            yield element
+            stack.extend(reversed(element.children))
+
+    def child(self, tag: str) -> Element | None:
+        """The only child of that tag, or None; a second one is an error, because it is not clear which holds."""
+        found = [child for child in self.children if child.tag == tag]
+        if len(found) > 1:
+            raise found[1].error(f"there is already a <{tag}> in this <{self.tag}>, at line {found[0].line}")
+        return found[0] if found else None
+
+    def need(self, tag: str) -> Element:
+        """The only child of that tag."""
+        found = self.child(tag)
+        if found is None:
+            raise self.error(f"it has no <{tag}>")
+        return found
+
+    def word(self, attribute: str) -> str:
+        """An attribute that must be there and not be empty."""
+        value = self.attributes.get(attribute)
+        if not value:
+            raise self.error(f"attribute {attribute!r} is {'missing' if value is None else 'empty'}")
+        return value
+
+    def numbers(self, attribute: str, count: int, default: Sequence[float] | None = None) -> list[float]:
+        """An attribute of so many finite numbers."""
+        value = self.attributes.get(attribute)
+        if value is None:
+            if default is None:
+                raise self.error(f"attribute {attribute!r} is missing; expected {count} number(s)")
+            return list(default)
+        words = value.split()
+        if len(words) != count:
+            raise self.error(f"attribute {attribute!r} must be {count} number(s), not {len(words)}: {quoted(value)}")
+        numbers = [float(word) if _NUMBER.fullmatch(word) else math.nan for word in words]
+        for word, number in zip(words, numbers, strict=True):
+            if not math.isfinite(number):
+                hint = "; expand the file with xacro first" if "${" in word else ""
+                raise self.error(f"attribute {attribute!r} must be finite numbers, but has {quoted(word)}{hint}")
+        return numbers
+
+    def measures(self, attribute: str, count: int, default: Sequence[float] | None = None) -> list[float]:
+        """Numbers that are computed with, and so must have a sane size."""
+        numbers = self.numbers(attribute, count, default)
+        if any(abs(number) > MAX_MAGNITUDE for number in numbers):
+            raise self.error(f"attribute {attribute!r} is too large to compute with: {quoted(self.word(attribute))}")
+        return numbers
+
+    def number(self, attribute: str, default: float | None = None) -> float:
+        """An attribute of one finite number."""
+        return self.numbers(attribute, 1, None if default is None else [default])[0]
+
+
+def read(path: str) -> Element:
+    """The root element of a file."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise FormatError(f"cannot read the file: {error.strerror or error}", path) from None
+    except ValueError as error:  # a path with a NUL
+        raise FormatError(f"cannot read the file: {error}", path) from None
+    return parse(data, path)
+
+
+def parse(data: bytes, path: str) -> Element:
+    """The root element of the bytes of a file; ``path`` is for messages."""
+    if len(data) > MAX_BYTES:
+        raise FormatError(f"the file has more than {MAX_BYTES // 2**20} MiB", path)
+    if not data.strip():
+        raise FormatError("the file is empty", path)
+    return _Reader(path).root_of(_as_utf8(data, path))
+
+
+def shortened(name: str) -> str:
+    """A name as messages show it: a file may hold one of a megabyte."""
+    return name if len(name) <= 60 else f"{name[:57]}..."
+
+
+def quoted(name: str) -> str:
+    """A name in quotation marks, shortened."""
+    return repr(shortened(name))
+
+
+class _Reader:
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.open: list[Element] = []
+        self.root: Element | None = None
+        self.count = 0
+        parser = self.parser = expat.ParserCreate("utf-8")
+        parser.StartElementHandler = self.start
+        parser.EndElementHandler = self.end
+        for handler, message in _UNSAFE.items():
+            setattr(parser, handler, self.refusing(message))
+
+    def root_of(self, data: bytes) -> Element:
+        try:
+            self.feed(data)
+        except expat.ExpatError as error:
+            raise self.error(expat.ErrorString(error.code), error.lineno, error.offset + 1) from None
+        assert self.root is not None  # expat has refused a file without an element
+        return self.root
+
+    def feed(self, data: bytes) -> None:
+        """Give expat the text, a document type alone.
+
+        An exception of a handler takes effect only when Parse returns, and until then an old expat would go on to
+        expand entities. So nothing behind a document type's first bracket is fed before its handler has had its say.
+        """
+        begin = data.find(b"<!DOCTYPE")
+        if begin < 0:
+            self.parser.Parse(data, True)
+            return
+        self.parser.Parse(data[:begin], False)
+        for _ in range(100):
+            if self.root is not None:  # past the place for a document type: expat refuses any further one
+                break
+            closing = re.compile(rb"[>\[]").search(data, begin)
+            end = closing.end() if closing else len(data)
+            self.parser.Parse(data[begin:end], False)
+            begin = end
+        else:
+            line, column = self.parser.CurrentLineNumber, self.parser.CurrentColumnNumber + 1
+            raise self.error("there is too much before the first element", line, column)
+        self.parser.Parse(data[begin:], True)
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        line, column = self.parser.CurrentLineNumber, self.parser.CurrentColumnNumber + 1
+        element = Element(self.path, tag, attributes, line, column)
+        self.count += 1
+        if len(self.open) >= MAX_DEPTH:
+            raise element.error(f"elements are nested more than {MAX_DEPTH} deep")
+        if self.count > MAX_ELEMENTS:
+            raise element.error(f"the file has more than {MAX_ELEMENTS} elements")
+        if self.open:
+            self.open[-1].children.append(element)
+        else:
+            self.root = element
+        self.open.append(element)
+
+    def end(self, tag: str) -> None:
+        self.open.pop()
+
+    def refusing(self, message: str) -> Any:
+        def refuse(*_: object) -> None:
+            raise self.error(message, self.parser.CurrentLineNumber, self.parser.CurrentColumnNumber + 1)
+
+        return refuse
+
+    def error(self, message: str, line: int, column: int) -> FormatError:
+        return FormatError(message, self.path, line, column, shortened(self.open[-1].tag) if self.open else None)
+
+
+def _as_utf8(data: bytes, path: str) -> bytes:
+    """The file in the one encoding that the parser is told: what it declares must be known and must be true."""
+    encoding = next((name for mark, name in _MARKS if data.startswith(mark)), None)
+    if encoding is None:
+        data = data.removeprefix(b"\xef\xbb\xbf")
+        declared = _DECLARED.match(data[:1000])
+        name = declared[1].decode("ascii") if declared else "utf-8"
+        encoding = _ENCODINGS.get(name.lower())
+        if encoding is None:
+            raise FormatError(f"encoding {quoted(name)} is not supported; use UTF-8", path, 1, 1)
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError as error:
+        before = data[: error.start]
+        line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
+        raise FormatError(f"the text is not {encoding}: {error.reason}", path, line, column) from None
+    if encoding == "utf-8":
+        return data
+    try:
+        return text.removeprefix("\ufeff").encode()
+    except UnicodeEncodeError as error:
+        raise FormatError(f"the text is not {encoding}: {error.reason}", path, 1, 1) from None
