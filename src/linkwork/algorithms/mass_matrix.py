@@ -32,7 +32,7 @@ def mass_matrix(tree: Tree, q: Any) -> tuple[Any]:
         F[body.parent] = [X[body].to_parent(force) for force in F[body]]
         for ancestor in tree.ancestors(body):
             M[ancestor, body] = S[ancestor].project(F[ancestor])
-            M[body, ancestor] = [list(row) for row in zip(*M[ancestor, body], strict=True)]
+            M[body, ancestor] = [[row[k] for row in M[ancestor, body]] for k in range(body.joint.nv)]
             F[ancestor.parent] = [X[ancestor].to_parent(force) for force in F[ancestor]]
 
     return (M,)

@@ -1,0 +1,239 @@
+"""Random mechanisms and states, for every test that needs some.
+
+Mechanisms come from a fixed pool of seeds, so that a form which compiles them does so a few dozen times only; hypothesis
+chooses among them and chooses the states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+from hypothesis import example, given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import linkwork as lw
+from linkwork.joints import (
+    Cylindrical,
+    Fixed,
+    Free,
+    Helical,
+    Joint,
+    Planar,
+    Prismatic,
+    Revolute,
+    Spherical,
+    Universal,
+)
+from linkwork.model import Body, Model
+from linkwork.spatial import Columns, Coordinates, Motion, Quaternion, Subspace, Transform, Vec3, X, Z, sin_cos
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Cam(Joint):
+    """A user's own joint: while it turns by q[0] about z, a cam lifts it by lift·sin(2 q[0]); it slides along x by q[1].
+
+    Its subspace varies with q and its two motions do not commute, so that every term of an algorithm is used.
+    """
+
+    lift: float = 0.3
+    nq, nv, angles = 2, 2, (0,)
+
+    def transform(self, q: Coordinates) -> Transform:
+        twice, _ = sin_cos(2.0 * q[0])
+        return Transform(Z.rotation(*sin_cos(q[0])), Vec3(q[1], 0.0, self.lift * twice))
+
+    def subspace(self, q: Coordinates) -> Subspace:
+        sine, cosine = sin_cos(q[0])
+        _, twice = sin_cos(2.0 * q[0])
+        turn = Motion(Vec3(0.0, 0.0, 2.0 * self.lift * twice), Z.direction)
+        return Columns([turn, Motion(Vec3(cosine, -sine, 0.0), Vec3.zero())])
+
+    def bias(self, q: Coordinates, v: Coordinates) -> Motion:
+        sine, cosine = sin_cos(q[0])
+        twice, _ = sin_cos(2.0 * q[0])
+        rise = -4.0 * self.lift * twice * v[0] * v[0]
+        return Motion(Vec3(-sine * v[0] * v[1], -cosine * v[0] * v[1], rise), Vec3.zero())
+
+
+@dataclass(frozen=True)
+class Crank(Joint):
+    """A user's own joint with an axis: an eccentric of radius ``arm``, turning by q[0] about an axis."""
+
+    axis: Any = X
+    arm: float = 0.2
+    nq, nv, angles = 1, 1, (0,)
+
+    def transform(self, q: Coordinates) -> Transform:
+        turn = self.axis.rotation(*sin_cos(q[0]))
+        return Transform(turn, turn.apply(Vec3(self.arm, self.arm, self.arm)))
+
+    def subspace(self, q: Coordinates) -> Subspace:
+        axis = self.axis.direction
+        return Columns([Motion(axis.cross(Vec3(self.arm, self.arm, self.arm)), axis)])
+
+
+KNOWN_TO_PINOCCHIO: tuple[Joint, ...] = (
+    Revolute("x"),
+    Revolute("y"),
+    Revolute("z"),
+    Revolute((1.0, 2.0, 3.0)),
+    Prismatic("x"),
+    Prismatic("z"),
+    Prismatic((1.0, -1.0, 0.3)),
+    Helical("z", 0.3),
+    Helical((1.0, 2.0, 0.4), -0.2),
+    Universal("x", "y"),
+    Universal((1.0, 2.0, 0.5), (0.2, -0.4, 1.2)),
+    Planar(),
+    Spherical(),
+    Free(),
+)
+JOINTS: tuple[Joint, ...] = (
+    *KNOWN_TO_PINOCCHIO,
+    Fixed(),
+    Cylindrical("y"),
+    Cylindrical((0.5, -1.0, 2.0)),
+    Cam(),
+    Crank(),
+)
+"""One of every joint kind, with coordinate axes and others."""
+
+
+def close(actual: Any, expected: Any, relative: float, scale: float = 0.0, what: str = "result") -> None:
+    """Equal within ``relative`` of the largest number of the two, or of ``scale`` where that is larger."""
+    actual, expected = np.asarray(actual), np.asarray(expected)
+    assert actual.shape == expected.shape
+    size = max(np.abs(expected).max(initial=0.0), np.abs(actual).max(initial=0.0), scale)
+    worst = np.abs(actual - expected).max(initial=0.0)
+    assert worst <= relative * size, f"{what} is off by {worst:.3g} where numbers are up to {size:.3g}"
+
+
+def random_placement(rng: np.random.Generator) -> Transform:
+    turn = Quaternion(*map(float, rng.normal(size=4))).normalized().matrix()
+    return Transform(turn, Vec3(*map(float, rng.uniform(-0.6, 0.6, size=3))))
+
+
+def random_inertia(rng: np.random.Generator) -> dict[str, Any]:
+    """Mass, centre of mass and an inertia that a body can have, as arguments of ``add_body``."""
+    mass = float(rng.uniform(0.5, 3.0))
+    spread = rng.normal(size=(3, 3)) * 0.2
+    scatter = mass * (spread @ spread.T + 0.01 * np.eye(3))
+    return {"mass": mass, "com": rng.uniform(-0.3, 0.3, size=3), "inertia": np.trace(scatter) * np.eye(3) - scatter}
+
+
+def random_tree(seed: int, joints: Sequence[Joint], size: int | None = None, name: str = "") -> Model:
+    """A tree whose bodies stand in depth-first order, with ``size`` joints out of ``joints`` (all of them by default).
+
+    About a third of the joints have rotors, and about one body in eight stands on the world.
+    """
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(joints)) if size is None else rng.integers(len(joints), size=size)
+    builder = lw.Builder(name or f"tree{seed}", gravity=rng.normal(size=3) * 5.0)
+    path = ["world"]  # from the world to the latest body: a child of any of these keeps the order depth first
+    for number, kind in enumerate(order):
+        joint = joints[int(kind)]
+        up = int(rng.choice([0, 0, 0, 1, 2]))
+        path = path[: 1 if rng.random() < 0.12 else max(min(2, len(path)), len(path) - up)]
+        rotor = rng.uniform(0.1, 0.5, size=joint.nv) if rng.random() < 0.35 else 0.0
+        body = builder.add_body(f"b{number}", path[-1], joint, random_placement(rng), armature=rotor, **random_inertia(rng))
+        builder.add_frame(f"f{number}", body, random_placement(rng))
+        path.append(body)
+    builder.add_frame("post", "world", random_placement(rng))
+    return builder.build()
+
+
+@cache
+def pool() -> tuple[Model, ...]:
+    """The mechanisms of the law tests: one with every joint kind, one of each awkward kind, and small random trees."""
+    return (
+        random_tree(100, JOINTS, name="every_kind"),
+        random_tree(101, (Cam(), Crank(), Universal()), 5, name="subspaces_that_vary"),
+        random_tree(102, (Free(),), 3, name="free_boxes"),
+        random_tree(103, (Fixed(), Revolute("y")), 7, name="many_fixed"),
+        *(random_tree(seed, JOINTS, 1 + seed % 8) for seed in range(1, 9)),
+    )
+
+
+@cache
+def floating() -> tuple[Model, ...]:
+    """Mechanisms that touch nothing: one free root, any joints behind it, and no rotors (they carry no momentum)."""
+    return tuple(_on_free_root(random_tree(seed, JOINTS, 4)) for seed in (200, 201, 202))
+
+
+def _on_free_root(tree: Model) -> Model:
+    rng = np.random.default_rng(tree.nv)
+    builder = lw.Builder(tree.name + "_floating", tree.gravity)
+    builder.add_body("hull", joint=Free(), **random_inertia(rng))
+    (hull,) = builder.build().bodies
+    bodies = [hull, *(replace(body, parent=body.parent + 1, armature=()) for body in tree.bodies)]
+    frames = [lw.Frame(body.name, index, Transform.identity()) for index, body in enumerate(bodies, 1)]
+    return Model(builder.name, tuple(bodies), tuple(frames), tree.gravity)
+
+
+@dataclass(frozen=True, repr=False)
+class State:
+    """Arguments for every function of one mechanism, all with the same batch dimensions."""
+
+    model: Model
+    q: Array
+    v: Array
+    a: Array
+    tau: Array
+    f_ext: Array
+    seed: int = -1
+
+    def __repr__(self) -> str:
+        return f"state_of({self.model!r}, {self.seed}, {self.batch})"
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        return self.q.shape[:-1]
+
+
+def state_of(model: Model, seed: int, batch: tuple[int, ...] = ()) -> State:
+    rng = np.random.default_rng(seed)
+    q, v = lw.random_state(model, rng, shape=batch)
+    a, tau = rng.normal(size=(2, *batch, model.nv)) * 3.0
+    return State(model, q, v, a, tau, rng.normal(size=(*batch, len(model.bodies), 6)) * 2.0, seed)
+
+
+batches = st.sampled_from([(), (), (1,), (3,), (2, 2)])
+
+
+def states(models: Sequence[Model] | None = None, batch: st.SearchStrategy[tuple[int, ...]] = batches) -> Any:
+    """A mechanism of the pool in a random state."""
+    return st.builds(state_of, st.sampled_from(models or pool()), st.integers(0, 2**32 - 1), batch)
+
+
+def law(models: Sequence[Model] | None = None, *more: Any) -> Any:
+    """A test of any mechanism in any state; the first four of the pool, which hold every joint kind, are always among them."""
+
+    def decorate(test: Any) -> Any:
+        test = given(states(models), *more)(test)
+        for number, model in enumerate((models or pool())[:4]) if not more else ():
+            test = example(state_of(model, number, (3,) if number % 2 else ()))(test)
+        return test
+
+    return decorate
+
+
+def renumbered(model: Model, rng: np.random.Generator) -> Model:
+    """The same mechanism with its bodies in another order in which parents still come first."""
+    waiting = list(range(1, len(model.bodies) + 1))
+    new_index = {0: 0}
+    bodies: list[Body] = []
+    while waiting:
+        ready = [index for index in waiting if model.bodies[index - 1].parent in new_index]
+        index = int(rng.choice(ready))
+        waiting.remove(index)
+        bodies.append(replace(model.bodies[index - 1], parent=new_index[model.bodies[index - 1].parent]))
+        new_index[index] = len(bodies)
+    frames = tuple(replace(frame, body=new_index[frame.body]) for frame in model.frames)
+    return Model(model.name + "_renumbered", tuple(bodies), frames, model.gravity)
