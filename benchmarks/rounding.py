@@ -39,7 +39,7 @@ MECHANISMS: dict[str, lw.Model] = {
 }
 COLUMNS = {
     "frame_placements": "placement",
-    "jacobian": "Jacobian",
+    "jacobian/local": "Jacobian",
     "energy": "energy",
     "inverse_dynamics": "inverse dynamics",
     "mass_matrix": "mass matrix",

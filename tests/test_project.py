@@ -1,0 +1,85 @@
+"""The project keeps its own rules: layers, exported names, short files, no traces of a machine."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import linkwork as lw
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = sorted((ROOT / "src" / "linkwork").rglob("*.py"))
+OURS = [
+    path
+    for pattern in ("*.md", "Makefile", "pyproject.toml", ".ci/*", "docs/**/*.md", "src/**/*.py", "tests/**/*.py", "examples/**/*.py", "benchmarks/**/*.py")
+    for path in sorted(ROOT.glob(pattern))
+]
+
+PUBLIC = """
+    load Builder placement merge_fixed mechanisms joints spatial Model Point
+    neutral random_state integrate difference
+    forward_kinematics jacobian inverse_dynamics mass_matrix nonlinear_effects gravity_torques
+    energy centre_of_mass momentum forward_dynamics interpreted
+    LinkworkError ArgumentError UnknownNameError ModelError FormatError SingularError MissingExtraError LinkworkWarning
+""".split()
+
+
+def test_every_exported_name_exists_once_and_in_order() -> None:
+    assert list(lw.__all__) == sorted(set(lw.__all__))
+    assert [name for name in lw.__all__ if not hasattr(lw, name)] == []
+
+
+def test_the_public_names_are_exported() -> None:
+    assert [name for name in PUBLIC if name not in lw.__all__] == []
+
+
+def test_every_public_function_says_what_it_takes_and_shows_an_example() -> None:
+    functions = [getattr(lw, name) for name in lw.__all__] + list(lw.mechanisms.NAMES.values())
+    silent = [f.__name__ for f in functions if callable(f) and not isinstance(f, type) and ">>>" not in (f.__doc__ or "")]
+    assert silent == []
+
+
+def test_the_version_is_one() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["version"] == lw.__version__
+    assert f"## {lw.__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_imports_go_one_way() -> None:
+    lint = Path(sys.executable).with_name("lint-imports")
+    done = subprocess.run([str(lint), "--no-cache"], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT / "src" / "linkwork")))
+def test_a_source_file_is_short_and_says_what_it_is(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert text.count("\n") < 400
+    assert path.stem not in ("utils", "helpers", "misc", "common")
+    assert not text or text.startswith('"""')
+
+
+def test_every_package_is_in_the_architecture() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    packages = {path.relative_to(ROOT / "src" / "linkwork").parts[0].removesuffix(".py") for path in SOURCES}
+    assert [name for name in sorted(packages - {"__init__"}) if f"`{name}`" not in page] == []
+
+
+def test_every_dependency_has_its_reason() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = [*project["dependencies"], *(one for extra in project["optional-dependencies"].values() for one in extra)]
+    table = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").split("## Dependencies")[1]
+    names = {re.split(r"[<>=\[]", one)[0] for one in wanted}
+    assert [name for name in sorted(names) if not re.search(rf"\b{re.escape(name)}\b", table)] == []
+
+
+def test_no_file_knows_the_machine_it_was_written_on() -> None:
+    # Each pattern is written so that it does not match itself.
+    traces = re.compile(r"/(home|root|Users|work)/\w|file:/{2}|localhost[:]\d|T[O]DO|F[I]XME|X[X]X")
+    found = [f"{path.relative_to(ROOT)}: {match[0]}" for path in OURS if (match := traces.search(path.read_text(encoding="utf-8")))]
+    assert found == []
