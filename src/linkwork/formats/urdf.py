@@ -61,9 +61,10 @@ def model_of(robot: Element, *, floating_base: bool, joint_order: str, fixed_joi
     bodies = {link: link for link in links}  # the name of each link's body
     if floating_base or root != WORLD:
         bodies.update(_moving_world(links))
+    base = _inertial(links[root])  # checked even where it becomes a part of the world
     if floating_base:
         joint_name = _unused(ROOT_JOINT, {joint.name for joint in connections})
-        _add(builder, links[root], bodies[root], WORLD, Free(), joint_name=joint_name, **_inertial(links[root]))
+        _add(builder, links[root], bodies[root], WORLD, Free(), joint_name=joint_name, **base)
     else:
         bodies[root] = WORLD
         if root != WORLD:
@@ -195,6 +196,8 @@ def _by_parent(connections: list[_Connection]) -> defaultdict[str, list[_Connect
 
 def _joint(joint: _Connection) -> Joint:
     element = joint.element
+    if joint.kind == "fixed":
+        return Fixed()
     axis = element.child("axis")
     direction = [1.0, 0.0, 0.0] if axis is None else axis.measures("xyz", 3, (1.0, 0.0, 0.0))
     if element.child("mimic") is not None:
@@ -210,9 +213,9 @@ def _joint(joint: _Connection) -> Joint:
 
 def _limits(joint: _Connection) -> dict[str, float]:
     limits: dict[str, float] = {}
-    limit, dynamics = joint.element.child("limit"), joint.element.child("dynamics")
     if joint.kind == "fixed":
         return limits
+    limit, dynamics = joint.element.child("limit"), joint.element.child("dynamics")
     if limit is not None:
         for attribute in ("effort", "velocity"):
             if attribute in limit.attributes:

@@ -56,10 +56,13 @@ class Element:
 
     def child(self, tag: str) -> Element | None:
         """The only child of that tag, or None; a second one is an error, because it is not clear which holds."""
-        found = [child for child in self.children if child.tag == tag]
-        if len(found) > 1:
-            raise found[1].error(f"there is already a <{tag}> in this <{self.tag}>, at line {found[0].line}")
-        return found[0] if found else None
+        found = None
+        for child in self.children:
+            if child.tag == tag:
+                if found is not None:
+                    raise child.error(f"there is already a <{tag}> in this <{self.tag}>, at line {found.line}")
+                found = child
+        return found
 
     def need(self, tag: str) -> Element:
         """The only child of that tag."""

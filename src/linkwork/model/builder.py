@@ -14,6 +14,8 @@ from linkwork.joints import Fixed, Joint
 from linkwork.model.model import WORLD, Body, Frame, Limits, Model
 from linkwork.spatial import Inertia, Mat3, Sym3, Transform, Vec3, X, Y, Z, sin_cos
 
+NO_INERTIA = (0.0, 0.0, 0.0)
+
 
 def placement(
     xyz: Sequence[float] = (0.0, 0.0, 0.0),
@@ -72,7 +74,7 @@ class Builder:
         *,
         mass: float = 0.0,
         com: Sequence[float] = (0.0, 0.0, 0.0),
-        inertia: Any = (0.0, 0.0, 0.0),
+        inertia: Any = NO_INERTIA,
         joint_name: str | None = None,
         armature: float | Sequence[float] = 0.0,
         lower: float | Sequence[float] = -math.inf,
@@ -192,11 +194,14 @@ def merge_fixed(model: Model) -> Model:
         >>> merged.body_names, merged.mass, merged.frame("tool").placement.translation
         (('arm',), 1.5, Vec3(1.0, 0.0, 0.0))
     """
-    carrier: list[tuple[int, Transform]] = [(0, Transform.identity())]  # of each old body: new index, placement on it
+    if not any(isinstance(body.joint, Fixed) for body in model.bodies):
+        return model
+    here = Transform.identity()
+    carrier: list[tuple[int, Transform]] = [(0, here)]  # of each old body: new index, placement on it
     bodies: list[Body] = []
     for body in model.bodies:
         parent, on_parent = carrier[body.parent]
-        place = on_parent * body.placement
+        place = body.placement if on_parent is here else on_parent * body.placement
         if isinstance(body.joint, Fixed):
             carrier.append((parent, place))
             if parent:
@@ -204,15 +209,18 @@ def merge_fixed(model: Model) -> Model:
                 bodies[parent - 1] = _replace(old, inertia=old.inertia + place.to_parent(body.inertia))
         else:
             bodies.append(_replace(body, parent=parent, placement=place))
-            carrier.append((len(bodies), Transform.identity()))
-    frames = [
-        Frame(frame.name, carrier[frame.body][0], carrier[frame.body][1] * frame.placement) for frame in model.frames
-    ]
+            carrier.append((len(bodies), here))
+    frames = []
+    for frame in model.frames:
+        index, place = carrier[frame.body]
+        frames.append(Frame(frame.name, index, frame.placement if place is here else place * frame.placement))
     return Model(model.name, tuple(bodies), tuple(frames), model.gravity, model.meshes)
 
 
 def check_inertia(where: str, mass: float, second: Sym3) -> None:
     """Warn of an inertia about the centre of mass that no body can have."""
+    if not any(second.numbers()):
+        return
     moments = np.linalg.eigvalsh(np.array(second.full().numbers()).reshape(3, 3))
     slack = 1e-9 * max(abs(moments)) + 1e-300
     if moments[0] < -slack or moments[0] + moments[1] < moments[2] * (1 - 1e-6) - slack:
@@ -251,6 +259,8 @@ def _finite(what: str, values: Any, count: int) -> list[float]:
 
 def _each(what: str, value: Any, count: int) -> tuple[float, ...]:
     """One number for all, or one each; infinite is allowed, not a number is not."""
+    if isinstance(value, float) and not math.isnan(value):
+        return (value,) * count
     try:
         numbers = [float(value)] * count if isinstance(value, int | float) else [float(v) for v in value]
     except (TypeError, ValueError):
@@ -263,6 +273,8 @@ def _each(what: str, value: Any, count: int) -> tuple[float, ...]:
 
 
 def _second_moment(where: str, inertia: Any) -> Sym3:
+    if inertia is NO_INERTIA:
+        return Sym3.zero()
     try:
         array = np.asarray(inertia, dtype=np.float64)
     except (TypeError, ValueError):
@@ -290,7 +302,13 @@ def _checked_placement(where: str, value: Any) -> Transform:
         if matrix.shape != (4, 4):
             raise ModelError(f"placement of {where} must come from lw.placement(...) or be a 4×4 matrix, not {value!r}")
         value = Transform(Mat3(*matrix[:3, :3].ravel().tolist()), Vec3(*matrix[:3, 3].tolist()))
-    rotation = np.array(value.rotation.numbers(), dtype=np.float64).reshape(3, 3)
-    if not np.isfinite(value.numbers()).all() or abs(rotation @ rotation.T - np.eye(3)).max() > 1e-6:
+    numbers = [float(number) for number in value.numbers()]  # plain floats: a large model has many placements
+    rows = numbers[:3], numbers[3:6], numbers[6:9]
+    skewed = (
+        abs(sum(a * b for a, b in zip(rows[i], rows[j], strict=True)) - (i == j)) > 1e-6
+        for i in range(3)
+        for j in range(i, 3)
+    )
+    if not all(map(math.isfinite, numbers)) or any(skewed):
         raise ModelError(f"placement of {where} is not a rotation and a finite position: {value!r}")
     return value  # type: ignore[no-any-return]
