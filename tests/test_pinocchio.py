@@ -1,0 +1,254 @@
+"""Pinocchio as an oracle: robots of the package example-robot-data, and random trees of every joint kind that it has.
+
+Every result is compared for a batch of states, to a relative 1e-10 of the largest number of the result.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+import linkwork as lw
+from linkwork.algorithms import FORWARD_DYNAMICS, REFERENCES
+from linkwork.joints import Free, Helical, Joint, Planar, Prismatic, Revolute, Spherical, Universal
+from linkwork.model import Model
+from linkwork.spatial import Transform
+from strategies import KNOWN_TO_PINOCCHIO, Array, State, close, random_tree, state_of
+
+FOLDER = Path(pin.__file__).parents[4] / "share" / "example-robot-data" / "robots"
+
+ROBOTS = {
+    "ur5": ("ur_description/urdf/ur5_robot.urdf", False),
+    "panda": ("panda_description/urdf/panda.urdf", False),
+    "xarm7": ("xarm_description/urdf/xarm7.urdf", False),
+    "kinova": ("kinova_description/robots/kinova.urdf", False),  # has continuous joints
+    "double_pendulum": ("double_pendulum_description/urdf/double_pendulum_continuous.urdf", False),
+    "allegro_hand": ("allegro_hand_description/urdf/allegro_left_hand.urdf", False),
+    "tiago": ("tiago_description/robots/tiago.urdf", False),  # continuous wheels, and mimic joints in its hand
+    "solo12": ("solo_description/robots/solo12.urdf", True),
+    "hyq": ("hyq_description/robots/hyq_no_sensors.urdf", True),
+    "anymal": ("anymal_b_simple_description/robots/anymal.urdf", True),
+    "icub": ("icub_description/robots/icub_reduced.urdf", True),
+    "g1": ("g1_description/urdf/g1_29dof_rev_1_0.urdf", True),
+    "talos": ("talos_data/robots/talos_reduced.urdf", True),
+    "talos_fixed": ("talos_data/robots/talos_reduced.urdf", False),
+}
+TREES = {"every_kind": (300, None), "small": (301, 5), "larger": (302, 12)}
+
+NAMES = {"local": pin.LOCAL, "world": pin.WORLD, "local_world_aligned": pin.LOCAL_WORLD_ALIGNED}
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One mechanism, here and there, in a batch of states."""
+
+    model: Model
+    there: pin.Model
+    frames: tuple[str, ...]
+    state: State
+
+    def q_there(self, q: Array) -> Array:
+        """A configuration in Pinocchio's coordinates: a continuous joint is a cosine and a sine there."""
+        parts = []
+        for body, start in zip(self.model.bodies, self.model.q_start, strict=True):
+            part = q[start : start + body.joint.nq]
+            continuous = self.there.nqs[self.there.getJointId(body.joint_name)] == 2 and body.joint.nq == 1
+            parts.append([np.cos(part[0]), np.sin(part[0])] if continuous else part)
+        return np.concatenate(parts)
+
+    def each(self, function: Callable[..., Array], *names: str) -> Array:
+        """Pinocchio's result for every state, from ``function(data, q, *the other named vectors)``."""
+        s = self.state
+        results = []
+        for k, q in enumerate(s.q):
+            others = [getattr(s, name)[k] for name in names]
+            results.append(np.array(function(self.there.createData(), self.q_there(q), *others)))
+        return np.array(results)
+
+    def forces(self, f_ext: Array) -> pin.StdVec_Force:
+        forces = pin.StdVec_Force()
+        forces.extend(pin.Force.Zero() for _ in range(self.there.njoints))
+        for name, force in zip(self.model.joint_names, f_ext, strict=True):
+            forces[self.there.getJointId(name)] = pin.Force(force)
+        return forces
+
+
+def robot(name: str) -> Pair:
+    file, floating = ROBOTS[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lw.LinkworkWarning)  # some of the robots have mimic joints or odd inertias
+        model = lw.load(FOLDER / file, floating_base=floating)
+    path = str(FOLDER / file)
+    there = pin.buildModelFromUrdf(path, pin.JointModelFreeFlyer()) if floating else pin.buildModelFromUrdf(path)
+    shared = [frame for frame in model.frame_names if there.existFrame(frame)]
+    return Pair(model, there, tuple(shared[:: max(1, len(shared) // 5)]), state_of(model, len(name), (2,)))
+
+
+def tree(name: str) -> Pair:
+    seed, size = TREES[name]
+    model = random_tree(seed, KNOWN_TO_PINOCCHIO, size, name=name)
+    there = pin.Model()
+    there.gravity.linear = np.array(model.gravity)
+    for body in model.bodies:
+        parent = there.getJointId(model.joint_names[body.parent - 1]) if body.parent else 0
+        joint = there.addJoint(parent, joint_there(body.joint), placement_there(body.placement), body.joint_name)
+        there.appendBodyToJoint(joint, inertia_there(model, body.name), pin.SE3.Identity())
+    there.armature[:] = model.armature
+    for frame in model.frames:
+        if frame.name != "world":
+            joint = there.getJointId(model.joint_names[frame.body - 1]) if frame.body else 0
+            kind = pin.FrameType.OP_FRAME
+            there.addFrame(pin.Frame(f"{frame.name}", joint, 0, placement_there(frame.placement), kind), False)
+    frames = tuple(frame for frame in model.frame_names if frame.startswith("f") or frame == "post")
+    return Pair(model, there, frames, state_of(model, seed, (2,)))
+
+
+def joint_there(joint: Joint) -> object:
+    match joint:
+        case Revolute(axis):
+            return pin.JointModelRevoluteUnaligned(*axis.direction.numbers())
+        case Prismatic(axis):
+            return pin.JointModelPrismaticUnaligned(*axis.direction.numbers())
+        case Helical(axis, pitch):
+            return pin.JointModelHelicalUnaligned(*axis.direction.numbers(), pitch)
+        case Universal(axis, second):
+            return pin.JointModelUniversal(np.array(axis.direction.numbers()), np.array(second.direction.numbers()))
+        case Planar():
+            return pin.JointModelPlanar()
+        case Spherical():
+            return pin.JointModelSpherical()
+        case Free():
+            return pin.JointModelFreeFlyer()
+    raise AssertionError(joint)
+
+
+def placement_there(place: Transform) -> pin.SE3:
+    return pin.SE3(np.array(place.rotation.numbers()).reshape(3, 3), np.array(place.translation.numbers()))
+
+
+def inertia_there(model: Model, body: str) -> pin.Inertia:
+    inertia = model.bodies[model.body_index(body)].inertia
+    centre = np.array(inertia.moment.numbers()) / inertia.mass
+    about_origin = np.array(inertia.second.full().numbers()).reshape(3, 3)
+    steiner = inertia.mass * (centre @ centre * np.eye(3) - np.outer(centre, centre))
+    return pin.Inertia(inertia.mass, centre, about_origin - steiner)
+
+
+@cache
+def make(name: str) -> Pair:
+    return robot(name) if name in ROBOTS else tree(name)
+
+
+@pytest.fixture(params=[*ROBOTS, *TREES])
+def pair(request: pytest.FixtureRequest, engine: str) -> Pair:
+    return make(request.param)
+
+
+def test_joints_stand_in_the_same_order(pair: Pair) -> None:
+    assert [name for name, n in zip(pair.there.names, pair.there.nvs, strict=True) if n] == list(pair.model.joint_names)
+    assert [n for n in pair.there.nvs if n] == [body.joint.nv for body in pair.model.bodies]
+    assert pair.model.nv == pair.there.nv
+
+
+def test_placements(pair: Pair) -> None:
+    def placements(data: pin.Data, q: Array) -> list[Array]:
+        pin.framesForwardKinematics(pair.there, data, q)
+        return [data.oMf[pair.there.getFrameId(frame)].homogeneous for frame in pair.frames]
+
+    close(lw.forward_kinematics(pair.model, pair.state.q, pair.frames), pair.each(placements), 1e-10)
+
+
+@pytest.mark.parametrize("reference", REFERENCES)
+def test_jacobians(pair: Pair, reference: str) -> None:
+    def jacobians(data: pin.Data, q: Array) -> Array:
+        ids = [pair.there.getFrameId(frame) for frame in pair.frames]
+        return np.vstack([pin.computeFrameJacobian(pair.there, data, q, i, NAMES[reference]) for i in ids])
+
+    close(lw.jacobian(pair.model, pair.state.q, pair.frames, reference), pair.each(jacobians), 1e-10)
+
+
+@pytest.mark.parametrize("reference", REFERENCES)
+def test_motions(pair: Pair, reference: str) -> None:
+    s = pair.state
+    accelerate = pin.getFrameClassicalAcceleration if reference == "local_world_aligned" else pin.getFrameAcceleration
+
+    def motions(data: pin.Data, q: Array, v: Array, a: Array) -> list[list[Array]]:
+        pin.forwardKinematics(pair.there, data, q, v, a)
+        pin.updateFramePlacements(pair.there, data)
+        ids = [pair.there.getFrameId(frame) for frame in pair.frames]
+        return [
+            [pin.getFrameVelocity(pair.there, data, i, NAMES[reference]).vector for i in ids],
+            [accelerate(pair.there, data, i, NAMES[reference]).vector for i in ids],
+        ]
+
+    moving = pair.each(motions, "v", "a")
+    drifting = pair.each(lambda data, q, v: motions(data, q, v, 0.0 * v), "v")
+    close(lw.frame_velocity(pair.model, s.q, s.v, pair.frames, reference), moving[:, 0], 1e-10)
+    close(lw.frame_acceleration(pair.model, s.q, s.v, s.a, pair.frames, reference), moving[:, 1], 1e-10)
+    drift = lw.jacobian_drift(pair.model, s.q, s.v, pair.frames, reference)
+    close(drift.reshape(drifting[:, 1].shape), drifting[:, 1], 1e-10)
+
+
+def test_mass_matrix(pair: Pair) -> None:
+    def crba(data: pin.Data, q: Array) -> Array:
+        upper = np.triu(pin.crba(pair.there, data, q))
+        return upper + np.triu(upper, 1).T
+
+    close(lw.mass_matrix(pair.model, pair.state.q), pair.each(crba), 1e-10)
+
+
+def test_inverse_dynamics(pair: Pair) -> None:
+    s, there = pair.state, pair.there
+    free = pair.each(lambda data, q, v, a: pin.rnea(there, data, q, v, a), "v", "a")
+    close(lw.inverse_dynamics(pair.model, s.q, s.v, s.a), free, 1e-10)
+    loaded = pair.each(lambda data, q, v, a, f: pin.rnea(there, data, q, v, a, pair.forces(f)), "v", "a", "f_ext")
+    close(lw.inverse_dynamics(pair.model, s.q, s.v, s.a, s.f_ext), loaded, 1e-10)
+
+
+def test_nonlinear_effects_and_gravity(pair: Pair) -> None:
+    s, there = pair.state, pair.there
+    effects = pair.each(lambda data, q, v: pin.nonLinearEffects(there, data, q, v), "v")
+    close(lw.nonlinear_effects(pair.model, s.q, s.v), effects, 1e-10)
+    gravity = pair.each(lambda data, q: pin.computeGeneralizedGravity(there, data, q))
+    close(lw.gravity_torques(pair.model, s.q), gravity, 1e-10)
+
+
+@pytest.mark.parametrize("method", FORWARD_DYNAMICS)
+def test_forward_dynamics(pair: Pair, method: str) -> None:
+    s, there = pair.state, pair.there
+    free = pair.each(lambda data, q, v, tau: pin.aba(there, data, q, v, tau), "v", "tau")
+    close(lw.forward_dynamics(pair.model, s.q, s.v, s.tau, method=method), free, 1e-10)
+    loaded = pair.each(lambda data, q, v, tau, f: pin.aba(there, data, q, v, tau, pair.forces(f)), "v", "tau", "f_ext")
+    close(lw.forward_dynamics(pair.model, s.q, s.v, s.tau, s.f_ext, method=method), loaded, 1e-10)
+
+
+def test_centre_of_mass_momentum_and_energy(pair: Pair) -> None:
+    s, there, model = pair.state, pair.there, pair.model
+    assert model.mass == pytest.approx(sum(inertia.mass for inertia in list(there.inertias)[1:]), rel=1e-14)
+    centre = pair.each(lambda data, q: pin.centerOfMass(there, data, q))
+    close(lw.centre_of_mass(model, s.q), centre, 1e-10)
+    momentum = pair.each(lambda data, q, v: pin.computeCentroidalMomentum(there, data, q, v).vector, "v")
+    close(lw.momentum(model, s.q, s.v), momentum, 1e-10)
+    kinetic, potential = lw.energy(model, s.q, s.v)
+    bare = there.copy()  # Pinocchio counts the rotors' energy for some joint kinds only: not at all is what it agrees on
+    bare.armature[:] = 0.0
+    spun = 0.5 * s.v**2 @ model.armature
+    close(kinetic - spun, pair.each(lambda data, q, v: pin.computeKineticEnergy(bare, data, q, v), "v"), 1e-10)
+    close(potential, pair.each(lambda data, q: pin.computePotentialEnergy(there, data, q)), 1e-10)
+
+
+def test_moving_on_the_manifold(pair: Pair) -> None:
+    s, there = pair.state, pair.there
+    step = 0.4 * s.v  # turns by less than pi
+    moved = lw.integrate(pair.model, s.q, step)
+    expected = pair.each(lambda data, q, v: pin.integrate(there, q, 0.4 * v), "v")
+    close(np.array([pair.q_there(q) for q in moved]), expected, 1e-10)
+    differences = [pin.difference(there, pair.q_there(a), pair.q_there(b)) for a, b in zip(s.q, moved, strict=True)]
+    close(lw.difference(pair.model, s.q, moved), np.array(differences), 1e-10)
