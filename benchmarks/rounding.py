@@ -3,8 +3,8 @@
     python benchmarks/rounding.py            prints the table
     python benchmarks/rounding.py --write    puts it into docs/accuracy.md, and its short form into README.md
 
-The error is max |x - x₅₀| / max |x₅₀| over all numbers of a result, the worst of five random states (seed 0). What is truth
-takes the very floats of the model and the state as exact, so the error is the algorithm's own.
+The error is max |x - x₅₀| / max |x₅₀| over all numbers of a result, the worst of five random states (seed 0).
+The truth takes the very floats of the model and the state as exact, so the error is the algorithm's own.
 """
 
 from __future__ import annotations
@@ -90,7 +90,9 @@ def markdown(table: dict[str, dict[str, float]], rows: Any = None, columns: Any 
 def put(path: Path, text: str) -> None:
     """Between the markers of the file."""
     old = path.read_text(encoding="utf-8")
-    new, count = re.subn(r"(<!-- rounding -->\n).*?(<!-- end -->)", lambda m: f"{m[1]}{text}\n{m[2]}", old, flags=re.DOTALL)
+    new, count = re.subn(
+        r"(<!-- rounding -->\n).*?(<!-- end -->)", lambda m: f"{m[1]}{text}\n{m[2]}", old, flags=re.DOTALL
+    )
     if count != 1:
         raise SystemExit(f"{path.name} must have the markers <!-- rounding --> and <!-- end --> once")
     path.write_text(new, encoding="utf-8")

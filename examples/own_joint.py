@@ -1,8 +1,9 @@
 """A joint of your own: a trolley on an elliptic track, written outside the package, in one small class.
 
 The trolley's frame follows the track and turns with it: x along the track, z across it. Its motion subspace
-varies with q, so the joint gives a bias as well. Everything else, the dynamics of whatever hangs from the trolley included, comes
-from linkwork's algorithms. Run it: it checks that the power put in is the rate at which the energy grows.
+varies with q, so the joint gives a bias as well. Everything else, the dynamics of whatever hangs from the trolley
+included, comes from linkwork's algorithms. Run it: it checks that the power put in is the rate at which the energy
+grows.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ class EllipseTrack(lw.joints.Joint):
         sine, cosine = sin_cos(q[0])
         _, _, tx, tz = self._track(q[0])
         # Columns: the tangent, y, and what completes them.
-        return Transform(Mat3(tx, 0.0, -tz, 0.0, 1.0, 0.0, tz, 0.0, tx), Vec3(self.width * cosine, 0.0, self.height * sine))
+        return Transform(
+            Mat3(tx, 0.0, -tz, 0.0, 1.0, 0.0, tz, 0.0, tx), Vec3(self.width * cosine, 0.0, self.height * sine)
+        )
 
     def subspace(self, q: Coordinates) -> Subspace:
         """The trolley moves along its own x at ds/dq, and turns about y as the tangent does."""
@@ -79,7 +82,8 @@ def main() -> int:
     balance = (abs(growth - power) / (1.0 + abs(power))).max()
 
     print(f"{model.name} of {', '.join(body.joint.describe() for body in model.bodies)} joints, 100 states")
-    print(f"inverse after forward dynamics: {torques:.1e} N m     the two methods: {methods:.1e}     power = dE/dt: {balance:.1e}")
+    print(f"inverse after forward dynamics gives the torques back to {torques:.1e} N m")
+    print(f"two methods of forward dynamics agree to {methods:.1e}, power and dE/dt to {balance:.1e}")
     return 0 if torques < 1e-9 and methods < 1e-9 and balance < 1e-6 else 1
 
 

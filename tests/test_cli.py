@@ -44,7 +44,11 @@ def test_info_prints_the_tree(capsys: pytest.CaptureFixture[str]) -> None:
     palm = next(row for row in rows if "left_palm" in row)
     assert palm.split("└")[1].split() == "left_palm left_wrist_pitch revolute y 0.378 -1.2 to 1.2 12 left_hand".split()
     assert [row.split("  ")[0] for row in rows[1:4]] == ["├ lower_abdomen", "│ └ upper_abdomen", "│"]
-    assert rows[3].startswith("│   └ chest") and rows[4].startswith("│     ├ head") and rows[-1].startswith("    └ right_foot")
+    assert (
+        rows[3].startswith("│   └ chest")
+        and rows[4].startswith("│     ├ head")
+        and rows[-1].startswith("    └ right_foot")
+    )
 
 
 def test_info_of_a_file(robot: Path, capsys: pytest.CaptureFixture[str]) -> None:

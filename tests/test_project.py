@@ -16,7 +16,17 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCES = sorted((ROOT / "src" / "linkwork").rglob("*.py"))
 OURS = [
     path
-    for pattern in ("*.md", "Makefile", "pyproject.toml", ".ci/*", "docs/**/*.md", "src/**/*.py", "tests/**/*.py", "examples/**/*.py", "benchmarks/**/*.py")
+    for pattern in (
+        "*.md",
+        "Makefile",
+        "pyproject.toml",
+        ".ci/*",
+        "docs/**/*.md",
+        "src/**/*.py",
+        "tests/**/*.py",
+        "examples/**/*.py",
+        "benchmarks/**/*.py",
+    )
     for path in sorted(ROOT.glob(pattern))
 ]
 
@@ -40,7 +50,9 @@ def test_the_public_names_are_exported() -> None:
 
 def test_every_public_function_says_what_it_takes_and_shows_an_example() -> None:
     functions = [getattr(lw, name) for name in lw.__all__] + list(lw.mechanisms.NAMES.values())
-    silent = [f.__name__ for f in functions if callable(f) and not isinstance(f, type) and ">>>" not in (f.__doc__ or "")]
+    silent = [
+        f.__name__ for f in functions if callable(f) and not isinstance(f, type) and ">>>" not in (f.__doc__ or "")
+    ]
     assert silent == []
 
 
@@ -81,5 +93,9 @@ def test_every_dependency_has_its_reason() -> None:
 def test_no_file_knows_the_machine_it_was_written_on() -> None:
     # Each pattern is written so that it does not match itself.
     traces = re.compile(r"/(home|root|Users|work)/\w|file:/{2}|localhost[:]\d|T[O]DO|F[I]XME|X[X]X")
-    found = [f"{path.relative_to(ROOT)}: {match[0]}" for path in OURS if (match := traces.search(path.read_text(encoding="utf-8")))]
+    found = [
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for path in OURS
+        if (match := traces.search(path.read_text(encoding="utf-8")))
+    ]
     assert found == []

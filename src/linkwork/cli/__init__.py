@@ -33,7 +33,7 @@ class Command(Protocol):
 COMMANDS: tuple[Command, ...] = (info, demo)
 
 WIDTH = 10_000
-"""Wider than any table, so that none is folded: a tree that is broken over lines cannot be read, or searched with grep."""
+"""Wider than any table, so that none is folded: a tree broken over lines cannot be read, or searched with grep."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -20,7 +20,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "model",
         metavar="FILE|MECHANISM",
-        help=f"a URDF or MJCF file, or a ready mechanism, as in serial_chain:10:spherical: {', '.join(mechanisms.NAMES)}",
+        help="a URDF or MJCF file, or a ready mechanism, as in serial_chain:10:spherical; there are "
+        + ", ".join(mechanisms.NAMES),
     )
     parser.add_argument("--floating-base", action="store_true", help="put the root on a free joint")
     parser.add_argument("--json", action="store_true", help="print everything as JSON")

@@ -97,7 +97,7 @@ def binary_tree(
 def star(n: int, joint: JointChoice = "spherical", *, link_length: float = 1.0, link_mass: float = 1.0) -> Model:
     """End links that hang from one link, which hangs from the ground by a spherical joint: Yamane-Nakamura's Figure 7.
 
-    The paper has 2 to 12 end links on spherical joints, 9 to 39 degrees of freedom; its sizes are not given, these are ours.
+    The paper has 2 to 12 end links on spherical joints, 9 to 39 degrees of freedom. It gives no sizes; these are ours.
 
     Args:
         n: how many end links.
@@ -147,9 +147,10 @@ def serial_30dof() -> Model:
 
 
 def branched_30dof() -> Model:
-    """Ten links on spherical joints, of which four hang in a row and carry two branches of three: Yamane-Nakamura's Figure 5.
+    """Four links on spherical joints that hang in a row and carry two branches of three: Yamane-Nakamura's Figure 5.
 
-    The paper gives neither sizes nor the place of the branch: links of 0.3 m and 1 kg, and this layout, are ours.
+    30 degrees of freedom. The paper gives neither sizes nor the place of the branch: links of 0.3 m and 1 kg, and this
+    layout, are ours.
 
     Returns:
         A Model with the bodies "body1"... along -z and the frames "tip1" and "tip2".
@@ -195,7 +196,11 @@ def rope(
     count = whole("n", n)
     step = positive("length", length) / count
     line = _Links(
-        "rope", step, step * positive("mass_per_metre", mass_per_metre), positive("radius", radius), direction=(0.0, 0.0, -1.0)
+        "rope",
+        step,
+        step * positive("mass_per_metre", mass_per_metre),
+        positive("radius", radius),
+        direction=(0.0, 0.0, -1.0),
     )
     last = 0
     for k, kind in enumerate(joints(joint, count), 1):
@@ -204,9 +209,11 @@ def rope(
 
 
 class _Links:
-    """Equal links that share one inertia. Unlike the Builder it checks nothing, so that 100,000 links take half a second."""
+    """Equal links that share one inertia; nothing is checked link by link, so that 100,000 of them take a second."""
 
-    def __init__(self, name: str, length: float, mass: float, radius: float, direction: tuple[float, float, float]) -> None:
+    def __init__(
+        self, name: str, length: float, mass: float, radius: float, direction: tuple[float, float, float]
+    ) -> None:
         self.name = name
         self.bodies: list[Body] = []
         self.end = placement(xyz=[length * c for c in direction])

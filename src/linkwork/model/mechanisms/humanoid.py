@@ -1,14 +1,15 @@
 """A humanoid of 24 links on 1-DoF joints with two hands as operational points, as in Chang-Khatib's Figure 2.
 
-The paper draws the mechanism and gives n = 24 and m = 2, but no sizes and no layout; these are ours. Lengths and masses are
-those of a person of 1.7 m and 70 kg by the usual anthropometric fractions (Drillis and Contini 1966, Dempster 1955, as tabulated
-by Winter, Biomechanics and Motor Control of Human Movement). x is forward, y left, z up; the floor is z = 0, and
-at the neutral configuration the humanoid stands upright with its arms hanging.
+The paper draws the mechanism and gives n = 24 and m = 2, but no sizes and no layout; these are ours. Lengths and
+masses are those of a person of 1.7 m and 70 kg by the usual anthropometric fractions (Drillis and Contini 1966,
+Dempster 1955, as tabulated by Winter, Biomechanics and Motor Control of Human Movement); the distance of the hips,
+the heights of waist and neck and the thickness of the parts are estimates. x is forward, y left, z up; the floor is
+z = 0, and at the neutral configuration the humanoid stands upright with its arms hanging.
 
     waist 3 (yaw, roll, pitch), neck 1, each arm 7 (shoulder 3, elbow 1, wrist 3), each leg 3 (hip, knee, ankle pitch)
 
-The pelvis is the root: a part of the world, or with a floating base a body of its own. Where several joints meet in one
-place, the links between them are balls that take a share of their segment's mass: small, but no link is without inertia.
+The pelvis is the root: a part of the world, or with a floating base a body of its own. Where several joints meet in
+one place, the links between them are balls that take a share of their segment's mass: small, but none without inertia.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _BALL_SHARE = 0.1
 
 @dataclass(frozen=True)
 class _Segment:
-    """A part of the body: its mass as a fraction of the whole, centre of mass and gyration about it as fractions of its length."""
+    """Mass as a fraction of the body's; centre of mass and radius of gyration as fractions of the part's length."""
 
     mass: float
     centre: float
@@ -56,13 +57,13 @@ def humanoid(floating_base: bool = False) -> Model:
     """A person of 1.7 m and 70 kg: 24 links on hinges, with the hands as operational points.
 
     Args:
-        floating_base: let the pelvis (9.94 kg) float on the free joint "root_joint"; otherwise it is a part of the world and only
-            the 24 links move, 60.06 kg.
+        floating_base: let the pelvis (9.94 kg) float on the free joint "root_joint"; otherwise it is a part of the
+            world and only the 24 links move, 60.06 kg.
 
     Returns:
-        A Model with the frames "left_hand", "right_hand", "left_sole", "right_sole", "head_top" and "pelvis", and limits of
-        position (rad), speed (rad/s) and torque (N m). With a floating base the free joint's neutral position puts the
-        pelvis at its standing height above the floor.
+        A Model with the frames "left_hand", "right_hand", "left_sole", "right_sole", "head_top" and "pelvis", and
+        limits of position (rad), speed (rad/s) and torque (N m). With a floating base the free joint's neutral
+        position puts the pelvis at its standing height above the floor.
 
     Example:
         >>> import linkwork as lw
@@ -137,7 +138,9 @@ class _Body:
         wrist_yaw, wrist_roll = _mirrored(-1.5, 1.5, sign), _mirrored(-0.5, 0.5, sign)
         s = f"{side}_"
         self.hinge(s + "shoulder1", "chest", s + "shoulder_pitch", "y", shoulder, _ball("upper_arm"), (-3.0, 1.0), 90.0)
-        self.hinge(s + "shoulder2", s + "shoulder1", s + "shoulder_roll", "x", placement(), _ball("upper_arm"), roll, 90.0)
+        self.hinge(
+            s + "shoulder2", s + "shoulder1", s + "shoulder_roll", "x", placement(), _ball("upper_arm"), roll, 90.0
+        )
         self.hinge(s + "upper_arm", s + "shoulder2", s + "shoulder_yaw", "z", placement(), upper, yaw, 50.0)
         self.hinge(s + "forearm", s + "upper_arm", s + "elbow_pitch", "y", elbow, fore, (-2.5, 0.0), 70.0)
         self.hinge(s + "wrist1", s + "forearm", s + "wrist_yaw", "z", wrist, _ball("forearm"), wrist_yaw, 15.0)
@@ -153,7 +156,9 @@ class _Body:
         foot = _block(_FOOT_MASS, (length, 0.09, 0.8 * ankle), (0.25 * length, 0.0, -0.6 * ankle))
         s = f"{side}_"
         self.hinge(s + "thigh", self.root, s + "hip_pitch", "y", hip, _limb("thigh", thigh), (-2.2, 0.6), 250.0)
-        self.hinge(s + "shank", s + "thigh", s + "knee_pitch", "y", _below(thigh), _limb("shank", shank), (0.0, 2.5), 250.0)
+        self.hinge(
+            s + "shank", s + "thigh", s + "knee_pitch", "y", _below(thigh), _limb("shank", shank), (0.0, 2.5), 250.0
+        )
         self.hinge(s + "foot", s + "shank", s + "ankle_pitch", "y", _below(shank), foot, (-0.6, 0.9), 180.0)
         self.builder.add_frame(s + "sole", s + "foot", _below(_ANKLE))
 
@@ -189,7 +194,9 @@ def _limb(part: str, length: float, balls: int = 0) -> _Solid:
     segment, metres = _PARTS[part], length * HEIGHT
     mass = segment.mass * (1.0 - balls * _BALL_SHARE) * MASS
     across = mass * (segment.gyration * metres) ** 2
-    return _Solid(mass, (0.0, 0.0, -segment.centre * metres), (across, across, rod(mass, metres, segment.radius, "z")[2]))
+    return _Solid(
+        mass, (0.0, 0.0, -segment.centre * metres), (across, across, rod(mass, metres, segment.radius, "z")[2])
+    )
 
 
 def _ball(part: str) -> _Solid:

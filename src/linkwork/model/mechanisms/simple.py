@@ -21,7 +21,7 @@ def pendulum(length: float = 1.0, mass: float = 1.0) -> Model:
         A Model with the body "body1", the joint "joint1" and the frame "tip".
 
     Example:
-        A rod turns about its end with the inertia m l²/3, and falls from the horizontal with 3/2 g/l (7.3575 for a thin one):
+        A rod falls from the horizontal with an acceleration of 3/2 g/l, 7.3575 here if it were thin:
 
         >>> import linkwork as lw
         >>> rod = lw.mechanisms.pendulum(length=2.0)
