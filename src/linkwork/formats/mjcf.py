@@ -7,9 +7,9 @@ The order of bodies and joints is MuJoCo's. Its vectors and ours differ in two p
     ball     qpos: quaternion (w, x, y, z)                 q: quaternion (x, y, z, w)
 
 A hinge's or slide's coordinate is MuJoCo's: a reference value (``ref``) is folded into the joint's placement, so
-q = ref is the pose of the file. A body with several joints becomes a chain, massless but for its last member, which has the
-body's name. A joint turns about its anchor (``pos``), so a body's frame in the sense of ``f_ext`` lies in the anchor of
-its last joint, with the body's axes; the frame of the body's name is where MuJoCo has it.
+q = ref is the pose of the file. A body with several joints becomes a chain, massless but for its last member, which
+has the body's name. A joint turns about its anchor (``pos``), so a body's frame in the sense of ``f_ext`` lies in the
+anchor of its last joint, with the body's axes; the frame of the body's name is where MuJoCo has it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _compile(root: Element) -> Any:
     try:
         compiled = mujoco.MjModel.from_xml_path(root.path)
     except (ValueError, RuntimeError, TypeError, mujoco.FatalError) as error:
-        raise _located(root, str(error)) from None
+        raise _located(root, "; ".join([str(error), *said])) from None
     finally:
         mujoco.set_mju_user_warning(before)
     for words in said:

@@ -1,0 +1,272 @@
+"""MJCF against MuJoCo itself, and what is refused."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from linkwork.algorithms import ALGORITHMS
+from linkwork.engine.interpreter import interpret
+from linkwork.errors import ArgumentError, FormatError, LinkworkWarning, MissingExtraError
+from linkwork.formats import load
+from linkwork.formats.mjcf import BALL, FREE, HINGE, SLIDE
+
+mujoco = pytest.importorskip("mujoco")
+
+GEOM = '<geom type="box" size=".1 .2 .3" pos=".05 -.02 .1" euler="10 20 30"/>'
+MODELS = {
+    "hinges": f"""
+      <body pos="0 0 1" euler="0 30 0"><joint axis="1 2 3" pos=".1 .2 -.1" armature=".2"/>{GEOM}
+        <body name="fore" pos=".5 0 0"><joint type="slide" axis="0 -1 1" pos="1 1 1"/>{GEOM}</body>
+        <body name="other" pos="0 .5 0"><joint name="z" axis="0 0 1"/>{GEOM}</body></body>""",
+    "several joints": f"""
+      <body name="base" pos="0 1 0" quat="1 2 3 4">
+        <joint type="slide" axis="1 0 0"/><joint name="turn" axis="0 1 0" pos=".1 0 .2"/>
+        <joint axis="1 1 0" pos="0 .3 0"/>
+        {GEOM}<site name="tip" pos="1 2 3" euler="10 0 5"/>
+        <body name="ball" pos=".2 .1 0" euler="5 6 7"><joint axis="0 0 1" pos="0 0 .1"/>
+          <joint type="ball" pos=".1 .2 .3" armature=".05"/>{GEOM}</body></body>""",
+    "free": f"""
+      <body name="torso" pos="1 2 3" euler="20 0 40"><freejoint name="root"/>{GEOM}
+        <body pos="0 0 .4"><joint type="ball"/>{GEOM}</body>
+        <body pos="0 0 -.4"><joint axis="0 1 0" range="-30 45" damping="2" frictionloss=".3"
+          actuatorfrcrange="-5 7"/>{GEOM}</body></body>
+      <body name="box" pos="3 0 0"><freejoint/>{GEOM}</body>""",
+    "reference": f"""
+      <body pos="0 0 1"><joint axis="1 1 0" ref="30" pos=".1 0 0"/><joint type="slide" axis="0 0 2" ref=".3"/>{GEOM}
+        <body pos="0 .3 0"><joint axis="0 1 0" ref="-70"/>{GEOM}<site name="s" pos="0 0 1"/></body></body>""",
+    "fixed bodies": f"""
+      <body name="post" pos="0 0 1" euler="0 10 0">{GEOM}<site name="top" pos="0 0 .5"/>
+        <body name="arm" pos="0 0 .5"><joint axis="0 1 0" pos="0 0 .1"/>{GEOM}
+          <body name="tool" pos=".5 0 0" euler="0 0 90">{GEOM}<site name="grip"/>
+            <body name="finger" pos="0 .1 0"><joint type="slide" axis="1 0 0"/>{GEOM}</body></body></body></body>""",
+}
+
+
+def write(folder: Path, world: str, head: str = "") -> Path:
+    path = folder / "robot.xml"
+    path.write_text(f'<mujoco model="m">{head}<worldbody>{world}</worldbody></mujoco>')
+    return path
+
+
+def to_linkwork(m, qpos, qvel):
+    """MuJoCo's qpos and qvel as our q and v, and the matrix T with qvel = T v."""
+    q, turn = qpos.copy(), np.eye(m.nv)
+    for joint in range(m.njnt):
+        start, dof, kind = m.jnt_qposadr[joint], m.jnt_dofadr[joint], m.jnt_type[joint]
+        if kind in (FREE, BALL):
+            at = start + (3 if kind == FREE else 0)
+            q[at : at + 4] = np.roll(qpos[at : at + 4], -1)
+        if kind == FREE:
+            rotation = np.empty(9)
+            mujoco.mju_quat2Mat(rotation, qpos[start + 3 : start + 7])
+            turn[dof : dof + 3, dof : dof + 3] = rotation.reshape(3, 3)
+    return q, turn.T @ qvel, turn
+
+
+def acceleration_bias(m, v, turn):
+    """Ṫ v: a free body's world acceleration has ω × v beyond the change of its body-frame velocity."""
+    bias = np.zeros(m.nv)
+    for joint in range(m.njnt):
+        if m.jnt_type[joint] == FREE:
+            dof = m.jnt_dofadr[joint]
+            bias[dof : dof + 3] = np.cross(v[dof + 3 : dof + 6], v[dof : dof + 3])
+    return turn @ bias
+
+
+def random_state(m, rng):
+    d = mujoco.MjData(m)
+    mujoco.mj_integratePos(m, d.qpos, rng.normal(size=m.nv), 1.0)
+    d.qvel[:] = rng.normal(size=m.nv)
+    return d
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("fixed_joints", ["merge", "keep"])
+def test_dynamics_are_mujocos(tmp_path, name, fixed_joints):
+    path = write(tmp_path, MODELS[name], '<option gravity="1 -2 -9"><flag contact="disable"/></option>')
+    model, m = load(path, fixed_joints=fixed_joints), mujoco.MjModel.from_xml_path(str(path))
+    assert (model.nq, model.nv, model.gravity) == (m.nq, m.nv, (1.0, -2.0, -9.0))
+    rng = np.random.default_rng(5)
+    for _ in range(3):
+        d = random_state(m, rng)
+        tau = rng.normal(size=m.nv)
+        d.qfrc_applied[:] = tau
+        m.dof_damping[:] = m.dof_frictionloss[:] = 0.0
+        m.jnt_limited[:] = 0
+        mujoco.mj_forward(m, d)
+        q, v, turn = to_linkwork(m, d.qpos, d.qvel)
+        theirs = np.zeros((m.nv, m.nv))
+        mujoco.mj_fullM(m, d, theirs)
+        (mass,) = interpret(ALGORITHMS["mass_matrix"], model, [q], ())
+        np.testing.assert_allclose(mass, turn.T @ theirs @ turn, rtol=0, atol=1e-9 * abs(theirs).max())
+        drift = acceleration_bias(m, v, turn)
+        (bias,) = interpret(ALGORITHMS["nonlinear_effects"], model, [q, v], ())
+        expected = turn.T @ (d.qfrc_bias + theirs @ drift)
+        np.testing.assert_allclose(bias, expected, rtol=0, atol=1e-9 * abs(expected).max())
+        (a,) = interpret(ALGORITHMS["articulated_body"], model, [q, v, turn.T @ tau, None], ())
+        np.testing.assert_allclose(turn @ a + drift, d.qacc, rtol=0, atol=1e-9 * abs(d.qacc).max())
+        frames = [
+            (named.name, position, rotation)
+            for view, count in ((d.body, m.nbody), (d.site, m.nsite))
+            for i in range(count)
+            if (named := view(i)).name
+            for position, rotation in [(named.xpos, named.xmat)]
+        ]
+        chosen = [model.frame(frame) for frame, _, _ in frames]
+        (poses,) = interpret(ALGORITHMS["frame_placements"], model, [q], (), chosen)
+        for pose, (_, position, rotation) in zip(poses, frames, strict=True):
+            np.testing.assert_allclose(pose[:3, 3], position, rtol=0, atol=1e-9)
+            np.testing.assert_allclose(pose[:3, :3], rotation.reshape(3, 3), rtol=0, atol=1e-9)
+
+
+def test_names_order_and_limits(tmp_path):
+    model = load(write(tmp_path, MODELS["free"]))
+    assert model.name == "m"
+    assert model.body_names == ("torso", "body2", "body3", "box")
+    assert model.joint_names == ("root", "joint1", "joint2", "joint3")
+    hinge = model.bodies[2].limits
+    assert hinge.lower == pytest.approx([np.radians(-30)]) and hinge.upper == pytest.approx([np.radians(45)])
+    assert (hinge.damping, hinge.friction, hinge.effort) == ((2.0,), (0.3,), (7.0,))
+
+
+def test_a_body_with_several_joints_is_a_chain(tmp_path):
+    model = load(write(tmp_path, MODELS["several joints"]))
+    assert model.body_names == ("base_joint0", "base_turn", "base", "ball_joint3", "ball")
+    assert [body.inertia.mass > 0 for body in model.bodies] == [False, False, True, False, True]
+    assert "tip" in model.frame_names
+    assert model.bodies[4].armature == (0.05,) * 3
+
+
+def test_fixed_bodies_are_merged_or_kept(tmp_path):
+    path = write(tmp_path, MODELS["fixed bodies"])
+    merged, kept = load(path), load(path, fixed_joints="keep")
+    assert merged.body_names == ("arm", "finger")
+    assert kept.body_names == ("post", "arm", "tool", "finger")
+    assert set(merged.frame_names) == {"world", "post", "top", "arm", "tool", "grip", "finger", "joint0", "joint1"}
+
+
+def test_made_up_names_do_not_clash(tmp_path):
+    world = f'<body><joint/>{GEOM}<body name="body1"><joint name="joint0"/>{GEOM}<site name="body1"/></body></body>'
+    model = load(write(tmp_path, world))
+    assert model.body_names == ("body1_", "body1") and model.joint_names == ("joint0_", "joint0")
+    assert "body1__" in model.frame_names
+
+
+def test_constants_are_mujocos(tmp_path):
+    kinds = mujoco.mjtJoint
+    assert [int(k) for k in (kinds.mjJNT_FREE, kinds.mjJNT_BALL, kinds.mjJNT_SLIDE, kinds.mjJNT_HINGE)] == [
+        FREE,
+        BALL,
+        SLIDE,
+        HINGE,
+    ]
+    weightless = load(write(tmp_path, MODELS["free"], '<option><flag gravity="disable"/></option>'))
+    assert weightless.gravity == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("head", "world", "name"),
+    [
+        ("<tendon><fixed name='rope'><joint joint='a' coef='1'/></fixed></tendon>", "", "tendon 'rope'"),
+        ("<equality><joint name='tie' joint1='a'/></equality>", "", "equality constraint 'tie'"),
+        ("", "<body name='hand' mocap='true'/>", "mocap body 'hand'"),
+        ("", f"<body name='light' gravcomp='1'><joint/>{GEOM}</body>", "body 'light' has gravity compensation"),
+        ("", f"<body><joint name='sprung' stiffness='3'/>{GEOM}</body>", "joint 'sprung' has a spring"),
+        ("", f"<body><joint name='heavy' type='free' armature='3'/>{GEOM}</body>", "'heavy' has an armature"),
+        ("<option density='1.2'/>", "", "the medium"),
+    ],
+)
+def test_what_is_left_out_is_said(tmp_path, head, world, name):
+    path = tmp_path / "robot.xml"
+    body = f"<body><joint name='a'/>{GEOM}</body>"
+    path.write_text(f"<mujoco><worldbody>{body}{world}</worldbody>{head}</mujoco>")
+    with pytest.warns(LinkworkWarning, match=name):
+        load(path)
+
+
+def test_a_compile_error_has_its_place(tmp_path):
+    path = tmp_path / "robot.xml"
+    path.write_text("<mujoco>\n <worldbody>\n  <body><body name='x'><joint/></body></body></worldbody></mujoco>")
+    with pytest.raises(FormatError, match="mass and inertia") as caught:
+        load(path)
+    assert (caught.value.path, caught.value.line, caught.value.column) == (str(path), 3, 3)
+    path.write_text("<mujoco>\n <worldbody>\n  <body/><geom type='blob'/></worldbody></mujoco>")
+    with pytest.raises(FormatError, match="blob") as caught:
+        load(path)
+    assert (caught.value.line, caught.value.column, caught.value.element) == (3, 10, "geom")
+    path.write_text("<mujoco>\n <asset><mesh file='none.stl'/></asset></mujoco>")
+    with pytest.raises(FormatError, match=r"none\.stl") as caught:
+        load(path)
+    assert caught.value.line is not None
+
+
+def test_mujocos_warnings_are_passed_on_and_no_log_is_written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FormatError, match="NaN"):
+        load(write(tmp_path, '<body pos="nan 0 0"/>'))
+    with pytest.warns(LinkworkWarning, match="NaN"):
+        load(write(tmp_path, f'<body><joint/>{GEOM}</body><camera name="eye" pos="nan 0 0"/>'))
+    assert [each.name for each in tmp_path.iterdir()] == ["robot.xml"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<include file='../secret.xml'/>",
+        "<include file='/etc/hostname'/>",
+        "<include file='link.xml'/>",
+        "<asset><mesh file='../../secret.stl'/></asset>",
+        "<asset><texture type='2d' file='/secret.png'/></asset>",
+        "<asset><texture type='cube' fileup='../secret.png'/></asset>",
+        "<asset><hfield file='..\\secret.png'/></asset>",
+        "<asset><skin file='http://host/secret.skn'/></asset>",
+        "<asset><model file='../secret.xml'/></asset>",
+        "<compiler meshdir='..'/><asset><mesh file='secret.stl'/></asset>",
+        "<compiler assetdir='/tmp'/><asset><texture type='2d' file='secret.png'/></asset>",
+        "<extension><plugin><instance name='i'><config key='k' value='/secret'/></instance></plugin></extension>",
+        "<include file='inner/deeper.xml'/>",
+    ],
+)
+def test_nothing_is_read_from_outside_the_folder(tmp_path, body):
+    folder = tmp_path / "model"
+    (folder / "inner").mkdir(parents=True)
+    (tmp_path / "secret.xml").write_text("<mujoco/>")
+    (folder / "link.xml").symlink_to(tmp_path / "secret.xml")
+    (folder / "inner" / "deeper.xml").write_text("<mujoco><include file='../../secret.xml'/></mujoco>")
+    (folder / "robot.xml").write_text(f"<mujoco>\n{body}</mujoco>")
+    with pytest.raises(FormatError, match="leads out of the model's folder") as caught:
+        load(folder / "robot.xml")
+    assert caught.value.line and caught.value.column and caught.value.element
+
+
+def test_files_inside_the_folder_are_read(tmp_path):
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "arm.xml").write_text(f"<mujoco><body name='arm'><joint/>{GEOM}</body></mujoco>")
+    tetrahedron = ["v 0 0 0", "v 1 0 0", "v 0 1 0", "v 0 0 1", "f 1 3 2", "f 1 2 4", "f 2 3 4", "f 3 1 4", ""]
+    (tmp_path / "parts" / "tetra.obj").write_text("\n".join(tetrahedron))
+    head = "<compiler meshdir='parts/..//parts'/><asset><mesh name='t' file='tetra.obj'/></asset>"
+    world = "<include file='parts/arm.xml'/><body name='rock'><freejoint/><geom type='mesh' mesh='t'/></body>"
+    assert load(write(tmp_path, world, head)).body_names == ("arm", "rock")
+
+
+def test_an_included_document_type_is_refused(tmp_path):
+    (tmp_path / "part.xml").write_text('<!DOCTYPE a [<!ENTITY x "y">]><mujoco/>')
+    (tmp_path / "robot.xml").write_text("<mujoco><include file='part.xml'/></mujoco>")
+    with pytest.raises(FormatError, match="document type") as caught:
+        load(tmp_path / "robot.xml")
+    assert caught.value.path.endswith("part.xml")
+
+
+def test_floating_base_is_not_for_mjcf(tmp_path):
+    with pytest.raises(ArgumentError, match="freejoint"):
+        load(write(tmp_path, MODELS["hinges"]), floating_base=True)
+
+
+def test_without_mujoco_the_message_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "mujoco", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'linkwork\[mjcf\]'"):
+        load(write(tmp_path, MODELS["hinges"]))

@@ -1,0 +1,166 @@
+"""Damaged model files: each loads, or is refused with its place, in less than a second a megabyte.
+
+LINKWORK_MUTATIONS sets how many (``make fuzz``); some hundreds otherwise.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from linkwork.errors import FormatError, LinkworkWarning
+from linkwork.formats import load
+from linkwork.model import Model
+from robots import robot
+
+CASES = int(os.environ.get("LINKWORK_MUTATIONS", "300"))
+SEEDS = [
+    robot(name).read_bytes()
+    for name in ("ur5_robot.urdf", "double_pendulum.urdf", "solo12.urdf", "kinova.urdf", "panda.urdf", "romeo.urdf")
+]
+TOKEN = re.compile(rb"<[^<>]*>|\"[^\"<>]*\"|[\w.+-]+")
+NONSENSE = [
+    *(b"", b"nan", b"inf", b"-1", b"0", b"1e999", b"1e-999", b"1e308", b"-1e300", b"1e200", b"1e15", b"9" * 500),
+    *(b"0 0 0", b"0 0 1e-300", b"1 2", b"x", b"${x}", b"world", b"root_joint", b"floating", b"planar", b"fixed"),
+    *(b"\x00", b"\xff\xfe", b"\xc3", "é\u2028".encode(), b"\xe2\x80\xae", b"&", b"&lt;", b"&x;", b"&#0;", b"&#xD800;"),
+    *(b"<", b">", b'"', b"'", b"]]>", b"<![CDATA[", b"<!--", b"-->", b"<?x", b" xmlns:a='b'", b"<a>" * 200),
+    *(b"<!DOCTYPE a [<!ENTITY x 'y'>]>", b"<!ENTITY x SYSTEM 'file:///x'>", b"<robot>", b"</robot>", b"<mujoco/>"),
+    *(b"<mimic joint='x'/>", b"<axis xyz='0 0 0'/>", b"<origin rpy='1e9 1 1'/>", b"<limit/>", b"<inertial/>"),
+    b"<link name='world'/>",
+]
+
+
+def _span(draw: st.DrawFn, data: bytes) -> tuple[int, int]:
+    """Some bytes, a token, or an element from its tag to a later one."""
+    kind = draw(st.sampled_from(["bytes", "token", "element", "part"]))
+    start = draw(st.integers(0, len(data)))
+    if kind == "bytes":
+        return start, min(len(data), start + draw(st.integers(0, 40)))
+    if kind in ("token", "element"):
+        found = TOKEN.search(data, start) or TOKEN.search(data)
+        if found is None:
+            return start, start
+        if kind == "token":
+            return found.span()
+        tag = re.match(rb"<(\w+)", found[0])
+        end = data.find(b"</" + tag[1] + b">", found.end()) if tag and not found[0].endswith(b"/>") else -1
+        return found.start(), found.end() if end < 0 or tag is None else end + len(tag[1]) + 3
+    return start, draw(st.integers(start, len(data)))
+
+
+@st.composite
+def mutated(draw: st.DrawFn) -> bytes:
+    """A published file with a few things dropped, doubled, swapped or filled with nonsense."""
+    data = draw(st.sampled_from(SEEDS))
+    for _ in range(draw(st.integers(1, 4))):
+        start, end = _span(draw, data)
+        match draw(st.sampled_from(["drop", "double", "swap", "fill", "insert", "copy"])):
+            case "drop":
+                data = data[:start] + data[end:]
+            case "double":
+                data = data[:end] + data[start:end] + data[end:]
+            case "swap":
+                first, last = _span(draw, data)
+                if end <= first:
+                    data = data[:start] + data[first:last] + data[end:first] + data[start:end] + data[last:]
+            case "fill":
+                data = data[:start] + draw(st.sampled_from(NONSENSE) | st.binary(max_size=8)) + data[end:]
+            case "insert":
+                data = data[:start] + draw(st.sampled_from(NONSENSE)) + data[start:]
+            case _:
+                first, last = _span(draw, data)
+                data = data[:start] + data[first:last] + data[end:]
+    return data
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Fail a case that runs away."""
+
+    def stop(*_: object) -> None:
+        raise AssertionError(f"took more than {seconds:.1f} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def load_or_refuse(path: Path, data: bytes, floating_base: bool = False) -> Model | FormatError:
+    """What a damaged file gives; all but a model and an error with its place fails."""
+    path.write_bytes(data)
+    with within(1.0 + len(data) / 1e6), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", LinkworkWarning)
+        try:
+            return load(path, floating_base)
+        except FormatError as error:
+            assert error.path == str(path)
+            assert (error.line is not None and error.column is not None) or not data.strip()
+            assert len(str(error)) < 2000
+            return error
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    return tmp_path_factory.mktemp("mutated") / "robot.urdf"
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs an alarm")
+def test_mutated_files_load_or_are_refused_with_their_place(path):
+    outcomes = []
+
+    @settings(
+        max_examples=CASES,
+        derandomize="LINKWORK_MUTATIONS" not in os.environ,
+        deadline=None,
+        database=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example, HealthCheck.data_too_large],
+    )
+    @given(mutated(), st.booleans())
+    def each(data, floating_base):
+        outcomes.append(isinstance(load_or_refuse(path, data, floating_base), Model))
+
+    each()
+    assert {True, False} == set(outcomes)  # the damage is neither always fatal nor always harmless
+
+
+DENSE = {
+    "a chain": "<joint name='j{i}' type='continuous'><parent link='{i}'/><child link='{next}'/></joint>",
+    "a star of fixed": "<joint name='{i}' type='fixed'><parent link='0'/><child link='{next}'/></joint>",
+    "loops": "<joint name='{i}' type='fixed'><parent link='{i}'/><child link='{i}'/></joint>",
+    "many roots": "",
+    "an unknown link": "<joint name='{i}' type='fixed'><parent link='x{i}'/></joint>",
+}
+"""A joint of one of many links, the next one counting up."""
+
+
+@pytest.mark.parametrize("case", DENSE)
+def test_the_densest_files_are_no_slower(path, case):
+    n = 2500
+    links = "".join(f"<link name='{i}'/>" for i in range(n + 1))
+    joints = "".join(DENSE[case].format(i=i, next=i + 1) for i in range(n))
+    load_or_refuse(path, f"<robot>{links}{joints}</robot>".encode())
+
+
+@pytest.mark.parametrize(
+    "data", [b"<a>" * 500_000, b"<robot>" + b"<a/>" * 100_000, b"<!--" + b">" * 10**6, b"9" * 10**6]
+)
+def test_large_nonsense_is_no_slower(path, data):
+    assert isinstance(load_or_refuse(path, data), FormatError)
+    number = (
+        b"<robot><link name='a'><inertial><mass value='" + data.replace(b"<", b"") + b"'/></inertial></link></robot>"
+    )
+    assert isinstance(load_or_refuse(path, number), FormatError)
