@@ -237,7 +237,7 @@ def test_centre_of_mass_momentum_and_energy(pair: Pair) -> None:
     momentum = pair.each(lambda data, q, v: pin.computeCentroidalMomentum(there, data, q, v).vector, "v")
     close(lw.momentum(model, s.q, s.v), momentum, 1e-10)
     kinetic, potential = lw.energy(model, s.q, s.v)
-    bare = there.copy()  # Pinocchio counts the rotors' energy for some joint kinds only: not at all is what it agrees on
+    bare = there.copy()  # Pinocchio counts the energy of rotors for some joint kinds only
     bare.armature[:] = 0.0
     spun = 0.5 * s.v**2 @ model.armature
     close(kinetic - spun, pair.each(lambda data, q, v: pin.computeKineticEnergy(bare, data, q, v), "v"), 1e-10)

@@ -16,14 +16,18 @@ Array = NDArray[np.float64]
 Frames = str | Point | Sequence[str | Point]
 
 
-def as_array(model: Model, name: str, space: str, value: ArrayLike) -> Array:
-    """A finite float64 array whose last axes are one state's shape."""
+def check_model(model: object) -> None:
     if not isinstance(model, Model):
         raise ArgumentError(f"model must be a linkwork Model (from lw.load, lw.Builder or lw.mechanisms), not {model!r}")
+
+
+def as_array(model: Model, name: str, space: str, value: ArrayLike) -> Array:
+    """A finite float64 array whose last axes are one state's shape."""
+    check_model(model)
     expected = shape(space, model)
     try:
         array = np.asarray(value)
-    except (ValueError, TypeError) as error:
+    except Exception as error:  # whatever an object's own conversion raises
         raise ArgumentError(f"{name} cannot be made an array of shape {_shown(expected)}: {error}") from None
     if array.dtype.kind not in "fiu" and not (array.dtype.kind == "b" and array.size == 0):
         raise ArgumentError(
@@ -70,8 +74,7 @@ def as_batch(
 
 def as_frames(model: Model, frames: Frames) -> tuple[list[Frame], list[Point]]:
     """The frames asked for, and the points as which they were."""
-    if not isinstance(model, Model):
-        raise ArgumentError(f"model must be a linkwork Model, not {model!r}")
+    check_model(model)
     listed: Sequence[Any] = [frames] if isinstance(frames, str | Point) else frames
     if not isinstance(listed, Sequence):
         raise ArgumentError(f"frames must be a frame's name, an lw.Point or a list of these, not {frames!r}")

@@ -21,10 +21,13 @@ def call(name: str, model: Model, values: Sequence[ArrayLike | None], frames: Se
     """The results of an algorithm of the catalogue for arguments as the user gave them."""
     algorithm = ALGORITHMS[name]
     arguments, batch = as_batch(model, algorithm.arguments, values)
+    if 0 in batch:
+        return [np.empty((*batch, *shape(space, model, len(frames)))) for space in algorithm.results]
     try:
         results = interpret(algorithm, model, arguments, batch, frames)
     except (ZeroDivisionError, OverflowError):
-        raise diagnose(algorithm, model, arguments, frames) from None
+        first = (0,) * len(batch)  # a constant of the model: every state fails
+        raise diagnose(algorithm, model, [None if a is None else a[first] for a in arguments], frames) from None
     for space, result in zip(algorithm.results, results, strict=True):
         states = np.isfinite(result).reshape((*batch, -1)).all(axis=-1)
         if not states.all():
@@ -46,7 +49,7 @@ def diagnose(
                 reason = _bad_configuration(name, body.joint, array[start : start + body.joint.nq])
                 if reason:
                     return SingularError(f"{algorithm.name}: joint {body.joint_name!r}: {reason}")
-        if array.size and abs(array).max() > 1e100:
+        if array.size and abs(array).max() > (LARGEST_ANGLE if name == "dv" else 1e100):
             where = tuple(int(i) for i in np.unravel_index(int(abs(array).argmax()), array.shape))
             which = name_coordinate(model, space, where)
             return SingularError(f"{algorithm.name}: the numbers overflow; {name} of {which} is {array[where]:.3g}")

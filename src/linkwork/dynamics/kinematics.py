@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.algorithms import REFERENCES
-from linkwork.dynamics.arguments import Array, Frames, as_frames, choice
+from linkwork.dynamics.arguments import Array, Frames, as_frames, check_model, choice
 from linkwork.dynamics.call import call
 from linkwork.errors import ArgumentError
 from linkwork.model.model import Model, Point
@@ -28,6 +29,7 @@ def neutral(model: Model) -> Array:
         >>> lw.neutral(lw.mechanisms.serial_chain(1, joint="spherical"))
         array([0., 0., 0., 1.])
     """
+    check_model(model)
     return np.array([number for body in model.bodies for number in body.joint.neutral()], dtype=np.float64)
 
 
@@ -50,8 +52,17 @@ def random_state(
         >>> q.shape, v.shape
         ((5, 3), (5, 3))
     """
-    generator = np.random.default_rng(rng)
-    batch = (shape,) if isinstance(shape, int) else tuple(shape)
+    check_model(model)
+    try:
+        generator = np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"rng must be a NumPy generator or a whole number as its seed, not {rng!r}") from None
+    try:
+        batch = tuple(map(index, (shape,) if isinstance(shape, int) else shape))
+    except TypeError:
+        batch = (-1,)
+    if min(batch, default=0) < 0:
+        raise ArgumentError(f"shape must be whole numbers from 0, not {shape!r}")
     lower, upper = model.lower_limit, model.upper_limit
     bounded = np.isfinite(lower) & np.isfinite(upper) & (lower <= upper)
     q = np.empty((*batch, model.nq))
@@ -169,7 +180,7 @@ def jacobian_drift(model: Model, q: ArrayLike, v: ArrayLike, frames: Frames, ref
     """
     asked, points = as_frames(model, frames)
     result = call(f"jacobian_drift/{choice('reference', reference, REFERENCES)}", model, [q, v], asked)[0]
-    return _rows(points, result.reshape(*result.shape[:-2], -1), axis=-1)
+    return _rows(points, result.reshape((*result.shape[:-2], 6 * len(asked))), axis=-1)
 
 
 def frame_velocity(model: Model, q: ArrayLike, v: ArrayLike, frames: Frames, reference: str = "local") -> Array:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.errors import LinkworkWarning, ModelError, UnknownNameError
+from linkwork.errors import ArgumentError, LinkworkWarning, ModelError, UnknownNameError
 from linkwork.joints import Fixed, Joint
 from linkwork.model.model import WORLD, Body, Frame, Limits, Model
 from linkwork.spatial import Inertia, Mat3, Sym3, Transform, Vec3, X, Y, Z, sin_cos
@@ -108,6 +108,8 @@ class Builder:
             The body's name.
         """
         joint = Fixed() if joint is None else joint
+        if not isinstance(name, str) or not isinstance(joint_name, str | None):
+            raise ModelError(f"the name of a body or joint must be text, not {name!r}, {joint_name!r}")
         if not isinstance(joint, Joint):
             raise ModelError(f"joint of body {name!r} must be a linkwork joint such as lw.joints.Revolute('z'), not {joint!r}")
         joint_name = f"joint_{name}" if joint_name is None else joint_name
@@ -115,7 +117,7 @@ class Builder:
             raise ModelError(f"there is already a body named {name!r}; names must be unique")
         if joint_name in self._joints:
             raise ModelError(f"there is already a joint named {joint_name!r}; names must be unique")
-        if parent not in self._index:
+        if not isinstance(parent, str) or parent not in self._index:
             raise UnknownNameError("body", parent, self._index, f"mechanism {self.name!r} so far")
         where = f"body {name!r}"
         (kilograms,) = _finite(f"mass of {where}", [mass], 1)
@@ -125,8 +127,8 @@ class Builder:
         check_inertia(where, kilograms, second)
         here = f"joint {joint_name!r}"
         rotor = _each(f"armature of {here}", armature, joint.nv)
-        if min(rotor, default=0.0) < 0.0:
-            raise ModelError(f"armature of {here} must not be negative, but is {rotor}")
+        if not all(0.0 <= number < math.inf for number in rotor):
+            raise ModelError(f"armature of {here} must be finite and not negative, but is {rotor}")
         limits = Limits(
             _each(f"lower limit of {here}", lower, joint.nq),
             _each(f"upper limit of {here}", upper, joint.nq),
@@ -162,7 +164,9 @@ class Builder:
         Returns:
             The frame's name.
         """
-        if body not in self._index:
+        if not isinstance(name, str):
+            raise ModelError(f"the name of a frame must be text, not {name!r}")
+        if not isinstance(body, str) or body not in self._index:
             raise UnknownNameError("body", body, self._index, f"mechanism {self.name!r} so far")
         if name in self._frames or name in self._index:
             raise ModelError(f"there is already a frame named {name!r}; names must be unique")
@@ -194,6 +198,8 @@ def merge_fixed(model: Model) -> Model:
         >>> merged.body_names, merged.mass, merged.frame("tool").placement.translation
         (('arm',), 1.5, Vec3(1.0, 0.0, 0.0))
     """
+    if not isinstance(model, Model):
+        raise ArgumentError(f"model must be a linkwork Model, not {model!r}")
     if not any(isinstance(body.joint, Fixed) for body in model.bodies):
         return model
     here = Transform.identity()
@@ -262,7 +268,7 @@ def _each(what: str, value: Any, count: int) -> tuple[float, ...]:
     if isinstance(value, float) and not math.isnan(value):
         return (value,) * count
     try:
-        numbers = [float(value)] * count if isinstance(value, int | float) else [float(v) for v in value]
+        numbers = [float(value)] * count if np.ndim(value) == 0 else [float(v) for v in value]
     except (TypeError, ValueError):
         raise ModelError(f"{what} must be one number or {count}, not {value!r}") from None
     if len(numbers) != count:
@@ -299,7 +305,7 @@ def _checked_placement(where: str, value: Any) -> Transform:
             matrix = np.asarray(value, dtype=np.float64)
         except (TypeError, ValueError):
             matrix = np.empty(0)
-        if matrix.shape != (4, 4):
+        if matrix.shape != (4, 4) or matrix[3].tolist() != [0.0, 0.0, 0.0, 1.0]:
             raise ModelError(f"placement of {where} must come from lw.placement(...) or be a 4×4 matrix, not {value!r}")
         value = Transform(Mat3(*matrix[:3, :3].ravel().tolist()), Vec3(*matrix[:3, 3].tolist()))
     numbers = [float(number) for number in value.numbers()]  # plain floats: a large model has many placements
@@ -309,6 +315,7 @@ def _checked_placement(where: str, value: Any) -> Transform:
         for i in range(3)
         for j in range(i, 3)
     )
-    if not all(map(math.isfinite, numbers)) or any(skewed):
+    x, y, z = (Vec3(*row) for row in rows)
+    if not all(map(math.isfinite, numbers)) or any(skewed) or x.cross(y).dot(z) < 0.0:
         raise ModelError(f"placement of {where} is not a rotation and a finite position: {value!r}")
     return value  # type: ignore[no-any-return]

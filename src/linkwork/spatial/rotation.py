@@ -130,9 +130,9 @@ def quaternion_log(q: Quaternion) -> Vec3:
     tangent = square / where_less(w, 1e-3, 1.0, w * w)  # squared, of half the angle; used where that is small
     small = where_less(w, 1e-3, 1.0, tangent)
     near, _ = _near_zero(small)
-    sine = sqrt(where_less(small, _SMALL, 1.0, square))
+    sine = sqrt(where_less(small, _small(small), 1.0, square))
     straight = near(_ATANC, 0.0) * 2.0 / where_less(w, 1e-3, 1.0, w)
-    return v * where_less(small, _SMALL, straight, 2.0 * atan2(sine, w) / sine)
+    return v * where_less(small, _small(small), straight, 2.0 * atan2(sine, w) / sine)
 
 
 def screw_matrix(turn: Vec3) -> Mat3:
@@ -157,15 +157,19 @@ def screw_matrix_inverse(turn: Vec3) -> Mat3:
     return _polynomial_in_cross(turn, square, -0.5, b)
 
 
-# Power series, lowest power first, of functions of an angle's square; each is used below _SMALL, where the closed
+# Power series, lowest power first, of functions of an angle's square; each is used below 0.01, where the closed
 # forms cancel or divide by zero, and is cut where its rest is below rounding there.
-_SMALL = 0.01
 _SINC = (1.0, -1.0 / 6.0, 1.0 / 120.0, -1.0 / 5040.0, 1.0 / 362880.0, -1.0 / 39916800.0)
 _COSINE = (1.0, -1.0 / 2.0, 1.0 / 24.0, -1.0 / 720.0, 1.0 / 40320.0, -1.0 / 3628800.0, 1.0 / 479001600.0)
 _COSC = (0.5, -1.0 / 24.0, 1.0 / 720.0, -1.0 / 40320.0, 1.0 / 3628800.0, -1.0 / 479001600.0)
 _SINCC = (1.0 / 6.0, -1.0 / 120.0, 1.0 / 5040.0, -1.0 / 362880.0, 1.0 / 39916800.0)
 _COTC = (1.0 / 12.0, 1.0 / 720.0, 1.0 / 30240.0, 1.0 / 1209600.0, 1.0 / 47900160.0, 691.0 / 1307674368000.0)
 _ATANC = (1.0, -1.0 / 3.0, 1.0 / 5.0, -1.0 / 7.0, 1.0 / 9.0, -1.0 / 11.0, 1.0 / 13.0, -1.0 / 15.0)
+
+
+def _small(square: Scalar) -> float:
+    """Below which square a series is used. An mpmath number has digits to spare for the closed forms; the series do not."""
+    return 1e-20 if hasattr(square, "context") else 0.01
 
 
 def _near_zero(square: Scalar) -> tuple[Callable[[tuple[float, ...], Scalar], Scalar], Scalar]:
@@ -175,9 +179,9 @@ def _near_zero(square: Scalar) -> tuple[Callable[[tuple[float, ...], Scalar], Sc
         value: Scalar = series[-1]
         for coefficient in reversed(series[:-1]):
             value = value * square + coefficient
-        return where_less(square, _SMALL, value, closed)
+        return where_less(square, _small(square), value, closed)
 
-    return choose, where_less(square, _SMALL, 1.0, square)
+    return choose, where_less(square, _small(square), 1.0, square)
 
 
 def _polynomial_in_cross(turn: Vec3, square: Scalar, a: Scalar, b: Scalar) -> Mat3:
