@@ -32,12 +32,19 @@ def composite_body(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) -> tuple[An
             L[body, j] = _columns(D[body].solve, M[body, j])
             for k in tree.path(j):
                 M[j, k] = _minus(M[j, k], L[body, j], M[body, k])
-            x[j] = [r - total(row[i] * s for row, s in zip(L[body, j], x[body], strict=True)) for i, r in enumerate(x[j])]
+            x[j] = [
+                r - total(row[i] * s for row, s in zip(L[body, j], x[body], strict=True)) for i, r in enumerate(x[j])
+            ]
 
     for body in tree.outward():
         qdd[body] = D[body].solve(x[body])
+
+    for body in tree.outward():
         for j in tree.ancestors(body):
-            qdd[body] = [a - total(e * f for e, f in zip(row, qdd[j], strict=True)) for a, row in zip(qdd[body], L[body, j], strict=True)]
+            qdd[body] = [
+                a - total(e * f for e, f in zip(row, qdd[j], strict=True))
+                for a, row in zip(qdd[body], L[body, j], strict=True)
+            ]
 
     return (qdd,)
 

@@ -17,7 +17,7 @@ from linkwork.spatial import Inertia, plus_diagonal
 
 def mass_matrix(tree: Tree, q: Any) -> tuple[Any]:
     """M, as blocks for each joint and its ancestors, above and below the diagonal."""
-    X, S, I, F, M = (tree.field() for _ in range(5))  # noqa: E741
+    X, S, I, F, M = (tree.field() for _ in range(5))
 
     for body in tree.outward():
         X[body] = body.placement * body.joint.transform(q[body])

@@ -25,6 +25,8 @@ LARGEST_ANGLE = 2.0e8
 _QUARTER = (1.5707963109016418, 1.5893254712295857e-08, 6.123233932053594e-17, 6.36831716351095e-25)
 _TWO_OVER_PI = 0.6366197723675814
 
+_SHIFT = 6755399441055744.0  # 1.5 * 2**52
+
 # Near-minimax polynomials in z = x*x, highest power first; fitted with mpmath's chebyfit.
 _SIN = (  # (sin x / x - 1) / z for |x| <= pi/4
     1.591810123027412e-10,
@@ -69,10 +71,8 @@ def where_less(a: Scalar, b: Scalar, x: Scalar, y: Scalar) -> Scalar:
 
 
 def rint(x: Scalar) -> Scalar:
-    """The nearest whole number, halves to even."""
-    if isinstance(x, float):
-        return float(round(x)) if math.isfinite(x) else x
-    return np.rint(x) if isinstance(x, np.ndarray) else x.rint()
+    """The nearest whole number, halves to even, for |x| < 2**51: by what adding a large number rounds away."""
+    return (x + _SHIFT) - _SHIFT
 
 
 def sqrt(x: Scalar) -> Scalar:
@@ -92,7 +92,12 @@ def sin_cos(x: Scalar) -> tuple[Scalar, Scalar]:
     """Sine and cosine of ``x`` (rad)."""
     if hasattr(x, "context"):
         return x.context.sin(x), x.context.cos(x)
-    k = rint(x * _TWO_OVER_PI)
+    return x.sin_cos() if hasattr(x, "sin_cos") else sin_cos_text(x)
+
+
+def sin_cos_text(x: Scalar) -> tuple[Scalar, Scalar]:
+    """How sine and cosine are computed, in plain arithmetic."""
+    k = where_less(x * x, LARGEST_ANGLE * LARGEST_ANGLE, rint(x * _TWO_OVER_PI), 1e300)  # a larger angle overflows below
     r = (((x - k * _QUARTER[0]) - k * _QUARTER[1]) - k * _QUARTER[2]) - k * _QUARTER[3]
     z = r * r
     s = r + (r * z) * _polynomial(_SIN, z)
@@ -111,6 +116,13 @@ def atan2(y: Scalar, x: Scalar) -> Scalar:
     for number in (y, x):
         if hasattr(number, "context"):
             return number.context.atan2(y, x) if (x != 0 or y != 0) else number.context.mpf(0)
+        if hasattr(number, "atan2"):
+            return number.atan2(y, x)
+    return atan2_text(y, x)
+
+
+def atan2_text(y: Scalar, x: Scalar) -> Scalar:
+    """How the arc tangent is computed, in plain arithmetic."""
     ax, ay = absolute(x), absolute(y)
     low, high = where_less(ax, ay, ax, ay), where_less(ax, ay, ay, ax)
     # atan(low/high), from the neighbourhood of 0 or of pi/4

@@ -1,0 +1,128 @@
+"""The intermediate code: what an algorithm's text becomes before machine code.
+
+A program is a tree of blocks. A block is a list of instructions in the order in which they run; an instruction has a
+number (its value), an operation and operands, which are numbers of earlier instructions or Python floats (constants).
+
+    add sub mul div           of two values
+    neg sqrt sin cos          of one
+    atan2                     of y and x
+    less                      of a, b, x, y: x where a < b, otherwise y
+    load                      from an array at an address
+    store                     of one value into an array at an address
+    index                     a whole number read from an integer array at an address
+    loop                      over a walk, with a case for each joint kind
+
+An address is an offset plus strides times whole numbers (the values of ``index`` instructions and loop counters).
+Arrays: the arguments, the results, ``work`` (fields of the rolled form), ``data`` and ``ints`` (a model's tables there).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+Operand = int | float
+"""The number of an instruction, or a constant."""
+
+ARITHMETIC = {"add": 2, "sub": 2, "mul": 2, "div": 2, "neg": 1, "sqrt": 1, "sin": 1, "cos": 1, "atan2": 2, "less": 4}
+"""The operations on values, with the number of their operands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """array[offset + Σ stride · index]; a stride is a whole number or the name of a size known when the code runs."""
+
+    array: str
+    offset: int
+    terms: tuple[tuple[int, int | str], ...] = ()
+
+
+@dataclass(slots=True)
+class Block:
+    """Instructions in order."""
+
+    order: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Loop:
+    """Runs a block for every turn of a walk; which of several is told by the case of the turn's counter.
+
+    walk: "up" (counter from ``first`` to ``last``), "down", or "climb" (counter from ``start`` through the parents to 0).
+    Bounds are whole numbers or names of sizes; ``start`` is an index value.
+    """
+
+    walk: str
+    counter: int
+    first: int
+    last: int | str
+    start: int | None
+    cases: list[tuple[int, Block]]
+
+
+@dataclass(slots=True)
+class Program:
+    """A whole function."""
+
+    operations: list[str] = field(default_factory=list)
+    operands: list[tuple[Operand, ...]] = field(default_factory=list)
+    details: list[Any] = field(default_factory=list)
+    root: Block = field(default_factory=Block)
+
+    def instruction(self, block: Block, operation: str, operands: tuple[Operand, ...], detail: Any = None) -> int:
+        """Append an instruction; its number."""
+        number = len(self.operations)
+        self.operations.append(operation)
+        self.operands.append(operands)
+        self.details.append(detail)
+        block.order.append(number)
+        return number
+
+    def walk(self, block: Block | None = None) -> Iterator[int]:
+        """All instructions, a loop before its cases."""
+        for number in (block or self.root).order:
+            yield number
+            if self.operations[number] == "loop":
+                for _, case in self.details[number].cases:
+                    yield from self.walk(case)
+
+
+def count(program: Program) -> Counter[str]:
+    """How often each arithmetic operation stands in a program without loops; ``sin`` and ``cos`` count one each."""
+    return Counter(op for op in (program.operations[n] for n in program.walk()) if op in ARITHMETIC)
+
+
+def text(program: Program) -> str:
+    """The program in a form to read and to compare."""
+    lines: list[str] = []
+
+    def operand(x: Operand) -> str:
+        return f"%{x}" if isinstance(x, int) else repr(x)
+
+    def place(address: Address) -> str:
+        terms = "".join(f" + {stride}*%{index}" for index, stride in address.terms)
+        return f"{address.array}[{address.offset}{terms}]"
+
+    def block(b: Block, indent: str) -> None:
+        for n in b.order:
+            op, detail = program.operations[n], program.details[n]
+            shown = ", ".join(operand(x) for x in program.operands[n])
+            if op == "loop":
+                bounds = f"%{detail.start}" if detail.walk == "climb" else f"{detail.first}..{detail.last}"
+                lines.append(f"{indent}loop %{detail.counter} {detail.walk} {bounds}")
+                for kind, case in detail.cases:
+                    lines.append(f"{indent}  case {kind}")
+                    block(case, indent + "    ")
+            elif op == "store":
+                lines.append(f"{indent}{place(detail)} = {shown}")
+            elif op in ("load", "index"):
+                lines.append(f"{indent}%{n} = {op} {place(detail)}")
+            elif op == "counter":
+                lines.append(f"{indent}%{n} = counter")
+            else:
+                lines.append(f"{indent}%{n} = {op} {shown}")
+
+    block(program.root, "")
+    return "\n".join(lines) + "\n"

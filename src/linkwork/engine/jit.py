@@ -1,0 +1,129 @@
+"""LLVM through llvmlite: module text to object code for a CPU, and object code to callable memory.
+
+Object code is position independent and refers to Python's functions by name, so that it can be kept on disk. Memory is never
+writable and executable at once: LLVM's linker writes it first, then protects it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import mmap
+import threading
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from linkwork.engine import builtin
+
+_lock = threading.Lock()
+_serial = itertools.count()
+
+
+class Code:
+    """Linked code: its functions by address. It stays in memory as long as this object."""
+
+    def __init__(self, tracker: Any, names: list[str]) -> None:
+        self._tracker = tracker
+        self.addresses: dict[str, int] = {name: tracker[name] for name in names}
+
+    def batch(self) -> Callable[[int], int]:
+        """The ``batch`` function, called with the address of its words; it runs without the interpreter's lock."""
+        function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(self.addresses["batch"])
+        function.code = self  # type: ignore[attr-defined]
+        return function
+
+
+@cache
+def _llvm() -> Any:
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm
+
+
+@cache
+def host() -> tuple[str, str]:
+    """The CPU's name and features."""
+    llvm = _llvm()
+    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+
+
+BASELINE = ("x86-64", "+sse2,-avx")
+"""Any 64-bit x86: for tests that results do not depend on the CPU."""
+
+
+def lanes(cpu: tuple[str, str]) -> int:
+    """How many float64 numbers fit a vector of this CPU."""
+    features = set(cpu[1].split(","))
+    if "+avx512f" in features:
+        return 8
+    return 4 if "+avx" in features else 2
+
+
+@cache
+def _machine(cpu: tuple[str, str]) -> Any:
+    llvm = _llvm()
+    target = llvm.Target.from_default_triple()
+    return target.create_target_machine(
+        cpu=cpu[0], features=cpu[1], opt=1, reloc="pic", codemodel="small", jit=False
+    )
+
+
+@cache
+def _linker() -> Any:
+    return _llvm().create_lljit_compiler(_machine(host()))
+
+
+def version() -> str:
+    """What object code depends on besides its source: LLVM's version."""
+    return ".".join(map(str, _llvm().llvm_version_info))
+
+
+def compile_object(text: str, cpu: tuple[str, str]) -> bytes:
+    """Object code of a module for a CPU."""
+    llvm = _llvm()
+    with _lock, llvm.parse_assembly(text) as module:
+        return bytes(_machine(cpu).emit_object(module))
+
+
+def link(image: bytes, names: list[str]) -> Code:
+    """Object code brought into executable memory."""
+    llvm = _llvm()
+    with _lock:
+        library = llvm.JITLibraryBuilder().add_object_img(image)
+        for name, address in builtin.addresses().items() if "single" in names else ():
+            library.import_symbol(name, address)
+        for name in names:
+            library.export_symbol(name)
+        tracker = library.link(_linker(), f"linkwork{next(_serial)}")
+        return Code(tracker, names)
+
+
+@cache
+def executable_memory() -> bool:
+    """Whether the system lets a process make memory executable after writing it."""
+    try:
+        import llvmlite.binding  # noqa: F401
+    except ImportError:
+        return False
+    size = mmap.PAGESIZE
+    try:
+        page = mmap.mmap(-1, size)
+    except OSError:
+        return False
+    try:
+        protect = ctypes.CDLL(None, use_errno=True).mprotect
+    except (OSError, AttributeError, TypeError):
+        return True  # no mprotect to ask: let the linker try
+    try:
+        anchor = ctypes.c_char.from_buffer(page)
+        address = ctypes.addressof(anchor)
+        protect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+        allowed = protect(address, size, 1 | 4) == 0  # PROT_READ | PROT_EXEC
+        protect(address, size, 1 | 2)
+        del anchor
+        return bool(allowed)
+    finally:
+        page.close()

@@ -1,0 +1,509 @@
+"""The rolled form: an algorithm traced once for each joint kind, with the body as a symbol; loops stay loops.
+
+The program has the same size for any number of bodies. What a body is comes from tables: ``ints`` (for each body its kind, its
+parent, its start in q and in v; then the body of each frame) and ``data`` (gravity in the world's row; for each body its
+placement, inertia, rotor and joint parameters; then the placement of each frame). Numbers that are 0, 1 or -1 for all bodies
+of a kind are folded into its code, so that axis-aligned mechanisms get code that knows it.
+
+A field lives in ``work``, a row for each body; a field of pairs in a square of such rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwork.algorithms import Algorithm
+from linkwork.engine.ir import Address, Block, Loop, Program
+from linkwork.engine.trace import Traced, Tracer
+from linkwork.joints import Joint
+from linkwork.model.model import Frame, Model
+from linkwork.model.tree import Walks
+from linkwork.spatial import Force, Inertia, Motion, Transform, Vec3
+
+_PLACEMENT, _INERTIA = 12, 10
+_ONE = -1
+"""Stands for the whole number 1 in an address."""
+
+SIZES = ("bodies", "frames", "square_row", "frame_ints", "frame_data", "nv1", "nv2", "nv3", "nv4", "nv5", "nv6")
+"""The sizes that rolled code is told: last body, last frame, numbers in a row of the square, where frames begin in the
+tables, and multiples of nv."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Bodies with the same code: the joint as a template, and which numbers are fixed (NaN where they are not)."""
+
+    joint: Joint
+    rotor: bool
+    fixed: tuple[float, ...]
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return (self.joint.kind(), self.rotor, tuple("x" if x != x else x for x in self.fixed))
+
+
+@dataclass(frozen=True)
+class Tables:
+    """A model as rolled code sees it."""
+
+    kinds: tuple[Kind, ...]
+    width: int
+    data: NDArray[np.float64]
+    ints: NDArray[np.int64]
+
+
+def _numbers(model: Model) -> list[list[float]]:
+    return [
+        [*body.placement.numbers(), *body.inertia.numbers(), *body.armature, *body.joint.numbers()]
+        for body in model.bodies
+    ]
+
+
+def kinds_of(model: Model) -> tuple[tuple[Kind, ...], list[int], list[list[float]]]:
+    """The kinds of a model, the kind of each body, and each body's numbers."""
+    rows = _numbers(model)
+    groups: dict[Any, list[int]] = {}
+    for i, body in enumerate(model.bodies):
+        groups.setdefault((body.joint.kind(), bool(body.armature)), []).append(i)
+    kinds, number = [], [0] * len(rows)
+    for k, members in enumerate(groups.values()):
+        table = np.array([rows[i] for i in members])
+        same = (table == table[0]).all(axis=0) & np.isin(table[0], (0.0, 1.0, -1.0))
+        body = model.bodies[members[0]]
+        fixed = tuple(float(x) if keep else float("nan") for x, keep in zip(table[0], same, strict=True))
+        kinds.append(Kind(body.joint, bool(body.armature), fixed))
+        for i in members:
+            number[i] = k
+    return tuple(kinds), number, rows
+
+
+def tables(model: Model, frames: Sequence[Frame] = ()) -> Tables:
+    """The tables of a model and the frames asked for."""
+    kinds, number, rows = kinds_of(model)
+    width = max([3, *(len(row) for row in rows)])
+    data = np.zeros((len(rows) + 1, width))
+    data[0, :3] = model.gravity
+    for i, row in enumerate(rows, 1):
+        data[i, : len(row)] = row
+    ints = np.zeros((len(rows) + 1, 4), dtype=np.int64)
+    for i, body in enumerate(model.bodies, 1):
+        ints[i] = number[i - 1], body.parent, model.q_start[i - 1], model.v_start[i - 1]
+    places = [x for frame in frames for x in frame.placement.numbers()]
+    return Tables(
+        kinds,
+        width,
+        np.concatenate([data.ravel(), np.array(places, dtype=np.float64)]),
+        np.concatenate([ints.ravel(), np.array([frame.body for frame in frames], dtype=np.int64)]),
+    )
+
+
+class _Node:
+    """A body whose number is known only when the code runs."""
+
+    def __init__(self, tree: RolledTree, index: int | None, kind: int | None) -> None:
+        self.tree, self.index, self.kind = tree, index, kind
+
+    def _at(self, offset: int) -> int:
+        return self.tree.tracer.emit("index", (), Address("ints", offset, ((self._index, 4),)))
+
+    @property
+    def _index(self) -> int:
+        if self.index is None:
+            raise TypeError("the world has no joint, no parent and no inertia")
+        return self.index
+
+    @property
+    def parent(self) -> _Node:
+        return _Node(self.tree, self._at(1), None)
+
+    def numbers(self, start: int, count: int) -> list[Any]:
+        fixed = self.tree.kinds[self._kind].fixed[start : start + count]
+        place = ((self._index, self.tree.width),)
+        load = self.tree.tracer.load
+        return [x if x == x else load(Address("data", start + k, place)) for k, x in enumerate(fixed)]
+
+    @property
+    def _kind(self) -> int:
+        if self.kind is None:
+            raise TypeError("a parent's joint is not known while its child is at work; store what you need in a field")
+        return self.kind
+
+    @property
+    def placement(self) -> Transform:
+        return Transform.identity().of(self.numbers(0, _PLACEMENT))
+
+    @property
+    def inertia(self) -> Inertia:
+        return Inertia.zero().of(self.numbers(_PLACEMENT, _INERTIA))
+
+    @property
+    def rotor(self) -> list[Any]:
+        kind = self.tree.kinds[self._kind]
+        return self.numbers(_PLACEMENT + _INERTIA, kind.joint.nv) if kind.rotor else []
+
+    @property
+    def joint(self) -> Joint:
+        kind = self.tree.kinds[self._kind]
+        start = _PLACEMENT + _INERTIA + (kind.joint.nv if kind.rotor else 0)
+        count = len(kind.fixed) - start
+        return kind.joint.of(self.numbers(start, count)) if count else kind.joint
+
+
+class _FrameNode:
+    """A frame whose number is known only when the code runs."""
+
+    kind = None
+
+    def __init__(self, tree: RolledTree, index: int) -> None:
+        self.tree, self.index = tree, index
+
+    @property
+    def body(self) -> _Node:
+        place = Address("ints", 0, ((_ONE, "frame_ints"), (self.index, 1)))
+        return _Node(self.tree, self.tree.tracer.emit("index", (), place), None)
+
+    @property
+    def placement(self) -> Transform:
+        terms = ((_ONE, "frame_data"), (self.index, _PLACEMENT))
+        load = self.tree.tracer.load
+        return Transform.identity().of([load(Address("data", k, terms)) for k in range(_PLACEMENT)])
+
+
+class _Field:
+    """Values in ``work``: written when stored, read when asked for, remembered while nothing can have changed them."""
+
+    def __init__(self, tree: RolledTree, name: str) -> None:
+        self.tree, self.name = tree, name
+        self.shapes: list[tuple[Any, Any]] = []  # what was stored, newest last: for which kind, and a template
+
+    def _key(self, key: Any) -> tuple[tuple[int | None, ...], Any]:
+        if isinstance(key, tuple):
+            return (key[0].index, key[1].index), (key[0].kind, key[1].kind)
+        return (key.index,), key.kind
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        indices, kind = self._key(key)
+        numbers = flatten(value)
+        self.shapes.append((kind, value))
+        self.tree.remember(self, indices, numbers)
+        for k, number in enumerate(numbers):
+            self.tree.tracer.store(self.place(indices, k), number)
+
+    def __getitem__(self, key: Any) -> Any:
+        indices, kind = self._key(key)
+        template = self._template(kind)
+        numbers = self.tree.recall(self, indices)
+        if numbers is None:
+            constants = self.tree.constants
+            numbers = []
+            for k in range(len(flatten(template))):
+                constant = constants.get((self.name, k))
+                numbers.append(self.tree.read(self.place(indices, k)) if constant is None else constant)
+            self.tree.remember(self, indices, numbers)
+        return rebuild(template, iter(numbers))
+
+    def _template(self, kind: Any) -> Any:
+        """The newest thing stored that can be meant: for the same kind, or for a body whose kind is not known."""
+        for stored, template in reversed(self.shapes):
+            if _may_be(stored, kind):
+                return template
+        raise KeyError(f"nothing was stored in this field for {kind}")
+
+    def place(self, indices: tuple[int | None, ...], slot: int) -> Address:
+        strides = ("square_row", "cell") if len(indices) == 2 else ("row",)
+        terms = tuple((i, stride) for i, stride in zip(indices, strides, strict=True) if i is not None)
+        return Address(self.name, slot, terms)
+
+
+def _may_be(stored: Any, asked: Any) -> bool:
+    if isinstance(stored, tuple):
+        return all(s is None or a is None or s == a for s, a in zip(stored, asked, strict=True))
+    return stored is None or asked is None or stored == asked
+
+
+def flatten(value: Any) -> list[Any]:
+    """All scalars of a spatial object, a number, or lists of these."""
+    if isinstance(value, list | tuple):
+        return [number for item in value for number in flatten(item)]
+    return list(value.numbers()) if hasattr(value, "numbers") else [value]
+
+
+def rebuild(template: Any, numbers: Iterator[Any]) -> Any:
+    """The same structure with other scalars."""
+    if isinstance(template, list | tuple):
+        return [rebuild(item, numbers) for item in template]
+    if hasattr(template, "of"):
+        return template.of([next(numbers) for _ in template.numbers()])
+    return next(numbers)
+
+
+class RolledTree(Walks):
+    """A tree whose walks are loops in the code."""
+
+    def __init__(self, tracer: Tracer, kinds: Sequence[Kind], width: int, constants: dict[tuple[str, int], float]) -> None:
+        self.tracer, self.kinds, self.width, self.constants = tracer, kinds, width, constants
+        self.world = _Node(self, None, None)
+        self.world.kind = -1
+        self.gravity = Motion(Vec3(*(tracer.load(Address("data", k)) for k in range(3))), Vec3.zero())
+        self.fields: list[_Field] = []
+        self._memory: list[dict[tuple[str, tuple[int | None, ...]], list[Any]]] = [{}]
+
+    def field(self) -> _Field:
+        field = _Field(self, f"field{len(self.fields)}")
+        self.fields.append(field)
+        return field
+
+    def outward(self) -> Iterator[_Node]:
+        return self._bodies("up", None)
+
+    def inward(self) -> Iterator[_Node]:
+        return self._bodies("down", None)
+
+    def path(self, body: _Node) -> Iterator[_Node]:
+        return self._bodies("climb", body.index)
+
+    def ancestors(self, body: _Node) -> Iterator[_Node]:
+        return self.path(body.parent)
+
+    def frames(self) -> Iterator[_FrameNode]:
+        for counter, _ in self._loop("up", 0, "frames", None, 1):
+            yield _FrameNode(self, counter)
+
+    def _bodies(self, walk: str, start: int | None) -> Iterator[_Node]:
+        for counter, kind in self._loop(walk, 1, "bodies", start, len(self.kinds)):
+            yield _Node(self, counter, kind)
+
+    def _loop(self, walk: str, first: int, last: str, start: int | None, cases: int) -> Iterator[tuple[int, int]]:
+        """Yields once for each case, while everything that is traced goes into that case."""
+        program = self.tracer.program
+        counter = program.instruction(Block(), "counter", ())
+        loop = Loop(walk, counter, first, last, start, [])
+        outside = self.tracer.block
+        for case in range(cases):
+            block = Block()
+            loop.cases.append((case, block))
+            self.tracer.open(block)
+            self._memory.append({})
+            yield counter, case
+            self._memory.pop()
+            self.tracer.close(outside)
+        self._memory[-1].clear()
+        program.instruction(outside, "loop", (), loop)
+
+    def read(self, address: Address) -> Traced:
+        """A read of what may change: never taken from an earlier read."""
+        return Traced(self.tracer, self.tracer.program.instruction(self.tracer.block, "load", (), address))
+
+    def remember(self, field: _Field, indices: tuple[int | None, ...], numbers: list[Any]) -> None:
+        memory = self._memory[-1]
+        for key in [key for key in memory if key[0] == field.name and key[1] != indices]:
+            if len(key[1]) != len(indices) or not self._differ(key[1], indices):
+                del memory[key]
+        memory[field.name, indices] = numbers
+
+    def recall(self, field: _Field, indices: tuple[int | None, ...]) -> list[Any] | None:
+        return self._memory[-1].get((field.name, indices))
+
+    def _differ(self, a: tuple[int | None, ...], b: tuple[int | None, ...]) -> bool:
+        """Surely two places: a body and its own parent, or the world and a body of a loop."""
+        return any(self._is_parent(x, y) or self._is_parent(y, x) for x, y in zip(a, b, strict=True))
+
+    def _is_parent(self, child: int | None, parent: int | None) -> bool:
+        program = self.tracer.program
+        if child is None or program.operations[child] != "counter":
+            return False
+        if parent is None:
+            return True
+        return program.operations[parent] == "index" and program.details[parent] == Address("ints", 1, ((child, 4),))
+
+
+def roll(
+    algorithm: Algorithm, kinds: Sequence[Kind], width: int, absent: Sequence[str] = (), expand: bool = True
+) -> tuple[Program, int, int]:
+    """The rolled program, the width of a row of ``work`` and of a cell of its square.
+
+    Traced until the numbers that turn out to be constant in a field are known and folded.
+    """
+    constants: dict[tuple[str, int], float] = {}
+    while True:
+        program, found = _roll_once(algorithm, kinds, width, absent, expand, constants)
+        if found == constants:
+            break
+        constants = found
+    prune(program)
+    return program, *_lay_out(program)
+
+
+def _roll_once(
+    algorithm: Algorithm,
+    kinds: Sequence[Kind],
+    width: int,
+    absent: Sequence[str],
+    expand: bool,
+    constants: dict[tuple[str, int], float],
+) -> tuple[Program, dict[tuple[str, int], float]]:
+    tracer = Tracer(expand)
+    tree = RolledTree(tracer, kinds, width, constants)
+    present = [name for name, _ in algorithm.arguments if name not in absent]
+    arguments: list[Any] = [
+        tree.unloaded() if name in absent else _Argument(tree, f"argument{present.index(name)}", space)
+        for name, space in algorithm.arguments
+    ]
+    values = algorithm.text(tree, *arguments)
+    for number, (space, value) in enumerate(zip(algorithm.results, values, strict=True)):
+        _gather(tree, f"result{number}", space, value)
+    stored: dict[tuple[str, int], set[Any]] = {}
+    program = tracer.program
+    for n in program.walk():
+        address = program.details[n]
+        if program.operations[n] == "store" and address.array.startswith("field"):
+            stored.setdefault((address.array, address.offset), set()).add(program.operands[n][0])
+    return program, {
+        slot: next(iter(found))
+        for slot, found in stored.items()
+        if len(found) == 1 and type(next(iter(found))) is float
+    }
+
+
+class _Argument:
+    """An argument of the algorithm as a field."""
+
+    def __init__(self, tree: RolledTree, array: str, space: str) -> None:
+        self.tree, self.array, self.space = tree, array, space
+
+    def __getitem__(self, node: _Node) -> Any:
+        load = self.tree.tracer.load
+        if self.space == "wrenches":
+            place: tuple[tuple[int, int | str], ...] = ((node._index, 6),)
+            return Force.from_numbers([load(Address(self.array, k - 6, place)) for k in range(6)])
+        start, count = (2, node.joint.nq) if self.space == "configuration" else (3, node.joint.nv)
+        return [load(Address(self.array, k, ((node._at(start), 1),))) for k in range(count)]
+
+
+def _gather(tree: RolledTree, array: str, space: str, value: Any) -> None:
+    """Write a result, in loops, where the caller expects it."""
+    store = tree.tracer.store
+    if space in ("scalar", "vector", "wrench"):
+        for k, number in enumerate(flatten(value)):
+            store(Address(array, k), number)
+    elif space in ("velocity", "configuration"):
+        for body in tree.outward():
+            start = body._at(3 if space == "velocity" else 2)
+            for k, number in enumerate(value[body]):
+                store(Address(array, k, ((start, 1),)), number)
+    elif space == "wrenches":
+        for body in tree.outward():
+            for k, number in enumerate(flatten(value[body])):
+                store(Address(array, k - 6, ((body._index, 6),)), number)
+    elif space == "twists":
+        for frame in tree.frames():
+            for k, number in enumerate(flatten(value[frame])):
+                store(Address(array, k, ((frame.index, 6),)), number)
+    elif space == "poses":
+        for frame in tree.frames():
+            r, p = value[frame].rotation.numbers(), value[frame].translation
+            for k, number in enumerate([*r[:3], p.x, *r[3:6], p.y, *r[6:], p.z, 0.0, 0.0, 0.0, 1.0]):
+                store(Address(array, k, ((frame.index, 16),)), number)
+    elif space == "jacobian":
+        for frame in tree.frames():
+            for body in tree.path(frame.body):
+                columns = [motion.numbers() for motion in value[frame, body]]
+                for row in range(6 if columns else 0):
+                    terms = ((frame.index, "nv6"), (body._at(3), 1), *_times_nv(row))
+                    for k, column in enumerate(columns):
+                        store(Address(array, k, terms), column[row])
+    else:
+        for body in tree.outward():
+            _gather_block(tree, array, body, body, value)
+            for other in tree.ancestors(body):
+                _gather_block(tree, array, body, other, value)
+                _gather_block(tree, array, other, body, value)
+
+
+def _gather_block(tree: RolledTree, array: str, a: _Node, b: _Node, value: Any) -> None:
+    for i, row in enumerate(value[a, b]):
+        terms = ((a._at(3), "nv1"), (b._at(3), 1), *_times_nv(i))
+        for k, number in enumerate(row):
+            tree.tracer.store(Address(array, k, terms), number)
+
+
+def _times_nv(row: int) -> tuple[tuple[int, str], ...]:
+    return ((_ONE, f"nv{row}"),) if row else ()
+
+
+def prune(program: Program) -> None:
+    """Take away what no result needs, stores that nothing reads included."""
+    stores: dict[tuple[str, int], list[int]] = {}
+    live: set[int] = set()
+    todo: list[int] = []
+    within: dict[int, list[int]] = {}  # the loops around an instruction
+
+    def visit(block: Block, around: list[int]) -> None:
+        for n in block.order:
+            within[n] = around
+            detail = program.details[n]
+            if program.operations[n] == "store":
+                if detail.array.startswith("field"):
+                    stores.setdefault((detail.array, detail.offset), []).append(n)
+                else:
+                    todo.append(n)
+            elif program.operations[n] == "loop":
+                for _, case in detail.cases:
+                    visit(case, [*around, n])
+
+    visit(program.root, [])
+    while todo:
+        n = todo.pop()
+        if n in live or n == _ONE:
+            continue
+        live.add(n)
+        detail = program.details[n]
+        todo.extend(within.get(n, ()))
+        todo.extend(x for x in program.operands[n] if type(x) is int)
+        if isinstance(detail, Address):
+            todo.extend(index for index, _ in detail.terms)
+            if program.operations[n] == "load":
+                todo.extend(stores.get((detail.array, detail.offset), ()))
+        elif isinstance(detail, Loop) and detail.start is not None:
+            todo.append(detail.start)
+
+    def sweep(block: Block) -> None:
+        block.order = [n for n in block.order if n in live]
+        for n in block.order:
+            if program.operations[n] == "loop":
+                for _, case in program.details[n].cases:
+                    sweep(case)
+
+    sweep(program.root)
+
+
+def _lay_out(program: Program) -> tuple[int, int]:
+    """Give each used slot of each field its place in a row of ``work``; how wide a row and a cell of the square become."""
+    rows: dict[tuple[str, int], int] = {}
+    cells: dict[tuple[str, int], int] = {}
+    pairs = {
+        program.details[n].array
+        for n in program.walk()
+        if isinstance(program.details[n], Address) and any(s == "cell" for _, s in program.details[n].terms)
+    }
+    for n in program.walk():
+        address = program.details[n]
+        if isinstance(address, Address) and address.array.startswith("field"):
+            places = cells if address.array in pairs else rows
+            slot = places.setdefault((address.array, address.offset), len(places))
+            array = "square" if address.array in pairs else "work"
+            program.details[n] = Address(array, slot, address.terms)
+    width, cell = len(rows), max(len(cells), 1)
+    for n in program.walk():
+        address = program.details[n]
+        if isinstance(address, Address) and address.array in ("work", "square"):
+            terms = tuple(
+                (i, width if stride == "row" else cell if stride == "cell" else stride) for i, stride in address.terms
+            )
+            program.details[n] = Address(address.array, address.offset, terms)
+    return width, cell
