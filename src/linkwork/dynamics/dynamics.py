@@ -67,7 +67,7 @@ def gravity_torques(model: Model, q: ArrayLike) -> Array:
     Example:
         >>> import linkwork as lw
         >>> pendulum = lw.mechanisms.serial_chain(1, joint=lw.joints.Revolute("y"))
-        >>> lw.gravity_torques(pendulum, [[0.0], [1.5707963267948966]]).round(12)
+        >>> lw.gravity_torques(pendulum, [[0.0], [1.5707963267948966]]).round(12) + 0.0
         array([[-4.905],
                [ 0.   ]])
     """

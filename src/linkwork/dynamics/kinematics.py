@@ -149,7 +149,7 @@ def jacobian(model: Model, q: ArrayLike, frames: Frames, reference: str = "local
         >>> import linkwork as lw
         >>> arm = lw.mechanisms.serial_chain(2)
         >>> lw.jacobian(arm, [0.0, 0.0], [lw.Point("tip", axes="position")], "world")[1]
-        array([0., 1.])
+        array([ 0., -1.])
         >>> lw.jacobian(arm, [0.0, 0.0], [lw.Point("tip", axes="position")], "local")[1]
         array([2., 1.])
     """
