@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -22,7 +23,7 @@ from linkwork.formats import load
 from linkwork.model import Model
 from robots import robot
 
-CASES = int(os.environ.get("LINKWORK_MUTATIONS", "300"))
+CASES = int(os.environ.get("LINKWORK_MUTATIONS", "600"))
 SEEDS = [
     robot(name).read_bytes()
     for name in ("ur5_robot.urdf", "double_pendulum.urdf", "solo12.urdf", "kinova.urdf", "panda.urdf", "romeo.urdf")
@@ -82,6 +83,42 @@ def mutated(draw: st.DrawFn) -> bytes:
     return data
 
 
+WORDS = [word.decode() for word in NONSENSE if re.fullmatch(rb"[ -~]*", word)]
+
+
+@st.composite
+def rearranged(draw: st.DrawFn) -> bytes:
+    """A published file, still XML, with elements and attributes dropped, doubled, swapped or filled with nonsense."""
+    root = ElementTree.fromstring(draw(st.sampled_from(SEEDS)))
+    for _ in range(draw(st.integers(1, 4))):
+        parents = {child: parent for parent in root.iter() for child in parent}
+        if not parents:
+            break
+        moving = [each for each in parents if each.tag not in ("visual", "collision", "geometry", "mesh", "material")]
+        one, other = (draw(st.sampled_from(moving or list(parents))) for _ in range(2))
+        name = draw(st.sampled_from(sorted(one.attrib) or ["name"]))
+        match draw(st.sampled_from(["drop", "double", "swap", "move", "rename", "fill", "forget", "exchange"])):
+            case "drop":
+                parents[one].remove(one)
+            case "double":
+                parents[one].append(one)
+            case "swap":
+                one.tag, other.tag = other.tag, one.tag
+            case "move":
+                if one not in other.iter() and other not in one.iter():
+                    parents[one].remove(one)
+                    other.append(one)
+            case "rename":
+                one.tag = draw(st.sampled_from(["link", "joint", "inertial", "origin", "axis", "mimic", "limit", "x"]))
+            case "fill":
+                one.set(name, draw(st.sampled_from(WORDS) | st.floats().map(repr) | st.text("ab 01.-e", max_size=5)))
+            case "forget":
+                one.attrib.pop(name, None)
+            case _:
+                one.attrib, other.attrib = other.attrib, one.attrib
+    return ElementTree.tostring(root)
+
+
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
     """Fail a case that runs away."""
@@ -118,18 +155,19 @@ def path(tmp_path_factory):
     return tmp_path_factory.mktemp("mutated") / "robot.urdf"
 
 
+@pytest.mark.parametrize("mutation", [mutated, rearranged])
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs an alarm")
-def test_mutated_files_load_or_are_refused_with_their_place(path):
+def test_mutated_files_load_or_are_refused_with_their_place(path, mutation):
     outcomes = []
 
     @settings(
-        max_examples=CASES,
+        max_examples=CASES // 2,
         derandomize="LINKWORK_MUTATIONS" not in os.environ,
         deadline=None,
         database=None,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example, HealthCheck.data_too_large],
     )
-    @given(mutated(), st.booleans())
+    @given(mutation(), st.booleans())
     def each(data, floating_base):
         outcomes.append(isinstance(load_or_refuse(path, data, floating_base), Model))
 
