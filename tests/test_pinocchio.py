@@ -9,20 +9,18 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
 import pytest
 
 import linkwork as lw
+import robots
 from linkwork.algorithms import FORWARD_DYNAMICS, REFERENCES
 from linkwork.joints import Free, Helical, Joint, Planar, Prismatic, Revolute, Spherical, Universal
 from linkwork.model import Model
 from linkwork.spatial import Transform
 from strategies import KNOWN_TO_PINOCCHIO, Array, State, close, random_tree, state_of
-
-FOLDER = Path(pin.__file__).parents[4] / "share" / "example-robot-data" / "robots"
 
 ROBOTS = {
     "ur5": ("ur_description/urdf/ur5_robot.urdf", False),
@@ -82,10 +80,10 @@ class Pair:
 
 def robot(name: str) -> Pair:
     file, floating = ROBOTS[name]
+    (path,) = (str(path) for path in robots.ROBOTS if path.as_posix().endswith("/" + file))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lw.LinkworkWarning)  # some of the robots have mimic joints or odd inertias
-        model = lw.load(FOLDER / file, floating_base=floating)
-    path = str(FOLDER / file)
+        model = lw.load(path, floating_base=floating)
     there = pin.buildModelFromUrdf(path, pin.JointModelFreeFlyer()) if floating else pin.buildModelFromUrdf(path)
     shared = [frame for frame in model.frame_names if there.existFrame(frame)]
     return Pair(model, there, tuple(shared[:: max(1, len(shared) // 5)]), state_of(model, len(name), (2,)))

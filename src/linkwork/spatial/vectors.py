@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any, Self
 
 from linkwork.spatial.functions import Scalar
@@ -19,7 +20,7 @@ class Numbers:
 
     def numbers(self) -> list[Scalar]:
         """All scalars, in the order of the slots."""
-        return [getattr(self, name) for name in self.__slots__]
+        return self._parts()
 
     def of(self, numbers: Sequence[Scalar]) -> Self:
         """The same type with other scalars."""
@@ -32,17 +33,26 @@ class Numbers:
         return hash((type(self), tuple(self.numbers())))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_rebuild, (type(self), [getattr(self, name) for name in self.__slots__]))
+        return (_rebuild, (type(self), self._parts()))
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(repr(getattr(self, name)) for name in self.__slots__)})"
+        return f"{type(self).__name__}({', '.join(map(repr, self._parts()))})"
+
+    def _parts(self) -> list[Any]:
+        return [getattr(self, name) for name in _slots(type(self))]
 
 
 def _rebuild(cls: type[Numbers], parts: list[Any]) -> Numbers:
     new = cls.__new__(cls)
-    for name, part in zip(cls.__slots__, parts, strict=True):
+    for name, part in zip(_slots(cls), parts, strict=True):
         setattr(new, name, part)
     return new
+
+
+@cache
+def _slots(cls: type[Numbers]) -> list[str]:
+    """The slots of a class and of those that it is made from."""
+    return [name for base in reversed(cls.__mro__) for name in getattr(base, "__slots__", ())]
 
 
 class Vec3(Numbers):
