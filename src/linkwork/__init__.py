@@ -27,6 +27,8 @@ from linkwork.dynamics import (
     nonlinear_effects,
     random_state,
 )
+from linkwork.engine.mode import interpreted
+from linkwork.engine.threads import get_threads, set_threads
 from linkwork.errors import (
     ArgumentError,
     FormatError,
@@ -39,7 +41,6 @@ from linkwork.errors import (
 )
 from linkwork.formats import load
 from linkwork.model import Builder, Frame, Model, Point, mechanisms, merge_fixed, placement
-from linkwork.engine.mode import interpreted
 
 __version__ = "0.1.0"
 
@@ -63,6 +64,7 @@ __all__ = [
     "forward_kinematics",
     "frame_acceleration",
     "frame_velocity",
+    "get_threads",
     "gravity_torques",
     "integrate",
     "interpreted",
@@ -79,5 +81,6 @@ __all__ = [
     "nonlinear_effects",
     "placement",
     "random_state",
+    "set_threads",
     "spatial",
 ]

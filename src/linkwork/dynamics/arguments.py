@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -72,18 +73,47 @@ def as_batch(
     return full, batch
 
 
-def as_frames(model: Model, frames: Frames) -> tuple[list[Frame], list[Point]]:
-    """The frames asked for, and the points as which they were."""
+@dataclass(frozen=True)
+class Asked:
+    """Frames asked for: named ones, the offsets that move them (three numbers each; empty if none does), and their points."""
+
+    frames: tuple[Frame, ...]
+    offsets: tuple[float, ...]
+    points: tuple[Point, ...]
+
+    def rows(self, result: Array, axis: int) -> Array:
+        """Of six rows for each frame, those that its point asks for."""
+        if all(point.axes == "pose" for point in self.points):
+            return result
+        wanted = {"pose": range(6), "position": range(3), "rotation": range(3, 6)}
+        chosen = [6 * i + k for i, point in enumerate(self.points) for k in wanted[point.axes]]
+        return np.take(result, chosen, axis=axis)
+
+
+def as_frames(model: Model, frames: Frames) -> Asked:
+    """The frames of an argument; found at once if the model was asked for the same before."""
     check_model(model)
-    listed: Sequence[Any] = [frames] if isinstance(frames, str | Point) else frames
+    listed: Sequence[Any] = (frames,) if isinstance(frames, str | Point) else frames
     if not isinstance(listed, Sequence):
         raise ArgumentError(f"frames must be a frame's name, an lw.Point or a list of these, not {frames!r}")
-    points = []
-    for item in listed:
-        if not isinstance(item, str | Point):
-            raise ArgumentError(f"frames must hold names or lw.Point objects, not {item!r}")
-        points.append(Point(item) if isinstance(item, str) else item)
-    return [point.on(model) for point in points], points
+    known: dict[Any, Asked] = model.__dict__.setdefault("_asked", {})
+    key = tuple(listed)
+    try:
+        found = known.get(key)
+    except TypeError:
+        found = None
+    if found is None:
+        for item in key:
+            if not isinstance(item, str | Point):
+                raise ArgumentError(f"frames must hold names or lw.Point objects, not {item!r}")
+        points = tuple(Point(item) if isinstance(item, str) else item for item in key)
+        offsets = tuple(number for point in points for number in point.offset)
+        named = tuple(model.frame(point.frame) for point in points)
+        found = Asked(named, offsets if any(offsets) else (), points)
+        if len(known) >= 1000:  # points that move from call to call
+            known.clear()
+        known[key] = found
+    return found
 
 
 def choice(name: str, value: Any, options: Sequence[str]) -> str:

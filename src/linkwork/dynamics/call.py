@@ -3,38 +3,150 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import prod
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.algorithms import ALGORITHMS, Algorithm
-from linkwork.dynamics.arguments import Array, as_batch, name_coordinate
+from linkwork.dynamics.arguments import Array, Asked, as_batch, name_coordinate
+from linkwork.engine import mode
+from linkwork.engine.function import Function, Task
 from linkwork.engine.interpreter import evaluate, interpret
-from linkwork.engine.spaces import shape
+from linkwork.engine.mode import current_form
+from linkwork.engine.spaces import shape, shifted
 from linkwork.errors import SingularError
 from linkwork.model.model import Frame, Model
 from linkwork.model.tree import Node, Tree
 from linkwork.spatial import LARGEST_ANGLE
 
 
-def call(name: str, model: Model, values: Sequence[ArrayLike | None], frames: Sequence[Frame] = ()) -> list[Array]:
-    """The results of an algorithm of the catalogue for arguments as the user gave them."""
+def call(
+    name: str,
+    model: Model,
+    values: Sequence[ArrayLike | None],
+    frames: Sequence[Frame] = (),
+    offsets: Sequence[float] = (),
+) -> list[Array]:
+    """The results of an algorithm of the catalogue for arguments as the user gave them.
+
+    ``offsets`` moves the frames, three numbers each, without new code being made for it.
+    """
     algorithm = ALGORITHMS[name]
     arguments, batch = as_batch(model, algorithm.arguments, values)
     if 0 in batch:
         return [np.empty((*batch, *shape(space, model, len(frames)))) for space in algorithm.results]
+    form = current_form()
     try:
-        results = interpret(algorithm, model, arguments, batch, frames)
+        if form == "interpreted":
+            results = interpret(algorithm, model, arguments, batch, moved(frames, offsets))
+            fine = all(np.isfinite(result).all() for result in results)
+        else:
+            results, fine = _compiled(algorithm, model, arguments, batch, frames, offsets, form)
     except (ZeroDivisionError, OverflowError):
         first = (0,) * len(batch)  # a constant of the model: every state fails
-        raise diagnose(algorithm, model, [None if a is None else a[first] for a in arguments], frames) from None
-    for space, result in zip(algorithm.results, results, strict=True):
-        states = np.isfinite(result).reshape((*batch, -1)).all(axis=-1)
-        if not states.all():
-            where = tuple(np.argwhere(~states)[0])
-            raise diagnose(algorithm, model, [None if a is None else a[where] for a in arguments], frames)
-        assert result.shape == (*batch, *shape(space, model, len(frames)))
+        state = [None if a is None else a[first] for a in arguments]
+        raise diagnose(algorithm, model, state, moved(frames, offsets)) from None
+    if not fine:
+        finite = np.ones(batch, dtype=bool)
+        for result in results:
+            finite &= np.isfinite(result).reshape((*batch, -1)).all(axis=-1)
+        where = tuple(np.argwhere(~finite)[0])
+        raise diagnose(algorithm, model, [None if a is None else a[where] for a in arguments], moved(frames, offsets))
     return results
+
+
+def quick(name: str, model: Model, *values: ArrayLike) -> Array:
+    """The first result of an algorithm: for one state of plain arrays at once, otherwise by ``call``.
+
+    The algorithm takes as many arguments as there are values; an external force may be left out at the end.
+    """
+    if not mode.forced:
+        try:
+            single, result = model.__dict__["_singles"][name, len(values)]
+        except (KeyError, AttributeError):
+            pass
+        else:
+            answer = single(*values, np.empty(result))
+            if answer is not None:
+                return answer  # type: ignore[no-any-return]
+    algorithm = ALGORITHMS[name]
+    return call(name, model, [*values, *[None] * (len(algorithm.arguments) - len(values))])[0]
+
+
+def quick_frames(name: str, model: Model, asked: Asked, *values: ArrayLike) -> Array:
+    """Like ``quick``, for an algorithm that is asked about frames."""
+    if not mode.forced:
+        try:
+            single, result = model.__dict__["_singles"][name, asked.frames, bool(asked.offsets)]
+        except KeyError:
+            pass
+        else:
+            moves = (np.array(asked.offsets),) if asked.offsets else ()
+            answer = single(*values, *moves, np.empty(result))
+            if answer is not None:
+                return answer  # type: ignore[no-any-return]
+    return call(name, model, values, asked.frames, asked.offsets)[0]
+
+
+def function(
+    algorithm: Algorithm,
+    model: Model,
+    absent: tuple[str, ...] = (),
+    frames: Sequence[Frame] = (),
+    offsets: bool = False,
+    form: str = "auto",
+) -> Function:
+    """The compiled function of an algorithm for a model; made once for each model."""
+    made: dict[object, Function] = model.__dict__.setdefault("_functions", {})
+    key = (algorithm.name, absent, tuple(frames), offsets, form)
+    found = made.get(key)
+    if found is None:
+        found = made[key] = Function(Task(algorithm, model, absent, frames, offsets), form)
+    return found
+
+
+def moved(frames: Sequence[Frame], offsets: Sequence[float]) -> list[Frame]:
+    """The frames with their offsets in their placements."""
+    if not offsets:
+        return list(frames)
+    return [
+        Frame(frame.name, frame.body, shifted(frame.placement, offsets[3 * i : 3 * i + 3]))
+        for i, frame in enumerate(frames)
+    ]
+
+
+def _compiled(
+    algorithm: Algorithm,
+    model: Model,
+    arguments: Sequence[Array | None],
+    batch: tuple[int, ...],
+    frames: Sequence[Frame],
+    offsets: Sequence[float],
+    form: str,
+) -> tuple[list[Array], bool]:
+    absent = tuple(
+        name for (name, _), array in zip(algorithm.arguments, arguments, strict=True) if array is None
+    )
+    made = function(algorithm, model, absent, frames, bool(offsets), form)
+    states = prod(batch)
+    rows = [_rows(array, batch, states) for array in arguments if array is not None]
+    results, status = made.run(rows, states, offsets)
+    if not batch and form == "auto":  # from now on, ``quick`` and ``quick_frames`` can do it
+        single = made.single()
+        if single is not None:
+            key = (algorithm.name, tuple(frames), bool(offsets)) if frames else (algorithm.name, len(rows))
+            model.__dict__.setdefault("_singles", {})[key] = single, made.task.shapes[0]
+    shapes = [(*batch, *dims) for dims in made.task.shapes]
+    return [result.reshape(dims) for result, dims in zip(results, shapes, strict=True)], status == 0
+
+
+def _rows(array: Array, batch: tuple[int, ...], states: int) -> Array:
+    """(states, numbers of one state): contiguous, or one row for all states where all are the same."""
+    if not any(array.strides[: len(batch)]) or states == 1:
+        one = np.ascontiguousarray(array[(0,) * len(batch)]).reshape(1, -1)
+        return np.broadcast_to(one, (states, one.shape[1]))
+    return np.ascontiguousarray(array).reshape(states, -1)
 
 
 def diagnose(

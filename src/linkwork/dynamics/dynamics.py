@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 
 from linkwork.algorithms import FORWARD_DYNAMICS
 from linkwork.dynamics.arguments import Array, choice
-from linkwork.dynamics.call import call
+from linkwork.dynamics.call import call, quick
 from linkwork.model.model import Model
 
 
@@ -31,7 +31,9 @@ def inverse_dynamics(
         >>> lw.inverse_dynamics(pendulum, [0.0], [0.0], [0.0])  # 1 kg, held at 0.5 m
         array([-4.905])
     """
-    return call("inverse_dynamics", model, [q, v, a, f_ext])[0]
+    if f_ext is None:
+        return quick("inverse_dynamics", model, q, v, a)
+    return quick("inverse_dynamics", model, q, v, a, f_ext)
 
 
 def nonlinear_effects(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
@@ -51,7 +53,7 @@ def nonlinear_effects(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
         >>> lw.nonlinear_effects(pendulum, [0.0], [2.0])
         array([-4.905])
     """
-    return call("nonlinear_effects", model, [q, v])[0]
+    return quick("nonlinear_effects", model, q, v)
 
 
 def gravity_torques(model: Model, q: ArrayLike) -> Array:
@@ -71,7 +73,7 @@ def gravity_torques(model: Model, q: ArrayLike) -> Array:
         array([[-4.905],
                [ 0.   ]])
     """
-    return call("gravity_torques", model, [q])[0]
+    return quick("gravity_torques", model, q)
 
 
 def mass_matrix(model: Model, q: ArrayLike) -> Array:
@@ -91,7 +93,7 @@ def mass_matrix(model: Model, q: ArrayLike) -> Array:
         >>> lw.mass_matrix(builder.build(), [0.3])
         array([[2.]])
     """
-    return call("mass_matrix", model, [q])[0]
+    return quick("mass_matrix", model, q)
 
 
 def forward_dynamics(
@@ -126,7 +128,11 @@ def forward_dynamics(
         >>> lw.forward_dynamics(box, lw.neutral(box), [0] * 6, [0] * 6, f_ext=[[4, 0, 0, 0, 0, 3]])
         array([  2.,   0., -10.,   0.,   0.,   3.])
     """
-    return call(choice("method", method, FORWARD_DYNAMICS), model, [q, v, tau, f_ext])[0]
+    if method not in FORWARD_DYNAMICS:
+        choice("method", method, FORWARD_DYNAMICS)
+    if f_ext is None:
+        return quick(method, model, q, v, tau)
+    return quick(method, model, q, v, tau, f_ext)
 
 
 def energy(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
@@ -170,7 +176,7 @@ def momentum(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
         >>> lw.momentum(builder.build(), [3.0], [4.0])
         array([0., 0., 8., 0., 0., 0.])
     """
-    return call("momentum", model, [q, v])[0]
+    return quick("momentum", model, q, v)
 
 
 def centre_of_mass(model: Model, q: ArrayLike) -> Array:
@@ -188,4 +194,4 @@ def centre_of_mass(model: Model, q: ArrayLike) -> Array:
         >>> lw.centre_of_mass(lw.mechanisms.serial_chain(2), [0.0, 0.0])
         array([1., 0., 0.])
     """
-    return call("centre_of_mass", model, [q])[0]
+    return quick("centre_of_mass", model, q)

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.algorithms import REFERENCES
-from linkwork.dynamics.arguments import Array, Frames, as_frames, check_model, choice
-from linkwork.dynamics.call import call
+from linkwork.dynamics.arguments import Array, Asked, Frames, as_frames, check_model, choice
+from linkwork.dynamics.call import quick, quick_frames
 from linkwork.errors import ArgumentError
-from linkwork.model.model import Model, Point
+from linkwork.model.model import Model
 
 
 def neutral(model: Model) -> Array:
@@ -88,7 +88,7 @@ def integrate(model: Model, q: ArrayLike, dv: ArrayLike) -> Array:
         >>> lw.integrate(lw.mechanisms.serial_chain(2), [0.1, 0.2], [1.0, 2.0])
         array([1.1, 2.2])
     """
-    return call("integrate", model, [q, dv])[0]
+    return quick("integrate", model, q, dv)
 
 
 def difference(model: Model, q0: ArrayLike, q1: ArrayLike) -> Array:
@@ -107,7 +107,7 @@ def difference(model: Model, q0: ArrayLike, q1: ArrayLike) -> Array:
         >>> lw.difference(lw.mechanisms.serial_chain(2), [0.0, 0.0], [1.0, 2.0])
         array([1., 2.])
     """
-    return call("difference", model, [q0, q1])[0]
+    return quick("difference", model, q0, q1)
 
 
 def forward_kinematics(model: Model, q: ArrayLike, frames: Frames) -> Array:
@@ -127,8 +127,7 @@ def forward_kinematics(model: Model, q: ArrayLike, frames: Frames) -> Array:
         >>> lw.forward_kinematics(arm, [0.0, 0.0], ["tip"])[0, :3, 3]
         array([2., 0., 0.])
     """
-    asked, _ = as_frames(model, frames)
-    return call("frame_placements", model, [q], asked)[0]
+    return quick_frames("frame_placements", model, as_frames(model, frames), q)
 
 
 def jacobian(model: Model, q: ArrayLike, frames: Frames, reference: str = "local") -> Array:
@@ -153,9 +152,8 @@ def jacobian(model: Model, q: ArrayLike, frames: Frames, reference: str = "local
         >>> lw.jacobian(arm, [0.0, 0.0], [lw.Point("tip", axes="position")], "local")[1]
         array([2., 1.])
     """
-    asked, points = as_frames(model, frames)
-    result = call(f"jacobian/{choice('reference', reference, REFERENCES)}", model, [q], asked)[0]
-    return _rows(points, result, axis=-2)
+    asked = as_frames(model, frames)
+    return asked.rows(quick_frames(f"jacobian/{_checked(reference)}", model, asked, q), axis=-2)
 
 
 def jacobian_drift(model: Model, q: ArrayLike, v: ArrayLike, frames: Frames, reference: str = "local") -> Array:
@@ -178,9 +176,9 @@ def jacobian_drift(model: Model, q: ArrayLike, v: ArrayLike, frames: Frames, ref
         >>> lw.jacobian_drift(arm, [0.0], [3.0], ["tip"], "local_world_aligned")[:3]  # centripetal, ω² r
         array([-9.,  0.,  0.])
     """
-    asked, points = as_frames(model, frames)
-    result = call(f"jacobian_drift/{choice('reference', reference, REFERENCES)}", model, [q, v], asked)[0]
-    return _rows(points, result.reshape((*result.shape[:-2], 6 * len(asked))), axis=-1)
+    asked = as_frames(model, frames)
+    result = quick_frames(f"jacobian_drift/{_checked(reference)}", model, asked, q, v)
+    return asked.rows(result.reshape((*result.shape[:-2], 6 * len(asked.frames))), axis=-1)
 
 
 def frame_velocity(model: Model, q: ArrayLike, v: ArrayLike, frames: Frames, reference: str = "local") -> Array:
@@ -202,8 +200,8 @@ def frame_velocity(model: Model, q: ArrayLike, v: ArrayLike, frames: Frames, ref
         >>> lw.frame_velocity(arm, [0.0], [3.0], ["tip"])[0]
         array([0., 3., 0., 0., 0., 3.])
     """
-    asked, _ = _poses_only(model, frames, "frame_velocity")
-    return call(f"frame_velocities/{choice('reference', reference, REFERENCES)}", model, [q, v], asked)[0]
+    asked = _poses_only(model, frames, "frame_velocity")
+    return quick_frames(f"frame_velocities/{_checked(reference)}", model, asked, q, v)
 
 
 def frame_acceleration(
@@ -228,21 +226,17 @@ def frame_acceleration(
         >>> lw.frame_acceleration(arm, [0.0], [3.0], [2.0], ["tip"], "local_world_aligned")[0, :3]
         array([-9.,  2.,  0.])
     """
-    asked, _ = _poses_only(model, frames, "frame_acceleration")
-    return call(f"frame_accelerations/{choice('reference', reference, REFERENCES)}", model, [q, v, a], asked)[0]
+    asked = _poses_only(model, frames, "frame_acceleration")
+    return quick_frames(f"frame_accelerations/{_checked(reference)}", model, asked, q, v, a)
 
 
-def _poses_only(model: Model, frames: Frames, function: str) -> tuple[list, list[Point]]:  # type: ignore[type-arg]
-    asked, points = as_frames(model, frames)
-    for point in points:
+def _checked(reference: str) -> str:
+    return reference if reference in REFERENCES else choice("reference", reference, REFERENCES)
+
+
+def _poses_only(model: Model, frames: Frames, function: str) -> Asked:
+    asked = as_frames(model, frames)
+    for point in asked.points:
         if point.axes != "pose":
             raise ArgumentError(f"{function} gives six numbers a frame; point on {point.frame!r} asks for {point.axes!r}")
-    return asked, points
-
-
-def _rows(points: Sequence[Point], result: Array, axis: int) -> Array:
-    """Only the rows that each point asks for."""
-    if all(point.axes == "pose" for point in points):
-        return result
-    wanted = {"pose": range(6), "position": range(3), "rotation": range(3, 6)}
-    return np.take(result, [6 * i + k for i, point in enumerate(points) for k in wanted[point.axes]], axis=axis)
+    return asked

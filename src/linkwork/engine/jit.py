@@ -34,6 +34,11 @@ class Code:
         return function
 
 
+    def constant(self, which: int) -> int:
+        """A whole number that the code was made with."""
+        return int(ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(self.addresses["constant"])(which))
+
+
 @cache
 def _llvm() -> Any:
     import llvmlite.binding as llvm

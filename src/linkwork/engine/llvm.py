@@ -15,6 +15,7 @@ results have the same bits for every number of lanes.
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from linkwork.engine.ir import Address, Block, Loop, Operand, Program
@@ -38,10 +39,23 @@ class Interface:
         ]
 
 
-def module(program: Program, interface: Interface, lanes: int, single: str = "") -> str:
-    """The text of an LLVM module; ``single`` is the text of more functions, which call the kernel."""
+def module(program: Program, interface: Interface, lanes: int, more: str = "") -> str:
+    """The text of an LLVM module; ``more`` is the text of further functions, which may call the kernel."""
     kernel = _Kernel(program, interface, lanes).text()
-    return "\n".join([kernel, _pack(lanes), _unpack(lanes), _batch(interface, lanes), single, _declarations(lanes)])
+    return "\n".join([kernel, _pack(lanes), _unpack(lanes), _batch(interface, lanes), more, _declarations(lanes)])
+
+
+def constants(numbers: Sequence[int]) -> str:
+    """A function ``constant`` that tells whole numbers which the code was made with."""
+    array = ", ".join(f"i64 {number}" for number in numbers)
+    return f"""
+@numbers = internal constant [{len(numbers)} x i64] [{array}]
+define i64 @constant(i64 %which) nounwind {{
+  %place = getelementptr inbounds [{len(numbers)} x i64], ptr @numbers, i64 0, i64 %which
+  %number = load i64, ptr %place, align 8
+  ret i64 %number
+}}
+"""
 
 
 def vector(lanes: int) -> str:

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
+
+from linkwork.engine import jit
+from linkwork.errors import LinkworkWarning
 
 _form: ContextVar[str] = ContextVar("linkwork_form", default="auto")
+_lock = threading.Lock()
+forced = 0
+"""How many ``form`` blocks are open anywhere: while it is 0, nobody needs to look at the context."""
 
 
 @contextmanager
@@ -30,12 +40,32 @@ def interpreted() -> Iterator[None]:
 @contextmanager
 def form(name: str) -> Iterator[None]:
     """Force one form of running, for tests and measurements: "interpreted", "specialised", "rolled" or "auto"."""
+    global forced
     token = _form.set(name)
+    with _lock:
+        forced += 1
     try:
         yield
     finally:
+        with _lock:
+            forced -= 1
         _form.reset(token)
 
 
 def current_form() -> str:
-    return _form.get()
+    return _form.get() if forced else _default()
+
+
+@cache
+def _default() -> str:
+    """Machine code where it can be had, otherwise the interpreter, which is said once."""
+    if os.environ.get("LINKWORK_ENGINE") == "interpreter":
+        return "interpreted"
+    if jit.executable_memory():
+        return "auto"
+    warnings.warn(
+        "this system lets no memory be made executable, or llvmlite is missing: linkwork runs without compiled code, slowly",
+        LinkworkWarning,
+        stacklevel=2,
+    )
+    return "interpreted"

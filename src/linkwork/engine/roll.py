@@ -498,7 +498,7 @@ def _lay_out(program: Program) -> tuple[int, int]:
             slot = places.setdefault((address.array, address.offset), len(places))
             array = "square" if address.array in pairs else "work"
             program.details[n] = Address(array, slot, address.terms)
-    width, cell = len(rows), max(len(cells), 1)
+    width, cell = len(rows), len(cells)
     for n in program.walk():
         address = program.details[n]
         if isinstance(address, Address) and address.array in ("work", "square"):

@@ -8,7 +8,7 @@ from typing import Any
 
 from linkwork.model.model import Model
 from linkwork.model.tree import Field
-from linkwork.spatial import Force, Scalar
+from linkwork.spatial import Force, Scalar, Transform, Vec3
 
 
 def shape(space: str, model: Model, frames: int = 0) -> tuple[int, ...]:
@@ -76,6 +76,11 @@ def gather(space: str, model: Model, frames: int, value: Any) -> list[Scalar]:
                     start = (model.v_start[other - 1] + i) * model.nv + column
                     flat[start : start + width] = row_numbers
     return flat
+
+
+def shifted(placement: Transform, offset: Sequence[Scalar]) -> Transform:
+    """A placement moved by an offset in its own axes."""
+    return Transform(placement.rotation, placement.rotation.apply(Vec3(*offset)) + placement.translation)
 
 
 def _pose(placement: Any) -> list[Scalar]:

@@ -13,7 +13,7 @@ from typing import Any
 from linkwork.algorithms import Algorithm
 from linkwork.engine.interpreter import evaluate
 from linkwork.engine.ir import Address, Block, Operand, Program
-from linkwork.engine.spaces import size
+from linkwork.engine.spaces import shifted, size
 from linkwork.model.model import Frame, Model
 from linkwork.spatial.functions import atan2_text, sin_cos_text
 
@@ -252,11 +252,13 @@ def specialise(
     model: Model,
     absent: Sequence[str] = (),
     frames: Sequence[Frame] = (),
+    offsets: bool = False,
     expand: bool = True,
 ) -> Program:
     """The program of an algorithm for one model, every body in turn, all geometry and inertias folded in.
 
-    Its arrays are "argument0", ... for the arguments that are not absent, and "result0", ...
+    Its arrays are "argument0", ... for the arguments that are not absent, and "result0", ... With ``offsets`` a last
+    argument moves the frames, three numbers each.
     """
     tracer = Tracer(expand)
     present = [name for name, _ in algorithm.arguments if name not in absent]
@@ -267,6 +269,9 @@ def specialise(
         else:
             array = f"argument{present.index(name)}"
             arguments.append([tracer.load(Address(array, k)) for k in range(size(space, model, len(frames)))])
+    if offsets:
+        moves = [tracer.load(Address(f"argument{len(present)}", k)) for k in range(3 * len(frames))]
+        frames = [Frame(f.name, f.body, shifted(f.placement, moves[3 * i : 3 * i + 3])) for i, f in enumerate(frames)]
     results = evaluate(algorithm, model, arguments, frames)
     for number, values in enumerate(results):
         for k, value in enumerate(values):

@@ -6,7 +6,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from linkwork.joints.joint import Joint
-from linkwork.spatial import Coordinates, Mat3, Scalar, Selection, Subspace, Transform, Vec3, Z, atan2, screw_matrix, screw_matrix_inverse, sin_cos, sqrt
+from linkwork.spatial import (
+    Coordinates,
+    Mat3,
+    Scalar,
+    Selection,
+    Subspace,
+    Transform,
+    Vec3,
+    Z,
+    atan2,
+    screw_matrix,
+    screw_matrix_inverse,
+    sin_cos,
+    sqrt,
+)
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,7 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from linkwork.joints.joint import Joint
-from linkwork.spatial import Coordinates, Quaternion, Scalar, Selection, Subspace, Transform, Vec3, quaternion_exp, quaternion_log
+from linkwork.spatial import (
+    Coordinates,
+    Quaternion,
+    Scalar,
+    Selection,
+    Subspace,
+    Transform,
+    Vec3,
+    quaternion_exp,
+    quaternion_log,
+)
 
 if TYPE_CHECKING:
     import numpy as np

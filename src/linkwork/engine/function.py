@@ -1,0 +1,245 @@
+"""An algorithm made fast for one model: a plan of its code, the code itself (compiled, or from the cache), and calls of it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwork.algorithms import Algorithm
+from linkwork.engine import builtin, cache, fingerprint, jit, llvm, roll, threads
+from linkwork.engine.ir import Program
+from linkwork.engine.spaces import shape, shifted, size
+from linkwork.engine.trace import specialise
+from linkwork.model.model import Frame, Model
+
+MOST_BODIES = 50
+"""Up to here code is specialised: its size grows with the bodies, and LLVM's time more than that."""
+MOST_INSTRUCTIONS = 60_000
+"""And up to here, for algorithms whose code grows faster than the bodies."""
+_WORTH_A_THREAD = 200e-6
+"""Seconds of work below which another thread does not pay."""
+_SECONDS = 60e-9
+"""What a body takes in one state on one lane, roughly: enough to tell whether a thread pays."""
+
+Array = NDArray[np.float64]
+_codes: WeakValueDictionary[str, jit.Code] = WeakValueDictionary()
+_local = threading.local()
+
+
+class Task:
+    """What is to be computed: an algorithm for a model, some arguments left out, and frames that offsets may move."""
+
+    def __init__(
+        self,
+        algorithm: Algorithm,
+        model: Model,
+        absent: tuple[str, ...] = (),
+        frames: Sequence[Frame] = (),
+        offsets: bool = False,
+    ) -> None:
+        self.algorithm, self.model, self.absent, self.frames = algorithm, model, absent, tuple(frames)
+        self.offsets = offsets
+        spaces = [space for name, space in algorithm.arguments if name not in absent]
+        self.argument_shapes = [shape(space, model, len(frames)) for space in spaces]
+        self.arguments = [size(space, model, len(frames)) for space in spaces]
+        self.shapes = [shape(space, model, len(frames)) for space in algorithm.results]
+        self.results = [size(space, model, len(frames)) for space in algorithm.results]
+
+
+class Specialised:
+    """Code for one model alone; frames' offsets are a last argument."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        extra = [3 * len(task.frames)] if task.offsets else []
+        self.interface = llvm.Interface((*task.arguments, *extra), tuple(task.results))
+
+    @cached_property
+    def program(self) -> Program:
+        task = self.task
+        return specialise(task.algorithm, task.model, task.absent, task.frames, task.offsets)
+
+    @cached_property
+    def identity(self) -> tuple[object, ...] | None:
+        """What the code depends on besides the algorithm; None if it cannot be told."""
+        numbers = fingerprint.of_model(self.task.model, self.task.frames)
+        return numbers and ("specialised", self.task.offsets, numbers)  # type: ignore[return-value]
+
+    def names(self, lanes: int) -> list[str]:
+        return ["batch", "single"] if lanes == 1 and builtin.available() else ["batch"]
+
+    def text(self, lanes: int) -> str:
+        task = self.task
+        extra = [(3 * len(task.frames),)] if task.offsets else []
+        more = builtin.text([*task.argument_shapes, *extra], task.shapes) if "single" in self.names(lanes) else ""
+        return llvm.module(self.program, self.interface, lanes, more)
+
+    def words(self, code: jit.Code, lanes: int, offsets: Sequence[float]) -> list[int]:
+        return [0, 0, 0, 0]
+
+
+class Rolled:
+    """Code for all models of the same joint kinds; the model comes as tables."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.tables = roll.tables(task.model, task.frames)
+        arguments = tuple(f"count{k}" for k in range(len(task.arguments)))
+        results = tuple(f"size{k}" for k in range(len(task.results)))
+        self.interface = llvm.Interface(arguments, results, (*roll.SIZES, *arguments, *results))
+
+    @cached_property
+    def identity(self) -> tuple[object, ...] | None:
+        kinds = fingerprint.of_kinds(self.tables.kinds)
+        return kinds and ("rolled", self.tables.width, kinds)  # type: ignore[return-value]
+
+    def names(self, lanes: int) -> list[str]:
+        return ["batch", "constant"]
+
+    def text(self, lanes: int) -> str:
+        program, *widths = roll.roll(self.task.algorithm, self.tables.kinds, self.tables.width, self.task.absent)
+        return llvm.module(program, self.interface, lanes, llvm.constants(widths))
+
+    def words(self, code: jit.Code, lanes: int, offsets: Sequence[float]) -> list[int]:
+        task, tables = self.task, self.tables
+        bodies, frames, nv = len(task.model.bodies), len(task.frames), task.model.nv
+        row, cell = code.constant(0), code.constant(1)
+        rows, data = max(bodies + 1, frames), tables.data
+        if offsets:
+            places = [shifted(f.placement, offsets[3 * i : 3 * i + 3]).numbers() for i, f in enumerate(task.frames)]
+            data = data.copy()
+            data[data.size - 12 * frames :] = np.array(places).ravel()
+            _local.data = data  # must live until the code has run
+        if any(space in ("matrix", "jacobian") for space in task.algorithm.results):
+            start = lanes * sum(task.arguments)  # code stores only what the tree's pattern has
+            _local.scratch["tile"][1][start : start + lanes * sum(task.results)] = 0.0
+        return [
+            _scratch("work", rows * row * lanes), _scratch("square", rows * (bodies + 1) * cell * lanes),
+            _address(data), _address(tables.ints),
+            bodies, frames - 1, (bodies + 1) * cell, 4 * (bodies + 1), tables.width * (bodies + 1),
+            *(k * nv for k in range(1, 7)), *task.arguments, *task.results,
+        ]  # fmt: skip
+
+
+class Function:
+    """A task made callable. ``form`` is "specialised", "rolled" or "auto"; cpu and lanes are the host's unless a test says."""
+
+    def __init__(
+        self, task: Task, form: str = "auto", cpu: tuple[str, str] | None = None, lanes: int | None = None
+    ) -> None:
+        self.task = task
+        self.cpu = cpu or jit.host()
+        self.lanes = lanes or jit.lanes(self.cpu)
+        self._lock = threading.Lock()
+        self._codes: dict[int, tuple[jit.Code, Callable[[int], int]]] = {}
+        self.plan = self._choose(form)
+        self.counts = [n for n in self.plan.interface.arguments] if isinstance(self.plan, Specialised) else task.arguments
+
+    def _choose(self, form: str) -> Specialised | Rolled:
+        if form == "rolled" or (form == "auto" and len(self.task.model.bodies) > MOST_BODIES):
+            return Rolled(self.task)
+        plan = Specialised(self.task)
+        if form == "auto" and not (self._kept(plan, 1) or self._kept(plan, self.lanes)):
+            if len(plan.program.root.order) > MOST_INSTRUCTIONS:
+                return Rolled(self.task)
+        return plan
+
+    def _kept(self, plan: Specialised, lanes: int) -> bool:
+        key = self._key(plan, lanes)
+        return key is not None and (key in _codes or cache.holds(key))
+
+    def _key(self, plan: Specialised | Rolled, lanes: int) -> str | None:
+        """A digest of all that the code depends on; None if it cannot be told."""
+        if plan.identity is None:
+            return None
+        what = (self.task.algorithm.name, self.task.absent, *plan.identity, plan.names(lanes))
+        return fingerprint.key(fingerprint.library(), jit.version(), self.cpu, lanes, what)
+
+    def code(self, lanes: int) -> tuple[jit.Code, Callable[[int], int]]:
+        """The linked code for a number of lanes, and its batch function."""
+        found = self._codes.get(lanes)
+        if found is not None:
+            return found
+        with self._lock:
+            if lanes not in self._codes:
+                key = self._key(self.plan, lanes)
+                code = _codes.get(key) if key is not None else None
+                if code is None:
+                    code = self._link(key, lanes)
+                self._codes[lanes] = code, code.batch()
+            return self._codes[lanes]
+
+    def _link(self, key: str | None, lanes: int) -> jit.Code:
+        image = cache.read(key) if key is not None else None
+        if image is None:
+            image = jit.compile_object(self.plan.text(lanes), self.cpu)
+            if key is not None:
+                cache.write(key, image)
+        code = jit.link(image, self.plan.names(lanes))
+        if key is not None:
+            _codes[key] = code
+        return code
+
+    def single(self) -> Callable[..., Any] | None:
+        """The builtin for one state, or None where there is none."""
+        if "single" not in self.plan.names(1) or isinstance(self.plan, Rolled):
+            return None
+        code, _ = self.code(1)
+        return builtin.make(code.addresses["single"], code)
+
+    def run(self, arguments: Sequence[Array], states: int, offsets: Sequence[float] = ()) -> tuple[list[Array], int]:
+        """Results for arrays (states, numbers of one state), each contiguous or with all states the same; and a status.
+
+        Every array must have been checked: this is the door to machine code.
+        """
+        results = [np.empty((states, count)) for count in self.task.results]
+        lanes = 1 if states == 1 else self.lanes
+        if offsets and isinstance(self.plan, Specialised):
+            arguments = [*arguments, np.broadcast_to(np.array(offsets, dtype=np.float64), (states, len(offsets)))]
+        code, batch = self.code(lanes)
+
+        def part(first: int, count: int) -> Callable[[], int]:
+            words = [count, 0]
+            for array, numbers in zip(arguments, self.counts, strict=True):
+                stride = 0 if array.strides[0] == 0 else numbers
+                words += [_address(array) + 8 * first * stride, stride]
+            words += [_address(array) + 8 * first * n for array, n in zip(results, self.task.results, strict=True)]
+
+            def task() -> int:
+                words[1] = _scratch("tile", lanes * (sum(self.counts) + sum(self.task.results)))
+                table = np.array(words + self.plan.words(code, lanes, offsets), dtype=np.int64)
+                return batch(_address(table))
+
+            return task
+
+        return results, threads.run([part(*states_of) for states_of in self._parts(states, lanes)])
+
+    def _parts(self, states: int, lanes: int) -> list[tuple[int, int]]:
+        """The states of each thread: first and number, in whole tiles."""
+        seconds = states * _SECONDS * len(self.task.model.bodies) / lanes
+        wanted = max(1, min(threads.get_threads(), int(seconds / _WORTH_A_THREAD)))
+        tiles = -(-states // lanes)
+        step = -(-tiles // wanted) * lanes
+        return [(first, min(step, states - first)) for first in range(0, states, step)]
+
+
+def _address(array: NDArray[Any]) -> int:
+    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
+
+
+def _scratch(name: str, count: int) -> int:
+    """The address of ``count`` numbers of this thread's own, aligned for any vector; reused from call to call."""
+    store = _local.__dict__.setdefault("scratch", {})
+    entry = store.get(name)
+    if entry is None or entry[1].size < count:
+        raw = np.empty(count + 8)
+        skip = -_address(raw) % 64 // 8
+        view = raw[skip : skip + count]
+        entry = store[name] = (_address(view), view)
+    return entry[0]  # type: ignore[no-any-return]
