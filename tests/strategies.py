@@ -6,7 +6,7 @@ chooses among them and chooses the states.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import linkwork as lw
+from linkwork.algorithms import FORWARD_DYNAMICS, REFERENCES
 from linkwork.joints import (
     Cylindrical,
     Fixed,
@@ -142,7 +143,9 @@ def random_tree(seed: int, joints: Sequence[Joint], size: int | None = None, nam
         up = int(rng.choice([0, 0, 0, 1, 2]))
         path = path[: 1 if rng.random() < 0.12 else max(min(2, len(path)), len(path) - up)]
         rotor = rng.uniform(0.1, 0.5, size=joint.nv) if rng.random() < 0.35 else 0.0
-        body = builder.add_body(f"b{number}", path[-1], joint, random_placement(rng), armature=rotor, **random_inertia(rng))
+        body = builder.add_body(
+            f"b{number}", path[-1], joint, random_placement(rng), armature=rotor, **random_inertia(rng)
+        )
         builder.add_frame(f"f{number}", body, random_placement(rng))
         path.append(body)
     builder.add_frame("post", "world", random_placement(rng))
@@ -187,6 +190,7 @@ class State:
     a: Array
     tau: Array
     f_ext: Array
+    q1: Array
     seed: int = -1
 
     def __repr__(self) -> str:
@@ -200,8 +204,44 @@ class State:
 def state_of(model: Model, seed: int, batch: tuple[int, ...] = ()) -> State:
     rng = np.random.default_rng(seed)
     q, v = lw.random_state(model, rng, shape=batch)
+    q1, _ = lw.random_state(model, rng, shape=batch)
     a, tau = rng.normal(size=(2, *batch, model.nv)) * 3.0
-    return State(model, q, v, a, tau, rng.normal(size=(*batch, len(model.bodies), 6)) * 2.0, seed)
+    return State(model, q, v, a, tau, rng.normal(size=(*batch, len(model.bodies), 6)) * 2.0, q1, seed)
+
+
+def _calls() -> dict[str, Callable[[State, Sequence[str]], Any]]:
+    every: dict[str, Callable[[State, Sequence[str]], Any]] = {
+        "frame_placements": lambda s, frames: lw.forward_kinematics(s.model, s.q, frames),
+        "centre_of_mass": lambda s, frames: lw.centre_of_mass(s.model, s.q),
+        "energy": lambda s, frames: lw.energy(s.model, s.q, s.v),
+        "momentum": lambda s, frames: lw.momentum(s.model, s.q, s.v),
+        "inverse_dynamics": lambda s, frames: lw.inverse_dynamics(s.model, s.q, s.v, s.a, s.f_ext),
+        "nonlinear_effects": lambda s, frames: lw.nonlinear_effects(s.model, s.q, s.v),
+        "gravity_torques": lambda s, frames: lw.gravity_torques(s.model, s.q),
+        "mass_matrix": lambda s, frames: lw.mass_matrix(s.model, s.q),
+        "integrate": lambda s, frames: lw.integrate(s.model, s.q, s.v),
+        "difference": lambda s, frames: lw.difference(s.model, s.q, s.q1),
+    }
+    for method in FORWARD_DYNAMICS:
+        every[method] = lambda s, frames, m=method: lw.forward_dynamics(s.model, s.q, s.v, s.tau, s.f_ext, method=m)
+    for reference in REFERENCES:
+        every |= {
+            f"jacobian/{reference}": lambda s, frames, r=reference: lw.jacobian(s.model, s.q, frames, r),
+            f"frame_velocities/{reference}": lambda s, frames, r=reference: lw.frame_velocity(
+                s.model, s.q, s.v, frames, r
+            ),
+            f"frame_accelerations/{reference}": lambda s, frames, r=reference: lw.frame_acceleration(
+                s.model, s.q, s.v, s.a, frames, r
+            ),
+            f"jacobian_drift/{reference}": lambda s, frames, r=reference: lw.jacobian_drift(
+                s.model, s.q, s.v, frames, r
+            ),
+        }
+    return every
+
+
+CALLS = _calls()
+"""Every public function as a function of a state and frames, by the name of its algorithm in the catalogue."""
 
 
 batches = st.sampled_from([(), (), (1,), (3,), (2, 2)])

@@ -10,7 +10,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import linkwork
 from linkwork.engine.roll import Kind
 from linkwork.joints import Joint
 from linkwork.model.model import Frame, Model
@@ -19,7 +18,7 @@ from linkwork.model.model import Frame, Model
 @cache
 def library() -> str:
     """Of linkwork's own source."""
-    root = Path(linkwork.__path__[0])
+    root = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for part in ("spatial", "joints", "model", "algorithms", "engine"):
         for path in sorted((root / part).glob("*.py")):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,13 +23,19 @@ def evaluate(
     tree: Tree | None = None,
 ) -> list[list[Scalar]]:
     """Run an algorithm over flat lists of any scalars; None stands for no external forces."""
-    tree = tree or Tree(model, frames)
+    tree = tree or Tree(model, frames, _number(arguments))
     fields: list[Any] = [
         tree.unloaded() if numbers is None else scatter(space, model, numbers)
         for (_, space), numbers in zip(algorithm.arguments, arguments, strict=True)
     ]
     values = algorithm.text(tree, *fields)
     return [gather(space, model, len(frames), value) for space, value in zip(algorithm.results, values, strict=True)]
+
+
+def _number(arguments: Sequence[Sequence[Scalar] | None]) -> Callable[[float], Scalar] | None:
+    """What makes an mpmath number of a float, if the arguments are such numbers."""
+    first = next((number for numbers in arguments for number in numbers or ()), None)
+    return first.context.mpf if hasattr(first, "context") else None
 
 
 def interpret(

@@ -92,18 +92,25 @@ class Walks:
 class Tree(Walks):
     """The plain form of a tree."""
 
-    def __init__(self, model: Model, frames: Sequence[Frame] = ()) -> None:
+    def __init__(self, model: Model, frames: Sequence[Frame] = (), number: Callable[[float], Any] | None = None) -> None:
+        """``number`` makes scalars of the model's floats, so that arithmetic among these has the scalars' precision too."""
+
+        def as_scalars(constants: Any) -> Any:
+            return constants.of([number(x) for x in constants.numbers()]) if number else constants
+
         self.world = Node()
         self.world.index = 0
         self._nodes = [self.world]
         for index, body in enumerate(model.bodies, 1):
             node = Node()
             node.index, node.parent = index, self._nodes[body.parent]
-            node.joint, node.placement, node.inertia = body.joint, body.placement, body.inertia
-            node.rotor = body.armature
+            node.joint, node.placement, node.inertia = map(as_scalars, (body.joint, body.placement, body.inertia))
+            node.rotor = tuple(map(number, body.armature)) if number else body.armature
             self._nodes.append(node)
-        self._frames = [FrameNode(i, self._nodes[frame.body], frame.placement) for i, frame in enumerate(frames)]
-        self.gravity = Motion(Vec3(*model.gravity), Vec3.zero())
+        self._frames = [
+            FrameNode(i, self._nodes[frame.body], as_scalars(frame.placement)) for i, frame in enumerate(frames)
+        ]
+        self.gravity = Motion(as_scalars(Vec3(*model.gravity)), Vec3.zero())
 
     def field(self) -> Field:
         """A new store of values."""
