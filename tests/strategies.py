@@ -1,7 +1,7 @@
 """Random mechanisms and states, for every test that needs some.
 
-Mechanisms come from a fixed pool of seeds, so that a form which compiles them does so a few dozen times only; hypothesis
-chooses among them and chooses the states.
+Mechanisms come from a fixed pool of seeds, so that a form which compiles them does so a few dozen times only;
+hypothesis chooses among them and chooses the states.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Cam(Joint):
-    """A user's own joint: while it turns by q[0] about z, a cam lifts it by lift·sin(2 q[0]); it slides along x by q[1].
+    """A user's own joint: as it turns by q[0] about z, a cam lifts it by lift·sin(2 q[0]); it slides along x by q[1].
 
     Its subspace varies with q and its two motions do not commute, so that every term of an algorithm is used.
     """
@@ -253,7 +253,7 @@ def states(models: Sequence[Model] | None = None, batch: st.SearchStrategy[tuple
 
 
 def law(models: Sequence[Model] | None = None, *more: Any) -> Any:
-    """A test of any mechanism in any state; the first four of the pool, which hold every joint kind, are always among them."""
+    """A test of any mechanism in any state; the first four, which hold every joint kind, are always among them."""
 
     def decorate(test: Any) -> Any:
         test = given(states(models), *more)(test)

@@ -1,8 +1,9 @@
 """Laws of mechanics that hold for every tree of every joint kind, single states and batches alike.
 
-Where a law has a derivative, it is a central difference of sixth order with step h = 5e-4. Bodies far out in a tree turn at
-up to ω = 20 rad/s; truncation is then about (h ω)⁶/4 = 3e-13 and rounding u/h = 2e-13 (u = 1.1e-16, times the few
-hundred operations behind a result) of the size of the derivative: the bound 1e-9 has room for both, and sees any missing term.
+Where a law has a derivative, it is a central difference of sixth order with step h = 5e-4. Bodies far out in a tree
+turn at up to ω = 20 rad/s; truncation is then about (h ω)⁶/4 = 3e-13 and rounding u/h = 2e-13 (u = 1.1e-16, times the
+few hundred operations behind a result) of the size of the derivative: the bound 1e-9 has room for both, and sees any
+missing term.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The plain interpreter: an algorithm's text run as it stands, over floats, over a batch in NumPy arrays, or over mpmath."""
+"""The plain interpreter: an algorithm's text run as it stands, over floats, a batch in NumPy arrays, or mpmath numbers."""
 
 from __future__ import annotations
 

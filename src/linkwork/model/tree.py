@@ -92,8 +92,10 @@ class Walks:
 class Tree(Walks):
     """The plain form of a tree."""
 
-    def __init__(self, model: Model, frames: Sequence[Frame] = (), number: Callable[[float], Any] | None = None) -> None:
-        """``number`` makes scalars of the model's floats, so that arithmetic among these has the scalars' precision too."""
+    def __init__(
+        self, model: Model, frames: Sequence[Frame] = (), number: Callable[[float], Any] | None = None
+    ) -> None:
+        """``number`` makes scalars of the model's floats: arithmetic among these then has the scalars' precision too."""
 
         def as_scalars(constants: Any) -> Any:
             return constants.of([number(x) for x in constants.numbers()]) if number else constants

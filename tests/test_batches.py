@@ -1,0 +1,159 @@
+"""A batch is its single states, to the last bit; batch dimensions broadcast; results are float64 of the right shape."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.algorithms import ALGORITHMS
+from linkwork.engine.spaces import shape
+from strategies import CALLS, Array, State, pool, state_of
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+EVERY = pool()[0]
+FRAMES = ["f3", "f16", "post", "b18"]
+
+
+def taken(s: State, where: Any) -> State:
+    parts = {name: getattr(s, name)[where] for name in ("q", "v", "a", "tau", "f_ext", "q1")}
+    return replace(s, **parts)
+
+
+def arrays(results: Any) -> tuple[Array, ...]:
+    return results if isinstance(results, tuple) else (results,)
+
+
+def flat_shape(name: str, space: str) -> tuple[int, ...]:
+    """The shape of one state's result."""
+    if name.startswith("jacobian_drift"):
+        return (6 * len(FRAMES),)
+    return shape(space, EVERY, len(FRAMES))
+
+
+def test_every_algorithm_has_a_public_function() -> None:
+    assert CALLS.keys() == ALGORITHMS.keys()
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_batch_of_1000_states_equals_the_1000_single_results_to_the_last_bit(name: str) -> None:
+    model = pool()[7] if name not in ("integrate", "difference") else EVERY
+    s = state_of(model, 11, (1000,))
+    frames = model.frame_names[:3]
+    together = arrays(CALLS[name](s, frames))
+    for k in range(1000):
+        for whole, single in zip(together, arrays(CALLS[name](taken(s, k), frames)), strict=True):
+            assert np.array_equal(whole[k], single), f"state {k}"
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_every_joint_kind_has_the_same_bits_in_a_batch(name: str) -> None:
+    s = state_of(EVERY, 12, (2, 3))
+    together = arrays(CALLS[name](s, FRAMES))
+    for where in np.ndindex(2, 3):
+        for whole, single in zip(together, arrays(CALLS[name](taken(s, where), FRAMES)), strict=True):
+            assert np.array_equal(whole[where], single), f"state {where}"
+
+
+@pytest.mark.parametrize("batch", [(), (1,), (2, 3), (0,), (2, 0), (0, 3)])
+@pytest.mark.parametrize("name", CALLS)
+def test_results_are_float64_of_the_right_shape(name: str, batch: tuple[int, ...]) -> None:
+    results = arrays(CALLS[name](state_of(EVERY, 13, batch), FRAMES))
+    for space, result in zip(ALGORITHMS[name].results, results, strict=True):
+        assert result.dtype == np.float64
+        assert result.shape == (*batch, *flat_shape(name, space))
+        assert np.isfinite(result).all()
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_batch_dimensions_broadcast(name: str) -> None:
+    """q (2, 1, nq) with v, a, tau (3, nv) and f_ext of one state."""
+    s = state_of(EVERY, 14, (2, 3))
+    mixed = replace(s, q=s.q[:, :1], v=s.v[0], a=s.a[0], tau=s.tau[1], f_ext=s.f_ext[0, 0], q1=s.q1[0])
+    alone = {argument for argument, _ in ALGORITHMS[name].arguments} <= {"q"}
+    results = arrays(CALLS[name](mixed, FRAMES))
+    full = replace(
+        s,
+        q=np.broadcast_to(s.q[:, :1], s.q.shape),
+        v=np.broadcast_to(s.v[0], s.v.shape),
+        a=np.broadcast_to(s.a[0], s.a.shape),
+        tau=np.broadcast_to(s.tau[1], s.tau.shape),
+        f_ext=np.broadcast_to(s.f_ext[0, 0], s.f_ext.shape),
+        q1=np.broadcast_to(s.q1[0], s.q1.shape),
+    )
+    for result, expected in zip(results, arrays(CALLS[name](full, FRAMES)), strict=True):
+        assert np.array_equal(result, expected[:, :1] if alone else expected)
+
+
+def test_a_zero_length_batch_broadcasts_with_single_states() -> None:
+    s = state_of(EVERY, 15)
+    none = np.empty((0, EVERY.nq))
+    assert lw.forward_dynamics(EVERY, none, s.v, s.tau, s.f_ext).shape == (0, EVERY.nv)
+    assert lw.inverse_dynamics(EVERY, s.q, np.empty((4, 0, EVERY.nv)), s.a).shape == (4, 0, EVERY.nv)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_strides_do_not_matter(name: str) -> None:
+    s = state_of(EVERY, 16, (6,))
+    wanted = arrays(CALLS[name](taken(s, slice(None, None, -2)), FRAMES))
+    fortran = replace(s, **{n: np.asfortranarray(getattr(s, n)) for n in ("q", "v", "a", "tau", "f_ext", "q1")})
+    for result, expected in zip(wanted, arrays(CALLS[name](fortran, FRAMES)), strict=True):
+        assert np.array_equal(result, expected[::-2])
+
+
+def test_other_types_of_numbers_are_taken_as_the_floats_they_are() -> None:
+    model = pool()[5]
+    s = state_of(model, 17, (4,))
+    expected = lw.forward_dynamics(model, s.q.astype(np.float32).astype(float), s.v, s.tau)
+    assert np.array_equal(lw.forward_dynamics(model, s.q.astype(np.float32), s.v.tolist(), s.tau), expected)
+    swapped = s.v.astype(s.v.dtype.newbyteorder())
+    assert np.array_equal(lw.forward_dynamics(model, s.q, swapped, s.tau), lw.forward_dynamics(model, s.q, s.v, s.tau))
+    for kind in (np.int8, np.int64, np.uint16):
+        ones = np.ones((4, model.nv), dtype=kind)
+        assert np.array_equal(
+            lw.forward_dynamics(model, s.q, ones, ones), lw.forward_dynamics(model, s.q, 1.0 * ones, 1.0 * ones)
+        )
+    assert np.array_equal(lw.mass_matrix(model, tuple(s.q[0])), lw.mass_matrix(model, s.q[0]))
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_arguments_are_not_changed_and_may_be_read_only(name: str) -> None:
+    s = state_of(EVERY, 18, (2,))
+    before = {n: getattr(s, n).copy() for n in ("q", "v", "a", "tau", "f_ext", "q1")}
+    for n in before:
+        getattr(s, n).flags.writeable = False
+    first = arrays(CALLS[name](s, FRAMES))
+    assert all(np.array_equal(getattr(s, n), array) for n, array in before.items())
+    for one, two in zip(first, arrays(CALLS[name](s, FRAMES)), strict=True):
+        assert np.array_equal(one, two)
+        assert one.flags.writeable and not np.shares_memory(one, two)
+
+
+def test_points_take_their_rows_of_jacobian_and_drift() -> None:
+    s = state_of(EVERY, 19, (2,))
+    offset = (0.1, 0.2, 0.3)
+    points = [lw.Point("b5", offset, axes) for axes in ("position", "pose", "rotation")]
+    jacobian = lw.jacobian(EVERY, s.q, points)
+    drift = lw.jacobian_drift(EVERY, s.q, s.v, points)
+    assert jacobian.shape == (2, 12, EVERY.nv) and drift.shape == (2, 12)
+    for result in (jacobian, drift):
+        assert np.array_equal(result[:, :3], result[:, 3:6]) and np.array_equal(result[:, 9:], result[:, 6:9])
+    assert np.array_equal(jacobian[:, 3:9], lw.jacobian(EVERY, s.q, lw.Point("b5", offset)))
+    pose = lw.forward_kinematics(EVERY, s.q, ["b5", lw.Point("b5", offset)])
+    moved = np.einsum("bij,j->bi", pose[:, 0, :3, :3], offset) + pose[:, 0, :3, 3]
+    np.testing.assert_allclose(pose[:, 1, :3, 3], moved, rtol=0, atol=1e-14)
+
+
+def test_random_states_and_neutral_are_valid_and_repeatable() -> None:
+    q, v = lw.random_state(EVERY, 3, shape=(2, 2))
+    again, _ = lw.random_state(EVERY, np.random.default_rng(3), shape=(2, 2))
+    assert q.shape == (2, 2, EVERY.nq) and v.shape == (2, 2, EVERY.nv) and np.array_equal(q, again)
+    assert np.abs(lw.difference(EVERY, lw.neutral(EVERY), lw.integrate(EVERY, lw.neutral(EVERY), 0.0 * v))).max() == 0.0
+    builder = lw.Builder()
+    builder.add_body("slider", joint=lw.joints.Prismatic(), mass=1.0, lower=0.2, upper=0.3)
+    limited, _ = lw.random_state(builder.build(), 0, shape=200)
+    assert limited.min() >= 0.2 and limited.max() <= 0.3 and np.ptp(limited) > 0.05
