@@ -107,6 +107,11 @@ def _operand(x: Any) -> Operand:
     return x.number if type(x) is Traced else float(x)
 
 
+def _types(operands: tuple[Operand, ...]) -> tuple[type, ...]:
+    """Tells the constant 2.0 from instruction 2, which are equal to Python."""
+    return tuple(map(type, operands))
+
+
 class Tracer:
     """Builds a program. ``expand`` writes sine, cosine and arc tangent out as arithmetic, as machine code needs them."""
 
@@ -131,7 +136,7 @@ class Tracer:
 
     def emit(self, operation: str, operands: tuple[Operand, ...], detail: Any = None) -> int:
         """The value of an operation, computed once."""
-        key = (operation, operands, detail)
+        key = (operation, operands, _types(operands), detail)
         for known in self._known:
             number = known.get(key)
             if number is not None:
@@ -141,8 +146,9 @@ class Tracer:
         return number
 
     def find(self, operation: str, operands: tuple[Operand, ...]) -> int | None:
+        key = (operation, operands, _types(operands), None)
         for known in self._known:
-            number = known.get((operation, operands, None))
+            number = known.get(key)
             if number is not None:
                 return number
         return None
