@@ -362,11 +362,12 @@ def _roll_once(
     for n in program.walk():
         address = program.details[n]
         if program.operations[n] == "store" and address.array.startswith("field"):
-            stored.setdefault((address.array, address.offset), set()).add(program.operands[n][0])
+            value = program.operands[n][0]
+            stored.setdefault((address.array, address.offset), set()).add((type(value), value))
     return program, {
-        slot: next(iter(found))
+        slot: next(iter(found))[1]
         for slot, found in stored.items()
-        if len(found) == 1 and type(next(iter(found))) is float
+        if len(found) == 1 and next(iter(found))[0] is float
     }
 
 
