@@ -7,6 +7,7 @@ number (its value), an operation and operands, which are numbers of earlier inst
     neg sqrt sin cos          of one
     atan2                     of y and x
     less                      of a, b, x, y: x where a < b, otherwise y
+    turn_sin turn_cos         of t, s, c: sine and cosine after as many quarter turns as the two lowest bits of t say
     load                      from an array at an address
     store                     of one value into an array at an address
     index                     a whole number read from an integer array at an address
@@ -26,7 +27,10 @@ from typing import Any
 Operand = int | float
 """The number of an instruction, or a constant."""
 
-ARITHMETIC = {"add": 2, "sub": 2, "mul": 2, "div": 2, "neg": 1, "sqrt": 1, "sin": 1, "cos": 1, "atan2": 2, "less": 4}
+ARITHMETIC = {
+    **{"add": 2, "sub": 2, "mul": 2, "div": 2, "neg": 1, "sqrt": 1, "sin": 1, "cos": 1, "atan2": 2},
+    **{"less": 4, "turn_sin": 3, "turn_cos": 3},
+}
 """The operations on values, with the number of their operands."""
 
 

@@ -141,6 +141,8 @@ class _Kernel:
                 bit = "i1" if self.lanes == 1 else f"<{self.lanes} x i1>"
                 lines.append(f"  {condition} = fcmp olt {kind} {value(args[0])}, {value(args[1])}")
                 lines.append(f"  %v{n} = select {bit} {condition}, {kind} {value(args[2])}, {kind} {value(args[3])}")
+            elif operation in ("turn_sin", "turn_cos"):
+                self.turn(n, operation == "turn_cos", *map(value, args))
             elif operation == "load":
                 self.load(n, detail)
             elif operation == "store":
@@ -153,6 +155,29 @@ class _Kernel:
                 self.loop(detail)
             else:
                 raise ValueError(f"no machine code for {operation!r}; trace with expand=True")
+
+    def turn(self, n: int, cosine: bool, turns: str, s: str, c: str) -> None:
+        """Sine: s, c, -s, -c by the quarter; cosine: c, -s, -c, s. The sign is flipped as a bit."""
+        whole = "i64" if self.lanes == 1 else f"<{self.lanes} x i64>"
+        bit = "i1" if self.lanes == 1 else f"<{self.lanes} x i1>"
+
+        def number(x: int) -> str:
+            return str(x) if self.lanes == 1 else f"splat (i64 {x})"
+
+        a, b = (s, c) if cosine else (c, s)
+        t, kind, lines = [self.name() for _ in range(9)], self.type, self.lines
+        lines += [
+            f"  {t[0]} = bitcast {kind} {turns} to {whole}",
+            f"  {t[1]} = and {whole} {t[0]}, {number(1)}",
+            f"  {t[2]} = icmp ne {whole} {t[1]}, {number(0)}",
+            f"  {t[3]} = select {bit} {t[2]}, {kind} {a}, {kind} {b}",
+            f"  {t[4]} = add {whole} {t[0]}, {number(1 if cosine else 0)}",
+            f"  {t[5]} = shl {whole} {t[4]}, {number(62)}",
+            f"  {t[6]} = and {whole} {t[5]}, {number(-(2**63))}",
+            f"  {t[7]} = bitcast {kind} {t[3]} to {whole}",
+            f"  {t[8]} = xor {whole} {t[7]}, {t[6]}",
+            f"  %v{n} = bitcast {whole} {t[8]} to {kind}",
+        ]
 
     @property
     def align(self) -> int:

@@ -79,6 +79,12 @@ class Traced:
         emit, wrap = self.tracer.emit, self.tracer.wrap
         return wrap(emit("sin", (self.number,))), wrap(emit("cos", (self.number,)))
 
+    def turned(self, s: Any, c: Any) -> tuple[Any, Any]:
+        operands = (self.number, _operand(s), _operand(c))
+        return self.tracer.wrap(self.tracer.emit("turn_sin", operands)), self.tracer.wrap(
+            self.tracer.emit("turn_cos", operands)
+        )
+
     def atan2(self, y: Any, x: Any) -> Any:
         if self.tracer.expand:
             return atan2_text(y, x)

@@ -97,18 +97,26 @@ def sin_cos(x: Scalar) -> tuple[Scalar, Scalar]:
 
 def sin_cos_text(x: Scalar) -> tuple[Scalar, Scalar]:
     """How sine and cosine are computed, in plain arithmetic."""
-    k = where_less(x * x, LARGEST_ANGLE * LARGEST_ANGLE, rint(x * _TWO_OVER_PI), 1e300)  # a larger angle overflows below
+    turns = x * _TWO_OVER_PI + _SHIFT  # the lowest bits of this sum count the quarter turns
+    k = where_less(x * x, LARGEST_ANGLE * LARGEST_ANGLE, turns - _SHIFT, 1e300)  # a larger angle overflows below
     r = (((x - k * _QUARTER[0]) - k * _QUARTER[1]) - k * _QUARTER[2]) - k * _QUARTER[3]
     z = r * r
     s = r + (r * z) * _polynomial(_SIN, z)
     half = 0.5 * z
     near = 1.0 - half
     c = near + (((1.0 - near) - half) + (z * z) * _polynomial(_COS, z))
-    quadrant = k - 4.0 * rint(0.25 * k - 0.375)  # 0, 1, 2 or 3
-    middle = quadrant - 1.5
-    odd = quadrant - 2.0 * rint(0.5 * quadrant - 0.25)
-    sine, cosine = where_less(0.5, odd, c, s), where_less(0.5, odd, s, c)
-    return where_less(middle, 0.0, sine, -sine), where_less(middle * middle, 1.0, -cosine, cosine)
+    return turned(turns, s, c)
+
+
+def turned(turns: Scalar, s: Scalar, c: Scalar) -> tuple[Scalar, Scalar]:
+    """Sine and cosine of an angle from those of its rest (s, c) after a number of quarter turns, given plus ``_SHIFT``."""
+    if isinstance(turns, float):
+        return ((s, c), (c, -s), (-s, -c), (-c, s))[int(turns - _SHIFT) & 3]
+    if isinstance(turns, np.ndarray):
+        quarter = turns.view(np.int64) & 3
+        sine, cosine = np.where(quarter & 1, c, s), np.where(quarter & 1, s, c)
+        return np.where(quarter & 2, -sine, sine), np.where((quarter + 1) & 2, -cosine, cosine)
+    return turns.turned(s, c)  # type: ignore[no-any-return]
 
 
 def atan2(y: Scalar, x: Scalar) -> Scalar:

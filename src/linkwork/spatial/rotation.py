@@ -18,7 +18,7 @@ class Axis(Protocol):
 
 
 class CoordinateAxis(Numbers):
-    """The x, y or z axis; rotations about it keep their zeros and ones."""
+    """The x, y or z axis, or its opposite ("-x"); rotations about it keep their zeros and ones."""
 
     __slots__ = ("name",)
 
@@ -38,14 +38,23 @@ class CoordinateAxis(Numbers):
         return hash(self.name)
 
     @property
+    def index(self) -> int:
+        """0, 1 or 2 for x, y or z."""
+        return "xyz".index(self.name[-1])
+
+    @property
+    def sign(self) -> float:
+        return -1.0 if self.name[0] == "-" else 1.0
+
+    @property
     def direction(self) -> Vec3:
-        return Vec3(*(1.0 if name == self.name else 0.0 for name in "xyz"))
+        return Vec3(*(self.sign if k == self.index else 0.0 for k in range(3)))
 
     def rotation(self, sine: Scalar, cosine: Scalar) -> Mat3:
-        s, c = sine, cosine
-        if self.name == "x":
+        s, c = sine * self.sign, cosine
+        if self.index == 0:
             return Mat3(1.0, 0.0, 0.0, 0.0, c, -s, 0.0, s, c)
-        if self.name == "y":
+        if self.index == 1:
             return Mat3(c, 0.0, s, 0.0, 1.0, 0.0, -s, 0.0, c)
         return Mat3(c, -s, 0.0, s, c, 0.0, 0.0, 0.0, 1.0)
 
