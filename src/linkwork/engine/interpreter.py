@@ -1,4 +1,4 @@
-"""The plain interpreter: an algorithm's text run as it stands, over floats, a batch in NumPy arrays, or mpmath numbers."""
+"""The plain interpreter: an algorithm's text run as it stands, over floats, a batch in NumPy arrays, or mpmath."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def evaluate(
 
 def _number(arguments: Sequence[Sequence[Scalar] | None]) -> Callable[[float], Scalar] | None:
     """What makes an mpmath number of a float, if the arguments are such numbers."""
-    first = next((number for numbers in arguments for number in numbers or ()), None)
+    first: Scalar = next((number for numbers in arguments for number in numbers or ()), 0.0)
     return first.context.mpf if hasattr(first, "context") else None
 
 

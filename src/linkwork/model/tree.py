@@ -95,7 +95,7 @@ class Tree(Walks):
     def __init__(
         self, model: Model, frames: Sequence[Frame] = (), number: Callable[[float], Any] | None = None
     ) -> None:
-        """``number`` makes scalars of the model's floats: arithmetic among these then has the scalars' precision too."""
+        """``number`` makes scalars of the model's floats, so that arithmetic among these is as precise as theirs."""
 
         def as_scalars(constants: Any) -> Any:
             return constants.of([number(x) for x in constants.numbers()]) if number else constants

@@ -1,0 +1,262 @@
+"""What bad input gets from the public functions: an error that names the thing. A call that fails changes nothing."""
+
+from __future__ import annotations
+
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.algorithms import ALGORITHMS, FORWARD_DYNAMICS
+from linkwork.engine.mode import form
+from linkwork.joints import Fixed, Free, Joint, Planar, Revolute, Spherical
+from linkwork.model import Model
+from linkwork.spatial import LARGEST_ANGLE
+from strategies import CALLS, JOINTS, State, pool, state_of
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+MODEL = pool()[5]
+STATE = state_of(MODEL, 1)
+FRAMES = ["f0", "f1"]
+CASES = [(name, argument, space) for name, entry in ALGORITHMS.items() for argument, space in entry.arguments]
+
+
+def changed(s: State, argument: str, value: Any) -> State:
+    field = {"q0": "q", "dv": "v"}.get(argument, argument)
+    return State(**{**s.__dict__, field: value})
+
+
+def value_of(argument: str) -> np.ndarray:
+    return getattr(STATE, {"q0": "q", "dv": "v"}.get(argument, argument))
+
+
+# Shapes, types, numbers
+
+
+@pytest.mark.parametrize(("name", "argument", "space"), CASES)
+def test_a_wrong_shape_names_the_argument_and_both_shapes(name: str, argument: str, space: str) -> None:
+    good = value_of(argument)
+    for bad in (good[:-1], np.append(good, good, axis=0), np.float64(1.0), good[..., None]):
+        with pytest.raises(lw.ArgumentError) as caught:
+            CALLS[name](changed(STATE, argument, bad), FRAMES)
+        message = str(caught.value)
+        assert message.startswith(f"{argument} must have shape (..., {', '.join(map(str, good.shape))})")
+        assert MODEL.name in message and str(np.shape(bad)) in message
+
+
+class Stubborn:
+    def __array__(self, *_: object, **__: object) -> np.ndarray:
+        raise RuntimeError("I will not")
+
+
+@pytest.mark.parametrize(("name", "argument", "space"), CASES)
+def test_a_wrong_type_names_the_argument(name: str, argument: str, space: str) -> None:
+    good = value_of(argument)
+    ragged = [[1.0], [1.0, 2.0]]
+    odd = [good + 1j, good.astype(str), good.astype(object), good > 0, ragged, Stubborn(), "q", {"a": 1}]
+    odd += [good.astype("M8[s]"), good.astype(np.longdouble)] + ([None] if space != "wrenches" else [])
+    for bad in odd:
+        with pytest.raises(lw.ArgumentError, match=f"^{argument} ") as caught:
+            CALLS[name](changed(STATE, argument, bad), FRAMES)
+        assert isinstance(caught.value, ValueError)
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize(("name", "argument", "space"), CASES)
+def test_a_number_that_is_not_finite_names_argument_place_and_joint(
+    name: str, argument: str, space: str, number: float
+) -> None:
+    batch = state_of(MODEL, 2, (3,))
+    for s, index in ((STATE, ()), (batch, (1,))):
+        field = {"q0": "q", "dv": "v"}.get(argument, argument)
+        bad = getattr(s, field).copy()
+        last = (*index, *(n - 1 for n in bad.shape[len(index) :]))
+        bad[last] = number
+        with pytest.raises(lw.ArgumentError) as caught:
+            CALLS[name](changed(s, argument, bad), FRAMES)
+        who = f"body {MODEL.body_names[-1]!r}" if space == "wrenches" else f"joint {MODEL.joint_names[-1]!r}"
+        assert f"{argument}[{', '.join(map(str, last))}] ({who}) is {number}" in str(caught.value)
+
+
+def test_batches_that_do_not_broadcast_are_listed() -> None:
+    two, three = state_of(MODEL, 3, (2,)), state_of(MODEL, 3, (3,))
+    with pytest.raises(lw.ArgumentError, match=r"do not broadcast: q \(2,\), v \(3,\), tau \(\), f_ext \(4,\)"):
+        lw.forward_dynamics(MODEL, two.q, three.v, STATE.tau, state_of(MODEL, 3, (4,)).f_ext)
+
+
+@pytest.mark.parametrize(
+    "call", [*CALLS.values(), lambda s, f: lw.neutral(s.model), lambda s, f: lw.random_state(s.model)]
+)
+def test_what_is_no_model_is_refused(call: Any) -> None:
+    for nothing in (None, "panda.urdf", 3):
+        with pytest.raises(lw.ArgumentError, match="model must be a linkwork Model"):
+            call(changed(STATE, "model", nothing), FRAMES)
+    with pytest.raises(lw.ArgumentError, match="model must be a linkwork Model"):
+        lw.merge_fixed(None)  # type: ignore[arg-type]
+
+
+# Names and options
+
+
+def test_an_unknown_frame_is_named_with_a_near_one() -> None:
+    for call in (
+        CALLS[name] for name in CALLS if name.split("/")[0] in ("jacobian", "jacobian_drift", "frame_placements")
+    ):
+        with pytest.raises(lw.UnknownNameError, match=f"model '{MODEL.name}' has no frame named 'poss'.*'post'"):
+            call(STATE, ["f0", "poss"])
+    with pytest.raises(KeyError):
+        lw.forward_kinematics(MODEL, STATE.q, lw.Point("nowhere"))
+    for odd in (None, 3, [3], [None], np.array(["f0"])):
+        with pytest.raises(lw.ArgumentError, match="frames must"):
+            lw.jacobian(MODEL, STATE.q, odd)  # type: ignore[arg-type]
+
+
+def test_unknown_bodies_and_joints_are_named() -> None:
+    with pytest.raises(lw.UnknownNameError, match="no body named 'b99'"):
+        MODEL.body_index("b99")
+    with pytest.raises(lw.UnknownNameError, match="no joint named 'joint_b'"):
+        MODEL.joint_index("joint_b")
+    with pytest.raises(lw.ModelError, match=r"missing: .*joint_b1"):
+        MODEL.permutation(MODEL.joint_names[:1])
+
+
+def test_a_bad_option_lists_the_options() -> None:
+    with pytest.raises(
+        lw.ArgumentError, match="method must be one of 'articulated_body', .* did you mean 'composite_body'"
+    ):
+        lw.forward_dynamics(MODEL, STATE.q, STATE.v, STATE.tau, method="compositebody")
+    for call in (
+        lambda: lw.jacobian(MODEL, STATE.q, FRAMES, "globe"),
+        lambda: lw.frame_velocity(MODEL, STATE.q, STATE.v, FRAMES, "globe"),
+        lambda: lw.frame_acceleration(MODEL, STATE.q, STATE.v, STATE.a, FRAMES, "globe"),
+        lambda: lw.jacobian_drift(MODEL, STATE.q, STATE.v, FRAMES, None),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(lw.ArgumentError, match="reference must be one of 'local', 'world', 'local_world_aligned'"):
+            call()
+    with pytest.raises(lw.ArgumentError, match=r"frame_velocity gives six numbers.*'f0' asks for 'position'"):
+        lw.frame_velocity(MODEL, STATE.q, STATE.v, lw.Point("f0", axes="position"))
+    with pytest.raises(lw.ArgumentError, match="rng must be"):
+        lw.random_state(MODEL, "seed")  # type: ignore[arg-type]
+    with pytest.raises(lw.ArgumentError, match="shape must be"):
+        lw.random_state(MODEL, 0, shape=-1)
+
+
+# States and models without a result
+
+
+def arm(joint: Joint, **inertia: Any) -> Model:
+    builder = lw.Builder("arm")
+    builder.add_body("upper", joint=Revolute("z"), mass=1.0, com=(0.3, 0, 0), inertia=(0.1, 0.1, 0.1))
+    builder.add_body("tip", "upper", joint, lw.placement((1, 0, 0), (0.1, 0.2, 0.3)), joint_name="wrist", **inertia)
+    return builder.build()
+
+
+@pytest.mark.parametrize("batch", [(), (3,)])
+@pytest.mark.parametrize("method", FORWARD_DYNAMICS)
+@pytest.mark.parametrize("joint", [joint for joint in JOINTS if joint.nv], ids=lambda joint: joint.describe())
+def test_a_massless_tip_names_its_joint(joint: Joint, method: str, batch: tuple[int, ...]) -> None:
+    model = arm(joint)
+    s = state_of(model, 4, batch)
+    with pytest.raises(lw.SingularError, match=r"joint 'wrist' can move without moving any inertia.*armature"):
+        lw.forward_dynamics(model, s.q, s.v, s.tau, method=method)
+    assert np.isfinite(lw.inverse_dynamics(model, s.q, s.v, s.a)).all()
+
+
+@pytest.mark.parametrize("method", FORWARD_DYNAMICS)
+def test_an_armature_or_a_weld_makes_a_massless_tip_well_posed(method: str) -> None:
+    for model in (arm(Revolute("x"), armature=0.1), arm(Fixed())):
+        s = state_of(model, 5)
+        a = lw.forward_dynamics(model, s.q, s.v, s.tau, method=method)
+        np.testing.assert_allclose(lw.inverse_dynamics(model, s.q, s.v, a), s.tau, rtol=0, atol=1e-12)
+
+
+def test_a_mechanism_without_mass_has_no_centre() -> None:
+    model = lw.Builder("nothing").build()
+    for q in ([], np.empty((3, 0))):
+        with pytest.raises(lw.SingularError, match="centre_of_mass: model 'nothing' has no mass"):
+            lw.centre_of_mass(model, q)
+    assert lw.mass_matrix(model, []).shape == (0, 0)
+
+
+SOLID = {"mass": 1.0, "inertia": (1.0, 1.0, 1.0)}
+
+
+@pytest.mark.parametrize(("joint", "count"), [(Spherical(), 4), (Free(), 4), (Planar(), 2)])
+@pytest.mark.parametrize("length", [0.0, 1e-170])
+def test_a_rotation_of_length_zero_names_its_joint(joint: Joint, count: int, length: float) -> None:
+    model = arm(joint, **SOLID)
+    for s, bad in ((state_of(model, 6), ()), (state_of(model, 6, (3,)), (1,))):
+        s.q[(*bad, slice(-count, None))] = length
+        for call in (
+            lambda s=s: lw.forward_kinematics(model, s.q, ["tip"]),
+            lambda s=s: lw.integrate(model, s.q, s.v),
+            lambda s=s: lw.mass_matrix(model, s.q),
+            lambda s=s: lw.forward_dynamics(model, s.q, s.v, s.tau),
+        ):
+            with pytest.raises(lw.SingularError, match="joint 'wrist': the rotation in q has length zero"):
+                call()
+
+
+@pytest.mark.parametrize("angle", [1.01 * LARGEST_ANGLE, -1e12, 1e18, 1e300])
+@pytest.mark.parametrize("joint", [joint for joint in JOINTS if joint.angles], ids=lambda joint: joint.describe())
+def test_a_gigantic_angle_names_its_joint(joint: Joint, angle: float) -> None:
+    model = arm(joint, **SOLID)
+    for s, bad in ((state_of(model, 7), ()), (state_of(model, 7, (3,)), (1,))):
+        s.q[(*bad, 1 + joint.angles[-1])] = angle
+        with pytest.raises(lw.SingularError, match=r"joint 'wrist': q is an angle of .* whole turns"):
+            lw.mass_matrix(model, s.q)
+
+
+def test_numbers_that_overflow_name_their_joint() -> None:
+    model = arm(Revolute("x"), **SOLID)
+    with pytest.raises(lw.SingularError, match=r"overflow; v of joint 'joint_upper' is 1e\+200"):
+        lw.nonlinear_effects(model, [0.0, 0.1], [1e200, 0.0])
+    with pytest.raises(lw.SingularError, match=r"overflow; dv of joint 'wrist' is 1e\+12"):
+        lw.integrate(arm(Spherical(), **SOLID), [0.0, 0.0, 0.0, 0.0, 1.0], [0.0, 1e12, 0.0, 0.0])
+
+
+# What stays
+
+
+def test_a_call_that_fails_changes_nothing() -> None:
+    before, blob = [CALLS[name](STATE, FRAMES) for name in CALLS], pickle.dumps(MODEL)
+    for name, argument, _ in CASES:
+        bad = np.full_like(value_of(argument), np.nan)
+        with pytest.raises(lw.ArgumentError):
+            CALLS[name](changed(STATE, argument, bad), FRAMES)
+        assert np.isnan(bad).all()
+    for name, old in zip(CALLS, before, strict=True):
+        assert np.array_equal(CALLS[name](STATE, FRAMES), old)
+    assert pickle.dumps(MODEL) == blob
+
+
+def test_four_threads_get_the_same_bits(engine: str) -> None:
+    s = state_of(MODEL, 8, (5,))
+
+    def work(_: int) -> list[bytes]:
+        with form(engine):  # a form holds for one thread
+            return [np.asarray(CALLS[name](s, FRAMES)).tobytes() for name in CALLS]
+
+    with ThreadPoolExecutor(4) as workers:
+        results = list(workers.map(work, range(8)))
+    assert all(result == work(0) for result in results)
+
+
+def test_errors_pickle_with_their_message() -> None:
+    errors: list[Exception] = [
+        lw.FormatError("bad", "robot.urdf", 3, 4, "joint"),
+        lw.SingularError("no"),
+        lw.ModelError("no"),
+    ]
+    for call in (lambda: MODEL.frame("nowhere"), lambda: lw.mass_matrix(MODEL, [1.0])):
+        with pytest.raises(lw.LinkworkError) as caught:
+            call()
+        errors.append(caught.value)
+    for error in errors:
+        again = pickle.loads(pickle.dumps(error))
+        assert type(again) is type(error) and str(again) == str(error) != ""
+    assert pickle.loads(pickle.dumps(errors[0])).line == 3
