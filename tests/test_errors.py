@@ -126,7 +126,7 @@ def test_unknown_bodies_and_joints_are_named() -> None:
 
 def test_a_bad_option_lists_the_options() -> None:
     with pytest.raises(
-        lw.ArgumentError, match="method must be one of 'articulated_body', .* did you mean 'composite_body'"
+        lw.ArgumentError, match=r"method must be one of 'articulated_body', .* did you mean 'composite_body'"
     ):
         lw.forward_dynamics(MODEL, STATE.q, STATE.v, STATE.tau, method="compositebody")
     for call in (
