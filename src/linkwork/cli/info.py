@@ -17,13 +17,7 @@ HELP = "print a mechanism's tree, masses, limits and frames"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "model",
-        metavar="FILE|MECHANISM",
-        help="a URDF or MJCF file, or a ready mechanism, as in serial_chain:10:spherical; there are "
-        + ", ".join(mechanisms.NAMES),
-    )
-    parser.add_argument("--floating-base", action="store_true", help="put the root on a free joint")
+    add_model(parser)
     parser.add_argument("--json", action="store_true", help="print everything as JSON")
     parser.add_argument("--most", type=int, default=200, metavar="N", help="print at most so many bodies (200)")
 
@@ -36,6 +30,17 @@ def run(options: argparse.Namespace, console: Console) -> int:
         console.print(summary(model), markup=False)
         console.print(as_table(model, options.most))
     return 0
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """The arguments that name a model, for ``find``."""
+    parser.add_argument(
+        "model",
+        metavar="FILE|MECHANISM",
+        help="a URDF or MJCF file, or a ready mechanism, as in serial_chain:10:spherical; there are "
+        + ", ".join(mechanisms.NAMES),
+    )
+    parser.add_argument("--floating-base", action="store_true", help="put the root on a free joint")
 
 
 def find(text: str, floating_base: bool = False) -> Model:

@@ -1,0 +1,35 @@
+"""``linkwork cache``: the compiled code that is kept on disk."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from rich.console import Console
+
+from linkwork.engine import cache
+
+NAME = "cache"
+HELP = "show or clear the compiled code that is kept on disk"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--clear", action="store_true", help="remove it; it is made again when needed")
+    parser.add_argument("--json", action="store_true", help="print folder, files and bytes as JSON")
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    folder = cache.folder()
+    removed = cache.clear() if options.clear else 0
+    sizes = [size for _, size in cache.entries()]
+    if options.json:
+        data = {"folder": folder and str(folder), "files": len(sizes), "bytes": sum(sizes), "removed": removed}
+        console.file.write(json.dumps(data) + "\n")
+        return 0
+    if folder is None:
+        console.print("compiled code is not kept: LINKWORK_CACHE_DIR is empty, or there is no home folder")
+        return 0
+    if options.clear:
+        console.print(f"removed {removed} files", markup=False)
+    console.print(f"{folder}: {len(sizes)} files, {sum(sizes)} bytes", markup=False)
+    return 0

@@ -1,0 +1,88 @@
+"""``linkwork count``: how many operations each algorithm takes on a mechanism."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from linkwork.algorithms import ALGORITHMS, Algorithm
+from linkwork.cli.describe import summary
+from linkwork.cli.info import add_model, find
+from linkwork.engine.ir import count
+from linkwork.engine.trace import specialise
+from linkwork.errors import UnknownNameError
+from linkwork.model import WORLD, Frame, Model
+
+NAME = "count"
+HELP = "count the operations of every algorithm on a mechanism, all its geometry and inertias folded in"
+
+COLUMNS = {
+    "add": ("add",),
+    "subtract": ("sub",),
+    "multiply": ("mul",),
+    "divide": ("div",),
+    "square root": ("sqrt",),
+    "sine/cosine": ("sin", "cos"),
+    "other": ("neg", "atan2", "less"),
+}
+"""The kinds of operations that are told apart, with their names in the intermediate code."""
+
+FRAME_SPACES = ("poses", "twists", "jacobian")
+MOST_BODIES, MOST_BODIES_SQUARED = 2000, 60
+"""More bodies are counted on request only: for any algorithm, and for those whose cost grows faster than the bodies."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    add_model(parser)
+    parser.add_argument("--method", action="append", metavar="NAME", help="count this algorithm only (may be repeated)")
+    parser.add_argument("--frame", metavar="NAME", help="for algorithms that are asked about one (the last body's)")
+    parser.add_argument("--json", action="store_true", help="print the counts as JSON")
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    model = find(options.model, options.floating_base)
+    frame = model.frame(options.frame or (WORLD, *model.body_names)[-1])
+    for name in options.method or ():
+        if name not in ALGORITHMS:
+            raise UnknownNameError("algorithm", name, ALGORITHMS, "linkwork")
+    wanted = options.method or [name for name, entry in ALGORITHMS.items() if len(model.bodies) <= _most(entry)]
+    left = [name for name in ALGORITHMS if name not in wanted] if not options.method else []
+    counts = {name: counted(ALGORITHMS[name], model, [frame]) for name in wanted}
+    if options.json:
+        data = {"model": model.name, "frame": frame.name, "counts": counts, "not_counted": left}
+        console.file.write(json.dumps(data) + "\n")
+        return 0
+    console.print(summary(model), markup=False)
+    console.print(_table(counts))
+    console.print(f"\nFor one state without external forces, and of frames only {frame.name}.", markup=False)
+    if left:
+        console.print(f"Not counted for {len(model.bodies)} bodies unless asked for by --method: {', '.join(left)}")
+    return 0
+
+
+def counted(algorithm: Algorithm, model: Model, frames: Sequence[Frame]) -> dict[str, int]:
+    """How many operations of each kind one state takes, and their total."""
+    about_frames = any(space in FRAME_SPACES for space in algorithm.results)
+    program = specialise(algorithm, model, ("f_ext",), frames if about_frames else (), expand=False)
+    found = count(program)
+    kinds = {kind: sum(found[name] for name in names) for kind, names in COLUMNS.items()}
+    return {**kinds, "total": sum(kinds.values())}
+
+
+def _most(algorithm: Algorithm) -> int:
+    squared = "matrix" in algorithm.results or algorithm.name == "composite_body"
+    return MOST_BODIES_SQUARED if squared else MOST_BODIES
+
+
+def _table(counts: dict[str, dict[str, int]]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("algorithm")
+    for heading in (*COLUMNS, "total"):
+        table.add_column(heading, justify="right")
+    for name, row in counts.items():
+        table.add_row(name, *(str(number) for number in row.values()))
+    return table

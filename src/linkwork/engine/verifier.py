@@ -1,0 +1,105 @@
+"""A check that a program of intermediate code is well formed, for tests: engines may then trust what tracing makes.
+
+Every operand is defined before its use, in the same block or one around it; operations are known and have the operands
+that they need; addresses are of known arrays, by whole numbers; only results, ``work`` and ``square`` are written; loops
+are walks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from linkwork.engine.ir import ARITHMETIC, Address, Block, Loop, Program
+
+OPERANDS = {**ARITHMETIC, "load": 0, "index": 0, "store": 1, "loop": 0}
+WALKS = ("up", "down", "climb")
+
+
+class InvalidProgram(Exception):
+    """A program that tracing should never have made; the message names the instruction."""
+
+
+def verify(program: Program, arrays: Collection[str], sizes: Collection[str] = ()) -> None:
+    """Raise InvalidProgram unless the program is well formed over arrays and sizes of these names."""
+    if not len(program.operations) == len(program.operands) == len(program.details):
+        raise InvalidProgram("operations, operands and details are not of one length")
+    _Check(program, frozenset(arrays), frozenset(sizes)).block(program.root, set(), set())
+
+
+class _Check:
+    def __init__(self, program: Program, arrays: frozenset[str], sizes: frozenset[str]) -> None:
+        self.program, self.arrays, self.sizes = program, arrays, sizes
+        self.seen: set[int] = set()
+
+    def block(self, block: Block, floats: set[int], wholes: set[int]) -> None:
+        """Check a block, given the values and the whole numbers that the blocks around it have defined."""
+        floats, wholes = set(floats), set(wholes)
+        for n in block.order:
+            self.instruction(n, floats, wholes)
+            if self.program.operations[n] == "index":
+                wholes.add(n)
+            elif self.program.operations[n] not in ("store", "loop"):
+                floats.add(n)
+
+    def instruction(self, n: int, floats: set[int], wholes: set[int]) -> None:
+        if not 0 <= n < len(self.program.operations):
+            raise InvalidProgram(f"%{n}: there is no such instruction")
+        operation, operands, detail = self.program.operations[n], self.program.operands[n], self.program.details[n]
+        here = f"%{n} ({operation})"
+        self.once(n, here)
+        if operation not in OPERANDS:
+            raise InvalidProgram(f"{here}: there is no such operation")
+        if len(operands) != OPERANDS[operation]:
+            raise InvalidProgram(f"{here}: has {len(operands)} operands instead of {OPERANDS[operation]}")
+        for x in operands:
+            if type(x) is not float and (type(x) is not int or x not in floats):
+                raise InvalidProgram(f"{here}: operand {x!r} is no constant and no value defined before it")
+        if operation in ("load", "store", "index"):
+            self.address(here, operation, detail, wholes)
+        elif operation == "loop":
+            self.loop(here, detail, floats, wholes)
+        elif detail is not None:
+            raise InvalidProgram(f"{here}: has a detail, {detail!r}, that means nothing")
+
+    def once(self, n: int, here: str) -> None:
+        if n in self.seen:
+            raise InvalidProgram(f"{here}: stands in the program twice")
+        self.seen.add(n)
+
+    def address(self, here: str, operation: str, address: object, wholes: set[int]) -> None:
+        if not isinstance(address, Address):
+            raise InvalidProgram(f"{here}: has no address but {address!r}")
+        if address.array not in self.arrays:
+            raise InvalidProgram(f"{here}: array {address.array!r} is not among {', '.join(sorted(self.arrays))}")
+        if (operation == "index") != (address.array == "ints"):
+            raise InvalidProgram(f"{here}: whole numbers are in ints, and nothing else is; not in {address.array!r}")
+        if operation == "store" and not (address.array.startswith("result") or address.array in ("work", "square")):
+            raise InvalidProgram(f"{here}: array {address.array!r} must not be written")
+        for index, stride in address.terms:
+            if index >= 0 and index not in wholes:
+                raise InvalidProgram(f"{here}: index %{index} is no whole number defined before it")
+            if isinstance(stride, str) and stride not in self.sizes:
+                raise InvalidProgram(f"{here}: size {stride!r} is not known")
+            if index < 0 and not isinstance(stride, str):
+                raise InvalidProgram(f"{here}: a term without an index needs the name of a size, not {stride!r}")
+        if address.offset < 0 and not address.terms:
+            raise InvalidProgram(f"{here}: is before the beginning of {address.array!r}")
+
+    def loop(self, here: str, loop: object, floats: set[int], wholes: set[int]) -> None:
+        if not isinstance(loop, Loop):
+            raise InvalidProgram(f"{here}: has no loop but {loop!r}")
+        if loop.walk not in WALKS:
+            raise InvalidProgram(f"{here}: walks {loop.walk!r}, which is none of {', '.join(WALKS)}")
+        if not 0 <= loop.counter < len(self.program.operations) or self.program.operations[loop.counter] != "counter":
+            raise InvalidProgram(f"{here}: %{loop.counter} is no counter")
+        self.once(loop.counter, here)
+        if loop.walk == "climb":
+            if loop.start not in wholes:
+                raise InvalidProgram(f"{here}: start %{loop.start} is no whole number defined before it")
+        elif isinstance(loop.last, str) and loop.last not in self.sizes:
+            raise InvalidProgram(f"{here}: size {loop.last!r} is not known")
+        kinds = [kind for kind, _ in loop.cases]
+        if len(set(kinds)) != len(kinds) or not kinds:
+            raise InvalidProgram(f"{here}: has no cases, or one twice: {kinds}")
+        for _, case in loop.cases:
+            self.block(case, floats, wholes | {loop.counter})
