@@ -20,6 +20,12 @@ from linkwork.spatial import ArticulatedInertia, Factor, Force, Motion, combinat
 
 def articulated_body(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) -> tuple[Any]:
     """q̈, from configuration, velocity, joint forces and the external force on each body."""
+    qdd, *_ = articulated_motion(tree, q, v, tau, f_ext)
+    return (qdd,)
+
+
+def articulated_motion(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) -> tuple[Any, Any, Any, Any, Any]:
+    """q̈, articulated inertias, accelerations (with -g), articulated bias forces, and placements in the parents."""
     X, S, V, c, IA, pA, U, D, u, A, qdd = (tree.field() for _ in range(11))
     V[tree.world], A[tree.world] = Motion.zero(), -tree.gravity
     IA[tree.world], pA[tree.world] = ArticulatedInertia.zero(), Force.zero()
@@ -47,4 +53,4 @@ def articulated_body(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) -> tuple[
         qdd[body] = D[body].solve([force - a.dot(column) for force, column in zip(u[body], U[body], strict=True)])
         A[body] = a + S[body].times(qdd[body])
 
-    return (qdd,)
+    return qdd, IA, A, pA, X

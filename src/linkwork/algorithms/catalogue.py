@@ -21,6 +21,9 @@ from linkwork.algorithms.inverse_dynamics import gravity_torques, inverse_dynami
 from linkwork.algorithms.jacobian import frame_accelerations, frame_velocities, jacobian, jacobian_drift
 from linkwork.algorithms.kinematics import frame_placements
 from linkwork.algorithms.mass_matrix import mass_matrix
+from linkwork.algorithms.reactions import articulated_body_reactions, virtual_work_reactions
+from linkwork.algorithms.unit_vector import unit_vector
+from linkwork.algorithms.virtual_work import virtual_work
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,15 @@ def _seen(text: Callable[..., tuple[Any, ...]], arguments: tuple[tuple[str, str]
     ]
 
 
+def _reactions(text: Callable[..., tuple[Any, ...]]) -> list[Algorithm]:
+    """One entry for each frame, named "text/frame"."""
+    arguments, results = (Q, V, TAU, F_EXT), ("velocity", "wrenches")
+    return [Algorithm(f"{text.__name__}/{frame}", partial(text, frame=frame), arguments, results) for frame in FRAMES]
+
+
+FRAMES = ("child", "parent", "world")
+"""Where the wrench of a joint can be seen from."""
+
 REFERENCES = ("local", "world", "local_world_aligned")
 """Where a frame's motion can be seen from."""
 
@@ -70,10 +82,14 @@ ALGORITHMS: dict[str, Algorithm] = {
         _entry(mass_matrix, (Q,), "matrix"),
         _entry(articulated_body, (Q, V, TAU, F_EXT), "velocity"),
         _entry(composite_body, (Q, V, TAU, F_EXT), "velocity"),
+        _entry(unit_vector, (Q, V, TAU, F_EXT), "velocity"),
+        _entry(virtual_work, (Q, V, TAU, F_EXT), "velocity"),
+        *_reactions(articulated_body_reactions),
+        *_reactions(virtual_work_reactions),
         _entry(integrate, (Q, ("dv", "velocity")), "configuration"),
         _entry(difference, (("q0", "configuration"), ("q1", "configuration")), "velocity"),
     )
 }
 
-FORWARD_DYNAMICS = ("articulated_body", "composite_body")
+FORWARD_DYNAMICS = ("articulated_body", "composite_body", "unit_vector", "virtual_work")
 """The methods of ``lw.forward_dynamics``."""

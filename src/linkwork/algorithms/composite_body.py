@@ -21,10 +21,15 @@ def composite_body(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) -> tuple[An
     """q̈, from configuration, velocity, joint forces and the external force on each body."""
     (M,) = mass_matrix(tree, q)
     (b,) = inverse_dynamics(tree, q, v, tree.still(), f_ext)
-    D, L, x, qdd = (tree.field() for _ in range(4))
-
+    x = tree.field()
     for body in tree.outward():
         x[body] = [t - bias for t, bias in zip(tau[body], b[body], strict=True)]
+    return (solve_along_tree(tree, M, x),)
+
+
+def solve_along_tree(tree: Tree, M: Any, x: Any) -> Any:
+    """q̈ with M q̈ = x; both are used up."""
+    D, L, qdd = (tree.field() for _ in range(3))
 
     for body in tree.inward():
         D[body] = Factor.of_matrix(M[body, body])
@@ -46,7 +51,7 @@ def composite_body(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) -> tuple[An
                 for a, row in zip(qdd[body], L[body, j], strict=True)
             ]
 
-    return (qdd,)
+    return qdd
 
 
 def _columns(solve: Any, rows: list[list[Any]]) -> list[list[Any]]:

@@ -2,6 +2,7 @@
 
 from linkwork.spatial.functions import LARGEST_ANGLE, Scalar, absolute, atan2, rint, sin_cos, sqrt, where_less
 from linkwork.spatial.inertia import ArticulatedInertia, Inertia
+from linkwork.spatial.mobility import Mobility, RigidMobility, transposed
 from linkwork.spatial.motion import Force, Motion
 from linkwork.spatial.rotation import (
     AnyAxis,
@@ -20,10 +21,12 @@ from linkwork.spatial.subspace import Columns, Coordinates, Selection, Subspace,
 from linkwork.spatial.symmetric import Factor, plus_diagonal
 from linkwork.spatial.transform import Transform
 from linkwork.spatial.vectors import Mat3, Numbers, Sym3, Vec3, total
+from linkwork.spatial.wrenches import AnyWrenches, SelectedWrenches, Wrenches
 
 __all__ = [
     "LARGEST_ANGLE",
     "AnyAxis",
+    "AnyWrenches",
     "ArticulatedInertia",
     "Axis",
     "Columns",
@@ -33,15 +36,19 @@ __all__ = [
     "Force",
     "Inertia",
     "Mat3",
+    "Mobility",
     "Motion",
     "Numbers",
     "Quaternion",
+    "RigidMobility",
     "Scalar",
+    "SelectedWrenches",
     "Selection",
     "Subspace",
     "Sym3",
     "Transform",
     "Vec3",
+    "Wrenches",
     "X",
     "Y",
     "Z",
@@ -57,5 +64,6 @@ __all__ = [
     "sin_cos",
     "sqrt",
     "total",
+    "transposed",
     "where_less",
 ]

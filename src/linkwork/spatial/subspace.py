@@ -9,11 +9,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from linkwork.spatial.functions import Scalar
+from linkwork.spatial.functions import Scalar, sqrt, where_less
 from linkwork.spatial.inertia import ArticulatedInertia, Inertia
 from linkwork.spatial.motion import Force, Motion
 from linkwork.spatial.symmetric import Factor
 from linkwork.spatial.vectors import Numbers, total
+from linkwork.spatial.wrenches import AnyWrenches, SelectedWrenches, Wrenches
 
 Coordinates = Sequence[Scalar]
 """One number for each degree of freedom of a joint."""
@@ -51,6 +52,14 @@ class Subspace(ABC):
         An empty rotor says that there is none, so that nothing is felt along the joint's own motions.
         """
 
+    @abstractmethod
+    def dual(self) -> Wrenches:
+        """K_J with K_J S = 1: it reads q̈ from a relative motion S q̈, and K_Jᵀ τ is a wrench of joint forces τ."""
+
+    @abstractmethod
+    def complement(self, rotor: Coordinates = ()) -> Wrenches:
+        """K, 6 - n rows with K S = 0: the wrenches of constraint; then √r K_J for rotors, if there are any."""
+
 
 class Columns(Numbers, Subspace):
     """Any columns."""
@@ -82,6 +91,22 @@ class Columns(Numbers, Subspace):
         self, inertia: ArticulatedInertia, forces: Sequence[Force], factor: Factor, rotor: Coordinates = ()
     ) -> ArticulatedInertia:
         return _minus_outer(inertia, forces, factor, range(6))
+
+    def dual(self) -> Wrenches:
+        q, r = _orthogonal(self.motions)
+        n = len(self.motions)
+        rows = [Force.from_numbers(column) for column in q[:n]]
+        for i in reversed(range(n)):  # R K_J = Q_nᵀ
+            for k in range(i + 1, n):
+                rows[i] = rows[i] - rows[k] * r[i][k]
+            rows[i] = rows[i] * (1.0 / r[i][i])
+        return AnyWrenches(rows)
+
+    def complement(self, rotor: Coordinates = ()) -> Wrenches:
+        q, _ = _orthogonal(self.motions)
+        held = [Force.from_numbers(column) for column in q[len(self.motions) :]]
+        own = [row * sqrt(r) for row, r in zip(self.dual().columns, rotor, strict=True)] if rotor else []
+        return AnyWrenches([*held, *own], len(own))
 
 
 class Selection(Numbers, Subspace):
@@ -128,6 +153,13 @@ class Selection(Numbers, Subspace):
         held = range(6) if rotor else [d for d in range(6) if d not in self.directions]
         return _minus_outer(inertia, forces, factor, held)
 
+    def dual(self) -> Wrenches:
+        return SelectedWrenches(self.directions)
+
+    def complement(self, rotor: Coordinates = ()) -> Wrenches:
+        held = [d for d in range(6) if d not in self.directions]
+        return SelectedWrenches([*held, *(self.directions if rotor else ())], [sqrt(r) for r in rotor])
+
 
 def _minus_outer(
     inertia: ArticulatedInertia, forces: Sequence[Force], factor: Factor, held: Sequence[int]
@@ -144,6 +176,45 @@ def _minus_outer(
                 value = value - column[i] * weight
             result[i][j] = value
     return ArticulatedInertia.from_rows(result)
+
+
+_PIVOTS = (5, 4, 3, 2, 1, 0)
+"""Angular numbers first: subspaces of rotations only then leave the linear unit forces as they are."""
+
+
+def _orthogonal(motions: Sequence[Motion]) -> tuple[list[list[Scalar]], list[list[Scalar]]]:
+    """S = Q R by Householder's reflections: the columns of Q, those of S's own space first, and the rows of R.
+
+    A fixed sequence of arithmetic: the pivots are given, and only a sign depends on a value.
+    """
+    columns = [motion.numbers() for motion in motions]
+    n = len(columns)
+    r: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
+    reflections = []
+    for k in range(n):
+        rest, x = _PIVOTS[k:], columns[k]
+        length = sqrt(total(x[i] * x[i] for i in rest))
+        head = x[rest[0]]
+        signed = where_less(head, 0.0, -length, length)
+        normal = {i: x[i] for i in rest[1:]} | {rest[0]: head + signed}
+        reflections.append((normal, 1.0 / (signed * normal[rest[0]])))
+        for j in range(k + 1, n):
+            columns[j] = _reflected(columns[j], *reflections[-1])
+            r[k][j] = columns[j][rest[0]]
+        r[k][k] = -signed
+    q: list[list[Scalar]] = []
+    for pivot in _PIVOTS:
+        column: list[Scalar] = [1.0 if i == pivot else 0.0 for i in range(6)]
+        for normal, scale in reversed(reflections):
+            column = _reflected(column, normal, scale)
+        q.append(column)
+    return q, r
+
+
+def _reflected(x: list[Scalar], normal: dict[int, Scalar], scale: Scalar) -> list[Scalar]:
+    """(1 - scale · n nᵀ) x."""
+    along = total(normal[i] * x[i] for i in normal) * scale
+    return [x[i] - normal[i] * along if i in normal else x[i] for i in range(6)]
 
 
 def combination(forces: Sequence[Force], weights: Coordinates) -> Force:

@@ -46,14 +46,22 @@ class Factor(Numbers):
 
     def solve(self, right: Sequence[Scalar]) -> list[Scalar]:
         """x with L D Lᵀ x = right."""
-        n = len(self.inverse_pivots)
+        halfway = zip(self.forward(right), self.inverse_pivots, strict=True)
+        return self.backward([value * inverse for value, inverse in halfway])
+
+    def forward(self, right: Sequence[Scalar]) -> list[Scalar]:
+        """x with L x = right."""
         x = list(right)
-        for i in range(n):
-            for k in range(i):
-                x[i] = x[i] - self.lower[i][k] * x[k]
-        x = [value * inverse for value, inverse in zip(x, self.inverse_pivots, strict=True)]
-        for i in reversed(range(n)):
-            for k in range(i + 1, n):
+        for i, row in enumerate(self.lower):
+            for k, number in enumerate(row):
+                x[i] = x[i] - number * x[k]
+        return x
+
+    def backward(self, right: Sequence[Scalar]) -> list[Scalar]:
+        """x with Lᵀ x = right."""
+        x = list(right)
+        for i in reversed(range(len(x))):
+            for k in range(i + 1, len(x)):
                 x[i] = x[i] - self.lower[k][i] * x[k]
         return x
 

@@ -1,0 +1,97 @@
+"""Forward dynamics from the principle of virtual work, O(n): every joint's constraint force, and the accelerations.
+
+Links start as free bodies of mobility W = A⁻¹ (Eq. 18) and are joined from the leaves to the root. A joint j between link j and
+its parent p takes away the relative motions that its rows K annihilate, with K S = 0 and K_J S = 1 (Eqs. 9, 10):
+
+    inward    t = f - b + K_Jᵀ τ - Σ X K_Jᵀ τ of the children,   u = A⁻¹ t                          Eq. 28
+    inward    L D Lᵀ = K (W + Xᵀ Wₚ X) Kᵀ,   G = L⁻¹ K Xᵀ Wₚ,   y = L⁻¹ K (c - u + Xᵀ uₚ)           Eqs. 32, 37, 41
+              Wₚ -= Gᵀ D⁻¹ G,   uₚ -= Gᵀ D⁻¹ y                                                      Eqs. 35, 43
+    outward   n = L⁻ᵀ D⁻¹ (y + G dₚ),   d += Kᵀ n,   dₚ -= X Kᵀ n                                   Eqs. 40, 47
+    outward   a = A⁻¹ (t + d),   q̈ = K_J (a - Xᵀ aₚ - c)                                            Eqs. 48, 49
+
+(Xᵀ here takes a motion from the parent to the child, X a force from the child to the parent; d sums the constraint forces that
+are known.) Yamane, Nakamura, O(N) forward dynamics of open kinematic chains based on the principle of virtual work. Where this
+text deviates from the paper, and why:
+
+- Eqs. 13, 29 lack a term for a K that varies with q; h = K c, with c = Ṡ q̇ + V × S q̇, holds for every joint.
+- Eqs. 23, 28 leave out the children's joint torques; t has them, and is complete before the joining starts.
+- a_{i+1} below Eq. 32 lacks H_{i+1,i} A_i⁻¹ t_i. Eq. 16 means H_{J1,0}, H_{1,0}; the exceptions to Eq. 15 are links 0 and i.
+- H_{Cm,k} is 6×6, Eq. 38 starts at A₀⁻¹, the lower right of Eq. 45 is Φ of the joints behind i, Eq. 51 has γ_{JN}; in Eqs. 52, 53
+  S_{Ji,i+1} = -H_{Ji,i} A_i⁻¹ H_{i+1,i}ᵀ stands where S_{Ji+1,i}ᵀ is printed, for Φ_J is not symmetric. The text avoids it.
+- Instead of the explicit inverse M of Eq. 41 and blocks of Φ⁻¹ it keeps factors L D Lᵀ and folds what is joined into the parent's
+  W and u: W - Gᵀ D⁻¹ G is A⁻¹ minus all of Φ_{i+1,i} Φ_i⁻¹ Φ_{i+1,i}ᵀ that the parent's other joints bring about. So a link may have
+  any number of joints at the same cost for each, no link needs splitting, and about four digits are kept that inverses lose.
+- Eq. 11 (K K_Jᵀ = 0) is not needed.
+- Gravity is the world's free acceleration -g; a fixed base is A₀⁻¹ = 0, a floating one a joint whose K is empty.
+- Rotors of inertia r are not in the paper. They take r q̈ of the joint's force: the joint transmits K_Jᵀ(τ - r q̈) + Kᵀ n. With the
+  unknown m = -√r q̈ this is one more wrench √r K_Jᵀ m, and √r K_J (a - Xᵀ aₚ - c) + m = 0 its condition: so K gets the rows √r K_J,
+  with a compliance of 1 on their diagonal. That is Gauss's least constraint with r q̈² in it; exact, symmetric, and right for r = 0.
+
+Every link needs an inertia, and neighbours of very different mass cost digits; see ``lw.forward_dynamics``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from linkwork.model.tree import Tree
+from linkwork.spatial import Factor, Force, Mobility, Motion, RigidMobility
+
+
+def virtual_work(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) -> tuple[Any]:
+    """q̈, from configuration, velocity, joint forces and the external force on each body."""
+    qdd, _, _ = constrained_motion(tree, q, v, tau, f_ext)
+    return (qdd,)
+
+
+def constrained_motion(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) -> tuple[Any, Any, Any]:
+    """q̈, what each joint transmits to its child, and the placements of children in their parents."""
+    P, Z, X, K, J, V, c, A, W, t, u, D, G, y, d, f, a, qdd = (tree.field() for _ in range(18))
+    V[tree.world], W[tree.world], u[tree.world], t[tree.world] = Motion.zero(), Mobility.zero(), -tree.gravity, Force.zero()
+    d[tree.world], a[tree.world] = Force.zero(), -tree.gravity
+
+    for body in tree.outward():
+        P[body], Z[body] = body.placement, body.joint.transform(q[body])
+        X[body] = P[body] * Z[body]
+        S = body.joint.subspace(q[body])
+        K[body], J[body] = S.complement(body.rotor), S.dual()  # Eqs. 9, 10
+        moved = S.times(v[body])
+        V[body] = X[body].to_child(V[body.parent]) + moved
+        c[body] = body.joint.bias(q[body], v[body]) + V[body].cross(moved)  # Eq. 12
+        A[body] = RigidMobility.of_inertia(body.inertia)
+        W[body] = A[body].full()
+        f[body] = J[body].times(tau[body])
+        t[body] = f_ext[body] - V[body].cross(body.inertia * V[body]) + f[body]  # Eq. 28
+        d[body] = Force.zero()
+
+    for body in tree.inward():
+        u[body] = A[body] * t[body]
+        t[body.parent] = t[body.parent] - X[body].to_parent(f[body])
+
+    for body in tree.inward():
+        # Xᵀ Wₚ and Xᵀ Wₚ X in two steps: what comes before the joint is often constant
+        half, at_joint = W[body.parent].across(P[body])
+        _, felt = at_joint.across(Z[body])
+        D[body] = Factor.of_matrix(K[body].project(W[body] + felt))  # S of Eq. 32, M⁻¹ of Eq. 41
+        columns = [D[body].forward(K[body].dot(Z[body].to_child(column))) for column in half]
+        G[body] = [Motion.from_numbers(row) for row in zip(*columns, strict=True)]
+        y[body] = D[body].forward(K[body].dot(c[body] - u[body] + X[body].to_child(u[body.parent])))  # a of Eq. 32
+        W[body.parent] = W[body.parent].minus(G[body], D[body].inverse_pivots)  # Eq. 43
+        for_parent = Motion.zero()
+        for row, weight, number in zip(G[body], D[body].inverse_pivots, y[body], strict=True):
+            for_parent = for_parent + row * (weight * number)
+        u[body.parent] = u[body.parent] - for_parent  # Eq. 35
+
+    for body in tree.outward():
+        known = [number + row.dot(d[body.parent]) for number, row in zip(y[body], G[body], strict=True)]
+        scaled = [number * weight for number, weight in zip(known, D[body].inverse_pivots, strict=True)]
+        n = K[body].times(D[body].backward(scaled))  # Eqs. 40, 47
+        f[body] = f[body] + n
+        d[body] = d[body] + n
+        d[body.parent] = d[body.parent] - X[body].to_parent(n)
+
+    for body in tree.outward():
+        a[body] = A[body] * (t[body] + d[body])  # Eq. 48
+        qdd[body] = J[body].dot(a[body] - X[body].to_child(a[body.parent]) - c[body])  # Eq. 49
+
+    return qdd, f, X

@@ -1,0 +1,115 @@
+"""Sets of wrenches: what a joint can transmit, as columns in the child's frame; the dual of a motion subspace.
+
+``SelectedWrenches`` are along coordinate directions, ``AnyWrenches`` are any. The last ones of a set may stand for rotors:
+wrenches that a rotor of inertia r gives when the joint accelerates, scaled by √r so that their compliance is 1.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+from linkwork.spatial.functions import Scalar
+from linkwork.spatial.mobility import Mobility
+from linkwork.spatial.motion import Force, Motion
+from linkwork.spatial.vectors import Numbers
+
+
+class Wrenches(ABC):
+    """The rows K of a condition on motions, which are the columns Kᵀ of the wrenches that uphold it."""
+
+    @property
+    @abstractmethod
+    def compliance(self) -> list[float]:
+        """Of each wrench: 0 for what a joint holds rigidly, 1 for a rotor."""
+
+    @abstractmethod
+    def times(self, sizes: Sequence[Scalar]) -> Force:
+        """Kᵀ n."""
+
+    @abstractmethod
+    def dot(self, motion: Motion) -> list[Scalar]:
+        """K a: the part of a motion that each wrench does work on."""
+
+    @abstractmethod
+    def project(self, mobility: Mobility) -> list[list[Scalar]]:
+        """K W Kᵀ plus the compliance, its lower triangle."""
+
+
+class SelectedWrenches(Numbers, Wrenches):
+    """Along coordinate directions: 0, 1, 2 forces along x, y, z; 3, 4, 5 moments. The last ones may have weights (rotors)."""
+
+    __slots__ = ("directions", "weights")
+
+    def __init__(self, directions: Sequence[int], weights: Sequence[Scalar] = ()) -> None:
+        self.directions, self.weights = tuple(directions), list(weights)
+
+    def numbers(self) -> list[Scalar]:
+        return self.weights
+
+    def of(self, numbers: Sequence[Scalar]) -> SelectedWrenches:
+        return SelectedWrenches(self.directions, numbers)
+
+    @property
+    def compliance(self) -> list[float]:
+        return [0.0] * (len(self.directions) - len(self.weights)) + [1.0] * len(self.weights)
+
+    def times(self, sizes: Sequence[Scalar]) -> Force:
+        numbers: list[Scalar] = [0.0] * 6
+        for direction, size in zip(self.directions, self._weighted(sizes), strict=True):
+            numbers[direction] = size
+        return Force.from_numbers(numbers)
+
+    def dot(self, motion: Motion) -> list[Scalar]:
+        numbers = motion.numbers()
+        return self._weighted([numbers[direction] for direction in self.directions])
+
+    def project(self, mobility: Mobility) -> list[list[Scalar]]:
+        columns = [self.dot(column) for column in mobility.columns()]
+        rows = [self._weighted([columns[e][i] for e in self.directions[: i + 1]]) for i in range(len(self.directions))]
+        return _plus_compliance(rows, self.compliance)
+
+    def _weighted(self, numbers: Sequence[Scalar]) -> list[Scalar]:
+        """The last of a whole row times the weights; a shorter row has none of these but at its end."""
+        plain = len(self.directions) - len(self.weights)
+        return [*numbers[:plain], *(n * w for n, w in zip(numbers[plain:], self.weights, strict=False))]
+
+
+class AnyWrenches(Numbers, Wrenches):
+    """Any columns; the last ``rotors`` of them stand for rotors."""
+
+    __slots__ = ("columns", "rotors")
+
+    def __init__(self, columns: Sequence[Force], rotors: int = 0) -> None:
+        self.columns, self.rotors = tuple(columns), rotors
+
+    def numbers(self) -> list[Scalar]:
+        return [number for column in self.columns for number in column.numbers()]
+
+    def of(self, numbers: Sequence[Scalar]) -> AnyWrenches:
+        starts = range(0, len(numbers), 6)
+        return AnyWrenches([Force.from_numbers(numbers[k : k + 6]) for k in starts], self.rotors)
+
+    @property
+    def compliance(self) -> list[float]:
+        return [0.0] * (len(self.columns) - self.rotors) + [1.0] * self.rotors
+
+    def times(self, sizes: Sequence[Scalar]) -> Force:
+        result = Force.zero()
+        for column, size in zip(self.columns, sizes, strict=True):
+            result = result + column * size
+        return result
+
+    def dot(self, motion: Motion) -> list[Scalar]:
+        return [motion.dot(column) for column in self.columns]
+
+    def project(self, mobility: Mobility) -> list[list[Scalar]]:
+        answers = [mobility * column for column in self.columns]
+        rows = [[answer.dot(column) for answer in answers[: i + 1]] for i, column in enumerate(self.columns)]
+        return _plus_compliance(rows, self.compliance)
+
+
+def _plus_compliance(rows: list[list[Scalar]], compliance: Sequence[float]) -> list[list[Scalar]]:
+    for row, number in zip(rows, compliance, strict=True):
+        row[-1] = row[-1] + number
+    return rows
