@@ -31,7 +31,7 @@ check: $(STAMP)
 	$(BIN)/lint-imports
 
 bench: $(STAMP)
-	$(BIN)/linkwork bench
+	$(BIN)/linkwork bench --json out/bench/bench.json --plot out/bench/chains
 
 fuzz: $(STAMP)
 	LINKWORK_MUTATIONS=$${LINKWORK_MUTATIONS:-20000} $(BIN)/python -m pytest -q -n 2 tests -k mutat

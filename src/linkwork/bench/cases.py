@@ -1,0 +1,93 @@
+"""What is measured: every public function that maps states to numbers, and the states that it is measured on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwork import dynamics
+from linkwork.algorithms import FORWARD_DYNAMICS
+from linkwork.model import Model
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A public function: its name (and method, if it has several), the fields of a state that it takes, and itself."""
+
+    name: str
+    arguments: tuple[str, ...]
+    function: Callable[..., Any]
+    framed: bool = False
+
+    @property
+    def base(self) -> str:
+        """The function's own name."""
+        return self.name.split(" ")[0]
+
+
+def _forward(method: str) -> Callable[..., Any]:
+    if method == FORWARD_DYNAMICS[0]:  # the default, called as a user does
+        return dynamics.forward_dynamics
+    return partial(dynamics.forward_dynamics, method=method)
+
+
+CASES: tuple[Case, ...] = (
+    *(Case(f"forward_dynamics {method}", ("q", "v", "tau"), _forward(method)) for method in FORWARD_DYNAMICS),
+    Case("inverse_dynamics", ("q", "v", "a"), dynamics.inverse_dynamics),
+    Case("mass_matrix", ("q",), dynamics.mass_matrix),
+    Case("nonlinear_effects", ("q", "v"), dynamics.nonlinear_effects),
+    Case("gravity_torques", ("q",), dynamics.gravity_torques),
+    Case("forward_kinematics", ("q",), dynamics.forward_kinematics, framed=True),
+    Case("jacobian", ("q",), dynamics.jacobian, framed=True),
+    Case("jacobian_drift", ("q", "v"), dynamics.jacobian_drift, framed=True),
+    Case("frame_velocity", ("q", "v"), dynamics.frame_velocity, framed=True),
+    Case("frame_acceleration", ("q", "v", "a"), dynamics.frame_acceleration, framed=True),
+    Case("energy", ("q", "v"), dynamics.energy),
+    Case("centre_of_mass", ("q",), dynamics.centre_of_mass),
+    Case("momentum", ("q", "v"), dynamics.momentum),
+    Case("integrate", ("q", "dv"), dynamics.integrate),
+    Case("difference", ("q", "q1"), dynamics.difference),
+)
+
+
+@dataclass(frozen=True)
+class States:
+    """A batch of states of a model, the same for whoever computes with them, and the frame that is asked about."""
+
+    model: Model
+    frame: str
+    fields: dict[str, Array]
+
+    @staticmethod
+    def random(model: Model, count: int, seed: int = 0) -> States:
+        rng = np.random.default_rng(seed)
+        q, v = dynamics.random_state(model, rng, count)
+        a, tau = rng.normal(size=v.shape), rng.normal(size=v.shape)
+        dv = 0.3 * v  # less than half a turn, so that ``difference`` leads back
+        fields = {"q": q, "v": v, "a": a, "tau": tau, "dv": dv, "q1": dynamics.integrate(model, q, dv)}
+        return States(model, model.body_names[-1], fields)
+
+    def __len__(self) -> int:
+        return len(self.fields["q"])
+
+    def first(self, count: int) -> States:
+        return States(self.model, self.frame, {name: array[:count].copy() for name, array in self.fields.items()})
+
+    def repeated(self, count: int) -> States:
+        """These states over and over, until there are so many."""
+        times = -(-count // len(self))
+        return States(self.model, self.frame, {k: np.tile(x, (times, 1))[:count] for k, x in self.fields.items()})
+
+    def arguments(self, case: Case) -> tuple[Array, ...]:
+        return tuple(self.fields[name] for name in case.arguments)
+
+    def one_by_one(self, case: Case) -> list[tuple[Array, ...]]:
+        """The arguments of each state, every one an array of its own."""
+        return [tuple(array[k].copy() for array in self.arguments(case)) for k in range(len(self))]

@@ -1,0 +1,64 @@
+"""Time against the length of a chain: articulated bodies on 10 to 100,000 revolute joints."""
+
+from __future__ import annotations
+
+import tempfile
+from typing import Any
+
+from linkwork.bench.cases import CASES, States
+from linkwork.bench.contest import Contestant, UnavailableError, contest, ours
+from linkwork.bench.first_call import probe
+from linkwork.bench.machine import available_memory
+from linkwork.bench.peers import Door, Peer
+from linkwork.bench.subjects import Subject
+from linkwork.engine.mode import form
+from linkwork.engine.threads import set_threads
+from linkwork.model import mechanisms
+
+_WORK = 1_000_000
+"""Joints times states in a batch."""
+_PEERS_UP_TO = 500
+
+
+def measure_chain(n: int, doors: dict[str, Door], rounds: int, seconds: float, most: int) -> dict[str, Any]:
+    """One length: a single state and a batch (one thread), in rolled code and as a call chooses itself."""
+    case, model = CASES[0], mechanisms.serial_chain(n)
+    states = States.random(model, max(8, min(most, _WORK // n)))
+    few = states.first(max(1, min(16, len(states), 20_000 // n)))
+    peers = {name: peer for name, door in doors.items() if (peer := _entered(name, door, n)) is not None}
+    row: dict[str, Any] = {"n": n, "states": len(states)}
+    set_threads(1)
+    try:
+        for kind, chosen in (("single", few), ("batch", states)):
+            rivals = {name: rival for name, peer in peers.items() if (rival := _rival(peer, kind, chosen)) is not None}
+            mine = ours(case, model, chosen, single=kind == "single")
+            with form("rolled"):
+                best, others = contest(mine, rivals, rounds, seconds)
+            again = ours(case, model, chosen, single=kind == "single")
+            auto, _ = contest(again, {}, rounds, seconds)
+            row[kind] = {"seconds": best, "auto_seconds": auto, "peers": others}
+    finally:
+        set_threads(None)
+    return row
+
+
+def memory_of_chains(sizes: tuple[int, int]) -> dict[str, Any]:
+    """Peak memory of a process that computes the forward dynamics of a chain, for two lengths."""
+    with tempfile.TemporaryDirectory(prefix="linkwork-bench-") as folder:
+        peaks = {str(n): probe(Subject(f"chain {n}", f"serial_chain:{n}"), folder)["peak_bytes"] for n in (1, *sizes)}
+    return {"peak_bytes": peaks}
+
+
+def _rival(peer: Peer, kind: str, states: States) -> Contestant | None:
+    return peer.single(CASES[0], states) if kind == "single" else peer.batch(CASES[0], states, 1)
+
+
+def _entered(name: str, door: Door, n: int) -> Peer | None:
+    """The peer with the chain in it; None where it cannot hold it."""
+    needed = 2 * 9 * 8.0 * n**3 if name == "pin" else 0.0  # tensors of n³ in its data, in two copies
+    if n > _PEERS_UP_TO or 1.2 * needed > available_memory():
+        return None
+    try:
+        return door(mechanisms.serial_chain(n))
+    except UnavailableError:
+        return None

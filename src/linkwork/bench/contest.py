@@ -1,0 +1,162 @@
+"""Contestants that compute the same thing: checked against each other, then timed in turns.
+
+Other work on the machine can only make a time longer, so the best of many is taken. Contestants take turns, so that a
+slow spell of the machine hits all of them.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwork.bench.cases import Case, States
+from linkwork.model import Model
+
+Array = NDArray[np.float64]
+
+TOLERANCE = 1e-8
+"""Of results relative to the largest number: beyond it two contestants do not compute the same thing."""
+
+
+class UnavailableError(Exception):
+    """A peer that cannot take part; the message says why."""
+
+
+def flat(result: Any, _first: int = 0) -> Array:
+    """A result, of one state or many, as a copy in one row of numbers."""
+    parts = result if isinstance(result, tuple) else (result,)
+    return np.concatenate([np.array(part, dtype=np.float64).ravel() for part in parts])
+
+
+@dataclass
+class Contestant:
+    """A function with its inputs: each a single state, or one of them a whole batch.
+
+    Attributes:
+        how: what is called, for the table.
+        answer: a raw result and the number of its input, made into the row of numbers that is compared.
+    """
+
+    how: str
+    function: Callable[..., Any]
+    inputs: Sequence[tuple[Any, ...]]
+    states: int
+    answer: Callable[[Any, int], Array] = flat
+    passes: int = 1
+    best: float = math.inf
+    _last: Any = field(default=None, repr=False)
+
+    def answers(self) -> list[Array]:
+        return [self.answer(self.function(*arguments), k) for k, arguments in enumerate(self.inputs)]
+
+    def last_answer(self) -> Array:
+        """Of the last call that was timed."""
+        return self.answer(self._last, len(self.inputs) - 1)
+
+    def calibrate(self, seconds: float) -> None:
+        """As many passes over the inputs as fill a turn, after one that warms up."""
+        self.turn()
+        elapsed = self.turn() * self.states
+        self.passes = max(1, round(seconds / max(elapsed, 1e-7)))
+        self.best = math.inf
+
+    def turn(self) -> float:
+        """The time of one state in this turn, in seconds; the best is kept."""
+        function, inputs, passes = self.function, self.inputs, range(self.passes)
+        result = None
+        start = time.perf_counter()
+        for _ in passes:
+            for arguments in inputs:
+                result = function(*arguments)
+        elapsed = (time.perf_counter() - start) / (self.passes * self.states)
+        self._last = result
+        self.best = min(self.best, elapsed)
+        return elapsed
+
+
+def ours(case: Case, model: Model, states: States, *, single: bool) -> Contestant:
+    """The public function, called as a user would."""
+    frames = ([states.frame],) if case.framed else ()
+    if single:
+        inputs = [(model, *arguments, *frames) for arguments in states.one_by_one(case)]
+        return Contestant(f"lw.{case.base}", case.function, inputs, len(states))
+
+    def by_state(raw: Any, _: int) -> Array:
+        parts = raw if isinstance(raw, tuple) else (raw,)
+        rows = [np.array(part, dtype=np.float64).reshape(len(states), -1) for part in parts]
+        return np.concatenate(rows, axis=1).ravel()
+
+    return Contestant(
+        f"lw.{case.base}", case.function, [(model, *states.arguments(case), *frames)], len(states), by_state
+    )
+
+
+def looped(one: Contestant) -> Contestant:
+    """A batch for a library that has none: a Python loop over its single calls, which keeps every result."""
+    function, inputs = one.function, one.inputs
+    shape = np.shape(function(*inputs[0]))
+    out = np.empty((len(inputs), *shape))
+
+    def loop() -> Array:
+        for k, arguments in enumerate(inputs):
+            out[k] = function(*arguments)
+        return out
+
+    def answer(raw: Any, _: int) -> Array:
+        return np.concatenate([one.answer(row, k) for k, row in enumerate(raw)])
+
+    return Contestant(f"loop over {one.how}", loop, [()], len(inputs), answer)
+
+
+def difference(mine: Sequence[Array], theirs: Sequence[Array]) -> float:
+    """The largest, relative to the largest number of its answer; infinite if shapes differ or one is not finite."""
+    worst = 0.0
+    for a, b in zip(mine, theirs, strict=True):
+        if a.shape != b.shape or not (np.isfinite(a).all() and np.isfinite(b).all()):
+            return math.inf
+        if a.size:
+            worst = max(worst, float(abs(a - b).max() / max(abs(a).max(), 1e-300)))
+    return worst
+
+
+def contest(
+    mine: Contestant, peers: dict[str, Contestant], rounds: int, seconds: float
+) -> tuple[float, dict[str, Any]]:
+    """Our seconds for one state, and of each peer: how, error, agrees, seconds, ratio (its time over ours).
+
+    A peer that does not agree with us is not timed.
+    """
+    expected = mine.answers()
+    rows: dict[str, Any] = {}
+    timed = [mine]
+    for name, peer in peers.items():
+        error = difference(expected, peer.answers())
+        agrees = error <= TOLERANCE
+        rows[name] = {"how": peer.how, "error": error if math.isfinite(error) else None, "agrees": agrees}
+        if agrees:
+            timed.append(peer)
+    for contestant in timed:
+        contestant.calibrate(seconds)
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        for _ in range(rounds):
+            for contestant in timed:
+                contestant.turn()
+    finally:
+        if collecting:
+            gc.enable()
+    for name, peer in peers.items():
+        if rows[name]["agrees"]:
+            rows[name]["agrees"] = difference(expected[-1:], [peer.last_answer()]) <= TOLERANCE
+            rows[name] |= {"seconds": peer.best, "ratio": peer.best / mine.best}
+    if difference(expected[-1:], [mine.last_answer()]) != 0.0:
+        raise AssertionError(f"{mine.how} did not give the same numbers again while it was timed")
+    return mine.best, rows

@@ -1,0 +1,72 @@
+"""The first call in a fresh process, with an empty cache and with a filled one."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any
+
+from linkwork.bench.cases import CASES
+from linkwork.bench.subjects import Subject
+
+_CHILD = """
+import json, sys, time, warnings
+warnings.simplefilter("ignore")
+started, source, floating, every = float(sys.argv[1]), sys.argv[2], sys.argv[3] == "True", sys.argv[4] == "True"
+import linkwork as lw
+imported = time.time()
+known = source.split(":")[0] in lw.mechanisms.NAMES
+model = lw.mechanisms.by_name(source, floating_base=floating) if known else lw.load(source, floating_base=floating)
+q, v = lw.random_state(model, 0)
+loaded = time.time()
+result = lw.forward_dynamics(model, q, v, v)
+ready = time.time()
+assert result.shape == v.shape
+try:
+    import resource
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+except ImportError:
+    peak = None
+calls = {}
+if every:
+    from linkwork.bench.cases import CASES, States
+    state = States(model, model.body_names[-1], {"q": q, "v": v, "a": v, "tau": v, "dv": v, "q1": q})
+    for case in CASES[1:]:
+        frames = ([state.frame],) if case.framed else ()
+        start = time.perf_counter()
+        result = case.function(model, *state.arguments(case), *frames)
+        calls[case.name] = time.perf_counter() - start
+print(json.dumps({"process": ready - started, "import": imported - started, "load": loaded - imported,
+                  "call": ready - loaded, "peak_bytes": peak, "calls": calls}))
+"""
+
+
+def probe(subject: Subject, folder: str, every: bool = False) -> dict[str, Any]:
+    """A fresh process with its cache in that folder: seconds from its start to the first result, and its parts."""
+    arguments = [repr(time.time()), subject.source, str(subject.floating_base), str(every)]
+    environment = {**os.environ, "LINKWORK_CACHE_DIR": folder}
+    done = subprocess.run(
+        [sys.executable, "-c", _CHILD, *arguments], capture_output=True, text=True, env=environment, check=True
+    )
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def first_calls(subject: Subject, rounds: int) -> dict[str, Any]:
+    """Cold and cached: the best of each number, "call" being forward dynamics alone, "calls" the other functions."""
+    cold, cached = [], []
+    for k in range(rounds):
+        with tempfile.TemporaryDirectory(prefix="linkwork-bench-") as folder:
+            every = k == 0  # the others need no best: nothing is compared with them
+            cold.append(probe(subject, folder, every))
+            cached += [probe(subject, folder, every), probe(subject, folder)]
+    return {"function": CASES[0].name, "cold": _best(cold), "cached": _best(cached)}
+
+
+def _best(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {name: min(run[name] for run in runs) for name in ("process", "import", "load", "call")}
+    return {**found, "calls": runs[0]["calls"]}

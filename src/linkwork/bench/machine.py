@@ -1,0 +1,76 @@
+"""What a measurement depends on besides the code: machine, versions, commit."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from linkwork.engine import jit
+from linkwork.engine.threads import cores
+
+_PACKAGES = ("linkwork", "numpy", "llvmlite", "pin", "mujoco", "example-robot-data")
+
+
+def machine() -> dict[str, Any]:
+    cpu = jit.host()
+    return {
+        "cpu": _cpu_name(), "llvm_cpu": cpu[0], "cores": cores(), "lanes": jit.lanes(cpu),
+        "system": f"{platform.system()} {platform.machine()}", "load": _load(),
+    }  # fmt: skip
+
+
+def versions() -> dict[str, str | None]:
+    found: dict[str, str | None] = {"python": platform.python_version(), "llvm": jit.version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = None
+    return found
+
+
+def commit() -> str | None:
+    """What ``git describe`` says of the checkout that this file is in; None if it is in none."""
+    here = Path(__file__).resolve().parent
+    if not any((folder / ".git").exists() for folder in here.parents):
+        return None
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(here), "describe", "--always", "--dirty", "--tags"],
+            capture_output=True,
+            text=True,
+            timeout=10,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() or None
+
+
+def available_memory() -> float:
+    """Bytes that a process can still take; infinite if it cannot be told."""
+    try:
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                return 1024.0 * int(line.split()[1])
+    except OSError:
+        pass
+    return float("inf")
+
+
+def _load() -> float | None:
+    """How many processes wanted a core in the last minute: near 0 on a quiet machine before a measurement."""
+    return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
+
+
+def _cpu_name() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()

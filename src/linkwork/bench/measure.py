@@ -1,0 +1,129 @@
+"""All measurements, as plain data that JSON can hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from linkwork.bench.cases import CASES, Case, States
+from linkwork.bench.chains import measure_chain, memory_of_chains
+from linkwork.bench.contest import Contestant, UnavailableError, contest, ours
+from linkwork.bench.first_call import first_calls
+from linkwork.bench.machine import commit, machine, versions
+from linkwork.bench.peers import NAMES, Door, Peer, doors
+from linkwork.bench.subjects import Subject
+from linkwork.bench.targets import compare
+from linkwork.engine.threads import cores, set_threads
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How much is measured. Times are the best of ``rounds`` turns, each of about ``seconds``."""
+
+    rounds: int = 15
+    seconds: float = 0.004
+    batch: int = 4096
+    large: int = 65_536
+    singles: int = 32
+    first_rounds: int = 3
+    chains: tuple[int, ...] = (10, 30, 100, 200, 500, 1000, 3000, 10_000, 30_000, 100_000)
+    chain_batch: int = 4096
+    memory: tuple[int, int] | None = (10_000, 100_000)
+
+    @staticmethod
+    def quick() -> Settings:
+        return Settings(
+            rounds=5, seconds=0.002, batch=1024, large=0, first_rounds=1, chains=(10, 100, 1000, 10_000), memory=None
+        )
+
+
+def measure(
+    subjects: Sequence[Subject],
+    peers: Sequence[str] = NAMES,
+    settings: Settings | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> dict[str, Any]:
+    """Everything that ``linkwork bench`` prints.
+
+    Args:
+        subjects: the mechanisms.
+        peers: names of other libraries; one that is not installed is noted and left out.
+        settings: how much is measured.
+        say: is told what is being measured.
+
+    Returns:
+        Data as described by its keys; times in seconds, of one state; a ratio is the peer's time over ours.
+    """
+    settings = settings or Settings()
+    entries, notes = doors(list(peers))
+    data: dict[str, Any] = {
+        "schema": SCHEMA, "when": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": machine(), "versions": versions(), "commit": commit(), "settings": asdict(settings),
+        "notes": notes, "models": [], "chains": [],
+    }  # fmt: skip
+    for subject in subjects:
+        say(subject.name)
+        data["models"].append(_of_model(subject, entries, settings, say))
+    for n in settings.chains:
+        say(f"chain of {n}")
+        data["chains"].append(measure_chain(n, entries, settings.rounds, settings.seconds, settings.chain_batch))
+    data["memory"] = memory_of_chains(settings.memory) if settings.memory else None
+    data["targets"] = compare(data)
+    return data
+
+
+def _of_model(
+    subject: Subject, entries: dict[str, Door], settings: Settings, say: Callable[[str], None]
+) -> dict[str, Any]:
+    model = subject.model
+    states = States.random(model, settings.batch)
+    peers: dict[str, Peer] = {}
+    absent: dict[str, str] = {}
+    for name, door in entries.items():
+        try:
+            peers[name] = door(model)
+        except UnavailableError as error:
+            absent[name] = str(error)
+    rows = []
+    for case in CASES:
+        say(f"{subject.name}: {case.name}")
+        rows.append(_single(case, states.first(settings.singles), peers, settings))
+        rows += [_batch(case, states, threads, peers, settings) for threads in sorted({1, cores()})]
+    if subject.large and settings.large:
+        many = states.repeated(settings.large)
+        for case in (case for case in CASES if case.name in (CASES[0].name, "inverse_dynamics")):
+            say(f"{subject.name}: {case.name}, {settings.large} states")
+            pinned = {name: peer for name, peer in peers.items() if name == "pin"}
+            rows += [_batch(case, many, threads, pinned, settings) for threads in sorted({1, cores()})]
+    say(f"{subject.name}: first calls")
+    return {
+        "name": subject.name, "bodies": len(model.bodies), "nv": model.nv, "floating_base": subject.floating_base,
+        "absent": absent, "first_call": first_calls(subject, settings.first_rounds), "rows": rows,
+    }  # fmt: skip
+
+
+def _single(case: Case, states: States, peers: dict[str, Peer], settings: Settings) -> dict[str, Any]:
+    rivals = {name: peer.single(case, states) for name, peer in peers.items()}
+    return _row(case, ours(case, states.model, states, single=True), rivals, settings) | {
+        "kind": "single", "threads": 1, "states": 1,
+    }  # fmt: skip
+
+
+def _batch(case: Case, states: States, threads: int, peers: dict[str, Peer], settings: Settings) -> dict[str, Any]:
+    set_threads(threads)
+    try:
+        rivals = {name: peer.batch(case, states, threads) for name, peer in peers.items()}
+        row = _row(case, ours(case, states.model, states, single=False), rivals, settings)
+    finally:
+        set_threads(None)
+    return row | {"kind": "batch", "threads": threads, "states": len(states)}
+
+
+def _row(case: Case, mine: Contestant, rivals: dict[str, Contestant | None], settings: Settings) -> dict[str, Any]:
+    able = {name: rival for name, rival in rivals.items() if rival is not None}
+    seconds, others = contest(mine, able, settings.rounds, settings.seconds)
+    return {"function": case.name, "seconds": seconds, "peers": others}

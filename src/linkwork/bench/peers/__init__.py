@@ -1,0 +1,44 @@
+"""Other libraries, where they are installed: one module each, imported only when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Protocol
+
+from linkwork.bench.cases import Case, States
+from linkwork.bench.contest import Contestant, UnavailableError
+from linkwork.errors import UnknownNameError
+from linkwork.model import Model
+
+_MODULES = {"pin": "linkwork.bench.peers.pinocchio", "mujoco": "linkwork.bench.peers.mujoco"}
+NAMES = tuple(_MODULES)
+
+
+class Peer(Protocol):
+    """One library with one model in it."""
+
+    def single(self, case: Case, states: States) -> Contestant | None:
+        """The case state by state; None if the library does not compute it."""
+
+    def batch(self, case: Case, states: States, threads: int) -> Contestant | None:
+        """The case for all states at once, by the library's own batch or by a loop."""
+
+
+Door = Callable[[Model], Peer]
+
+
+def doors(names: list[str]) -> tuple[dict[str, Door], dict[str, str]]:
+    """How to bring a model into each library, and notes: what its build can use, or why it takes no part."""
+    found: dict[str, Door] = {}
+    notes: dict[str, str] = {}
+    for name in names:
+        if name not in _MODULES:
+            raise UnknownNameError("peer", name, NAMES, "linkwork bench")
+        module = import_module(_MODULES[name])
+        try:
+            notes[name] = module.note()
+            found[name] = module.enter
+        except UnavailableError as error:
+            notes[name] = str(error)
+    return found, notes

@@ -1,0 +1,175 @@
+"""Pinocchio with the same bodies, joints and frame.
+
+The model is built joint by joint with Pinocchio's specialised joint types where the axis is a coordinate axis, as its
+own URDF reader does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwork.bench.cases import Case, States
+from linkwork.bench.contest import Contestant, UnavailableError, flat, looped
+from linkwork.bench.peers.inertia import about_centre
+from linkwork.joints import Free, Helical, Joint, Planar, Prismatic, Revolute, Spherical, Universal
+from linkwork.model import Model
+from linkwork.spatial import Inertia, Transform
+
+Array = NDArray[np.float64]
+Called = tuple[str, Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]
+
+
+def note() -> str:
+    """What this build can use, as its Eigen tells."""
+    pin = _pin()
+    try:
+        simd = str(import_module("eigenpy").SimdInstructionSetsInUse())
+    except (ImportError, AttributeError):
+        simd = "unknown (the wheel on PyPI targets SSE2)"
+    return f"Pinocchio {pin.__version__}, vector instructions compiled in: {simd}"
+
+
+def enter(model: Model) -> Pinocchio:
+    return Pinocchio(_pin(), model)
+
+
+def _pin() -> Any:
+    try:
+        return import_module("pinocchio")
+    except ImportError:
+        raise UnavailableError("Pinocchio is not installed; it comes with pip install pin") from None
+
+
+class Pinocchio:
+    """A model and its data."""
+
+    def __init__(self, pin: Any, model: Model) -> None:
+        self.pin = pin
+        self.model = there = pin.Model()
+        there.gravity.linear = np.array(model.gravity)
+        ids = [0]
+        for body in model.bodies:
+            joint = there.addJoint(
+                ids[body.parent], _joint(pin, body.joint), _placement(pin, body.placement), body.joint_name
+            )
+            there.appendBodyToJoint(joint, _inertia(pin, body.inertia), pin.SE3.Identity())
+            there.addFrame(pin.Frame(body.name, joint, 0, pin.SE3.Identity(), pin.FrameType.OP_FRAME), False)
+            ids.append(joint)
+        there.armature[:] = model.armature
+        self.data = there.createData()
+        self.pools: dict[int, Any] = {}
+
+    def single(self, case: Case, states: States) -> Contestant | None:
+        found = self._function(case, states.frame)
+        if found is None:
+            return None
+        how, function, before, after = found
+        inputs = [(*before, *arguments, *after) for arguments in states.one_by_one(case)]
+        answer = _symmetric if case.name == "mass_matrix" else flat
+        return Contestant(how, function, inputs, len(states), answer)
+
+    def batch(self, case: Case, states: States, threads: int) -> Contestant | None:
+        names = {"forward_dynamics": "abaInParallel", "inverse_dynamics": "rneaInParallel"}
+        if case.base not in names:
+            one = self.single(case, states)
+            return one and looped(one)
+        name = names[case.base]
+        if threads not in self.pools:
+            self.pools[threads] = self.pin.ModelPool(self.model, threads)
+        out = np.empty((len(states), self.model.nv))
+        columns = [array.T for array in states.arguments(case)]  # a column for each state, contiguous
+        inputs = [(threads, self.pools[threads], *columns, out.T)]
+        return Contestant(
+            f"pin.{name}", getattr(self.pin, name), inputs, len(states), lambda _raw, _k: out.ravel().copy()
+        )
+
+    def _function(self, case: Case, frame: str) -> Called | None:
+        """What is called, and its arguments before and after those of the state."""
+        pin, model, data = self.pin, self.model, self.data
+        both = (model, data)
+        plain = {
+            "forward_dynamics": "aba", "inverse_dynamics": "rnea", "mass_matrix": "crba",
+            "nonlinear_effects": "nonLinearEffects", "gravity_torques": "computeGeneralizedGravity",
+            "centre_of_mass": "centerOfMass",
+        }  # fmt: skip
+        if case.base in plain:
+            name = plain[case.base]
+            return f"pin.{name}", getattr(pin, name), both, ()
+        if case.base in ("integrate", "difference"):
+            return f"pin.{case.base}", getattr(pin, case.base), (model,), ()
+        if case.base == "jacobian":
+            return "pin.computeFrameJacobian", pin.computeFrameJacobian, both, (model.getFrameId(frame), pin.LOCAL)
+        several = self._steps(frame).get(case.base)
+        return several and (*several, (), ())
+
+    def _steps(self, frame: str) -> dict[str, tuple[str, Callable[..., Any]]]:
+        """What takes more than one call."""
+        pin, model, data, tip = self.pin, self.model, self.data, self.model.getFrameId(frame)
+        zero = np.zeros(model.nv)
+
+        def placement(q: Array) -> Any:
+            pin.forwardKinematics(model, data, q)
+            return pin.updateFramePlacement(model, data, tip).homogeneous
+
+        def velocity(q: Array, v: Array) -> Any:
+            pin.forwardKinematics(model, data, q, v)
+            return pin.getFrameVelocity(model, data, tip, pin.LOCAL).vector
+
+        def acceleration(q: Array, v: Array, a: Array = zero) -> Any:
+            pin.forwardKinematics(model, data, q, v, a)
+            return pin.getFrameAcceleration(model, data, tip, pin.LOCAL).vector
+
+        def energy(q: Array, v: Array) -> Any:
+            return pin.computeKineticEnergy(model, data, q, v), pin.computePotentialEnergy(model, data, q)
+
+        def momentum(q: Array, v: Array) -> Any:
+            return pin.computeCentroidalMomentum(model, data, q, v).vector
+
+        return {
+            "forward_kinematics": ("pin.forwardKinematics", placement),
+            "frame_velocity": ("pin.forwardKinematics", velocity),
+            "frame_acceleration": ("pin.forwardKinematics", acceleration),
+            "jacobian_drift": ("pin.forwardKinematics", acceleration),
+            "energy": ("pin.computeKineticEnergy, pin.computePotentialEnergy", energy),
+            "momentum": ("pin.computeCentroidalMomentum", momentum),
+        }
+
+
+def _symmetric(matrix: Any, _: int) -> Array:
+    upper = np.triu(matrix)  # Pinocchio need not fill the rest
+    return (upper + np.triu(upper, 1).T).ravel()
+
+
+def _joint(pin: Any, joint: Joint) -> Any:
+    match joint:
+        case Revolute(axis) | Prismatic(axis):
+            kind = type(joint).__name__
+            direction = tuple(float(x) for x in axis.direction.numbers())
+            for letter, unit in zip("XYZ", np.eye(3), strict=True):
+                if direction == tuple(unit):
+                    return getattr(pin, f"JointModel{kind[0]}{letter}")()
+            return getattr(pin, f"JointModel{kind}Unaligned")(*direction)
+        case Helical(axis, pitch):
+            return pin.JointModelHelicalUnaligned(*axis.direction.numbers(), pitch)
+        case Universal(axis, second):
+            return pin.JointModelUniversal(np.array(axis.direction.numbers()), np.array(second.direction.numbers()))
+        case Planar():
+            return pin.JointModelPlanar()
+        case Spherical():
+            return pin.JointModelSpherical()
+        case Free():
+            return pin.JointModelFreeFlyer()
+    raise UnavailableError(f"Pinocchio has no joint like {type(joint).__name__}")
+
+
+def _placement(pin: Any, place: Transform) -> Any:
+    return pin.SE3(np.array(place.rotation.numbers()).reshape(3, 3), np.array(place.translation.numbers()))
+
+
+def _inertia(pin: Any, inertia: Inertia) -> Any:
+    return pin.Inertia(*about_centre(inertia))

@@ -1,0 +1,46 @@
+"""A plot of time against the length of a chain."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from linkwork.errors import MissingExtraError
+
+
+def plot_chains(data: dict[str, Any], path: Path) -> list[Path]:
+    """Time of a state against joints, on logarithmic axes, written as PNG and as SVG beside each other.
+
+    Returns:
+        The files.
+    """
+    try:
+        matplotlib = import_module("matplotlib")
+        figure_module = import_module("matplotlib.figure")
+    except ImportError:
+        raise MissingExtraError("a plot needs matplotlib: pip install 'linkwork[plot]'") from None
+    matplotlib.rcParams["svg.hashsalt"] = "linkwork"
+    figure = figure_module.Figure(figsize=(7, 4.5), layout="constrained")
+    axes = figure.subplots()
+    chains = data["chains"]
+    lengths = [chain["n"] for chain in chains]
+    for kind, marker in (("single", "o"), ("batch", "s")):
+        label = "one state" if kind == "single" else "a state of a batch"
+        axes.loglog(lengths, [c[kind]["seconds"] for c in chains], f"{marker}-", label=f"linkwork rolled, {label}")
+        axes.loglog(lengths, [c[kind]["auto_seconds"] for c in chains], "k:", linewidth=1, label=f"as called, {label}")
+        for name in sorted({name for c in chains for name in c[kind]["peers"]}):
+            points = [(c["n"], c[kind]["peers"][name]["seconds"]) for c in chains if _timed(c[kind], name)]
+            axes.loglog(*zip(*points, strict=True), f"{marker}--", label=f"{name}, {label}") if points else None
+    axes.set(xlabel="revolute joints in the chain", ylabel="time of a state (s)", title="Forward dynamics, one thread")
+    axes.grid(True, which="major", alpha=0.3)
+    axes.legend(fontsize="small")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    files = [path.with_suffix(suffix) for suffix in (".png", ".svg")]
+    for file in files:
+        figure.savefig(file, dpi=150)
+    return files
+
+
+def _timed(row: dict[str, Any], name: str) -> bool:
+    return "seconds" in row["peers"].get(name, {})

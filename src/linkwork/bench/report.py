@@ -1,0 +1,187 @@
+"""Measurements as tables: for the terminal, and in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+Rows = list[list[str]]
+
+HONESTY = (
+    "Times are the best of many, of one state, measured in turns on the same states; ×n is the peer's time over ours. "
+    "Results were compared before timing; a peer that differs is not timed. * a Python loop: the peer has no batch."
+)
+
+
+def print_report(data: dict[str, Any], console: Console) -> None:
+    for line in header(data):
+        console.print(line, markup=False)
+    for model in data["models"]:
+        base = ", floating base" if model["floating_base"] else ""
+        console.print(
+            f"\n{model['name']}: {model['bodies']} bodies, {model['nv']} degrees of freedom{base}", markup=False
+        )
+        for reason in model["absent"].values():
+            console.print(reason, markup=False)
+        _print(console, *model_table(model, list(data["notes"])))
+        _print(console, *first_call_table(model))
+    if data["chains"]:
+        console.print("\nChains of revolute joints, articulated bodies, one thread", markup=False)
+        _print(console, *chain_table(data))
+    if data["targets"]:
+        console.print("\nTargets", markup=False)
+        _print(console, *target_table(data))
+    console.print(f"\n{HONESTY}", markup=False)
+
+
+def header(data: dict[str, Any]) -> list[str]:
+    """What the numbers depend on."""
+    machine, versions = data["machine"], data["versions"]
+    shown = ", ".join(f"{name} {number}" for name, number in versions.items() if number)
+    return [
+        f"{machine['cpu']} ({machine['llvm_cpu']}), {machine['cores']} cores, {machine['lanes']} lanes; "
+        f"{machine['system']}; load {machine['load']} when it began",
+        f"{shown}; commit {data['commit'] or 'unknown'}",
+        *data["notes"].values(),
+    ]
+
+
+def model_table(model: dict[str, Any], peers: list[str]) -> tuple[list[str], Rows]:
+    """A row for each function: one call, and batches; ours, then each peer with the ratio."""
+    kinds = sorted({(row["kind"] == "batch", row["states"], row["threads"]) for row in model["rows"]})
+    used = [name for name in peers if any(name in row["peers"] for row in model["rows"])]
+    heading = ["function"]
+    for batch, states, threads in kinds:
+        what = f"batch {states}, {threads} thread{'s' if threads > 1 else ''}" if batch else "one call"
+        heading += [what, *(f"{name}" for name in used)]
+    lines = []
+    for function in dict.fromkeys(row["function"] for row in model["rows"]):
+        line = [function]
+        for batch, states, threads in kinds:
+            key = (function, "batch" if batch else "single", states, threads)
+            row = next((r for r in model["rows"] if (r["function"], r["kind"], r["states"], r["threads"]) == key), None)
+            line += [duration(row["seconds"]) if row else "", *(_peer(row, name) for name in used)]
+        lines.append(line)
+    return heading, lines
+
+
+def _peer(row: dict[str, Any] | None, name: str) -> str:
+    found = row and row["peers"].get(name)
+    if not found:
+        return ""
+    if not found["agrees"]:
+        error = "not finite" if found["error"] is None else f"by {found['error']:.0e}"
+        return f"differs {error}"
+    return f"{duration(found['seconds'])}{'*' if found['how'].startswith('loop') else ''} ×{found['ratio']:.1f}"
+
+
+def first_call_table(model: dict[str, Any]) -> tuple[list[str], Rows]:
+    """The first call in a fresh process."""
+    first = model["first_call"]
+    heading = ["first call", "process start to result", "import", "load model", "call", "slowest other function's call"]
+    lines = []
+    for name, label in (("cold", "empty cache"), ("cached", "from cache")):
+        times = first[name]
+        slowest = max(times["calls"].items(), key=lambda item: item[1], default=None)
+        last = f"{duration(slowest[1])} ({slowest[0]})" if slowest else ""
+        lines.append([label, *(duration(times[part]) for part in ("process", "import", "load", "call")), last])
+    return heading, lines
+
+
+def chain_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
+    """Time of a joint against the length of a chain."""
+    used = sorted({name for chain in data["chains"] for name in chain["single"]["peers"]})
+    heading = ["joints", "one state: a joint, rolled", "as called", *used]
+    heading += ["batch: a joint, rolled", "as called", *used, "states"]
+    lines = []
+    for chain in data["chains"]:
+        line = [f"{chain['n']:,}"]
+        for kind in ("single", "batch"):
+            row = chain[kind]
+            line += [duration(row["seconds"] / chain["n"]), duration(row["auto_seconds"] / chain["n"])]
+            for name in used:
+                found = row["peers"].get(name, {})
+                fine = found.get("agrees")
+                line.append(_peer(row, name) if found and not fine else _per_joint(found, chain["n"]) if fine else "")
+        lines.append([*line, str(chain["states"])])
+    return heading, lines
+
+
+def _per_joint(found: dict[str, Any], n: int) -> str:
+    return f"{duration(found['seconds'] / n)} ×{found['ratio']:.1f}"
+
+
+def target_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
+    """What was aimed at, and what came."""
+    lines = []
+    for row in data["targets"]:
+        if row["unit"] == "s":
+            target, measured = f"under {duration(row['target'])}", duration(row["measured"])
+        else:
+            limit = "at least" if row["unit"] == "times faster" else "at most"
+            target, measured = f"{limit} ×{row['target']:.3g}", f"×{row['measured']:.3g}"
+        lines.append([row["what"], target, measured, "yes" if row["met"] else "no"])
+    return ["what", "target", "measured", "met"], lines
+
+
+def markdown(data: dict[str, Any]) -> str:
+    """The short table for a README: each model's main functions, chains, and what it was measured with."""
+    main = ("forward_dynamics articulated_body", "inverse_dynamics", "mass_matrix", "jacobian")
+    peers = [name for name in data["notes"] if any(name in r["peers"] for m in data["models"] for r in m["rows"])]
+    heading = ["robot", "function", "one call", *peers, "batch, one thread", *peers]
+    lines: Rows = []
+    for model in data["models"]:
+        for function in main:
+            line = [f"{model['name']} ({model['nv']})", function.replace("_", " ").removesuffix(" articulated body")]
+            for kind, states in (("single", 1), ("batch", data["settings"]["batch"])):
+                key = (function, kind, states, 1)
+                row = next(r for r in model["rows"] if (r["function"], r["kind"], r["states"], r["threads"]) == key)
+                line += [duration(row["seconds"]), *(_peer(row, name) for name in peers)]
+            lines.append(line)
+    parts = [_markdown_table(heading, lines)]
+    if data["models"]:
+        starts = [
+            [m["name"], *(duration(m["first_call"][c][p]) for c in ("cold", "cached") for p in ("call", "process"))]
+            for m in data["models"]
+        ]
+        first = [
+            "robot",
+            "first call, empty cache",
+            "from process start",
+            "first call from cache",
+            "from process start",
+        ]
+        parts.append(_markdown_table(first, starts))
+    if data["chains"]:
+        parts.append(_markdown_table(*chain_table(data)))
+    return "\n\n".join([*parts, HONESTY.replace("* a", "\\* a"), "; ".join(header(data)) + "."])
+
+
+def _markdown_table(heading: list[str], lines: Iterable[list[str]]) -> str:
+    rows = [heading, ["---"] * len(heading), *([cell.replace("*", "\\*") for cell in line] for line in lines)]
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def _print(console: Console, heading: list[str], lines: Rows) -> None:
+    table = Table(box=None, pad_edge=False)
+    for k, name in enumerate(heading):
+        table.add_column(name, justify="left" if k == 0 else "right", no_wrap=True)
+    for line in lines:
+        table.add_row(*line)
+    console.print(table, markup=False)
+
+
+def duration(seconds: float) -> str:
+    """Three digits and a unit.
+
+    Example:
+        >>> [duration(x) for x in (4.56e-9, 1.2345e-6, 0.0153, 2.0)]
+        ['4.56 ns', '1.23 µs', '15.3 ms', '2 s']
+    """
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds / 1e-9:.3g} ns"

@@ -1,0 +1,86 @@
+"""What linkwork set out to reach, as ratios to Pinocchio in the same run, and what was measured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+ABA, RNEA, CRBA = "forward_dynamics articulated_body", "inverse_dynamics", "mass_matrix"
+_SHORT = {ABA: "ABA", RNEA: "RNEA", CRBA: "CRBA"}
+_BATCH = {"UR5": 25.0, "Panda": 25.0, "G1": 15.0, "Talos": 15.0}
+_SINGLE = {"Panda": 4.0, "Talos": 3.0}
+_COLD = {"Panda": 0.3, "Talos": 1.0}
+_CACHED = 0.15
+
+
+def compare(data: dict[str, Any]) -> list[dict[str, Any]]:
+    """A row for each target that this run has measured: what, target, measured, met."""
+    models = {model["name"]: model for model in data["models"]}
+    rows = []
+    for name, model in models.items():
+        for function in (ABA, RNEA):
+            ratio = _ratio(model, function, "batch", 1, max(data["settings"]["batch"], 1))
+            rows.append(_at_least(f"{name} {_SHORT[function]}, batch on one thread", _BATCH.get(name), ratio))
+        for function in (ABA, RNEA, CRBA):
+            ratio = _ratio(model, function, "single", 1, 1)
+            rows.append(_at_least(f"{name} {_SHORT[function]}, one call", _SINGLE.get(name), ratio))
+        rows += _threads(name, model, data)
+        first = model["first_call"]
+        rows.append(_at_most(f"{name} first call, empty cache", _COLD.get(name), first["cold"]["call"]))
+        limit = _CACHED if name in _COLD else None
+        rows.append(_at_most(f"{name} first result from cache, import included", limit, first["cached"]["process"]))
+    return [row for row in [*rows, *_chains(data)] if row is not None]
+
+
+def _threads(name: str, model: dict[str, Any], data: dict[str, Any]) -> list[dict[str, Any] | None]:
+    """No smaller ratio on all threads than on one, for the large batch."""
+    rows = []
+    for function in (ABA, RNEA):
+        one = _ratio(model, function, "batch", 1, data["settings"]["large"])
+        all_of_them = _ratio(model, function, "batch", data["machine"]["cores"], data["settings"]["large"])
+        if data["machine"]["cores"] > 1:
+            what = (
+                f"{name} {_SHORT[function]}, {data['settings']['large']} states on {data['machine']['cores']} threads"
+            )
+            rows.append(_at_least(what, one, all_of_them))
+    return rows
+
+
+def _chains(data: dict[str, Any]) -> list[dict[str, Any] | None]:
+    rows: list[dict[str, Any] | None] = []
+    for chain in data["chains"]:
+        if chain["n"] == 500:
+            for kind, target in (("single", 4.0), ("batch", 10.0)):
+                ratio = chain[kind]["peers"].get("pin", {}).get("ratio")
+                rows.append(_at_least(f"chain of 500, rolled ABA, {kind}", target, ratio))
+    long = [chain for chain in data["chains"] if chain["n"] >= 100]
+    for kind in ("single", "batch"):
+        each = [chain[kind]["seconds"] / chain["n"] for chain in long]
+        if len(each) > 1 and long[-1]["n"] >= 100_000:
+            what = f"chains of 100 to 100,000, {kind}: slowest over fastest joint"
+            rows.append(_at_most(what, 1.2, max(each) / min(each), "times"))
+    if data["memory"]:
+        base, *peaks = (data["memory"]["peak_bytes"][n] for n in sorted(data["memory"]["peak_bytes"], key=int))
+        small, large = (int(n) for n in sorted(data["memory"]["peak_bytes"], key=int)[1:])
+        growth = (peaks[1] - base) / large / ((peaks[0] - base) / small)
+        rows.append(_at_most(f"memory a joint at {large:,} over that at {small:,}", 1.2, growth, "times"))
+    return rows
+
+
+def _ratio(model: dict[str, Any], function: str, kind: str, threads: int, states: int) -> float | None:
+    for row in model["rows"]:
+        if (row["function"], row["kind"], row["threads"], row["states"]) == (function, kind, threads, states):
+            ratio: float | None = row["peers"].get("pin", {}).get("ratio")
+            return ratio
+    return None
+
+
+def _at_least(what: str, target: float | None, measured: float | None) -> dict[str, Any] | None:
+    if target is None or measured is None:
+        return None
+    return {"what": what, "target": target, "measured": measured, "unit": "times faster", "met": measured >= target}
+
+
+def _at_most(what: str, target: float | None, measured: float | None, unit: str = "s") -> dict[str, Any] | None:
+    if target is None or measured is None:
+        return None
+    return {"what": what, "target": target, "measured": measured, "unit": unit, "met": measured <= target}

@@ -1,0 +1,80 @@
+"""``linkwork bench``: times of every public function, beside those of other libraries."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from linkwork.bench import Settings, Subject, measure, standard
+from linkwork.bench.peers import NAMES
+from linkwork.bench.plot import plot_chains
+from linkwork.bench.report import markdown, print_report
+from linkwork.cli.info import find
+from linkwork.errors import ArgumentError
+
+NAME = "bench"
+HELP = "measure the time of every function, beside other libraries where they are installed"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "models",
+        nargs="*",
+        metavar="MODEL",
+        help="a URDF or MJCF file, or a ready mechanism as for linkwork info; a standard set and chains if left out",
+    )
+    parser.add_argument("--floating-base", action="store_true", help="put the roots of the models on free joints")
+    parser.add_argument(
+        "--peers", default=",".join(NAMES), metavar="NAMES", help=f"to compare with, of {', '.join(NAMES)}; '' for none"
+    )
+    parser.add_argument("--json", type=Path, metavar="F", help="save everything")
+    parser.add_argument("--from-json", type=Path, metavar="F", help="measure nothing: print what was saved")
+    parser.add_argument(
+        "--plot", type=Path, metavar="F", help="save a plot of time against chain length, F.png and F.svg"
+    )
+    parser.add_argument("--markdown", action="store_true", help="print short tables in Markdown instead")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds, shorter chains: a minute")
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    if options.from_json:
+        try:
+            data = json.loads(options.from_json.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise ArgumentError(f"--from-json {options.from_json}: {error}") from None
+    else:
+        data = _measure(options)
+    if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    if options.plot:
+        for file in plot_chains(data, options.plot):
+            sys.stderr.write(f"linkwork: wrote {file}\n")
+    if options.markdown:
+        console.print(markdown(data), markup=False, soft_wrap=True)
+    else:
+        print_report(data, console)
+    return 0
+
+
+def _measure(options: argparse.Namespace) -> dict[str, object]:
+    settings = Settings.quick() if options.quick else Settings()
+    if options.models:
+        for text in options.models:
+            find(text, options.floating_base)  # a bad name gets its error before anything is measured
+        subjects = [Subject(Path(text).stem, text, options.floating_base) for text in options.models]
+        settings = Settings(**{**vars(settings), "chains": settings.chains if options.plot else (), "memory": None})
+    else:
+        subjects, which = standard()
+        sys.stderr.write(f"linkwork: {which}\n")
+    peers = [name for name in options.peers.split(",") if name]
+    return measure(subjects, peers, settings, _say)
+
+
+def _say(what: str) -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\x1b[Kmeasuring {what}")
