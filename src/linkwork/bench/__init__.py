@@ -3,7 +3,7 @@
 subjects -> cases and states -> contestants (ours, and each peer's) -> checked, then timed in turns -> report
 """
 
-from linkwork.bench.measure import Settings, measure
+from linkwork.bench.measurements import Settings, measure
 from linkwork.bench.subjects import Subject, standard
 
 __all__ = ["Settings", "Subject", "measure", "standard"]

@@ -1,0 +1,182 @@
+"""The machinery of ``linkwork bench``: what it compares, checks and saves. No time is asserted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork import cli
+from linkwork.algorithms import FORWARD_DYNAMICS
+from linkwork.bench import Settings, Subject, measure, measurements, standard, subjects
+from linkwork.bench.cases import CASES, States
+from linkwork.bench.contest import Contestant, UnavailableError, contest, difference, ours
+from linkwork.bench.peers import doors, mujoco, pinocchio
+from linkwork.bench.plot import plot_chains
+from linkwork.bench.report import HONESTY, markdown
+from linkwork.bench.targets import compare
+
+TINY = Settings(
+    rounds=1, seconds=1e-5, batch=9, large=18, singles=2, first_rounds=1, chains=(2, 5), chain_batch=9, memory=None
+)
+CHAIN = Subject("chain", "serial_chain:3", floating_base=True, large=True)
+
+
+@pytest.fixture(scope="module")
+def data() -> dict[str, Any]:
+    return measure([CHAIN], ["pin", "mujoco"], TINY)
+
+
+def test_every_public_function_of_states_is_measured() -> None:
+    unmeasured = {
+        "load",
+        "neutral",
+        "random_state",
+        "interpreted",
+        "set_threads",
+        "get_threads",
+        "placement",
+        "merge_fixed",
+    }
+    functions = {name for name in lw.__all__ if name.islower() and callable(getattr(lw, name))}
+    missing = functions - unmeasured - {case.base for case in CASES}
+    assert missing == set()
+    methods = [case.name.split(" ")[1] for case in CASES if case.base == "forward_dynamics"]
+    assert methods == list(FORWARD_DYNAMICS)
+
+
+def test_the_data_is_complete(data: dict[str, Any]) -> None:
+    data = json.loads(json.dumps(data))
+    assert list(data) == ("schema when machine versions commit settings notes models chains memory targets".split())
+    assert data["machine"]["cores"] >= 1 and data["machine"]["lanes"] in (2, 4, 8) and data["machine"]["cpu"]
+    assert data["versions"]["linkwork"] == lw.__version__ and data["versions"]["numpy"] == np.__version__
+    (model,) = data["models"]
+    assert (model["name"], model["bodies"], model["nv"], model["absent"]) == ("chain", 4, 9, {})
+    kinds = {(row["kind"], row["states"]) for row in model["rows"]}
+    assert kinds == {("single", 1), ("batch", 9), ("batch", 18)}
+    assert {row["function"] for row in model["rows"]} == {case.name for case in CASES}
+    for row in model["rows"]:
+        assert row["seconds"] > 0
+        assert "pin" in row["peers"]
+        for peer in row["peers"].values():
+            assert peer["agrees"] and peer["error"] <= 1e-8 and peer["seconds"] > 0 and peer["ratio"] > 0
+    for which in ("cold", "cached"):
+        times = model["first_call"][which]
+        assert times["process"] > times["call"] > 0 and times["process"] > times["import"] > 0
+        assert set(times["calls"]) == {case.name for case in CASES[1:]}
+    assert [chain["n"] for chain in data["chains"]] == [2, 5]
+    assert all(chain[kind]["peers"]["pin"]["ratio"] > 0 for chain in data["chains"] for kind in ("single", "batch"))
+
+
+@pytest.mark.parametrize("library", [pinocchio, mujoco])
+def test_a_peer_that_computes_something_else_is_flagged_and_not_timed(
+    library: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    peer = library.enter(lw.mechanisms.serial_chain(2))
+    states = States.random(lw.mechanisms.serial_chain(2), 5)
+    right, wrong = (peer.single(CASES[0], states) for _ in range(2))
+    monkeypatch.setattr(wrong, "function", lambda *given, honest=wrong.function: honest(*given) * (1 + 1e-6))
+    mine = ours(CASES[0], states.model, states, single=True)
+    _, rows = contest(mine, {"right": right, "wrong": wrong}, 1, 1e-5)
+    assert rows["right"]["agrees"] and rows["right"]["ratio"] > 0
+    assert not rows["wrong"]["agrees"] and "ratio" not in rows["wrong"]
+    assert rows["wrong"]["error"] == pytest.approx(1e-6, rel=1e-3)
+
+
+def test_a_disagreement_shows_in_the_tables(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    honest = pinocchio.Pinocchio.single
+
+    def lying(self: Any, case: Any, states: States) -> Contestant | None:
+        found = honest(self, case, states)
+        if found is not None and case.name == "gravity_torques":
+            found.answer = lambda raw, k: np.array(raw) + 0.5
+        return found
+
+    monkeypatch.setattr(pinocchio.Pinocchio, "single", lying)
+    monkeypatch.setattr(Settings, "quick", lambda: Settings(**{**vars(TINY), "chains": ()}))
+    monkeypatch.setattr(
+        measurements, "first_calls", lambda *_: {"function": "", "cold": _NO_TIMES, "cached": _NO_TIMES}
+    )
+    assert cli.main(["bench", "pendulum", "--quick", "--peers", "pin"]) == 0
+    printed = capsys.readouterr().out
+    (line,) = (line for line in printed.splitlines() if line.startswith("gravity_torques"))
+    assert line.count("differs by") >= 2 and "×" not in line
+    assert HONESTY in printed and "SSE" in printed
+
+
+_NO_TIMES = {"process": 1.0, "import": 1.0, "load": 1.0, "call": 1.0, "calls": {}}
+
+
+def test_what_was_saved_can_be_printed_and_plotted(
+    data: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    saved = tmp_path / "bench.json"
+    saved.write_text(json.dumps(data))
+    assert cli.main(["bench", "--from-json", str(saved), "--markdown"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("| robot | function | one call | pin | mujoco |") and "chain (9) | forward dynamics" in text
+    assert markdown(data).strip() == text.strip()
+    files = plot_chains(data, tmp_path / "deep" / "chains")
+    assert [file.suffix for file in files] == [".png", ".svg"] and all(file.stat().st_size > 1000 for file in files)
+    assert cli.main(["bench", "--from-json", str(tmp_path / "nothing.json")]) == 2
+
+
+def test_targets_are_compared_only_where_they_were_measured(data: dict[str, Any]) -> None:
+    whats = [row["what"] for row in compare(data)]
+    assert all("states on" in what for what in whats)  # a chain has no other target
+    named = {**data, "models": [{**data["models"][0], "name": "Panda"}]}
+    rows = {row["what"]: row for row in compare(named)}
+    row = rows["Panda ABA, one call"]
+    assert row["target"] == 4.0 and row["met"] == (row["measured"] >= 4.0)
+    cached = rows["Panda first result from cache, import included"]
+    assert cached["met"] == (cached["measured"] <= 0.15)
+
+
+def test_differences_are_relative_and_see_what_is_not_finite() -> None:
+    one = np.array([1.0, -2.0])
+    assert difference([one], [one]) == 0.0
+    assert difference([one], [np.array([1.0, -2.2])]) == pytest.approx(0.1)
+    assert difference([one], [np.array([1.0, np.nan])]) == np.inf
+    assert difference([one], [np.array([1.0])]) == np.inf
+
+
+def test_the_same_states_for_everyone() -> None:
+    states = States.random(lw.mechanisms.serial_chain(2), 3, seed=4)
+    again = States.random(lw.mechanisms.serial_chain(2), 3, seed=4)
+    for name, array in states.fields.items():
+        assert np.array_equal(array, again.fields[name])
+        assert np.array_equal(states.repeated(7).fields[name][6], array[0])
+
+
+def test_peers_that_cannot_take_part_say_why(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(UnavailableError, match="Universal"):
+        mujoco.enter(lw.mechanisms.rope(2))
+    assert cli.main(["bench", "pendulum", "--peers", "drake"]) == 2
+    assert "no peer named 'drake'" in capsys.readouterr().err
+
+    def missing(name: str) -> Any:
+        raise ImportError(name)
+
+    monkeypatch.setattr(pinocchio, "import_module", missing)
+    found, notes = doors(["pin"])
+    assert found == {} and "not installed" in notes["pin"]
+
+
+def test_without_the_example_robots_ready_mechanisms_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    robots, _ = standard()
+    assert [robot.name for robot in robots] == ["UR5", "Panda", "ANYmal", "G1", "Talos"]
+
+    def missing(name: str) -> Any:
+        raise subjects.PackageNotFoundError(name)
+
+    monkeypatch.setattr(subjects, "files", missing)
+    ready, which = standard()
+    assert [subject.model.nv for subject in ready] == [30, 7] and "not installed" in which
