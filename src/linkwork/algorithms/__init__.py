@@ -1,5 +1,13 @@
 """The algorithms, one recursion a file, each written once over any scalar; ``catalogue`` lists them."""
 
-from linkwork.algorithms.catalogue import ALGORITHMS, FORWARD_DYNAMICS, REFERENCES, Algorithm
+from linkwork.algorithms.catalogue import (
+    ALGORITHMS,
+    FORWARD_DYNAMICS,
+    FRAMES,
+    INVERTING,
+    REFERENCES,
+    STUDIES,
+    Algorithm,
+)
 
-__all__ = ["ALGORITHMS", "FORWARD_DYNAMICS", "REFERENCES", "Algorithm"]
+__all__ = ["ALGORITHMS", "FORWARD_DYNAMICS", "FRAMES", "INVERTING", "REFERENCES", "STUDIES", "Algorithm"]

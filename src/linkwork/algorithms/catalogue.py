@@ -20,6 +20,7 @@ from linkwork.algorithms.configuration import difference, integrate
 from linkwork.algorithms.inverse_dynamics import gravity_torques, inverse_dynamics, nonlinear_effects
 from linkwork.algorithms.jacobian import frame_accelerations, frame_velocities, jacobian, jacobian_drift
 from linkwork.algorithms.kinematics import frame_placements
+from linkwork.algorithms.link_splitting import virtual_work_split, virtual_work_unsplit
 from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.algorithms.reactions import articulated_body_reactions, virtual_work_reactions
 from linkwork.algorithms.unit_vector import unit_vector
@@ -93,3 +94,15 @@ ALGORITHMS: dict[str, Algorithm] = {
 
 FORWARD_DYNAMICS = ("articulated_body", "composite_body", "unit_vector", "virtual_work")
 """The methods of ``lw.forward_dynamics``."""
+
+STUDIES: dict[str, Algorithm] = {
+    entry.name: entry
+    for entry in (
+        _entry(virtual_work_split, (Q, V, TAU, F_EXT), "velocity"),
+        _entry(virtual_work_unsplit, (Q, V, TAU, F_EXT), "velocity"),
+    )
+}
+"""More methods, which walk over children and so have no rolled form: to compare with, not to use."""
+
+INVERTING = ("virtual_work", *STUDIES)
+"""The methods that invert the inertia of every body, so that none may be without."""

@@ -3,9 +3,9 @@
     virtual work        f = Kᵀ n + K_Jᵀ (τ - rotor q̈): the method's own unknowns
     articulated body    f = Iᴬ A + pᴬ: the equation of motion of everything behind the joint (A with -g in it)
 
-Featherstone, Rigid Body Dynamics Algorithms (2008), eq. 7.20; Yamane, Nakamura, section 3. Both hold with external forces, for
-fixed joints (all six numbers are constraint) and free ones (f is the joint force τ alone). A rotor stands between τ and the child:
-Sᵀ f = τ - rotor q̈.
+Featherstone, Rigid Body Dynamics Algorithms (2008), eq. 7.20; Yamane, Nakamura, section 3. Both hold with external
+forces, for fixed joints (all six numbers are constraint) and free ones (f is the joint force τ alone). A rotor stands
+between τ and the child: Sᵀ f = τ - rotor q̈.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ def virtual_work_reactions(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any, fra
     return qdd, _seen(tree, f, X, frame)
 
 
-def articulated_body_reactions(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any, frame: str = "child") -> tuple[Any, Any]:
+def articulated_body_reactions(
+    tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any, frame: str = "child"
+) -> tuple[Any, Any]:
     """q̈ and the wrench that each joint transmits to its child."""
     qdd, IA, A, pA, X = articulated_motion(tree, q, v, tau, f_ext)
     f = tree.field()
@@ -34,7 +36,7 @@ def articulated_body_reactions(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any,
 
 
 def _seen(tree: Tree, f: Any, X: Any, frame: str) -> Any:
-    """The wrenches in the child's frame as they are, in the parent's, or in the world's; each about that frame's origin."""
+    """The wrenches in the child's frame as they are, in the parent's or in the world's, about that frame's origin."""
     if frame == "child":
         return f
     X0, seen = tree.field(), tree.field()

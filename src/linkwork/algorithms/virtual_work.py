@@ -1,7 +1,8 @@
 """Forward dynamics from the principle of virtual work, O(n): every joint's constraint force, and the accelerations.
 
-Links start as free bodies of mobility W = A⁻¹ (Eq. 18) and are joined from the leaves to the root. A joint j between link j and
-its parent p takes away the relative motions that its rows K annihilate, with K S = 0 and K_J S = 1 (Eqs. 9, 10):
+Links start as free bodies of mobility W = A⁻¹ (Eq. 18) and are joined from the leaves to the root. A joint j between
+link j and its parent p takes away the relative motions that its rows K annihilate, with K S = 0 and K_J S = 1 (Eqs.
+9, 10):
 
     inward    t = f - b + K_Jᵀ τ - Σ X K_Jᵀ τ of the children,   u = A⁻¹ t                          Eq. 28
     inward    L D Lᵀ = K (W + Xᵀ Wₚ X) Kᵀ,   G = L⁻¹ K Xᵀ Wₚ,   y = L⁻¹ K (c - u + Xᵀ uₚ)           Eqs. 32, 37, 41
@@ -9,23 +10,27 @@ its parent p takes away the relative motions that its rows K annihilate, with K 
     outward   n = L⁻ᵀ D⁻¹ (y + G dₚ),   d += Kᵀ n,   dₚ -= X Kᵀ n                                   Eqs. 40, 47
     outward   a = A⁻¹ (t + d),   q̈ = K_J (a - Xᵀ aₚ - c)                                            Eqs. 48, 49
 
-(Xᵀ here takes a motion from the parent to the child, X a force from the child to the parent; d sums the constraint forces that
-are known.) Yamane, Nakamura, O(N) forward dynamics of open kinematic chains based on the principle of virtual work. Where this
-text deviates from the paper, and why:
+(Xᵀ here takes a motion from the parent to the child, X a force from the child to the parent; d sums the constraint
+forces that are known.) Yamane, Nakamura, O(N) forward dynamics of open kinematic chains based on the principle of
+virtual work. Where this text deviates from the paper, and why:
 
 - Eqs. 13, 29 lack a term for a K that varies with q; h = K c, with c = Ṡ q̇ + V × S q̇, holds for every joint.
 - Eqs. 23, 28 leave out the children's joint torques; t has them, and is complete before the joining starts.
-- a_{i+1} below Eq. 32 lacks H_{i+1,i} A_i⁻¹ t_i. Eq. 16 means H_{J1,0}, H_{1,0}; the exceptions to Eq. 15 are links 0 and i.
-- H_{Cm,k} is 6×6, Eq. 38 starts at A₀⁻¹, the lower right of Eq. 45 is Φ of the joints behind i, Eq. 51 has γ_{JN}; in Eqs. 52, 53
-  S_{Ji,i+1} = -H_{Ji,i} A_i⁻¹ H_{i+1,i}ᵀ stands where S_{Ji+1,i}ᵀ is printed, for Φ_J is not symmetric. The text avoids it.
-- Instead of the explicit inverse M of Eq. 41 and blocks of Φ⁻¹ it keeps factors L D Lᵀ and folds what is joined into the parent's
-  W and u: W - Gᵀ D⁻¹ G is A⁻¹ minus all of Φ_{i+1,i} Φ_i⁻¹ Φ_{i+1,i}ᵀ that the parent's other joints bring about. So a link may have
-  any number of joints at the same cost for each, no link needs splitting, and about four digits are kept that inverses lose.
+- a_{i+1} below Eq. 32 lacks H_{i+1,i} A_i⁻¹ t_i. Eq. 16 means H_{J1,0}, H_{1,0}; the exceptions to Eq. 15 are links 0
+  and i.
+- H_{Cm,k} is 6×6, Eq. 38 starts at A₀⁻¹, the lower right of Eq. 45 is Φ of the joints behind i, Eq. 51 has γ_{JN}; in
+  Eqs. 52, 53 S_{Ji,i+1} = -H_{Ji,i} A_i⁻¹ H_{i+1,i}ᵀ stands where S_{Ji+1,i}ᵀ is printed, for Φ_J is not symmetric.
+  The text avoids it.
+- Instead of the explicit inverse M of Eq. 41 and blocks of Φ⁻¹ it keeps factors L D Lᵀ and folds what is joined into
+  the parent's W and u: W - Gᵀ D⁻¹ G is A⁻¹ minus all of Φ_{i+1,i} Φ_i⁻¹ Φ_{i+1,i}ᵀ that the parent's other joints
+  bring about. So a link may have any number of joints at the same cost for each, no link needs splitting, and about
+  four digits are kept that inverses lose.
 - Eq. 11 (K K_Jᵀ = 0) is not needed.
 - Gravity is the world's free acceleration -g; a fixed base is A₀⁻¹ = 0, a floating one a joint whose K is empty.
-- Rotors of inertia r are not in the paper. They take r q̈ of the joint's force: the joint transmits K_Jᵀ(τ - r q̈) + Kᵀ n. With the
-  unknown m = -√r q̈ this is one more wrench √r K_Jᵀ m, and √r K_J (a - Xᵀ aₚ - c) + m = 0 its condition: so K gets the rows √r K_J,
-  with a compliance of 1 on their diagonal. That is Gauss's least constraint with r q̈² in it; exact, symmetric, and right for r = 0.
+- Rotors of inertia r are not in the paper. They take r q̈ of the joint's force: the joint transmits K_Jᵀ(τ - r q̈) +
+  Kᵀ n. With the unknown m = -√r q̈ this is one more wrench √r K_Jᵀ m, and √r K_J (a - Xᵀ aₚ - c) + m = 0 its
+  condition: so K gets the rows √r K_J, with a compliance of 1 on their diagonal. That is Gauss's least constraint
+  with r q̈² in it; exact, symmetric, and right for r = 0.
 
 Every link needs an inertia, and neighbours of very different mass cost digits; see ``lw.forward_dynamics``.
 """
@@ -47,8 +52,8 @@ def virtual_work(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) -> tuple[Any]
 def constrained_motion(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) -> tuple[Any, Any, Any]:
     """q̈, what each joint transmits to its child, and the placements of children in their parents."""
     P, Z, X, K, J, V, c, A, W, t, u, D, G, y, d, f, a, qdd = (tree.field() for _ in range(18))
-    V[tree.world], W[tree.world], u[tree.world], t[tree.world] = Motion.zero(), Mobility.zero(), -tree.gravity, Force.zero()
-    d[tree.world], a[tree.world] = Force.zero(), -tree.gravity
+    V[tree.world], W[tree.world], t[tree.world] = Motion.zero(), Mobility.zero(), Force.zero()
+    u[tree.world], d[tree.world], a[tree.world] = -tree.gravity, Force.zero(), -tree.gravity
 
     for body in tree.outward():
         P[body], Z[body] = body.placement, body.joint.transform(q[body])

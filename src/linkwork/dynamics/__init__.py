@@ -21,12 +21,14 @@ from linkwork.dynamics.kinematics import (
     neutral,
     random_state,
 )
+from linkwork.dynamics.reactions import forward_dynamics_and_reactions
 
 __all__ = [
     "centre_of_mass",
     "difference",
     "energy",
     "forward_dynamics",
+    "forward_dynamics_and_reactions",
     "forward_kinematics",
     "frame_acceleration",
     "frame_velocity",

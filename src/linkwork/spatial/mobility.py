@@ -1,4 +1,4 @@
-"""Mobilities: the inverses of inertias, from forces to motions. Of a rigid body (10 numbers) and of any (21 numbers)."""
+"""Mobilities: the inverses of inertias, from forces to motions; of a rigid body 10 numbers, of any 21."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class Subspace(ABC):
     def released(
         self, inertia: ArticulatedInertia, forces: Sequence[Force], factor: Factor, rotor: Coordinates = ()
     ) -> ArticulatedInertia:
-        """I - U D⁻¹ Uᵀ, what the parent feels of an inertia behind the joint; U = I S and D = Sᵀ U + rotor (its factor).
+        """I - U D⁻¹ Uᵀ, what the parent feels of an inertia behind the joint; U = I S, D = Sᵀ U + rotor (its factor).
 
         An empty rotor says that there is none, so that nothing is felt along the joint's own motions.
         """
@@ -92,7 +92,7 @@ class Columns(Numbers, Subspace):
     ) -> ArticulatedInertia:
         return _minus_outer(inertia, forces, factor, range(6))
 
-    def dual(self) -> Wrenches:
+    def dual(self) -> AnyWrenches:
         q, r = _orthogonal(self.motions)
         n = len(self.motions)
         rows = [Force.from_numbers(column) for column in q[:n]]

@@ -1,7 +1,8 @@
 """Sets of wrenches: what a joint can transmit, as columns in the child's frame; the dual of a motion subspace.
 
-``SelectedWrenches`` are along coordinate directions, ``AnyWrenches`` are any. The last ones of a set may stand for rotors:
-wrenches that a rotor of inertia r gives when the joint accelerates, scaled by √r so that their compliance is 1.
+``SelectedWrenches`` are along coordinate directions, ``AnyWrenches`` are any. The last ones of a set may stand for
+rotors: wrenches that a rotor of inertia r gives when the joint accelerates, scaled by √r so that their compliance is
+1.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Wrenches(ABC):
 
 
 class SelectedWrenches(Numbers, Wrenches):
-    """Along coordinate directions: 0, 1, 2 forces along x, y, z; 3, 4, 5 moments. The last ones may have weights (rotors)."""
+    """Along coordinate directions: 0, 1, 2 forces along x, y, z; 3, 4, 5 moments. Rotors come last, with weights."""
 
     __slots__ = ("directions", "weights")
 

@@ -1,0 +1,68 @@
+"""What methods that invert every body's inertia ask of a model: each has some, none far less than its neighbour."""
+
+from __future__ import annotations
+
+import warnings
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwork.algorithms import INVERTING
+from linkwork.errors import LinkworkWarning, SingularError
+from linkwork.model.model import Body, Model
+
+LARGEST_MASS_RATIO = 1e4
+LARGEST_INERTIA_RATIO = 1e6
+"""Between neighbours, without a warning. About one digit is lost for each factor of ten above 1e3."""
+
+
+def check_inertias(method: str, model: Model, stacklevel: int = 3) -> None:
+    """Refuse a body without inertia, and warn of neighbours of very different mass, if the method would suffer."""
+    if not method.startswith(INVERTING):
+        return
+    problem, warning = _judged(model)
+    if problem:
+        raise SingularError(f"{method}: {problem}")
+    if warning:
+        warnings.warn(f"{method}: {warning}", LinkworkWarning, stacklevel=stacklevel)
+
+
+@lru_cache(maxsize=256)
+def _judged(model: Model) -> tuple[str, str]:
+    """What is wrong with a model, and what is doubtful; empty if nothing."""
+    sizes = []
+    for body in model.bodies:
+        moments = _moments(body)
+        if not (body.inertia.mass > 0.0 and moments[0] > 1e-14 * moments[2]):
+            return (
+                f"body {body.name!r} has mass {body.inertia.mass:g} kg and principal moments "
+                f"{', '.join(f'{m:.3g}' for m in moments)} kg m²; this method needs a mass and three "
+                f"moments above zero for every body. Give it some, merge it into its neighbour (lw.merge_fixed), or use "
+                f"method='articulated_body'",
+                "",
+            )
+        sizes.append((float(body.inertia.mass), float(moments.sum())))
+    worst, warning = 1.0, ""
+    for body, size in zip(model.bodies, sizes, strict=True):
+        if not body.parent:
+            continue
+        other = sizes[body.parent - 1]
+        mass, inertia = (max(a, b) / min(a, b) for a, b in zip(size, other, strict=True))
+        excess = max(mass / LARGEST_MASS_RATIO, inertia / LARGEST_INERTIA_RATIO)
+        if excess > worst:
+            worst, warning = excess, (
+                f"bodies {model.bodies[body.parent - 1].name!r} and {body.name!r} differ by {mass:.1e} in mass and "
+                f"{inertia:.1e} in moments of inertia, which costs this method digits; use method='articulated_body'"
+            )
+    return "", warning
+
+
+def _moments(body: Body) -> NDArray[np.float64]:
+    """The principal moments about the centre of mass, in ascending order."""
+    inertia = body.inertia
+    second = np.array(inertia.second.full().numbers(), dtype=np.float64).reshape(3, 3)
+    if inertia.mass:
+        com = np.array(inertia.moment.numbers(), dtype=np.float64) / inertia.mass
+        second = second - inertia.mass * (com @ com * np.eye(3) - np.outer(com, com))
+    return np.asarray(np.linalg.eigvalsh(second))
