@@ -1,8 +1,8 @@
 """A check that a program of intermediate code is well formed, for tests: engines may then trust what tracing makes.
 
 Every operand is defined before its use, in the same block or one around it; operations are known and have the operands
-that they need; addresses are of known arrays, by whole numbers; only results, ``work`` and ``square`` are written; loops
-are walks.
+that they need; addresses are of known arrays, by whole numbers; only results, ``work`` and ``square`` are written;
+loops are walks.
 """
 
 from __future__ import annotations

@@ -1,0 +1,76 @@
+"""A claim of cost is a test: operation counts of every algorithm on the ready mechanisms, and ``linkwork count``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+import linkwork as lw
+from linkwork import cli
+from linkwork.algorithms import ALGORITHMS
+from linkwork.cli.count import counted
+
+MECHANISMS = [
+    *("pendulum", "double_pendulum", "free_box", "serial_30dof", "branched_30dof", "humanoid", "rope:20"),
+    *("serial_chain:20", "serial_chain:40", "serial_chain:10:spherical", "star:4", "binary_tree:4"),
+]
+
+
+def test_operation_counts_are_those_of_the_golden_file(golden: Callable[[str, str], None]) -> None:
+    counts = {}
+    for name in MECHANISMS:
+        model = lw.mechanisms.by_name(name)
+        frame = model.frame(model.body_names[-1])
+        rows = {key: " ".join(map(str, counted(entry, model, [frame]).values())) for key, entry in ALGORITHMS.items()}
+        counts[name] = {"add sub mul div sqrt sin+cos other total": "", **rows}
+    golden("counts.json", json.dumps(counts, indent=1) + "\n")
+
+
+@pytest.mark.parametrize("name", ["inverse_dynamics", "articulated_body", "nonlinear_effects", "gravity_torques"])
+def test_recursions_are_linear_in_the_bodies(name: str) -> None:
+    """Each further body of a chain costs the same."""
+    chains = [lw.mechanisms.serial_chain(bodies, "spherical") for bodies in (5, 10, 15)]
+    few, some, many = (counted(ALGORITHMS[name], chain, [])["total"] for chain in chains)
+    assert many - some == some - few > 0
+
+
+def test_every_ready_mechanism_is_counted() -> None:
+    assert {name.split(":")[0] for name in MECHANISMS} == set(lw.mechanisms.NAMES)
+
+
+def test_count_prints_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["count", "humanoid"]) == 0
+    first, heading, *rows = capsys.readouterr().out.splitlines()
+    assert first.startswith("humanoid: 24 bodies")
+    assert heading.split("  ")[0] == "algorithm" and heading.endswith("total")
+    table = {row.split()[0]: row.split()[1:] for row in rows[: len(ALGORITHMS)]}
+    assert table.keys() == ALGORITHMS.keys()
+    for numbers in table.values():
+        *parts, total = map(int, numbers)
+        assert sum(parts) == total
+    assert rows[-1] == "For one state without external forces, and of frames only right_foot."
+
+
+def test_count_takes_methods_and_a_frame_and_gives_json(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["--method", "jacobian/world", "--method", "mass_matrix", "--frame", "left_hand", "--json"]
+    assert cli.main(["count", "humanoid", *asked]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["frame"] == "left_hand" and list(data["counts"]) == ["jacobian/world", "mass_matrix"]
+    model = lw.mechanisms.humanoid()
+    expected = counted(ALGORITHMS["jacobian/world"], model, [model.frame("left_hand")])
+    assert data["counts"]["jacobian/world"] == expected and data["not_counted"] == []
+
+
+def test_count_leaves_out_what_grows_too_fast_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["count", "serial_chain:61"]) == 0
+    *_, last = capsys.readouterr().out.splitlines()
+    assert last.startswith("Not counted for 61 bodies") and "mass_matrix" in last and "composite_body" in last
+    assert cli.main(["count", "serial_chain:61", "--method", "mass_matrix"]) == 0
+    assert "Not counted" not in capsys.readouterr().out
+
+
+def test_count_of_an_unknown_method(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["count", "pendulum", "--method", "mass_matrx"]) == 2
+    assert "did you mean 'mass_matrix'" in capsys.readouterr().err
