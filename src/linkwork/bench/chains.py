@@ -55,7 +55,7 @@ def _rival(peer: Peer, kind: str, states: States) -> Contestant | None:
 
 def _entered(name: str, door: Door, n: int) -> Peer | None:
     """The peer with the chain in it; None where it cannot hold it."""
-    needed = 2 * 9 * 8.0 * n**3 if name == "pin" else 0.0  # tensors of n³ in its data, in two copies
+    needed = 2 * 5 * 8.0 * n**3 if name == "pin" else 0.0  # about five tensors of n³ numbers, for a while twice
     if n > _PEERS_UP_TO or 1.2 * needed > available_memory():
         return None
     try:

@@ -12,6 +12,7 @@ from typing import Any
 
 from linkwork.bench.cases import CASES
 from linkwork.bench.subjects import Subject
+from linkwork.errors import LinkworkError
 
 _CHILD = """
 import json, sys, time, warnings
@@ -49,9 +50,11 @@ def probe(subject: Subject, folder: str, every: bool = False) -> dict[str, Any]:
     """A fresh process with its cache in that folder: seconds from its start to the first result, and its parts."""
     arguments = [repr(time.time()), subject.source, str(subject.floating_base), str(every)]
     environment = {**os.environ, "LINKWORK_CACHE_DIR": folder}
-    done = subprocess.run(
-        [sys.executable, "-c", _CHILD, *arguments], capture_output=True, text=True, env=environment, check=True
-    )
+    command = [sys.executable, "-c", _CHILD, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    if done.returncode:
+        reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        raise LinkworkError(f"a fresh process could not compute the forward dynamics of {subject.name!r}: {reason}")
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 

@@ -62,8 +62,8 @@ class Pinocchio:
             ids.append(joint)
         there.armature[:] = model.armature
         self.depth_first = _depth_first([body.parent for body in model.bodies])
-        self.data = there.createData()
-        self.pools: dict[int, Any] = {}
+        self.pools: dict[int, Any] = {1: pin.ModelPool(there, 1)}
+        self.data = self.pools[1].getData(0)  # not one more: it holds gigabytes for a chain of 500
 
     def single(self, case: Case, states: States) -> Contestant | None:
         found = self._function(case, states.frame)
