@@ -19,7 +19,9 @@ Frames = str | Point | Sequence[str | Point]
 
 def check_model(model: object) -> None:
     if not isinstance(model, Model):
-        raise ArgumentError(f"model must be a linkwork Model (from lw.load, lw.Builder or lw.mechanisms), not {model!r}")
+        raise ArgumentError(
+            f"model must be a linkwork Model (from lw.load, lw.Builder or lw.mechanisms), not {model!r}"
+        )
 
 
 def as_array(model: Model, name: str, space: str, value: ArrayLike) -> Array:
@@ -41,7 +43,9 @@ def as_array(model: Model, name: str, space: str, value: ArrayLike) -> Array:
             f"but has shape {array.shape}"
         )
     if array.dtype.itemsize > 8 and array.dtype.kind == "f":
-        raise ArgumentError(f"{name} has dtype {array.dtype}, which float64 cannot hold; convert it with .astype(float)")
+        raise ArgumentError(
+            f"{name} has dtype {array.dtype}, which float64 cannot hold; convert it with .astype(float)"
+        )
     array = array.astype(np.float64, copy=False)
     if not np.isfinite(array).all():
         raise ArgumentError(_not_finite(model, name, space, array))
@@ -119,7 +123,9 @@ def as_frames(model: Model, frames: Frames) -> Asked:
 def choice(name: str, value: Any, options: Sequence[str]) -> str:
     """One of the options, or an error that lists them."""
     if not isinstance(value, str) or value not in options:
-        raise ArgumentError(f"{name} must be one of {', '.join(map(repr, options))}, not {value!r}{suggestion(value, options)}")
+        raise ArgumentError(
+            f"{name} must be one of {', '.join(map(repr, options))}, not {value!r}{suggestion(value, options)}"
+        )
     return value
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.algorithms import ALGORITHMS, Algorithm
+from linkwork.algorithms import ALGORITHMS, STUDIES, Algorithm
 from linkwork.dynamics.arguments import Array, Asked, as_batch, name_coordinate
 from linkwork.engine import mode
 from linkwork.engine.function import Function, Task
@@ -32,13 +33,13 @@ def call(
 
     ``offsets`` moves the frames, three numbers each, without new code being made for it.
     """
-    algorithm = ALGORITHMS[name]
+    algorithm = ALGORITHMS.get(name) or STUDIES[name]
     arguments, batch = as_batch(model, algorithm.arguments, values)
     if 0 in batch:
         return [np.empty((*batch, *shape(space, model, len(frames)))) for space in algorithm.results]
     form = current_form()
     try:
-        if form == "interpreted":
+        if form == "interpreted" or name in STUDIES:
             results = interpret(algorithm, model, arguments, batch, moved(frames, offsets))
             fine = all(np.isfinite(result).all() for result in results)
         else:
@@ -56,37 +57,34 @@ def call(
     return results
 
 
-def quick(name: str, model: Model, *values: ArrayLike) -> Array:
-    """The first result of an algorithm: for one state of plain arrays at once, otherwise by ``call``.
+def quick(name: str, model: Model, *values: ArrayLike | None) -> Any:
+    """What an algorithm results in (an array, or several): for one state of plain arrays at once, otherwise by ``call``.
 
-    The algorithm takes as many arguments as there are values; an external force may be left out at the end.
+    An external force may be left out at the end.
     """
-    if not mode.forced:
-        try:
-            single, result = model.__dict__["_singles"][name, len(values)]
-        except (KeyError, AttributeError):
-            pass
-        else:
-            answer = single(*values, np.empty(result))
-            if answer is not None:
-                return answer  # type: ignore[no-any-return]
-    algorithm = ALGORITHMS[name]
-    return call(name, model, [*values, *[None] * (len(algorithm.arguments) - len(values))])[0]
+    try:
+        answer = None if mode.forced else model._quick[name, len(values)](*values)
+    except AttributeError:  # not a model, which ``call`` will say
+        answer = None
+    return every(name, model, *values) if answer is None else answer
 
 
-def quick_frames(name: str, model: Model, asked: Asked, *values: ArrayLike) -> Array:
+def every(name: str, model: Model, *values: ArrayLike | None) -> Any:
+    """The same by ``call`` at once."""
+    absent = [None] * (len(ALGORITHMS[name].arguments) - len(values))
+    results = call(name, model, [*values, *absent])
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def quick_frames(name: str, model: Model, asked: Asked, *values: ArrayLike) -> Any:
     """Like ``quick``, for an algorithm that is asked about frames."""
     if not mode.forced:
-        try:
-            single, result = model.__dict__["_singles"][name, asked.frames, bool(asked.offsets)]
-        except KeyError:
-            pass
-        else:
-            moves = (np.array(asked.offsets),) if asked.offsets else ()
-            answer = single(*values, *moves, np.empty(result))
-            if answer is not None:
-                return answer  # type: ignore[no-any-return]
-    return call(name, model, values, asked.frames, asked.offsets)[0]
+        single = model._quick[name, asked.frames, bool(asked.offsets)]
+        answer = single(*values, np.array(asked.offsets)) if asked.offsets else single(*values)
+        if answer is not None:
+            return answer
+    results = call(name, model, values, asked.frames, asked.offsets)
+    return results[0] if len(results) == 1 else tuple(results)
 
 
 def function(
@@ -125,9 +123,7 @@ def _compiled(
     offsets: Sequence[float],
     form: str,
 ) -> tuple[list[Array], bool]:
-    absent = tuple(
-        name for (name, _), array in zip(algorithm.arguments, arguments, strict=True) if array is None
-    )
+    absent = tuple(name for (name, _), array in zip(algorithm.arguments, arguments, strict=True) if array is None)
     made = function(algorithm, model, absent, frames, bool(offsets), form)
     states = prod(batch)
     rows = [_rows(array, batch, states) for array in arguments if array is not None]
@@ -136,7 +132,11 @@ def _compiled(
         single = made.single()
         if single is not None:
             key = (algorithm.name, tuple(frames), bool(offsets)) if frames else (algorithm.name, len(rows))
-            model.__dict__.setdefault("_singles", {})[key] = single, made.task.shapes[0]
+            model._quick[key] = single
+            if not frames and len(rows) == min(
+                3, len(algorithm.arguments)
+            ):  # without external forces: the name is enough
+                model._quick[algorithm.name] = single
     shapes = [(*batch, *dims) for dims in made.task.shapes]
     return [result.reshape(dims) for result, dims in zip(results, shapes, strict=True)], status == 0
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from linkwork.algorithms import FORWARD_DYNAMICS
-from linkwork.dynamics.arguments import Array, choice
-from linkwork.dynamics.call import call, quick
+from linkwork.algorithms import FORWARD_DYNAMICS, STUDIES
+from linkwork.dynamics.arguments import Array, check_model, choice
+from linkwork.dynamics.call import call, every, quick
+from linkwork.dynamics.light_bodies import check_inertias
+from linkwork.engine import mode
 from linkwork.model.model import Model
 
 
-def inverse_dynamics(
-    model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, f_ext: ArrayLike | None = None
-) -> Array:
+def inverse_dynamics(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, f_ext: ArrayLike | None = None) -> Array:
     """The joint forces that a motion takes (recursive Newton-Euler).
 
     Args:
@@ -20,7 +20,8 @@ def inverse_dynamics(
         q: configuration (..., nq).
         v: velocity (..., nv).
         a: acceleration (..., nv).
-        f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6); none if left out.
+        f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6); none if
+        left out.
 
     Returns:
         tau (..., nv), N or N m.
@@ -31,9 +32,11 @@ def inverse_dynamics(
         >>> lw.inverse_dynamics(pendulum, [0.0], [0.0], [0.0])  # 1 kg, held at 0.5 m
         array([-4.905])
     """
-    if f_ext is None:
-        return quick("inverse_dynamics", model, q, v, a)
-    return quick("inverse_dynamics", model, q, v, a, f_ext)
+    try:  # the shortest way for one state: a few hundred nanoseconds count here
+        answer = model._quick["inverse_dynamics"](q, v, a) if f_ext is None and not mode.forced else None
+    except AttributeError:
+        answer = None
+    return every("inverse_dynamics", model, q, v, a, f_ext) if answer is None else answer
 
 
 def nonlinear_effects(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
@@ -93,7 +96,11 @@ def mass_matrix(model: Model, q: ArrayLike) -> Array:
         >>> lw.mass_matrix(builder.build(), [0.3])
         array([[2.]])
     """
-    return quick("mass_matrix", model, q)
+    try:
+        answer = model._quick["mass_matrix"](q) if not mode.forced else None
+    except AttributeError:
+        answer = None
+    return every("mass_matrix", model, q) if answer is None else answer
 
 
 def forward_dynamics(
@@ -111,14 +118,21 @@ def forward_dynamics(
         q: configuration (..., nq).
         v: velocity (..., nv).
         tau: joint forces (..., nv), N or N m.
-        f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6); none if left out.
-        method: "articulated_body" (O(n), the default) or "composite_body" (mass matrix and a sparse factorisation).
+        f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6); none if
+        left out.
+        method: "articulated_body" (O(n), the default); "virtual_work" (O(n); more accurate on long chains and light
+        bases,
+            less where neighbours differ much in mass, of which it warns; every body needs an inertia); "composite_body"
+            (mass matrix and a sparse factorisation); "unit_vector" (mass matrix by inverse dynamics, a baseline). For
+            study, never compiled: "virtual_work_split" and "virtual_work_unsplit", that is with links split until each
+            has at most three joints, and with the constraint matrix's inverse kept in blocks.
 
     Returns:
         (..., nv), rad/s² or m/s².
 
     Raises:
-        SingularError: if a joint can move without moving any inertia; it is named.
+        SingularError: if a joint can move without moving any inertia, or by virtual work if a body has none; it is
+        named.
 
     Example:
         >>> import linkwork as lw
@@ -128,11 +142,15 @@ def forward_dynamics(
         >>> lw.forward_dynamics(box, lw.neutral(box), [0] * 6, [0] * 6, f_ext=[[4, 0, 0, 0, 0, 3]])
         array([  2.,   0., -10.,   0.,   0.,   3.])
     """
-    if method not in FORWARD_DYNAMICS:
-        choice("method", method, FORWARD_DYNAMICS)
-    if f_ext is None:
-        return quick(method, model, q, v, tau)
-    return quick(method, model, q, v, tau, f_ext)
+    try:
+        answer = model._quick[method](q, v, tau) if f_ext is None and not mode.forced else None
+    except (AttributeError, TypeError):
+        answer = None
+    if answer is not None:
+        return answer
+    check_model(model)
+    check_inertias(choice("method", method, (*FORWARD_DYNAMICS, *STUDIES)), model)
+    return call(method, model, [q, v, tau, f_ext])[0]
 
 
 def energy(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
@@ -154,8 +172,7 @@ def energy(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
         >>> float(kinetic), float(potential)
         (16.0, 60.0)
     """
-    kinetic, potential = call("energy", model, [q, v])
-    return kinetic, potential
+    return quick("energy", model, q, v)
 
 
 def momentum(model: Model, q: ArrayLike, v: ArrayLike) -> Array:

@@ -238,5 +238,7 @@ def _poses_only(model: Model, frames: Frames, function: str) -> Asked:
     asked = as_frames(model, frames)
     for point in asked.points:
         if point.axes != "pose":
-            raise ArgumentError(f"{function} gives six numbers a frame; point on {point.frame!r} asks for {point.axes!r}")
+            raise ArgumentError(
+                f"{function} gives six numbers a frame; point on {point.frame!r} asks for {point.axes!r}"
+            )
     return asked

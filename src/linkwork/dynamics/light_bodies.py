@@ -38,8 +38,8 @@ def _judged(model: Model) -> tuple[str, str]:
             return (
                 f"body {body.name!r} has mass {body.inertia.mass:g} kg and principal moments "
                 f"{', '.join(f'{m:.3g}' for m in moments)} kg m²; this method needs a mass and three "
-                f"moments above zero for every body. Give it some, merge it into its neighbour (lw.merge_fixed), or use "
-                f"method='articulated_body'",
+                f"moments above zero for every body. Give it some, merge it into its neighbour (lw.merge_fixed) or "
+                f"use method='articulated_body'",
                 "",
             )
         sizes.append((float(body.inertia.mass), float(moments.sum())))

@@ -65,6 +65,6 @@ def forward_dynamics_and_reactions(
     """
     check_model(model)
     name = f"{choice('method', method, METHODS)}_reactions/{choice('frame', frame, FRAMES)}"
-    check_inertias(name, model)
+    check_inertias(method, model)
     a, wrenches = call(name, model, [q, v, tau, f_ext])
     return a, wrenches

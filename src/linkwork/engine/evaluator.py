@@ -23,9 +23,7 @@ def run(program: Program, arrays: Mapping[str, MutableSequence[Any]], sizes: Map
 
 
 class _Run:
-    def __init__(
-        self, program: Program, arrays: Mapping[str, MutableSequence[Any]], sizes: Mapping[str, int]
-    ) -> None:
+    def __init__(self, program: Program, arrays: Mapping[str, MutableSequence[Any]], sizes: Mapping[str, int]) -> None:
         self.program, self.arrays, self.sizes = program, arrays, sizes
         self.values: dict[int, Any] = {}
 

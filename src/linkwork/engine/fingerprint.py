@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
-import sys
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from linkwork.engine.roll import Kind
+from linkwork.engine.ir import Program, text
+from linkwork.engine.tables import Kind
 from linkwork.joints import Joint
 from linkwork.model.model import Frame, Model
 
@@ -27,42 +26,31 @@ def library() -> str:
 
 
 def of_model(model: Model, frames: Sequence[Frame]) -> str | None:
-    """Of all numbers and joints of a model, names left out; None if a joint's source cannot be had."""
+    """Of all numbers and joints of a model, names left out; None if a joint is not linkwork's own."""
+    if not all(_own(body.joint) for body in model.bodies):
+        return None
     parts: list[Any] = [model.gravity]
     for body in model.bodies:
-        source = of_joint(type(body.joint))
-        if source is None:
-            return None
-        parts.append((body.parent, source, repr(body.joint), body.placement.numbers(), body.inertia.numbers(), body.armature))
+        numbers = (body.placement.numbers(), body.inertia.numbers(), body.armature)
+        parts.append((body.parent, repr(body.joint), numbers))
     parts.append([(frame.body, frame.placement.numbers()) for frame in frames])
-    return hashlib.sha256(repr(parts).encode()).hexdigest()
+    return key(parts)
 
 
 def of_kinds(kinds: Sequence[Kind]) -> str | None:
-    """Of the kinds that rolled code is made for."""
-    parts: list[Any] = []
-    for kind in kinds:
-        source = of_joint(type(kind.joint))
-        if source is None:
-            return None
-        parts.append((source, repr(kind.key[0][1:]), kind.rotor, repr(kind.fixed)))
-    return hashlib.sha256(repr(parts).encode()).hexdigest()
+    """Of the kinds that rolled code is made for; None if a joint is not linkwork's own."""
+    if not all(_own(kind.joint) for kind in kinds):
+        return None
+    return key([(type(kind.joint).__name__, kind.key[0][1:], kind.rotor, kind.fixed) for kind in kinds])
 
 
-@cache
-def of_joint(kind: type[Joint]) -> str | None:
-    """Of a joint class: its name for linkwork's own, the source of its module for a user's."""
-    if kind.__module__.startswith("linkwork."):
-        return kind.__qualname__
-    sources = []
-    for base in kind.__mro__:
-        if base.__module__.startswith("linkwork.") or base.__module__ in ("builtins", "abc"):
-            continue
-        try:
-            sources.append(inspect.getsource(sys.modules[base.__module__]))
-        except (OSError, TypeError, KeyError):
-            return None
-    return f"{kind.__module__}.{kind.__qualname__}:{hashlib.sha256(repr(sources).encode()).hexdigest()}"
+def of_program(program: Program) -> str:
+    """Of a traced program: what to go by where a joint is not linkwork's own, for its code may depend on anything."""
+    return hashlib.sha256(text(program).encode()).hexdigest()
+
+
+def _own(joint: Joint) -> bool:
+    return type(joint).__module__.startswith("linkwork.")
 
 
 def key(*parts: object) -> str:

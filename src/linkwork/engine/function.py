@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwork.algorithms import Algorithm
-from linkwork.engine import builtin, cache, fingerprint, jit, llvm, roll, threads
+from linkwork.engine import builtin, cache, fingerprint, jit, llvm, roll, tables, threads
 from linkwork.engine.ir import Program
 from linkwork.engine.spaces import shape, shifted, size
+from linkwork.engine.tiles import Interface
 from linkwork.engine.trace import specialise
 from linkwork.model.model import Frame, Model
 
@@ -58,7 +59,7 @@ class Specialised:
     def __init__(self, task: Task) -> None:
         self.task = task
         extra = [3 * len(task.frames)] if task.offsets else []
-        self.interface = llvm.Interface((*task.arguments, *extra), tuple(task.results))
+        self.interface = Interface((*task.arguments, *extra), tuple(task.results))
 
     @cached_property
     def program(self) -> Program:
@@ -66,10 +67,10 @@ class Specialised:
         return specialise(task.algorithm, task.model, task.absent, task.frames, task.offsets)
 
     @cached_property
-    def identity(self) -> tuple[object, ...] | None:
-        """What the code depends on besides the algorithm; None if it cannot be told."""
-        numbers = fingerprint.of_model(self.task.model, self.task.frames)
-        return numbers and ("specialised", self.task.offsets, numbers)  # type: ignore[return-value]
+    def identity(self) -> tuple[object, ...]:
+        """What the code depends on besides the algorithm."""
+        numbers = fingerprint.of_model(self.task.model, self.task.frames) or fingerprint.of_program(self.program)
+        return "specialised", self.interface, numbers
 
     def names(self, lanes: int) -> list[str]:
         return ["batch", "single"] if lanes == 1 and builtin.available() else ["batch"]
@@ -89,28 +90,32 @@ class Rolled:
 
     def __init__(self, task: Task) -> None:
         self.task = task
-        self.tables = roll.tables(task.model, task.frames)
+        self.tables = tables.tables_of(task.model, task.frames)
         arguments = tuple(f"count{k}" for k in range(len(task.arguments)))
         results = tuple(f"size{k}" for k in range(len(task.results)))
-        self.interface = llvm.Interface(arguments, results, (*roll.SIZES, *arguments, *results))
+        self.interface = Interface(arguments, results, (*roll.SIZES, *arguments, *results))
 
     @cached_property
-    def identity(self) -> tuple[object, ...] | None:
-        kinds = fingerprint.of_kinds(self.tables.kinds)
-        return kinds and ("rolled", self.tables.width, kinds)  # type: ignore[return-value]
+    def program(self) -> tuple[Program, int, int]:
+        return roll.roll(self.task.algorithm, self.tables.kinds, self.tables.width, self.task.absent)
+
+    @cached_property
+    def identity(self) -> tuple[object, ...]:
+        kinds = fingerprint.of_kinds(self.tables.kinds) or fingerprint.of_program(self.program[0])
+        return "rolled", self.tables.width, kinds
 
     def names(self, lanes: int) -> list[str]:
         return ["batch", "constant"]
 
     def text(self, lanes: int) -> str:
-        program, *widths = roll.roll(self.task.algorithm, self.tables.kinds, self.tables.width, self.task.absent)
+        program, *widths = self.program
         return llvm.module(program, self.interface, lanes, llvm.constants(widths))
 
     def words(self, code: jit.Code, lanes: int, offsets: Sequence[float]) -> list[int]:
-        task, tables = self.task, self.tables
+        task, table = self.task, self.tables
         bodies, frames, nv = len(task.model.bodies), len(task.frames), task.model.nv
         row, cell = code.constant(0), code.constant(1)
-        rows, data = max(bodies + 1, frames), tables.data
+        rows, data = max(bodies + 1, frames), table.data
         if offsets:
             places = [shifted(f.placement, offsets[3 * i : 3 * i + 3]).numbers() for i, f in enumerate(task.frames)]
             data = data.copy()
@@ -121,8 +126,8 @@ class Rolled:
             _local.scratch["tile"][1][start : start + lanes * sum(task.results)] = 0.0
         return [
             _scratch("work", rows * row * lanes), _scratch("square", rows * (bodies + 1) * cell * lanes),
-            _address(data), _address(tables.ints),
-            bodies, frames - 1, (bodies + 1) * cell, 4 * (bodies + 1), tables.width * (bodies + 1),
+            _address(data), _address(table.ints),
+            bodies, frames - 1, (bodies + 1) * cell, 4 * (bodies + 1), table.width * (bodies + 1),
             *(k * nv for k in range(1, 7)), *task.arguments, *task.results,
         ]  # fmt: skip
 
@@ -139,7 +144,8 @@ class Function:
         self._lock = threading.Lock()
         self._codes: dict[int, tuple[jit.Code, Callable[[int], int]]] = {}
         self.plan = self._choose(form)
-        self.counts = [n for n in self.plan.interface.arguments] if isinstance(self.plan, Specialised) else task.arguments
+        extra = [3 * len(task.frames)] if task.offsets and isinstance(self.plan, Specialised) else []
+        self.counts = [*task.arguments, *extra]
 
     def _choose(self, form: str) -> Specialised | Rolled:
         if form == "rolled" or (form == "auto" and len(self.task.model.bodies) > MOST_BODIES):
@@ -152,12 +158,10 @@ class Function:
 
     def _kept(self, plan: Specialised, lanes: int) -> bool:
         key = self._key(plan, lanes)
-        return key is not None and (key in _codes or cache.holds(key))
+        return key in _codes or cache.holds(key)
 
-    def _key(self, plan: Specialised | Rolled, lanes: int) -> str | None:
-        """A digest of all that the code depends on; None if it cannot be told."""
-        if plan.identity is None:
-            return None
+    def _key(self, plan: Specialised | Rolled, lanes: int) -> str:
+        """A digest of all that the code depends on."""
         what = (self.task.algorithm.name, self.task.absent, *plan.identity, plan.names(lanes))
         return fingerprint.key(fingerprint.library(), jit.version(), self.cpu, lanes, what)
 
@@ -169,21 +173,16 @@ class Function:
         with self._lock:
             if lanes not in self._codes:
                 key = self._key(self.plan, lanes)
-                code = _codes.get(key) if key is not None else None
-                if code is None:
-                    code = self._link(key, lanes)
+                code = _codes.get(key) or self._link(key, lanes)
                 self._codes[lanes] = code, code.batch()
             return self._codes[lanes]
 
-    def _link(self, key: str | None, lanes: int) -> jit.Code:
-        image = cache.read(key) if key is not None else None
+    def _link(self, key: str, lanes: int) -> jit.Code:
+        image = cache.read(key)
         if image is None:
             image = jit.compile_object(self.plan.text(lanes), self.cpu)
-            if key is not None:
-                cache.write(key, image)
-        code = jit.link(image, self.plan.names(lanes))
-        if key is not None:
-            _codes[key] = code
+            cache.write(key, image)
+        code = _codes[key] = jit.link(image, self.plan.names(lanes))
         return code
 
     def single(self) -> Callable[..., Any] | None:
@@ -191,7 +190,7 @@ class Function:
         if "single" not in self.plan.names(1) or isinstance(self.plan, Rolled):
             return None
         code, _ = self.code(1)
-        return builtin.make(code.addresses["single"], code)
+        return builtin.make(code.addresses["single"], code, self.task.shapes)
 
     def run(self, arguments: Sequence[Array], states: int, offsets: Sequence[float] = ()) -> tuple[list[Array], int]:
         """Results for arrays (states, numbers of one state), each contiguous or with all states the same; and a status.
@@ -230,7 +229,7 @@ class Function:
 
 
 def _address(array: NDArray[Any]) -> int:
-    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
+    return array.__array_interface__["data"][0]
 
 
 def _scratch(name: str, count: int) -> int:
@@ -242,4 +241,4 @@ def _scratch(name: str, count: int) -> int:
         skip = -_address(raw) % 64 // 8
         view = raw[skip : skip + count]
         entry = store[name] = (_address(view), view)
-    return entry[0]  # type: ignore[no-any-return]
+    return entry[0]

@@ -33,7 +33,6 @@ class Code:
         function.code = self  # type: ignore[attr-defined]
         return function
 
-
     def constant(self, which: int) -> int:
         """A whole number that the code was made with."""
         return int(ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(self.addresses["constant"])(which))
@@ -71,9 +70,7 @@ def lanes(cpu: tuple[str, str]) -> int:
 def _machine(cpu: tuple[str, str]) -> Any:
     llvm = _llvm()
     target = llvm.Target.from_default_triple()
-    return target.create_target_machine(
-        cpu=cpu[0], features=cpu[1], opt=1, reloc="pic", codemodel="small", jit=False
-    )
+    return target.create_target_machine(cpu=cpu[0], features=cpu[1], opt=1, reloc="pic", codemodel="small", jit=False)
 
 
 @cache

@@ -18,88 +18,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwork.algorithms import Algorithm
-from linkwork.engine.ir import Address, Block, Loop, Program
+from linkwork.engine.ir import ONE, Address, Block, Loop, Program, Terms
+from linkwork.engine.passes import lay_out, prune
+from linkwork.engine.tables import INERTIA, PLACEMENT, Kind
 from linkwork.engine.trace import Traced, Tracer
 from linkwork.joints import Joint
 from linkwork.model.model import Frame, Model
 from linkwork.model.tree import Walks
 from linkwork.spatial import Force, Inertia, Motion, Transform, Vec3
 
-_PLACEMENT, _INERTIA = 12, 10
-_ONE = -1
-"""Stands for the whole number 1 in an address."""
 
 SIZES = ("bodies", "frames", "square_row", "frame_ints", "frame_data", "nv1", "nv2", "nv3", "nv4", "nv5", "nv6")
 """The sizes that rolled code is told: last body, last frame, numbers in a row of the square, where frames begin in the
 tables, and multiples of nv."""
-
-
-@dataclass(frozen=True)
-class Kind:
-    """Bodies with the same code: the joint as a template, and which numbers are fixed (NaN where they are not)."""
-
-    joint: Joint
-    rotor: bool
-    fixed: tuple[float, ...]
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        return (self.joint.kind(), self.rotor, tuple("x" if x != x else x for x in self.fixed))
-
-
-@dataclass(frozen=True)
-class Tables:
-    """A model as rolled code sees it."""
-
-    kinds: tuple[Kind, ...]
-    width: int
-    data: NDArray[np.float64]
-    ints: NDArray[np.int64]
-
-
-def _numbers(model: Model) -> list[list[float]]:
-    return [
-        [*body.placement.numbers(), *body.inertia.numbers(), *body.armature, *body.joint.numbers()]
-        for body in model.bodies
-    ]
-
-
-def kinds_of(model: Model) -> tuple[tuple[Kind, ...], list[int], list[list[float]]]:
-    """The kinds of a model, the kind of each body, and each body's numbers."""
-    rows = _numbers(model)
-    groups: dict[Any, list[int]] = {}
-    for i, body in enumerate(model.bodies):
-        groups.setdefault((body.joint.kind(), bool(body.armature)), []).append(i)
-    kinds, number = [], [0] * len(rows)
-    for k, members in enumerate(groups.values()):
-        table = np.array([rows[i] for i in members])
-        same = (table == table[0]).all(axis=0) & np.isin(table[0], (0.0, 1.0, -1.0))
-        body = model.bodies[members[0]]
-        fixed = tuple(float(x) if keep else float("nan") for x, keep in zip(table[0], same, strict=True))
-        kinds.append(Kind(body.joint, bool(body.armature), fixed))
-        for i in members:
-            number[i] = k
-    return tuple(kinds), number, rows
-
-
-def tables(model: Model, frames: Sequence[Frame] = ()) -> Tables:
-    """The tables of a model and the frames asked for."""
-    kinds, number, rows = kinds_of(model)
-    width = max([3, *(len(row) for row in rows)])
-    data = np.zeros((len(rows) + 1, width))
-    data[0, :3] = model.gravity
-    for i, row in enumerate(rows, 1):
-        data[i, : len(row)] = row
-    ints = np.zeros((len(rows) + 1, 4), dtype=np.int64)
-    for i, body in enumerate(model.bodies, 1):
-        ints[i] = number[i - 1], body.parent, model.q_start[i - 1], model.v_start[i - 1]
-    places = [x for frame in frames for x in frame.placement.numbers()]
-    return Tables(
-        kinds,
-        width,
-        np.concatenate([data.ravel(), np.array(places, dtype=np.float64)]),
-        np.concatenate([ints.ravel(), np.array([frame.body for frame in frames], dtype=np.int64)]),
-    )
 
 
 class _Node:
@@ -135,21 +66,21 @@ class _Node:
 
     @property
     def placement(self) -> Transform:
-        return Transform.identity().of(self.numbers(0, _PLACEMENT))
+        return Transform.identity().of(self.numbers(0, PLACEMENT))
 
     @property
     def inertia(self) -> Inertia:
-        return Inertia.zero().of(self.numbers(_PLACEMENT, _INERTIA))
+        return Inertia.zero().of(self.numbers(PLACEMENT, INERTIA))
 
     @property
     def rotor(self) -> list[Any]:
         kind = self.tree.kinds[self._kind]
-        return self.numbers(_PLACEMENT + _INERTIA, kind.joint.nv) if kind.rotor else []
+        return self.numbers(PLACEMENT + INERTIA, kind.joint.nv) if kind.rotor else []
 
     @property
     def joint(self) -> Joint:
         kind = self.tree.kinds[self._kind]
-        start = _PLACEMENT + _INERTIA + (kind.joint.nv if kind.rotor else 0)
+        start = PLACEMENT + INERTIA + (kind.joint.nv if kind.rotor else 0)
         count = len(kind.fixed) - start
         return kind.joint.of(self.numbers(start, count)) if count else kind.joint
 
@@ -164,14 +95,14 @@ class _FrameNode:
 
     @property
     def body(self) -> _Node:
-        place = Address("ints", 0, ((_ONE, "frame_ints"), (self.index, 1)))
+        place = Address("ints", 0, ((ONE, "frame_ints"), (self.index, 1)))
         return _Node(self.tree, self.tree.tracer.emit("index", (), place), None)
 
     @property
     def placement(self) -> Transform:
-        terms = ((_ONE, "frame_data"), (self.index, _PLACEMENT))
+        terms = ((ONE, "frame_data"), (self.index, PLACEMENT))
         load = self.tree.tracer.load
-        return Transform.identity().of([load(Address("data", k, terms)) for k in range(_PLACEMENT)])
+        return Transform.identity().of([load(Address("data", k, terms)) for k in range(PLACEMENT)])
 
 
 class _Field:
@@ -245,7 +176,9 @@ def rebuild(template: Any, numbers: Iterator[Any]) -> Any:
 class RolledTree(Walks):
     """A tree whose walks are loops in the code."""
 
-    def __init__(self, tracer: Tracer, kinds: Sequence[Kind], width: int, constants: dict[tuple[str, int], float]) -> None:
+    def __init__(
+        self, tracer: Tracer, kinds: Sequence[Kind], width: int, constants: dict[tuple[str, int], float]
+    ) -> None:
         self.tracer, self.kinds, self.width, self.constants = tracer, kinds, width, constants
         self.world = _Node(self, None, None)
         self.world.kind = -1
@@ -336,7 +269,7 @@ def roll(
             break
         constants = found
     prune(program)
-    return program, *_lay_out(program)
+    return program, *lay_out(program)
 
 
 def _roll_once(
@@ -380,7 +313,7 @@ class _Argument:
     def __getitem__(self, node: _Node) -> Any:
         load = self.tree.tracer.load
         if self.space == "wrenches":
-            place: tuple[tuple[int, int | str], ...] = ((node._index, 6),)
+            place: Terms = ((node._index, 6),)
             return Force.from_numbers([load(Address(self.array, k - 6, place)) for k in range(6)])
         start, count = (2, node.joint.nq) if self.space == "configuration" else (3, node.joint.nv)
         return [load(Address(self.array, k, ((node._at(start), 1),))) for k in range(count)]
@@ -415,7 +348,7 @@ def _gather(tree: RolledTree, array: str, space: str, value: Any) -> None:
             for body in tree.path(frame.body):
                 columns = [motion.numbers() for motion in value[frame, body]]
                 for row in range(6 if columns else 0):
-                    terms = ((frame.index, "nv6"), (body._at(3), 1), *_times_nv(row))
+                    terms: Terms = ((frame.index, "nv6"), (body._at(3), 1), *_times_nv(row))
                     for k, column in enumerate(columns):
                         store(Address(array, k, terms), column[row])
     else:
@@ -428,83 +361,10 @@ def _gather(tree: RolledTree, array: str, space: str, value: Any) -> None:
 
 def _gather_block(tree: RolledTree, array: str, a: _Node, b: _Node, value: Any) -> None:
     for i, row in enumerate(value[a, b]):
-        terms = ((a._at(3), "nv1"), (b._at(3), 1), *_times_nv(i))
+        terms: Terms = ((a._at(3), "nv1"), (b._at(3), 1), *_times_nv(i))
         for k, number in enumerate(row):
             tree.tracer.store(Address(array, k, terms), number)
 
 
-def _times_nv(row: int) -> tuple[tuple[int, str], ...]:
-    return ((_ONE, f"nv{row}"),) if row else ()
-
-
-def prune(program: Program) -> None:
-    """Take away what no result needs, stores that nothing reads included."""
-    stores: dict[tuple[str, int], list[int]] = {}
-    live: set[int] = set()
-    todo: list[int] = []
-    within: dict[int, list[int]] = {}  # the loops around an instruction
-
-    def visit(block: Block, around: list[int]) -> None:
-        for n in block.order:
-            within[n] = around
-            detail = program.details[n]
-            if program.operations[n] == "store":
-                if detail.array.startswith("field"):
-                    stores.setdefault((detail.array, detail.offset), []).append(n)
-                else:
-                    todo.append(n)
-            elif program.operations[n] == "loop":
-                for _, case in detail.cases:
-                    visit(case, [*around, n])
-
-    visit(program.root, [])
-    while todo:
-        n = todo.pop()
-        if n in live or n == _ONE:
-            continue
-        live.add(n)
-        detail = program.details[n]
-        todo.extend(within.get(n, ()))
-        todo.extend(x for x in program.operands[n] if type(x) is int)
-        if isinstance(detail, Address):
-            todo.extend(index for index, _ in detail.terms)
-            if program.operations[n] == "load":
-                todo.extend(stores.get((detail.array, detail.offset), ()))
-        elif isinstance(detail, Loop) and detail.start is not None:
-            todo.append(detail.start)
-
-    def sweep(block: Block) -> None:
-        block.order = [n for n in block.order if n in live]
-        for n in block.order:
-            if program.operations[n] == "loop":
-                for _, case in program.details[n].cases:
-                    sweep(case)
-
-    sweep(program.root)
-
-
-def _lay_out(program: Program) -> tuple[int, int]:
-    """Give each used slot of each field its place in a row of ``work``; how wide a row and a cell of the square become."""
-    rows: dict[tuple[str, int], int] = {}
-    cells: dict[tuple[str, int], int] = {}
-    pairs = {
-        program.details[n].array
-        for n in program.walk()
-        if isinstance(program.details[n], Address) and any(s == "cell" for _, s in program.details[n].terms)
-    }
-    for n in program.walk():
-        address = program.details[n]
-        if isinstance(address, Address) and address.array.startswith("field"):
-            places = cells if address.array in pairs else rows
-            slot = places.setdefault((address.array, address.offset), len(places))
-            array = "square" if address.array in pairs else "work"
-            program.details[n] = Address(array, slot, address.terms)
-    width, cell = len(rows), len(cells)
-    for n in program.walk():
-        address = program.details[n]
-        if isinstance(address, Address) and address.array in ("work", "square"):
-            terms = tuple(
-                (i, width if stride == "row" else cell if stride == "cell" else stride) for i, stride in address.terms
-            )
-            program.details[n] = Address(address.array, address.offset, terms)
-    return width, cell
+def _times_nv(row: int) -> Terms:
+    return ((ONE, f"nv{row}"),) if row else ()

@@ -13,6 +13,7 @@ from typing import Any
 from linkwork.algorithms import Algorithm
 from linkwork.engine.interpreter import evaluate
 from linkwork.engine.ir import Address, Block, Operand, Program
+from linkwork.engine.passes import schedule
 from linkwork.engine.spaces import shifted, size
 from linkwork.model.model import Frame, Model
 from linkwork.spatial.functions import atan2_text, sin_cos_text
@@ -251,8 +252,9 @@ class Tracer:
         minus = self._negated(a)
         if minus is not None:
             return minus
-        if self.program.operations[a] == "sub":  # type: ignore[call-overload]
-            x, y = self.program.operands[a]  # type: ignore[call-overload]
+        number = int(a)
+        if self.program.operations[number] == "sub":
+            x, y = self.program.operands[number]
             other = self.find("sub", (y, x))
             if other is not None:
                 return other
@@ -289,41 +291,3 @@ def specialise(
         for k, value in enumerate(values):
             tracer.store(Address(f"result{number}", k), value)
     return schedule(tracer.program)
-
-
-def schedule(program: Program) -> Program:
-    """Dead code removed, loads moved to their first use and stores to where their value is made, so that few values live at once."""
-    operations, operands = program.operations, program.operands
-    live: set[int] = set()
-    stores: dict[int, list[int]] = {}
-    constant: list[int] = []
-    for n in reversed(program.root.order):
-        if operations[n] == "store":
-            (value,) = operands[n]
-            if type(value) is int:
-                live.add(value)
-                stores.setdefault(value, []).append(n)
-            else:
-                constant.append(n)
-        elif n in live:
-            live.update(x for x in operands[n] if type(x) is int)
-    order: list[int] = []
-    placed: set[int] = set()
-    for n in program.root.order:
-        if n not in live or operations[n] == "load":
-            continue
-        for x in operands[n]:
-            if type(x) is int and operations[x] == "load" and x not in placed:
-                placed.add(x)
-                order.append(x)
-        order.append(n)
-        order.extend(reversed(stores.get(n, ())))
-    for value, numbers in stores.items():  # an argument handed through
-        if operations[value] == "load":
-            if value not in placed:
-                placed.add(value)
-                order.append(value)
-            order.extend(reversed(numbers))
-    order.extend(reversed(constant))
-    program.root.order = order
-    return program

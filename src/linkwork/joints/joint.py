@@ -100,7 +100,7 @@ class Joint(ABC):
         return type(self).__name__.lower() + (f" {describe_axis(axis)}" if axis is not None else "")
 
     def _fields(self) -> list[tuple[str, Any]]:
-        fields = dataclasses.fields(self) if dataclasses.is_dataclass(self) else ()
+        fields: tuple[dataclasses.Field[Any], ...] = dataclasses.fields(self) if dataclasses.is_dataclass(self) else ()
         return [(field.name, getattr(self, field.name)) for field in fields]
 
 

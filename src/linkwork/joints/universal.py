@@ -33,4 +33,4 @@ class Universal(Joint):
 
     def _first(self, q: Coordinates) -> Vec3:
         """The first axis, seen from the child."""
-        return self.second.rotation(*sin_cos(q[1])).apply_transpose(self.axis.direction)  # type: ignore[no-any-return]
+        return self.second.rotation(*sin_cos(q[1])).apply_transpose(self.axis.direction)

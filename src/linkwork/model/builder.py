@@ -318,4 +318,4 @@ def _checked_placement(where: str, value: Any) -> Transform:
     x, y, z = (Vec3(*row) for row in rows)
     if not all(map(math.isfinite, numbers)) or any(skewed) or x.cross(y).dot(z) < 0.0:
         raise ModelError(f"placement of {where} is not a rotation and a finite position: {value!r}")
-    return value  # type: ignore[no-any-return]
+    return value

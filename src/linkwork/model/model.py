@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -74,6 +74,17 @@ class Frame:
     placement: Transform
 
 
+class _Quick(dict[Any, Callable[..., Any]]):
+    """Functions by name; one that is not there yet answers None, as those do that cannot take their arguments."""
+
+    def __missing__(self, key: Any) -> Callable[..., None]:
+        return _nothing
+
+
+def _nothing(*_: object) -> None:
+    return None
+
+
 @dataclass(frozen=True)
 class Model:
     """A mechanism: bodies in an order in which parents come first, named frames, and gravity.
@@ -103,6 +114,11 @@ class Model:
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: self.__dict__[name] for name in self.__dataclass_fields__}
+
+    @cached_property
+    def _quick(self) -> _Quick:
+        """Functions for one state that engines have made for this model; no part of what it is."""
+        return _Quick()
 
     @cached_property
     def nq(self) -> int:

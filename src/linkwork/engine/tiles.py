@@ -1,0 +1,315 @@
+"""States in and out of tiles: the part of a module that packs rows into lanes, runs the kernel and unpacks the results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+TABLES = ("work", "square", "data", "ints")
+"""The arrays that a kernel takes besides arguments and results."""
+
+
+@dataclass(frozen=True)
+class Interface:
+    """The arrays of a program: how many numbers a state has in each, as a whole number or the name of a size."""
+
+    arguments: tuple[int | str, ...]
+    results: tuple[int | str, ...]
+    sizes: tuple[str, ...] = ()
+
+    @property
+    def arrays(self) -> list[str]:
+        return [
+            *(f"argument{k}" for k in range(len(self.arguments))),
+            *(f"result{k}" for k in range(len(self.results))),
+        ]
+
+
+def vector(lanes: int) -> str:
+    return "double" if lanes == 1 else f"<{lanes} x double>"
+
+
+def _transpose(rows: list[str], lanes: int, prefix: str) -> tuple[list[str], list[str]]:
+    """Shuffles that turn ``lanes`` rows into columns, and the columns' names."""
+    lines: list[str] = []
+    kind = vector(lanes)
+    current, step = list(rows), 1
+    while step < lanes:
+        following = list(current)
+        for i in range(lanes):
+            if i & step:
+                continue
+            a, b = current[i], current[i + step]
+            low = [k if not k & step else lanes + (k ^ step) for k in range(lanes)]
+            high = [(k ^ step) if not k & step else lanes + k for k in range(lanes)]
+            for slot, mask in ((i, low), (i + step, high)):
+                name = f"%{prefix}.{step}.{slot}"
+                shown = ", ".join(f"i32 {m}" for m in mask)
+                lines.append(f"  {name} = shufflevector {kind} {a}, {kind} {b}, <{lanes} x i32> <{shown}>")
+                following[slot] = name
+        current, step = following, 2 * step
+    return lines, current
+
+
+def pack(lanes: int) -> str:
+    """i1 pack(source, stride, valid, count, tile): true if all numbers are finite."""
+    kind = vector(lanes)
+    lines = [
+        "define internal i1 @pack(ptr nocapture %source, i64 %stride, i64 %valid, i64 %count, ptr nocapture %tile) "
+        "nounwind {",
+        "entry:",
+        "  %last = sub i64 %valid, 1",
+    ]
+    for r in range(lanes):
+        lines += [
+            f"  %c{r} = icmp slt i64 {r}, %last",
+            f"  %i{r} = select i1 %c{r}, i64 {r}, i64 %last",
+            f"  %o{r} = mul i64 %i{r}, %stride",
+            f"  %p{r} = getelementptr inbounds double, ptr %source, i64 %o{r}",
+        ]
+    zero = "0.0" if lanes == 1 else "zeroinitializer"
+    lines += [f"  %whole = and i64 %count, {-lanes}", "  br label %head", "head:"]
+    lines += [
+        "  %k = phi i64 [ 0, %entry ], [ %k.next, %body ]",
+        f"  %sum = phi {kind} [ {zero}, %entry ], [ %sum.next, %body ]",
+        "  %more = icmp slt i64 %k, %whole",
+        "  br i1 %more, label %body, label %rest",
+        "body:",
+    ]
+    for r in range(lanes):
+        lines += [
+            f"  %q{r} = getelementptr inbounds double, ptr %p{r}, i64 %k",
+            f"  %r{r} = load {kind}, ptr %q{r}, align 8",
+        ]
+    shuffles, columns = _transpose([f"%r{r}" for r in range(lanes)], lanes, "s")
+    lines += shuffles
+    lines.append(f"  %kl = mul i64 %k, {lanes}")
+    total = "%sum"
+    for r, column in enumerate(columns):
+        name = "%sum.next" if r == lanes - 1 else f"%sum.{r}"
+        lines += [
+            f"  %w{r} = add i64 %kl, {r * lanes}",
+            f"  %d{r} = getelementptr inbounds double, ptr %tile, i64 %w{r}",
+            f"  store {kind} {column}, ptr %d{r}, align {8 * lanes}",
+            f"  %z{r} = fsub {kind} {column}, {column}",
+            f"  {name} = fadd {kind} {total}, %z{r}",
+        ]
+        total = name
+    lines += [f"  %k.next = add i64 %k, {lanes}", "  br label %head", "rest:", "  br label %tail", "tail:"]
+    lines += [
+        "  %j = phi i64 [ %whole, %rest ], [ %j.next, %one ]",
+        f"  %rsum = phi {kind} [ %sum, %rest ], [ %rsum.next, %one ]",
+        "  %jmore = icmp slt i64 %j, %count",
+        "  br i1 %jmore, label %one, label %done",
+        "one:",
+    ]
+    current = "poison"
+    for r in range(lanes):
+        lines += [
+            f"  %g{r} = getelementptr inbounds double, ptr %p{r}, i64 %j",
+            f"  %h{r} = load double, ptr %g{r}, align 8",
+        ]
+        if lanes > 1:
+            lines.append(f"  %e{r} = insertelement {kind} {current}, double %h{r}, i32 {r}")
+            current = f"%e{r}"
+    column = current if lanes > 1 else "%h0"
+    lines += [
+        f"  %jl = mul i64 %j, {lanes}",
+        "  %jd = getelementptr inbounds double, ptr %tile, i64 %jl",
+        f"  store {kind} {column}, ptr %jd, align {8 * lanes}",
+        f"  %jz = fsub {kind} {column}, {column}",
+        f"  %rsum.next = fadd {kind} %rsum, %jz",
+        "  %j.next = add i64 %j, 1",
+        "  br label %tail",
+        "done:",
+        *_all_ordered(lanes, "%rsum"),
+        "  ret i1 %fine",
+        "}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _all_ordered(lanes: int, total: str) -> list[str]:
+    """%fine: no lane of the sum is NaN."""
+    if lanes == 1:
+        return [f"  %fine = fcmp ord double {total}, 0.0"]
+    bits = [f"  %ord = fcmp ord <{lanes} x double> {total}, zeroinitializer"]
+    current = None
+    for r in range(lanes):
+        bits.append(f"  %ord{r} = extractelement <{lanes} x i1> %ord, i32 {r}")
+        if current is None:
+            current = f"%ord{r}"
+        else:
+            name = "%fine" if r == lanes - 1 else f"%and{r}"
+            bits.append(f"  {name} = and i1 {current}, %ord{r}")
+            current = name
+    return bits
+
+
+def unpack(lanes: int) -> str:
+    """i1 unpack(tile, target, valid, count): the first ``valid`` states of a tile into rows; true if they are finite.
+
+    A zero loses its sign here, so that it has the same bits whichever way it was computed.
+    """
+    kind = vector(lanes)
+    zero = "0.0" if lanes == 1 else "zeroinitializer"
+    lines = [
+        "define internal i1 @unpack(ptr nocapture %tile, ptr nocapture %target, i64 %valid, i64 %count) nounwind {",
+        "entry:",
+        f"  %full = icmp eq i64 %valid, {lanes}",
+        f"  %whole.0 = and i64 %count, {-lanes}",
+        "  %whole = select i1 %full, i64 %whole.0, i64 0",
+    ]
+    for r in range(lanes):
+        lines += [
+            f"  %o{r} = mul i64 %count, {r}",
+            f"  %p{r} = getelementptr inbounds double, ptr %target, i64 %o{r}",
+        ]
+    lines += [
+        "  br label %head",
+        "head:",
+        "  %k = phi i64 [ 0, %entry ], [ %k.next, %body ]",
+        f"  %sum = phi {kind} [ {zero}, %entry ], [ %sum.next, %body ]",
+        "  %more = icmp slt i64 %k, %whole",
+        "  br i1 %more, label %body, label %rest",
+        "body:",
+        f"  %kl = mul i64 %k, {lanes}",
+    ]
+    total = "%sum"
+    for r in range(lanes):
+        name = "%sum.next" if r == lanes - 1 else f"%sum.{r}"
+        lines += [
+            f"  %w{r} = add i64 %kl, {r * lanes}",
+            f"  %d{r} = getelementptr inbounds double, ptr %tile, i64 %w{r}",
+            f"  %y{r} = load {kind}, ptr %d{r}, align {8 * lanes}",
+            f"  %x{r} = fadd {kind} %y{r}, {zero}",
+            f"  %z{r} = fsub {kind} %x{r}, %x{r}",
+            f"  {name} = fadd {kind} {total}, %z{r}",
+        ]
+        total = name
+    shuffles, rows = _transpose([f"%x{r}" for r in range(lanes)], lanes, "s")
+    lines += shuffles
+    for r, row in enumerate(rows):
+        lines += [
+            f"  %q{r} = getelementptr inbounds double, ptr %p{r}, i64 %k",
+            f"  store {kind} {row}, ptr %q{r}, align 8",
+        ]
+    lines += [
+        f"  %k.next = add i64 %k, {lanes}",
+        "  br label %head",
+        "rest:",
+        *(_all_ordered(lanes, "%sum")),
+        "  %first = select i1 %fine, double 0.0, double 0x7FF8000000000000",
+        "  br label %state",
+        "state:",
+        "  %s = phi i64 [ 0, %rest ], [ %s.next, %state.done ]",
+        "  %bad = phi double [ %first, %rest ], [ %j.bad, %state.done ]",
+        "  %smore = icmp slt i64 %s, %valid",
+        "  br i1 %smore, label %numbers, label %done",
+        "numbers:",
+        "  %row.at = mul i64 %s, %count",
+        "  br label %number",
+        "number:",
+        "  %j = phi i64 [ %whole, %numbers ], [ %j.next, %one ]",
+        "  %j.bad = phi double [ %bad, %numbers ], [ %one.bad, %one ]",
+        "  %jmore = icmp slt i64 %j, %count",
+        "  br i1 %jmore, label %one, label %state.done",
+        "one:",
+        f"  %jl = mul i64 %j, {lanes}",
+        "  %js = add i64 %jl, %s",
+        "  %jp = getelementptr inbounds double, ptr %tile, i64 %js",
+        "  %jy = load double, ptr %jp, align 8",
+        "  %jx = fadd double %jy, 0.0",
+        "  %jt = add i64 %row.at, %j",
+        "  %jq = getelementptr inbounds double, ptr %target, i64 %jt",
+        "  store double %jx, ptr %jq, align 8",
+        "  %jz = fsub double %jx, %jx",
+        "  %one.bad = fadd double %j.bad, %jz",
+        "  %j.next = add i64 %j, 1",
+        "  br label %number",
+        "state.done:",
+        "  %s.next = add i64 %s, 1",
+        "  br label %state",
+        "done:",
+        "  %all = fcmp ord double %bad, 0.0",
+        "  ret i1 %all",
+        "}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def batch(interface: Interface, lanes: int) -> str:
+    arguments, results = interface.arguments, interface.results
+    lines = ["define i64 @batch(ptr nocapture %words) nounwind {", "entry:"]
+    word = 0
+
+    def read(name: str, kind: str) -> None:
+        nonlocal word
+        lines.append(f"  %{name}.at = getelementptr inbounds i64, ptr %words, i64 {word}")
+        lines.append(f"  %{name} = load {kind}, ptr %{name}.at, align 8")
+        word += 1
+
+    read("states", "i64")
+    read("buffer", "ptr")
+    for k in range(len(arguments)):
+        read(f"from{k}", "ptr")
+        read(f"stride{k}", "i64")
+    for k in range(len(results)):
+        read(f"to{k}", "ptr")
+    for name in TABLES:
+        read(name, "ptr")
+    for name in interface.sizes:
+        read(name, "i64")
+    counts = [str(n) if isinstance(n, int) else f"%{n}" for n in (*arguments, *results)]
+    place = "%buffer"
+    tiles = []
+    for k, size in enumerate(counts):
+        tiles.append(place)
+        lines.append(f"  %room{k} = mul i64 {size}, {lanes}")
+        lines.append(f"  %tile{k} = getelementptr inbounds double, ptr {place}, i64 %room{k}")
+        place = f"%tile{k}"
+    lines += [
+        "  br label %head",
+        "head:",
+        "  %done = phi i64 [ 0, %entry ], [ %done.next, %body ]",
+        "  %status = phi i64 [ 0, %entry ], [ %status.next, %body ]",
+        "  %more = icmp slt i64 %done, %states",
+        "  br i1 %more, label %body, label %end",
+        "body:",
+        "  %left = sub i64 %states, %done",
+        f"  %enough = icmp sge i64 %left, {lanes}",
+        f"  %valid = select i1 %enough, i64 {lanes}, i64 %left",
+    ]
+    fine = "true"
+    for k in range(len(arguments)):
+        lines += [
+            f"  %a{k} = mul i64 %done, %stride{k}",
+            f"  %b{k} = getelementptr inbounds double, ptr %from{k}, i64 %a{k}",
+            f"  %ok{k} = call i1 @pack(ptr %b{k}, i64 %stride{k}, i64 %valid, i64 {counts[k]}, ptr {tiles[k]})",
+            f"  %fine{k} = and i1 {fine}, %ok{k}",
+        ]
+        fine = f"%fine{k}"
+    passed = ", ".join(f"ptr {tile}" for tile in tiles)
+    sizes = "".join(f", i64 %{name}" for name in interface.sizes)
+    lines.append(f"  call void @kernel({passed}, {', '.join(f'ptr %{name}' for name in TABLES)}{sizes})")
+    good = "true"
+    for k in range(len(results)):
+        size, tile = counts[len(arguments) + k], tiles[len(arguments) + k]
+        lines += [
+            f"  %e{k} = mul i64 %done, {size}",
+            f"  %f{k} = getelementptr inbounds double, ptr %to{k}, i64 %e{k}",
+            f"  %gk{k} = call i1 @unpack(ptr {tile}, ptr %f{k}, i64 %valid, i64 {size})",
+            f"  %good{k} = and i1 {good}, %gk{k}",
+        ]
+        good = f"%good{k}"
+    lines += [
+        f"  %bad.in = select i1 {fine}, i64 0, i64 1",
+        f"  %bad.out = select i1 {good}, i64 0, i64 2",
+        "  %bad = or i64 %bad.in, %bad.out",
+        "  %status.next = or i64 %status, %bad",
+        f"  %done.next = add i64 %done, {lanes}",
+        "  br label %head",
+        "end:",
+        "  ret i64 %status",
+        "}",
+    ]
+    return "\n".join(lines) + "\n"
