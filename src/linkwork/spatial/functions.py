@@ -111,12 +111,13 @@ def sin_cos_text(x: Scalar) -> tuple[Scalar, Scalar]:
 def turned(turns: Scalar, s: Scalar, c: Scalar) -> tuple[Scalar, Scalar]:
     """Sine and cosine of an angle from those of its rest (s, c) after a number of quarter turns, given plus ``_SHIFT``."""
     if isinstance(turns, float):
-        return ((s, c), (c, -s), (-s, -c), (-c, s))[int(turns - _SHIFT) & 3]
+        quarter = int(turns - _SHIFT) & 3 if math.isfinite(turns) else 0
+        return ((s, c), (c, -s), (-s, -c), (-c, s))[quarter]
     if isinstance(turns, np.ndarray):
         quarter = turns.view(np.int64) & 3
         sine, cosine = np.where(quarter & 1, c, s), np.where(quarter & 1, s, c)
         return np.where(quarter & 2, -sine, sine), np.where((quarter + 1) & 2, -cosine, cosine)
-    return turns.turned(s, c)  # type: ignore[no-any-return]
+    return turns.turned(s, c)
 
 
 def atan2(y: Scalar, x: Scalar) -> Scalar:
