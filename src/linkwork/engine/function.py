@@ -141,7 +141,6 @@ class Function:
         self.task = task
         self.cpu = cpu or jit.host()
         self.lanes = lanes or jit.lanes(self.cpu)
-        self._lock = threading.Lock()
         self._codes: dict[int, tuple[jit.Code, Callable[[int], int]]] = {}
         self.plan = self._choose(form)
         extra = [3 * len(task.frames)] if task.offsets and isinstance(self.plan, Specialised) else []
@@ -170,7 +169,7 @@ class Function:
         found = self._codes.get(lanes)
         if found is not None:
             return found
-        with self._lock:
+        with jit.lock:
             if lanes not in self._codes:
                 key = self._key(self.plan, lanes)
                 code = _codes.get(key) or self._link(key, lanes)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import mmap
+import os
 import threading
 from collections.abc import Callable
 from functools import cache
@@ -16,7 +17,10 @@ from typing import Any
 
 from linkwork.engine import builtin
 
-_lock = threading.Lock()
+lock = threading.RLock()
+"""Held while code is made, one piece at a time; a fork waits for it, so that the child finds LLVM at rest."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
 _serial = itertools.count()
 
 
@@ -86,14 +90,14 @@ def version() -> str:
 def compile_object(text: str, cpu: tuple[str, str]) -> bytes:
     """Object code of a module for a CPU."""
     llvm = _llvm()
-    with _lock, llvm.parse_assembly(text) as module:
+    with lock, llvm.parse_assembly(text) as module:
         return bytes(_machine(cpu).emit_object(module))
 
 
 def link(image: bytes, names: list[str]) -> Code:
     """Object code brought into executable memory."""
     llvm = _llvm()
-    with _lock:
+    with lock:
         library = llvm.JITLibraryBuilder().add_object_img(image)
         for name, address in builtin.addresses().items() if "single" in names else ():
             library.import_symbol(name, address)
