@@ -25,5 +25,5 @@ class Cylindrical(Joint):
     def subspace(self, q: Coordinates) -> Subspace:
         turn, slide = turning(self.axis), sliding(self.axis)
         if isinstance(turn, Selection) and isinstance(slide, Selection):
-            return Selection(*turn.directions, *slide.directions)
+            return Selection(*turn.directions, *slide.directions, signs=(*turn.signs, *slide.signs))
         return Columns([*turn.columns(), *slide.columns()])

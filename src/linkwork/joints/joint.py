@@ -27,9 +27,6 @@ from linkwork.spatial import (
     Subspace,
     Transform,
     Vec3,
-    X,
-    Y,
-    Z,
 )
 
 if TYPE_CHECKING:
@@ -122,9 +119,9 @@ def as_axis(axis: str | Axis | Vec3 | Sequence[float]) -> Axis:
     if isinstance(axis, CoordinateAxis | AnyAxis):
         return axis
     if isinstance(axis, str):
-        if axis not in ("x", "y", "z"):
-            raise ModelError(f"axis must be 'x', 'y', 'z' or three numbers, not {axis!r}")
-        return {"x": X, "y": Y, "z": Z}[axis]
+        if axis not in _AXES:
+            raise ModelError(f"axis must be 'x', 'y', 'z', their opposites ('-x') or three numbers, not {axis!r}")
+        return _AXES[axis]
     try:
         x, y, z = (float(c) for c in (axis.numbers() if isinstance(axis, Vec3) else axis))  # type: ignore[union-attr]
     except (TypeError, ValueError):
@@ -133,10 +130,13 @@ def as_axis(axis: str | Axis | Vec3 | Sequence[float]) -> Axis:
     if not 1e-12 < length < 1e12:
         raise ModelError(f"axis must be three finite numbers that are not all zero, not {(x, y, z)}")
     unit = (x / length, y / length, z / length)
-    for named in (X, Y, Z):
+    for named in _AXES.values():
         if unit == tuple(named.direction.numbers()):
             return named
     return AnyAxis(Vec3(*unit))
+
+
+_AXES = {name: CoordinateAxis(name) for name in ("x", "y", "z", "-x", "-y", "-z")}
 
 
 def describe_axis(axis: Axis) -> str:
@@ -148,12 +148,12 @@ def describe_axis(axis: Axis) -> str:
 def turning(axis: Axis) -> Subspace:
     """Rotation about an axis."""
     if isinstance(axis, CoordinateAxis):
-        return Selection(3 + "xyz".index(axis.name))
+        return Selection(3 + axis.index, signs=(axis.sign,))
     return Columns([Motion(Vec3.zero(), axis.direction)])
 
 
 def sliding(axis: Axis) -> Subspace:
     """Translation along an axis."""
     if isinstance(axis, CoordinateAxis):
-        return Selection("xyz".index(axis.name))
+        return Selection(axis.index, signs=(axis.sign,))
     return Columns([Motion(axis.direction, Vec3.zero())])

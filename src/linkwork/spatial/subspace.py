@@ -110,12 +110,13 @@ class Columns(Numbers, Subspace):
 
 
 class Selection(Numbers, Subspace):
-    """Coordinate directions of the child's frame: 0, 1, 2 linear x, y, z; 3, 4, 5 angular x, y, z."""
+    """Coordinate directions of the child's frame: 0, 1, 2 linear x, y, z; 3, 4, 5 angular x, y, z; or their opposites."""
 
-    __slots__ = ("directions",)
+    __slots__ = ("directions", "signs")
 
-    def __init__(self, *directions: int) -> None:
+    def __init__(self, *directions: int, signs: Sequence[float] = ()) -> None:
         self.directions = directions
+        self.signs = tuple(signs) or (1.0,) * len(directions)
 
     def numbers(self) -> list[Scalar]:
         return []
@@ -124,28 +125,30 @@ class Selection(Numbers, Subspace):
         return self
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Selection) and self.directions == other.directions
+        return isinstance(other, Selection) and (self.directions, self.signs) == (other.directions, other.signs)
 
     def __hash__(self) -> int:
-        return hash(self.directions)
+        return hash((self.directions, self.signs))
 
     def columns(self) -> list[Motion]:
-        return [Motion.from_numbers([1.0 if k == d else 0.0 for k in range(6)]) for d in self.directions]
+        chosen = zip(self.directions, self.signs, strict=True)
+        return [Motion.from_numbers([s if k == d else 0.0 for k in range(6)]) for d, s in chosen]
 
     def times(self, rates: Coordinates) -> Motion:
         numbers: list[Scalar] = [0.0] * 6
-        for direction, rate in zip(self.directions, rates, strict=True):
-            numbers[direction] = rate
+        for direction, sign, rate in zip(self.directions, self.signs, rates, strict=True):
+            numbers[direction] = rate * sign
         return Motion.from_numbers(numbers)
 
     def dot(self, force: Force) -> list[Scalar]:
         numbers = force.numbers()
-        return [numbers[direction] for direction in self.directions]
+        return [numbers[direction] * sign for direction, sign in zip(self.directions, self.signs, strict=True)]
 
     def through(self, inertia: Inertia | ArticulatedInertia) -> list[Force]:
         full = inertia if isinstance(inertia, ArticulatedInertia) else inertia.articulated()
         rows = full.rows()
-        return [Force.from_numbers(rows[direction]) for direction in self.directions]
+        chosen = zip(self.directions, self.signs, strict=True)
+        return [Force.from_numbers(rows[direction]) * sign for direction, sign in chosen]
 
     def released(
         self, inertia: ArticulatedInertia, forces: Sequence[Force], factor: Factor, rotor: Coordinates = ()
@@ -154,6 +157,8 @@ class Selection(Numbers, Subspace):
         return _minus_outer(inertia, forces, factor, held)
 
     def dual(self) -> Wrenches:
+        if min(self.signs, default=1.0) < 0.0:
+            return AnyWrenches([Force(column.linear, column.angular) for column in self.columns()])
         return SelectedWrenches(self.directions)
 
     def complement(self, rotor: Coordinates = ()) -> Wrenches:
