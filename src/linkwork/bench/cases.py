@@ -40,6 +40,7 @@ def _forward(method: str) -> Callable[..., Any]:
 
 CASES: tuple[Case, ...] = (
     *(Case(f"forward_dynamics {method}", ("q", "v", "tau"), _forward(method)) for method in FORWARD_DYNAMICS),
+    Case("forward_dynamics_and_reactions", ("q", "v", "tau"), dynamics.forward_dynamics_and_reactions),
     Case("inverse_dynamics", ("q", "v", "a"), dynamics.inverse_dynamics),
     Case("mass_matrix", ("q",), dynamics.mass_matrix),
     Case("nonlinear_effects", ("q", "v"), dynamics.nonlinear_effects),

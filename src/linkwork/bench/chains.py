@@ -25,8 +25,14 @@ def measure_chain(n: int, doors: dict[str, Door], rounds: int, seconds: float, m
     case, model = CASES[0], mechanisms.serial_chain(n)
     states = States.random(model, max(8, min(most, _WORK // n)))
     few = states.first(max(1, min(16, len(states), 20_000 // n)))
-    peers = {name: peer for name, door in doors.items() if (peer := _entered(name, door, n)) is not None}
-    row: dict[str, Any] = {"n": n, "states": len(states)}
+    peers: dict[str, Peer] = {}
+    absent: dict[str, str] = {}
+    for name, door in doors.items() if n <= _PEERS_UP_TO else ():
+        try:
+            peers[name] = _entered(name, door, n)
+        except UnavailableError as error:
+            absent[name] = str(error)
+    row: dict[str, Any] = {"n": n, "states": len(states), "absent": absent}
     set_threads(1)
     try:
         for kind, chosen in (("single", few), ("batch", states)):
@@ -53,12 +59,9 @@ def _rival(peer: Peer, kind: str, states: States) -> Contestant | None:
     return peer.single(CASES[0], states) if kind == "single" else peer.batch(CASES[0], states, 1)
 
 
-def _entered(name: str, door: Door, n: int) -> Peer | None:
-    """The peer with the chain in it; None where it cannot hold it."""
+def _entered(name: str, door: Door, n: int) -> Peer:
+    """The peer with the chain in it."""
     needed = 2 * 5 * 8.0 * n**3 if name == "pin" else 0.0  # about five tensors of n³ numbers, for a while twice
-    if n > _PEERS_UP_TO or 1.2 * needed > available_memory():
-        return None
-    try:
-        return door(mechanisms.serial_chain(n))
-    except UnavailableError:
-        return None
+    if 1.2 * needed > available_memory():
+        raise UnavailableError(f"{name} needs about {needed / 1e9:.0f} GB for a chain of {n}")
+    return door(mechanisms.serial_chain(n))

@@ -31,7 +31,8 @@ def plot_chains(data: dict[str, Any], path: Path) -> list[Path]:
         axes.loglog(lengths, [c[kind]["auto_seconds"] for c in chains], "k:", linewidth=1, label=f"as called, {label}")
         for name in sorted({name for c in chains for name in c[kind]["peers"]}):
             points = [(c["n"], c[kind]["peers"][name]["seconds"]) for c in chains if _timed(c[kind], name)]
-            axes.loglog(*zip(*points, strict=True), f"{marker}--", label=f"{name}, {label}") if points else None
+            if points:
+                axes.loglog(*zip(*points, strict=True), f"{marker}--", label=f"{name}, {label}")
     axes.set(xlabel="revolute joints in the chain", ylabel="time of a state (s)", title="Forward dynamics, one thread")
     axes.grid(True, which="major", alpha=0.3)
     axes.legend(fontsize="small")

@@ -31,6 +31,9 @@ def print_report(data: dict[str, Any], console: Console) -> None:
     if data["chains"]:
         console.print("\nChains of revolute joints, articulated bodies, one thread", markup=False)
         _print(console, *chain_table(data))
+        for chain in data["chains"]:
+            for reason in chain["absent"].values():
+                console.print(f"chain of {chain['n']}: {' '.join(reason.split())}", markup=False)
     if data["targets"]:
         console.print("\nTargets", markup=False)
         _print(console, *target_table(data))

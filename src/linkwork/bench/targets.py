@@ -58,11 +58,11 @@ def _chains(data: dict[str, Any]) -> list[dict[str, Any] | None]:
         if len(each) > 1 and long[-1]["n"] >= 100_000:
             what = f"chains of 100 to 100,000, {kind}: slowest over fastest joint"
             rows.append(_at_most(what, 1.2, max(each) / min(each), "times"))
-    if data["memory"]:
-        base, *peaks = (data["memory"]["peak_bytes"][n] for n in sorted(data["memory"]["peak_bytes"], key=int))
-        small, large = (int(n) for n in sorted(data["memory"]["peak_bytes"], key=int)[1:])
-        growth = (peaks[1] - base) / large / ((peaks[0] - base) / small)
-        rows.append(_at_most(f"memory a joint at {large:,} over that at {small:,}", 1.2, growth, "times"))
+    peaks = data["memory"]["peak_bytes"] if data["memory"] else {}
+    if peaks and None not in peaks.values():
+        one, small, large = sorted(peaks, key=int)
+        growth = (peaks[large] - peaks[one]) / int(large) / ((peaks[small] - peaks[one]) / int(small))
+        rows.append(_at_most(f"memory a joint at {int(large):,} over that at {int(small):,}", 1.2, growth, "times"))
     return rows
 
 
