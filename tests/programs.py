@@ -1,0 +1,68 @@
+"""Programs of intermediate code run in two ways: by their definition, and as machine code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from linkwork.engine import evaluator, jit, llvm, roll, verifier
+from linkwork.engine.function import Rolled, Specialised, Task
+from linkwork.engine.ir import Program
+from linkwork.engine.tiles import Interface
+from strategies import Array, State
+
+TABLES = ("work", "square", "data", "ints")
+
+
+def sizes_of(plan: Rolled, cell: int) -> dict[str, int]:
+    """What rolled code is told, by name."""
+    task, bodies = plan.task, len(plan.task.model.bodies)
+    numbers = [bodies, len(task.frames) - 1, (bodies + 1) * cell, 4 * (bodies + 1), plan.tables.width * (bodies + 1)]
+    return dict(zip(roll.SIZES, [*numbers, *(k * task.model.nv for k in range(1, 7))], strict=True))
+
+
+def evaluated(task: Task, form: str, arguments: Sequence[Array]) -> list[Array]:
+    """The results of one state, by the verified program of a form and the evaluator."""
+    results = [np.zeros(size) for size in task.results]
+    arrays: dict[str, Any] = {f"result{k}": result for k, result in enumerate(results)}
+    arrays |= {f"argument{k}": np.ravel(argument) for k, argument in enumerate(arguments)}
+    if form == "specialised":
+        program = Specialised(task).program
+        verifier.verify(program, arrays)
+        evaluator.run(program, arrays)
+    else:
+        plan = Rolled(task)
+        program, row, cell = plan.program
+        rows = max(len(task.model.bodies) + 1, len(task.frames))
+        arrays |= {"work": np.full(rows * row, np.nan), "square": np.full(rows * rows * cell, np.nan)}
+        arrays |= {"data": plan.tables.data, "ints": plan.tables.ints}
+        sizes = sizes_of(plan, cell)
+        verifier.verify(program, arrays, sizes)
+        evaluator.run(program, arrays, sizes)
+    return [result + 0.0 for result in results]  # a zero has no sign
+
+
+def arguments_of(task: Task, state: State) -> list[Array]:
+    given = {"q0": state.q, "dv": state.v} | {key: getattr(state, key) for key in ("q", "v", "a", "tau", "f_ext", "q1")}
+    return [given[name] for name, _ in task.algorithm.arguments if name not in task.absent]
+
+
+def machine(program: Program, inputs: Array, results: int, lanes: int, cpu: tuple[str, str] | None = None) -> Array:
+    """The results (states, numbers) of a program without loops for inputs (states, numbers), as machine code."""
+    interface = Interface((inputs.shape[1],), (results,))
+    image = jit.compile_object(llvm.module(program, interface, lanes), cpu or jit.host())
+    code = jit.link(image, ["batch"])
+    inputs, output = np.ascontiguousarray(inputs), np.empty((len(inputs), results))
+    tile = np.empty(lanes * (inputs.shape[1] + results) + 8)
+    place = tile.ctypes.data + -tile.ctypes.data % 64
+    words = [len(inputs), place, inputs.ctypes.data, inputs.shape[1], output.ctypes.data, 0, 0, 0, 0]
+    table = np.array(words, dtype=np.int64)
+    code.batch()(table.ctypes.data)
+    return output
+
+
+def bits(array: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """The bits of floats, for comparing; a zero has no sign."""
+    return (np.asarray(array, dtype=np.float64) + 0.0).view(np.int64)
