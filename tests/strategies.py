@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, wraps
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import linkwork as lw
-from linkwork.algorithms import FORWARD_DYNAMICS, REFERENCES
+from linkwork.algorithms import FORWARD_DYNAMICS, FRAMES, REFERENCES
 from linkwork.engine.mode import current_form
 from linkwork.joints import (
     Cylindrical,
@@ -239,6 +240,10 @@ def _calls() -> dict[str, Callable[[State, Sequence[str]], Any]]:
     }
     for method in FORWARD_DYNAMICS:
         every[method] = lambda s, frames, m=method: lw.forward_dynamics(s.model, s.q, s.v, s.tau, s.f_ext, method=m)
+    for method, frame in product(("articulated_body", "virtual_work"), FRAMES):
+        every[f"{method}_reactions/{frame}"] = lambda s, frames, m=method, f=frame: lw.forward_dynamics_and_reactions(
+            s.model, s.q, s.v, s.tau, s.f_ext, m, f
+        )
     for reference in REFERENCES:
         every |= {
             f"jacobian/{reference}": lambda s, frames, r=reference: lw.jacobian(s.model, s.q, frames, r),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -16,7 +16,7 @@ import pytest
 
 import linkwork as lw
 import robots
-from linkwork.algorithms import FORWARD_DYNAMICS, REFERENCES
+from linkwork.algorithms import FORWARD_DYNAMICS, INVERTING, REFERENCES
 from linkwork.joints import Free, Helical, Joint, Planar, Prismatic, Revolute, Spherical, Universal
 from linkwork.model import Model
 from linkwork.spatial import Transform
@@ -221,10 +221,30 @@ def test_nonlinear_effects_and_gravity(pair: Pair) -> None:
 @pytest.mark.parametrize("method", FORWARD_DYNAMICS)
 def test_forward_dynamics(pair: Pair, method: str) -> None:
     s, there = pair.state, pair.there
+    if pair.model.name.startswith("iCub") and method in INVERTING:
+        with pytest.raises(lw.SingularError, match=r"body '.*' has mass .* and principal moments 0"):
+            lw.forward_dynamics(pair.model, s.q, s.v, s.tau, method=method)
+        return
     free = pair.each(lambda data, q, v, tau: pin.aba(there, data, q, v, tau), "v", "tau")
     close(lw.forward_dynamics(pair.model, s.q, s.v, s.tau, method=method), free, 1e-10)
     loaded = pair.each(lambda data, q, v, tau, f: pin.aba(there, data, q, v, tau, pair.forces(f)), "v", "tau", "f_ext")
     close(lw.forward_dynamics(pair.model, s.q, s.v, s.tau, s.f_ext, method=method), loaded, 1e-10)
+
+
+@pytest.mark.parametrize("method", ["articulated_body", "virtual_work"])
+def test_reactions(pair: Pair, method: str) -> None:
+    """Pinocchio's data.f after inverse dynamics at our accelerations; its rotors, too, act on tau alone."""
+    s, there = pair.state, pair.there
+    if pair.model.name.startswith("iCub") and method in INVERTING:
+        pytest.skip("has bodies without inertia")
+
+    def transmitted(data: pin.Data, q: Array, v: Array, a: Array, f: Array) -> Array:
+        pin.rnea(there, data, q, v, a, pair.forces(f))
+        return np.array([data.f[there.getJointId(name)].vector for name in pair.model.joint_names])
+
+    a, wrenches = lw.forward_dynamics_and_reactions(pair.model, s.q, s.v, s.tau, s.f_ext, method=method)
+    moving = replace(pair, state=replace(s, a=a))
+    close(wrenches, moving.each(transmitted, "v", "a", "f_ext"), 1e-9)
 
 
 def test_centre_of_mass_momentum_and_energy(pair: Pair) -> None:

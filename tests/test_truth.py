@@ -4,8 +4,9 @@ The truth takes the floats of the model and of the state as exact, so that the e
 relative to the largest number of a result, with u = 1.1e-16 the unit roundoff:
 
     recursions without a solve   each body on a path adds some 16 roundings that matter: 16 (bodies + 4) u
-    articulated_body             the same, times 64 for the pivots behind one another; at most 1e-12
-    composite_body               a Cholesky solve is backward stable: nv u cond(M)
+    articulated_body,
+    virtual_work                 the same, times 64 for the pivots behind one another; at most 1e-12
+    composite_body, unit_vector  a Cholesky solve is backward stable: nv u cond(M)
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
+from exact import exact_tree
 from linkwork.algorithms import ALGORITHMS
 from linkwork.engine.interpreter import evaluate
 from linkwork.engine.mode import form
@@ -48,15 +50,16 @@ def truth(name: str, algorithm: str) -> tuple[State, list[list[mpmath.mpf]]]:
     given = {"q0": state.q, "dv": state.v} | {key: getattr(state, key) for key in ("q", "v", "a", "tau", "f_ext", "q1")}
     entry = ALGORITHMS[algorithm]
     arguments = [[context.mpf(x) for x in given[argument].ravel().tolist()] for argument, _ in entry.arguments]
-    return state, evaluate(entry, model, arguments, [model.frame(frame) for frame in frames_of(model)])
+    frames = [model.frame(frame) for frame in frames_of(model)]
+    return state, evaluate(entry, model, arguments, frames, exact_tree(model, context.mpf, frames))
 
 
 def bound(name: str, algorithm: str, state: State) -> float:
     model = mechanism(name)
-    if algorithm == "composite_body":
+    if algorithm in ("composite_body", "unit_vector"):
         return model.nv * UNIT * float(np.linalg.cond(lw.mass_matrix(model, state.q)))
     plain = 16.0 * (len(model.bodies) + 4) * UNIT
-    return min(1e-12, 64.0 * plain) if algorithm == "articulated_body" else plain
+    return min(1e-12, 64.0 * plain) if algorithm.startswith(("articulated_body", "virtual_work")) else plain
 
 
 def relative_error(result: Sequence[float], exact: Sequence[mpmath.mpf]) -> float:
@@ -86,6 +89,7 @@ def test_the_truth_is_true(name: str) -> None:
     state, (accelerations,) = truth(name, "articulated_body")
     _, (others,) = truth(name, "composite_body")
     q, v, f_ext = ([context.mpf(x) for x in array.ravel().tolist()] for array in (state.q, state.v, state.f_ext))
-    (tau,) = evaluate(ALGORITHMS["inverse_dynamics"], state.model, [q, v, accelerations, f_ext])
+    tree = exact_tree(state.model, context.mpf)
+    (tau,) = evaluate(ALGORITHMS["inverse_dynamics"], state.model, [q, v, accelerations, f_ext], tree=tree)
     assert relative_error(others, accelerations) < limit
     assert relative_error(tau, [context.mpf(x) for x in state.tau.tolist()]) < limit

@@ -35,13 +35,12 @@ def forward_dynamics_and_reactions(
         v: velocity (..., nv).
         tau: joint forces (..., nv), N or N m.
         f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6); none if
-        left out.
+            left out.
         method: "articulated_body" (the faster one), or "virtual_work", for which the wrenches are the unknowns
-        themselves; it
-            is the more accurate on long chains and light bases.
+            themselves. Virtual work is the more accurate where a light body floats at the root, the less where a body
+            is far lighter than its neighbours, of which it warns; every body needs an inertia.
         frame: "child" (the frame of the body that the joint carries, which is also the joint's own), "parent" (the
-        frame of the
-            body that carries the joint) or "world". Moments are about the origin of that frame.
+            frame of the body that carries the joint) or "world". Moments are about the origin of that frame.
 
     Returns:
         a (..., nv), rad/s² or m/s², and wrenches (..., njoints, 6), force (N) then moment (N m), in the order of
@@ -49,7 +48,7 @@ def forward_dynamics_and_reactions(
 
     Raises:
         SingularError: if a joint can move without moving any inertia, or, by virtual work, if a body has no inertia;
-        it is named.
+            it is named.
 
     Example:
         >>> import linkwork as lw
