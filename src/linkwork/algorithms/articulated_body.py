@@ -6,8 +6,8 @@
               Iᴬₚ += Xᵢ Iᵃ Xᵢᵀ,   pᴬₚ += Xᵢ pᵃ
     outward   a′ = Xᵢ⁻¹ Aₚ + cᵢ,   q̈ᵢ = Dᵢ⁻¹ (uᵢ - Uᵢᵀ a′),   Aᵢ = a′ + Sᵢ q̈ᵢ          A of the world is -g
 
-Featherstone 1983, in the form of Rigid Body Dynamics Algorithms (2008), table 7.1, in link coordinates. Iᵃ is formed by the
-subspace, which knows that nothing is felt along the joint's own motions.
+Featherstone 1983, in the form of Rigid Body Dynamics Algorithms (2008), table 7.1, in link coordinates. Iᵃ is formed
+by the subspace, which knows that nothing is felt along the joint's own motions.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     inward    for each ancestor j of i:   Lᵢⱼ = Dᵢ⁻¹ Mᵢⱼ;   and for each k from j up:   Mⱼₖ -= Lᵢⱼᵀ Mᵢₖ
     solve     Lᵀ x = r inward,   D y = x,   L q̈ = y outward
 
-Featherstone, Rigid Body Dynamics Algorithms (2008), section 6.5, over blocks: a block is one joint's degrees of freedom.
-Only ancestors meet, so nothing outside the tree's pattern is touched: O(n·depth²) instead of O(n³).
+Featherstone, Rigid Body Dynamics Algorithms (2008), section 6.5, over blocks: a block is one joint's degrees of
+freedom. Only ancestors meet, so nothing outside the tree's pattern is touched: O(n·depth²) instead of O(n³).
 """
 
 from __future__ import annotations

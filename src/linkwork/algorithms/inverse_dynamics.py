@@ -5,8 +5,8 @@
               Fᵢ = Iᵢ Aᵢ + Vᵢ ×* Iᵢ Vᵢ - fᵢ
     inward    τᵢ = Sᵢᵀ Fᵢ + rotor q̈ᵢ,   Fₚ += Xᵢ Fᵢ
 
-Luh, Walker, Paul 1980, in the form of Featherstone, Rigid Body Dynamics Algorithms (2008), table 5.1. Every body is in its
-own frame. Nonlinear effects and gravity torques are the same text at q̈ = 0, and q̇ = 0.
+Luh, Walker, Paul 1980, in the form of Featherstone, Rigid Body Dynamics Algorithms (2008), table 5.1. Every body is
+in its own frame. Nonlinear effects and gravity torques are the same text at q̈ = 0, and q̇ = 0.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from linkwork.model.tree import Tree
-from linkwork.spatial import Force, Motion
+from linkwork.spatial import Force, Motion, plus_rotor
 
 
 def inverse_dynamics(tree: Tree, q: Any, v: Any, a: Any, f_ext: Any) -> tuple[Any]:
@@ -37,8 +37,7 @@ def inverse_dynamics(tree: Tree, q: Any, v: Any, a: Any, f_ext: Any) -> tuple[An
 
     F[tree.world] = Force.zero()
     for body in tree.inward():
-        force = S[body].dot(F[body])
-        tau[body] = [t + r * rate for t, r, rate in zip(force, body.rotor, a[body], strict=True)] if body.rotor else force
+        tau[body] = plus_rotor(S[body].dot(F[body]), body.rotor, a[body])
         F[body.parent] = F[body.parent] + X[body].to_parent(F[body])
 
     return (tau,)

@@ -2,7 +2,8 @@
 
     column of joint j for frame f:   Xf⁻¹ X₀ⱼ Sⱼ     for j on the path from f to the world, O(path) for each frame
 
-Featherstone, Rigid Body Dynamics Algorithms (2008), section 4.3. A reference says where the motion is seen from, as in Pinocchio:
+Featherstone, Rigid Body Dynamics Algorithms (2008), section 4.3. A reference says where the motion is seen from, as
+in Pinocchio:
 
     local                 in the frame, about its origin
     world                 in the world, about the world's origin

@@ -3,8 +3,8 @@
     inward    Iᶜₚ += Xᵢ Iᶜᵢ Xᵢᵀ,   F = Iᶜᵢ Sᵢ,   Mᵢᵢ = Sᵢᵀ F + rotor
               and for each ancestor j of i:   F ← X F,   Mᵢⱼ = Fᵀ Sⱼ
 
-Walker, Orin 1982 (method 3), in the form of Featherstone, Rigid Body Dynamics Algorithms (2008), table 6.2. Pairs of joints of
-which neither is the other's ancestor have no entry: they are zero.
+Walker, Orin 1982 (method 3), in the form of Featherstone, Rigid Body Dynamics Algorithms (2008), table 6.2. Pairs of
+joints of which neither is the other's ancestor have no entry: they are zero.
 """
 
 from __future__ import annotations

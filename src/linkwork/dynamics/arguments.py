@@ -79,7 +79,9 @@ def as_batch(
 
 @dataclass(frozen=True)
 class Asked:
-    """Frames asked for: named ones, the offsets that move them (three numbers each; empty if none does), and their points."""
+    """Frames asked for: named ones, the offsets that move them (three numbers each; empty if none does), and their
+    points.
+    """
 
     frames: tuple[Frame, ...]
     offsets: tuple[float, ...]
@@ -144,7 +146,8 @@ def name_coordinate(model: Model, space: str, index: tuple[int, ...]) -> str:
 def _not_finite(model: Model, name: str, space: str, array: Array) -> str:
     where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
     state = len(shape(space, model))
-    return f"{name}[{', '.join(map(str, where))}] ({name_coordinate(model, space, where[-state:])}) is {array[where]}; it must be finite"
+    which = name_coordinate(model, space, where[-state:])
+    return f"{name}[{', '.join(map(str, where))}] ({which}) is {array[where]}; it must be finite"
 
 
 def _shown(expected: tuple[int, ...]) -> str:

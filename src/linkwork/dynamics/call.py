@@ -58,7 +58,7 @@ def call(
 
 
 def quick(name: str, model: Model, *values: ArrayLike | None) -> Any:
-    """What an algorithm results in (an array, or several): for one state of plain arrays at once, otherwise by ``call``.
+    """What an algorithm results in, an array or several: for one state of plain arrays at once, else by ``call``.
 
     An external force may be left out at the end.
     """

@@ -21,7 +21,7 @@ def inverse_dynamics(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, f_e
         v: velocity (..., nv).
         a: acceleration (..., nv).
         f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6); none if
-        left out.
+            left out.
 
     Returns:
         tau (..., nv), N or N m.
@@ -119,13 +119,12 @@ def forward_dynamics(
         v: velocity (..., nv).
         tau: joint forces (..., nv), N or N m.
         f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6); none if
-        left out.
-        method: "articulated_body" (O(n), the default); "virtual_work" (O(n); more accurate on long chains and light
-        bases,
-            less where neighbours differ much in mass, of which it warns; every body needs an inertia); "composite_body"
-            (mass matrix and a sparse factorisation); "unit_vector" (mass matrix by inverse dynamics, a baseline). For
-            study, never compiled: "virtual_work_split" and "virtual_work_unsplit", that is with links split until each
-            has at most three joints, and with the constraint matrix's inverse kept in blocks.
+            left out.
+        method: "articulated_body" (O(n), the default); "virtual_work" (O(n); every body needs an inertia, and it warns
+            where neighbours differ so much in mass that it loses digits); "composite_body" (mass matrix and a sparse
+            factorisation); "unit_vector" (mass matrix by inverse dynamics, a baseline). For study, never compiled:
+            "virtual_work_split" and "virtual_work_unsplit", that is with links split until each has at most three
+            joints, and with the inverse of the constraint matrix kept in blocks.
 
     Returns:
         (..., nv), rad/s² or m/s².

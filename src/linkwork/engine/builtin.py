@@ -1,8 +1,9 @@
 """A builtin made from generated code: one state in, one state out, arrays taken by the buffer protocol.
 
-It is an ordinary METH_FASTCALL function of C's stable ABI. Called with the arguments' arrays, it looks at each (contiguous
-float64 of the right shape?), makes the results' arrays with ``numpy.empty``, runs the kernel and returns the array, or a tuple
-of several; or None if anything does not fit or is not finite: then Python takes the slower way, which tells why.
+It is an ordinary METH_FASTCALL function of C's stable ABI. Called with the arguments' arrays, it looks at each
+(contiguous float64 of the right shape?), makes the results' arrays with ``numpy.empty``, runs the kernel and returns
+the array, or a tuple of several; or None if anything does not fit or is not finite: then Python takes the slower way,
+which tells why.
 """
 
 from __future__ import annotations
@@ -58,7 +59,9 @@ class _Method(ctypes.Structure):
 
 
 def make(address: int, code: Any, shapes: Sequence[tuple[int, ...]]) -> Callable[..., Any]:
-    """The Python callable for a ``single`` function at an address, with results of these shapes; it keeps ``code`` alive."""
+    """The Python callable for a ``single`` function at an address, with results of these shapes; it keeps ``code``
+    alive.
+    """
     method = _Method(b"linkwork_single", address, _FASTCALL, None)
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype, new.argtypes = ctypes.py_object, (ctypes.POINTER(_Method), ctypes.py_object, ctypes.c_void_p)
@@ -132,7 +135,9 @@ def text(arguments: Sequence[tuple[int, ...]], results: Sequence[tuple[int, ...]
 
 
 def _make_results(first: int, total: int) -> list[str]:
-    """New arrays from ``self``: (numpy.empty, the arguments for each result, ...). Without memory, Python's own error goes up."""
+    """New arrays from ``self``: (numpy.empty, the arguments for each result, ...). Without memory, Python's own
+    error goes up.
+    """
     lines = []
     for k in range(first, total):
         undo = [f"  call void @PyBuffer_Release(ptr %view{n})" for n in range(k)]

@@ -1,8 +1,8 @@
 """Object code kept on disk between runs.
 
-A file is named by the digest of everything that its code depends on, and begins with the digest of its content, which is
-checked before it is loaded. The folder belongs to the user alone; a folder that others could write to is not used. Nothing
-here ever fails a call: what cannot be read or written is done without, with at most a warning.
+A file is named by the digest of everything that its code depends on, and begins with the digest of its content, which
+is checked before it is loaded. The folder belongs to the user alone; a folder that others could write to is not used.
+Nothing here ever fails a call: what cannot be read or written is done without, with at most a warning.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ _LIMIT = 512 * 2**20
 
 
 def folder() -> Path | None:
-    """Where the cache is: LINKWORK_CACHE_DIR, or the user's cache folder by the platform's convention; None if switched off."""
+    """Where the cache is: LINKWORK_CACHE_DIR, or the user's cache folder by the platform's convention; None if
+    switched off.
+    """
     chosen = os.environ.get("LINKWORK_CACHE_DIR")
     if chosen is not None:
         return Path(chosen) if chosen else None

@@ -1,4 +1,6 @@
-"""An algorithm made fast for one model: a plan of its code, the code itself (compiled, or from the cache), and calls of it."""
+"""An algorithm made fast for one model: a plan of its code, the code itself (compiled, or from the cache), and calls
+of it.
+"""
 
 from __future__ import annotations
 
@@ -133,7 +135,9 @@ class Rolled:
 
 
 class Function:
-    """A task made callable. ``form`` is "specialised", "rolled" or "auto"; cpu and lanes are the host's unless a test says."""
+    """A task made callable. ``form`` is "specialised", "rolled" or "auto"; cpu and lanes are the host's unless a
+    test says.
+    """
 
     def __init__(
         self, task: Task, form: str = "auto", cpu: tuple[str, str] | None = None, lanes: int | None = None
@@ -150,10 +154,8 @@ class Function:
         if form == "rolled" or (form == "auto" and len(self.task.model.bodies) > MOST_BODIES):
             return Rolled(self.task)
         plan = Specialised(self.task)
-        if form == "auto" and not (self._kept(plan, 1) or self._kept(plan, self.lanes)):
-            if len(plan.program.root.order) > MOST_INSTRUCTIONS:
-                return Rolled(self.task)
-        return plan
+        known = form == "specialised" or self._kept(plan, 1) or self._kept(plan, self.lanes)
+        return plan if known or len(plan.program.root.order) <= MOST_INSTRUCTIONS else Rolled(self.task)
 
     def _kept(self, plan: Specialised, lanes: int) -> bool:
         key = self._key(plan, lanes)

@@ -14,7 +14,8 @@ number (its value), an operation and operands, which are numbers of earlier inst
     loop                      over a walk, with a case for each joint kind
 
 An address is an offset plus strides times whole numbers (the values of ``index`` instructions and loop counters).
-Arrays: the arguments, the results, ``work`` (fields of the rolled form), ``data`` and ``ints`` (a model's tables there).
+Arrays: the arguments, the results, ``work`` (fields of the rolled form), ``data`` and ``ints`` (a model's tables
+there).
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ Terms = tuple[tuple[int, int | str], ...]
 """Whole numbers (by instruction) with strides: fixed ones, or names of sizes known when the code runs."""
 
 ARITHMETIC = {
-    **{"add": 2, "sub": 2, "mul": 2, "div": 2, "neg": 1, "sqrt": 1, "sin": 1, "cos": 1, "atan2": 2},
-    **{"less": 4, "turn_sin": 3, "turn_cos": 3},
+    "add": 2, "sub": 2, "mul": 2, "div": 2, "neg": 1, "sqrt": 1, "sin": 1, "cos": 1, "atan2": 2,
+    "less": 4, "turn_sin": 3, "turn_cos": 3,
 }
 """The operations on values, with the number of their operands."""
 
@@ -61,8 +62,8 @@ class Block:
 class Loop:
     """Runs a block for every turn of a walk; which of several is told by the case of the turn's counter.
 
-    walk: "up" (counter from ``first`` to ``last``), "down", or "climb" (counter from ``start`` through the parents to 0).
-    Bounds are whole numbers or names of sizes; ``start`` is an index value.
+    walk: "up" (counter from ``first`` to ``last``), "down", or "climb" (counter from ``start`` through the parents to
+    0). Bounds are whole numbers or names of sizes; ``start`` is an index value.
     """
 
     walk: str

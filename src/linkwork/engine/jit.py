@@ -1,7 +1,7 @@
 """LLVM through llvmlite: module text to object code for a CPU, and object code to callable memory.
 
-Object code is position independent and refers to Python's functions by name, so that it can be kept on disk. Memory is never
-writable and executable at once: LLVM's linker writes it first, then protects it.
+Object code is position independent and refers to Python's functions by name, so that it can be kept on disk. Memory
+is never writable and executable at once: LLVM's linker writes it first, then protects it.
 """
 
 from __future__ import annotations

@@ -6,10 +6,10 @@ A module has up to three functions.
     batch    i64 (ptr to a list of 8-byte words): packs states into tiles, runs the kernel, unpacks; returns a status
     single   a builtin for one state that takes its arrays by the buffer protocol (builtin.py)
 
-Words of the list that ``batch`` takes: number of states, tile buffer, then for each argument its address and the distance of
-its states in numbers, then each result's address, then the addresses of ``work``, ``square``, ``data``, ``ints``, and the sizes.
-Status bits: 1 an argument is not finite, 2 a result is not finite. No fast-math flag is ever set, and nothing is contracted, so
-results have the same bits for every number of lanes.
+Words of the list that ``batch`` takes: number of states, tile buffer, then for each argument its address and the
+distance of its states in numbers, then each result's address, then the addresses of ``work``, ``square``, ``data``,
+``ints``, and the sizes. Status bits: 1 an argument is not finite, 2 a result is not finite. No fast-math flag is ever
+set, and nothing is contracted, so results have the same bits for every number of lanes.
 """
 
 from __future__ import annotations
@@ -171,7 +171,8 @@ class _Kernel:
             self.lines += [
                 f"  {one} = load double, ptr {pointer}, align 8",
                 f"  {first} = insertelement {self.type} poison, double {one}, i32 0",
-                f"  %v{n} = shufflevector {self.type} {first}, {self.type} poison, <{self.lanes} x i32> zeroinitializer",
+                f"  %v{n} = shufflevector {self.type} {first}, {self.type} poison, "
+                f"<{self.lanes} x i32> zeroinitializer",
             ]
             return
         pointer = self.place(address, self.lanes)

@@ -64,7 +64,8 @@ def _default() -> str:
     if jit.executable_memory():
         return "auto"
     warnings.warn(
-        "this system lets no memory be made executable, or llvmlite is missing: linkwork runs without compiled code, slowly",
+        "this system lets no memory be made executable, or llvmlite is missing: "
+        "linkwork runs without compiled code, slowly",
         LinkworkWarning,
         stacklevel=2,
     )

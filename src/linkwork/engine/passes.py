@@ -93,7 +93,9 @@ def prune(program: Program) -> None:
 
 
 def lay_out(program: Program) -> tuple[int, int]:
-    """Give each used slot of each field its place in a row of ``work``; how wide a row and a cell of the square become."""
+    """Give each used slot of each field its place in a row of ``work``; how wide a row and a cell of the square
+    become.
+    """
     rows: dict[tuple[str, int], int] = {}
     cells: dict[tuple[str, int], int] = {}
     pairs = {

@@ -1,9 +1,9 @@
 """The rolled form: an algorithm traced once for each joint kind, with the body as a symbol; loops stay loops.
 
-The program has the same size for any number of bodies. What a body is comes from tables: ``ints`` (for each body its kind, its
-parent, its start in q and in v; then the body of each frame) and ``data`` (gravity in the world's row; for each body its
-placement, inertia, rotor and joint parameters; then the placement of each frame). Numbers that are 0, 1 or -1 for all bodies
-of a kind are folded into its code, so that axis-aligned mechanisms get code that knows it.
+The program has the same size for any number of bodies. What a body is comes from tables: ``ints`` (for each body its
+kind, its parent, its start in q and in v; then the body of each frame) and ``data`` (gravity in the world's row; for
+each body its placement, inertia, rotor and joint parameters; then the placement of each frame). Numbers that are 0, 1
+or -1 for all bodies of a kind are folded into its code, so that axis-aligned mechanisms get code that knows it.
 
 A field lives in ``work``, a row for each body; a field of pairs in a square of such rows.
 """
@@ -11,11 +11,7 @@ A field lives in ``work``, a row for each body; a field of pairs in a square of 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from linkwork.algorithms import Algorithm
 from linkwork.engine.ir import ONE, Address, Block, Loop, Program, Terms
@@ -23,10 +19,8 @@ from linkwork.engine.passes import lay_out, prune
 from linkwork.engine.tables import INERTIA, PLACEMENT, Kind
 from linkwork.engine.trace import Traced, Tracer
 from linkwork.joints import Joint
-from linkwork.model.model import Frame, Model
 from linkwork.model.tree import Walks
 from linkwork.spatial import Force, Inertia, Motion, Transform, Vec3
-
 
 SIZES = ("bodies", "frames", "square_row", "frame_ints", "frame_data", "nv1", "nv2", "nv3", "nv4", "nv5", "nv6")
 """The sizes that rolled code is told: last body, last frame, numbers in a row of the square, where frames begin in the

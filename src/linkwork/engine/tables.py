@@ -1,8 +1,9 @@
 """A model as tables: what rolled code is told of the bodies that it was not made for.
 
-``ints``: for each body its kind, its parent, its start in q and in v; then the body of each frame. ``data``: gravity in the world's
-row; for each body its placement, inertia, rotor and joint parameters; then the placement of each frame. Numbers that are 0, 1
-or -1 for all bodies of a kind belong to the kind, so that the code of axis-aligned mechanisms knows it.
+``ints``: for each body its kind, its parent, its start in q and in v; then the body of each frame. ``data``: gravity
+in the world's row; for each body its placement, inertia, rotor and joint parameters; then the placement of each
+frame. Numbers that are 0, 1 or -1 for all bodies of a kind belong to the kind, so that the code of axis-aligned
+mechanisms knows it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""States in and out of tiles: the part of a module that packs rows into lanes, runs the kernel and unpacks the results."""
+"""States in and out of tiles: the part of a module that packs rows into lanes, runs the kernel and unpacks the
+results.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Tracing: an algorithm's text run over values that write down what is done to them.
 
-Constants fold and common subexpressions are found as the trace grows, by rules that keep every bit of a finite result but
-for the sign of a zero: x + 0, x * 1, x * 0, x - x, and signs moved outward through products and sums.
+Constants fold and common subexpressions are found as the trace grows, by rules that keep every bit of a finite result
+but for the sign of a zero: x + 0, x * 1, x * 0, x - x, and signs moved outward through products and sums.
 """
 
 from __future__ import annotations
@@ -120,7 +120,9 @@ def _types(operands: tuple[Operand, ...]) -> tuple[type, ...]:
 
 
 class Tracer:
-    """Builds a program. ``expand`` writes sine, cosine and arc tangent out as arithmetic, as machine code needs them."""
+    """Builds a program. ``expand`` writes sine, cosine and arc tangent out as arithmetic, as machine code needs
+    them.
+    """
 
     def __init__(self, expand: bool = True) -> None:
         self.program = Program()

@@ -59,7 +59,8 @@ class Joint(ABC):
 
     def random(self, rng: np.random.Generator) -> list[float]:
         """Some configuration: angles over a full turn, lengths from -1 to 1 m."""
-        return [float(rng.uniform(-3.14159, 3.14159) if k in self.angles else rng.uniform(-1.0, 1.0)) for k in range(self.nq)]
+        widths = [3.14159 if k in self.angles else 1.0 for k in range(self.nq)]
+        return [float(rng.uniform(-width, width)) for width in widths]
 
     def integrate(self, q: Coordinates, dv: Coordinates) -> list[Scalar]:
         """The configuration reached from q by moving at the constant rate dv for a unit of time."""
@@ -115,7 +116,9 @@ def _shape(value: Any) -> Any:
 
 
 def as_axis(axis: str | Axis | Vec3 | Sequence[float]) -> Axis:
-    """An axis from "x", "y", "z", three numbers or an axis; normalised, and a coordinate axis where it is exactly one."""
+    """An axis from "x", "y", "z", three numbers or an axis; normalised, and a coordinate axis where it is exactly
+    one.
+    """
     if isinstance(axis, CoordinateAxis | AnyAxis):
         return axis
     if isinstance(axis, str):

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Planar(Joint):
-    """Motion in the x-y plane: q is x, y (m), cosine and sine of the angle; v is the child's own x, y (m/s) and turn (rad/s)."""
+    """Motion in the x-y plane: q is x, y (m), cosine and sine of the angle; v is the child's own x, y (m/s) and turn
+    (rad/s).
+    """
 
     nq, nv = 4, 3
 

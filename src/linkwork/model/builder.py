@@ -111,7 +111,7 @@ class Builder:
         if not isinstance(name, str) or not isinstance(joint_name, str | None):
             raise ModelError(f"the name of a body or joint must be text, not {name!r}, {joint_name!r}")
         if not isinstance(joint, Joint):
-            raise ModelError(f"joint of body {name!r} must be a linkwork joint such as lw.joints.Revolute('z'), not {joint!r}")
+            raise ModelError(f"joint of body {name!r} must be one such as lw.joints.Revolute('z'), not {joint!r}")
         joint_name = f"joint_{name}" if joint_name is None else joint_name
         if name in self._index:
             raise ModelError(f"there is already a body named {name!r}; names must be unique")
@@ -175,7 +175,9 @@ class Builder:
         return name
 
     def build(self, meshes: Sequence[str] = ()) -> Model:
-        """The mechanism as an immutable Model. Bodies and joints get frames of their names, where these are not taken."""
+        """The mechanism as an immutable Model. Bodies and joints get frames of their names, where these are not
+        taken.
+        """
         own = dict(self._frames)
         for index, body in enumerate(self._bodies, 1):
             own.setdefault(body.name, Frame(body.name, index, Transform.identity()))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from linkwork.errors import ModelError, UnknownNameError
 from linkwork.joints import Joint
-from linkwork.spatial import Inertia, Transform, Vec3
+from linkwork.spatial import Inertia, Transform
 
 WORLD = "world"
 """The name of the frame that does not move."""
@@ -45,13 +45,10 @@ class Body:
     """A rigid body with the joint that connects it to its parent.
 
     Attributes:
-        name: unique among bodies.
-        joint_name: unique among joints.
-        parent: index of the parent among the bodies, from 1; 0 is the world.
-        joint: its kind and parameters.
-        placement: of the joint's frame in the parent's frame. The body's own frame is the joint's moved frame.
-        inertia: about the body's frame (kg, kg m, kg m²).
-        armature: rotor inertia of each degree of freedom as the joint feels it (kg m² or kg); empty where there is none.
+        name: unique among bodies. joint_name: unique among joints. parent: index of the parent among the bodies, from
+        1; 0 is the world. joint: its kind and parameters. placement: of the joint's frame in the parent's frame. The
+        body's own frame is the joint's moved frame. inertia: about the body's frame (kg, kg m, kg m²). armature:
+        rotor inertia of each degree of freedom as the joint feels it (kg m² or kg); empty where there is none.
         limits: of the joint.
     """
 
@@ -89,8 +86,8 @@ def _nothing(*_: object) -> None:
 class Model:
     """A mechanism: bodies in an order in which parents come first, named frames, and gravity.
 
-    Made by ``lw.load``, ``lw.Builder`` or ``lw.mechanisms``. It never changes, can be pickled and compared, and holds no
-    state of any computation.
+    Made by ``lw.load``, ``lw.Builder`` or ``lw.mechanisms``. It never changes, can be pickled and compared, and holds
+    no state of any computation.
     """
 
     name: str
@@ -277,7 +274,7 @@ class Model:
 
 @dataclass(frozen=True)
 class Point:
-    """A place to ask about: a named frame, moved by ``offset`` (m, in the frame's axes), seen as a pose or a part of one.
+    """A place to ask about: a named frame, moved by ``offset``, seen as a pose or as a part of one.
 
     Args:
         frame: a name in ``model.frame_names``.
@@ -304,12 +301,8 @@ class Point:
             raise ModelError(f"offset of point on {self.frame!r} must be finite, not {self.offset!r}")
         object.__setattr__(self, "offset", (x, y, z))
         if self.axes not in ("pose", "position", "rotation"):
-            raise ModelError(f"axes of point on {self.frame!r} must be 'pose', 'position' or 'rotation', not {self.axes!r}")
-
-    def on(self, model: Model) -> Frame:
-        """The point as a frame of the model."""
-        frame = model.frame(self.frame)
-        return Frame(self.frame, frame.body, frame.placement * Transform(Transform.identity().rotation, Vec3(*self.offset)))
+            allowed = "'pose', 'position' or 'rotation'"
+            raise ModelError(f"axes of point on {self.frame!r} must be {allowed}, not {self.axes!r}")
 
 
 def _starts(sizes: Iterable[int]) -> tuple[int, ...]:

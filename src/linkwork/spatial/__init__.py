@@ -18,7 +18,7 @@ from linkwork.spatial.rotation import (
     screw_matrix_inverse,
 )
 from linkwork.spatial.subspace import Columns, Coordinates, Selection, Subspace, combination
-from linkwork.spatial.symmetric import Factor, plus_diagonal
+from linkwork.spatial.symmetric import Factor, plus_diagonal, plus_rotor
 from linkwork.spatial.transform import Transform
 from linkwork.spatial.vectors import Mat3, Numbers, Sym3, Vec3, total
 from linkwork.spatial.wrenches import AnyWrenches, SelectedWrenches, Wrenches
@@ -56,6 +56,7 @@ __all__ = [
     "atan2",
     "combination",
     "plus_diagonal",
+    "plus_rotor",
     "quaternion_exp",
     "quaternion_log",
     "rint",

@@ -109,7 +109,9 @@ def sin_cos_text(x: Scalar) -> tuple[Scalar, Scalar]:
 
 
 def turned(turns: Scalar, s: Scalar, c: Scalar) -> tuple[Scalar, Scalar]:
-    """Sine and cosine of an angle from those of its rest (s, c) after a number of quarter turns, given plus ``_SHIFT``."""
+    """Sine and cosine of an angle from those of its rest (s, c) after a number of quarter turns, given plus
+    ``_SHIFT``.
+    """
     if isinstance(turns, float):
         quarter = int(turns - _SHIFT) & 3 if math.isfinite(turns) else 0
         return ((s, c), (c, -s), (-s, -c), (-c, s))[quarter]

@@ -145,7 +145,9 @@ def quaternion_log(q: Quaternion) -> Vec3:
 
 
 def screw_matrix(turn: Vec3) -> Mat3:
-    """V(turn) = ∫₀¹ exp(s [turn]x) ds: a body that turns by ``turn`` while its own axes see it slide by u moves by V u."""
+    """V(turn) = ∫₀¹ exp(s [turn]x) ds: a body that turns by ``turn`` while its own axes see it slide by u moves by V
+    u.
+    """
     square = turn.dot(turn)
     near, safe = _near_zero(square)
     angle = sqrt(safe)
@@ -177,7 +179,9 @@ _ATANC = (1.0, -1.0 / 3.0, 1.0 / 5.0, -1.0 / 7.0, 1.0 / 9.0, -1.0 / 11.0, 1.0 / 
 
 
 def _small(square: Scalar) -> float:
-    """Below which square a series is used. An mpmath number has digits to spare for the closed forms; the series do not."""
+    """Below which square a series is used. An mpmath number has digits to spare for the closed forms; the series do
+    not.
+    """
     return 1e-20 if hasattr(square, "context") else 0.01
 
 

@@ -110,7 +110,9 @@ class Columns(Numbers, Subspace):
 
 
 class Selection(Numbers, Subspace):
-    """Coordinate directions of the child's frame: 0, 1, 2 linear x, y, z; 3, 4, 5 angular x, y, z; or their opposites."""
+    """Coordinate directions of the child's frame: 0, 1, 2 linear x, y, z; 3, 4, 5 angular x, y, z; or their
+    opposites.
+    """
 
     __slots__ = ("directions", "signs")
 

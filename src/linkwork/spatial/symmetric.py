@@ -72,3 +72,10 @@ def plus_diagonal(rows: Sequence[Sequence[Scalar]], diagonal: Sequence[Scalar]) 
     for k, number in enumerate(diagonal):
         result[k][k] = result[k][k] + number
     return result
+
+
+def plus_rotor(forces: Sequence[Scalar], rotor: Sequence[Scalar], rates: Sequence[Scalar]) -> list[Scalar]:
+    """Forces of a joint with those added that its rotors take to be accelerated; an empty ``rotor`` adds nothing."""
+    if not rotor:
+        return list(forces)
+    return [force + r * rate for force, r, rate in zip(forces, rotor, rates, strict=True)]
