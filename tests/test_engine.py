@@ -154,7 +154,7 @@ def test_a_common_subexpression_is_computed_once() -> None:
 
 @pytest.mark.parametrize(
     "expression",
-    [("+", 0, 0.0), ("+", 0.0, 0), ("-", 0, 0.0), ("*", 0, 1.0), ("*", 1.0, 0), ("*", 0, 0.0), ("/", 0, 1.0), ("-", 0, 0)],
+    [("+", 0, 0.0), ("+", 0.0, 0), ("-", 0, 0.0), ("*", 0, 1.0), ("*", 1.0, 0), ("*", 0, 0.0), ("-", 0, 0)],
 )
 def test_what_changes_nothing_costs_nothing(expression: Any) -> None:
     assert not count(traced([expression], True))

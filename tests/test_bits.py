@@ -1,0 +1,138 @@
+"""The same bits for a state alone, in any batch, lane and thread, for every vector width, and in the interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.algorithms import ALGORITHMS
+from linkwork.engine import function, jit
+from linkwork.engine.function import Function, Task
+from linkwork.engine.interpreter import evaluate
+from linkwork.engine.mode import form as engine_form
+from linkwork.model import Model
+from programs import arguments_of, bits
+from strategies import Array, State, pool_to_compile, random_tree, state_of
+
+STATES = 70
+WIDTHS = {"sse2": (jit.BASELINE, 2), "host": (None, None), "four": (None, 4), "sse2_four": (jit.BASELINE, 4)}
+NAMES = "inverse_dynamics articulated_body composite_body mass_matrix jacobian/world integrate energy".split()
+
+
+@cache
+def mechanism() -> Model:
+    """Sines and quaternions on a branching tree, with and without rotors."""
+    kinds = (lw.joints.Free(), lw.joints.Revolute((1.0, 2.0, 3.0)), lw.joints.Spherical())
+    return random_tree(400, kinds, 6, name="bits")
+
+
+@cache
+def expected(name: str) -> tuple[State, tuple[Array, ...]]:
+    """The interpreter's results with floats, state by state."""
+    model = mechanism()
+    state = state_of(model, 5, (STATES,))
+    task = task_of(name)
+    rows = []
+    for k in range(STATES):
+        arguments = [array[k].ravel().tolist() for array in arguments_of(task, state)]
+        rows.append(evaluate(task.algorithm, model, arguments, task.frames))
+    return state, tuple(np.array(result) for result in zip(*rows, strict=True))
+
+
+def task_of(name: str) -> Task:
+    frames = [mechanism().frame(frame) for frame in ("f2", "post")] if "jacobian" in name else []
+    return Task(ALGORITHMS[name], mechanism(), (), frames)
+
+
+@cache
+def made(name: str, form: str, width: str) -> Function:
+    cpu, lanes = WIDTHS[width]
+    return Function(task_of(name), form, cpu, lanes)
+
+
+@pytest.fixture(params=[1, 2])
+def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """That many threads, however small the batch."""
+    monkeypatch.setattr(function, "_WORTH_A_THREAD", 1e-12)
+    lw.set_threads(request.param)
+    yield request.param
+    lw.set_threads(None)
+
+
+def assert_same(results: Sequence[Array], wanted: Sequence[Array], first: int, count: int) -> None:
+    for result, numbers in zip(results, wanted, strict=True):
+        assert np.array_equal(bits(result), bits(numbers[first : first + count])), f"{count} states from {first}"
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("form", ["specialised", "rolled"])
+@pytest.mark.parametrize("name", NAMES)
+def test_batches_of_1_to_70_states_have_the_interpreters_bits(name: str, form: str, width: str, threads: int) -> None:
+    state, wanted = expected(name)
+    run = made(name, form, width)
+    assert len(run._parts(STATES, run.lanes)) == threads
+    rows = [np.ascontiguousarray(a.reshape(STATES, -1)) for a in arguments_of(run.task, state)]
+    for count in range(1, STATES + 1):
+        results, status = run.run([row[:count] for row in rows], count)
+        assert status == 0
+        assert_same(results, wanted, 0, count)
+
+
+@pytest.mark.parametrize("form", ["specialised", "rolled"])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_state_has_the_same_bits_in_every_lane(name: str, form: str) -> None:
+    state, wanted = expected(name)
+    run = made(name, form, "host")
+    rows = [a.reshape(STATES, -1) for a in arguments_of(run.task, state)]
+    for first in range(2 * run.lanes):
+        results, _ = run.run([np.ascontiguousarray(row[first:]) for row in rows], STATES - first)
+        assert_same(results, wanted, first, STATES - first)
+
+
+@pytest.mark.parametrize("form", ["specialised", "rolled"])
+def test_one_argument_for_all_states_has_the_same_bits(form: str, threads: int) -> None:
+    """A stride of zero reads the same numbers again and again."""
+    state, _ = expected("inverse_dynamics")
+    model = mechanism()
+    with lw.interpreted():
+        wanted = lw.inverse_dynamics(model, state.q[3], state.v, state.a[5])
+    with engine_form(form):
+        assert np.array_equal(lw.inverse_dynamics(model, state.q[3], state.v, state.a[5]), wanted)
+        for k in range(5):
+            assert np.array_equal(lw.inverse_dynamics(model, state.q[3], state.v[k], state.a[5]), wanted[k])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_builtin_for_one_state_has_the_same_bits(name: str) -> None:
+    state, wanted = expected(name)
+    run = made(name, "specialised", "host")
+    single = run.single()
+    assert single is not None
+    for k in range(0, STATES, 7):
+        answer = single(*(np.ascontiguousarray(a[k]) for a in arguments_of(run.task, state)))
+        results = answer if isinstance(answer, tuple) else (answer,)
+        for result, numbers in zip(results, wanted, strict=True):
+            assert np.array_equal(bits(result).ravel(), bits(numbers[k]).ravel())
+
+
+@pytest.mark.parametrize("name", sorted(ALGORITHMS))
+def test_every_algorithm_has_the_same_bits_in_every_form(name: str) -> None:
+    """On trees that hold every joint kind; a batch of five, so that a tile is not full."""
+    for number, model in enumerate(pool_to_compile()[:5:4]):
+        frames = [model.frame(f) for f in model.frame_names[1::5]]
+        spaces = ALGORITHMS[name].results
+        asked = frames if any(space in ("poses", "twists", "jacobian") for space in spaces) else []
+        task = Task(ALGORITHMS[name], model, (), asked)
+        state = state_of(model, number, (5,))
+        given = arguments_of(task, state)
+        rows = [np.ascontiguousarray(a.reshape(5, -1)) for a in given]
+        wanted = [evaluate(task.algorithm, model, [a[k].ravel().tolist() for a in given], asked) for k in range(5)]
+        for form in ("specialised", "rolled"):
+            results, _ = Function(task, form).run(rows, 5)
+            for k in range(5):
+                for result, numbers in zip(results, wanted[k], strict=True):
+                    assert np.array_equal(bits(result[k]), bits(numbers)), f"{form} {model.name}"
