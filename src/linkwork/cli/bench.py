@@ -76,5 +76,8 @@ def _measure(options: argparse.Namespace) -> dict[str, object]:
 
 
 def _say(what: str) -> None:
+    """One line that changes; in a log, a line for each mechanism."""
     if sys.stderr.isatty():
         sys.stderr.write(f"\r\x1b[Kmeasuring {what}")
+    elif ":" not in what:
+        sys.stderr.write(f"linkwork: measuring {what}\n")
