@@ -11,12 +11,22 @@ import pytest
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS
 from linkwork.engine.spaces import shape
-from strategies import CALLS, Array, State, pool, state_of
+from linkwork.joints import Fixed, Revolute, Spherical
+from strategies import CALLS, Array, Cam, State, pool, random_tree, state_of
 
 pytestmark = pytest.mark.usefixtures("engine")
 
 EVERY = pool()[0]
 FRAMES = ["f3", "f16", "post", "b18"]
+FEW = random_tree(120, (Spherical(), Cam(), Revolute("y"), Fixed()), 7, name="few_kinds")
+
+
+@pytest.fixture(autouse=True)
+def fewer_kinds_in_rolled_code(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its loops within loops have a case for every pair of kinds, and compile slowly where these are many."""
+    if engine == "rolled":
+        monkeypatch.setitem(globals(), "EVERY", FEW)
+        monkeypatch.setitem(globals(), "FRAMES", ["f3", "f6", "post", "b2"])
 
 
 def taken(s: State, where: Any) -> State:

@@ -1,0 +1,348 @@
+"""Compiled code kept on disk: private, whole or not at all, never trusted blindly, never in the way."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork import cli
+from linkwork.algorithms import ALGORITHMS
+from linkwork.engine import cache, fingerprint, function, jit
+from linkwork.engine.function import Function, Task
+from linkwork.engine.mode import form as engine_form
+from linkwork.joints import Joint, Revolute
+from linkwork.model import Model
+from strategies import Crank
+
+posix = pytest.mark.skipif(os.name != "posix", reason="permissions and users as on POSIX")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty cache, and no code in memory."""
+    place = tmp_path / "cache"
+    monkeypatch.setenv("LINKWORK_CACHE_DIR", str(place))
+    function._codes.clear()
+    cache._warn.cache_clear()
+    yield place
+    function._codes.clear()
+    cache._warn.cache_clear()
+
+
+def arm(mass: float = 1.0, joint: Joint | None = None) -> Model:
+    builder = lw.Builder("arm")
+    builder.add_body("link", joint=joint or Revolute("y"), mass=mass, com=(0.1, 0.2, 0.3), inertia=np.eye(3))
+    builder.add_frame("tip", "link", lw.placement((0.5, 0.0, 0.0)))
+    return builder.build()
+
+
+def compute(mass: float = 1.0) -> float:
+    return float(lw.mass_matrix(arm(mass), [0.3])[0, 0])
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir()) if folder.exists() else []
+
+
+def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Gets an entry whenever something is compiled."""
+    seen: list[str] = []
+    compile_object = jit.compile_object
+
+    def watched(text: str, cpu: tuple[str, str]) -> bytes:
+        seen.append(text)
+        return compile_object(text, cpu)
+
+    monkeypatch.setattr(jit, "compile_object", watched)
+    return seen
+
+
+def test_code_is_compiled_once_and_read_afterwards(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = compiled(monkeypatch)
+    first = compute()
+    assert len(seen) == len(files(folder)) == 1
+    function._codes.clear()
+    assert compute() == first and len(seen) == 1
+
+
+@posix
+def test_folder_and_files_belong_to_the_user_alone(folder: Path) -> None:
+    before = os.umask(0)
+    try:
+        compute()
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert [stat.S_IMODE(path.stat().st_mode) for path in files(folder)] == [0o600]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: b"",
+        lambda content: content[:10],
+        lambda content: content[: len(content) // 2],
+        lambda content: content[:-1],
+        lambda content: content + b"x",
+        lambda content: content[:200] + bytes([content[200] ^ 1]) + content[201:],
+        lambda content: bytes([content[0] ^ 128]) + content[1:],
+        lambda content: b"linkwork object 1\n" + b"\0" * 5000,
+    ],
+    ids=["empty", "head", "half", "last_byte", "longer", "flipped_bit", "magic", "digest"],
+)
+def test_a_damaged_file_is_ignored_with_a_warning_and_replaced(folder: Path, damage: object) -> None:
+    expected = compute()
+    (path,) = files(folder)
+    content = path.read_bytes()
+    path.write_bytes(damage(content))  # type: ignore[operator]
+    function._codes.clear()
+    with pytest.warns(lw.LinkworkWarning, match="damaged"):
+        assert compute() == expected
+    assert files(folder) == [path] and path.read_bytes()[:18] == content[:18]
+    function._codes.clear()
+    assert compute() == expected
+
+
+def test_writing_is_all_or_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError("no")
+
+    monkeypatch.setattr(os, "replace", fail)
+    expected = compute()
+    assert files(folder) == []
+    monkeypatch.undo()
+    monkeypatch.setenv("LINKWORK_CACHE_DIR", str(folder))
+    function._codes.clear()
+    assert compute() == expected and len(files(folder)) == 1
+
+
+@posix
+@pytest.mark.skipif(hasattr(os, "getuid") and os.getuid() == 0, reason="the superuser may write everywhere")
+def test_a_read_only_folder_is_used_as_far_as_it_goes(folder: Path) -> None:
+    folder.mkdir(mode=0o500)
+    assert compute() > 0.0 and files(folder) == []
+
+
+def test_a_folder_that_cannot_be_made_is_done_without(folder: Path) -> None:
+    folder.write_text("a file")
+    assert compute() > 0.0 and folder.read_text() == "a file"
+    assert cli.main(["cache"]) == 0
+
+
+def test_a_folder_in_an_impossible_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LINKWORK_CACHE_DIR", "/proc/no/such/folder")
+    assert compute() > 0.0
+
+
+@posix
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o777])
+def test_a_folder_that_others_can_write_is_refused(folder: Path, mode: int) -> None:
+    compute()
+    kept = files(folder)
+    folder.chmod(mode)
+    function._codes.clear()
+    with pytest.warns(lw.LinkworkWarning, match="written by others"):
+        compute()
+    compute(2.0)
+    assert files(folder) == kept
+
+
+@posix
+def test_a_folder_of_another_user_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.mkdir(mode=0o700)
+    other = os.getuid() + 1
+    monkeypatch.setattr(os, "getuid", lambda: other)
+    with pytest.warns(lw.LinkworkWarning, match="belongs to"):
+        compute()
+    assert files(folder) == []
+
+
+def test_an_empty_variable_switches_the_cache_off(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LINKWORK_CACHE_DIR", "")
+    assert compute() > 0.0 and not folder.exists()
+
+
+def test_the_oldest_files_go_when_there_are_too_many(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "_LIMIT", 25_000)
+    for k in range(10):
+        cache.write(f"{k:064}", b"x" * 5000)
+        os.utime(folder / f"{k:064}.lwo", (k, k))
+    left = [path.stem for path, _ in cache.entries()]
+    assert 2 <= len(left) <= 5 and left[-1] == f"{9:064}"
+
+
+# What the key depends on
+
+
+def key(
+    model: Model,
+    name: str = "mass_matrix",
+    form: str = "specialised",
+    cpu: tuple[str, str] | None = None,
+    frame: str = "",
+) -> str:
+    frames = [model.frame(frame)] if frame else []
+    made = Function(Task(ALGORITHMS[name], model, (), frames), form, cpu)
+    return made._key(made.plan, 4)
+
+
+def test_the_key_of_specialised_code_changes_with_everything_that_the_code_depends_on() -> None:
+    model = arm()
+    heavy = lw.Builder("arm", gravity=(0.0, 0.0, -1.62))
+    heavy.add_body("link", joint=Revolute("y"), mass=1.0, com=(0.1, 0.2, 0.3), inertia=np.eye(3))
+    keys = [
+        key(model),
+        key(model, "gravity_torques"),
+        key(model, form="rolled"),
+        key(model, cpu=jit.BASELINE),
+        key(model, "frame_placements", frame="tip"),
+        key(model, "frame_placements", frame="link"),
+        key(arm(1.0 + 1e-15)),
+        key(arm(joint=Revolute("z"))),
+        key(arm(joint=Revolute((0.0, 1.0, 1e-9)))),
+        key(heavy.build()),
+        key(arm(joint=Crank())),
+        key(arm(joint=Crank(arm=0.3))),
+    ]
+    assert len(set(keys)) == len(keys)
+    assert key(arm()) == key(model)
+
+
+def test_names_do_not_matter_to_the_code() -> None:
+    builder = lw.Builder("other")
+    builder.add_body("rod", joint=Revolute("y"), mass=1.0, com=(0.1, 0.2, 0.3), inertia=np.eye(3))
+    assert key(builder.build()) == key(arm())
+
+
+def test_the_key_changes_with_the_library_and_with_llvm(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = key(arm())
+    monkeypatch.setattr(jit, "version", lambda: "0.0")
+    assert key(arm()) != before
+    monkeypatch.undo()
+    monkeypatch.setattr(fingerprint, "library", lambda: "another")
+    assert key(arm()) != before
+
+
+JOINT = """
+from dataclasses import dataclass
+from linkwork.joints import Joint
+from linkwork.spatial import Columns, Motion, Transform, Vec3, X, sin_cos
+
+def make(arm):
+    @dataclass(frozen=True)
+    class Eccentric(Joint):
+        nq, nv, angles = 1, 1, (0,)
+        def transform(self, q):
+            turn = X.rotation(*sin_cos(q[0]))
+            return Transform(turn, turn.apply(Vec3(arm, arm, arm)))
+        def subspace(self, q):
+            return Columns([Motion(X.direction.cross(Vec3(arm, arm, arm)), X.direction)])
+    return Eccentric()
+"""
+
+
+@pytest.mark.parametrize("form", ["auto", "specialised", "rolled"])
+def test_joints_without_a_file_and_with_hidden_parameters_get_their_own_code(form: str) -> None:
+    """As typed at a prompt: no source, and two classes of one name that differ in a closure."""
+    scope: dict[str, object] = {"__name__": "__main__"}
+    exec(JOINT, scope)
+    for size in (0.2, 0.5, 0.2):
+        model = arm(joint=scope["make"](size))  # type: ignore[operator]
+        with engine_form("interpreted"):
+            expected = lw.mass_matrix(model, [0.3])
+        with engine_form(form):
+            assert np.array_equal(lw.mass_matrix(model, [0.3]), expected)
+
+
+# Processes
+
+START = """
+import numpy as np, linkwork as lw
+model = lw.mechanisms.serial_chain(4, "spherical")
+q, v = lw.random_state(model, 1, shape=(9,))
+print(lw.forward_dynamics(model, q, v, v).tobytes().hex())
+print(lw.forward_dynamics(model, q[0], v[0], v[0]).tobytes().hex())
+"""
+
+
+def test_several_processes_start_at_once_on_an_empty_cache(folder: Path) -> None:
+    started = [
+        subprocess.Popen([sys.executable, "-W", "error", "-c", START], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(4)
+    ]
+    outputs = [process.communicate(timeout=300) for process in started]
+    assert [process.returncode for process in started] == [0] * 4, outputs
+    assert len({out for out, _ in outputs}) == 1 and all(not err for _, err in outputs)
+    assert {path.suffix for path in files(folder)} == {".lwo"}
+
+
+def mappings() -> list[tuple[int, int, str]]:
+    """Begin, end and permissions of all memory of this process."""
+    lines = [line.split() for line in Path("/proc/self/maps").read_text().splitlines()]
+    return [(*(int(end, 16) for end in line[0].split("-")), line[1]) for line in lines]  # type: ignore[misc]
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs /proc")
+@pytest.mark.parametrize("form", ["specialised", "rolled"])
+def test_generated_code_is_never_writable_and_executable_at_once(form: str) -> None:
+    """One such page is libffi's, for a callback that llvmlite makes when it is imported; there are no others."""
+    jit.host()
+    before = [mapping for mapping in mappings() if "wx" in mapping[2]]
+    made = Function(Task(ALGORITHMS["mass_matrix"], arm()), form)
+    for lanes in (1, made.lanes):
+        code, _ = made.code(lanes)
+        for address in code.addresses.values():
+            (permissions,) = (how for begin, end, how in mappings() if begin <= address < end)
+            assert permissions.startswith("r-x")
+    assert [mapping for mapping in mappings() if "wx" in mapping[2]] == before
+
+
+def test_nothing_is_unpickled() -> None:
+    for path in (Path(cache.__file__).parent).glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
+            assert not {"pickle", "marshal", "shelve", "dill"} & {*names, getattr(node, "module", None)}, path
+
+
+# The command
+
+
+def test_cache_shows_and_clears(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    compute()
+    assert cli.main(["cache", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    size = sum(path.stat().st_size for path in files(folder))
+    assert data == {"folder": str(folder), "files": 1, "bytes": size, "removed": 0} and size > 1000
+    assert cli.main(["cache"]) == 0
+    assert capsys.readouterr().out == f"{folder}: 1 files, {size} bytes\n"
+    assert cli.main(["cache", "--clear"]) == 0
+    assert capsys.readouterr().out == f"removed 1 files\n{folder}: 0 files, 0 bytes\n"
+    assert files(folder) == []
+
+
+def test_cache_that_is_switched_off(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("LINKWORK_CACHE_DIR", "")
+    assert cli.main(["cache", "--clear"]) == 0
+    assert "not kept" in capsys.readouterr().out
+
+
+def test_the_folder_follows_the_platform(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("LINKWORK_CACHE_DIR")
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    monkeypatch.setattr(sys, "platform", "linux")
+    assert cache.folder() == tmp_path / "xdg" / "linkwork"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert cache.folder() == tmp_path / ".cache" / "linkwork"
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert cache.folder() == tmp_path / "Library" / "Caches" / "linkwork"
