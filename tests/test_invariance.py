@@ -67,8 +67,8 @@ def test_the_numbering_of_bodies_does_not_matter(index: int) -> None:
 def shifted(body: Body, rng: np.random.Generator) -> tuple[Transform, Joint]:
     """Another frame for a body, placed in the old one, and the same joint seen from there.
 
-    A joint with axes keeps its coordinates when its frame turns in any way and slides along what the joint does not tell
-    apart: anywhere if it only slides, along its axis if it turns. Other joints' velocities belong to their frames.
+    A joint with axes keeps its coordinates when its frame turns in any way and slides along what the joint does not
+    tell apart: anywhere if it only slides, along its axis if it turns. Other joints' velocities belong to their frames.
     """
     joint, anywhere = body.joint, random_placement(rng)
     if isinstance(joint, Fixed):
