@@ -21,7 +21,15 @@ from linkwork.bench.report import HONESTY, markdown
 from linkwork.bench.targets import compare
 
 TINY = Settings(
-    rounds=1, seconds=1e-5, batch=9, large=18, singles=2, first_rounds=1, chains=(2, 5), chain_batch=9, memory=None
+    rounds=1,
+    seconds=1e-5,
+    batch=9,
+    large=18,
+    singles=2,
+    first_rounds=1,
+    chains=(2, 5),
+    chain_batch=9,
+    memory=(20, 2000),
 )
 CHAIN = Subject("chain", "serial_chain:3", floating_base=True, large=True)
 
@@ -69,6 +77,8 @@ def test_the_data_is_complete(data: dict[str, Any]) -> None:
         assert times["process"] > times["call"] > 0 and times["process"] > times["import"] > 0
         assert set(times["calls"]) == {case.name for case in CASES[1:]}
     assert [chain["n"] for chain in data["chains"]] == [2, 5]
+    peaks = data["memory"]["peak_bytes"]
+    assert 0 < peaks["1"] < peaks["2000"]
     assert all(chain[kind]["peers"]["pin"]["ratio"] > 0 for chain in data["chains"] for kind in ("single", "batch"))
 
 
@@ -129,7 +139,7 @@ def test_what_was_saved_can_be_printed_and_plotted(
 
 def test_targets_are_compared_only_where_they_were_measured(data: dict[str, Any]) -> None:
     whats = [row["what"] for row in compare(data)]
-    assert all("states on" in what for what in whats)  # a chain has no other target
+    assert all("states on" in what or "memory" in what for what in whats)  # a chain has no other target
     named = {**data, "models": [{**data["models"][0], "name": "Panda"}]}
     rows = {row["what"]: row for row in compare(named)}
     row = rows["Panda ABA, one call"]

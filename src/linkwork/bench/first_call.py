@@ -27,10 +27,10 @@ loaded = time.time()
 result = lw.forward_dynamics(model, q, v, v)
 ready = time.time()
 assert result.shape == v.shape
-try:
-    import resource
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-except ImportError:
+try:  # getrusage would tell the parent's peak, which a child inherits
+    with open("/proc/self/status") as status:
+        peak = next(1024 * int(line.split()[1]) for line in status if line.startswith("VmHWM:"))
+except (OSError, StopIteration):
     peak = None
 calls = {}
 if every:

@@ -61,7 +61,7 @@ def _chains(data: dict[str, Any]) -> list[dict[str, Any] | None]:
     peaks = data["memory"]["peak_bytes"] if data["memory"] else {}
     if peaks and None not in peaks.values():
         one, small, large = sorted(peaks, key=int)
-        growth = (peaks[large] - peaks[one]) / int(large) / ((peaks[small] - peaks[one]) / int(small))
+        growth = (peaks[large] - peaks[one]) / int(large) / max((peaks[small] - peaks[one]) / int(small), 1.0)
         rows.append(_at_most(f"memory a joint at {int(large):,} over that at {int(small):,}", 1.2, growth, "times"))
     return rows
 
