@@ -146,7 +146,8 @@ class Function:
         self.cpu = cpu or jit.host()
         self.lanes = lanes or jit.lanes(self.cpu)
         self._codes: dict[int, tuple[jit.Code, Callable[[int], int]]] = {}
-        self.plan = self._choose(form)
+        with jit.lock:  # tracing too: cached_property of Python 3.11 holds a lock that a forked child would find taken
+            self.plan = self._choose(form)
         extra = [3 * len(task.frames)] if task.offsets and isinstance(self.plan, Specialised) else []
         self.counts = [*task.arguments, *extra]
 
