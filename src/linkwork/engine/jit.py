@@ -19,8 +19,24 @@ from linkwork.engine import builtin
 
 lock = threading.RLock()
 """Held while code is made, one piece at a time; a fork waits for it, so that the child finds LLVM at rest."""
+
+
+def _rest() -> None:
+    """Wait until no thread is in LLVM: in code that is made here, or in llvmlite, which also frees things at any time."""
+    lock.acquire()
+    if _llvm.cache_info().currsize:
+        _llvm().ffi.lib._lock.__enter__()
+
+
+def _go_on() -> None:
+    if _llvm.cache_info().currsize:
+        _llvm().ffi.lib._lock.__exit__(None, None, None)
+    lock.release()
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+    os.register_at_fork(before=_rest, after_in_parent=_go_on, after_in_child=_go_on)
+
 _serial = itertools.count()
 
 
