@@ -29,6 +29,10 @@ _LONG, _ENOUGH = 1.0, 10
 """After so many seconds, so many rounds are enough."""
 
 
+_UNDISTURBED = 0.95
+"""The share of a core that a contestant must have had in its best turn."""
+
+
 class UnavailableError(Exception):
     """A peer that cannot take part; the message says why."""
 
@@ -46,6 +50,7 @@ class Contestant:
     Attributes:
         how: what is called, for the table.
         answer: a raw result and the number of its input, made into the row of numbers that is compared.
+        share: of its best turn, the part that a core spent on it; less than 1 if it had to wait for one.
     """
 
     how: str
@@ -55,6 +60,7 @@ class Contestant:
     answer: Callable[[Any, int], Array] = flat
     passes: int = 1
     best: float = math.inf
+    share: float = 1.0
     _last: Any = field(default=None, repr=False)
 
     def answers(self) -> list[Array]:
@@ -75,13 +81,16 @@ class Contestant:
         """The time of one state in this turn, in seconds; the best is kept."""
         function, inputs, passes = self.function, self.inputs, range(self.passes)
         result = None
+        computing = time.process_time()
         start = time.perf_counter()
         for _ in passes:
             for arguments in inputs:
                 result = function(*arguments)
-        elapsed = (time.perf_counter() - start) / (self.passes * self.states)
+        total = time.perf_counter() - start
+        elapsed = total / (self.passes * self.states)
         self._last = result
-        self.best = min(self.best, elapsed)
+        if elapsed < self.best:
+            self.best, self.share = elapsed, (time.process_time() - computing) / total
         return elapsed
 
 
@@ -163,7 +172,7 @@ def contest(
     for name, peer in peers.items():
         if rows[name]["agrees"]:
             rows[name]["agrees"] = difference(expected[-1:], [peer.last_answer()]) <= TOLERANCE
-            rows[name] |= {"seconds": peer.best, "ratio": peer.best / mine.best}
+            rows[name] |= {"seconds": peer.best, "ratio": peer.best / mine.best, "disturbed": peer.share < _UNDISTURBED}
     if difference(expected[-1:], [mine.last_answer()]) != 0.0:
         raise AssertionError(f"{mine.how} did not give the same numbers again while it was timed")
     return mine.best, rows

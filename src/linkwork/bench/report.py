@@ -12,7 +12,8 @@ Rows = list[list[str]]
 
 HONESTY = (
     "Times are the best of many, of one state, measured in turns on the same states; ×n is the peer's time over ours. "
-    "Results were compared before timing; a peer that differs is not timed. * a Python loop: the peer has no batch."
+    "Results were compared before timing; a peer that differs is not timed. * a Python loop: the peer has no batch. "
+    "~ other work kept the machine from the peer even in its best turn: the ratio flatters us."
 )
 
 
@@ -78,7 +79,8 @@ def _peer(row: dict[str, Any] | None, name: str) -> str:
     if not found["agrees"]:
         error = "not finite" if found["error"] is None else f"by {found['error']:.0e}"
         return f"differs {error}"
-    return f"{duration(found['seconds'])}{'*' if found['how'].startswith('loop') else ''} ×{found['ratio']:.1f}"
+    loop, busy = "*" if found["how"].startswith("loop") else "", "~" if found["disturbed"] else ""
+    return f"{duration(found['seconds'])}{loop} {busy}×{found['ratio']:.1f}"
 
 
 def first_call_table(model: dict[str, Any]) -> tuple[list[str], Rows]:
@@ -114,7 +116,7 @@ def chain_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
 
 
 def _per_joint(found: dict[str, Any], n: int) -> str:
-    return f"{duration(found['seconds'] / n)} ×{found['ratio']:.1f}"
+    return f"{duration(found['seconds'] / n)} {'~' if found['disturbed'] else ''}×{found['ratio']:.1f}"
 
 
 def target_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
