@@ -209,6 +209,7 @@ def test_the_builtin_keeps_no_reference_and_no_buffer() -> None:
     call = single()
     arguments = [x.copy() for x in (ONE.q, ONE.v, ONE.a)]
     bad = object()
+    gc.collect()
     counts = [sys.getrefcount(x) for x in (*arguments, bad, None)]
     results = [call(*arguments) for _ in range(50)]
     short = arguments[2][:-1].copy()
