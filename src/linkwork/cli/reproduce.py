@@ -1,0 +1,46 @@
+"""``linkwork reproduce``: an experiment of one of the papers again, with pictures, data and a summary."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from linkwork.errors import ArgumentError
+from linkwork.reproduce import EXPERIMENTS
+
+NAME = "reproduce"
+HELP = "do a paper's experiments again, and write pictures and data into a folder"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("experiment", choices=EXPERIMENTS, help="whose: %(choices)s", metavar="EXPERIMENT")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="where to write (out/EXPERIMENT)")
+    parser.add_argument("--from-json", type=Path, metavar="F", help="measure nothing: draw and print what was saved")
+    parser.add_argument("--quick", action="store_true", help="small sizes only: seconds instead of minutes")
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    experiment = EXPERIMENTS[options.experiment]
+    folder: Path = options.out or Path("out") / options.experiment
+    if options.from_json:
+        try:
+            data = json.loads(options.from_json.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise ArgumentError(f"--from-json {options.from_json}: {error}") from None
+    else:
+        data = experiment.measure(options.quick, _say)
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "data.json"
+    file.write_text(json.dumps(data, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    files = [file, *experiment.draw(data, folder)]
+    experiment.summarise(data, console)
+    console.print(f"\nwrote {len(files)} files into {folder}", markup=False)
+    return 0
+
+
+def _say(what: str) -> None:
+    sys.stderr.write(f"linkwork: {what}\n")

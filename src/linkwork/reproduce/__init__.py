@@ -1,0 +1,31 @@
+"""Experiments of the papers done again, and what these left open: pictures, data and a summary in one folder.
+
+pictures, clock, counting and truth are what experiments share. Each experiment is a package that offers ``measure``
+(plain data that JSON can hold), ``draw`` (pictures of them) and ``summarise`` (tables of them).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+from rich.console import Console
+
+from linkwork.reproduce import virtual_work
+
+
+class Experiment(Protocol):
+    """What an experiment offers."""
+
+    def measure(self, quick: bool, say: Callable[[str], None]) -> dict[str, Any]: ...
+
+    def draw(self, data: dict[str, Any], folder: Path) -> list[Path]: ...
+
+    def summarise(self, data: dict[str, Any], console: Console) -> None: ...
+
+
+EXPERIMENTS: dict[str, Experiment] = {"virtual-work": virtual_work}
+"""By the names that the command line takes."""
+
+__all__ = ["EXPERIMENTS", "Experiment"]

@@ -1,0 +1,90 @@
+"""How many operations an algorithm takes: as its text has them, and as machine code has them for one mechanism.
+
+As written, every operation of the text counts, be it a multiplication by a zero of the geometry: the cost of a program
+that does not know its mechanism, as the papers'. Folded, the mechanism's numbers are constants, and what they make
+superfluous is gone; so is what two places compute alike.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from linkwork.algorithms import Algorithm
+from linkwork.engine.interpreter import evaluate
+from linkwork.engine.ir import count
+from linkwork.engine.spaces import size
+from linkwork.engine.trace import specialise
+from linkwork.model import Model
+from linkwork.model.tree import Tree
+
+KINDS = {
+    "add, subtract": ("add", "sub", "neg"),
+    "multiply": ("mul",),
+    "divide": ("div",),
+    "square root": ("sqrt",),
+    "sine, cosine": ("sin", "cos"),
+}
+"""The kinds that are told apart, with their names in the intermediate code."""
+
+
+def as_written(algorithm: Algorithm, model: Model) -> dict[str, int]:
+    """Operations of each kind for one state without external forces."""
+    found: Counter[str] = Counter()
+
+    def number(_: float) -> Counted:
+        return Counted(found)
+
+    arguments = [
+        None if name == "f_ext" else [Counted(found)] * size(space, model, 0) for name, space in algorithm.arguments
+    ]
+    evaluate(algorithm, model, arguments, tree=Tree(model, (), number))
+    return _by_kind(found)
+
+
+def folded(algorithm: Algorithm, model: Model) -> dict[str, int]:
+    """The same in specialised code, where the mechanism's numbers are constants."""
+    return _by_kind(count(specialise(algorithm, model, ("f_ext",), expand=False)))
+
+
+def _by_kind(found: Counter[str]) -> dict[str, int]:
+    left = set(found).difference(*KINDS.values())
+    if left:
+        raise NotImplementedError(f"operations of no kind: {sorted(left)}")
+    return {kind: sum(found[name] for name in names) for kind, names in KINDS.items()}
+
+
+class Counted:
+    """A scalar without a value, which counts what is done to it."""
+
+    __slots__ = ("found",)
+
+    def __init__(self, found: Counter[str]) -> None:
+        self.found = found
+
+    def _one(self, kind: str) -> Counted:
+        self.found[kind] += 1
+        return self
+
+    def __add__(self, _: Any) -> Counted:
+        return self._one("add")
+
+    def __sub__(self, _: Any) -> Counted:
+        return self._one("sub")
+
+    def __mul__(self, _: Any) -> Counted:
+        return self._one("mul")
+
+    def __truediv__(self, _: Any) -> Counted:
+        return self._one("div")
+
+    def __neg__(self) -> Counted:
+        return self._one("neg")
+
+    __radd__, __rsub__, __rmul__, __rtruediv__ = __add__, __sub__, __mul__, __truediv__
+
+    def sqrt(self) -> Counted:
+        return self._one("sqrt")
+
+    def sin_cos(self) -> tuple[Counted, Counted]:
+        return self._one("sin"), self._one("cos")

@@ -1,0 +1,176 @@
+"""The pictures of the experiment."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwork.reproduce.counting import KINDS
+from linkwork.reproduce.pictures import figure, save
+
+STYLES: dict[str, dict[str, Any]] = {
+    "virtual_work": {"label": "virtual work", "color": "C0", "marker": "o"},
+    "unit_vector": {"label": "unit vector", "color": "C3", "marker": "s", "linestyle": "--"},
+    "articulated_body": {"label": "articulated body", "color": "0.35", "marker": "^", "linestyle": ":"},
+    "composite_body": {"label": "composite body", "color": "C1", "marker": "v", "linestyle": "--"},
+    "virtual_work_split": {"label": "virtual work, links split", "color": "C2", "marker": "D", "linestyle": "-."},
+    "virtual_work_unsplit": {"label": "virtual work, Φ⁻¹ kept", "color": "C4", "marker": "x"},
+}
+"""One look for each method in all pictures."""
+
+
+def draw(data: dict[str, Any], folder: Path) -> list[Path]:
+    """All pictures, as PNG and as SVG."""
+    pictures = {
+        "figure4": _swing(data["swings"]["serial"], "30-DoF serial chain", azimuth=0.0, elevation=0.0),
+        "figure5": _swing(data["swings"]["branched"], "30-DoF branched chain", azimuth=-55.0, elevation=20.0),
+        "figure6": _serial(data["times"]["serial"]),
+        "figure7": _stars(data["times"]["stars"], data["counts"]["stars"]),
+        "long": _long(data["times"]["long"]),
+        "counts": _counts(data["counts"]),
+        "errors": _errors(data["rounding"]["over_size"], 2),
+        "errors_masses": _errors(data["rounding"]["over_ratio"], 3),
+    }
+    return [file for name, picture in pictures.items() for file in save(picture, folder, name)]
+
+
+def _style(method: str) -> dict[str, Any]:
+    return {"label": method.replace("_", " "), "marker": ".", "markersize": 4, "linewidth": 1.2} | STYLES.get(
+        method, {}
+    )
+
+
+def _swing(data: dict[str, Any], title: str, azimuth: float, elevation: float) -> Any:
+    """A panel for each snapshot, with the way of the tips up to it."""
+    times, columns = data["times"], 5
+    rows = math.ceil(len(times) / columns)
+    picture = figure(10.0, 2.3 * rows + 0.5)
+    panels = picture.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
+    ways = _seen(np.array(data["tips"]), azimuth, elevation)  # (steps, tips, 2)
+    places = [_seen(np.array(points), azimuth, elevation) for points in data["points"]]
+    everything = np.concatenate([ways.reshape(-1, 2), *(place.reshape(-1, 2) for place in places)])
+    low, high = everything.min(axis=0) - 0.15, everything.max(axis=0) + 0.15
+    for panel, time, place in zip(panels, times, places, strict=False):
+        done = round(time / data["step"]) + 1
+        for tip in range(ways.shape[1]):
+            panel.plot(*ways[:done, tip].T, color=f"C{tip}", linewidth=0.8, alpha=0.6)
+        for link in place:
+            panel.plot(*link.T, color="black", linewidth=1.6, marker="o", markersize=2.5)
+        panel.plot(0.0, 0.0, marker="s", color="C3", markersize=5)
+        panel.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal", title=f"{time:.2f} s")
+        panel.title.set_fontsize(9)
+        panel.tick_params(labelsize=7)
+    for panel in panels[len(times) :]:
+        panel.set_axis_off()
+    view = "side view" if not (azimuth or elevation) else f"seen {elevation:.0f}° from above, obliquely"
+    picture.suptitle(
+        f"{title} of spherical joints, let go at rest (red square: the ground; thin: way of a tip; {view}, m)",
+        fontsize=10,
+    )
+    return picture
+
+
+def _seen(points: NDArray[np.float64], azimuth: float, elevation: float) -> NDArray[np.float64]:
+    """Points in the plane of a picture, by parallel rays; from the -y axis if both angles (degrees) are zero."""
+    a, e = math.radians(azimuth), math.radians(elevation)
+    right = np.array([math.cos(a), math.sin(a), 0.0])
+    up = np.array([-math.sin(a) * math.sin(e), math.cos(a) * math.sin(e), math.cos(e)])
+    return np.asarray(points @ np.stack([right, up], axis=1))
+
+
+def _serial(data: dict[str, Any]) -> Any:
+    picture = figure(6.5, 4.2)
+    axes = picture.subplots()
+    _lines(axes, data["dof"], data["seconds"], 1e6)
+    axes.set(xlabel="degrees of freedom (3 for each joint)", ylabel="time of a state (µs)", ylim=(0, None))
+    axes.set_title("Figure 6 again: serial chains of 2 to 16 spherical joints", fontsize=10)
+    _mark(axes, data["crossover_dof"], "unit vector is slower\nbeyond {:.0f} DoF")
+    axes.legend(fontsize=8)
+    return picture
+
+
+def _stars(times: dict[str, Any], counts: dict[str, Any]) -> Any:
+    picture = figure(10.5, 4.2)
+    left, right = picture.subplots(1, 2)
+    names = [name for name in counts["totals"] if name != "composite_body"]
+    _lines(left, counts["dof"], {name: counts["totals"][name] for name in names}, 1e-3)
+    left.set(xlabel="degrees of freedom", ylabel="operations as written (thousands)", yscale="log")
+    _lines(right, times["dof"], times["seconds"], 1e6)
+    right.set(xlabel="degrees of freedom", ylabel="time of a state (µs)", yscale="log")
+    left.set_title("operations", fontsize=10)
+    right.set_title("time (with and without splitting: code for this one star)", fontsize=10)
+    right.legend(fontsize=8)
+    picture.suptitle("Figure 7 again: end links that hang from one link", fontsize=11)
+    return picture
+
+
+def _long(data: dict[str, Any]) -> Any:
+    picture = figure(6.5, 4.2)
+    axes = picture.subplots()
+    _lines(axes, data["links"], data["seconds"], 1e6)
+    axes.set(xlabel="links on spherical joints", ylabel="time of a state (µs)", xscale="log", yscale="log")
+    axes.set_title("Serial chains beyond the paper's", fontsize=10)
+    axes.legend(fontsize=8)
+    return picture
+
+
+def _counts(data: dict[str, Any]) -> Any:
+    picture = figure(11.0, 4.4)
+    chains, stars, bars = picture.subplots(1, 3)
+    for axes, name, title in ((chains, "chains", "chains of spherical joints"), (stars, "stars", "stars")):
+        _lines(axes, data[name]["dof"], data[name]["totals"], 1.0)
+        axes.set(xlabel="degrees of freedom", ylabel="operations as written", xscale="log", yscale="log")
+        axes.set_title(title, fontsize=10)
+    chains.legend(fontsize=7)
+    mechanism, table = next(iter(data["by_kind"].items()))
+    bottom = np.zeros(len(table))
+    labels = [STYLES.get(method, {}).get("label", method.replace("_", " ")) for method in table]
+    for shade, kind in enumerate(KINDS):
+        heights = np.array([row["folded"][kind] for row in table.values()])
+        bars.barh(labels, heights, left=bottom, label=kind, color=f"C{shade}")
+        bottom += heights
+    bars.invert_yaxis()
+    bars.set(xlabel="operations, geometry folded in")
+    bars.tick_params(labelsize=8)
+    bars.set_title(f"{mechanism}: by kind", fontsize=10)
+    bars.legend(fontsize=7)
+    return picture
+
+
+def _errors(cases: dict[str, Any], columns: int) -> Any:
+    """A panel for each case; the legend in a place that is left, or below."""
+    picture = figure(3.6 * columns + 0.6, 6.8)
+    panels = picture.subplots(2, columns, sharey=True).ravel()
+    shown: dict[str, Any] = {}
+    for axes, case in zip(panels, cases.values(), strict=False):
+        _lines(axes, case["values"], case["errors"], 1.0)
+        axes.set(xscale="log", yscale="log", xlabel=case["axis"])
+        axes.set_title(case["label"], fontsize=10)
+        shown |= dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+    for axes in panels[::columns]:
+        axes.set_ylabel("relative error of q̈")
+    if len(cases) < len(panels):
+        panels[-1].set_axis_off()
+        panels[-1].legend(shown.values(), shown, loc="center", fontsize=9)
+    else:
+        picture.legend(shown.values(), shown, loc="outside lower center", ncols=3, fontsize=9)
+    return picture
+
+
+def _lines(axes: Any, x: list[float], lines: dict[str, list[Any]], scale: float) -> None:
+    for method, values in lines.items():
+        points = [(at, value * scale) for at, value in zip(x, values, strict=True) if value is not None]
+        if points:
+            axes.plot(*zip(*points, strict=True), **_style(method))
+    axes.grid(True, which="major", alpha=0.3)
+
+
+def _mark(axes: Any, at: float | None, text: str) -> None:
+    if at is not None:
+        axes.axvline(at, color="0.6", linewidth=0.8)
+        axes.annotate(text.format(at), (at, 0.55), xycoords=("data", "axes fraction"), xytext=(4, 0),
+                      textcoords="offset points", fontsize=8)  # fmt: skip

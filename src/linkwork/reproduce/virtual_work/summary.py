@@ -1,0 +1,80 @@
+"""The tables of the experiment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+
+def summarise(data: dict[str, Any], console: Console) -> None:
+    """Print what the pictures show, in numbers."""
+    for name, swing in data["swings"].items():
+        console.print(
+            f"{name} chain, 30 DoF: {swing['times'][-1]:.2f} s in steps of {swing['step'] * 1e3:g} ms, "
+            f"energy drifts by {swing['drift']:.1e} of the largest kinetic energy, "
+            f"{swing['largest_kinetic_energy']:.0f} J",
+            markup=False,
+        )
+    headings = {
+        "serial": "Figure 6: serial chains, µs for a state",
+        "stars": "Figure 7: stars, µs for a state",
+        "long": "long chains, µs for a state",
+    }
+    for name, heading in headings.items():
+        times = data["times"][name]
+        _title(console, heading)
+        _over(console, "DoF", times["dof"], times["seconds"], lambda x: f"{x * 1e6:.2f}")
+    _crossovers(data["times"], console)
+    for name, rows in data["counts"]["by_kind"].items():
+        _title(console, f"operations: {name}")
+        _kinds(console, rows)
+    for name in ("chains", "stars"):
+        powers = data["counts"][name]["powers"]
+        text = ", ".join(f"{method} {power:.2f}" for method, power in powers.items())
+        console.print(f"\noperations on {name} grow at the end as the power of the size: {text}", markup=False)
+        for method, at in data["counts"][name]["crossover_dof"].items():
+            console.print(f"{name}, operations: {method} {_where(at)} unit vector", markup=False)
+    for kind in ("over_size", "over_ratio"):
+        for case in data["rounding"][kind].values():
+            _title(console, f"error: {case['label']}")
+            _over(console, case["axis"], case["values"], case["errors"], lambda x: f"{x:.0e}")
+
+
+def _crossovers(times: dict[str, Any], console: Console) -> None:
+    for label, at in (
+        ("serial chains: virtual work", times["serial"]["crossover_dof"]),
+        ("stars: virtual work", times["stars"]["crossover_dof"]),
+        ("stars: virtual work with links split", times["stars"]["crossover_dof_split"]),
+    ):
+        console.print(f"{label} {_where(at)} unit vector", markup=False)
+
+
+def _where(at: float | None) -> str:
+    return "never costs less than" if at is None else f"costs less from {at:.0f} DoF on than"
+
+
+def _title(console: Console, text: str) -> None:
+    console.print(f"\n{text}", style="bold", markup=False)
+
+
+def _over(console: Console, heading: str, values: list[float], lines: dict[str, list[Any]], write: Any) -> None:
+    table = Table(box=None, pad_edge=False)
+    for name in (heading, *lines):
+        table.add_column(name, justify="right")
+    for k, value in enumerate(values):
+        table.add_row(f"{value:g}", *("-" if line[k] is None else write(line[k]) for line in lines.values()))
+    console.print(table)
+
+
+def _kinds(console: Console, rows: dict[str, Any]) -> None:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("method")
+    kinds = list(next(iter(rows.values()))["folded"])
+    for name in (*kinds, "total, folded", "total, as written"):
+        table.add_column(name, justify="right")
+    for method, row in rows.items():
+        totals = (sum(row["folded"].values()), sum(row["written"].values()))
+        table.add_row(method, *(str(n) for n in (*row["folded"].values(), *totals)))
+    console.print(table)

@@ -1,0 +1,155 @@
+"""The paper's experiments in their quick form: what the data say, and which files are written."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork import cli
+from linkwork.algorithms import ALGORITHMS
+from linkwork.reproduce import counting, pictures, truth
+from linkwork.reproduce.clock import crossover
+from linkwork.reproduce.virtual_work import swing
+
+PICTURES = "figure4 figure5 figure6 figure7 long counts errors errors_masses".split()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("virtual-work")
+    assert cli.main(["reproduce", "virtual-work", "--quick", "--out", str(out)]) == 0
+    return out
+
+
+@pytest.fixture(scope="module")
+def data(folder: Path) -> Any:
+    return json.loads((folder / "data.json").read_text(encoding="utf-8"))
+
+
+def test_every_picture_is_written_twice(folder: Path) -> None:
+    names = {path.name for path in folder.iterdir()}
+    assert names == {"data.json"} | {f"{name}.{kind}" for name in PICTURES for kind in ("png", "svg")}
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in folder.glob("*.png"))
+
+
+def test_saved_data_give_the_same_pictures(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    saved = str(folder / "data.json")
+    assert cli.main(["reproduce", "virtual-work", "--from-json", saved, "--out", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert "serial chain, 30 DoF" in out and "articulated_body" in out
+    for name in PICTURES:
+        assert (tmp_path / f"{name}.svg").read_bytes() == (folder / f"{name}.svg").read_bytes()
+
+
+def test_saved_data_that_cannot_be_read_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    missing = tmp_path / "none.json"
+    assert cli.main(["reproduce", "virtual-work", "--from-json", str(missing), "--out", str(tmp_path)]) == 2
+    assert str(missing) in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("chain", ["serial", "branched"])
+def test_chains_fall_and_keep_their_energy(data: Any, chain: str) -> None:
+    swung = data["swings"][chain]
+    assert swung["drift"] < 1e-6
+    first, last = np.array(swung["points"])[[0, -1]]
+    assert np.ptp(first[..., 2]) < 1e-9, "it starts in a horizontal plane"
+    assert last[..., 2].min() < first[..., 2].min() - 0.5
+    assert np.linalg.norm(last[:, 1] - last[:, 0], axis=1) == pytest.approx(0.3)
+
+
+def test_the_integration_is_of_fourth_order() -> None:
+    model, q0 = swing.branched()
+    v0 = np.random.default_rng(0).normal(size=model.nv)
+
+    def end(steps: int) -> np.ndarray:
+        q, v = q0, v0
+        for _ in range(steps):
+            q, v = swing.runge_kutta(
+                model, lambda q, v: lw.forward_dynamics(model, q, v, np.zeros(30)), q, v, 0.05 / steps
+            )
+        return np.concatenate([q, v])
+
+    exact = end(160)
+    order = math.log2(abs(end(10) - exact).max() / abs(end(20) - exact).max())
+    assert 3.7 < order < 4.5
+
+
+def test_all_results_agreed_before_they_were_timed(data: Any) -> None:
+    for experiment in data["times"].values():
+        for name, seconds in experiment["seconds"].items():
+            assert seconds[0] is not None and seconds[0] > 0.0, name
+
+
+def test_counts_on_stars_are_linear_with_splitting_and_cubic_without(data: Any) -> None:
+    counts = data["counts"]["stars"]
+    assert np.diff(counts["sizes"]).tolist() == [1, 1, 1, 1]
+    totals = {name: np.array(numbers) for name, numbers in counts["totals"].items()}
+    for name in ("articulated_body", "virtual_work", "virtual_work_split"):
+        assert not np.diff(totals[name], 2).any(), f"{name} is linear"
+    assert not np.diff(totals["unit_vector"], 3).any() and (np.diff(totals["unit_vector"], 2) > 0).all()
+    assert (
+        not np.diff(totals["virtual_work_unsplit"], 4).any() and (np.diff(totals["virtual_work_unsplit"], 3) > 0).all()
+    )
+
+
+def test_folding_only_takes_operations_away(data: Any) -> None:
+    for rows in data["counts"]["by_kind"].values():
+        for row in rows.values():
+            assert 0 < sum(row["folded"].values()) < sum(row["written"].values())
+            assert row["folded"]["sine, cosine"] <= row["written"]["sine, cosine"]
+
+
+def test_operations_are_counted_by_kind() -> None:
+    found = counting.as_written(ALGORITHMS["articulated_body"], lw.mechanisms.pendulum())
+    assert found["sine, cosine"] == 2 and found["divide"] == 1 and found["square root"] == 0
+
+
+def test_errors_are_small_where_the_mechanism_is_well_made(data: Any) -> None:
+    for case in data["rounding"]["over_size"].values():
+        for method, errors in case["errors"].items():
+            assert max(errors) < 1e-12, (case["label"], method)
+
+
+def test_errors_tell_the_methods_apart_on_ill_matched_masses(data: Any) -> None:
+    worst = {
+        name: {m: e[-1] for m, e in case["errors"].items()} for name, case in data["rounding"]["over_ratio"].items()
+    }
+    assert worst["floating"]["virtual_work"] < 1e-12 < worst["floating"]["articulated_body"]
+    assert worst["first"]["articulated_body"] < 1e-12 < worst["first"]["virtual_work"] < 1e-5
+    assert worst["first"]["virtual_work"] < worst["first"]["virtual_work_unsplit"], "factors keep digits"
+
+
+def test_truth_and_error_of_a_known_result() -> None:
+    pendulum = lw.mechanisms.pendulum()
+    q, v, tau = np.array([0.3]), np.array([0.0]), np.array([0.0])
+    (exact,) = truth.exact(ALGORITHMS["articulated_body"], pendulum, [q, v, tau, None])
+    result = lw.forward_dynamics(pendulum, q, v, tau)
+    assert truth.relative_error(result.tolist(), exact) < 1e-15
+    assert truth.relative_error((1.001 * result).tolist(), exact) == pytest.approx(1e-3)
+
+
+def test_crossover() -> None:
+    assert crossover([1, 2, 3], [0.0, 1.0, 4.0], [1.0, 2.0, 3.0]) == pytest.approx(2.5)
+    assert crossover([1, 2], [2.0, 3.0], [1.0, 1.0]) == 1
+    assert crossover([1, 2], [1.0, 1.0], [2.0, 3.0]) is None
+    assert crossover([1, 2, 3], [0.0, 2.0, None], [1.0, 1.0, 1.0]) == pytest.approx(1.5)
+
+
+def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> None:
+        raise ImportError(name)
+
+    monkeypatch.setattr(pictures, "import_module", absent)
+    with pytest.raises(lw.MissingExtraError, match=r"linkwork\[plot\]"):
+        pictures.figure(1.0, 1.0)
+    monkeypatch.setattr(truth, "import_module", absent)
+    truth._context.cache_clear()
+    with pytest.raises(lw.MissingExtraError, match="mpmath"):
+        truth.relative_error([1.0], [1.0])
