@@ -128,7 +128,7 @@ def target_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
         else:
             limit = "at least" if row["unit"] == "times faster" else "at most"
             target, measured = f"{limit} ×{row['target']:.3g}", f"×{row['measured']:.3g}"
-        lines.append([row["what"], target, measured, "yes" if row["met"] else "no"])
+        lines.append([row["what"], target, measured, {True: "yes", False: "no", None: "busy"}[row["met"]]])
     return ["what", "target", "measured", "met"], lines
 
 
