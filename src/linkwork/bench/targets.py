@@ -41,7 +41,7 @@ def _threads(name: str, model: dict[str, Any], data: dict[str, Any]) -> list[dic
             what = (
                 f"{name} {_SHORT[function]}, {data['settings']['large']} states on {data['machine']['cores']} threads"
             )
-            rows.append(_at_least(what, one and one.get("ratio"), all_of_them))
+            rows.append(_at_least(what, one.get("ratio") if one else None, all_of_them))
     return rows
 
 
