@@ -12,12 +12,13 @@ from linkwork.algorithms import FORWARD_DYNAMICS
 from linkwork.joints import Cylindrical, Fixed, Helical, Joint, Prismatic, Revolute, Universal
 from linkwork.model import Body, Frame, Model
 from linkwork.spatial import Mat3, Transform, Vec3
-from strategies import Array, State, close, pool, random_placement, renumbered, state_of
+from strategies import Array, State, close, models_of_form, random_placement, renumbered, state_of
 
-pytestmark = [
-    pytest.mark.usefixtures("engine"),
-    pytest.mark.parametrize("index", [0, 1, 3, 10]),  # some of the pool: each test makes further models to compile
-]
+# Some of the pool: each test makes further models to compile.
+CASES = {"interpreted": [0, 1, 3, 10], "specialised": [0, 7], "rolled": [3, 7]}
+pytestmark = pytest.mark.parametrize(
+    ("engine", "index"), [(form, index) for form, some in CASES.items() for index in some], indirect=["engine"]
+)
 
 
 def results(model: Model, s: State) -> dict[str, Array]:
@@ -45,8 +46,8 @@ def same(expected: dict[str, Array], actual: dict[str, Array], but: tuple[str, .
         close(actual[name], expected[name], 1e-11, what=name)
 
 
-def test_the_numbering_of_bodies_does_not_matter(index: int) -> None:
-    model = pool()[index]
+def test_the_numbering_of_bodies_does_not_matter(engine: str, index: int) -> None:
+    model = models_of_form()[index]
     s = state_of(model, index, (2,))
     other = renumbered(model, np.random.default_rng(index))
     assert sorted(other.body_names) == sorted(model.body_names)
@@ -88,8 +89,8 @@ def seen(turn: Mat3, direction: Vec3) -> tuple[float, ...]:
     return tuple(turn.apply_transpose(direction).numbers())
 
 
-def test_the_choice_of_body_frames_does_not_matter(index: int) -> None:
-    model = pool()[index]
+def test_the_choice_of_body_frames_does_not_matter(engine: str, index: int) -> None:
+    model = models_of_form()[index]
     rng = np.random.default_rng(index)
     shifts, joints = zip(*(shifted(body, rng) for body in model.bodies), strict=True)
     shifts = (Transform.identity(), *shifts)
@@ -108,8 +109,8 @@ def test_the_choice_of_body_frames_does_not_matter(index: int) -> None:
     same(results(model, s), results(Model(model.name + "_moved", bodies, frames, model.gravity), s))
 
 
-def test_merging_fixed_bodies_leaves_the_motion_unchanged(index: int) -> None:
-    model = pool()[index]
+def test_merging_fixed_bodies_leaves_the_motion_unchanged(engine: str, index: int) -> None:
+    model = models_of_form()[index]
     merged = lw.merge_fixed(model)
     assert [body.name for body in model.bodies if body.joint.nv] == list(merged.body_names)
     assert merged.frame_names == model.frame_names

@@ -144,7 +144,17 @@ def make(name: str) -> Pair:
     return robot(name) if name in ROBOTS else tree(name)
 
 
-@pytest.fixture(params=[*ROBOTS, *TREES])
+CASES = {
+    "interpreted": [*ROBOTS, *TREES],
+    "specialised": ["ur5", "kinova", "solo12", "talos", "small"],
+    "rolled": ["panda", "tiago", "anymal", "talos", "small"],  # trees of many joint kinds compile slowly
+}
+pytestmark = pytest.mark.parametrize(
+    ("engine", "pair"), [(form, name) for form, names in CASES.items() for name in names], indirect=True
+)
+
+
+@pytest.fixture
 def pair(request: pytest.FixtureRequest, engine: str) -> Pair:
     return make(request.param)
 
