@@ -18,9 +18,7 @@ TABLES = ("work", "square", "data", "ints")
 
 def sizes_of(plan: Rolled, cell: int) -> dict[str, int]:
     """What rolled code is told, by name."""
-    task, bodies = plan.task, len(plan.task.model.bodies)
-    numbers = [bodies, len(task.frames) - 1, (bodies + 1) * cell, 4 * (bodies + 1), plan.tables.width * (bodies + 1)]
-    return dict(zip(roll.SIZES, [*numbers, *(k * task.model.nv for k in range(1, 7))], strict=True))
+    return dict(zip(roll.SIZES, plan.sizes(cell), strict=True))
 
 
 def evaluated(task: Task, form: str, arguments: Sequence[Array]) -> list[Array]:

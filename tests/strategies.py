@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import linkwork as lw
-from linkwork.algorithms import FORWARD_DYNAMICS, FRAMES, REFERENCES
+from linkwork.algorithms import FORWARD_DYNAMICS, FRAMES, OPERATIONAL, REFERENCES
 from linkwork.engine.mode import current_form
 from linkwork.joints import (
     Cylindrical,
@@ -238,6 +238,11 @@ def _calls() -> dict[str, Callable[[State, Sequence[str]], Any]]:
         "integrate": lambda s, frames: lw.integrate(s.model, s.q, s.v),
         "difference": lambda s, frames: lw.difference(s.model, s.q, s.q1),
     }
+    every["force_responses"] = lambda s, frames: lw.force_responses(s.model, s.q, frames)
+    for method in OPERATIONAL:
+        every[f"operational/{method}"] = lambda s, frames, m=method: lw.operational_inertia_inverse(
+            s.model, s.q, frames, method=m
+        )
     for method in FORWARD_DYNAMICS:
         every[method] = lambda s, frames, m=method: lw.forward_dynamics(s.model, s.q, s.v, s.tau, s.f_ext, method=m)
     for method, frame in product(("articulated_body", "virtual_work"), FRAMES):

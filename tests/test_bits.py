@@ -10,6 +10,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS
+from linkwork.cli.count import FRAME_SPACES
 from linkwork.engine import function, jit
 from linkwork.engine.function import Function, Task
 from linkwork.engine.interpreter import evaluate
@@ -125,7 +126,7 @@ def test_every_algorithm_has_the_same_bits_in_every_form(name: str) -> None:
     for number, model in enumerate(pool_to_compile()[:5:4]):
         frames = [model.frame(f) for f in model.frame_names[1::5]]
         spaces = ALGORITHMS[name].results
-        asked = frames if any(space in ("poses", "twists", "jacobian") for space in spaces) else []
+        asked = frames if any(space in FRAME_SPACES for space in spaces) else []
         task = Task(ALGORITHMS[name], model, (), asked)
         state = state_of(model, number, (5,))
         given = arguments_of(task, state)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS
+from linkwork.cli.count import FRAME_SPACES
 from linkwork.engine import evaluator, jit, roll
 from linkwork.engine.function import Rolled, Task
 from linkwork.engine.interpreter import evaluate
@@ -29,7 +30,7 @@ from strategies import Array, pool_to_compile, state_of
 
 def frames_of(model: Model, name: str) -> list[lw.Frame]:
     spaces = ALGORITHMS[name].results
-    wanted = any(space in ("poses", "twists", "jacobian") for space in spaces)
+    wanted = any(space in FRAME_SPACES for space in spaces)
     return [model.frame(frame) for frame in model.frame_names[1::4]] if wanted else []
 
 

@@ -12,6 +12,7 @@ from linkwork.dynamics import (
     centre_of_mass,
     difference,
     energy,
+    force_responses,
     forward_dynamics,
     forward_dynamics_and_reactions,
     forward_kinematics,
@@ -26,6 +27,8 @@ from linkwork.dynamics import (
     momentum,
     neutral,
     nonlinear_effects,
+    operational_inertia,
+    operational_inertia_inverse,
     random_state,
 )
 from linkwork.engine.mode import interpreted
@@ -61,6 +64,7 @@ __all__ = [
     "centre_of_mass",
     "difference",
     "energy",
+    "force_responses",
     "forward_dynamics",
     "forward_dynamics_and_reactions",
     "forward_kinematics",
@@ -81,6 +85,8 @@ __all__ = [
     "momentum",
     "neutral",
     "nonlinear_effects",
+    "operational_inertia",
+    "operational_inertia_inverse",
     "placement",
     "random_state",
     "set_threads",

@@ -5,9 +5,21 @@ from linkwork.algorithms.catalogue import (
     FORWARD_DYNAMICS,
     FRAMES,
     INVERTING,
+    OPERATIONAL,
     REFERENCES,
     STUDIES,
+    UNROLLED,
     Algorithm,
 )
 
-__all__ = ["ALGORITHMS", "FORWARD_DYNAMICS", "FRAMES", "INVERTING", "REFERENCES", "STUDIES", "Algorithm"]
+__all__ = [
+    "ALGORITHMS",
+    "FORWARD_DYNAMICS",
+    "FRAMES",
+    "INVERTING",
+    "OPERATIONAL",
+    "REFERENCES",
+    "STUDIES",
+    "UNROLLED",
+    "Algorithm",
+]

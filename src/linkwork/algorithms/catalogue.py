@@ -4,6 +4,7 @@ Spaces of arguments and results, with the shape of one state (nb bodies, m frame
 
     configuration (nq,)     velocity (nv,): v, a and tau too     wrenches (nb, 6)     matrix (nv, nv)
     poses (m, 4, 4)         twists (m, 6)     jacobian (6m, nv)     vector (3,)     wrench (6,)     scalar ()
+    operational (6m, 6m)    responses (6m, nv)
 """
 
 from __future__ import annotations
@@ -15,13 +16,18 @@ from typing import Any
 
 from linkwork.algorithms.articulated_body import articulated_body
 from linkwork.algorithms.centroid import centre_of_mass, energy, momentum
+from linkwork.algorithms.chang_khatib import chang_khatib, force_responses
 from linkwork.algorithms.composite_body import composite_body
 from linkwork.algorithms.configuration import difference, integrate
+from linkwork.algorithms.dense import dense
+from linkwork.algorithms.extended_propagator import extended_propagator
 from linkwork.algorithms.inverse_dynamics import gravity_torques, inverse_dynamics, nonlinear_effects
 from linkwork.algorithms.jacobian import frame_accelerations, frame_velocities, jacobian, jacobian_drift
 from linkwork.algorithms.kinematics import frame_placements
 from linkwork.algorithms.link_splitting import virtual_work_split, virtual_work_unsplit
 from linkwork.algorithms.mass_matrix import mass_matrix
+from linkwork.algorithms.operational_inertia import operational_inertia
+from linkwork.algorithms.pv import pv
 from linkwork.algorithms.reactions import articulated_body_reactions, virtual_work_reactions
 from linkwork.algorithms.unit_vector import unit_vector
 from linkwork.algorithms.virtual_work import virtual_work
@@ -35,6 +41,8 @@ class Algorithm:
     text: Callable[..., tuple[Any, ...]]
     arguments: tuple[tuple[str, str], ...]
     results: tuple[str, ...]
+    rolled: bool = True
+    """Whether its text needs to know nothing of the model, so that loops may stay loops."""
 
 
 Q, V, A, TAU = ("q", "configuration"), ("v", "velocity"), ("a", "velocity"), ("tau", "velocity")
@@ -58,6 +66,9 @@ def _reactions(text: Callable[..., tuple[Any, ...]]) -> list[Algorithm]:
     arguments, results = (Q, V, TAU, F_EXT), ("velocity", "wrenches")
     return [Algorithm(f"{text.__name__}/{frame}", partial(text, frame=frame), arguments, results) for frame in FRAMES]
 
+
+OPERATIONAL = {"chang_khatib": chang_khatib, "extended_propagator": extended_propagator, "pv": pv, "dense": dense}
+"""The methods of ``lw.operational_inertia``, by their names."""
 
 FRAMES = ("child", "parent", "world")
 """Where the wrench of a joint can be seen from."""
@@ -87,10 +98,27 @@ ALGORITHMS: dict[str, Algorithm] = {
         _entry(virtual_work, (Q, V, TAU, F_EXT), "velocity"),
         *_reactions(articulated_body_reactions),
         *_reactions(virtual_work_reactions),
+        *(Algorithm(f"operational/{name}", text, (Q,), ("operational",)) for name, text in OPERATIONAL.items()),
+        _entry(force_responses, (Q,), "responses"),
         _entry(integrate, (Q, ("dv", "velocity")), "configuration"),
         _entry(difference, (("q0", "configuration"), ("q1", "configuration")), "velocity"),
     )
 }
+
+UNROLLED: dict[str, Algorithm] = {
+    entry.name: entry
+    for entry in (
+        Algorithm(
+            f"operational_inertia/{name}",
+            partial(operational_inertia, method=text),
+            (Q, ("kept", "twists"), ("damping", "twists")),
+            ("operational",),
+            rolled=False,
+        )
+        for name, text in OPERATIONAL.items()
+    )
+}
+"""Algorithms whose text needs the number of frames: interpreted or specialised only."""
 
 FORWARD_DYNAMICS = ("articulated_body", "composite_body", "unit_vector", "virtual_work")
 """The methods of ``lw.forward_dynamics``."""

@@ -29,14 +29,10 @@ def composite_body(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) -> tuple[An
 
 def solve_along_tree(tree: Tree, M: Any, x: Any) -> Any:
     """q̈ with M q̈ = x; both are used up."""
-    D, L, qdd = (tree.field() for _ in range(3))
+    (D, L), qdd = factor_along_tree(tree, M), tree.field()
 
     for body in tree.inward():
-        D[body] = Factor.of_matrix(M[body, body])
         for j in tree.ancestors(body):
-            L[body, j] = _columns(D[body].solve, M[body, j])
-            for k in tree.path(j):
-                M[j, k] = _minus(M[j, k], L[body, j], M[body, k])
             x[j] = [
                 r - total(row[i] * s for row, s in zip(L[body, j], x[body], strict=True)) for i, r in enumerate(x[j])
             ]
@@ -52,6 +48,18 @@ def solve_along_tree(tree: Tree, M: Any, x: Any) -> Any:
             ]
 
     return qdd
+
+
+def factor_along_tree(tree: Tree, M: Any) -> tuple[Any, Any]:
+    """The factors D, for each joint, and L, for each joint and ancestor, of M, which is used up."""
+    D, L = tree.field(), tree.field()
+    for body in tree.inward():
+        D[body] = Factor.of_matrix(M[body, body])
+        for j in tree.ancestors(body):
+            L[body, j] = _columns(D[body].solve, M[body, j])
+            for k in tree.path(j):
+                M[j, k] = _minus(M[j, k], L[body, j], M[body, k])
+    return D, L
 
 
 def _columns(solve: Any, rows: list[list[Any]]) -> list[list[Any]]:

@@ -31,7 +31,7 @@ COLUMNS = {
 }
 """The kinds of operations that are told apart, with their names in the intermediate code."""
 
-FRAME_SPACES = ("poses", "twists", "jacobian")
+FRAME_SPACES = ("poses", "twists", "jacobian", "responses", "operational")
 MOST_BODIES, MOST_BODIES_SQUARED = 2000, 60
 """More bodies are counted on request only: for any algorithm, and for those whose cost grows faster than the bodies."""
 

@@ -21,12 +21,14 @@ from linkwork.dynamics.kinematics import (
     neutral,
     random_state,
 )
+from linkwork.dynamics.operational import force_responses, operational_inertia, operational_inertia_inverse
 from linkwork.dynamics.reactions import forward_dynamics_and_reactions
 
 __all__ = [
     "centre_of_mass",
     "difference",
     "energy",
+    "force_responses",
     "forward_dynamics",
     "forward_dynamics_and_reactions",
     "forward_kinematics",
@@ -41,5 +43,7 @@ __all__ = [
     "momentum",
     "neutral",
     "nonlinear_effects",
+    "operational_inertia",
+    "operational_inertia_inverse",
     "random_state",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkwork.engine.spaces import shape
 from linkwork.errors import ArgumentError, suggestion
-from linkwork.model.model import Frame, Model, Point
+from linkwork.model.model import Frame, Model, Point, Quick
 
 Array = NDArray[np.float64]
 Frames = str | Point | Sequence[str | Point]
+
+
+_FLOAT64 = np.dtype(np.float64)
 
 
 def check_model(model: object) -> None:
@@ -24,10 +27,14 @@ def check_model(model: object) -> None:
         )
 
 
-def as_array(model: Model, name: str, space: str, value: ArrayLike) -> Array:
-    """A finite float64 array whose last axes are one state's shape."""
+def as_array(
+    model: Model, name: str, space: str, value: ArrayLike, frames: int = 0, finite: bool = True
+) -> Array:
+    """A float64 array whose last axes are one state's shape; all numbers finite, unless machine code will look."""
     check_model(model)
-    expected = shape(space, model)
+    expected = shape(space, model, frames)
+    if type(value) is np.ndarray and value.dtype is _FLOAT64 and value.shape == expected and not finite:
+        return value
     try:
         array = np.asarray(value)
     except Exception as error:  # whatever an object's own conversion raises
@@ -47,13 +54,17 @@ def as_array(model: Model, name: str, space: str, value: ArrayLike) -> Array:
             f"{name} has dtype {array.dtype}, which float64 cannot hold; convert it with .astype(float)"
         )
     array = array.astype(np.float64, copy=False)
-    if not np.isfinite(array).all():
+    if finite and not np.isfinite(array).all():
         raise ArgumentError(_not_finite(model, name, space, array))
     return array
 
 
 def as_batch(
-    model: Model, spaces: Sequence[tuple[str, str]], values: Sequence[ArrayLike | None]
+    model: Model,
+    spaces: Sequence[tuple[str, str]],
+    values: Sequence[ArrayLike | None],
+    frames: int = 0,
+    finite: bool = True,
 ) -> tuple[list[Array | None], tuple[int, ...]]:
     """All arguments of a call as arrays that share their leading (batch) dimensions; None stays None."""
     arrays: list[Array | None] = []
@@ -62,16 +73,18 @@ def as_batch(
         if value is None and space == "wrenches":
             arrays.append(None)
             continue
-        array = as_array(model, name, space, value)  # type: ignore[arg-type]
+        array = as_array(model, name, space, value, frames, finite)  # type: ignore[arg-type]
         arrays.append(array)
-        leading.append(array.shape[: array.ndim - len(shape(space, model))])
+        leading.append(array.shape[: array.ndim - len(shape(space, model, frames))])
+    if not any(leading):
+        return arrays, ()
     try:
         batch = np.broadcast_shapes(*leading)
     except ValueError:
         shown = ", ".join(f"{name} {dims}" for (name, _), dims in zip(spaces, leading, strict=False))
         raise ArgumentError(f"the leading (batch) dimensions do not broadcast: {shown}") from None
     full = [
-        None if array is None else np.broadcast_to(array, (*batch, *shape(space, model)))
+        None if array is None else np.broadcast_to(array, (*batch, *shape(space, model, frames)))
         for array, (_, space) in zip(arrays, spaces, strict=True)
     ]
     return full, batch
@@ -86,6 +99,8 @@ class Asked:
     frames: tuple[Frame, ...]
     offsets: tuple[float, ...]
     points: tuple[Point, ...]
+    quick: Quick = field(default_factory=Quick, compare=False, repr=False)
+    """Functions for one state that engines have made for these frames."""
 
     def rows(self, result: Array, axis: int) -> Array:
         """Of six rows for each frame, those that its point asks for."""
@@ -141,6 +156,13 @@ def name_coordinate(model: Model, space: str, index: tuple[int, ...]) -> str:
         if start <= index[0] < start + count:
             return f"joint {body.joint_name!r}"
     return "no joint"
+
+
+def check_finite(model: Model, spaces: Sequence[tuple[str, str]], arrays: Sequence[Array | None]) -> None:
+    """Raise the error of the first number that is not finite, if there is one."""
+    for (name, space), array in zip(spaces, arrays, strict=True):
+        if array is not None and not np.isfinite(array).all():
+            raise ArgumentError(_not_finite(model, name, space, array))
 
 
 def _not_finite(model: Model, name: str, space: str, array: Array) -> str:

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.algorithms import ALGORITHMS, STUDIES, Algorithm
-from linkwork.dynamics.arguments import Array, Asked, as_batch, name_coordinate
+from linkwork.algorithms import ALGORITHMS, STUDIES, UNROLLED, Algorithm
+from linkwork.dynamics.arguments import Array, Asked, as_batch, check_finite, name_coordinate
 from linkwork.engine import mode
 from linkwork.engine.function import Function, Task
 from linkwork.engine.interpreter import evaluate, interpret
 from linkwork.engine.mode import current_form
 from linkwork.engine.spaces import shape, shifted
 from linkwork.errors import SingularError
-from linkwork.model.model import Frame, Model
+from linkwork.model.model import Frame, Model, Quick
 from linkwork.model.tree import Node, Tree
 from linkwork.spatial import LARGEST_ANGLE
 
@@ -28,27 +28,32 @@ def call(
     values: Sequence[ArrayLike | None],
     frames: Sequence[Frame] = (),
     offsets: Sequence[float] = (),
+    quick: Quick | None = None,
 ) -> list[Array]:
     """The results of an algorithm of the catalogue for arguments as the user gave them.
 
-    ``offsets`` moves the frames, three numbers each, without new code being made for it.
+    ``offsets`` moves the frames, three numbers each, without new code being made for it. What is made for single states
+    is kept in ``quick``, or with the model.
     """
-    algorithm = ALGORITHMS.get(name) or STUDIES[name]
-    arguments, batch = as_batch(model, algorithm.arguments, values)
+    algorithm = ALGORITHMS.get(name) or UNROLLED.get(name) or STUDIES[name]
+    form = current_form()
+    arguments, batch = as_batch(model, algorithm.arguments, values, len(frames), finite=form == "interpreted")
     if 0 in batch:
         return [np.empty((*batch, *shape(space, model, len(frames)))) for space in algorithm.results]
-    form = current_form()
     try:
         if form == "interpreted" or name in STUDIES:
             results = interpret(algorithm, model, arguments, batch, moved(frames, offsets))
             fine = all(np.isfinite(result).all() for result in results)
         else:
-            results, fine = _compiled(algorithm, model, arguments, batch, frames, offsets, form)
+            store = model._quick if quick is None else quick
+            results, fine = _compiled(algorithm, model, arguments, batch, frames, offsets, form, store)
     except (ZeroDivisionError, OverflowError):
+        check_finite(model, algorithm.arguments, arguments)
         first = (0,) * len(batch)  # a constant of the model: every state fails
         state = [None if a is None else a[first] for a in arguments]
         raise diagnose(algorithm, model, state, moved(frames, offsets)) from None
     if not fine:
+        check_finite(model, algorithm.arguments, arguments)
         finite = np.ones(batch, dtype=bool)
         for result in results:
             finite &= np.isfinite(result).reshape((*batch, -1)).all(axis=-1)
@@ -58,19 +63,16 @@ def call(
 
 
 def quick(name: str, model: Model, *values: ArrayLike | None) -> Any:
-    """What an algorithm results in, an array or several: for one state of plain arrays at once, else by ``call``.
-
-    An external force may be left out at the end.
-    """
+    """What an algorithm results in, an array or several: for one state of plain arrays at once, else by ``call``."""
     try:
-        answer = None if mode.forced else model._quick[name, len(values)](*values)
+        answer = None if mode.forced else model._quick[name](*values)
     except AttributeError:  # not a model, which ``call`` will say
         answer = None
     return every(name, model, *values) if answer is None else answer
 
 
 def every(name: str, model: Model, *values: ArrayLike | None) -> Any:
-    """The same by ``call`` at once."""
+    """The same by ``call`` at once; an external force may be left out at the end."""
     absent = [None] * (len(ALGORITHMS[name].arguments) - len(values))
     results = call(name, model, [*values, *absent])
     return results[0] if len(results) == 1 else tuple(results)
@@ -79,11 +81,11 @@ def every(name: str, model: Model, *values: ArrayLike | None) -> Any:
 def quick_frames(name: str, model: Model, asked: Asked, *values: ArrayLike) -> Any:
     """Like ``quick``, for an algorithm that is asked about frames."""
     if not mode.forced:
-        single = model._quick[name, asked.frames, bool(asked.offsets)]
+        single = asked.quick[name]
         answer = single(*values, np.array(asked.offsets)) if asked.offsets else single(*values)
         if answer is not None:
             return answer
-    results = call(name, model, values, asked.frames, asked.offsets)
+    results = call(name, model, values, asked.frames, asked.offsets, asked.quick)
     return results[0] if len(results) == 1 else tuple(results)
 
 
@@ -122,6 +124,7 @@ def _compiled(
     frames: Sequence[Frame],
     offsets: Sequence[float],
     form: str,
+    quick: Quick,
 ) -> tuple[list[Array], bool]:
     absent = tuple(name for (name, _), array in zip(algorithm.arguments, arguments, strict=True) if array is None)
     made = function(algorithm, model, absent, frames, bool(offsets), form)
@@ -131,18 +134,16 @@ def _compiled(
     if not batch and form == "auto":  # from now on, ``quick`` and ``quick_frames`` can do it
         single = made.single()
         if single is not None:
-            key = (algorithm.name, tuple(frames), bool(offsets)) if frames else (algorithm.name, len(rows))
-            model._quick[key] = single
-            if not frames and len(rows) == min(
-                3, len(algorithm.arguments)
-            ):  # without external forces: the name is enough
-                model._quick[algorithm.name] = single
+            loaded = any(name == "f_ext" for name, _ in algorithm.arguments) and "f_ext" not in absent
+            quick[(algorithm.name, "f_ext") if loaded else algorithm.name] = single
     shapes = [(*batch, *dims) for dims in made.task.shapes]
     return [result.reshape(dims) for result, dims in zip(results, shapes, strict=True)], status == 0
 
 
 def _rows(array: Array, batch: tuple[int, ...], states: int) -> Array:
     """(states, numbers of one state): contiguous, or one row for all states where all are the same."""
+    if not batch and array.flags.c_contiguous:
+        return array.reshape(1, -1)
     if not any(array.strides[: len(batch)]) or states == 1:
         one = np.ascontiguousarray(array[(0,) * len(batch)]).reshape(1, -1)
         return np.broadcast_to(one, (states, one.shape[1]))

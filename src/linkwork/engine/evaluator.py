@@ -67,7 +67,8 @@ class _Run:
     def turns(self, loop: Loop) -> Iterator[int]:
         if loop.walk == "climb":
             body: int = self.values[loop.start]  # type: ignore[index]
-            while body != 0:
+            stop = 0 if loop.stop is None else self.values[loop.stop]
+            while body != stop:
                 yield body
                 body = int(self.arrays["ints"][INTS * body + PARENT])
         else:

@@ -92,7 +92,7 @@ class Rolled:
 
     def __init__(self, task: Task) -> None:
         self.task = task
-        self.tables = tables.tables_of(task.model, task.frames)
+        self.tables = tables.tables_of(task.model, task.frames, together="operational" in task.algorithm.results)
         arguments = tuple(f"count{k}" for k in range(len(task.arguments)))
         results = tuple(f"size{k}" for k in range(len(task.results)))
         self.interface = Interface(arguments, results, (*roll.SIZES, *arguments, *results))
@@ -115,9 +115,9 @@ class Rolled:
 
     def words(self, code: jit.Code, lanes: int, offsets: Sequence[float]) -> list[int]:
         task, table = self.task, self.tables
-        bodies, frames, nv = len(task.model.bodies), len(task.frames), task.model.nv
-        row, cell = code.constant(0), code.constant(1)
-        rows, data = max(bodies + 1, frames), table.data
+        frames, data = len(task.frames), table.data
+        row, cell = code.constants
+        rows = max(len(task.model.bodies) + 1, frames)
         if offsets:
             places = [shifted(f.placement, offsets[3 * i : 3 * i + 3]).numbers() for i, f in enumerate(task.frames)]
             data = data.copy()
@@ -127,10 +127,20 @@ class Rolled:
             start = lanes * sum(task.arguments)  # code stores only what the tree's pattern has
             _local.scratch["tile"][1][start : start + lanes * sum(task.results)] = 0.0
         return [
-            _scratch("work", rows * row * lanes), _scratch("square", rows * (bodies + 1) * cell * lanes),
-            _address(data), _address(table.ints),
-            bodies, frames - 1, (bodies + 1) * cell, 4 * (bodies + 1), table.width * (bodies + 1),
-            *(k * nv for k in range(1, 7)), *task.arguments, *task.results,
+            _scratch("work", rows * row * lanes), _scratch("square", rows * rows * cell * lanes),
+            _address(data), _address(table.ints), *self.sizes(cell), *task.arguments, *task.results,
+        ]  # fmt: skip
+
+    def sizes(self, cell: int) -> list[int]:
+        """What the code is told, in the order of ``roll.SIZES``; ``cell`` is the width of a cell of the square."""
+        bodies, frames, junctions = len(self.task.model.bodies), len(self.task.frames), self.tables.junctions
+        after_bodies = 4 * (bodies + 1)
+        after_frames = after_bodies + frames
+        after_junctions = after_frames + 2 * (junctions + 1)
+        return [
+            bodies, frames - 1, junctions, max(bodies + 1, frames) * cell, after_bodies,
+            self.tables.width * (bodies + 1), after_frames, after_junctions, after_junctions + frames, frames,
+            *(k * self.task.model.nv for k in range(1, 7)), *(6 * k * frames for k in range(1, 7)),
         ]  # fmt: skip
 
 
@@ -152,9 +162,11 @@ class Function:
         self.counts = [*task.arguments, *extra]
 
     def _choose(self, form: str) -> Specialised | Rolled:
+        plan = Specialised(self.task)
+        if not self.task.algorithm.rolled:
+            return plan
         if form == "rolled" or (form == "auto" and len(self.task.model.bodies) > MOST_BODIES):
             return Rolled(self.task)
-        plan = Specialised(self.task)
         known = form == "specialised" or self._kept(plan, 1) or self._kept(plan, self.lanes)
         return plan if known or len(plan.program.root.order) <= MOST_INSTRUCTIONS else Rolled(self.task)
 

@@ -62,8 +62,9 @@ class Block:
 class Loop:
     """Runs a block for every turn of a walk; which of several is told by the case of the turn's counter.
 
-    walk: "up" (counter from ``first`` to ``last``), "down", or "climb" (counter from ``start`` through the parents to
-    0). Bounds are whole numbers or names of sizes; ``start`` is an index value.
+    walk: "up" (counter from ``first`` to ``last``), "down", or "climb" (counter from ``start`` through the parents,
+    up to but without ``stop``, or 0). Bounds are whole numbers or names of sizes; ``start`` and ``stop`` are index
+    values.
     """
 
     walk: str
@@ -72,6 +73,7 @@ class Loop:
     last: int | str
     start: int | None
     cases: list[tuple[int, Block]]
+    stop: int | None = None
 
 
 @dataclass(slots=True)
@@ -122,7 +124,8 @@ def text(program: Program) -> str:
             op, detail = program.operations[n], program.details[n]
             shown = ", ".join(operand(x) for x in program.operands[n])
             if op == "loop":
-                bounds = f"%{detail.start}" if detail.walk == "climb" else f"{detail.first}..{detail.last}"
+                climb = f"%{detail.start}" + ("" if detail.stop is None else f" to %{detail.stop}")
+                bounds = climb if detail.walk == "climb" else f"{detail.first}..{detail.last}"
                 lines.append(f"{indent}loop %{detail.counter} {detail.walk} {bounds}")
                 for kind, case in detail.cases:
                     lines.append(f"{indent}  case {kind}")

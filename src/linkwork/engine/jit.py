@@ -12,7 +12,7 @@ import mmap
 import os
 import threading
 from collections.abc import Callable
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from linkwork.engine import builtin
@@ -53,9 +53,11 @@ class Code:
         function.code = self  # type: ignore[attr-defined]
         return function
 
-    def constant(self, which: int) -> int:
-        """A whole number that the code was made with."""
-        return int(ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(self.addresses["constant"])(which))
+    @cached_property
+    def constants(self) -> tuple[int, int]:
+        """The two whole numbers that rolled code was made with."""
+        tell = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(self.addresses["constant"])
+        return int(tell(0)), int(tell(1))
 
 
 @cache

@@ -187,7 +187,8 @@ class _Kernel:
         lines += [f"  br label %{tag}.head", f"{tag}.head:"]
         lines.append(f"  {counter} = phi i64 [ {start}, %{before} ], [ %{tag}.next, %{tag}.turn ]")
         if loop.walk == "climb":
-            lines.append(f"  %{tag}.more = icmp ne i64 {counter}, 0")
+            stop = "0" if loop.stop is None else f"%v{loop.stop}"
+            lines.append(f"  %{tag}.more = icmp ne i64 {counter}, {stop}")
         elif loop.walk == "up":
             lines.append(f"  %{tag}.more = icmp sle i64 {counter}, {last}")
         else:

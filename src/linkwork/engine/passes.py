@@ -79,8 +79,8 @@ def prune(program: Program) -> None:
             todo.extend(index for index, _ in detail.terms)
             if program.operations[n] == "load":
                 todo.extend(stores.get((detail.array, detail.offset), ()))
-        elif isinstance(detail, Loop) and detail.start is not None:
-            todo.append(detail.start)
+        elif isinstance(detail, Loop):
+            todo.extend(index for index in (detail.start, detail.stop) if index is not None)
 
     def sweep(block: Block) -> None:
         block.order = [n for n in block.order if n in live]

@@ -1,9 +1,10 @@
 """The rolled form: an algorithm traced once for each joint kind, with the body as a symbol; loops stay loops.
 
 The program has the same size for any number of bodies. What a body is comes from tables: ``ints`` (for each body its
-kind, its parent, its start in q and in v; then the body of each frame) and ``data`` (gravity in the world's row; for
-each body its placement, inertia, rotor and joint parameters; then the placement of each frame). Numbers that are 0, 1
-or -1 for all bodies of a kind are folded into its code, so that axis-aligned mechanisms get code that knows it.
+kind, its parent, its start in q and in v; then what ``tables`` says of frames) and ``data`` (gravity in the world's
+row; for each body its placement, inertia, rotor and joint parameters; then the placement of each frame). Numbers that
+are 0, 1 or -1 for all bodies of a kind are folded into its code, so that axis-aligned mechanisms get code that knows
+it.
 
 A field lives in ``work``, a row for each body; a field of pairs in a square of such rows.
 """
@@ -14,17 +15,23 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from linkwork.algorithms import Algorithm
+from linkwork.engine.exchange import Argument, gather
+from linkwork.engine.fields import flatten, rebuild
 from linkwork.engine.ir import ONE, Address, Block, Loop, Program, Terms
 from linkwork.engine.passes import lay_out, prune
 from linkwork.engine.tables import INERTIA, PLACEMENT, Kind
 from linkwork.engine.trace import Traced, Tracer
 from linkwork.joints import Joint
 from linkwork.model.tree import Walks
-from linkwork.spatial import Force, Inertia, Motion, Transform, Vec3
+from linkwork.spatial import Inertia, Motion, Transform, Vec3
 
-SIZES = ("bodies", "frames", "square_row", "frame_ints", "frame_data", "nv1", "nv2", "nv3", "nv4", "nv5", "nv6")
-"""The sizes that rolled code is told: last body, last frame, numbers in a row of the square, where frames begin in the
-tables, and multiples of nv."""
+SIZES = (
+    *("bodies", "frames", "junctions", "square_row", "frame_ints", "frame_data", "junction_ints", "junction_of"),
+    *("ancestor_ints", "frame_count", *(f"nv{k}" for k in range(1, 7)), *(f"wide{k}" for k in range(1, 7))),
+)
+"""The sizes that rolled code is told: last body, last frame, last junction, numbers in a row of the square, where
+frames, junctions, the junctions of frames and their common ancestors begin in the tables, how many frames there are,
+and multiples of nv and of six numbers for each frame."""
 
 
 class _Node:
@@ -99,6 +106,27 @@ class _FrameNode:
         return Transform.identity().of([load(Address("data", k, terms)) for k in range(PLACEMENT)])
 
 
+class _Junction:
+    """A junction whose number is known only when the code runs; None is the ground."""
+
+    kind = None
+
+    def __init__(self, tree: RolledTree, index: int | None) -> None:
+        self.tree, self.index = tree, index
+
+    def _at(self, offset: int) -> int:
+        own: Terms = () if self.index is None else ((self.index, 2),)
+        return self.tree.tracer.emit("index", (), Address("ints", offset, ((ONE, "junction_ints"), *own)))
+
+    @property
+    def body(self) -> _Node:
+        return _Node(self.tree, self._at(0), None)
+
+    @property
+    def next(self) -> _Junction:
+        return _Junction(self.tree, self._at(1))
+
+
 class _Field:
     """Values in ``work``: written when stored, read when asked for, remembered while nothing can have changed them."""
 
@@ -151,22 +179,6 @@ def _may_be(stored: Any, asked: Any) -> bool:
     return stored is None or asked is None or stored == asked
 
 
-def flatten(value: Any) -> list[Any]:
-    """All scalars of a spatial object, a number, or lists of these."""
-    if isinstance(value, list | tuple):
-        return [number for item in value for number in flatten(item)]
-    return list(value.numbers()) if hasattr(value, "numbers") else [value]
-
-
-def rebuild(template: Any, numbers: Iterator[Any]) -> Any:
-    """The same structure with other scalars."""
-    if isinstance(template, list | tuple):
-        return [rebuild(item, numbers) for item in template]
-    if hasattr(template, "of"):
-        return template.of([next(numbers) for _ in template.numbers()])
-    return next(numbers)
-
-
 class RolledTree(Walks):
     """A tree whose walks are loops in the code."""
 
@@ -176,6 +188,7 @@ class RolledTree(Walks):
         self.tracer, self.kinds, self.width, self.constants = tracer, kinds, width, constants
         self.world = _Node(self, None, None)
         self.world.kind = -1
+        self.ground = _Junction(self, None)
         self.gravity = Motion(Vec3(*(tracer.load(Address("data", k)) for k in range(3))), Vec3.zero())
         self.fields: list[_Field] = []
         self._memory: list[dict[tuple[str, tuple[int | None, ...]], list[Any]]] = [{}]
@@ -191,8 +204,8 @@ class RolledTree(Walks):
     def inward(self) -> Iterator[_Node]:
         return self._bodies("down", None)
 
-    def path(self, body: _Node) -> Iterator[_Node]:
-        return self._bodies("climb", body.index)
+    def path(self, body: _Node, until: _Node | None = None) -> Iterator[_Node]:
+        return self._bodies("climb", body.index, until.index if until else None)
 
     def ancestors(self, body: _Node) -> Iterator[_Node]:
         return self.path(body.parent)
@@ -201,15 +214,33 @@ class RolledTree(Walks):
         for counter, _ in self._loop("up", 0, "frames", None, 1):
             yield _FrameNode(self, counter)
 
-    def _bodies(self, walk: str, start: int | None) -> Iterator[_Node]:
-        for counter, kind in self._loop(walk, 1, "bodies", start, len(self.kinds)):
+    def common_ancestor(self, a: _FrameNode, b: _FrameNode) -> _Node:
+        terms: Terms = ((ONE, "ancestor_ints"), (a.index, "frame_count"), (b.index, 1))
+        return _Node(self, self.tracer.emit("index", (), Address("ints", 0, terms)), None)
+
+    def junctions(self) -> Iterator[_Junction]:
+        for counter, _ in self._loop("up", 1, "junctions", None, 1):
+            yield _Junction(self, counter)
+
+    def junctions_inward(self) -> Iterator[_Junction]:
+        for counter, _ in self._loop("down", 1, "junctions", None, 1):
+            yield _Junction(self, counter)
+
+    def junction_of(self, frame: _FrameNode) -> _Junction:
+        place = Address("ints", 0, ((ONE, "junction_of"), (frame.index, 1)))
+        return _Junction(self, self.tracer.emit("index", (), place))
+
+    def _bodies(self, walk: str, start: int | None, stop: int | None = None) -> Iterator[_Node]:
+        for counter, kind in self._loop(walk, 1, "bodies", start, len(self.kinds), stop):
             yield _Node(self, counter, kind)
 
-    def _loop(self, walk: str, first: int, last: str, start: int | None, cases: int) -> Iterator[tuple[int, int]]:
+    def _loop(
+        self, walk: str, first: int, last: str, start: int | None, cases: int, stop: int | None = None
+    ) -> Iterator[tuple[int, int]]:
         """Yields once for each case, while everything that is traced goes into that case."""
         program = self.tracer.program
         counter = program.instruction(Block(), "counter", ())
-        loop = Loop(walk, counter, first, last, start, [])
+        loop = Loop(walk, counter, first, last, start, [], stop)
         outside = self.tracer.block
         for case in range(cases):
             block = Block()
@@ -278,12 +309,12 @@ def _roll_once(
     tree = RolledTree(tracer, kinds, width, constants)
     present = [name for name, _ in algorithm.arguments if name not in absent]
     arguments: list[Any] = [
-        tree.unloaded() if name in absent else _Argument(tree, f"argument{present.index(name)}", space)
+        tree.unloaded() if name in absent else Argument(tree, f"argument{present.index(name)}", space)
         for name, space in algorithm.arguments
     ]
     values = algorithm.text(tree, *arguments)
     for number, (space, value) in enumerate(zip(algorithm.results, values, strict=True)):
-        _gather(tree, f"result{number}", space, value)
+        gather(tree, f"result{number}", space, value)
     stored: dict[tuple[str, int], set[Any]] = {}
     program = tracer.program
     for n in program.walk():
@@ -296,69 +327,3 @@ def _roll_once(
         for slot, found in stored.items()
         if len(found) == 1 and next(iter(found))[0] is float
     }
-
-
-class _Argument:
-    """An argument of the algorithm as a field."""
-
-    def __init__(self, tree: RolledTree, array: str, space: str) -> None:
-        self.tree, self.array, self.space = tree, array, space
-
-    def __getitem__(self, node: _Node) -> Any:
-        load = self.tree.tracer.load
-        if self.space == "wrenches":
-            place: Terms = ((node._index, 6),)
-            return Force.from_numbers([load(Address(self.array, k - 6, place)) for k in range(6)])
-        start, count = (2, node.joint.nq) if self.space == "configuration" else (3, node.joint.nv)
-        return [load(Address(self.array, k, ((node._at(start), 1),))) for k in range(count)]
-
-
-def _gather(tree: RolledTree, array: str, space: str, value: Any) -> None:
-    """Write a result, in loops, where the caller expects it."""
-    store = tree.tracer.store
-    if space in ("scalar", "vector", "wrench"):
-        for k, number in enumerate(flatten(value)):
-            store(Address(array, k), number)
-    elif space in ("velocity", "configuration"):
-        for body in tree.outward():
-            start = body._at(3 if space == "velocity" else 2)
-            for k, number in enumerate(value[body]):
-                store(Address(array, k, ((start, 1),)), number)
-    elif space == "wrenches":
-        for body in tree.outward():
-            for k, number in enumerate(flatten(value[body])):
-                store(Address(array, k - 6, ((body._index, 6),)), number)
-    elif space == "twists":
-        for frame in tree.frames():
-            for k, number in enumerate(flatten(value[frame])):
-                store(Address(array, k, ((frame.index, 6),)), number)
-    elif space == "poses":
-        for frame in tree.frames():
-            r, p = value[frame].rotation.numbers(), value[frame].translation
-            for k, number in enumerate([*r[:3], p.x, *r[3:6], p.y, *r[6:], p.z, 0.0, 0.0, 0.0, 1.0]):
-                store(Address(array, k, ((frame.index, 16),)), number)
-    elif space == "jacobian":
-        for frame in tree.frames():
-            for body in tree.path(frame.body):
-                columns = [motion.numbers() for motion in value[frame, body]]
-                for row in range(6 if columns else 0):
-                    terms: Terms = ((frame.index, "nv6"), (body._at(3), 1), *_times_nv(row))
-                    for k, column in enumerate(columns):
-                        store(Address(array, k, terms), column[row])
-    else:
-        for body in tree.outward():
-            _gather_block(tree, array, body, body, value)
-            for other in tree.ancestors(body):
-                _gather_block(tree, array, body, other, value)
-                _gather_block(tree, array, other, body, value)
-
-
-def _gather_block(tree: RolledTree, array: str, a: _Node, b: _Node, value: Any) -> None:
-    for i, row in enumerate(value[a, b]):
-        terms: Terms = ((a._at(3), "nv1"), (b._at(3), 1), *_times_nv(i))
-        for k, number in enumerate(row):
-            tree.tracer.store(Address(array, k, terms), number)
-
-
-def _times_nv(row: int) -> Terms:
-    return ((ONE, f"nv{row}"),) if row else ()

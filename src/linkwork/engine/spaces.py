@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -11,20 +11,25 @@ from linkwork.model.tree import Field
 from linkwork.spatial import Force, Scalar, Transform, Vec3
 
 
+_SHAPES: dict[str, Callable[[Model, int], tuple[int, ...]]] = {
+    "configuration": lambda m, f: (m.nq,),
+    "velocity": lambda m, f: (m.nv,),
+    "wrenches": lambda m, f: (len(m.bodies), 6),
+    "matrix": lambda m, f: (m.nv, m.nv),
+    "poses": lambda m, f: (f, 4, 4),
+    "twists": lambda m, f: (f, 6),
+    "jacobian": lambda m, f: (6 * f, m.nv),
+    "responses": lambda m, f: (6 * f, m.nv),
+    "operational": lambda m, f: (6 * f, 6 * f),
+    "vector": lambda m, f: (3,),
+    "wrench": lambda m, f: (6,),
+    "scalar": lambda m, f: (),
+}
+
+
 def shape(space: str, model: Model, frames: int = 0) -> tuple[int, ...]:
     """The shape of one state's array in a space."""
-    return {
-        "configuration": (model.nq,),
-        "velocity": (model.nv,),
-        "wrenches": (len(model.bodies), 6),
-        "matrix": (model.nv, model.nv),
-        "poses": (frames, 4, 4),
-        "twists": (frames, 6),
-        "jacobian": (6 * frames, model.nv),
-        "vector": (3,),
-        "wrench": (6,),
-        "scalar": (),
-    }[space]
+    return _SHAPES[space](model, frames)
 
 
 def size(space: str, model: Model, frames: int = 0) -> int:
@@ -33,8 +38,12 @@ def size(space: str, model: Model, frames: int = 0) -> int:
 
 
 def scatter(space: str, model: Model, numbers: Sequence[Scalar]) -> Field:
-    """An argument's flat numbers as a field over the bodies."""
+    """An argument's flat numbers as a field over the bodies, or the frames."""
     field = Field()
+    if space == "twists":
+        for index in range(len(numbers) // 6):
+            field.put(index, list(numbers[6 * index : 6 * index + 6]))
+        return field
     for index, body in enumerate(model.bodies, 1):
         if space == "configuration":
             start, count = model.q_start[index - 1], body.joint.nq
@@ -63,9 +72,15 @@ def gather(space: str, model: Model, frames: int, value: Any) -> list[Scalar]:
     if space == "poses":
         return [number for index in range(frames) for number in _pose(value.get(index))]
     flat: list[Scalar] = [0.0] * size(space, model, frames)
+    if space == "operational":
+        for i in range(frames):
+            for j in range(frames):
+                for k, motion in enumerate(value.get((i, j))):
+                    flat[36 * frames * i + 6 * j + k : 36 * frames * (i + 1) : 6 * frames] = motion.numbers()
+        return flat
     for index in bodies:
         column, width = model.v_start[index - 1], model.bodies[index - 1].joint.nv
-        if space == "jacobian":
+        if space in ("jacobian", "responses"):
             for frame in range(frames):
                 for k, motion in enumerate(value.get((frame, index)) or ()):
                     for row, number in enumerate(motion.numbers()):

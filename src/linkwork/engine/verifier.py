@@ -96,6 +96,8 @@ class _Check:
         if loop.walk == "climb":
             if loop.start not in wholes:
                 raise InvalidProgram(f"{here}: start %{loop.start} is no whole number defined before it")
+            if loop.stop is not None and loop.stop not in wholes:
+                raise InvalidProgram(f"{here}: stop %{loop.stop} is no whole number defined before it")
         elif isinstance(loop.last, str) and loop.last not in self.sizes:
             raise InvalidProgram(f"{here}: size {loop.last!r} is not known")
         kinds = [kind for kind, _ in loop.cases]

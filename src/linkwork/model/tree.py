@@ -8,9 +8,11 @@ a value that outlives its turn of a loop is kept in a field, never in a local va
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 from linkwork.joints import Joint
+from linkwork.model.junctions import common_ancestor, junctions_of
 from linkwork.model.model import Frame, Model
 from linkwork.spatial import Force, Inertia, Motion, Transform, Vec3
 
@@ -38,8 +40,21 @@ class FrameNode:
         self.index, self.body, self.placement = index, body, placement
 
 
+class Junction:
+    """A body at which the ways of frames to the world meet; the ground, where all ways end, is number 0.
+
+    ``next`` is the junction that its own way comes to.
+    """
+
+    __slots__ = ("body", "index", "next")
+
+    body: Node
+    index: int
+    next: Junction
+
+
 class Field:
-    """Values at nodes, at frames, or at pairs of them."""
+    """Values at nodes, at frames, at junctions, or at pairs of them."""
 
     __slots__ = ("_values",)
 
@@ -126,9 +141,10 @@ class Tree(Walks):
         """Every body before its parent."""
         return iter(self._nodes[:0:-1])
 
-    def path(self, body: Node) -> Iterator[Node]:
-        """The body and its ancestors, up to but without the world."""
-        while body.index:
+    def path(self, body: Node, until: Node | None = None) -> Iterator[Node]:
+        """The body and its ancestors, up to but without ``until``, an ancestor of it, or the world."""
+        end = until or self.world
+        while body.index != end.index:
             yield body
             body = body.parent
 
@@ -139,3 +155,38 @@ class Tree(Walks):
     def frames(self) -> Iterator[FrameNode]:
         """The frames that were asked for."""
         return iter(self._frames)
+
+    def common_ancestor(self, a: FrameNode, b: FrameNode) -> Node:
+        """The nearest body that is on both frames' paths; the world if there is none."""
+        return self._nodes[common_ancestor(self._parents(), a.body.index, b.body.index)]
+
+    @property
+    def ground(self) -> Junction:
+        """Where all ways end."""
+        return self._junctions[0][0]
+
+    def junctions(self) -> Iterator[Junction]:
+        """Every junction after the one that its way leads to, without the ground."""
+        return iter(self._junctions[0][1:])
+
+    def junctions_inward(self) -> Iterator[Junction]:
+        """Every junction before the one that its way leads to, without the ground."""
+        return iter(self._junctions[0][:0:-1])
+
+    def junction_of(self, frame: FrameNode) -> Junction:
+        """The first junction on a frame's way; its own body may be one."""
+        found, of_frames = self._junctions
+        return found[of_frames[frame.index]]
+
+    @cached_property
+    def _junctions(self) -> tuple[list[Junction], list[int]]:
+        table, of_frames = junctions_of(self._parents(), [frame.body.index for frame in self._frames])
+        found: list[Junction] = []
+        for index, (body, following) in enumerate(table):
+            junction = Junction()
+            found.append(junction)
+            junction.index, junction.body, junction.next = index, self._nodes[body], found[following]
+        return found, of_frames
+
+    def _parents(self) -> list[int]:
+        return [0, *(node.parent.index for node in self._nodes[1:])]

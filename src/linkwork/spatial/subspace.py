@@ -52,6 +52,12 @@ class Subspace(ABC):
         An empty rotor says that there is none, so that nothing is felt along the joint's own motions.
         """
 
+    def withheld(
+        self, force: Force, forces: Sequence[Force], given: Coordinates, rotor: Coordinates = ()
+    ) -> Force:
+        """f - U w, what the parent feels of a force to which the joint gives way with w = D⁻¹ Sᵀ f; U, D as above."""
+        return force - combination(forces, given)
+
     @abstractmethod
     def dual(self) -> Wrenches:
         """K_J with K_J S = 1: it reads q̈ from a relative motion S q̈, and K_Jᵀ τ is a wrench of joint forces τ."""
@@ -157,6 +163,14 @@ class Selection(Numbers, Subspace):
     ) -> ArticulatedInertia:
         held = range(6) if rotor else [d for d in range(6) if d not in self.directions]
         return _minus_outer(inertia, forces, factor, held)
+
+    def withheld(
+        self, force: Force, forces: Sequence[Force], given: Coordinates, rotor: Coordinates = ()
+    ) -> Force:
+        numbers = super().withheld(force, forces, given).numbers()
+        if not rotor:  # nothing is felt along the joint's own motions
+            numbers = [0.0 if k in self.directions else number for k, number in enumerate(numbers)]
+        return Force.from_numbers(numbers)
 
     def dual(self) -> Wrenches:
         if min(self.signs, default=1.0) < 0.0:

@@ -1,0 +1,58 @@
+"""Force propagators: how a force on a body is felt by its parent, across a joint that gives way to it.
+
+    inward    Uᵢ = Iᴬᵢ Sᵢ,   Dᵢ = Sᵢᵀ Uᵢ + rotor,   Iᴬₕ += Xᵢ (Iᴬᵢ - Uᵢ Dᵢ⁻¹ Uᵢᵀ) Xᵢᵀ                Eq. 10
+              Lᵢ = Xᵢ (1 - Uᵢ Dᵢ⁻¹ Sᵢᵀ),   Lᵢᵀ = (1 - Sᵢ Dᵢ⁻¹ Uᵢᵀ) Xᵢᵀ                             Eqs. 8, 9
+
+Chang, Khatib, Efficient recursive algorithm for the operational space inertia matrix of branching mechanisms (2000),
+steps 1 and 2 of Table 1. L is never formed: it is applied to forces, and its transpose to motions. Joints have any
+number of degrees of freedom; rotors, which the paper does not have, are in D alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from linkwork.model.tree import Tree
+from linkwork.spatial import ArticulatedInertia, Factor, Force, Motion, plus_diagonal
+
+UNIT_FORCES = tuple(Force.from_numbers([float(i == k) for i in range(6)]) for k in range(6))
+
+
+class Propagators:
+    """X, S, U and D of every body, and what they do to forces and motions."""
+
+    def __init__(self, tree: Tree, q: Any) -> None:
+        X, S, IA, U, D = (tree.field() for _ in range(5))
+        for body in tree.outward():
+            X[body] = body.placement * body.joint.transform(q[body])  # Eq. 2
+            S[body] = body.joint.subspace(q[body])
+            IA[body] = body.inertia.articulated()
+        IA[tree.world] = ArticulatedInertia.zero()
+        for body in tree.inward():
+            U[body] = S[body].through(IA[body])
+            D[body] = Factor.of_matrix(plus_diagonal(S[body].project(U[body]), body.rotor))
+            released = S[body].released(IA[body], U[body], D[body], body.rotor)
+            IA[body.parent] = IA[body.parent] + X[body].to_parent(released)  # Eq. 10
+        self.X, self.S, self.U, self.D = X, S, U, D
+
+    def inward(self, body: Any, force: Force) -> Force:
+        """L f: a force on the body, as its parent feels it."""
+        given = self.D[body].solve(self.S[body].dot(force))
+        return self.X[body].to_parent(self.S[body].withheld(force, self.U[body], given, body.rotor))  # Eqs. 6, 8
+
+    def outward(self, body: Any, motion: Motion) -> Motion:
+        """Lᵀ a: an acceleration of the parent, as the body follows it."""
+        return self.following(body, self.X[body].to_child(motion))  # Eqs. 7, 9
+
+    def following(self, body: Any, motion: Motion) -> Motion:
+        """(1 - S D⁻¹ Uᵀ) a, of a motion that is given in the body's frame."""
+        return motion - self.S[body].times(self.D[body].solve([motion.dot(force) for force in self.U[body]]))
+
+    def giving(self, body: Any, force: Force) -> Motion:
+        """S D⁻¹ Sᵀ f: how the joint gives way to a force on the body while the parent is held."""
+        return self.S[body].times(self.D[body].solve(self.S[body].dot(force)))
+
+
+def placed(frame: Any) -> list[Force]:
+    """The unit forces at a frame, about its body's frame."""
+    return [frame.placement.to_parent(force) for force in UNIT_FORCES]  # Eq. 4
