@@ -22,7 +22,7 @@ lock = threading.RLock()
 
 
 def _rest() -> None:
-    """Wait until no thread is in LLVM: in code that is made here, or in llvmlite, which also frees things at any time."""
+    """Wait until no thread is in LLVM: in code that is made here, or in llvmlite, which frees things at any time."""
     lock.acquire()
     if _llvm.cache_info().currsize:
         _llvm().ffi.lib._lock.__enter__()
