@@ -24,9 +24,9 @@ class Settings:
     joints: tuple[int, ...] = tuple(range(1, 17))
     ends: tuple[int, ...] = tuple(range(2, 13))
     unsplit_up_to: int = 12
-    long: tuple[int, ...] = (10, 30, 100, 300, 1000, 3000, 10_000, 30_000)
-    unit_vector_up_to: int = 300
-    long_rounds: int = 10
+    long: tuple[int, ...] = (10, 30, 100, 200, 400, 1000, 3000, 10_000, 30_000)
+    unit_vector_up_to: int = 200
+    long_rounds: int = 40
     mechanisms: tuple[str, ...] = tuple(counts.MECHANISMS)
     counted_chains: tuple[int, ...] = (1, 2, 4, 8, 16, 32)
     counted_stars: tuple[int, ...] = (2, 4, 6, 8, 10, 12, 16, 24)

@@ -18,7 +18,7 @@ STYLES: dict[str, dict[str, Any]] = {
     "articulated_body": {"label": "articulated body", "color": "0.35", "marker": "^", "linestyle": ":"},
     "composite_body": {"label": "composite body", "color": "C1", "marker": "v", "linestyle": "--"},
     "virtual_work_split": {"label": "virtual work, links split", "color": "C2", "marker": "D", "linestyle": "-."},
-    "virtual_work_unsplit": {"label": "virtual work, Φ⁻¹ kept", "color": "C4", "marker": "x"},
+    "virtual_work_unsplit": {"label": "virtual work, unsplit, inverses", "color": "C4", "marker": "x"},
 }
 """One look for each method in all pictures."""
 
@@ -64,6 +64,7 @@ def _swing(data: dict[str, Any], title: str, azimuth: float, elevation: float) -
         panel.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal", title=f"{time:.2f} s")
         panel.title.set_fontsize(9)
         panel.tick_params(labelsize=7)
+        panel.locator_params(nbins=4)
     for panel in panels[len(times) :]:
         panel.set_axis_off()
     view = "side view" if not (azimuth or elevation) else f"seen {elevation:.0f}° from above, obliquely"
@@ -94,25 +95,35 @@ def _serial(data: dict[str, Any]) -> Any:
 
 
 def _stars(times: dict[str, Any], counts: dict[str, Any]) -> Any:
-    picture = figure(10.5, 4.2)
-    left, right = picture.subplots(1, 2)
-    names = [name for name in counts["totals"] if name != "composite_body"]
-    _lines(left, counts["dof"], {name: counts["totals"][name] for name in names}, 1e-3)
-    left.set(xlabel="degrees of freedom", ylabel="operations as written (thousands)", yscale="log")
-    _lines(right, times["dof"], times["seconds"], 1e6)
-    right.set(xlabel="degrees of freedom", ylabel="time of a state (µs)", yscale="log")
-    left.set_title("operations", fontsize=10)
-    right.set_title("time (with and without splitting: code for this one star)", fontsize=10)
-    right.legend(fontsize=8)
-    picture.suptitle("Figure 7 again: end links that hang from one link", fontsize=11)
+    picture = figure(12.5, 4.6)
+    panels = picture.subplots(1, 3)
+    within = [k for k, dof in enumerate(counts["dof"]) if dof <= max(times["rolled"]["dof"])] or [0]
+    totals = {name: [line[k] for k in within] for name, line in counts["totals"].items() if name != "composite_body"}
+    _lines(panels[0], [counts["dof"][k] for k in within], totals, 1.0, log="y")
+    panels[0].set(ylabel="operations")
+    panels[0].set_title("operations as written", fontsize=10)
+    for axes, name, title in (
+        (panels[1], "rolled", "time, code for any mechanism"),
+        (panels[2], "specialised", "time, code for this one star"),
+    ):
+        _lines(axes, times[name]["dof"], times[name]["seconds"], 1e6, log="y")
+        axes.set(ylabel="time of a state (µs)")
+        axes.set_title(title, fontsize=10)
+    for axes in panels:
+        axes.set_xlabel("degrees of freedom")
+    low, high = zip(*(axes.get_ylim() for axes in panels[1:]), strict=True)
+    for axes in panels[1:]:
+        axes.set_ylim(min(low), max(high))
+    picture.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=9)
+    picture.suptitle("Figure 7 again: 2 to 12 end links that hang from one link", fontsize=11)
     return picture
 
 
 def _long(data: dict[str, Any]) -> Any:
     picture = figure(6.5, 4.2)
     axes = picture.subplots()
-    _lines(axes, data["links"], data["seconds"], 1e6)
-    axes.set(xlabel="links on spherical joints", ylabel="time of a state (µs)", xscale="log", yscale="log")
+    _lines(axes, data["links"], data["seconds"], 1e6, log="xy")
+    axes.set(xlabel="links on spherical joints", ylabel="time of a state (µs)")
     axes.set_title("Serial chains beyond the paper's", fontsize=10)
     axes.legend(fontsize=8)
     return picture
@@ -122,8 +133,8 @@ def _counts(data: dict[str, Any]) -> Any:
     picture = figure(11.0, 4.4)
     chains, stars, bars = picture.subplots(1, 3)
     for axes, name, title in ((chains, "chains", "chains of spherical joints"), (stars, "stars", "stars")):
-        _lines(axes, data[name]["dof"], data[name]["totals"], 1.0)
-        axes.set(xlabel="degrees of freedom", ylabel="operations as written", xscale="log", yscale="log")
+        _lines(axes, data[name]["dof"], data[name]["totals"], 1.0, log="xy")
+        axes.set(xlabel="degrees of freedom", ylabel="operations as written")
         axes.set_title(title, fontsize=10)
     chains.legend(fontsize=7)
     mechanism, table = next(iter(data["by_kind"].items()))
@@ -137,7 +148,7 @@ def _counts(data: dict[str, Any]) -> Any:
     bars.set(xlabel="operations, geometry folded in")
     bars.tick_params(labelsize=8)
     bars.set_title(f"{mechanism}: by kind", fontsize=10)
-    bars.legend(fontsize=7)
+    bars.legend(fontsize=7, loc="upper right")
     return picture
 
 
@@ -147,8 +158,8 @@ def _errors(cases: dict[str, Any], columns: int) -> Any:
     panels = picture.subplots(2, columns, sharey=True).ravel()
     shown: dict[str, Any] = {}
     for axes, case in zip(panels, cases.values(), strict=False):
-        _lines(axes, case["values"], case["errors"], 1.0)
-        axes.set(xscale="log", yscale="log", xlabel=case["axis"])
+        _lines(axes, case["values"], case["errors"], 1.0, log="xy")
+        axes.set(xlabel=case["axis"])
         axes.set_title(case["label"], fontsize=10)
         shown |= dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
     for axes in panels[::columns]:
@@ -161,7 +172,15 @@ def _errors(cases: dict[str, Any], columns: int) -> Any:
     return picture
 
 
-def _lines(axes: Any, x: list[float], lines: dict[str, list[Any]], scale: float) -> None:
+def _lines(axes: Any, x: list[float], lines: dict[str, list[Any]], scale: float, log: str = "") -> None:
+    """A line for each method, some of the axes logarithmic."""
+    if "x" in log:
+        axes.set_xscale("log")
+    if "y" in log:
+        axes.set_yscale("log")
+    axes.minorticks_off()
+    if "x" in log and max(x) < 100 * min(x):
+        axes.set_xticks(x, [f"{at:g}" for at in x], fontsize=7)
     for method, values in lines.items():
         points = [(at, value * scale) for at, value in zip(x, values, strict=True) if value is not None]
         if points:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from linkwork.algorithms import ALGORITHMS, FORWARD_DYNAMICS
 from linkwork.algorithms.catalogue import STUDIES
+from linkwork.algorithms.link_splitting import MOST_JOINTS
 from linkwork.dynamics import random_state
 from linkwork.engine.interpreter import evaluate
 from linkwork.joints import Revolute
@@ -27,6 +28,8 @@ Say = Callable[[str], None]
 LINEAR = ("articulated_body", "virtual_work")
 """The methods for mechanisms of any length; of the others only a few hundred links are asked."""
 HINGES = [Revolute("z"), Revolute("y")]
+MANY = 30
+"""Joints on a link: with more, the interpreter takes minutes over the blocks of Φ⁻¹."""
 CHAIN = 20
 """Links of the chains that are light in places, or slender."""
 
@@ -96,9 +99,7 @@ def errors(case: Case, values: Sequence[float], states: int, dense_up_to: int, s
     for place, value in enumerate(values):
         say(f"rounding: {case.label}, {value:g}")
         model = case.make(value)
-        methods = [*FORWARD_DYNAMICS, *STUDIES] if len(model.bodies) <= dense_up_to else list(LINEAR)
-        if _split_changes_nothing(model):
-            methods = [method for method in methods if method != "virtual_work_split"]
+        methods = _methods(model, dense_up_to)
         worst = _worst(case, model, methods, states)
         for method in methods:
             found.setdefault(method, [None] * len(values))[place] = worst[method]
@@ -130,7 +131,10 @@ def _computed(method: str, model: Model, q: Array, v: Array, tau: Array) -> Arra
     return machine_code(Runner(ALGORITHMS[method], "rolled"), model)(q[None], v[None], tau[None])[0]
 
 
-def _split_changes_nothing(model: Model) -> bool:
-    """No link has more than three joints."""
-    children = np.bincount([body.parent for body in model.bodies])
-    return bool(children[1:].max(initial=0) <= 2)
+def _methods(model: Model, dense_up_to: int) -> list[str]:
+    """Those that a mechanism can be asked with; without splitting the cost is the cube of the joints on a link."""
+    if len(model.bodies) > dense_up_to:
+        return list(LINEAR)
+    children = int(np.bincount([body.parent for body in model.bodies])[1:].max(initial=0))
+    left = {"virtual_work_split": children < MOST_JOINTS, "virtual_work_unsplit": children > MANY}
+    return [method for method in (*FORWARD_DYNAMICS, *STUDIES) if not left.get(method)]
