@@ -158,13 +158,6 @@ def name_coordinate(model: Model, space: str, index: tuple[int, ...]) -> str:
     return "no joint"
 
 
-def check_finite(model: Model, spaces: Sequence[tuple[str, str]], arrays: Sequence[Array | None]) -> None:
-    """Raise the error of the first number that is not finite, if there is one."""
-    for (name, space), array in zip(spaces, arrays, strict=True):
-        if array is not None and not np.isfinite(array).all():
-            raise ArgumentError(_not_finite(model, name, space, array))
-
-
 def _not_finite(model: Model, name: str, space: str, array: Array) -> str:
     where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
     state = len(shape(space, model))

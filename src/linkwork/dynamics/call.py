@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.algorithms import ALGORITHMS, STUDIES, UNROLLED, Algorithm
-from linkwork.dynamics.arguments import Array, Asked, as_batch, check_finite, name_coordinate
+from linkwork.dynamics.arguments import Array, Asked, as_batch, name_coordinate
 from linkwork.engine import mode
 from linkwork.engine.function import Function, Task
 from linkwork.engine.interpreter import evaluate, interpret
@@ -48,12 +48,12 @@ def call(
             store = model._quick if quick is None else quick
             results, fine = _compiled(algorithm, model, arguments, batch, frames, offsets, form, store)
     except (ZeroDivisionError, OverflowError):
-        check_finite(model, algorithm.arguments, arguments)
+        as_batch(model, algorithm.arguments, values, len(frames))  # an argument that is not finite is said first
         first = (0,) * len(batch)  # a constant of the model: every state fails
         state = [None if a is None else a[first] for a in arguments]
         raise diagnose(algorithm, model, state, moved(frames, offsets)) from None
     if not fine:
-        check_finite(model, algorithm.arguments, arguments)
+        as_batch(model, algorithm.arguments, values, len(frames))
         finite = np.ones(batch, dtype=bool)
         for result in results:
             finite &= np.isfinite(result).reshape((*batch, -1)).all(axis=-1)

@@ -33,7 +33,12 @@ def inverse_dynamics(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, f_e
         array([-4.905])
     """
     try:  # the shortest way for one state: a few hundred nanoseconds count here
-        answer = model._quick["inverse_dynamics"](q, v, a) if f_ext is None and not mode.forced else None
+        if mode.forced:
+            answer = None
+        elif f_ext is None:
+            answer = model._quick["inverse_dynamics"](q, v, a)
+        else:
+            answer = model._quick["inverse_dynamics", "f_ext"](q, v, a, f_ext)
     except AttributeError:
         answer = None
     return every("inverse_dynamics", model, q, v, a, f_ext) if answer is None else answer
@@ -142,7 +147,12 @@ def forward_dynamics(
         array([  2.,   0., -10.,   0.,   0.,   3.])
     """
     try:
-        answer = model._quick[method](q, v, tau) if f_ext is None and not mode.forced else None
+        if mode.forced:
+            answer = None
+        elif f_ext is None:
+            answer = model._quick[method](q, v, tau)
+        else:
+            answer = model._quick[method, "f_ext"](q, v, tau, f_ext)
     except (AttributeError, TypeError):
         answer = None
     if answer is not None:

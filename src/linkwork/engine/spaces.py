@@ -10,7 +10,6 @@ from linkwork.model.model import Model
 from linkwork.model.tree import Field
 from linkwork.spatial import Force, Scalar, Transform, Vec3
 
-
 _SHAPES: dict[str, Callable[[Model, int], tuple[int, ...]]] = {
     "configuration": lambda m, f: (m.nq,),
     "velocity": lambda m, f: (m.nv,),

@@ -71,7 +71,7 @@ class Frame:
     placement: Transform
 
 
-class _Quick(dict[Any, Callable[..., Any]]):
+class Quick(dict[Any, Callable[..., Any]]):
     """Functions by name; one that is not there yet answers None, as those do that cannot take their arguments."""
 
     def __missing__(self, key: Any) -> Callable[..., None]:
@@ -113,9 +113,9 @@ class Model:
         return {name: self.__dict__[name] for name in self.__dataclass_fields__}
 
     @cached_property
-    def _quick(self) -> _Quick:
+    def _quick(self) -> Quick:
         """Functions for one state that engines have made for this model; no part of what it is."""
-        return _Quick()
+        return Quick()
 
     @cached_property
     def nq(self) -> int:

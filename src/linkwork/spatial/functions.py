@@ -116,9 +116,10 @@ def turned(turns: Scalar, s: Scalar, c: Scalar) -> tuple[Scalar, Scalar]:
         quarter = int(turns - _SHIFT) & 3 if math.isfinite(turns) else 0
         return ((s, c), (c, -s), (-s, -c), (-c, s))[quarter]
     if isinstance(turns, np.ndarray):
-        quarter = turns.view(np.int64) & 3
-        sine, cosine = np.where(quarter & 1, c, s), np.where(quarter & 1, s, c)
-        return np.where(quarter & 2, -sine, sine), np.where((quarter + 1) & 2, -cosine, cosine)
+        bits: Any = turns.view(np.int64)
+        sine: Scalar = np.where(bits & 1, c, s)
+        cosine: Scalar = np.where(bits & 1, s, c)
+        return np.where(bits & 2, -sine, sine), np.where((bits + 1) & 2, -cosine, cosine)
     return turns.turned(s, c)
 
 

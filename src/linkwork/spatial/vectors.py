@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cache
 from typing import Any, Self
 
 from linkwork.spatial.functions import Scalar
@@ -27,7 +26,7 @@ class Numbers:
         return type(self)(*numbers)
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.numbers() == other.numbers()  # type: ignore[attr-defined]
+        return type(self) is type(other) and self.numbers() == other.numbers()
 
     def __hash__(self) -> int:
         return hash((type(self), tuple(self.numbers())))
@@ -49,7 +48,6 @@ def _rebuild(cls: type[Numbers], parts: list[Any]) -> Numbers:
     return new
 
 
-@cache
 def _slots(cls: type[Numbers]) -> list[str]:
     """The slots of a class and of those that it is made from."""
     return [name for base in reversed(cls.__mro__) for name in getattr(base, "__slots__", ())]
