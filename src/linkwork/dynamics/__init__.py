@@ -1,5 +1,6 @@
 """The public functions: they check arguments once, pick method and engine, and return arrays."""
 
+from linkwork.dynamics.constraints import Ball, Constraint, Hinge, PointOnPlane, Weld, constrained_dynamics
 from linkwork.dynamics.dynamics import (
     centre_of_mass,
     energy,
@@ -23,10 +24,27 @@ from linkwork.dynamics.kinematics import (
 )
 from linkwork.dynamics.operational import force_responses, operational_inertia, operational_inertia_inverse
 from linkwork.dynamics.reactions import forward_dynamics_and_reactions
+from linkwork.dynamics.task_space import (
+    OperationalSpace,
+    dynamically_consistent_inverse,
+    effective_mass,
+    null_space_torque,
+    operational_bias,
+    operational_space,
+)
 
 __all__ = [
+    "Ball",
+    "Constraint",
+    "Hinge",
+    "OperationalSpace",
+    "PointOnPlane",
+    "Weld",
     "centre_of_mass",
+    "constrained_dynamics",
     "difference",
+    "dynamically_consistent_inverse",
+    "effective_mass",
     "energy",
     "force_responses",
     "forward_dynamics",
@@ -43,7 +61,10 @@ __all__ = [
     "momentum",
     "neutral",
     "nonlinear_effects",
+    "null_space_torque",
+    "operational_bias",
     "operational_inertia",
     "operational_inertia_inverse",
+    "operational_space",
     "random_state",
 ]
