@@ -24,7 +24,7 @@ def save(figure: Any, folder: Path, name: str) -> list[Path]:
     """The figure as PNG and as SVG."""
     folder.mkdir(parents=True, exist_ok=True)
     png, svg = folder / f"{name}.png", folder / f"{name}.svg"
-    figure.savefig(png, dpi=110)
+    figure.savefig(png, dpi=100)
     figure.set_layout_engine("none")  # as it was found for the first file: finding it takes longest
     figure.savefig(svg, metadata={"Date": None})
     return [png, svg]

@@ -48,12 +48,13 @@ def _swing(data: dict[str, Any], title: str, azimuth: float, elevation: float) -
     """A panel for each snapshot, with the way of the tips up to it."""
     times, columns = data["times"], 5
     rows = math.ceil(len(times) / columns)
-    picture = figure(10.0, 2.3 * rows + 0.5)
-    panels = picture.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
     ways = _seen(np.array(data["tips"]), azimuth, elevation)  # (steps, tips, 2)
     places = [_seen(np.array(points), azimuth, elevation) for points in data["points"]]
     everything = np.concatenate([ways.reshape(-1, 2), *(place.reshape(-1, 2) for place in places)])
-    low, high = everything.min(axis=0) - 0.15, everything.max(axis=0) + 0.15
+    low, high = everything.min(axis=0) - 0.2, everything.max(axis=0) + 0.2
+    width, height = high - low
+    picture = figure(10.0, rows * (1.85 * height / width + 0.45) + 0.4)
+    panels = picture.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
     for panel, time, place in zip(panels, times, places, strict=False):
         done = round(time / data["step"]) + 1
         for tip in range(ways.shape[1]):
@@ -84,13 +85,22 @@ def _seen(points: NDArray[np.float64], azimuth: float, elevation: float) -> NDAr
 
 
 def _serial(data: dict[str, Any]) -> Any:
-    picture = figure(6.5, 4.2)
-    axes = picture.subplots()
-    _lines(axes, data["dof"], data["seconds"], 1e6)
-    axes.set(xlabel="degrees of freedom (3 for each joint)", ylabel="time of a state (µs)", ylim=(0, None))
-    axes.set_title("Figure 6 again: serial chains of 2 to 16 spherical joints", fontsize=10)
-    _mark(axes, data["crossover_dof"], "unit vector is slower\nbeyond {:.0f} DoF")
-    axes.legend(fontsize=8)
+    picture = figure(10.5, 4.2)
+    whole, near = picture.subplots(1, 2)
+    few = [k for k, dof in enumerate(data["dof"]) if dof <= 15]
+    _lines(whole, data["dof"], data["seconds"], 1e6)
+    _lines(near, [data["dof"][k] for k in few], {m: [t[k] for k in few] for m, t in data["seconds"].items()}, 1e6)
+    for axes in (whole, near):
+        axes.set(xlabel="degrees of freedom (3 for each joint)", ylabel="time of a state (µs)", ylim=(0, None))
+    whole.set_title("up to 16 spherical joints", fontsize=10)
+    near.set_title("its beginning", fontsize=10)
+    at = data["crossover_dof"]
+    if at is not None:
+        near.axvline(at, color="0.6", linewidth=0.8)
+        near.annotate(f"from {at:.1f} DoF on\nunit vector is slower", (at, 0.5), xycoords=("data", "axes fraction"),
+                      xytext=(4, 0), textcoords="offset points", fontsize=8)  # fmt: skip
+    whole.legend(fontsize=9)
+    picture.suptitle("Figure 6 again: serial chains", fontsize=11)
     return picture
 
 
@@ -186,10 +196,3 @@ def _lines(axes: Any, x: list[float], lines: dict[str, list[Any]], scale: float,
         if points:
             axes.plot(*zip(*points, strict=True), **_style(method))
     axes.grid(True, which="major", alpha=0.3)
-
-
-def _mark(axes: Any, at: float | None, text: str) -> None:
-    if at is not None:
-        axes.axvline(at, color="0.6", linewidth=0.8)
-        axes.annotate(text.format(at), (at, 0.55), xycoords=("data", "axes fraction"), xytext=(4, 0),
-                      textcoords="offset points", fontsize=8)  # fmt: skip

@@ -55,8 +55,8 @@ def over_size() -> dict[str, Case]:
 
     return {
         "folded": Case("chain of hinges at any angles, moving", "links", chain),
-        "straight": Case("nearly straight (±0.3 rad), moving", "links", chain, 0.3),
-        "straight_at_rest": Case("nearly straight (±0.3 rad), at rest", "links", chain, 0.3, moving=False),
+        "straight": Case("the same, nearly straight (±0.3 rad), moving", "links", chain, 0.3),
+        "straight_at_rest": Case("the same, nearly straight (±0.3 rad), at rest", "links", chain, 0.3, moving=False),
         "star": Case("star: end links on one link, moving", "end links", star),
     }
 
