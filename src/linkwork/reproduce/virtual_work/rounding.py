@@ -28,6 +28,8 @@ Say = Callable[[str], None]
 LINEAR = ("articulated_body", "virtual_work")
 """The methods for mechanisms of any length; of the others only a few hundred links are asked."""
 HINGES = [Revolute("z"), Revolute("y")]
+FEW = 30
+"""Bodies: with no more, code is not worth compiling."""
 MANY = 30
 """Joints on a link: with more, the interpreter takes minutes over the blocks of Φ⁻¹."""
 CHAIN = 20
@@ -125,10 +127,12 @@ def _worst(case: Case, model: Model, methods: Sequence[str], states: int) -> dic
 
 
 def _computed(method: str, model: Model, q: Array, v: Array, tau: Array) -> Array:
-    if method in STUDIES:  # they have no rolled code, and specialised code takes long to compile
-        (numbers,) = evaluate(STUDIES[method], model, [q.tolist(), v.tolist(), tau.tolist(), None])
+    """By the interpreter or by machine code, whose results have the same bits: whichever is there sooner."""
+    entry = STUDIES.get(method) or ALGORITHMS[method]
+    if method in STUDIES or len(model.bodies) <= FEW:
+        (numbers,) = evaluate(entry, model, [q.tolist(), v.tolist(), tau.tolist(), None])
         return np.array(numbers, dtype=np.float64)
-    return machine_code(Runner(ALGORITHMS[method], "rolled"), model)(q[None], v[None], tau[None])[0]
+    return machine_code(Runner(entry, "rolled"), model)(q[None], v[None], tau[None])[0]
 
 
 def _methods(model: Model, dense_up_to: int) -> list[str]:
