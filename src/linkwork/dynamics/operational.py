@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -175,6 +177,7 @@ def _chosen(asked: Asked, matrix: Array) -> Array:
     return asked.rows(asked.rows(matrix, axis=-1), axis=-2)
 
 
+@lru_cache(maxsize=256)
 def _kept(asked: Asked, damping: float) -> tuple[Array, Array]:
     """Which of each frame's six numbers are asked for, as ones, and what to add to the diagonal."""
     parts = {"pose": (1, 1), "position": (1, 0), "rotation": (0, 1)}

@@ -1,0 +1,258 @@
+"""The operational-space inertia matrix and the dynamics at operational points: all methods, against Pinocchio and laws.
+
+Bounds are relative to the largest number: 1e-9 against Pinocchio; for laws 1e-10, or more where a matrix is inverted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+import linkwork as lw
+from linkwork.algorithms import ALGORITHMS, OPERATIONAL
+from linkwork.cli.count import counted
+from linkwork.model import Model
+from linkwork.model.junctions import common_ancestor, junctions_of
+from strategies import Array, State, close, law
+from test_pinocchio import Pair, make
+
+ROBOTS = {"ur5": 1, "allegro_hand": 5, "solo12": 4, "anymal": 2, "g1": 8, "talos": 3, "talos_fixed": 2, "larger": 6}
+"""With how many points each is asked."""
+
+
+def spread(names: Sequence[str], count: int) -> list[str]:
+    """So many of the names, from the first to the last."""
+    return [names[round(k)] for k in np.linspace(0, len(names) - 1, count)]
+
+
+def transpose(matrix: Array) -> Array:
+    return np.swapaxes(matrix, -1, -2)
+
+
+def points_of(model: Model) -> list[str | lw.Point]:
+    """Awkward points: two on one body, one behind another, one on the world, one moved."""
+    first, *_, last = (name for name in model.frame_names if name != "world")
+    return [last, lw.Point(first, (0.1, -0.2, 0.3)), lw.Point(last, (0.0, 0.1, 0.0)), model.frame_names[-2]]
+
+
+@pytest.mark.parametrize("method", OPERATIONAL)
+@pytest.mark.parametrize("name", ROBOTS)
+def test_every_method_gives_pinocchios_matrix(name: str, method: str) -> None:
+    pair: Pair = make(name)
+    shared = [frame for frame in pair.model.frame_names if pair.there.existFrame(frame)]
+    frames = spread(shared, ROBOTS[name])
+
+    def inverse(data: pin.Data, q: Array) -> Array:
+        ids = [pair.there.getFrameId(frame) for frame in frames]
+        J = np.vstack([pin.computeFrameJacobian(pair.there, data, q, i, pin.LOCAL) for i in ids])
+        upper = np.triu(pin.crba(pair.there, data, q))
+        return J @ np.linalg.solve(upper + np.triu(upper, 1).T, J.T)
+
+    close(lw.operational_inertia_inverse(pair.model, pair.state.q, frames, method), pair.each(inverse), 1e-9)
+
+
+# Laws of every tree of every joint kind, in every form
+
+
+@pytest.mark.usefixtures("engine")
+@law()
+def test_all_methods_are_j_m_inverse_j_transposed_and_symmetric(s: State) -> None:
+    points = points_of(s.model)
+    J, M = lw.jacobian(s.model, s.q, points), lw.mass_matrix(s.model, s.q)
+    responses = transpose(np.linalg.solve(M, transpose(J)))
+    close(lw.force_responses(s.model, s.q, points), responses, 1e-10)
+    for method in OPERATIONAL:
+        inverse = lw.operational_inertia_inverse(s.model, s.q, points, method)
+        close(inverse, responses @ transpose(J), 1e-10)
+        assert np.array_equal(inverse, transpose(inverse))
+
+
+@pytest.mark.usefixtures("engine")
+@law()
+def test_the_inverse_has_no_negative_direction(s: State) -> None:
+    inverse = lw.operational_inertia_inverse(s.model, s.q, points_of(s.model))
+    values = np.linalg.eigvalsh(inverse)
+    assert (values >= -1e-12 * np.abs(values).max(initial=1e-300)).all()
+
+
+@pytest.mark.usefixtures("engine")
+@law()
+def test_damped_inertia_and_pseudo_inverse(s: State) -> None:
+    points = points_of(s.model)[:2]
+    inverse = lw.operational_inertia_inverse(s.model, s.q, points)
+    damped = lw.operational_inertia(s.model, s.q, points, damping=0.5)
+    close(damped @ (inverse + 0.5 * np.eye(12)), np.broadcast_to(np.eye(12), inverse.shape), 1e-10)
+    assert np.array_equal(damped, transpose(damped))
+    pseudo = lw.operational_inertia(s.model, s.q, points, pseudo_inverse=True)
+    close(inverse @ pseudo @ inverse, inverse, 1e-8)
+
+
+@pytest.fixture(scope="module")
+def humanoid() -> Model:
+    return lw.mechanisms.humanoid()
+
+
+HANDS = ["left_hand", "right_hand"]
+
+
+def test_inertia_and_consistent_inverse(humanoid: Model, engine: str) -> None:
+    q, _ = lw.random_state(humanoid, 3, 4)
+    points = [HANDS[0], lw.Point(HANDS[1], (0.1, 0.0, 0.2), "position")]
+    for method in OPERATIONAL if engine == "interpreted" else ("pv",):
+        inertia = lw.operational_inertia(humanoid, q, points, method)
+        inverse = lw.operational_inertia_inverse(humanoid, q, points, method)
+        close(inertia @ inverse, np.eye(9) + np.zeros((4, 9, 9)), 1e-9)
+        assert np.array_equal(inertia, transpose(inertia))
+        assert (np.linalg.eigvalsh(inertia) > 0.0).all()
+    consistent = lw.dynamically_consistent_inverse(humanoid, q, points)
+    close(lw.jacobian(humanoid, q, points) @ consistent, np.eye(9) + np.zeros((4, 9, 9)), 1e-9)
+
+
+def test_the_null_space_does_not_accelerate_the_points(humanoid: Model, engine: str) -> None:
+    rng = np.random.default_rng(4)
+    q, v = lw.random_state(humanoid, rng, 3)
+    tau, push = rng.normal(size=(2, 3, humanoid.nv)) * 10.0
+    quiet = lw.null_space_torque(humanoid, q, push, HANDS)
+    assert np.abs(quiet).max() > 1.0
+
+    def accelerations(torque: Array) -> Array:
+        return lw.frame_acceleration(humanoid, q, v, lw.forward_dynamics(humanoid, q, v, torque), HANDS)
+
+    close(accelerations(tau + quiet), accelerations(tau), 1e-9)
+    space = lw.operational_space(humanoid, q, v, HANDS)
+    close(space.null_space_torque(push), quiet, 1e-9)
+
+
+def test_forces_at_the_points_give_the_accelerations_they_are_for(humanoid: Model, engine: str) -> None:
+    rng = np.random.default_rng(5)
+    q, v = lw.random_state(humanoid, rng, 3)
+    wanted = rng.normal(size=(3, 12))
+    space = lw.operational_space(humanoid, q, v, HANDS)
+    tau = space.torque(space.force(wanted))
+    a = lw.forward_dynamics(humanoid, q, v, tau)
+    close(lw.frame_acceleration(humanoid, q, v, a, HANDS).reshape(3, 12), wanted, 1e-8)
+    mu, p = lw.operational_bias(humanoid, q, v, HANDS)
+    close(mu, space.coriolis, 1e-12)
+    close(p, space.gravity, 1e-12)
+    close(space.jacobian @ space.consistent_inverse, np.eye(12) + np.zeros((3, 12, 12)), 1e-9)
+    still = lw.operational_space(humanoid, q, 0.0 * v, HANDS)
+    close(still.coriolis, 0.0 * wanted, 1e-9, scale=np.abs(p).max())
+
+
+def test_a_point_mass_is_felt_as_its_mass(engine: str) -> None:
+    builder = lw.Builder()
+    last = "world"
+    for axis in "xyz":
+        mass = {"mass": 3.0, "inertia": (1e-3,) * 3} if axis == "z" else {"mass": 1e-9, "inertia": (1e-12,) * 3}
+        last = builder.add_body(f"slide_{axis}", last, lw.joints.Prismatic(axis), **mass)
+    model = builder.build()
+    point = lw.Point(last, axes="position")
+    close(lw.operational_inertia(model, [0.1, 0.2, 0.3], [point]), 3.0 * np.eye(3), 1e-8)
+    for direction in ([1, 0, 0], [1, 2, -2]):
+        assert lw.effective_mass(model, [0.1, 0.2, 0.3], last, direction) == pytest.approx(3.0, rel=1e-8)
+
+
+def test_effective_mass_is_infinite_where_nothing_moves() -> None:
+    arm = lw.mechanisms.serial_chain(2)
+    assert lw.effective_mass(arm, [0.1, 0.2], "tip", [0, 0, 1]) == np.inf
+    stretched = lw.effective_mass(arm, [[0.0, 0.0], [0.0, 1.0]], "tip", [1, 0, 0])
+    assert stretched[0] > 1e12 and 0.0 < stretched[1] < 1e3
+
+
+def test_moving_points_need_no_new_code(humanoid: Model) -> None:
+    q, _ = lw.random_state(humanoid, 6)
+    for x in (0.0, 0.1, 0.2):
+        point = [lw.Point("left_hand", (x, 0.3, 0.0))]
+        J = lw.jacobian(humanoid, q, point)
+        expected = J @ np.linalg.solve(lw.mass_matrix(humanoid, q), J.T)
+        close(lw.operational_inertia_inverse(humanoid, q, point), expected, 1e-10)
+    made = [key for key in humanoid.__dict__["_functions"] if key[0] == "operational/pv" and len(key[2]) == 1]
+    assert len(made) <= 2  # with offsets, and without
+
+
+# Singular and wrong
+
+
+def test_a_planar_arm_has_no_pose_inertia(engine: str) -> None:
+    arm = lw.mechanisms.serial_chain(3)
+    with pytest.raises(lw.SingularError, match=r"of the 6 numbers asked of 'tip' \(pose\) .* only 3 independently"):
+        lw.operational_inertia(arm, [0.1, 0.2, 0.3], ["tip"])
+
+
+def test_two_fingers_of_one_hand_are_not_independent(humanoid: Model, engine: str) -> None:
+    q, _ = lw.random_state(humanoid, 1, (2,))
+    fingers = ["left_hand", lw.Point("left_hand", (0.1, 0.0, 0.0))]
+    with pytest.raises(lw.SingularError, match=r"singular at state \[0\] .* 'left_hand' .* only 6 independently"):
+        lw.operational_inertia(humanoid, q, fingers)
+    assert np.isfinite(lw.operational_inertia(humanoid, q, fingers, damping=1e-6)).all()
+
+
+def test_wrong_arguments_are_named(humanoid: Model) -> None:
+    q = lw.neutral(humanoid)
+    with pytest.raises(lw.ArgumentError, match=r"method must be one of 'chang_khatib'.* did you mean 'chang_khatib'"):
+        lw.operational_inertia(humanoid, q, HANDS, method="changkhatib")
+    with pytest.raises(lw.ArgumentError, match="damping must be a number from 0"):
+        lw.operational_inertia(humanoid, q, HANDS, damping=-1.0)
+    with pytest.raises(lw.UnknownNameError, match="no frame named 'left_hnd'"):
+        lw.operational_inertia_inverse(humanoid, q, ["left_hnd"])
+    with pytest.raises(lw.ArgumentError, match="direction must be three finite numbers"):
+        lw.effective_mass(humanoid, q, "left_hand", [0, 0, 0])
+
+
+# Cost
+
+
+def operations(method: str, model: Model, frames: Sequence[str]) -> int:
+    return counted(ALGORITHMS[f"operational/{method}"], model, [model.frame(name) for name in frames])["total"]
+
+
+@pytest.mark.parametrize("method", ["chang_khatib", "extended_propagator", "pv"])
+def test_recursions_are_linear_in_the_bodies(method: str) -> None:
+    """Each further body of a chain costs the same, with two points on it."""
+    costs = []
+    for bodies in (6, 9, 12, 15):
+        chain = lw.mechanisms.serial_chain(bodies, "spherical")
+        costs.append(operations(method, chain, ["tip", "body2"]))
+    steps = np.diff(costs)
+    assert (steps == steps[0]).all() and steps[0] > 0
+
+
+def test_costs_grow_with_the_points_as_the_papers_say() -> None:
+    """Points all along a chain: for a pair, pv and extended_propagator pay a constant, chang_khatib the way between."""
+    chain = lw.mechanisms.serial_chain(16, "spherical")
+    costs = {}
+    for method in ("chang_khatib", "extended_propagator", "pv"):
+        counts = [operations(method, chain, spread(chain.body_names, m)) for m in (2, 4, 8)]
+        costs[method] = counts
+    assert costs["pv"][2] < costs["extended_propagator"][2] < costs["chang_khatib"][2]
+    longer = lw.mechanisms.serial_chain(24, "spherical")
+    for method in costs:
+        slopes = []
+        for m in (2, 4):  # the price of eight bodies more, behind all points but the first
+            frames = ["tip", *(f"body{k + 1}" for k in range(m - 1))]
+            slopes.append(operations(method, longer, frames) - operations(method, chain, frames))
+        assert (slopes[1] > 1.5 * slopes[0]) == (method == "chang_khatib"), (method, slopes)
+
+
+def test_pv_is_what_auto_takes_where_it_is_the_cheapest(humanoid: Model) -> None:
+    for model, frames in ((humanoid, HANDS), (lw.mechanisms.serial_chain(20), ["tip"])):
+        counts = {method: operations(method, model, frames) for method in OPERATIONAL}
+        assert min(counts, key=counts.__getitem__) == "pv"
+
+
+# Junctions
+
+
+def test_junctions_of_a_small_tree() -> None:
+    #  0 - 1 - 2 - 3        two points on 3, one on 6, one on 5
+    #       \   \ 6
+    #        4 - 5
+    parents = [0, 0, 1, 2, 1, 4, 2]
+    table, of_points = junctions_of(parents, [3, 3, 6, 5])
+    assert table == [(0, 0), (1, 0), (2, 1), (3, 2)]
+    assert of_points == [3, 3, 2, 1]
+    assert [common_ancestor(parents, *pair) for pair in ((3, 6), (3, 5), (3, 3), (2, 6), (0, 5))] == [2, 1, 3, 2, 0]
+    assert junctions_of(parents, [3]) == ([(0, 0)], [0])
