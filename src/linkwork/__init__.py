@@ -8,6 +8,7 @@
 """
 
 from linkwork import joints, spatial
+from linkwork.change_of_basis import ChangeOfBasis, change_of_basis
 from linkwork.dynamics import (
     Ball,
     Constraint,
@@ -64,6 +65,7 @@ __all__ = [
     "ArgumentError",
     "Ball",
     "Builder",
+    "ChangeOfBasis",
     "Constraint",
     "FormatError",
     "Frame",
@@ -80,6 +82,7 @@ __all__ = [
     "UnknownNameError",
     "Weld",
     "centre_of_mass",
+    "change_of_basis",
     "constrained_dynamics",
     "difference",
     "dynamically_consistent_inverse",

@@ -2,6 +2,7 @@
 
 from linkwork.algorithms.catalogue import (
     ALGORITHMS,
+    CHAINS,
     FORWARD_DYNAMICS,
     FRAMES,
     INVERTING,
@@ -14,6 +15,7 @@ from linkwork.algorithms.catalogue import (
 
 __all__ = [
     "ALGORITHMS",
+    "CHAINS",
     "FORWARD_DYNAMICS",
     "FRAMES",
     "INVERTING",

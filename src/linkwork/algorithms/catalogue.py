@@ -19,6 +19,8 @@ from linkwork.algorithms.centroid import centre_of_mass, energy, momentum
 from linkwork.algorithms.chang_khatib import chang_khatib, force_responses
 from linkwork.algorithms.composite_body import composite_body
 from linkwork.algorithms.configuration import difference, integrate
+from linkwork.algorithms.constraint_force import constraint_force
+from linkwork.algorithms.constraint_force_world import constraint_force_world
 from linkwork.algorithms.dense import dense
 from linkwork.algorithms.extended_propagator import extended_propagator
 from linkwork.algorithms.inverse_dynamics import gravity_torques, inverse_dynamics, nonlinear_effects
@@ -132,5 +134,13 @@ STUDIES: dict[str, Algorithm] = {
 }
 """More methods, which walk over children and so have no rolled form: to compare with, not to use."""
 
-INVERTING = ("virtual_work", *STUDIES)
+CHAINS: dict[str, Algorithm] = {
+    text.__name__: Algorithm(text.__name__, text, (Q, V, TAU, F_EXT), ("velocity",), rolled=False)
+    for text in (constraint_force, constraint_force_world)
+}
+"""More methods of ``lw.forward_dynamics``, whose text needs the length of the main chain: specialised code for few
+bodies, interpreted for many. The second is for study.
+"""
+
+INVERTING = ("virtual_work", *STUDIES, *CHAINS)
 """The methods that invert the inertia of every body, so that none may be without."""

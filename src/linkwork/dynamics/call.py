@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.algorithms import ALGORITHMS, STUDIES, UNROLLED, Algorithm
+from linkwork.algorithms import ALGORITHMS, CHAINS, STUDIES, UNROLLED, Algorithm
 from linkwork.dynamics.arguments import Array, Asked, as_batch, name_coordinate
 from linkwork.engine import mode
-from linkwork.engine.function import Function, Task
+from linkwork.engine.function import MOST_BODIES, Function, Task
 from linkwork.engine.interpreter import evaluate, interpret
 from linkwork.engine.mode import current_form
 from linkwork.engine.spaces import shape, shifted
@@ -35,13 +35,14 @@ def call(
     ``offsets`` moves the frames, three numbers each, without new code being made for it. What is made for single states
     is kept in ``quick``, or with the model.
     """
-    algorithm = ALGORITHMS.get(name) or UNROLLED.get(name) or STUDIES[name]
+    algorithm = ALGORITHMS.get(name) or UNROLLED.get(name) or CHAINS.get(name) or STUDIES[name]
     form = current_form()
     arguments, batch = as_batch(model, algorithm.arguments, values, len(frames), finite=form == "interpreted")
     if 0 in batch:
         return [np.empty((*batch, *shape(space, model, len(frames)))) for space in algorithm.results]
     try:
-        if form == "interpreted" or name in STUDIES:
+        long = name in CHAINS and form != "specialised" and len(model.bodies) > MOST_BODIES
+        if form == "interpreted" or name in STUDIES or long:
             results = interpret(algorithm, model, arguments, batch, moved(frames, offsets))
             fine = all(np.isfinite(result).all() for result in results)
         else:

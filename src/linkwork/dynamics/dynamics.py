@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from linkwork.algorithms import FORWARD_DYNAMICS, STUDIES
+from linkwork.algorithms import CHAINS, FORWARD_DYNAMICS, STUDIES
 from linkwork.dynamics.arguments import Array, check_model, choice
 from linkwork.dynamics.call import call, every, quick
 from linkwork.dynamics.light_bodies import check_inertias
@@ -127,16 +127,19 @@ def forward_dynamics(
             left out.
         method: "articulated_body" (O(n), the default); "virtual_work" (O(n); every body needs an inertia, and it warns
             where neighbours differ so much in mass that it loses digits); "composite_body" (mass matrix and a sparse
-            factorisation); "unit_vector" (mass matrix by inverse dynamics, a baseline). For study, never compiled:
-            "virtual_work_split" and "virtual_work_unsplit", that is with links split until each has at most three
-            joints, and with the inverse of the constraint matrix kept in blocks.
+            factorisation); "unit_vector" (mass matrix by inverse dynamics, a baseline); "constraint_force" (O(log n)
+            steps on n processors, here on one: O(n); keeps digits on long chains; asks the same of bodies as
+            virtual work; compiled up to 50 bodies, interpreted beyond). For study: "constraint_force_world" (the same
+            in world coordinates and with the bias by inverse dynamics, as its paper has it); "virtual_work_split" and
+            "virtual_work_unsplit", never compiled, that is with links split until each has at most three joints, and
+            with the inverse of the constraint matrix kept in blocks.
 
     Returns:
         (..., nv), rad/s² or m/s².
 
     Raises:
-        SingularError: if a joint can move without moving any inertia, or by virtual work if a body has none; it is
-        named.
+        SingularError: if a joint can move without moving any inertia, or by virtual work or constraint forces if a body
+        has none; it is named.
 
     Example:
         >>> import linkwork as lw
@@ -158,7 +161,7 @@ def forward_dynamics(
     if answer is not None:
         return answer
     check_model(model)
-    check_inertias(choice("method", method, (*FORWARD_DYNAMICS, *STUDIES)), model)
+    check_inertias(choice("method", method, (*FORWARD_DYNAMICS, *CHAINS, *STUDIES)), model)
     return call(method, model, [q, v, tau, f_ext])[0]
 
 

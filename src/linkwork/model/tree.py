@@ -7,14 +7,16 @@ a value that outlives its turn of a loop is kept in a field, never in a local va
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from linkwork.joints import Joint
 from linkwork.model.junctions import common_ancestor, junctions_of
 from linkwork.model.model import Frame, Model
 from linkwork.spatial import Force, Inertia, Motion, Transform, Vec3
+
+Item = TypeVar("Item")
 
 
 class Node:
@@ -152,6 +154,34 @@ class Tree(Walks):
         """The body's ancestors, nearest first, without the world."""
         return self.path(body.parent)
 
+    def parallel(self, items: Iterable[Item]) -> Iterator[Item]:
+        """Items whose turns need nothing of each other: one step of a method on enough processors."""
+        return iter(items)
+
+    def children(self, body: Node) -> Sequence[Node]:
+        """The bodies whose joints stand on a body, or on the world."""
+        return self._children[body.index]
+
+    def main_chain(self, tip: int | None = None) -> list[Node]:
+        """The longest path from the world, or the one to body number ``tip``, its first body first."""
+        depths = [0]
+        for node in self._nodes[1:]:
+            depths.append(depths[node.parent.index] + 1)
+        last = self._nodes[depths.index(max(depths)) if tip is None else tip]
+        return list(self.path(last))[::-1]
+
+    def branches(self, chain: Sequence[Node]) -> list[list[Node]]:
+        """The bodies that are not on a chain from the world, in levels: each body's parent is in the level before, on
+        the chain or the world.
+        """
+        on_chain = {0, *(node.index for node in chain)}
+        levels: list[list[Node]] = []
+        level = [self.world, *chain]
+        while level:
+            level = [child for node in level for child in self.children(node) if child.index not in on_chain]
+            levels.append(level)
+        return levels[:-1]
+
     def frames(self) -> Iterator[FrameNode]:
         """The frames that were asked for."""
         return iter(self._frames)
@@ -187,6 +217,13 @@ class Tree(Walks):
             found.append(junction)
             junction.index, junction.body, junction.next = index, self._nodes[body], found[following]
         return found, of_frames
+
+    @cached_property
+    def _children(self) -> list[list[Node]]:
+        found: list[list[Node]] = [[] for _ in self._nodes]
+        for node in self._nodes[1:]:
+            found[node.parent.index].append(node)
+        return found
 
     def _parents(self) -> list[int]:
         return [0, *(node.parent.index for node in self._nodes[1:])]

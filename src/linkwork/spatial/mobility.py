@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from linkwork.spatial.functions import Scalar
-from linkwork.spatial.inertia import Inertia
+from linkwork.spatial.inertia import ArticulatedInertia, Inertia
 from linkwork.spatial.motion import Force, Motion
 from linkwork.spatial.symmetric import Factor
 from linkwork.spatial.transform import Transform
@@ -72,6 +72,13 @@ class Mobility(Numbers):
     @staticmethod
     def zero() -> Mobility:
         return Mobility(Sym3.zero(), Mat3.zero(), Sym3.zero())
+
+    @staticmethod
+    def of_inertia(inertia: ArticulatedInertia) -> Mobility:
+        """The inverse of an inertia."""
+        factor = Factor.of_matrix(inertia.rows())
+        units = ([float(i == k) for i in range(6)] for k in range(6))
+        return Mobility.from_columns([Motion.from_numbers(factor.solve(unit)) for unit in units])
 
     def numbers(self) -> list[Scalar]:
         return [*self.linear.numbers(), *self.cross.numbers(), *self.angular.numbers()]

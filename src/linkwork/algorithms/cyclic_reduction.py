@@ -1,0 +1,102 @@
+"""A symmetric positive definite block-tridiagonal system by odd-even reduction, in 2 log₂ N + 2 parallel steps.
+
+    Yₖ nₖ + Eₖ nₖ₋₁ + Eₖ₊₁ᵀ nₖ₊₁ = rₖ,   k = 1 … N
+
+Every other of the unknowns that are left is eliminated at once, until none is left; then they are found in the
+reverse order. One that goes while its neighbours l and u stand a span away keeps factors L D Lᵀ = Y and
+
+    outward   A = L⁻¹ Eₗ,   B = L⁻¹ Eᵤ,   z = L⁻¹ r,        Eₗ, Eᵤ: what couples it to its neighbours
+    then      Yₗ -= Aᵀ D⁻¹ A,   rₗ -= Aᵀ D⁻¹ z,   Yᵤ -= Bᵀ D⁻¹ B,   rᵤ -= Bᵀ D⁻¹ z,   and l and u couple by -Bᵀ D⁻¹ A
+    back      n = L⁻ᵀ D⁻¹ (z - A nₗ - B nᵤ)
+
+An unknown fetches what its neighbours have for it at the start of the next step, so that a step writes each place
+once and is one loop. About 2.2 times the work of eliminating one after the other. Heller 1976; with factors, no block
+is inverted, and the elimination of a positive definite system in any order needs no pivots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from linkwork.model.tree import Node, Tree
+from linkwork.spatial import Factor, Scalar, total
+
+Matrix = list[list[Scalar]]
+
+
+def cyclic_reduction(tree: Tree, chain: Sequence[Node], Y: Any, E: Any, r: Any) -> Any:
+    """n; Y is given by lower triangles, E at a body couples it to the one before. Y and r are used up."""
+    D, A, B, z, n = (tree.field() for _ in range(5))
+    count = len(chain)
+    spans = [1 << level for level in range(count.bit_length())]
+
+    for span in spans:
+        half = span // 2
+        for k in tree.parallel(range(span - 1, count, span)):
+            body, lower, upper = chain[k], k - span >= 0, k + span < count
+            if half:  # what two neighbours that went in the last step have for this one
+                before, after = chain[k - half], chain[k + half] if k + half < count else None
+                _eliminate(Y[body], r[body], B[before], D[before], z[before])
+                if after:
+                    _eliminate(Y[body], r[body], A[after], D[after], z[after])
+            if k // span % 2:
+                continue
+            D[body] = Factor.of_matrix(Y[body])
+            z[body] = D[body].forward(r[body])
+            A[body], B[body] = [], []
+            if lower:
+                columns = _columns(E[body]) if not half else _coupling(B[before], A[before], D[before])
+                A[body] = _rows([D[body].forward(column) for column in columns])
+            if upper:
+                columns = E[chain[k + 1]] if not half else _coupling(A[after], B[after], D[after])
+                B[body] = _rows([D[body].forward(column) for column in columns])
+
+    for span in reversed(spans):
+        for k in tree.parallel(range(span - 1, count, 2 * span)):
+            body = chain[k]
+            known = z[body]
+            if A[body]:
+                known = _minus(known, A[body], n[chain[k - span]])
+            if B[body]:
+                known = _minus(known, B[body], n[chain[k + span]])
+            scaled = [number * weight for number, weight in zip(known, D[body].inverse_pivots, strict=True)]
+            n[body] = D[body].backward(scaled)
+
+    return n
+
+
+def _eliminate(Y: Matrix, r: list[Scalar], A: Matrix, D: Factor, z: Sequence[Scalar]) -> None:
+    """Y -= Aᵀ D⁻¹ A in its lower triangle, r -= Aᵀ D⁻¹ z."""
+    scaled = _columns(_scaled(A, D))
+    for i, column in enumerate(_columns(A)):
+        for j in range(i + 1):
+            Y[i][j] = Y[i][j] - _dot(column, scaled[j])
+        r[i] = r[i] - _dot(scaled[i], z)
+
+
+def _coupling(A: Matrix, B: Matrix, D: Factor) -> Matrix:
+    """The columns of -Aᵀ D⁻¹ B."""
+    rows = _columns(_scaled(A, D))
+    return [[-_dot(row, column) for row in rows] for column in _columns(B)]
+
+
+def _scaled(A: Matrix, D: Factor) -> Matrix:
+    """D⁻¹ A."""
+    return [[number * weight for number in row] for row, weight in zip(A, D.inverse_pivots, strict=True)]
+
+
+def _minus(x: Sequence[Scalar], A: Matrix, y: Sequence[Scalar]) -> list[Scalar]:
+    """x - A y."""
+    return [number - _dot(row, y) for number, row in zip(x, A, strict=True)]
+
+
+def _dot(x: Sequence[Scalar], y: Sequence[Scalar]) -> Scalar:
+    return total(a * b for a, b in zip(x, y, strict=True))
+
+
+def _columns(rows: Matrix) -> Matrix:
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+_rows = _columns

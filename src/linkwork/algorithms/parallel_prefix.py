@@ -1,0 +1,27 @@
+"""What accumulates along a chain, in 2 log₂ N parallel steps: after it, each body has x₁ ∘ x₂ ∘ … ∘ xᵢ of its values.
+
+    pairs, then pairs of pairs   x₂ₖ = xₖ ∘ x₂ₖ over spans of 1, 2, 4, …
+    back to what lies between    x₃ₖ = x₂ₖ ∘ x₃ₖ over spans of …, 4, 2, 1
+
+∘ must be associative, and need not commute. Brent, Kung 1982: fewer than 2 N combinations, so that the work grows as
+N; half as many steps would take N log₂ N of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from linkwork.model.tree import Node, Tree
+
+
+def parallel_prefix(tree: Tree, chain: Sequence[Node], x: Any, combine: Callable[[Any, Any], Any]) -> None:
+    """Put into the field x at each body what its value and all before it on the chain combine to."""
+    count = len(chain)
+    spans = [1 << level for level in range(count.bit_length() - 1)]
+    for span in spans:
+        for k in tree.parallel(range(2 * span - 1, count, 2 * span)):
+            x[chain[k]] = combine(x[chain[k - span]], x[chain[k]])
+    for span in reversed(spans):
+        for k in tree.parallel(range(3 * span - 1, count, 2 * span)):
+            x[chain[k]] = combine(x[chain[k - span]], x[chain[k]])

@@ -1,0 +1,248 @@
+"""The change-of-basis technique: a symmetric positive definite mapping taken apart by a subspace of its domain.
+
+U and V are dual vector spaces of dimension n (motions and forces, say), M: U → V is symmetric and positive definite,
+and S₁ ⊂ U has dimension r. Then there are S₂, T₁, T₂, unique as spaces, with
+
+    S₁ ⊕ S₂ = U,   T₁ ⊕ T₂ = V,   T₁ = M S₁,   T₂ = M S₂,   S₁ ⊥ T₂,   S₂ ⊥ T₁                              Eq. 1
+    [S₁ S₂]ᵀ [T₁ T₂] = 1:   T₂ = S₁^⊥,   T₁ = M S₁ (S₁ᵀ M S₁)⁻¹,   S₂ = M⁻¹ T₂ (T₂ᵀ M⁻¹ T₂)⁻¹              Eq. 2
+
+and in the basis that they are, M is block-diagonal: two systems that know nothing of each other. If M is the inertia of
+a mechanism and S₁ the accelerations that a constraint permits, one of them is free and the other immobilised:
+
+    constrained = unconstrained - immobilised:   S₁ (S₁ᵀMS₁)⁻¹ S₁ᵀ = M⁻¹ - M⁻¹T₂ (T₂ᵀM⁻¹T₂)⁻¹ T₂ᵀM⁻¹           Eq. 8
+
+Featherstone, Fijany, A technique for analysing constrained rigid-body systems, and its application to the Constraint
+Force Algorithm, 1999, sections 2 and 3. "Reciprocal" (⊥) is a relation between U and V; neither has an inner product,
+so nothing here depends on units or on the choice of a basis. Every array may have leading batch dimensions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwork.errors import ArgumentError, SingularError
+
+Array = NDArray[np.float64]
+
+SYMMETRY = 1e-10
+"""How far M may be from its transpose, relative to its largest number."""
+RANK = 1e-12
+"""Of columns scaled to one length, the smallest singular value that still counts, relative to the largest."""
+
+
+def change_of_basis(M: ArrayLike, S1: ArrayLike | None = None, T2: ArrayLike | None = None) -> ChangeOfBasis:
+    """The subspaces of Eq. 1 with the bases of Eq. 2, from M and one of S₁ and T₂, or both.
+
+    Args:
+        M: symmetric and positive definite (..., n, n).
+        S1: independent columns that span a subspace of U (..., n, r), for instance the motions that a constraint
+            permits.
+        T2: independent columns that span a subspace of V (..., n, n - r), for instance the forces of a constraint; they
+            must be reciprocal to S1. Whichever is left out is computed from the other.
+
+    Returns:
+        The bases, and what they make of M; see ChangeOfBasis.
+
+    Raises:
+        ArgumentError: wrong shapes, M not symmetric positive definite, S1 and T2 not reciprocal.
+        SingularError: columns that depend on each other.
+
+    Example:
+        >>> import linkwork as lw
+        >>> slope = lw.change_of_basis([[2.0, 0.0], [0.0, 2.0]], S1=[[0.6], [-0.8]])  # 2 kg on a slope
+        >>> slope.constrained([0.0, -20.0])  # under its weight
+        array([ 4.8, -6.4])
+        >>> slope.constraint_force([0.0, -20.0]).round(12)  # what the slope gives
+        array([9.6, 7.2])
+    """
+    matrix = _positive_definite(_array("M", M))
+    n = matrix.shape[-1]
+    if S1 is None and T2 is None:
+        raise ArgumentError("change_of_basis needs S1 or T2, but has neither")
+    s1, t2 = (None if x is None else _columns(name, x, n) for name, x in (("S1", S1), ("T2", T2)))
+    s1 = _reciprocal_complement(t2) if s1 is None and t2 is not None else s1
+    t2 = _reciprocal_complement(s1) if t2 is None and s1 is not None else t2
+    assert s1 is not None and t2 is not None
+    if s1.shape[-1] + t2.shape[-1] != n:
+        raise ArgumentError(f"S1 and T2 must have {n} columns together, but have {s1.shape[-1]} and {t2.shape[-1]}")
+    try:
+        batch = np.broadcast_shapes(matrix.shape[:-2], s1.shape[:-2], t2.shape[:-2])
+    except ValueError:
+        raise ArgumentError(
+            f"the leading dimensions of M {matrix.shape}, S1 {s1.shape} and T2 {t2.shape} do not go together"
+        ) from None
+    matrix, s1, t2 = (np.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (matrix, s1, t2))
+    if S1 is not None and T2 is not None:
+        product = np.abs(_t(s1) @ t2)
+        lengths = np.linalg.norm(s1, axis=-2)[..., :, None] * np.linalg.norm(t2, axis=-2)[..., None, :]
+        if (product > 1e-10 * lengths).any():
+            raise ArgumentError(f"S1 and T2 must be reciprocal, S1ᵀ T2 = 0, but it has {product.max():.3g}")
+    return ChangeOfBasis(matrix, s1, t2)
+
+
+@dataclass(frozen=True, eq=False)
+class ChangeOfBasis:
+    """M in the basis pair [S₁ S₂], [T₁ T₂]; made by ``lw.change_of_basis``. Vectors are (..., n)."""
+
+    M: Array
+    S1: Array
+    T2: Array
+
+    @cached_property
+    def inertia(self) -> Array:
+        """S₁ᵀ M S₁ (r×r): M from S₁ to T₁."""
+        return _t(self.S1) @ self.M @ self.S1
+
+    @cached_property
+    def mobility(self) -> Array:
+        """T₂ᵀ M⁻¹ T₂: M⁻¹ from T₂ to S₂."""
+        return _t(self.T2) @ self._answer
+
+    @cached_property
+    def _answer(self) -> Array:
+        """M⁻¹ T₂."""
+        return _divided(self.M, self.T2)
+
+    @cached_property
+    def T1(self) -> Array:
+        """M S₁ (S₁ᵀ M S₁)⁻¹, Eq. 2."""
+        return _t(_divided(self.inertia, _t(self.S1) @ self.M))
+
+    @cached_property
+    def S2(self) -> Array:
+        """M⁻¹ T₂ (T₂ᵀ M⁻¹ T₂)⁻¹, Eq. 2."""
+        return _t(_divided(self.mobility, _t(self._answer)))
+
+    @cached_property
+    def X_U(self) -> Array:
+        """[T₁ T₂]ᵀ: coordinates (α₁, α₂) of a vector of U. Its inverse is [S₁ S₂]."""
+        return _t(np.concatenate([self.T1, self.T2], axis=-1))
+
+    @cached_property
+    def X_V(self) -> Array:
+        """[S₁ S₂]ᵀ: coordinates (β₁, β₂) of a vector of V. Its inverse is [T₁ T₂]."""
+        return _t(np.concatenate([self.S1, self.S2], axis=-1))
+
+    @cached_property
+    def block_diagonal(self) -> Array:
+        """X_V M X_U⁻¹ = diag(S₁ᵀ M S₁, (T₂ᵀ M⁻¹ T₂)⁻¹)."""
+        r = self.S1.shape[-1]
+        result = np.zeros(self.M.shape)
+        result[..., :r, :r], result[..., r:, r:] = self.inertia, np.linalg.inv(self.mobility)
+        return result
+
+    @cached_property
+    def components(self) -> tuple[Array, Array]:
+        """M as a sum: M S₁ (S₁ᵀMS₁)⁻¹ S₁ᵀM, from S₁ to T₁, and T₂ (T₂ᵀM⁻¹T₂)⁻¹ T₂ᵀ, from S₂ to T₂."""
+        return self.T1 @ _t(self.M @ self.S1), self.T2 @ _divided(self.mobility, _t(self.T2))
+
+    @cached_property
+    def inverse_components(self) -> tuple[Array, Array]:
+        """M⁻¹ as a sum (Eq. 3): S₁ (S₁ᵀMS₁)⁻¹ S₁ᵀ, which is the constrained system's, and the immobilised part."""
+        return self.S1 @ _divided(self.inertia, _t(self.S1)), self.S2 @ _t(self._answer)
+
+    def constrained(self, v: ArrayLike) -> Array:
+        """u = S₁ (S₁ᵀ M S₁)⁻¹ S₁ᵀ v: the motion in S₁ that v causes, Eq. 7."""
+        return _apply(self.S1, _solve(self.inertia, _apply(_t(self.S1), self._vector(v))))
+
+    def constrained_by_difference(self, v: ArrayLike) -> Array:
+        """The same as unconstrained less immobilised motion: M⁻¹ v - M⁻¹T₂ (T₂ᵀM⁻¹T₂)⁻¹ T₂ᵀM⁻¹ v, Eq. 9."""
+        free = _solve(self.M, self._vector(v))
+        return free - _apply(self._answer, _solve(self.mobility, _apply(_t(self.T2), free)))
+
+    def constraint_force(self, v: ArrayLike) -> Array:
+        """v_c ∈ T₂, with M u = v + v_c for the motion u in S₁."""
+        return -_apply(self.T2, _apply(_t(self.S2), self._vector(v)))
+
+    def coordinates(self, beta: ArrayLike, T1: ArrayLike | None = None) -> Array:
+        """α₁ of u = S₁ α₁ for an input v with S₁ᵀ v = β₁ (..., r), by Eq. 10 with any T₁′ (``any_T1``), or T₁."""
+        t1 = self.T1 if T1 is None else _array("T1", T1)
+        if t1.shape[-2:] != self.S1.shape[-2:]:
+            raise ArgumentError(f"T1 must have shape (..., {self.S1.shape[-2]}, {self.S1.shape[-1]}), not {t1.shape}")
+        off = np.abs(_t(self.S1) @ t1 - np.eye(t1.shape[-1])).max(initial=0.0)
+        if off > 1e-8 * max(1.0, np.abs(self.S1).max(initial=0.0) * np.abs(t1).max(initial=0.0)):
+            raise ArgumentError(f"T1 must have S1ᵀ T1 = 1, but is off by {off:.3g}; any_T1 makes one")
+        given = _array("beta", beta)
+        if given.shape[-1:] != t1.shape[-1:]:
+            raise ArgumentError(f"beta must have shape (..., {t1.shape[-1]}), not {given.shape}")
+        return _apply(_t(t1), self.constrained_by_difference(_apply(t1, given)))
+
+    def any_T1(self, A: ArrayLike) -> Array:
+        """T₁′ = A S₁ (S₁ᵀ A S₁)⁻¹ for any symmetric positive definite A (n×n): S₁ᵀ T₁′ = 1, and T₁′ ⊕ T₂ = V."""
+        image = _positive_definite(_array("A", A), "A") @ self.S1
+        return _t(_divided(_t(self.S1) @ image, _t(image)))
+
+    def _vector(self, v: ArrayLike) -> Array:
+        vector = _array("v", v)
+        if vector.shape[-1:] != self.M.shape[-1:]:
+            raise ArgumentError(f"v must have shape (..., {self.M.shape[-1]}), not {vector.shape}")
+        return vector
+
+
+def _t(matrix: Array) -> Array:
+    return np.swapaxes(matrix, -1, -2)
+
+
+def _apply(matrix: Array, vector: Array) -> Array:
+    return np.asarray((matrix @ vector[..., None])[..., 0])
+
+
+def _solve(matrix: Array, vector: Array) -> Array:
+    return _divided(matrix, vector[..., None])[..., 0]
+
+
+def _divided(matrix: Array, right: Array) -> Array:
+    return np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
+
+
+def _array(name: str, value: ArrayLike) -> Array:
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"{name} must be an array of real numbers: {error}") from None
+    if not np.isfinite(array).all():
+        raise ArgumentError(f"{name} holds numbers that are not finite")
+    return array
+
+
+def _positive_definite(matrix: Array, name: str = "M") -> Array:
+    if matrix.ndim < 2 or matrix.shape[-1] != matrix.shape[-2]:
+        raise ArgumentError(f"{name} must have shape (..., n, n), not {matrix.shape}")
+    skew = np.abs(matrix - _t(matrix)).max(initial=0.0)
+    if skew > SYMMETRY * np.abs(matrix).max(initial=0.0):
+        raise ArgumentError(f"{name} must be symmetric, but differs from its transpose by {skew:.3g}")
+    even = 0.5 * (matrix + _t(matrix))
+    try:
+        np.linalg.cholesky(even)
+    except np.linalg.LinAlgError:
+        least = float(np.linalg.eigvalsh(even).min())
+        raise ArgumentError(f"{name} must be positive definite, but has an eigenvalue of {least:.3g}") from None
+    return even
+
+
+def _columns(name: str, value: ArrayLike, n: int) -> Array:
+    array = _array(name, value)
+    if array.ndim < 2 or array.shape[-2] != n or array.shape[-1] > n:
+        raise ArgumentError(f"{name} must have shape (..., {n}, r) with r ≤ {n}, as M is {n}×{n}, not {array.shape}")
+    lengths = np.linalg.norm(array, axis=-2, keepdims=True)
+    if (lengths == 0.0).any():
+        raise SingularError(f"{name} has a column of zeros; its columns must be independent")
+    if array.size:
+        values = np.linalg.svd(array / lengths, compute_uv=False)
+        worst = float((values[..., -1] / values[..., 0]).min())
+        if worst < RANK:
+            raise SingularError(
+                f"the columns of {name} depend on each other (singular values, of columns of one length, down to "
+                f"{worst:.3g} of the largest); leave out those that add nothing"
+            )
+    return array
+
+
+def _reciprocal_complement(columns: Array) -> Array:
+    """A basis of what is reciprocal to the columns."""
+    q, _ = np.linalg.qr(columns, mode="complete")
+    return np.asarray(q[..., columns.shape[-1] :])
