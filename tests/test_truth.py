@@ -5,8 +5,9 @@ relative to the largest number of a result, with u = 1.1e-16 the unit roundoff:
 
     recursions without a solve   each body on a path adds some 16 roundings that matter: 16 (bodies + 4) u
     articulated_body,
-    virtual_work                 the same, times 64 for the pivots behind one another; at most 1e-12
-    composite_body, unit_vector  a Cholesky solve is backward stable: nv u cond(M)
+    virtual_work, operational/   the same, times 64 for the pivots behind one another; at most 1e-12
+    composite_body, unit_vector,
+    operational/dense            a Cholesky solve is backward stable: nv u cond(M)
 """
 
 from __future__ import annotations
@@ -57,10 +58,11 @@ def truth(name: str, algorithm: str) -> tuple[State, list[list[mpmath.mpf]]]:
 
 def bound(name: str, algorithm: str, state: State) -> float:
     model = mechanism(name)
-    if algorithm in ("composite_body", "unit_vector"):
+    if algorithm in ("composite_body", "unit_vector", "operational/dense"):
         return model.nv * UNIT * float(np.linalg.cond(lw.mass_matrix(model, state.q)))
     plain = 16.0 * (len(model.bodies) + 4) * UNIT
-    return min(1e-12, 64.0 * plain) if algorithm.startswith(("articulated_body", "virtual_work")) else plain
+    pivots = algorithm.startswith(("articulated_body", "virtual_work", "operational", "force_responses"))
+    return min(1e-12, 64.0 * plain) if pivots else plain
 
 
 def relative_error(result: Sequence[float], exact: Sequence[mpmath.mpf]) -> float:
