@@ -22,9 +22,9 @@ FEW = random_tree(120, (Spherical(), Cam(), Revolute("y"), Fixed()), 7, name="fe
 
 
 @pytest.fixture(autouse=True)
-def fewer_kinds_in_rolled_code(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its loops within loops have a case for every pair of kinds, and compile slowly where these are many."""
-    if engine == "rolled":
+def fewer_kinds_in_compiled_code(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What has many joints of many kinds compiles slowly; test_bits and test_laws compile every kind."""
+    if engine != "interpreted":
         monkeypatch.setitem(globals(), "EVERY", FEW)
         monkeypatch.setitem(globals(), "FRAMES", ["f3", "f6", "post", "b2"])
 

@@ -27,13 +27,11 @@ def check_model(model: object) -> None:
         )
 
 
-def as_array(
-    model: Model, name: str, space: str, value: ArrayLike, frames: int = 0, finite: bool = True
-) -> Array:
-    """A float64 array whose last axes are one state's shape; all numbers finite, unless machine code will look."""
+def as_array(model: Model, name: str, space: str, value: ArrayLike, frames: int = 0) -> Array:
+    """A float64 array whose last axes are one state's shape."""
     check_model(model)
     expected = shape(space, model, frames)
-    if type(value) is np.ndarray and value.dtype is _FLOAT64 and value.shape == expected and not finite:
+    if type(value) is np.ndarray and value.dtype is _FLOAT64 and value.shape == expected:
         return value
     try:
         array = np.asarray(value)
@@ -53,10 +51,16 @@ def as_array(
         raise ArgumentError(
             f"{name} has dtype {array.dtype}, which float64 cannot hold; convert it with .astype(float)"
         )
-    array = array.astype(np.float64, copy=False)
-    if finite and not np.isfinite(array).all():
-        raise ArgumentError(_not_finite(model, name, space, array))
-    return array
+    return array.astype(np.float64, copy=False)
+
+
+def check_finite(model: Model, name: str, space: str, array: Array) -> Array:
+    """The array, if all its numbers are finite."""
+    if np.isfinite(array).all():
+        return array
+    where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+    which = name_coordinate(model, space, where[-len(shape(space, model)) :])
+    raise ArgumentError(f"{name}[{', '.join(map(str, where))}] ({which}) is {array[where]}; it must be finite")
 
 
 def as_batch(
@@ -66,23 +70,30 @@ def as_batch(
     frames: int = 0,
     finite: bool = True,
 ) -> tuple[list[Array | None], tuple[int, ...]]:
-    """All arguments of a call as arrays that share their leading (batch) dimensions; None stays None."""
+    """All arguments of a call as arrays that share their leading (batch) dimensions; None stays None.
+
+    Machine code looks for itself whether they are finite, and needs no look here.
+    """
     arrays: list[Array | None] = []
     leading: list[tuple[int, ...]] = []
     for (name, space), value in zip(spaces, values, strict=True):
         if value is None and space == "wrenches":
             arrays.append(None)
             continue
-        array = as_array(model, name, space, value, frames, finite)  # type: ignore[arg-type]
+        array = as_array(model, name, space, value, frames)  # type: ignore[arg-type]
         arrays.append(array)
         leading.append(array.shape[: array.ndim - len(shape(space, model, frames))])
-    if not any(leading):
-        return arrays, ()
     try:
-        batch = np.broadcast_shapes(*leading)
+        batch = np.broadcast_shapes(*leading) if any(leading) else ()
     except ValueError:
         shown = ", ".join(f"{name} {dims}" for (name, _), dims in zip(spaces, leading, strict=False))
         raise ArgumentError(f"the leading (batch) dimensions do not broadcast: {shown}") from None
+    if finite:
+        for (name, space), given in zip(spaces, arrays, strict=True):
+            if given is not None:
+                check_finite(model, name, space, given)
+    if not batch:
+        return arrays, ()
     full = [
         None if array is None else np.broadcast_to(array, (*batch, *shape(space, model, frames)))
         for array, (_, space) in zip(arrays, spaces, strict=True)
@@ -156,13 +167,6 @@ def name_coordinate(model: Model, space: str, index: tuple[int, ...]) -> str:
         if start <= index[0] < start + count:
             return f"joint {body.joint_name!r}"
     return "no joint"
-
-
-def _not_finite(model: Model, name: str, space: str, array: Array) -> str:
-    where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-    state = len(shape(space, model))
-    which = name_coordinate(model, space, where[-state:])
-    return f"{name}[{', '.join(map(str, where))}] ({which}) is {array[where]}; it must be finite"
 
 
 def _shown(expected: tuple[int, ...]) -> str:

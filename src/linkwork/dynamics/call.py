@@ -23,26 +23,29 @@ from linkwork.spatial import LARGEST_ANGLE
 
 
 def call(
-    name: str,
+    algorithm: str | Algorithm,
     model: Model,
     values: Sequence[ArrayLike | None],
     frames: Sequence[Frame] = (),
     offsets: Sequence[float] = (),
     quick: Quick | None = None,
 ) -> list[Array]:
-    """The results of an algorithm of the catalogue for arguments as the user gave them.
+    """The results of an algorithm, of the catalogue if it is a name, for arguments as the user gave them.
 
     ``offsets`` moves the frames, three numbers each, without new code being made for it. What is made for single states
     is kept in ``quick``, or with the model.
     """
-    algorithm = ALGORITHMS.get(name) or UNROLLED.get(name) or CHAINS.get(name) or STUDIES[name]
+    if isinstance(algorithm, str):
+        name = algorithm
+        algorithm = ALGORITHMS.get(name) or UNROLLED.get(name) or CHAINS.get(name) or STUDIES[name]
     form = current_form()
     arguments, batch = as_batch(model, algorithm.arguments, values, len(frames), finite=form == "interpreted")
     if 0 in batch:
+        as_batch(model, algorithm.arguments, values, len(frames))
         return [np.empty((*batch, *shape(space, model, len(frames)))) for space in algorithm.results]
     try:
-        long = name in CHAINS and form != "specialised" and len(model.bodies) > MOST_BODIES
-        if form == "interpreted" or name in STUDIES or long:
+        long = len(model.bodies) > MOST_BODIES and form != "specialised" and algorithm.name.split("/")[0] in CHAINS
+        if form == "interpreted" or algorithm.name in STUDIES or long:
             results = interpret(algorithm, model, arguments, batch, moved(frames, offsets))
             fine = all(np.isfinite(result).all() for result in results)
         else:

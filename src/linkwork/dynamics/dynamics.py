@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from linkwork.algorithms import CHAINS, FORWARD_DYNAMICS, STUDIES
+from linkwork.algorithms import CHAINS, FORWARD_DYNAMICS, STUDIES, along
 from linkwork.dynamics.arguments import Array, check_model, choice
 from linkwork.dynamics.call import call, every, quick
 from linkwork.dynamics.light_bodies import check_inertias
 from linkwork.engine import mode
+from linkwork.errors import ArgumentError
 from linkwork.model.model import Model
 
 
@@ -115,6 +116,7 @@ def forward_dynamics(
     tau: ArrayLike,
     f_ext: ArrayLike | None = None,
     method: str = "articulated_body",
+    main_chain: str | None = None,
 ) -> Array:
     """The accelerations that joint forces, external forces and gravity cause.
 
@@ -133,6 +135,8 @@ def forward_dynamics(
             in world coordinates and with the bias by inverse dynamics, as its paper has it); "virtual_work_split" and
             "virtual_work_unsplit", never compiled, that is with links split until each has at most three joints, and
             with the inverse of the constraint matrix kept in blocks.
+        main_chain: for the constraint force methods, the body at the end of the chain from the world whose joints are
+            solved for together; all else counts as side branches. The longest path if left out; the result is the same.
 
     Returns:
         (..., nv), rad/s² or m/s².
@@ -150,7 +154,7 @@ def forward_dynamics(
         array([  2.,   0., -10.,   0.,   0.,   3.])
     """
     try:
-        if mode.forced:
+        if mode.forced or main_chain is not None:
             answer = None
         elif f_ext is None:
             answer = model._quick[method](q, v, tau)
@@ -162,7 +166,11 @@ def forward_dynamics(
         return answer
     check_model(model)
     check_inertias(choice("method", method, (*FORWARD_DYNAMICS, *CHAINS, *STUDIES)), model)
-    return call(method, model, [q, v, tau, f_ext])[0]
+    if main_chain is None:
+        return call(method, model, [q, v, tau, f_ext])[0]
+    if method not in CHAINS:
+        raise ArgumentError(f"main_chain is for the methods {', '.join(CHAINS)}; method {method!r} has none")
+    return call(along(method, model.body_index(main_chain) + 1), model, [q, v, tau, f_ext])[0]
 
 
 def energy(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:

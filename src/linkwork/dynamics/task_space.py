@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.dynamics.arguments import Array, Frames, as_array, as_frames
+from linkwork.dynamics.arguments import Array, Frames, as_array, as_frames, check_finite
 from linkwork.dynamics.dynamics import gravity_torques, nonlinear_effects
 from linkwork.dynamics.kinematics import jacobian, jacobian_drift
 from linkwork.dynamics.operational import force_responses, inverted, operational_inertia, operational_inertia_inverse
@@ -160,7 +160,7 @@ def null_space_torque(model: Model, q: ArrayLike, tau: ArrayLike, frames: Frames
         >>> bool(abs(lw.force_responses(arm, q, hand) @ tau).max() < 1e-9)  # J M⁻¹ Nᵀ τ
         True
     """
-    tau = as_array(model, "tau", "velocity", tau)
+    tau = check_finite(model, "tau", "velocity", as_array(model, "tau", "velocity", tau))
     force = _times(operational_inertia(model, q, frames, method), _times(force_responses(model, q, frames), tau))
     return tau - _times(np.swapaxes(jacobian(model, q, frames), -1, -2), force)
 
