@@ -183,6 +183,25 @@ def test_the_choice_of_the_main_chain_does_not_matter(seed: int) -> None:
         close(run(constraint_force_world, s, tip=tip), expected, 1e-10, what=f"tip {tip}, world")
 
 
+def test_the_main_chain_can_be_chosen() -> None:
+    model = random_tree(3, (Revolute("x"), Spherical(), Free()), 6)
+    s = state_of(model, 0)
+    expected = lw.forward_dynamics(model, s.q, s.v, s.tau, s.f_ext)
+    for name in model.body_names:
+        for method in METHODS:
+            with lw.interpreted():
+                slow = lw.forward_dynamics(model, s.q, s.v, s.tau, s.f_ext, method, main_chain=name)
+            close(slow, expected, 1e-10)
+    for name in (model.body_names[0], model.body_names[-1]):
+        found = [lw.forward_dynamics(model, s.q, s.v, s.tau, s.f_ext, METHODS[0], main_chain=name) for _ in range(2)]
+        close(found[0], expected, 1e-10)
+        assert (found[0] == found[1]).all()
+    with pytest.raises(lw.UnknownNameError, match="has no body named 'b99'"):
+        lw.forward_dynamics(model, s.q, s.v, s.tau, method="constraint_force", main_chain="b99")
+    with pytest.raises(lw.ArgumentError, match=r"main_chain is for the methods constraint_force, .* has none"):
+        lw.forward_dynamics(model, s.q, s.v, s.tau, main_chain="b1")
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_the_choice_of_i_x_does_not_matter(seed: int) -> None:
     model = random_tree(seed + 20, JOINTS, 8)

@@ -11,6 +11,7 @@ from linkwork.algorithms.catalogue import (
     STUDIES,
     UNROLLED,
     Algorithm,
+    along,
 )
 
 __all__ = [
@@ -24,4 +25,5 @@ __all__ = [
     "STUDIES",
     "UNROLLED",
     "Algorithm",
+    "along",
 ]

@@ -142,5 +142,12 @@ CHAINS: dict[str, Algorithm] = {
 bodies, interpreted for many. The second is for study.
 """
 
+
+def along(method: str, tip: int) -> Algorithm:
+    """A method of ``CHAINS`` whose main chain ends with body number ``tip``."""
+    entry = CHAINS[method]
+    return Algorithm(f"{method}/{tip}", partial(entry.text, tip=tip), entry.arguments, entry.results, rolled=False)
+
+
 INVERTING = ("virtual_work", *STUDIES, *CHAINS)
 """The methods that invert the inertia of every body, so that none may be without."""
