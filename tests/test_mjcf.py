@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -13,8 +14,6 @@ from linkwork.engine.interpreter import interpret
 from linkwork.errors import ArgumentError, FormatError, LinkworkWarning, MissingExtraError
 from linkwork.formats import load
 from linkwork.formats.mjcf import BALL, FREE, HINGE, SLIDE
-
-mujoco = pytest.importorskip("mujoco")
 
 GEOM = '<geom type="box" size=".1 .2 .3" pos=".05 -.02 .1" euler="10 20 30"/>'
 MODELS = {

@@ -246,7 +246,9 @@ def test_reactions(pair: Pair, method: str) -> None:
     """Pinocchio's data.f after inverse dynamics at our accelerations; its rotors, too, act on tau alone."""
     s, there = pair.state, pair.there
     if pair.model.name.startswith("iCub") and method in INVERTING:
-        pytest.skip("has bodies without inertia")
+        with pytest.raises(lw.SingularError, match=r"body '.*' has mass .* and principal moments 0"):
+            lw.forward_dynamics_and_reactions(pair.model, s.q, s.v, s.tau, method=method)
+        return
 
     def transmitted(data: pin.Data, q: Array, v: Array, a: Array, f: Array) -> Array:
         pin.rnea(there, data, q, v, a, pair.forces(f))
