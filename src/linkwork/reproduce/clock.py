@@ -5,17 +5,22 @@ The code runs over many states in one call, so that the way from Python into it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+
+import numpy as np
 
 from linkwork.algorithms import Algorithm
 from linkwork.bench.cases import States
 from linkwork.bench.contest import Array, Contestant, contest
 from linkwork.engine.function import Function, Task
+from linkwork.engine.spaces import size
 from linkwork.engine.threads import set_threads
-from linkwork.model import Model
+from linkwork.model import Frame, Model
+
+_BODIES, _RESULTS = 4096, 200_000
+"""Of all states of a call: enough that the way into it does not count, and few enough for the cache."""
 
 
 @dataclass(frozen=True)
@@ -26,35 +31,53 @@ class Runner:
     form: str
 
 
-def race(model: Model, runners: dict[str, Runner], rounds: int, seconds: float) -> dict[str, float | None]:
-    """Seconds for one state of each runner; None where its result was not that of the first."""
-    work = 4096
-    states = States.random(model, max(1, work // len(model.bodies)))
-    arguments = [states.fields[name] for name in ("q", "v", "tau")]
-    contestants = {name: _contestant(name, runner, model, arguments) for name, runner in runners.items()}
+def race(
+    model: Model,
+    runners: dict[str, Runner],
+    rounds: int,
+    seconds: float,
+    frames: Sequence[Frame] = (),
+    given: Mapping[str, Array] | None = None,
+) -> dict[str, float | None]:
+    """Seconds for one state of each runner; None where its result was not that of the first.
+
+    ``given`` has arguments that are the same for all states. All runners take the same arguments.
+    """
+    algorithm = next(iter(runners.values())).algorithm
+    results = sum(size(space, model, len(frames)) for space in algorithm.results)
+    states = States.random(model, max(1, min(_BODIES // len(model.bodies), _RESULTS // results)))
+    fixed = {name: np.broadcast_to(row, (len(states), row.size)) for name, row in (given or {}).items()}
+    arguments = [(states.fields | fixed)[name] for name, _ in algorithm.arguments if name != "f_ext"]
+    return best(
+        {
+            name: Contestant(name, machine_code(runner, model, frames), [tuple(arguments)], len(states))
+            for name, runner in runners.items()
+        },
+        rounds,
+        seconds,
+    )
+
+
+def best(contestants: dict[str, Contestant], rounds: int, seconds: float) -> dict[str, float | None]:
+    """Seconds for one state of each contestant on one thread; None where its result was not that of the first."""
     first, *rest = contestants
     set_threads(1)
     try:
-        best, others = contest(contestants[first], {name: contestants[name] for name in rest}, rounds, seconds)
+        fastest, others = contest(contestants[first], {name: contestants[name] for name in rest}, rounds, seconds)
     finally:
         set_threads(None)
-    return {first: best, **{name: others[name].get("seconds") for name in rest}}
+    return {first: fastest, **{name: others[name].get("seconds") for name in rest}}
 
 
-def machine_code(runner: Runner, model: Model) -> Callable[..., Array]:
-    """What maps arrays (states, numbers) of q, v and tau to accelerations, on one lane."""
-    function = Function(Task(runner.algorithm, model, ("f_ext",)), form=runner.form, lanes=1)
+def machine_code(runner: Runner, model: Model, frames: Sequence[Frame] = ()) -> Callable[..., Array]:
+    """What maps arrays (states, numbers) of the arguments, as q, v and tau, to the result, on one lane."""
+    function = Function(Task(runner.algorithm, model, ("f_ext",), frames), form=runner.form, lanes=1)
 
     def call(*arguments: Array) -> Array:
         (result,), _ = function.run(arguments, len(arguments[0]))
         return result
 
     return call
-
-
-def _contestant(name: str, runner: Runner, model: Model, arguments: Sequence[Array]) -> Contestant:
-    inputs: list[tuple[Any, ...]] = [tuple(arguments)]
-    return Contestant(name, machine_code(runner, model), inputs, len(arguments[0]))
 
 
 def crossover(x: Sequence[float], slow: Sequence[float | None], fast: Sequence[float | None]) -> float | None:

@@ -2,12 +2,13 @@
 
 As written, every operation of the text counts, be it a multiplication by a zero of the geometry: the cost of a program
 that does not know its mechanism, as the papers'. Folded, the mechanism's numbers are constants, and what they make
-superfluous is gone; so is what two places compute alike.
+superfluous is gone; so is what two places compute alike. What only chooses between two numbers does not count.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from linkwork.algorithms import Algorithm
@@ -15,7 +16,7 @@ from linkwork.engine.interpreter import evaluate
 from linkwork.engine.ir import count
 from linkwork.engine.spaces import size
 from linkwork.engine.trace import specialise
-from linkwork.model import Model
+from linkwork.model import Frame, Model
 from linkwork.model.tree import Tree
 
 KINDS = {
@@ -28,27 +29,28 @@ KINDS = {
 """The kinds that are told apart, with their names in the intermediate code."""
 
 
-def as_written(algorithm: Algorithm, model: Model) -> dict[str, int]:
-    """Operations of each kind for one state without external forces."""
+def as_written(algorithm: Algorithm, model: Model, frames: Sequence[Frame] = ()) -> dict[str, int]:
+    """Operations of each kind for one state without external forces, and the frames that are asked about."""
     found: Counter[str] = Counter()
 
     def number(_: float) -> Counted:
         return Counted(found)
 
     arguments = [
-        None if name == "f_ext" else [Counted(found)] * size(space, model, 0) for name, space in algorithm.arguments
+        None if name == "f_ext" else [Counted(found)] * size(space, model, len(frames))
+        for name, space in algorithm.arguments
     ]
-    evaluate(algorithm, model, arguments, tree=Tree(model, (), number))
+    evaluate(algorithm, model, arguments, frames, Tree(model, frames, number))
     return _by_kind(found)
 
 
-def folded(algorithm: Algorithm, model: Model) -> dict[str, int]:
+def folded(algorithm: Algorithm, model: Model, frames: Sequence[Frame] = ()) -> dict[str, int]:
     """The same in specialised code, where the mechanism's numbers are constants."""
-    return _by_kind(count(specialise(algorithm, model, ("f_ext",), expand=False)))
+    return _by_kind(count(specialise(algorithm, model, ("f_ext",), frames, expand=False)))
 
 
 def _by_kind(found: Counter[str]) -> dict[str, int]:
-    left = set(found).difference(*KINDS.values())
+    left = set(found).difference(*KINDS.values(), {"less"})
     if left:
         raise NotImplementedError(f"operations of no kind: {sorted(left)}")
     return {kind: sum(found[name] for name in names) for kind, names in KINDS.items()}
@@ -80,6 +82,14 @@ class Counted:
 
     def __neg__(self) -> Counted:
         return self._one("neg")
+
+    def __lt__(self, _: Any) -> Counted:
+        return self
+
+    __gt__ = __lt__
+
+    def select(self, chosen: Any, _: Any) -> Any:
+        return chosen
 
     __radd__, __rsub__, __rmul__, __rtruediv__ = __add__, __sub__, __mul__, __truediv__
 

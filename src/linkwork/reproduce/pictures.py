@@ -1,12 +1,16 @@
-"""Pictures without a display: a figure, and its files."""
+"""Pictures without a display: a figure, lines in it, and its files."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from linkwork.errors import MissingExtraError
+
+Styles = dict[str, dict[str, Any]]
+"""How lines look, by the names of methods."""
 
 
 def figure(width: float, height: float) -> Any:
@@ -28,3 +32,27 @@ def save(figure: Any, folder: Path, name: str) -> list[Path]:
     figure.set_layout_engine("none")  # as it was found for the first file: finding it takes longest
     figure.savefig(svg, metadata={"Date": None})
     return [png, svg]
+
+
+def lines(
+    styles: Styles, axes: Any, x: Sequence[float], values: Mapping[str, Sequence[Any]], scale: float, log: str = ""
+) -> None:
+    """A line for each method, some of the axes logarithmic; None is left out."""
+    if "x" in log:
+        axes.set_xscale("log")
+    if "y" in log:
+        axes.set_yscale("log")
+    axes.minorticks_off()
+    if "x" in log and max(x) < 100 * min(x):
+        axes.set_xticks(x, [f"{at:g}" for at in x], fontsize=7)
+    for method, numbers in values.items():
+        points = [(at, number * scale) for at, number in zip(x, numbers, strict=True) if number is not None]
+        if points:
+            plain: dict[str, Any] = {
+                "label": method.replace("_", " "),
+                "marker": ".",
+                "markersize": 4,
+                "linewidth": 1.2,
+            }
+            axes.plot(*zip(*points, strict=True), **plain | styles.get(method, {}))
+    axes.grid(True, which="major", alpha=0.3)

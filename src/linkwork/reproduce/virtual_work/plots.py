@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwork.reproduce.counting import KINDS
-from linkwork.reproduce.pictures import figure, save
+from linkwork.reproduce.pictures import figure, lines, save
 
 STYLES: dict[str, dict[str, Any]] = {
     "virtual_work": {"label": "virtual work", "color": "C0", "marker": "o"},
@@ -36,12 +36,6 @@ def draw(data: dict[str, Any], folder: Path) -> list[Path]:
         "errors_masses": _errors(data["rounding"]["over_ratio"], 3),
     }
     return [file for name, picture in pictures.items() for file in save(picture, folder, name)]
-
-
-def _style(method: str) -> dict[str, Any]:
-    return {"label": method.replace("_", " "), "marker": ".", "markersize": 4, "linewidth": 1.2} | STYLES.get(
-        method, {}
-    )
 
 
 def _swing(data: dict[str, Any], title: str, azimuth: float, elevation: float) -> Any:
@@ -88,8 +82,10 @@ def _serial(data: dict[str, Any]) -> Any:
     picture = figure(10.5, 4.2)
     whole, near = picture.subplots(1, 2)
     few = [k for k, dof in enumerate(data["dof"]) if dof <= 15]
-    _lines(whole, data["dof"], data["seconds"], 1e6)
-    _lines(near, [data["dof"][k] for k in few], {m: [t[k] for k in few] for m, t in data["seconds"].items()}, 1e6)
+    lines(STYLES, whole, data["dof"], data["seconds"], 1e6)
+    lines(
+        STYLES, near, [data["dof"][k] for k in few], {m: [t[k] for k in few] for m, t in data["seconds"].items()}, 1e6
+    )
     for axes in (whole, near):
         axes.set(xlabel="degrees of freedom (3 for each joint)", ylabel="time of a state (µs)", ylim=(0, None))
     whole.set_title("up to 16 spherical joints", fontsize=10)
@@ -109,14 +105,14 @@ def _stars(times: dict[str, Any], counts: dict[str, Any]) -> Any:
     panels = picture.subplots(1, 3)
     within = [k for k, dof in enumerate(counts["dof"]) if dof <= max(times["rolled"]["dof"])] or [0]
     totals = {name: [line[k] for k in within] for name, line in counts["totals"].items() if name != "composite_body"}
-    _lines(panels[0], [counts["dof"][k] for k in within], totals, 1.0, log="y")
+    lines(STYLES, panels[0], [counts["dof"][k] for k in within], totals, 1.0, log="y")
     panels[0].set(ylabel="operations")
     panels[0].set_title("operations as written", fontsize=10)
     for axes, name, title in (
         (panels[1], "rolled", "time, code for any mechanism"),
         (panels[2], "specialised", "time, code for this one star"),
     ):
-        _lines(axes, times[name]["dof"], times[name]["seconds"], 1e6, log="y")
+        lines(STYLES, axes, times[name]["dof"], times[name]["seconds"], 1e6, log="y")
         axes.set(ylabel="time of a state (µs)")
         axes.set_title(title, fontsize=10)
     for axes in panels:
@@ -132,7 +128,7 @@ def _stars(times: dict[str, Any], counts: dict[str, Any]) -> Any:
 def _long(data: dict[str, Any]) -> Any:
     picture = figure(6.5, 4.2)
     axes = picture.subplots()
-    _lines(axes, data["links"], data["seconds"], 1e6, log="xy")
+    lines(STYLES, axes, data["links"], data["seconds"], 1e6, log="xy")
     axes.set(xlabel="links on spherical joints", ylabel="time of a state (µs)")
     axes.set_title("Serial chains beyond the paper's", fontsize=10)
     axes.legend(fontsize=8)
@@ -143,7 +139,7 @@ def _counts(data: dict[str, Any]) -> Any:
     picture = figure(11.0, 4.4)
     chains, stars, bars = picture.subplots(1, 3)
     for axes, name, title in ((chains, "chains", "chains of spherical joints"), (stars, "stars", "stars")):
-        _lines(axes, data[name]["dof"], data[name]["totals"], 1.0, log="xy")
+        lines(STYLES, axes, data[name]["dof"], data[name]["totals"], 1.0, log="xy")
         axes.set(xlabel="degrees of freedom", ylabel="operations as written")
         axes.set_title(title, fontsize=10)
     chains.legend(fontsize=7)
@@ -168,7 +164,7 @@ def _errors(cases: dict[str, Any], columns: int) -> Any:
     panels = picture.subplots(2, columns, sharey=True).ravel()
     shown: dict[str, Any] = {}
     for axes, case in zip(panels, cases.values(), strict=False):
-        _lines(axes, case["values"], case["errors"], 1.0, log="xy")
+        lines(STYLES, axes, case["values"], case["errors"], 1.0, log="xy")
         axes.set(xlabel=case["axis"])
         axes.set_title(case["label"], fontsize=10)
         shown |= dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
@@ -180,19 +176,3 @@ def _errors(cases: dict[str, Any], columns: int) -> Any:
     else:
         picture.legend(shown.values(), shown, loc="outside lower center", ncols=3, fontsize=9)
     return picture
-
-
-def _lines(axes: Any, x: list[float], lines: dict[str, list[Any]], scale: float, log: str = "") -> None:
-    """A line for each method, some of the axes logarithmic."""
-    if "x" in log:
-        axes.set_xscale("log")
-    if "y" in log:
-        axes.set_yscale("log")
-    axes.minorticks_off()
-    if "x" in log and max(x) < 100 * min(x):
-        axes.set_xticks(x, [f"{at:g}" for at in x], fontsize=7)
-    for method, values in lines.items():
-        points = [(at, value * scale) for at, value in zip(x, values, strict=True) if value is not None]
-        if points:
-            axes.plot(*zip(*points, strict=True), **_style(method))
-    axes.grid(True, which="major", alpha=0.3)

@@ -7,6 +7,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from linkwork.reproduce.tables import over, title
+
 
 def summarise(data: dict[str, Any], console: Console) -> None:
     """Print what the pictures show, in numbers."""
@@ -24,12 +26,12 @@ def summarise(data: dict[str, Any], console: Console) -> None:
         ("Figure 7: stars, µs for a state, code for one star", times["stars"]["specialised"]),
         ("long chains, µs for a state", times["long"]),
     ):
-        _title(console, heading)
-        _over(console, "DoF", table["dof"], table["seconds"], lambda x: f"{x * 1e6:.2f}")
+        title(console, heading)
+        over(console, "DoF", table["dof"], table["seconds"], lambda x: f"{x * 1e6:.2f}")
     console.print("- was not measured, or its result was off by more than 1e-8", markup=False)
     _crossovers(times, console)
     for name, rows in data["counts"]["by_kind"].items():
-        _title(console, f"operations: {name}")
+        title(console, f"operations: {name}")
         _kinds(console, rows)
     for name in ("chains", "stars"):
         powers = data["counts"][name]["powers"]
@@ -39,8 +41,8 @@ def summarise(data: dict[str, Any], console: Console) -> None:
             console.print(f"{name}, operations: {method} {_where(at)} unit vector", markup=False)
     for kind in ("over_size", "over_ratio"):
         for case in data["rounding"][kind].values():
-            _title(console, f"error: {case['label']}")
-            _over(console, case["axis"], case["values"], case["errors"], lambda x: f"{x:.0e}")
+            title(console, f"error: {case['label']}")
+            over(console, case["axis"], case["values"], case["errors"], lambda x: f"{x:.0e}")
 
 
 def _crossovers(times: dict[str, Any], console: Console) -> None:
@@ -54,19 +56,6 @@ def _crossovers(times: dict[str, Any], console: Console) -> None:
 
 def _where(at: float | None) -> str:
     return "never costs less than" if at is None else f"costs less from {at:.0f} DoF on than"
-
-
-def _title(console: Console, text: str) -> None:
-    console.print(f"\n{text}", style="bold", markup=False)
-
-
-def _over(console: Console, heading: str, values: list[float], lines: dict[str, list[Any]], write: Any) -> None:
-    table = Table(box=None, pad_edge=False)
-    for name in (heading, *lines):
-        table.add_column(name, justify="right")
-    for k, value in enumerate(values):
-        table.add_row(f"{value:g}", *("-" if line[k] is None else write(line[k]) for line in lines.values()))
-    console.print(table)
 
 
 def _kinds(console: Console, rows: dict[str, Any]) -> None:
