@@ -50,6 +50,8 @@ CASES: tuple[Case, ...] = (
     Case("jacobian_drift", ("q", "v"), dynamics.jacobian_drift, framed=True),
     Case("frame_velocity", ("q", "v"), dynamics.frame_velocity, framed=True),
     Case("frame_acceleration", ("q", "v", "a"), dynamics.frame_acceleration, framed=True),
+    Case("operational_inertia_inverse", ("q",), dynamics.operational_inertia_inverse, framed=True),
+    Case("force_responses", ("q",), dynamics.force_responses, framed=True),
     Case("energy", ("q", "v"), dynamics.energy),
     Case("centre_of_mass", ("q",), dynamics.centre_of_mass),
     Case("momentum", ("q", "v"), dynamics.momentum),
