@@ -405,3 +405,10 @@ def test_light_neighbours_are_where_virtual_work_loses_digits_and_factors_lose_f
     assert articulated < 1e-13
     assert 10 * articulated < virtual < 1e-8
     assert explicit > 10 * virtual
+
+
+def test_a_needle_gets_a_warning_that_names_it() -> None:
+    builder = lw.Builder()
+    builder.add_body("needle", joint=lw.joints.Revolute("y"), mass=1.0, com=(0.5, 0, 0), inertia=(1e-9, 0.1, 0.1))
+    with pytest.warns(lw.LinkworkWarning, match="body 'needle' is so slender"):
+        lw.forward_dynamics(builder.build(), [0.1], [0.2], [0.3], method="virtual_work")

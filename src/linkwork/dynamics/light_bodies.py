@@ -1,4 +1,5 @@
-"""What methods that invert every body's inertia ask of a model: each has some, none far less than its neighbour."""
+"""What methods that invert every body's inertia ask of a model: each has some, none far less than its neighbour, and
+none is as thin as a needle."""
 
 from __future__ import annotations
 
@@ -15,6 +16,8 @@ from linkwork.model.model import Body, Model
 LARGEST_MASS_RATIO = 1e4
 LARGEST_INERTIA_RATIO = 1e6
 """Between neighbours, without a warning. About one digit is lost for each factor of ten above 1e3."""
+LARGEST_SLENDERNESS = 1e6
+"""Between the principal moments of one body, without a warning: a rod some thousand times as long as it is thick."""
 
 
 def check_inertias(method: str, model: Model, stacklevel: int = 3) -> None:
@@ -31,7 +34,7 @@ def check_inertias(method: str, model: Model, stacklevel: int = 3) -> None:
 @lru_cache(maxsize=256)
 def _judged(model: Model) -> tuple[str, str]:
     """What is wrong with a model, and what is doubtful; empty if nothing."""
-    sizes = []
+    sizes, slender = [], ""
     for body in model.bodies:
         moments = _moments(body)
         if not (body.inertia.mass > 0.0 and moments[0] > 1e-14 * moments[2]):
@@ -43,7 +46,12 @@ def _judged(model: Model) -> tuple[str, str]:
                 "",
             )
         sizes.append((float(body.inertia.mass), float(moments.sum())))
-    worst, warning = 1.0, ""
+        if moments[2] > LARGEST_SLENDERNESS * moments[0] and not slender:
+            slender = (
+                f"body {body.name!r} is so slender that its principal moments differ by {moments[2] / moments[0]:.1e}, "
+                f"which costs this method digits; use method='articulated_body'"
+            )
+    worst, warning = 1.0, slender
     for body, size in zip(model.bodies, sizes, strict=True):
         if not body.parent:
             continue
