@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 
 from linkwork.algorithms import FRAMES
 from linkwork.dynamics.arguments import Array, check_model, choice
-from linkwork.dynamics.call import call
+from linkwork.dynamics.call import every, quick
 from linkwork.dynamics.light_bodies import check_inertias
 from linkwork.model.model import Model
 
@@ -65,5 +65,4 @@ def forward_dynamics_and_reactions(
     check_model(model)
     name = f"{choice('method', method, METHODS)}_reactions/{choice('frame', frame, FRAMES)}"
     check_inertias(method, model)
-    a, wrenches = call(name, model, [q, v, tau, f_ext])
-    return a, wrenches
+    return quick(name, model, q, v, tau) if f_ext is None else every(name, model, q, v, tau, f_ext)
