@@ -43,4 +43,4 @@ def test_the_readme_s_other_examples_run(tmp_path: Path) -> None:
             continue
         exec(block, names)
         ran += 1
-    assert ran == 4
+    assert ran == 5
