@@ -12,7 +12,7 @@ import pytest
 
 import linkwork as lw
 from linkwork import cli
-from linkwork.algorithms import ALGORITHMS
+from linkwork.algorithms import ALGORITHMS, OPERATIONAL
 from linkwork.reproduce import counting, pictures, truth, virtual_work
 from linkwork.reproduce.clock import crossover
 from linkwork.reproduce.virtual_work import swing
@@ -156,3 +156,52 @@ def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     truth._context.cache_clear()
     with pytest.raises(lw.MissingExtraError, match="mpmath"):
         truth.relative_error([1.0], [1.0])
+
+
+@pytest.fixture(scope="module")
+def operational_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("operational-inertia")
+    assert cli.main(["reproduce", "operational-inertia", "--quick", "--out", str(out)]) == 0
+    return out
+
+
+@pytest.fixture(scope="module")
+def operational(operational_folder: Path) -> Any:
+    return json.loads((operational_folder / "data.json").read_text(encoding="utf-8"))
+
+
+def test_operational_pictures_are_written_twice(operational_folder: Path) -> None:
+    names = {path.name for path in operational_folder.iterdir()}
+    pictures = ("humanoid", "links", "points", "map")
+    assert names == {"data.json"} | {f"{name}.{kind}" for name in pictures for kind in ("png", "svg")}
+
+
+def test_all_operational_methods_agreed_and_were_timed(operational: Any) -> None:
+    humanoid = operational["humanoid"]
+    assert humanoid["links"] == 24 and humanoid["points"] == ["left_hand", "right_hand"]
+    for seconds in (*humanoid["seconds"].values(), operational["servo"]):
+        assert all(time > 0.0 for time in seconds.values())
+    assert all(list(seconds) == list(OPERATIONAL) for seconds in humanoid["seconds"].values())
+    for found in (*operational["over_links"].values(), *operational["over_points"].values()):
+        assert set(found["fewest_operations"]) <= set(OPERATIONAL)
+        for name, times in found.get("seconds", {}).items():
+            short = [time for time, depth in zip(times, found["depth"], strict=True) if depth <= 20]
+            assert len(times) == len(found["links"]) and all(time is not None for time in short), name
+    for found in operational["map"].values():
+        assert np.shape(found["fastest"]) == (len(found["points"]), len(found["links"]))
+
+
+def test_operations_of_the_operational_inertia_are_linear_in_links(operational: Any) -> None:
+    found = operational["over_links"]["chains"]
+    assert not np.diff(found["links"], 2).any() and set(found["points"]) == {2}
+    for name in ("chang_khatib", "extended_propagator", "pv"):
+        assert not np.diff(found["operations"][name], 2).any(), name
+    assert found["operations"]["dense"][1] > 2.5 * found["operations"]["dense"][0]
+
+
+def test_operations_of_the_operational_inertia_grow_with_points_as_the_paper_says(operational: Any) -> None:
+    found = operational["over_points"]["tree"]
+    assert found["points"] == [1, 2, 3, 4] and set(found["links"]) == {7}
+    assert not np.diff(found["operations"]["chang_khatib"], 3).any(), "nm + m² for the inverse"
+    step6 = [operational["inversion"]["operations"][k] for k in range(4)]
+    assert np.diff(step6, 3)[0] == pytest.approx(6 * 6**3 * 7 / 3, rel=0.2), "and m³ for its inversion"

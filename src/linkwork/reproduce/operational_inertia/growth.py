@@ -1,0 +1,112 @@
+"""Operations and times of every method for Λ⁻¹, over the links of a mechanism and over the points on it.
+
+Operations are as written, or folded for one mechanism. Times are of rolled code (loops; the mechanism in tables), the
+same code for every size, or of specialised code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from linkwork.algorithms import ALGORITHMS, OPERATIONAL, UNROLLED
+from linkwork.model import Frame, Model, mechanisms
+from linkwork.reproduce.clock import Runner, race
+from linkwork.reproduce.counting import as_written, folded
+
+METHODS = {name: ALGORITHMS[f"operational/{name}"] for name in OPERATIONAL}
+
+Say = Callable[[str], None]
+Lines = dict[str, list[Any]]
+Case = tuple[Model, list[Frame]]
+
+
+@dataclass(frozen=True)
+class Effort:
+    """Times are the best of ``rounds`` turns, each of about ``seconds``, in each of ``sweeps`` over all cases: a slow
+    spell of the machine may outlast a case.
+    """
+
+    sweeps: int
+    rounds: int
+    seconds: float
+
+
+def chain(links: int, points: int) -> Case:
+    """A chain of hinges, with points at equal distances along it, the last at its tip."""
+    model = mechanisms.serial_chain(links)
+    bodies = [f"body{links * k // points}" for k in range(1, points)]
+    return model, [model.frame(name) for name in (*bodies, "tip")]
+
+
+def tree(levels: int, points: int) -> Case:
+    """A binary tree of hinges, with points on leaves: on both halves in turn, on both halves of these, and so on."""
+    model = mechanisms.binary_tree(levels)
+    bits = levels - 1
+    leaves = [int(f"{k:0{bits}b}"[::-1], 2) for k in range(points)]
+    return model, [model.frame(f"tip{leaf + 1}") for leaf in leaves]
+
+
+def humanoid(points: int) -> Case:
+    """The humanoid, with points at hands, soles and head, and then on every second link."""
+    model = mechanisms.humanoid()
+    ends = ["left_hand", "right_hand", "left_sole", "right_sole", "head_top"]
+    return model, [model.frame(name) for name in (ends + list(model.body_names[::2]))[:points]]
+
+
+def operations(cases: Sequence[Case], dense_up_to: int, say: Say) -> Lines:
+    """Totals as written for each case; None for the dense method on deeper mechanisms."""
+    found: Lines = {name: [] for name in METHODS}
+    for model, frames in cases:
+        say(f"counts: {_named(model, frames)}")
+        for name, algorithm in METHODS.items():
+            left = name == "dense" and model.depth > dense_up_to
+            found[name].append(None if left else sum(as_written(algorithm, model, frames).values()))
+    return found
+
+
+def operations_folded(cases: Sequence[Case]) -> Lines:
+    """The same in code for one mechanism."""
+    return {
+        name: [sum(folded(algorithm, model, frames).values()) for model, frames in cases]
+        for name, algorithm in METHODS.items()
+    }
+
+
+def inversion(cases: Sequence[Case]) -> list[int]:
+    """Operations as written of the paper's step 6, from Λ⁻¹ to Λ."""
+    return [
+        sum(as_written(UNROLLED["operational_inertia/pv"], model, frames).values())
+        - sum(as_written(METHODS["pv"], model, frames).values())
+        for model, frames in cases
+    ]
+
+
+def seconds(cases: Sequence[Case], dense_up_to: int, effort: Effort, say: Say, form: str = "rolled") -> Lines:
+    """Times of one Λ⁻¹ for each case."""
+    found: Lines = {name: [None] * len(cases) for name in METHODS}
+    for _ in range(effort.sweeps):
+        for k, (model, frames) in enumerate(cases):
+            say(f"times: {_named(model, frames)}, {form}")
+            left = () if model.depth <= dense_up_to else ("dense",)
+            runners = {name: Runner(algorithm, form) for name, algorithm in METHODS.items() if name not in left}
+            for name, time in race(model, runners, effort.rounds, effort.seconds, frames).items():
+                before = found[name][k]
+                found[name][k] = time if before is None or time is None else min(before, time)
+    return found
+
+
+def winners(lines: Lines) -> list[str]:
+    """Which method costs least in each case."""
+    return [
+        min(costs, key=lambda name: costs[name])
+        for costs in (
+            {name: line[k] for name, line in lines.items() if line[k] is not None}
+            for k in range(len(next(iter(lines.values()))))
+        )
+    ]
+
+
+def _named(model: Model, frames: Sequence[Frame]) -> str:
+    return f"{model.name} of {len(model.bodies)} links, {len(frames)} points"

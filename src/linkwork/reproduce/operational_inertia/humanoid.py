@@ -1,0 +1,78 @@
+"""Section 4 of the paper: Λ of the 24-link humanoid at both hands, and a controller that uses it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from linkwork.algorithms import ALGORITHMS, OPERATIONAL, UNROLLED
+from linkwork.bench.cases import States
+from linkwork.bench.contest import Array, Contestant
+from linkwork.dynamics import forward_dynamics, integrate, operational_inertia, operational_space
+from linkwork.model import Model, mechanisms
+from linkwork.reproduce.clock import Runner, best, race
+from linkwork.reproduce.counting import as_written, folded
+from linkwork.reproduce.operational_inertia.growth import Effort
+
+HANDS = ["left_hand", "right_hand"]
+PAPER = {"seconds": 1e-3, "hertz": 300.0}
+"""Less than a millisecond for Λ, and a servo rate, on a 266 MHz Pentium II."""
+STEP = 1e-3
+
+
+def one_matrix(states: int, batch: int, effort: Effort) -> dict[str, Any]:
+    """Seconds of one Λ: as a call from Python, as bare code on one lane, and as a share of a batch on one thread."""
+    model = mechanisms.humanoid()
+    frames = [model.frame(name) for name in HANDS]
+    few, many = States.random(model, states).fields["q"], States.random(model, batch).fields["q"]
+    functions = {name: partial(operational_inertia, method=name) for name in OPERATIONAL}
+    one_by_one = [(model, q.copy(), HANDS) for q in few]
+    calls = {name: Contestant(name, function, one_by_one, states) for name, function in functions.items()}
+    batches = {name: Contestant(name, function, [(model, many, HANDS)], batch) for name, function in functions.items()}
+    runners = {name: Runner(UNROLLED[f"operational_inertia/{name}"], "specialised") for name in OPERATIONAL}
+    everything = {"kept": np.ones(6 * len(HANDS)), "damping": np.zeros(6 * len(HANDS))}
+    return {
+        "links": len(model.bodies), "points": HANDS, "paper": PAPER,
+        "seconds": {
+            "call": best(calls, effort.rounds, effort.seconds),
+            "code": race(model, runners, effort.rounds, effort.seconds, frames, everything),
+            "batch": best(batches, effort.rounds, effort.seconds),
+        },
+        "operations": {
+            name: {
+                "inverse": {"written": as_written(inverse, model, frames), "folded": folded(inverse, model, frames)},
+                "inertia": {"written": as_written(whole, model, frames), "folded": folded(whole, model, frames)},
+            }
+            for name, inverse, whole in (
+                (name, ALGORITHMS[f"operational/{name}"], UNROLLED[f"operational_inertia/{name}"])
+                for name in OPERATIONAL
+            )
+        },
+    }  # fmt: skip
+
+
+def servo(states: int, effort: Effort) -> dict[str, float | None]:
+    """Seconds of one step of a controller of both hands, alone and with the simulated robot that it moves."""
+    model = mechanisms.humanoid()
+    fields = States.random(model, states).fields
+    inputs = [(model, fields["q"][k].copy(), fields["v"][k].copy()) for k in range(states)]
+    return {
+        what: best({what: Contestant(what, function, inputs, states)}, effort.rounds, effort.seconds)[what]
+        for what, function in (("control", control), ("simulated", simulated))
+    }
+
+
+def control(model: Model, q: Array, v: Array) -> Array:
+    """Torques that let the hands fall to rest, Coriolis, centrifugal and gravity forces made up for, and that damp
+    the other joints as far as the hands do not feel it.
+    """
+    space = operational_space(model, q, v, HANDS)
+    return space.torque(space.force(-10.0 * (space.jacobian @ v))) + space.null_space_torque(-v)
+
+
+def simulated(model: Model, q: Array, v: Array) -> tuple[Array, Array]:
+    """The state after a step of that."""
+    v = v + STEP * forward_dynamics(model, q, v, control(model, q, v))
+    return integrate(model, q, STEP * v), v

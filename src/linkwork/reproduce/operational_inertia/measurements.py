@@ -1,0 +1,106 @@
+"""The whole experiment, as plain data that JSON can hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from linkwork.bench.machine import commit, machine, versions
+from linkwork.reproduce.operational_inertia import growth
+from linkwork.reproduce.operational_inertia import humanoid as section4
+from linkwork.reproduce.operational_inertia.growth import Case, Effort, Lines, Say, chain, humanoid, tree, winners
+
+FULL, QUICK = Effort(sweeps=2, rounds=40, seconds=0.002), Effort(sweeps=1, rounds=3, seconds=0.0005)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How much is measured."""
+
+    effort: Effort = FULL
+    states: int = 32
+    batch: int = 4096
+    chains: tuple[int, ...] = (10, 20, 50, 100, 200, 500, 1000)
+    levels: tuple[int, ...] = (4, 5, 6, 7, 8, 9, 10)
+    bush: int = 5
+    points: tuple[int, ...] = tuple(range(1, 17))
+    humanoid_points: tuple[int, ...] = tuple(range(1, 17))
+    ends: tuple[int, ...] = (1, 2, 3, 4, 5)
+    dense_counted_up_to: int = 100
+    dense_timed_up_to: int = 200
+    map_chains: tuple[int, ...] = (16, 30, 100, 300, 1000)
+    map_levels: tuple[int, ...] = (5, 6, 7, 8, 9, 10)
+    map_points: tuple[int, ...] = (1, 2, 4, 8, 16)
+
+    @staticmethod
+    def quick() -> Settings:
+        return Settings(
+            effort=QUICK, states=4, batch=1, chains=(10, 20, 30), levels=(2, 3),
+            bush=3, points=(1, 2, 3, 4), humanoid_points=(1,), ends=(), dense_counted_up_to=20, dense_timed_up_to=20,
+            map_chains=(8,), map_levels=(3,), map_points=(1, 2),
+        )  # fmt: skip
+
+
+def measure(quick: bool, say: Callable[[str], None]) -> dict[str, Any]:
+    """Everything that ``linkwork reproduce operational-inertia`` shows."""
+    s = Settings.quick() if quick else Settings()
+    say("the humanoid with both hands")
+    return {
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": machine(), "versions": versions(), "commit": commit(), "settings": asdict(s),
+        "humanoid": section4.one_matrix(s.states, s.batch, s.effort),
+        "servo": section4.servo(s.states, s.effort),
+        "over_links": {
+            "chains": _over([chain(n, 2) for n in s.chains], s, say),
+            "trees": _over([tree(levels, 2) for levels in s.levels], s, say),
+        },
+        "over_points": {
+            "tree": _over([tree(s.bush, m) for m in s.points], s, say),
+            "humanoid": _over([humanoid(m) for m in s.humanoid_points], s, say),
+            "tree_folded": _folded([tree(s.bush, m) for m in s.points]),
+            "humanoid_folded": _folded([humanoid(m) for m in s.humanoid_points]),
+            "humanoid_specialised": _specialised([humanoid(m) for m in s.ends], s, say),
+        },
+        "inversion": {
+            "points": list(s.points),
+            "operations": growth.inversion([tree(s.bush, m) for m in s.points]),
+        },
+        "map": {
+            "chains": _map(chain, s.map_chains, s, say),
+            "trees": _map(tree, s.map_levels, s, say),
+        },
+    }  # fmt: skip
+
+
+def _over(cases: Sequence[Case], s: Settings, say: Say) -> dict[str, Any]:
+    operations = growth.operations(cases, s.dense_counted_up_to, say)
+    return _found(cases, operations, growth.seconds(cases, s.dense_timed_up_to, s.effort, say))
+
+
+def _folded(cases: Sequence[Case]) -> dict[str, Any]:
+    return _found(cases, growth.operations_folded(cases))
+
+
+def _specialised(cases: Sequence[Case], s: Settings, say: Say) -> dict[str, Any]:
+    operations = growth.operations_folded(cases)
+    return _found(cases, operations, growth.seconds(cases, s.dense_timed_up_to, s.effort, say, "specialised"))
+
+
+def _found(cases: Sequence[Case], operations: Lines, seconds: Lines | None = None) -> dict[str, Any]:
+    return {
+        "links": [len(model.bodies) for model, _ in cases], "depth": [model.depth for model, _ in cases],
+        "points": [len(frames) for _, frames in cases],
+        "operations": operations, "fewest_operations": winners(operations),
+        **({"seconds": seconds, "fastest": winners(seconds)} if seconds else {}),
+    }  # fmt: skip
+
+
+def _map(make: Callable[[int, int], Case], sizes: Sequence[int], s: Settings, say: Say) -> dict[str, Any]:
+    """Which method is fastest for each number of points (a row) and size (a column)."""
+    rows = [growth.seconds([make(n, m) for n in sizes], s.dense_timed_up_to, s.effort, say) for m in s.map_points]
+    return {
+        "links": [len(make(n, 1)[0].bodies) for n in sizes], "points": list(s.map_points),
+        "seconds": rows, "fastest": [winners(row) for row in rows],
+    }  # fmt: skip

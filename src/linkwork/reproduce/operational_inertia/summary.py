@@ -1,0 +1,59 @@
+"""The tables of the experiment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+
+from linkwork.reproduce.tables import over, title
+
+
+def summarise(data: dict[str, Any], console: Console) -> None:
+    """Print what the pictures show, in numbers."""
+    _humanoid(data["humanoid"], data["servo"], console)
+    bush = f"binary tree of {data['over_points']['tree']['links'][0]} links"
+    for heading, axis, found in (
+        ("serial chains, 2 points", "links", data["over_links"]["chains"]),
+        ("binary trees, 2 points", "links", data["over_links"]["trees"]),
+        (bush, "points", data["over_points"]["tree"]),
+        ("humanoid", "points", data["over_points"]["humanoid"]),
+        (f"{bush}, folded", "points", data["over_points"]["tree_folded"]),
+        ("humanoid, folded", "points", data["over_points"]["humanoid_folded"]),
+        ("humanoid, code for it alone, folded", "points", data["over_points"]["humanoid_specialised"]),
+    ):
+        title(console, f"{heading}: operations of Λ⁻¹")
+        over(console, axis, found[axis], found["operations"] | {"fewest": found["fewest_operations"]}, str)
+        if "seconds" in found:
+            title(console, f"{heading}: µs of Λ⁻¹")
+            over(console, axis, found[axis], found["seconds"] | {"fastest": found["fastest"]}, _micro)
+    title(console, "operations from Λ⁻¹ to Λ")
+    over(console, "points", data["inversion"]["points"], {"operations": data["inversion"]["operations"]}, str)
+    for name, found in data["map"].items():
+        title(console, f"{name}: the fastest for a number of links and points")
+        columns = {f"{n} links": [row[k] for row in found["fastest"]] for k, n in enumerate(found["links"])}
+        over(console, "points", found["points"], columns, str)
+    console.print("- was not measured, or its result was off by more than 1e-8", markup=False)
+
+
+def _humanoid(data: dict[str, Any], servo: dict[str, float], console: Console) -> None:
+    paper = data["paper"]
+    title(console, f"humanoid of {data['links']} links, {' and '.join(data['points'])}: one Λ")
+    for method, row in data["operations"].items():
+        times = {what: seconds[method] for what, seconds in data["seconds"].items()}
+        text = ", ".join(
+            f"{what} {_micro(time)} µs ({paper['seconds'] / time:.0f} times)" for what, time in times.items()
+        )
+        total = {form: sum(row["inertia"][form].values()) for form in ("folded", "written")}
+        console.print(f"{method}: {text}; {total['folded']} operations ({total['written']} as written)", markup=False)
+    console.print("times: as often as this goes into the paper's 1 ms", markup=False)
+    for what, time in servo.items():
+        rate = 1.0 / time
+        console.print(
+            f"servo, {what}: {_micro(time)} µs, {rate:.0f} Hz, {rate / paper['hertz']:.0f} times the paper's",
+            markup=False,
+        )
+
+
+def _micro(value: Any) -> str:
+    return value if isinstance(value, str) else f"{value * 1e6:.2f}"
