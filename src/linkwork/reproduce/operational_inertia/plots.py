@@ -63,7 +63,7 @@ def _humanoid(data: dict[str, Any], servo: dict[str, float]) -> Any:
 
 
 def _links(data: dict[str, Any]) -> Any:
-    picture = figure(10.5, 7.2)
+    picture = figure(9.5, 6.6)
     panels = picture.subplots(2, 2, sharex=True)
     for row, name, what in (
         (panels[0], "chains", "serial chains, points in the middle and at the tip"),
@@ -89,7 +89,7 @@ def _links(data: dict[str, Any]) -> Any:
 
 
 def _points(data: dict[str, Any], inversion: dict[str, Any]) -> Any:
-    picture = figure(12.5, 7.2)
+    picture = figure(11.0, 6.0)
     panels = picture.subplots(2, 3, sharex=True, sharey="col")
     for row, name, what in (
         (panels[0], "tree", f"binary tree of {data['tree']['links'][0]} links, points on leaves"),
