@@ -69,22 +69,23 @@ def pack(lanes: int) -> str:
             f"  %p{r} = getelementptr inbounds double, ptr %source, i64 %o{r}",
         ]
     zero = "0.0" if lanes == 1 else "zeroinitializer"
-    lines += [f"  %whole = and i64 %count, {-lanes}", "  br label %head", "head:"]
+    lines += [*_blocks(lanes, "true"), "  br label %head", "head:"]
     lines += [
         "  %k = phi i64 [ 0, %entry ], [ %k.next, %body ]",
         f"  %sum = phi {kind} [ {zero}, %entry ], [ %sum.next, %body ]",
         "  %more = icmp slt i64 %k, %whole",
         "  br i1 %more, label %body, label %rest",
         "body:",
+        *_START,
     ]
     for r in range(lanes):
         lines += [
-            f"  %q{r} = getelementptr inbounds double, ptr %p{r}, i64 %k",
+            f"  %q{r} = getelementptr inbounds double, ptr %p{r}, i64 %start",
             f"  %r{r} = load {kind}, ptr %q{r}, align 8",
         ]
     shuffles, columns = _transpose([f"%r{r}" for r in range(lanes)], lanes, "s")
     lines += shuffles
-    lines.append(f"  %kl = mul i64 %k, {lanes}")
+    lines.append(f"  %kl = mul i64 %start, {lanes}")
     total = "%sum"
     for r, column in enumerate(columns):
         name = "%sum.next" if r == lanes - 1 else f"%sum.{r}"
@@ -130,6 +131,20 @@ def pack(lanes: int) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _blocks(lanes: int, wanted: str) -> list[str]:
+    """%whole, the numbers of a state that go in blocks of ``lanes``: all, if there are so many. The last overlaps."""
+    return [
+        f"  %final = sub i64 %count, {lanes}",
+        "  %many = icmp sge i64 %final, 0",
+        f"  %blocks = and i1 %many, {wanted}",
+        "  %whole = select i1 %blocks, i64 %count, i64 0",
+    ]
+
+
+_START = ("  %early = icmp slt i64 %k, %final", "  %start = select i1 %early, i64 %k, i64 %final")
+"""Where the block of a turn begins: the last one ends with the state."""
+
+
 def _all_ordered(lanes: int, total: str) -> list[str]:
     """%fine: no lane of the sum is NaN."""
     if lanes == 1:
@@ -158,8 +173,7 @@ def unpack(lanes: int) -> str:
         "define internal i1 @unpack(ptr nocapture %tile, ptr nocapture %target, i64 %valid, i64 %count) nounwind {",
         "entry:",
         f"  %full = icmp eq i64 %valid, {lanes}",
-        f"  %whole.0 = and i64 %count, {-lanes}",
-        "  %whole = select i1 %full, i64 %whole.0, i64 0",
+        *_blocks(lanes, "%full"),
     ]
     for r in range(lanes):
         lines += [
@@ -174,7 +188,8 @@ def unpack(lanes: int) -> str:
         "  %more = icmp slt i64 %k, %whole",
         "  br i1 %more, label %body, label %rest",
         "body:",
-        f"  %kl = mul i64 %k, {lanes}",
+        *_START,
+        f"  %kl = mul i64 %start, {lanes}",
     ]
     total = "%sum"
     for r in range(lanes):
@@ -192,7 +207,7 @@ def unpack(lanes: int) -> str:
     lines += shuffles
     for r, row in enumerate(rows):
         lines += [
-            f"  %q{r} = getelementptr inbounds double, ptr %p{r}, i64 %k",
+            f"  %q{r} = getelementptr inbounds double, ptr %p{r}, i64 %start",
             f"  store {kind} {row}, ptr %q{r}, align 8",
         ]
     lines += [
