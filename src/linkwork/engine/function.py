@@ -96,6 +96,7 @@ class Rolled:
         arguments = tuple(f"count{k}" for k in range(len(task.arguments)))
         results = tuple(f"size{k}" for k in range(len(task.results)))
         self.interface = Interface(arguments, results, (*roll.SIZES, *arguments, *results))
+        self._sizes: list[int] | None = None
 
     @cached_property
     def program(self) -> tuple[Program, int, int]:
@@ -128,8 +129,22 @@ class Rolled:
             _local.scratch["tile"][1][start : start + lanes * sum(task.results)] = 0.0
         return [
             _scratch("work", rows * row * lanes), _scratch("square", rows * rows * cell * lanes),
-            _address(data), _address(table.ints), *self.sizes(cell), *task.arguments, *task.results,
+            _address(data) if offsets else self._data, self._ints, *self._told(cell),
         ]  # fmt: skip
+
+    @cached_property
+    def _data(self) -> int:
+        return _address(self.tables.data)
+
+    @cached_property
+    def _ints(self) -> int:
+        return _address(self.tables.ints)
+
+    def _told(self, cell: int) -> list[int]:
+        """All sizes, found once: code for any number of lanes has the same cells."""
+        if self._sizes is None:
+            self._sizes = [*self.sizes(cell), *self.task.arguments, *self.task.results]
+        return self._sizes
 
     def sizes(self, cell: int) -> list[int]:
         """What the code is told, in the order of ``roll.SIZES``; ``cell`` is the width of a cell of the square."""
@@ -235,6 +250,8 @@ class Function:
 
     def _parts(self, states: int, lanes: int) -> list[tuple[int, int]]:
         """The states of each thread: first and number, in whole tiles."""
+        if states == 1:
+            return [(0, 1)]
         seconds = states * _SECONDS * len(self.task.model.bodies) / lanes
         wanted = max(1, min(threads.get_threads(), int(seconds / _WORTH_A_THREAD)))
         tiles = -(-states // lanes)
