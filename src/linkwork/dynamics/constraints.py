@@ -13,6 +13,7 @@ accelerations.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -33,7 +34,7 @@ _MOST_ITERATIONS = 100
 
 
 @dataclass(frozen=True)
-class Constraint:
+class Constraint(ABC):
     """Holds ``frame_a`` to ``frame_b``: names of frames or ``lw.Point`` objects; by default to the world.
 
     ``placement`` (from ``lw.placement``) is where a is held, as seen from b; by default at b itself.
@@ -43,9 +44,9 @@ class Constraint:
     frame_b: str | Point = WORLD
     placement: Transform = field(default_factory=Transform.identity)
 
+    @abstractmethod
     def rows(self, turn: Array) -> Array:
         """The rows (..., r, 6) that act on the relative motion in a's axes; ``turn`` is a's rotation in b's place."""
-        raise NotImplementedError
 
     def error(self, place: Array, turn: Array) -> Array:
         """How far off (..., 6) a is, in its own axes; ``place`` is its position in b's place."""

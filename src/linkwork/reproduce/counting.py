@@ -52,7 +52,7 @@ def folded(algorithm: Algorithm, model: Model, frames: Sequence[Frame] = ()) -> 
 def _by_kind(found: Counter[str]) -> dict[str, int]:
     left = set(found).difference(*KINDS.values(), {"less"})
     if left:
-        raise NotImplementedError(f"operations of no kind: {sorted(left)}")
+        raise KeyError(f"operations of no kind: {sorted(left)}")
     return {kind: sum(found[name] for name in names) for kind, names in KINDS.items()}
 
 
