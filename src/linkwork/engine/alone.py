@@ -5,7 +5,7 @@ states on the lanes, as everywhere.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache, cached_property
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,15 +39,22 @@ class Pieces:
         arguments = tuple(f"count{k}" for k in range(len(task.arguments)))
         results = tuple(f"size{k}" for k in range(len(task.results)))
         self.interface = Interface(arguments, results, (*SIZES, *arguments, *results))
+        self._tables: dict[int, tuple[Tables, list[int]]] = {}
 
     @cached_property
     def program(self) -> tuple[Program, int, int]:
         tables, _ = self.tables(1)
         return roll(self.task.algorithm, tables.kinds, tables.width, self.task.absent, form=PiecesTree)
 
-    @cache  # noqa: B019 - a plan lives as long as its model
     def tables(self, group: int) -> tuple[Tables, list[int]]:
-        """The tables for groups of so many pieces, and all sizes."""
+        """The tables for groups of so many pieces, and all sizes; made once, since code is told their addresses."""
+        if group not in self._tables:
+            with jit.lock:
+                if group not in self._tables:
+                    self._tables[group] = self._made(group)
+        return self._tables[group]
+
+    def _made(self, group: int) -> tuple[Tables, list[int]]:
         tables, sizes = grouped(self.task.model, self.cut, group)
         data = aligned(tables.data.size)
         data[:] = tables.data
