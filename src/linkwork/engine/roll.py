@@ -249,7 +249,7 @@ class RolledTree(Walks):
         first: int | str,
         last: int | str,
         start: int | None,
-        cases: int,
+        cases: int | Sequence[int],
         stop: int | None = None,
         kind: Callable[[int], Address] | None = None,
     ) -> Iterator[tuple[int, int]]:
@@ -261,7 +261,7 @@ class RolledTree(Walks):
         counter = program.instruction(Block(), "counter", ())
         loop = Loop(walk, counter, first, last, start, [], stop, kind(counter) if kind else None)
         outside = self.tracer.block
-        for case in range(cases):
+        for case in range(cases) if isinstance(cases, int) else cases:
             block = Block()
             loop.cases.append((case, block))
             self.tracer.open(block, alone=walk == "spread")
@@ -309,7 +309,7 @@ def roll(
     width: int,
     absent: Sequence[str] = (),
     expand: bool = True,
-    form: type[RolledTree] = RolledTree,
+    form: Callable[..., RolledTree] = RolledTree,
 ) -> tuple[Program, int, int]:
     """The rolled program, and the widths of a row of ``work`` and of a cell of ``square``.
 
@@ -331,7 +331,7 @@ def _roll_once(
     width: int,
     absent: Sequence[str],
     expand: bool,
-    form: type[RolledTree],
+    form: Callable[..., RolledTree],
     constants: dict[tuple[str, int], float],
 ) -> tuple[Program, dict[tuple[str, int], float]]:
     tracer = Tracer(expand)
