@@ -83,7 +83,7 @@ def least_within(G: Array, b: Array, least: Array, most: Array) -> Array:
     where guesses go round in circles, by one λ after the other, which is slow and always gets there.
     """
     diagonal = np.einsum("ii->i", G)
-    G = 0.5 * (G + G.T) + np.diag(1e-10 * diagonal.max() + 0.0 * diagonal)  # redundant ones share
+    G = 0.5 * (G + G.T) + 1e-12 * diagonal.max() * np.eye(b.size)  # redundant ones share
     scale = 1.0 / np.einsum("ii->i", G)
     force = np.zeros(b.size)
     guess = None
