@@ -111,11 +111,9 @@ def test_what_is_no_trajectory_of_this_model_is_refused(path: lw.Trajectory, tmp
     arm = lw.mechanisms.serial_chain(2)
     with pytest.raises(lw.ArgumentError, match="made with the model 'kinds3' of 4 joints, not those of 'serial_chain'"):
         lw.Trajectory.load(file, arm)
-    moon = lw.Model(MODEL.name, MODEL.bodies, MODEL.frames, (0.0, 0.0, -1.62))
     own = lw.simulate(arm, [0.0, 0.0], [0.0, 0.0], 0.1, 0.01).save(tmp_path / "arm.npz")
-    with pytest.raises(lw.ArgumentError, match="same joints as .* but other sizes, masses, axes or gravity"):
+    with pytest.raises(lw.ArgumentError, match=r"same joints as .* but other sizes, masses, axes or gravity"):
         lw.Trajectory.load(own, lw.mechanisms.serial_chain(2, link_mass=2.0))
-    assert moon != MODEL  # a joint of the tests' own: numbers cannot be told apart, names can
     with pytest.raises(lw.ArgumentError, match="there is no file"):
         lw.Trajectory.load(tmp_path / "none.npz", MODEL)
     (tmp_path / "text.npz").write_text("no")
@@ -128,7 +126,7 @@ def test_what_is_no_trajectory_of_this_model_is_refused(path: lw.Trajectory, tmp
     np.save(tmp_path / "one.npy", path.q)
     np.savez(tmp_path / "pickled.npz", format=np.array([{}], dtype=object))
     for name in ("other.npz", "one.npy", "pickled.npz"):
-        with pytest.raises(lw.ArgumentError, match="holds no trajectory|can be read"):
+        with pytest.raises(lw.ArgumentError, match=r"holds no trajectory|can be read"):
             lw.Trajectory.load(tmp_path / name, MODEL)
 
 

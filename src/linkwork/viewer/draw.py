@@ -17,7 +17,7 @@ from linkwork.model.model import Model
 from linkwork.pictures import figure, write
 from linkwork.simulation.trajectory import Trajectory
 from linkwork.viewer.camera import Camera
-from linkwork.viewer.scene import Scene
+from linkwork.viewer.scene import Ground, Scene
 from linkwork.viewer.skeleton import Skeleton
 
 Boxes = Mapping[str, Sequence[float]]
@@ -43,7 +43,8 @@ class Stage:
         as_frames(self.model, self._frames)
         self._boxes = {self.model.body_index(name) + 1: _size(name, size) for name, size in (self.boxes or {}).items()}
         try:
-            self.camera = Camera(*(float(angle) for angle in self.view))
+            azimuth, elevation = self.view
+            self.camera = Camera(float(azimuth), float(elevation))
         except (TypeError, ValueError):
             raise ArgumentError(f"view must be azimuth and elevation (degrees), not {self.view!r}") from None
 
@@ -60,11 +61,11 @@ class Stage:
             scene.trail(points)
         return scene
 
-    def floor(self, scene: Scene) -> float | None:
-        """The height of the ground, None for none."""
+    def under(self, scene: Scene) -> Ground | None:
+        """The ground that was asked for, None for none."""
         if self.ground is False:
             return None
-        return scene.ground() if self.ground is True else float(self.ground)
+        return scene.ground(None if self.ground is True else float(self.ground))
 
 
 def draw(
@@ -108,16 +109,15 @@ def draw(
     if states.ndim > 2 or not states.size:
         raise ArgumentError(f"q must have shape ({model.nq},), or (n, {model.nq}) for several, not {states.shape}")
     scene = stage.scene(np.atleast_2d(states), _trails(trails))
-    ground_ = stage.floor(scene)
-    axes = ax
-    if axes is None:
-        width, height = np.ptp(scene.limits(ground_), axis=0)
-        longest = 6.0 / max(width, height)
-        axes = figure(max(longest * width, 2.5), max(longest * height, 2.5)).add_subplot()
-    scene.paint(axes, ground_)
+    floor = stage.under(scene)
+    limits = scene.limits(floor)
+    if ax is None:
+        width, height = np.maximum(6.0 * np.ptp(limits, axis=0) / np.ptp(limits, axis=0).max(), 2.5)
+        ax = figure(float(width), float(height)).add_subplot()
+    scene.paint(ax, floor, limits)
     if path is not None:
-        write(axes.figure, path)
-    return axes
+        write(ax.figure, path)
+    return ax
 
 
 def motion_sequence(
@@ -167,15 +167,16 @@ def motion_sequence(
         for t, q in zip(states.t, states.q, strict=True)
     ]
     whole = stage.scene(states.q, ways)
-    ground_, limits = stage.floor(whole), whole.limits(stage.floor(whole))
+    floor = stage.under(whole)
+    limits = whole.limits(floor)
     width, height = np.ptp(limits, axis=0)
-    columns = _columns(len(scenes), float(width / height))
-    rows = -(-len(scenes) // columns)
+    rows = _rows(len(scenes), float(width / height))
+    columns = -(-len(scenes) // rows)
     one = min(3.2, 14.0 / columns)
     picture = figure(one * columns, (one * float(height / width) + 0.25) * rows)
     for i, (scene, t) in enumerate(zip(scenes, states.t, strict=True)):
         axes = picture.add_subplot(rows, columns, i + 1)
-        scene.paint(axes, ground_, None if ground_ is None else whole.floor(ground_), limits)
+        scene.paint(axes, floor, limits)
         axes.set_title(f"{t:.2f} s", fontsize=9)
     if path is not None:
         write(picture, path)
@@ -192,9 +193,9 @@ def ways_of(trajectory: Trajectory, trails: Frames) -> list[Array]:
     return list(np.swapaxes(forward_kinematics(trajectory.model, trajectory.q, names)[..., :3, 3], 0, 1))
 
 
-def _columns(count: int, shape: float) -> int:
-    """How many pictures in a row make a figure about twice as wide as high."""
-    return min(count, max(1, round((2.0 * count / shape) ** 0.5)))
+def _rows(count: int, shape: float) -> int:
+    """How many rows of pictures make a figure some four times as wide as high."""
+    return max(1, round((count * shape / 4.5) ** 0.5))
 
 
 def _trails(trails: Trails | None) -> list[Array]:

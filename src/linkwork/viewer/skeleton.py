@@ -19,7 +19,7 @@ PALETTE = ("#4878a8", "#d1765a", "#5a9e6f", "#b08fc7", "#c9a227", "#5fa8b8", "#c
 GROUNDED = "#8b8f96"
 """The colour of what does not move."""
 
-THINNEST, THICKEST = 0.006, 0.06
+THINNEST, THICKEST = 0.008, 0.06
 """Radius of a body as a share of the mechanism's length."""
 
 
@@ -90,7 +90,7 @@ class Skeleton:
         ends: list[list[list[float]]] = [[] if not i else [[0.0] * 3] for i in range(len(model.bodies) + 1)]
         heavy = _heavy(model)
         for index, body in enumerate(model.bodies, 1):
-            if heavy[index]:
+            if heavy[index] and (body.parent or body.joint.nv < 6):
                 ends[body.parent].append([float(x) for x in body.placement.translation.numbers()])
         own = {WORLD, *model.body_names, *model.joint_names}
         tips: dict[int, list[list[float]]] = {}
