@@ -18,6 +18,7 @@ from linkwork.dynamics.arguments import Array
 from robots import robot
 from strategies import close, floating, pool_to_compile
 from test_constraints import four_bar
+from test_mjcf import MODELS, to_linkwork, write
 
 EVERY_KIND = pool_to_compile()[:5]
 FREE_OF_LOSS = {"damping": False, "friction": False}
@@ -114,6 +115,29 @@ def test_mujoco_goes_the_same_way(integrator: str, theirs: str, tmp_path: Path) 
         mujoco.mj_step(m, data)
         close(ours.q[k + 1], data.qpos, 1e-9)
         close(ours.v[k + 1], data.qvel, 1e-8)
+
+
+def test_mujoco_s_free_bodies_and_balls_go_the_same_way_to_order_one(tmp_path: Path) -> None:
+    """MuJoCo keeps the velocity of a free body in the world's axes, so its steps are others than ours."""
+    world = MODELS["free"].replace('damping="2" frictionloss=".3"', "")
+    path = write(tmp_path, world, head='<option><flag contact="disable" limit="disable"/></option>')
+    model, m = lw.load(path), mujoco.MjModel.from_xml_path(str(path))
+    rng = np.random.default_rng(0)
+    start = mujoco.MjData(m)
+    start.qvel[:] = rng.normal(size=m.nv)
+    mujoco.mj_integratePos(m, start.qpos, rng.normal(size=m.nv), 0.3)
+    q, v, _ = to_linkwork(m, start.qpos, start.qvel)
+    truth = last(model, q, v, 0.2, 1e-3, "runge_kutta_4")
+    errors = []
+    for dt in (1e-3, 5e-4):
+        m.opt.timestep = dt
+        data = mujoco.MjData(m)
+        data.qpos[:], data.qvel[:] = start.qpos, start.qvel
+        for _ in range(round(0.2 / dt)):
+            mujoco.mj_step(m, data)
+        there, speed, _ = to_linkwork(m, data.qpos, data.qvel)
+        errors.append(max(abs(lw.difference(model, truth.q[-1], there)).max(), abs(truth.v[-1] - speed).max()))
+    assert errors[0] < 1e-2 and order(errors) == pytest.approx([1.0], abs=0.1)
 
 
 def test_pinocchio_s_accelerations_lead_the_same_way() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from PIL import Image
 
 import linkwork as lw
@@ -135,9 +136,14 @@ def test_frames_trails_and_several_states() -> None:
     assert len(lw.draw(PERSON, q[0], joints=False, ground=False).collections[0].get_paths()) < len(outlines(one))
 
 
-def test_it_draws_on_axes_that_it_is_given_and_imports_no_pyplot(tmp_path: Path) -> None:
-    from matplotlib.figure import Figure
+def test_what_has_no_bodies_or_no_joints_can_be_drawn() -> None:
+    builder = lw.Builder("nothing")
+    lw.draw(builder.build(), [])
+    builder.add_body("plinth", mass=1.0, inertia=(0.1, 0.1, 0.1))
+    assert outlines(lw.draw(builder.build(), []))
 
+
+def test_it_draws_on_axes_that_it_is_given_and_imports_no_pyplot(tmp_path: Path) -> None:
     before = "matplotlib.pyplot" in sys.modules
     axes = Figure().add_subplot()
     assert lw.draw(PERSON, lw.neutral(PERSON), ax=axes, path=tmp_path / "new" / "person.svg") is axes
@@ -188,6 +194,7 @@ def test_an_animation_as_video(swing: lw.Trajectory, tmp_path: Path) -> None:
         ({"trails": [[0.0, 0.0, 0.0]]}, r"a trail must hold points \(n, 3\)"),
         ({"view": (1.0,)}, "view must be azimuth and elevation"),
         ({"view": "front"}, "view must be azimuth and elevation"),
+        ({"ax": Figure().add_subplot(projection="3d")}, "ax must be plain axes"),
         ({"path": "person.doc"}, "a picture's name must end in one of"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",

@@ -148,7 +148,7 @@ def simulate(
                 bar(k)
     except KeyboardInterrupt:
         return states.trajectory(interrupted=True)
-    except LinkworkError as error:
+    except (LinkworkError, np.linalg.LinAlgError) as error:
         if not len(states):  # the arguments are at fault
             raise
         raise _stopped(model, t, speed, plant.tau, error, states.trajectory()) from error
@@ -210,9 +210,7 @@ def _warn_of_no_effort(model: Model) -> None:
         )
 
 
-def _stopped(
-    model: Model, t: float, v: Array, tau: Array, error: LinkworkError, trajectory: Trajectory
-) -> SimulationError:
+def _stopped(model: Model, t: float, v: Array, tau: Array, error: Exception, trajectory: Trajectory) -> SimulationError:
     """The error with its time and joint: the one whose numbers are bad, or else the fastest."""
     with np.errstate(invalid="ignore"):
         bad = next(
@@ -226,7 +224,7 @@ def _stopped(
     )
     return SimulationError(
         f"the simulation of {model.name!r} stopped at t = {t:.6g} s, where joint {joint!r} has velocity {v[index]:.3g} "
-        f"and torque {tau[index]:.3g}: {error} A smaller dt may help if it blew up. The error's trajectory "
+        f"and torque {tau[index]:.3g}: {error}. A smaller dt may help if it blew up. The error's trajectory "
         f"holds the {len(trajectory)} states so far",
         t,
         joint,

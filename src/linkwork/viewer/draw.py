@@ -106,11 +106,13 @@ def draw(
     """
     stage = Stage(model, frames, boxes, joints, view, ground)
     states = check_finite(model, "q", "configuration", as_array(model, "q", "configuration", q))
-    if states.ndim > 2 or not states.size:
+    if states.ndim > 2 or not len(np.atleast_2d(states)):
         raise ArgumentError(f"q must have shape ({model.nq},), or (n, {model.nq}) for several, not {states.shape}")
     scene = stage.scene(np.atleast_2d(states), _trails(trails))
     floor = stage.under(scene)
     limits = scene.limits(floor)
+    if getattr(ax, "name", None) == "3d":
+        raise ArgumentError("ax must be plain axes, as from figure.add_subplot(); the projection is done here")
     if ax is None:
         width, height = np.maximum(6.0 * np.ptp(limits, axis=0) / np.ptp(limits, axis=0).max(), 2.5)
         ax = figure(float(width), float(height)).add_subplot()

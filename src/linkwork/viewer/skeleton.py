@@ -118,7 +118,7 @@ class Skeleton:
             reach.append(reach[body.parent] + step)
             if len(own) > 1 and not self._children[index]:
                 reach[index] += float(np.linalg.norm(own, axis=1).max())
-        return max(*reach, *(float(mass.edges.max()) for mass in self._solids if mass is not None)) or 1.0
+        return max([*reach, *(float(mass.edges.max()) for mass in self._solids if mass is not None)]) or 1.0
 
     def _colours(self) -> list[str]:
         """A colour for each branch; a branch begins where a body carries several."""
