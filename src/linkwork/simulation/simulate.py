@@ -21,6 +21,9 @@ from linkwork.simulation.resistance import Resistance
 from linkwork.simulation.torques import Torque, source_of
 from linkwork.simulation.trajectory import Trajectory
 
+_BLOWN_UP = 1e6
+"""A velocity (rad/s, m/s) that no mechanism has."""
+
 Load = Callable[[float, Array, Array], ArrayLike] | ArrayLike | None
 
 
@@ -107,7 +110,8 @@ def simulate(
     for name, number in (("stabilisation", stabilisation), ("rtol", rtol), ("atol", atol)):
         if number is not None and not (isinstance(number, float | int) and 0.0 < number < np.inf):
             raise ArgumentError(f"{name} must be a number above zero, not {number!r}")
-    constraints = tuple(constraints)
+    if not isinstance(constraints, Sequence):
+        raise ArgumentError(f"constraints must be a list of lw.Weld, lw.Ball, ... objects, not {constraints!r}")
     if constraints and method != "articulated_body":
         raise ArgumentError(f"constraints are solved for by articulated bodies; leave method {method!r} out")
     if effort_limits and torque is not None:
@@ -212,20 +216,19 @@ def _warn_of_no_effort(model: Model) -> None:
 
 def _stopped(model: Model, t: float, v: Array, tau: Array, error: Exception, trajectory: Trajectory) -> SimulationError:
     """The error with its time and joint: the one whose numbers are bad, or else the fastest."""
-    with np.errstate(invalid="ignore"):
-        bad = next(
-            (np.flatnonzero(~np.isfinite(numbers)) for numbers in (tau, v) if not np.isfinite(numbers).all()), None
-        )
-        index = int(bad[0]) if bad is not None else int(abs(v).argmax())
+    bad = next((np.flatnonzero(~np.isfinite(numbers)) for numbers in (tau, v) if not np.isfinite(numbers).all()), None)
+    index = int(bad[0]) if bad is not None else int(abs(v).argmax())
     joint = next(
         body.joint_name
         for body, start in zip(model.bodies, model.v_start, strict=True)
         if start <= index < start + body.joint.nv
     )
+    reason = f"{error}"
+    if bad is None and abs(v[index]) > _BLOWN_UP:
+        reason = "the motion has blown up; a smaller dt may help, or another integrator"
     return SimulationError(
         f"the simulation of {model.name!r} stopped at t = {t:.6g} s, where joint {joint!r} has velocity {v[index]:.3g} "
-        f"and torque {tau[index]:.3g}: {error}. A smaller dt may help if it blew up. The error's trajectory "
-        f"holds the {len(trajectory)} states so far",
+        f"and torque {tau[index]:.3g}: {reason}. The error's trajectory holds the {len(trajectory)} states so far",
         t,
         joint,
         trajectory,
