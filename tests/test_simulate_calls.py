@@ -130,7 +130,9 @@ def test_a_torque_that_is_no_number_stops_with_time_joint_and_trajectory() -> No
 
 @pytest.mark.parametrize("integrator", ["semi_implicit_euler", "runge_kutta_4", "adaptive"])
 def test_a_motion_that_blows_up_says_so(integrator: str) -> None:
-    with pytest.raises(lw.SimulationError, match=r"stopped at t = .*joint 'joint\d'.*(blown up|could not keep)") as caught:
+    with pytest.raises(
+        lw.SimulationError, match=r"stopped at t = .*joint 'joint\d'.*(blown up|could not keep)"
+    ) as caught:
         lw.simulate(
             ARM, Q, V, 50.0, 0.05, torque=lambda t, q, v: 1e3 * v * abs(v), integrator=integrator, effort_limits=False
         )

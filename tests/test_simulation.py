@@ -190,6 +190,8 @@ def test_damping_is_exponential_and_never_too_strong_for_euler() -> None:
         close(path.v[-1], [np.exp(-1.5)], relative)
     path = lw.simulate(slider(damping=1e6), [0.0], [1.0], 1.0, 0.1)
     assert abs(path.v[1:]).max() < 1e-4 and abs(path.q[-1, 0] - 2e-6) < 1e-9
+    stiff = lw.simulate(slider(damping=1e6), [0.0], [1.0], 1.0, 0.1, integrator="adaptive", solver="Radau")
+    assert abs(stiff.q[-1, 0] - 2e-6) < 1e-9
     assert lw.simulate(slider(damping=1e6), [0.0], [1.0], 1.0, 0.1, damping=False).v[-1] == 1.0
 
 

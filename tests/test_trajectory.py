@@ -41,6 +41,9 @@ def test_slices_are_trajectories(path: lw.Trajectory) -> None:
 def test_it_cannot_be_changed(path: lw.Trajectory) -> None:
     with pytest.raises(ValueError, match="read-only"):
         path.q[0, 0] = 1.0
+    own = path.q.copy()
+    lw.Trajectory(MODEL, path.t, own, path.v, path.a, path.tau, path.constraint_forces)
+    own[0, 0] = 1.0  # what a trajectory was made of stays its owner's
 
 
 @pytest.mark.parametrize("model", pool_to_compile()[:5], ids=lambda model: model.name)
@@ -96,8 +99,8 @@ def test_the_tangent_s_rate_is_the_derivative() -> None:
 
 
 def test_it_comes_back_from_disk(path: lw.Trajectory, tmp_path: Path) -> None:
-    file = path.save(tmp_path / "fall")
-    assert file == tmp_path / "fall.npz"
+    file = path.save(tmp_path / "new" / "fall")
+    assert file == tmp_path / "new" / "fall.npz"
     again = lw.Trajectory.load(file, MODEL)
     for name in ("t", "q", "v", "a", "tau", "constraint_forces"):
         assert (getattr(again, name) == getattr(path, name)).all()

@@ -18,7 +18,8 @@ from linkwork import cli
 from linkwork.viewer import animation
 from linkwork.viewer.camera import Camera
 from linkwork.viewer.shapes import box_faces, hull, rounded
-from linkwork.viewer.skeleton import Skeleton, solid
+from linkwork.viewer.skeleton import Skeleton
+from linkwork.viewer.solids import solid
 
 PERSON = lw.mechanisms.humanoid()
 
@@ -152,7 +153,7 @@ def test_it_draws_on_axes_that_it_is_given_and_imports_no_pyplot(tmp_path: Path)
 
 
 def test_a_sequence_shows_all_states_at_one_scale(swing: lw.Trajectory, tmp_path: Path) -> None:
-    picture = lw.motion_sequence(swing, [0.0, 0.25, 1.0], tmp_path / "swing.png", trails="tip")
+    picture = lw.motion_sequence(swing, [0.0, 0.25, 1.0], tmp_path / "swing.png", trails=lw.Point("tip"), frames="tip")
     assert [axes.get_title() for axes in picture.axes] == ["0.00 s", "0.25 s", "1.00 s"]
     assert len({(axes.get_xlim(), axes.get_ylim()) for axes in picture.axes}) == 1
     with Image.open(tmp_path / "swing.png") as image:
@@ -211,6 +212,8 @@ def test_bad_sequences_and_animations_are_named(
         lw.motion_sequence(swing, [0.0, 2.0])
     with pytest.raises(lw.ArgumentError, match="how many pictures"):
         lw.motion_sequence(swing, 0)
+    with pytest.raises(lw.ArgumentError, match="without states"):
+        lw.motion_sequence(swing[200:])
     with pytest.raises(lw.ArgumentError, match="without states"):
         lw.animate(swing[200:], tmp_path / "none.gif")
     with pytest.raises(lw.ArgumentError, match=r"must end in \.gif or \.mp4"):

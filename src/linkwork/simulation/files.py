@@ -27,6 +27,7 @@ def save(path: str | Path, model: Model, arrays: Mapping[str, Array], interrupte
         "digest": np.array(_digest(model)),
         "interrupted": np.array(interrupted),
     }
+    to.parent.mkdir(parents=True, exist_ok=True)
     with to.open("wb") as file:
         np.savez_compressed(file, **told, **arrays)  # type: ignore[arg-type]
     return to

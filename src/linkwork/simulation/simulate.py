@@ -71,7 +71,7 @@ def simulate(
         damping: joints are braked by the model's viscous damping. Semi-implicit Euler takes it at the end of the step,
             so that any damping is stable; the others as it is, so that strong damping needs a small step.
         friction: joints are held back by the model's Coulomb friction. It is a force constant over a step that stops
-            a joint or opposes its motion, never adds energy, and keeps a joint at rest exactly at rest.
+            a joint or opposes its motion, never adds energy, and keeps a joint at rest where it is.
         effort_limits: cut ``torque`` off at the model's limits.
         joint_limits: stop joints at the model's limits of position, without a bounce.
         hold: ask a controller or function at every so manyth step only and hold its answer meanwhile, as a robot's

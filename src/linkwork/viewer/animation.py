@@ -13,6 +13,7 @@ from linkwork.dynamics.arguments import Frames
 from linkwork.errors import ArgumentError, MissingExtraError
 from linkwork.pictures import figure
 from linkwork.simulation.trajectory import Trajectory
+from linkwork.viewer.camera import VIEW
 from linkwork.viewer.draw import Boxes, Stage, ways_of
 
 _DPI = 100
@@ -29,7 +30,7 @@ def animate(
     frames: Frames = (),
     boxes: Boxes | None = None,
     joints: bool = True,
-    view: tuple[float, float] = (-60.0, 15.0),
+    view: tuple[float, float] = VIEW,
     ground: float | bool = True,
 ) -> Path:
     """A moving picture of a motion.

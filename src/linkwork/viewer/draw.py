@@ -16,7 +16,7 @@ from linkwork.errors import ArgumentError
 from linkwork.model.model import Model
 from linkwork.pictures import figure, write
 from linkwork.simulation.trajectory import Trajectory
-from linkwork.viewer.camera import Camera
+from linkwork.viewer.camera import VIEW, Camera
 from linkwork.viewer.scene import Ground, Scene
 from linkwork.viewer.skeleton import Skeleton
 
@@ -32,15 +32,14 @@ class Stage:
     frames: Frames = ()
     boxes: Boxes | None = None
     joints: bool = True
-    view: tuple[float, float] = (-60.0, 15.0)
+    view: tuple[float, float] = VIEW
     ground: float | bool = True
     skeleton: Skeleton = field(init=False)
 
     def __post_init__(self) -> None:
         check_model(self.model)
         self.skeleton = Skeleton(self.model)
-        self._frames = [self.frames] if isinstance(self.frames, str) else list(self.frames)  # type: ignore[arg-type]
-        as_frames(self.model, self._frames)
+        self._points = as_frames(self.model, self.frames).points
         self._boxes = {self.model.body_index(name) + 1: _size(name, size) for name, size in (self.boxes or {}).items()}
         try:
             azimuth, elevation = self.view
@@ -54,9 +53,9 @@ class Stage:
         for i, state in enumerate(q):
             alpha = 0.25 + 0.75 * ((i + 1) / len(q)) ** 2
             scene.add(self.skeleton, self.skeleton.placements(state), self._boxes, self.joints, alpha)
-        for frame in self._frames:
-            pose = forward_kinematics(self.model, q[-1], [frame])[0]
-            scene.triad(pose, 0.07 * self.skeleton.length, frame if isinstance(frame, str) else frame.frame)
+        for point in self._points:
+            pose = forward_kinematics(self.model, q[-1], [point])[0]
+            scene.triad(pose, 0.07 * self.skeleton.length, point.frame)
         for points in trails:
             scene.trail(points)
         return scene
@@ -77,7 +76,7 @@ def draw(
     trails: Trails | None = None,
     boxes: Boxes | None = None,
     joints: bool = True,
-    view: tuple[float, float] = (-60.0, 15.0),
+    view: tuple[float, float] = VIEW,
     ground: float | bool = True,
     path: str | Path | None = None,
 ) -> Any:
@@ -131,7 +130,7 @@ def motion_sequence(
     frames: Frames = (),
     boxes: Boxes | None = None,
     joints: bool = True,
-    view: tuple[float, float] = (-60.0, 15.0),
+    view: tuple[float, float] = VIEW,
     ground: float | bool = True,
 ) -> Any:
     """States of a motion beside each other in one picture, all seen from the same place.
@@ -158,12 +157,12 @@ def motion_sequence(
         3
     """
     stage = Stage(trajectory.model, frames, boxes, joints, view, ground)
-    if isinstance(times, int):
+    ways = ways_of(trajectory, trails)
+    if isinstance(times, int | np.integer):
         if times < 1:
             raise ArgumentError(f"times must be how many pictures, from 1, or times (s), not {times!r}")
         times = np.linspace(trajectory.t[0], trajectory.t[-1], times) if times > 1 else trajectory.t[-1:]
     states = trajectory.resample(np.atleast_1d(np.asarray(times)))
-    ways = ways_of(trajectory, trails)
     scenes = [
         stage.scene([q], [way[: int(np.searchsorted(trajectory.t, t, side="right"))] for way in ways])
         for t, q in zip(states.t, states.q, strict=True)
@@ -189,10 +188,10 @@ def ways_of(trajectory: Trajectory, trails: Frames) -> list[Array]:
     """The ways (K, 3) of frames through the world."""
     if not len(trajectory):
         raise ArgumentError("a trajectory without states cannot be drawn")
-    names = [trails] if isinstance(trails, str) else list(trails)  # type: ignore[arg-type]
-    if not names:
+    points = as_frames(trajectory.model, trails).points
+    if not points:
         return []
-    return list(np.swapaxes(forward_kinematics(trajectory.model, trajectory.q, names)[..., :3, 3], 0, 1))
+    return list(np.swapaxes(forward_kinematics(trajectory.model, trajectory.q, points)[..., :3, 3], 0, 1))
 
 
 def _rows(count: int, shape: float) -> int:

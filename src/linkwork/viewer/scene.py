@@ -25,8 +25,9 @@ class Shape(NamedTuple):
     near: float
     outline: Array
     colour: str
-    light: float
-    alpha: float
+    light: float = 1.0
+    alpha: float = 1.0
+    edged: bool = True
 
 
 class Line(NamedTuple):
@@ -74,8 +75,8 @@ class Scene:
                 place = self.camera.see(placements[body][:3, 3])[:2]
                 meeting = (body, skeleton.model.bodies[body - 1].parent)
                 front = max(near[one] for one in meeting if one in near)
-                self._shapes.append(Shape(front, place + radius * CIRCLE, _JOINT, 1.0, alpha))
-                self._shapes.append(Shape(front, place + 0.5 * radius * CIRCLE, "#ffffff", 1.0, alpha))
+                self._shapes.append(Shape(front, place + radius * CIRCLE, _JOINT, alpha=alpha))
+                self._shapes.append(Shape(front, place + 0.5 * radius * CIRCLE, "#ffffff", alpha=alpha))
 
     def triad(self, placement: Array, length: float, label: str) -> None:
         """The axes of a frame: x red, y green, z blue."""
@@ -151,9 +152,10 @@ class Scene:
         points = part.points @ placement[:3, :3].T + placement[:3, 3]
         seen = self.camera.see(points)
         flat, near = seen[:, :2], float(seen[:, 2].mean())
-        self._shapes.append(Shape(near, rounded(flat, part.radius), part.colour, 1.0, alpha))
+        self._shapes.append(Shape(near, rounded(flat, part.radius), part.colour, alpha=alpha))
         toward = 0.3 * part.radius * self.camera.see(_LIGHT)[:2]  # a lighter middle there makes it look round
-        self._shapes.append(Shape(near, rounded(flat + toward, 0.45 * part.radius), part.colour, 1.22, alpha))
+        middle = rounded(flat + toward, 0.45 * part.radius)
+        self._shapes.append(Shape(near, middle, part.colour, 1.22, alpha, edged=False))
         self._standing.append((points, part.radius))
         return near
 
@@ -178,8 +180,8 @@ class Scene:
         own = np.array([colors.to_rgb(shape.colour) for shape in shapes])
         light = np.array([[shape.light] for shape in shapes])
         faces = np.clip(own * light, 0.0, 1.0) * (1.0 - haze) + _HAZE * haze
-        edges = np.where(light == 1.0, 1.0, np.nan) * (_EDGE * (1.0 - haze) + _HAZE * haze)
-        edges = np.where(np.isnan(edges), faces, edges)
+        edged = np.array([[shape.edged] for shape in shapes])
+        edges = np.where(edged, _EDGE * (1.0 - haze) + _HAZE * haze, faces)
         alphas = np.array([[shape.alpha] for shape in shapes])
         axes.add_collection(
             collections.PolyCollection(
