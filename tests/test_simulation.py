@@ -290,7 +290,7 @@ def test_a_four_bar_linkage_stays_closed_and_keeps_its_energy() -> None:
         )
         gap = lw.forward_kinematics(model, path.q, ["end"])[:, 0, :3, 3] - [0.9, 0.0, 0.0]
         energy = sum(path.energy)
-        assert abs(gap).max() < 1e-5
+        assert abs(gap).max() < 1e-6
         drifts.append(abs(energy - energy[0]).max())
     assert drifts[1] < 1e-6 and order(drifts) == pytest.approx([4.0], abs=0.2)
     assert path.constraint_forces.shape == (251, 1, 6)
