@@ -53,11 +53,14 @@ from linkwork.errors import (
     LinkworkWarning,
     MissingExtraError,
     ModelError,
+    SimulationError,
     SingularError,
     UnknownNameError,
 )
 from linkwork.formats import load
 from linkwork.model import Builder, Frame, Model, Point, mechanisms, merge_fixed, placement
+from linkwork.simulation import Controller, Trajectory, simulate
+from linkwork.viewer import animate, draw, motion_sequence
 
 __version__ = "0.1.0"
 
@@ -67,6 +70,7 @@ __all__ = [
     "Builder",
     "ChangeOfBasis",
     "Constraint",
+    "Controller",
     "FormatError",
     "Frame",
     "Hinge",
@@ -78,13 +82,17 @@ __all__ = [
     "OperationalSpace",
     "Point",
     "PointOnPlane",
+    "SimulationError",
     "SingularError",
+    "Trajectory",
     "UnknownNameError",
     "Weld",
+    "animate",
     "centre_of_mass",
     "change_of_basis",
     "constrained_dynamics",
     "difference",
+    "draw",
     "dynamically_consistent_inverse",
     "effective_mass",
     "energy",
@@ -107,6 +115,7 @@ __all__ = [
     "mechanisms",
     "merge_fixed",
     "momentum",
+    "motion_sequence",
     "neutral",
     "nonlinear_effects",
     "null_space_torque",
@@ -117,5 +126,6 @@ __all__ = [
     "placement",
     "random_state",
     "set_threads",
+    "simulate",
     "spatial",
 ]
