@@ -8,10 +8,12 @@ from linkwork.algorithms.catalogue import (
     INVERTING,
     OPERATIONAL,
     REFERENCES,
+    STEP_PARTS,
     STUDIES,
     UNROLLED,
     Algorithm,
     along,
+    stepping,
 )
 
 __all__ = [
@@ -22,8 +24,10 @@ __all__ = [
     "INVERTING",
     "OPERATIONAL",
     "REFERENCES",
+    "STEP_PARTS",
     "STUDIES",
     "UNROLLED",
     "Algorithm",
     "along",
+    "stepping",
 ]

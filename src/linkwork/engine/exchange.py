@@ -26,6 +26,11 @@ class Argument:
         return [load(Address(self.array, k, ((node._at(start), 1),))) for k in range(count)]
 
 
+def argument(tree: Any, array: str, space: str) -> Any:
+    """An argument of the algorithm: a field, or a scalar."""
+    return tree.tracer.load(Address(array, 0)) if space == "scalar" else Argument(tree, array, space)
+
+
 def gather(tree: Any, array: str, space: str, value: Any) -> None:
     """Write a result, in loops, where the caller expects it."""
     store = tree.tracer.store

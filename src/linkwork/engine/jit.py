@@ -47,9 +47,9 @@ class Code:
         self._tracker = tracker
         self.addresses: dict[str, int] = {name: tracker[name] for name in names}
 
-    def batch(self) -> Callable[[int], int]:
-        """The ``batch`` function, called with the address of its words; it runs without the interpreter's lock."""
-        function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(self.addresses["batch"])
+    def function(self, name: str) -> Callable[[int], int]:
+        """A function that is called with the address of its words; it runs without the interpreter's lock."""
+        function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(self.addresses[name])
         function.code = self  # type: ignore[attr-defined]
         return function
 

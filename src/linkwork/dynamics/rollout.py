@@ -1,0 +1,164 @@
+"""Many trajectories at once: ``lw.rollout``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.dynamics.arguments import Array, as_batch, check_model, choice
+from linkwork.dynamics.divergence import cut_off, explained
+from linkwork.dynamics.executors import spread
+from linkwork.dynamics.jobs import Job
+from linkwork.dynamics.step_arguments import broadcast, rows, seconds, step_parts, whole
+from linkwork.engine.mode import current_form
+from linkwork.engine.threads import get_threads
+from linkwork.errors import ArgumentError, SimulationError
+from linkwork.model.model import Model
+
+
+class Rollout(NamedTuple):
+    """Recorded states of trajectories.
+
+    Attributes:
+        t: times (K,), s.
+        q: configurations (..., K, nq).
+        v: velocities (..., K, nv).
+    """
+
+    t: Array
+    q: Array
+    v: Array
+
+
+def rollout(
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike | None = None,
+    *,
+    dt: float,
+    steps: int | None = None,
+    every: int = 1,
+    q_target: ArrayLike | None = None,
+    kp: ArrayLike | None = None,
+    v_target: ArrayLike | None = None,
+    kd: ArrayLike | None = None,
+    damping: ArrayLike | None = None,
+    friction: ArrayLike | None = None,
+    effort_limit: ArrayLike | None = None,
+    diverged: str = "raise",
+    executor: Executor | None = None,
+    chunk: int | None = None,
+) -> Rollout:
+    """Many trajectories at once, wholly in compiled code: forces, dynamics, integration and the loop over time.
+
+    Each step is semi-implicit Euler on the configuration manifold (order 1, symplectic): v⁺ = v + dt a, then q⁺ by
+    moving at v⁺ for dt. The motors hold tau + kp (q_target ⊖ q) + kd (v_target - v), cut off at the effort limit, with
+    q and v of the step's beginning. Damping and friction act with the velocity of the step's end, so that they never
+    add energy; friction is Coulomb's down to 0.001 rad/s or m/s and proportional to the speed below. A trajectory's
+    numbers are the same to the last bit alone, in any batch, on any number of threads, with any executor, in
+    ``lw.interpreted()``, and if it is stopped at a record and continued from there.
+
+    What may vary over time is one row for all steps, (nv,), or a row for each step, (T, nv), or such rows for each
+    trajectory, (..., T, nv); a T of 1 again holds for all steps.
+
+    Args:
+        model: the mechanism.
+        q: where the trajectories begin (..., nq).
+        v: and how fast (..., nv).
+        tau: joint forces, N or N m; (nv,), (T, nv) or (..., T, nv); none if left out.
+        dt: the time of a step, s.
+        steps: how many; left out, it is T.
+        every: after how many steps a state is recorded. Memory is 8 K (nq + nv) bytes for each trajectory, where
+            K = steps / every, rounded up, plus 1, whatever the number of steps.
+        q_target: configurations to be pulled to; (nq,), (T, nq) or (..., T, nq). It needs kp.
+        kp: stiffness (..., nv), N/m or N m/rad, or one number for all.
+        v_target: velocities to be pulled to; (nv,), (T, nv) or (..., T, nv); zero if left out. It needs kd.
+        kd: damping of the control (..., nv), N s/m or N m s/rad, or one number for all.
+        damping: viscous damping (..., nv) or one number; the model's if left out.
+        friction: Coulomb friction (..., nv) or one number, N or N m; the model's if left out.
+        effort_limit: what the motors can do (..., nv) or one number, N or N m; the model's if left out, ``np.inf`` for
+            anything.
+        diverged: what to do with a trajectory that leaves the finite numbers: "raise", after all others are done, or
+            "nan", which is what its records are from there on.
+        executor: spreads the trajectories over its workers: anything with the interface of ``concurrent.futures``,
+            for instance a ``ProcessPoolExecutor`` or ``dask.distributed.Client(...).get_executor()``. What is lost
+            with a worker that dies is computed here, with a warning.
+        chunk: the trajectories of one job of the executor; a 64th of all, but at least 64, if left out.
+
+    Returns:
+        t (K,), q (..., K, nq) and v (..., K, nv): the first state, every so many steps, and the last.
+
+    Raises:
+        SimulationError: if a trajectory leaves the finite numbers; it names the trajectory, the time and a joint, and
+        has everything that was computed as ``trajectory``.
+
+    Example:
+        >>> import numpy as np, linkwork as lw
+        >>> pendulum = lw.mechanisms.pendulum()
+        >>> start = np.linspace(0.1, 1.0, 1000)[:, None]
+        >>> t, q, v = lw.rollout(pendulum, start, [0.0], dt=1e-3, steps=2000, every=100)
+        >>> t.shape, q.shape
+        ((21,), (1000, 21, 1))
+        >>> kinetic, potential = lw.energy(pendulum, q, v)
+        >>> energy = kinetic + potential
+        >>> bool((abs(energy - energy[:, :1]) < 0.01).all())
+        True
+        >>> held = lw.rollout(pendulum, [0.0], [0.0], q_target=[1.0], kp=1000.0, kd=60.0, dt=1e-3, steps=2000)
+        >>> abs(held.q[-1] - 1.0) < 0.02
+        array([ True])
+    """
+    check_model(model)
+    choice("diverged", diverged, ("raise", "nan"))
+    if executor is not None and not callable(getattr(executor, "submit", None)):
+        raise ArgumentError(
+            f"executor must have the interface of concurrent.futures (submit), not {executor!r}; "
+            f"for a Dask client, pass client.get_executor()"
+        )
+    every, step = whole("every", every, 1), seconds("dt", dt)
+    size = None if chunk is None else whole("chunk", chunk, 1)
+    (start, speed), batch = as_batch(model, (("q", "configuration"), ("v", "velocity")), (q, v))
+    parts, steps = step_parts(
+        model, steps, tau=tau, q_target=q_target, kp=kp, v_target=v_target, kd=kd, damping=damping, friction=friction,
+        effort_limit=effort_limit,
+    )  # fmt: skip
+    batch = broadcast(batch, parts)
+    n = prod(batch)
+    job = Job(
+        model,
+        np.broadcast_to(start, (*batch, model.nq)).reshape(n, model.nq),  # type: ignore[arg-type]
+        np.broadcast_to(speed, (*batch, model.nv)).reshape(n, model.nv),  # type: ignore[arg-type]
+        {"dt": np.full((1, 1, 1), step), **{name: rows(array, batch) for name, array in parts.items()}},
+        steps,
+        every,
+        current_form(),
+    )
+    into = job.room()
+    if executor is None:
+        fine = job.run(into, get_threads())
+    else:
+        fine = spread(job, into, executor, size)
+    t = np.minimum(np.arange(into[0].shape[1]) * every, steps) * step
+    result = Rollout(t, *(array.reshape((*batch, *array.shape[1:])) for array in into))
+    if not fine:
+        lost = cut_off(into)
+        if diverged == "raise":
+            raise _error(job, into, batch, lost, result)
+    return result
+
+
+def _error(
+    job: Job, into: Sequence[Array], batch: tuple[int, ...], lost: list[tuple[int, int]], result: Rollout
+) -> SimulationError:
+    """Of the first trajectory that was lost."""
+    step, joint, reason = explained(job, into, *lost[0])
+    time = step * float(job.parts["dt"][0, 0, 0])
+    which = ", ".join(map(str, np.unravel_index(lost[0][0], batch))) if batch else ""
+    others = f" ({len(lost)} of {len(job)} trajectories do so, all of which are in the error's trajectory)" if batch else ""
+    message = f"trajectory [{which}] leaves the finite numbers in step {step} (t = {time:.6g} s): {reason}{others}"
+    return SimulationError(message, time, joint, result)
