@@ -17,8 +17,8 @@ MOST_JOBS, FEWEST = 64, 64
 """A batch is made into so many jobs at most, of so many trajectories at least, unless the caller says."""
 
 
-def spread(job: Job, into: Sequence[Array], executor: Any, chunk: int | None) -> bool:
-    """Compute by jobs of ``chunk`` trajectories; whether all is finite.
+def spread(job: Job, into: Sequence[Array], executor: Any, chunk: int | None) -> int:
+    """Compute by jobs of ``chunk`` trajectories; the status of all together.
 
     A job that is lost with its worker is computed here; any other error of a job is raised.
     """
@@ -27,7 +27,7 @@ def spread(job: Job, into: Sequence[Array], executor: Any, chunk: int | None) ->
     jobs = [job.some(first, size) for first in starts]
     futures: list[Any] = []
     lost: list[BaseException] = []
-    fine = True
+    status = 0
     try:
         for one in jobs:
             futures.append(_submitted(executor, one))
@@ -37,13 +37,13 @@ def spread(job: Job, into: Sequence[Array], executor: Any, chunk: int | None) ->
             try:
                 if isinstance(future, BaseException):
                     raise future
-                *found, good = future.result()
+                *found, told = future.result()
                 for array, part in zip(target, found, strict=True):
                     array[...] = part
             except (BrokenExecutor, CancelledError, _killed()) as error:
                 lost.append(error)
-                good = jobs[k].run(target, get_threads())
-            fine = fine and good
+                told = jobs[k].run(target, get_threads())
+            status |= told
     finally:
         for future in futures:
             if hasattr(future, "cancel"):
@@ -55,7 +55,7 @@ def spread(job: Job, into: Sequence[Array], executor: Any, chunk: int | None) ->
             LinkworkWarning,
             stacklevel=3,
         )
-    return fine
+    return status
 
 
 def _submitted(executor: Any, job: Job) -> Any:

@@ -58,8 +58,8 @@ class Job:
         count = records(self.steps, self.every)
         return np.empty((len(self), count, self.model.nq)), np.empty((len(self), count, self.model.nv))
 
-    def run(self, into: Sequence[Array], threads: int) -> bool:
-        """Compute here; whether all is finite."""
+    def run(self, into: Sequence[Array], threads: int) -> int:
+        """Compute here; the status of a march."""
         state = [np.array(array) for array in (self.q, self.v)]  # a march changes them
         for array, start in zip(into, state, strict=True):
             array[:, 0] = start
@@ -82,8 +82,8 @@ class Job:
         return found
 
 
-def compute(job: Job) -> tuple[Array, Array, bool]:
-    """What a worker does, in one thread: records, and whether all is finite."""
+def compute(job: Job) -> tuple[Array, Array, int]:
+    """What a worker does, in one thread: records, and the status of the march."""
     job = replace(job, model=_known(job.model))
     into = job.room()
     return *into, job.run(into, 1)

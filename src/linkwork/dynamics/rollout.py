@@ -14,7 +14,8 @@ from linkwork.dynamics.arguments import Array, as_batch, check_model, choice
 from linkwork.dynamics.divergence import cut_off, explained
 from linkwork.dynamics.executors import spread
 from linkwork.dynamics.jobs import Job
-from linkwork.dynamics.step_arguments import broadcast, rows, seconds, step_parts, whole
+from linkwork.dynamics.step_arguments import broadcast, check_over_time, rows, seconds, step_parts, whole
+from linkwork.engine.march import records
 from linkwork.engine.mode import current_form
 from linkwork.engine.threads import get_threads
 from linkwork.errors import ArgumentError, SimulationError
@@ -54,6 +55,7 @@ def rollout(
     diverged: str = "raise",
     executor: Executor | None = None,
     chunk: int | None = None,
+    out: Rollout | None = None,
 ) -> Rollout:
     """Many trajectories at once, wholly in compiled code: forces, dynamics, integration and the loop over time.
 
@@ -90,6 +92,7 @@ def rollout(
             for instance a ``ProcessPoolExecutor`` or ``dask.distributed.Client(...).get_executor()``. What is lost
             with a worker that dies is computed here, with a warning.
         chunk: the trajectories of one job of the executor; a 64th of all, but at least 64, if left out.
+        out: an earlier result of the same shapes to write into and return, which saves getting new memory.
 
     Returns:
         t (K,), q (..., K, nq) and v (..., K, nv): the first state, every so many steps, and the last.
@@ -138,18 +141,35 @@ def rollout(
         every,
         current_form(),
     )
-    into = job.room()
-    if executor is None:
-        fine = job.run(into, get_threads())
-    else:
-        fine = spread(job, into, executor, size)
+    into = job.room() if out is None else _reused(job, batch, out)
+    status = job.run(into, get_threads()) if executor is None else spread(job, into, executor, size)
+    if status & 1:
+        check_over_time(model, parts)
     t = np.minimum(np.arange(into[0].shape[1]) * every, steps) * step
-    result = Rollout(t, *(array.reshape((*batch, *array.shape[1:])) for array in into))
-    if not fine:
+    result = Rollout(t, *(array.reshape((*batch, *array.shape[1:])) for array in into)) if out is None else out
+    result.t[:] = t
+    if status & 2:
         lost = cut_off(into)
         if diverged == "raise":
             raise _error(job, into, batch, lost, result)
     return result
+
+
+def _reused(job: Job, batch: tuple[int, ...], out: Rollout) -> list[Array]:
+    """The arrays of an earlier result for the records."""
+    count = records(job.steps, job.every)
+    shapes = [(count,), (*batch, count, job.model.nq), (*batch, count, job.model.nv)]
+    fits = isinstance(out, Rollout) and all(
+        isinstance(array, np.ndarray)
+        and (array.shape, array.dtype) == (shape, np.float64)
+        and array.flags.carray
+        for array, shape in zip(out, shapes, strict=True)
+    )
+    if not fits:
+        raise ArgumentError(
+            f"out must be an lw.Rollout of contiguous float64 arrays of the shapes {shapes}, as an earlier call gave it"
+        )
+    return [array.reshape((len(job), *array.shape[-2:])) for array in (out.q, out.v)]
 
 
 def _error(
@@ -158,7 +178,10 @@ def _error(
     """Of the first trajectory that was lost."""
     step, joint, reason = explained(job, into, *lost[0])
     time = step * float(job.parts["dt"][0, 0, 0])
-    which = ", ".join(map(str, np.unravel_index(lost[0][0], batch))) if batch else ""
-    others = f" ({len(lost)} of {len(job)} trajectories do so, all of which are in the error's trajectory)" if batch else ""
-    message = f"trajectory [{which}] leaves the finite numbers in step {step} (t = {time:.6g} s): {reason}{others}"
+    index = ", ".join(map(str, np.unravel_index(lost[0][0], batch)))
+    which, others = (f"trajectory [{index}]", f"; {len(lost)} of {len(job)} do") if batch else ("the trajectory", "")
+    message = (
+        f"{which} leaves the finite numbers in step {step} (t = {time:.6g} s): {reason}{others}. All that was computed "
+        f"is in the error's trajectory; diverged='nan' returns it instead"
+    )
     return SimulationError(message, time, joint, result)

@@ -19,7 +19,10 @@ _OVER_TIME = ("tau", "q_target", "v_target")
 def step_parts(
     model: Model, steps: int | None, effort_limit: ArrayLike | None, **values: ArrayLike | None
 ) -> tuple[dict[str, Array], int]:
-    """Of ``STEP_PARTS``, those that have an effect, each (..., T or 1, numbers), and the number of steps."""
+    """Of ``STEP_PARTS``, those that have an effect, each (..., T or 1, numbers), and the number of steps.
+
+    Machine code looks for itself whether what varies over time is finite; then ``check_over_time`` says where.
+    """
     for target, gain in (("q_target", "kp"), ("v_target", "kd")):
         if values[target] is not None and values[gain] is None:
             raise ArgumentError(f"{target} needs {gain}, the gain that pulls to it")
@@ -29,22 +32,29 @@ def step_parts(
     for name in _OVER_TIME:
         if values[name] is not None:
             array = as_array(model, name, STEP_PARTS[name], values[name])  # type: ignore[arg-type]
-            check_finite(model, name, STEP_PARTS[name], array)
             parts[name] = array if array.ndim > 1 else array[None]
     for name in ("kp", "kd"):
         if values[name] is not None:
             parts[name] = _each(model, name, values[name])
-            check_finite(model, name, "velocity", parts[name])
+            check_finite(model, name, "velocity", parts[name][..., 0, :])
     for name, own in (("damping", model.damping), ("friction", model.friction)):
         array = _not_negative(model, name, own if values[name] is None else values[name])
-        check_finite(model, name, "velocity", array)
+        check_finite(model, name, "velocity", array[..., 0, :])
         if array.any():
             parts[name] = array
     if parts.keys() & {"tau", "kp", "kd"}:
         most = _not_negative(model, "effort_limit", model.effort_limit if effort_limit is None else effort_limit)
         if np.isfinite(most).any():
-            parts["effort"] = most
+            parts["effort"] = np.minimum(most, np.finfo(np.float64).max)  # machine code takes finite numbers
     return parts, _steps(steps, {name: parts[name].shape[-2] for name in _OVER_TIME if name in parts})
+
+
+def check_over_time(model: Model, parts: dict[str, Array]) -> None:
+    """An error if a number is not finite."""
+    for name in _OVER_TIME:
+        if name in parts:
+            array = parts[name]
+            check_finite(model, name, STEP_PARTS[name], array[0] if array.ndim == 2 and len(array) == 1 else array)
 
 
 def _each(model: Model, name: str, value: Any) -> Array:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from linkwork.algorithms import Algorithm
-from linkwork.engine import function, jit, llvm, loop, threads
-from linkwork.engine.function import Array, Function, Rolled, Specialised
+from linkwork.engine import function, llvm, loop, threads
+from linkwork.engine.function import Array, Function, Rolled, Specialised, _address, _scratch
 from linkwork.engine.interpreter import evaluate
 from linkwork.model.model import Model
 from linkwork.model.tree import Tree
@@ -53,8 +53,9 @@ class March(Function):
 
     def march(
         self, state: Sequence[Array], given: Sequence[Array], into: Sequence[Array], steps: int, every: int, most: int
-    ) -> bool:
-        """Go ``steps`` steps on from the states, which are changed; whether all that was recorded is finite.
+    ) -> int:
+        """Go ``steps`` steps on from the states, which are changed; 0, or bit 1 set if something given is not finite,
+        which ends it, and bit 2 if a record is not.
 
         Every array must have been checked: this is the door to machine code.
 
@@ -69,7 +70,7 @@ class March(Function):
         count = len(state[0])
         lanes = 1 if count == 1 else self.lanes
         code, run = self.code(lanes)
-        scratch = lanes * (sum(self.counts) + sum(self.task.results))
+        room = lanes * (sum(self.counts) + sum(self.task.results))
 
         def part(first: int, number: int, done: int, span: int) -> Callable[[], int]:
             words = [number, 0, done, span, steps, every]
@@ -81,7 +82,7 @@ class March(Function):
                 words += [_address(array) + first * array.strides[0], array.strides[0] // 8]
 
             def task(kept: object = (state, given, into)) -> int:  # an interrupted caller must not take them away
-                words[1] = function._scratch("tile", scratch)
+                words[1] = _scratch("tile", room)
                 table = np.array(words + self.plan.words(code, lanes, ()), dtype=np.int64)
                 return run(_address(table))
 
@@ -90,7 +91,9 @@ class March(Function):
         status = 0
         for parts in self._slices(count, lanes, steps, most):
             status |= threads.run([part(*which) for which in parts])
-        return status == 0
+            if status & 1:
+                break
+        return status
 
     def _slices(
         self, count: int, lanes: int, steps: int, most: int
@@ -117,8 +120,10 @@ def interpreted_march(
     into: Sequence[Array],
     steps: int,
     every: int,
-) -> bool:
-    """The same by the interpreter, all trajectories at once; the states are left as they are."""
+) -> int:
+    """The same by the interpreter, all trajectories at once."""
+    if not all(np.isfinite(array).all() for array in given):
+        return 1
     tree = Tree(model)
     now: list[Sequence[Array]] = [list(np.ascontiguousarray(array.T)) for array in state]
     for done in range(steps):
@@ -129,9 +134,4 @@ def interpreted_march(
             for array, numbers in zip(into, now, strict=True):
                 for k, number in enumerate(numbers):
                     array[:, -(-(done + 1) // every), k] = number + 0.0  # a zero has no sign
-    return all(bool(np.isfinite(array[:, -1]).all()) for array in into)
-
-
-_address = function._address
-
-__all__ = ["March", "interpreted_march", "jit", "records"]
+    return 0 if all(np.isfinite(array[:, -1]).all() for array in into) else 2
