@@ -38,8 +38,8 @@ def main() -> int:
 
     rate = ARMS * STEPS / seconds
     print(f"{ARMS} arms of {arm.nv} joints, {STEPS} steps of {DT * 1e3} ms: {seconds:.2f} s, {rate:.1e} steps a second")
-    print(f"an arm loses {lost.mean():.1f} J on average; the most that one gained between two records is {gained:.1e} J")
-    print(f"loss and what the dampers took differ by {np.median(balance):.1e} in the middle, {balance.max():.1e} at worst")
+    print(f"an arm loses {lost.mean():.1f} J on average; none gains more than {gained:.1e} J between two records")
+    print(f"what the dampers took differs from that by {np.median(balance):.1e}, {balance.max():.1e} at worst")
     return 0 if np.median(balance) < 5e-3 and balance.max() < 0.1 and gained < 1e-9 else 1
 
 

@@ -57,7 +57,8 @@ def test_every_public_function_of_states_is_measured() -> None:
 
 def test_the_data_is_complete(data: dict[str, Any]) -> None:
     data = json.loads(json.dumps(data))
-    assert list(data) == ("schema when machine versions commit settings notes models rollouts chains memory targets".split())
+    keys = "schema when machine versions commit settings notes models rollouts chains memory targets"
+    assert list(data) == keys.split()
     assert data["machine"]["cores"] >= 1 and data["machine"]["lanes"] in (2, 4, 8) and data["machine"]["cpu"]
     assert data["versions"]["linkwork"] == lw.__version__ and data["versions"]["numpy"] == np.__version__
     (model,) = data["models"]

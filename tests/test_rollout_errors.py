@@ -71,7 +71,7 @@ def wild() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
 @pytest.mark.usefixtures("engine")
 def test_a_trajectory_that_blows_up_is_named_and_nothing_else_is_lost() -> None:
     q, v = wild()
-    with pytest.raises(lw.SimulationError, match=r"trajectory \[1, 4\] leaves the finite numbers in step \d+") as caught:
+    with pytest.raises(lw.SimulationError, match=r"trajectory \[1, 4\] leaves the finite numbers in step") as caught:
         lw.rollout(MODEL, q, v, dt=0.01, steps=40, every=10)
     error = pickle.loads(pickle.dumps(caught.value))
     assert error.joint == "joint2" and "1 of 60 do" in str(error)
@@ -101,7 +101,7 @@ def test_a_state_that_no_step_can_leave_says_why() -> None:
     with pytest.raises(lw.SimulationError, match=r"trajectory \[1\].*rotation in q has length zero") as caught:
         lw.rollout(builder.build(), [[0, 0, 0, 1], [0, 0, 0, 0]], [0.0] * 3, dt=0.01, steps=3)
     assert caught.value.joint == "joint_ball"
-    with pytest.raises(lw.SimulationError, match="the trajectory leaves .* angle of 3e[+]08 rad"):
+    with pytest.raises(lw.SimulationError, match=r"the trajectory leaves .* angle of 3e[+]08 rad"):
         lw.rollout(MODEL, [3e8, 0.0], [0.0, 0.0], dt=0.01, steps=3)
 
 

@@ -6,7 +6,7 @@
     ├── ModelError (ValueError)          a mechanism that cannot be
     │   └── FormatError                  a model file, with file, line, column and element
     ├── SingularError (ArithmeticError)  a state or a model for which the result does not exist
-    │   └── SimulationError              a simulation that cannot go on, with the time, the joint and what there is so far
+    │   └── SimulationError              a simulation that cannot go on, with time, joint and the motion so far
     └── MissingExtraError (ImportError)  an optional package that a call needs
 
 Warnings: LinkworkWarning (UserWarning).

@@ -5,9 +5,8 @@
     motion    (M + dt diag d) a = u - d v - bias,   v⁺ = v + dt a,   q⁺ = q ⊕ dt v⁺
 
 The drive is what motors hold for the whole step. The drag is that of the velocity at the step's end, so that it never
-adds energy, however large it is: it stands beside the rotors on the diagonal of M, and so takes nothing but them. MuJoCo's
-Euler integrator treats damping in the same way. Friction is Coulomb's down to 0.001 rad/s or m/s; what it holds creeps
-more slowly than that.
+adds energy, however large it is; it stands beside the rotors on the diagonal of M. MuJoCo's Euler integrator treats
+damping in the same way. Friction is Coulomb's down to 0.001 rad/s or m/s; what it holds creeps more slowly than that.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class Settings:
     chains: tuple[int, ...] = (10, 30, 100, 200, 500, 1000, 3000, 10_000, 30_000, 100_000)
     chain_batch: int = 4096
     memory: tuple[int, int] | None = (10_000, 100_000)
-    rollout: tuple[int, int] = (256, 100)
+    rollout: tuple[int, int] = (256, 200)
     """Trajectories and steps."""
     rollout_memory: int = 1_000_000
     """Steps over which memory is watched; 0 for none."""

@@ -16,7 +16,7 @@ _FAST = 1e6
 
 def cut_off(into: Sequence[Array]) -> list[tuple[int, int]]:
     """Make every record NaN from the first that is not finite on; the trajectories with the numbers of these."""
-    finite = np.isfinite(into[0]).all(axis=-1) & np.isfinite(into[1]).all(axis=-1)
+    finite = np.asarray(np.isfinite(into[0]).all(axis=-1)) & np.asarray(np.isfinite(into[1]).all(axis=-1))
     found = []
     for trajectory in np.flatnonzero(~finite.all(axis=1)):
         record = int(np.argmin(finite[trajectory]))

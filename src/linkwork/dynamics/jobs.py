@@ -71,7 +71,8 @@ class Job:
                 return interpreted_march(self.algorithm, self.model, state, given, into, self.steps, self.every)
             return self._march(tuple(names)).march(state, given, into, self.steps, self.every, threads)
         except (ZeroDivisionError, OverflowError):  # a constant of the model: every trajectory fails
-            raise diagnose(self.algorithm, self.model, [a[0] for a in (*state, *(g[:, 0] for g in given))], ()) from None
+            first = [self.q[0], self.v[0], *(array[0, 0] for array in given)]
+            raise diagnose(self.algorithm, self.model, first, ()) from None
 
     def _march(self, names: tuple[str, ...]) -> March:
         made: dict[object, Any] = self.model.__dict__.setdefault("_functions", {})

@@ -160,9 +160,7 @@ def _reused(job: Job, batch: tuple[int, ...], out: Rollout) -> list[Array]:
     count = records(job.steps, job.every)
     shapes = [(count,), (*batch, count, job.model.nq), (*batch, count, job.model.nv)]
     fits = isinstance(out, Rollout) and all(
-        isinstance(array, np.ndarray)
-        and (array.shape, array.dtype) == (shape, np.float64)
-        and array.flags.carray
+        isinstance(array, np.ndarray) and array.shape == shape and array.dtype == np.float64 and array.flags.carray
         for array, shape in zip(out, shapes, strict=True)
     )
     if not fits:

@@ -100,7 +100,8 @@ def march(interface: Interface, lanes: int) -> str:
 
 def _words(interface: Interface) -> list[str]:
     state = range(len(interface.results))
-    names = [("trajectories", "i64"), ("buffer", "ptr"), *((name, "i64") for name in ("done", "steps", "total", "every"))]
+    names = [("trajectories", "i64"), ("buffer", "ptr")]
+    names += [(name, "i64") for name in ("done", "steps", "total", "every")]
     names += [(f"state{k}", "ptr") for k in state]
     for k in range(len(state), len(interface.arguments)):
         names += [(f"given{k}", "ptr"), (f"lane{k}", "i64"), (f"pace{k}", "i64")]
@@ -134,7 +135,9 @@ def _give(tile: str, target: str, stride: str, size: str) -> str:
 _MOVES = """
 declare void @llvm.prefetch.p0(ptr nocapture, i32, i32, i32)
 
-define internal void @take(ptr %source, i64 %stride, i64 %valid, i64 %count, ptr %tile, i64 %ahead, ptr %status) nounwind {
+define internal void @take(
+  ptr %source, i64 %stride, i64 %valid, i64 %count, ptr %tile, i64 %ahead, ptr %status
+) nounwind {
 entry:
   %fine = call i1 @pack(ptr %source, i64 %stride, i64 %valid, i64 %count, ptr %tile)
   %seen = load i64, ptr %status, align 8

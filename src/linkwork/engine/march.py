@@ -95,9 +95,7 @@ class March(Function):
                 break
         return status
 
-    def _slices(
-        self, count: int, lanes: int, steps: int, most: int
-    ) -> Iterator[list[tuple[int, int, int, int]]]:
+    def _slices(self, count: int, lanes: int, steps: int, most: int) -> Iterator[list[tuple[int, int, int, int]]]:
         """Work for all threads at a time: of each the first trajectory, their number, the steps done and to do."""
         tiles = -(-count // lanes)
         cost = function._SECONDS * len(self.task.model.bodies)  # of a tile's step, roughly
