@@ -25,7 +25,7 @@ def main() -> int:
 
     lw.rollout(arm, q[:8], v[:8], dt=DT, steps=1, damping=damping[:8])  # makes the code
     start = time.perf_counter()
-    t, q, v = lw.rollout(arm, q, v, dt=DT, steps=STEPS, every=EVERY, damping=damping)
+    t, q, v = lw.rollout(arm, q, v, dt=DT, steps=STEPS, record=EVERY, damping=damping)
     seconds = time.perf_counter() - start
 
     kinetic, potential = lw.energy(arm, q, v)

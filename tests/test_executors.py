@@ -29,7 +29,7 @@ def asked() -> dict[str, Any]:
     q, v = lw.random_state(MODEL, rng, shape=(2, 60))
     tau, kd = rng.normal(size=(2, 60, 100, 2)), rng.uniform(size=(60, 2))
     targets = rng.normal(size=(100, 2))
-    return {"q": q, "v": v, "tau": tau, "q_target": targets, "kp": 3.0, "kd": kd, "dt": 1e-3, "every": 30}
+    return {"q": q, "v": v, "tau": tau, "q_target": targets, "kp": 3.0, "kd": kd, "dt": 1e-3, "record": 30}
 
 
 @cache

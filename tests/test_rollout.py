@@ -53,7 +53,7 @@ def driven(model: lw.Model, batch: tuple[int, ...], steps: int) -> dict[str, Any
         "kp": rng.uniform(0.0, 2.0, size=(*batch, model.nv)),
         "v_target": rng.normal(size=(steps, model.nv)),
         "kd": 0.1,
-        "effort_limit": np.where(np.arange(model.nv) % 2, 1.5, np.inf),
+        "effort_limits": np.where(np.arange(model.nv) % 2, 1.5, np.inf),
         "damping": rng.uniform(0.0, 1.0, size=model.nv),
         "friction": np.where(np.arange(model.nv) % 3, 0.2, 0.0),
         "dt": 2e-3,
@@ -89,7 +89,7 @@ def test_drive_and_drag_are_what_they_say() -> None:
     for step in range(steps):
         error = lw.difference(model, q, given["q_target"][:, step])
         u = given["tau"][:, step] + given["kp"] * error + given["kd"] * (given["v_target"][step] - v)
-        u = np.clip(u, -given["effort_limit"], given["effort_limit"])
+        u = np.clip(u, -given["effort_limits"], given["effort_limits"])
         drag = given["damping"] + given["friction"] / np.maximum(abs(v), 1e-3)
         left = lw.mass_matrix(model, q) + dt * drag[:, :, None] * np.eye(model.nv)
         right = u - drag * v - lw.nonlinear_effects(model, q, v)
@@ -110,7 +110,7 @@ def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 @cache
 def expected(every: int) -> lw.Rollout:
     with lw.interpreted():
-        return lw.rollout(tree(), **driven(tree(), (19,), 11), every=every)
+        return lw.rollout(tree(), **driven(tree(), (19,), 11), record=every)
 
 
 @pytest.mark.parametrize("which", ["specialised", "rolled"])
@@ -121,7 +121,7 @@ def test_all_forms_threads_and_slices_give_the_same_bits(
         for slice_of_time in (0.1, 1e-12):  # all at once, and step by step
             monkeypatch.setattr(march, "_SLICE", slice_of_time)
             with form(which):
-                assert_same(lw.rollout(tree(), **driven(tree(), (19,), 11), every=every), expected(every))
+                assert_same(lw.rollout(tree(), **driven(tree(), (19,), 11), record=every), expected(every))
 
 
 def test_alone_and_in_a_batch_and_continued_the_bits_are_the_same() -> None:
@@ -140,15 +140,15 @@ def test_alone_and_in_a_batch_and_continued_the_bits_are_the_same() -> None:
 def test_long_chains_have_rolled_code() -> None:
     model = lw.mechanisms.serial_chain(60)
     q, v = lw.random_state(model, 0, shape=9)
-    found = lw.rollout(model, q, v, dt=1e-3, steps=3, every=3, damping=0.5)
+    found = lw.rollout(model, q, v, dt=1e-3, steps=3, record=3, damping=0.5)
     with lw.interpreted():
-        assert_same(found, lw.rollout(model, q, v, dt=1e-3, steps=3, every=3, damping=0.5))
+        assert_same(found, lw.rollout(model, q, v, dt=1e-3, steps=3, record=3, damping=0.5))
 
 
 def test_the_error_of_a_step_against_50_digits() -> None:
     model, given = tree(), driven(tree(), (), 1)
     algorithm = stepping(("tau", "q_target", "kp", "v_target", "kd", "effort", "damping", "friction"))
-    effort = np.minimum(given["effort_limit"], 1e300)
+    effort = np.minimum(given["effort_limits"], 1e300)
     full = {**given, "kd": np.full(model.nv, 0.1), "effort": effort, "dt": [given["dt"]]}
     numbers = [np.ravel(full[name]).tolist() for name, _ in algorithm.arguments]
     rough = evaluate(algorithm, model, numbers)
@@ -168,7 +168,7 @@ def test_a_step_costs_two_multiplications_and_two_additions_a_joint_beyond_its_d
 
 def test_records_are_the_first_every_so_many_and_the_last() -> None:
     model = block()
-    t, q, v = lw.rollout(model, [1.0], [2.0], dt=0.5, steps=7, every=3)
+    t, q, v = lw.rollout(model, [1.0], [2.0], dt=0.5, steps=7, record=3)
     assert t.tolist() == [0.0, 1.5, 3.0, 3.5]
     assert q[:, 0].tolist() == [1.0, 4.0, 7.0, 8.0] and v[:, 0].tolist() == [2.0] * 4
     nothing = lw.rollout(model, [1.0], [2.0], dt=0.5, steps=0)
@@ -184,6 +184,15 @@ def test_arguments_broadcast() -> None:
     assert np.allclose(found.v[..., -1, 0], [0.2, 0.4])
     shared = lw.rollout(model, np.zeros((3, 1)), [0.0], [[1.0], [-1.0]], dt=0.1)
     assert np.allclose(shared.v[..., 0], [0.0, 0.05, 0.0])
+
+
+def test_arrays_may_lie_in_memory_as_they_like() -> None:
+    model = lw.mechanisms.double_pendulum()
+    q, v = lw.random_state(model, 0, shape=9)
+    tau = np.random.default_rng(0).normal(size=(9, 5, 2))
+    plain = lw.rollout(model, q, v, tau, dt=1e-3)
+    assert_same(plain, lw.rollout(model, *map(np.asfortranarray, (q, v, tau)), dt=1e-3))
+    assert_same(plain, lw.rollout(model, np.repeat(q, 2, 1)[:, ::2], v[::-1][::-1], tau.tolist(), dt=1e-3))
 
 
 def test_an_earlier_result_is_written_into() -> None:
@@ -208,7 +217,7 @@ def test_it_agrees_with_mujoco_to_rounding() -> None:
         there.opt.timestep, there.dof_damping[:] = 1e-3, damping
         q, v = lw.random_state(model, 0, shape=10)
         tau = np.random.default_rng(1).normal(size=(10, 100, model.nv))
-        ours = lw.rollout(model, q, v, tau, dt=1e-3, damping=damping, effort_limit=np.inf)
+        ours = lw.rollout(model, q, v, tau, dt=1e-3, damping=damping, effort_limits=np.inf)
         start = np.concatenate([np.zeros((10, 1)), to_mujoco(model, q), v], axis=1)
         with rollout.Rollout(nthread=0) as roll:
             spec = mujoco.mjtState.mjSTATE_QFRC_APPLIED.value
@@ -233,13 +242,13 @@ def test_the_error_is_of_first_order_and_energy_stays() -> None:
     ends, drifts = [], []
     for halvings in range(3):
         steps = 200 * 2**halvings
-        found = lw.rollout(model, q, v, dt=0.2 / steps, steps=steps, every=2**halvings)
+        found = lw.rollout(model, q, v, dt=0.2 / steps, steps=steps, record=2**halvings)
         energy = sum(lw.energy(model, found.q, found.v))
         ends.append(found.q[:, -1])
         drifts.append(abs(energy - energy[:, :1]).max())
     close((ends[0] - ends[1]) / 2.0, ends[1] - ends[2], 0.03)
     assert np.allclose(np.array(drifts[:-1]) / drifts[1:], 2.0, rtol=0.05)
-    swing = lw.rollout(lw.mechanisms.pendulum(), [1.0], [0.0], dt=1e-3, steps=100_000, every=10)
+    swing = lw.rollout(lw.mechanisms.pendulum(), [1.0], [0.0], dt=1e-3, steps=100_000, record=10)
     energy = sum(lw.energy(lw.mechanisms.pendulum(), swing.q, swing.v))
     early, late = (abs(part - energy[0]).max() for part in (energy[:1000], energy[-1000:]))
     assert late < 1.01 * early  # bounded: the scheme is symplectic
@@ -252,7 +261,7 @@ def test_a_controlled_arm_settles_at_its_target() -> None:
     q = lw.integrate(model, target, 0.5 * rng.normal(size=(20, model.nv)))
     hold = lw.gravity_torques(model, target)
     gains = {"q_target": target, "kp": 200.0, "kd": 40.0}
-    found = lw.rollout(model, q, np.zeros(model.nv), hold, dt=1e-3, steps=8000, every=8000, **gains)
+    found = lw.rollout(model, q, np.zeros(model.nv), hold, dt=1e-3, steps=8000, record=8000, **gains)
     assert abs(lw.difference(model, found.q[:, 0], target)).max() > 0.5
     close(lw.difference(model, found.q[:, -1], target), np.zeros((20, model.nv)), 1e-6, scale=1.0)
     close(found.v[:, -1], np.zeros((20, model.nv)), 1e-6, scale=1.0)
@@ -262,12 +271,25 @@ def test_effort_is_limited() -> None:
     model = block(effort=3.0)
     pulled = lw.rollout(model, [0.0], [0.0], q_target=[100.0], kp=50.0, dt=0.01, steps=100)
     assert np.allclose(pulled.v[-1], 3.0 / 2.0)  # F t / m, for 1 s
-    free = lw.rollout(model, [0.0], [0.0], [50.0], effort_limit=np.inf, dt=0.01, steps=100)
-    assert np.allclose(free.v[-1], 50.0 / 2.0)
+    for anything in (False, np.inf):
+        free = lw.rollout(model, [0.0], [0.0], [50.0], effort_limits=anything, dt=0.01, steps=100)
+        assert np.allclose(free.v[-1], 50.0 / 2.0)
+    with pytest.warns(lw.LinkworkWarning, match="effort limit of 0 for 'joint_block', so that nothing drives"):
+        still = lw.rollout(block(effort=0.0), [0.0], [0.0], [50.0], dt=0.01, steps=100)
+    assert not still.v.any()
+
+
+def test_drag_is_the_model_s_or_none_or_the_caller_s() -> None:
+    model = block(friction=4.0, damping=0.5)
+    start: dict[str, Any] = {"q": [0.0], "v": [3.0], "dt": 0.01, "steps": 50}
+    assert_same(lw.rollout(model, **start), lw.rollout(block(), **start, friction=[4.0], damping=0.5))
+    free = lw.rollout(model, **start, friction=False, damping=False)
+    assert_same(free, lw.rollout(block(), **start))
+    assert (free.v == 3.0).all()
 
 
 def test_friction_stops_a_block_where_it_should_and_holds_it() -> None:
-    found = lw.rollout(block(friction=4.0), [0.0], [3.0], dt=1e-4, steps=40_000, every=1000)
+    found = lw.rollout(block(friction=4.0), [0.0], [3.0], dt=1e-4, steps=40_000, record=1000)
     assert found.q[-1, 0] == pytest.approx(3.0**2 / (2.0 * 4.0 / 2.0), rel=1e-3)  # v²/2a
     held = lw.rollout(block(friction=4.0), [0.0], [0.0], [3.0], dt=1e-3, steps=1000)
     assert 0.0 < held.v[-1, 0] < 1e-3 and held.q[-1, 0] < 1e-3  # it creeps at most
@@ -294,7 +316,7 @@ def test_a_million_steps_take_no_memory() -> None:
     start = np.linspace(0.1, 1.0, 9)[:, None]
 
     def run(steps: int) -> lw.Rollout:
-        return lw.rollout(model, start, [0.0], dt=1e-3, steps=steps, every=steps)
+        return lw.rollout(model, start, [0.0], dt=1e-3, steps=steps, record=steps)
 
     run(1000)
     before = pages()

@@ -37,14 +37,15 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"q": np.zeros((4, 2)), "tau": np.zeros((3, 2, 2))},
         r"before the one over time, do not broadcast: q, v \(4,\), tau \(3,\)",
     ),
-    "every": ({"every": 0}, "every must be a whole number of 1 or more, not 0"),
+    "memory": ({"steps": 10**15}, r"1,000,000,000,000,001 records of 1 trajectories take 3\.2e\+07 GB.*larger record"),
+    "record": ({"record": 0}, "record must be a whole number of 1 or more, not 0"),
     "kp_alone": ({"kp": 1.0}, "kp needs q_target"),
     "target_alone": ({"q_target": [0.0, 0.0]}, "q_target needs kp, the gain that pulls to it"),
     "v_target_alone": ({"v_target": [0.0, 0.0]}, "v_target needs kd"),
     "kp": ({"q_target": [0.0, 0.0], "kp": [1.0, np.nan]}, r"kp\[1\] \(joint 'joint2'\) is nan"),
     "damping": ({"damping": [1.0, -2.0]}, "damping of joint 'joint2' is -2.0; it must be 0 or more"),
     "friction": ({"friction": np.inf}, r"friction\[0\] \(joint 'joint1'\) is inf; it must be finite"),
-    "effort": ({"tau": [0.0, 0.0], "effort_limit": np.nan}, "effort_limit of joint 'joint1' is nan"),
+    "effort": ({"tau": [0.0, 0.0], "effort_limits": np.nan}, "effort_limits of joint 'joint1' is nan"),
     "diverged": ({"diverged": "ignore"}, "diverged must be one of 'raise', 'nan', not 'ignore'"),
     "executor": ({"executor": 4}, "executor must have the interface of concurrent.futures"),
     "chunk": ({"chunk": 0}, "chunk must be a whole number of 1 or more"),
@@ -72,24 +73,24 @@ def wild() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
 def test_a_trajectory_that_blows_up_is_named_and_nothing_else_is_lost() -> None:
     q, v = wild()
     with pytest.raises(lw.SimulationError, match=r"trajectory \[1, 4\] leaves the finite numbers in step") as caught:
-        lw.rollout(MODEL, q, v, dt=0.01, steps=40, every=10)
+        lw.rollout(MODEL, q, v, dt=0.01, steps=40, record=10)
     error = pickle.loads(pickle.dumps(caught.value))
     assert error.joint == "joint2" and "1 of 60 do" in str(error)
-    kept = lw.rollout(MODEL, q, v, dt=0.01, steps=40, every=10, diverged="nan")
+    kept = lw.rollout(MODEL, q, v, dt=0.01, steps=40, record=10, diverged="nan")
     for array, same in zip(kept, error.trajectory, strict=True):
         assert np.array_equal(array, same, equal_nan=True)
     lost = np.isnan(kept.q).any(axis=-1)
     assert np.argwhere(lost.any(axis=-1)).tolist() == [[1, 4]] and not lost[1, 4, 0] and lost[1, 4, -1]
     assert np.array_equal(lost, np.isnan(kept.v).all(axis=-1))
     others = ~lost.any(axis=-1)
-    calm = lw.rollout(MODEL, q[others], v[others], dt=0.01, steps=40, every=10)
+    calm = lw.rollout(MODEL, q[others], v[others], dt=0.01, steps=40, record=10)
     assert np.array_equal(kept.q[others], calm.q) and np.array_equal(kept.v[others], calm.v)
 
 
 def test_the_time_of_the_step_that_leads_out_is_exact() -> None:
     q, v = wild()
     with pytest.raises(lw.SimulationError) as caught:
-        lw.rollout(MODEL, q, v, dt=0.01, steps=40, every=40)
+        lw.rollout(MODEL, q, v, dt=0.01, steps=40, record=40)
     step = round(caught.value.time / 0.01)
     seen = lw.rollout(MODEL, q, v, dt=0.01, steps=40, diverged="nan")
     assert int(np.isnan(seen.q[1, 4, :, 0]).argmax()) == step > 0
@@ -120,5 +121,5 @@ def test_a_joint_that_moves_no_inertia_is_named() -> None:
 def test_it_can_be_interrupted() -> None:
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
-        lw.rollout(MODEL, np.zeros((40, 2)), [0.0, 0.0], dt=1e-3, steps=10**9, every=10**9)
+        lw.rollout(MODEL, np.zeros((40, 2)), [0.0, 0.0], dt=1e-3, steps=10**9, record=10**9)
     assert lw.rollout(MODEL, [0.0, 0.0], [0.0, 0.0], dt=1e-3, steps=3).q.shape == (4, 2)

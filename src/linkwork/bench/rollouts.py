@@ -41,7 +41,7 @@ def measure_rollout(
 
 def _ours(states: States, tau: Array, every: int) -> Contestant:
     model, q, v = states.model, states.fields["q"], states.fields["v"]
-    options: dict[str, Any] = {"dt": STEP, "every": every, "damping": 0.0, "friction": 0.0, "effort_limit": np.inf}
+    options: dict[str, Any] = {"dt": STEP, "record": every, "damping": False, "friction": False, "effort_limits": False}
     earlier = rollout(model, q, v, tau, **options)
 
     def function() -> Rollout:
@@ -71,7 +71,7 @@ def _rivals(doors: dict[str, Door], states: States, tau: Array, kind: str) -> di
 def _growth(states: States, steps: int) -> dict[str, Any]:
     """What is in memory before and after very many steps, damped, so that they stay finite."""
     model, q, v = states.model, states.fields["q"], states.fields["v"]
-    rollout(model, q, v, dt=STEP, steps=1000, every=1000, damping=1.0)
+    rollout(model, q, v, dt=STEP, steps=1000, record=1000, damping=1.0)
     before = resident_memory()
-    end = rollout(model, q, v, dt=STEP, steps=steps, every=steps, damping=1.0)
+    end = rollout(model, q, v, dt=STEP, steps=steps, record=steps, damping=1.0)
     return {"steps": steps, "before": before, "after": resident_memory(), "finite": bool(np.isfinite(end.q).all())}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,8 @@ from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.call import diagnose
 from linkwork.engine.function import Task
 from linkwork.engine.march import March, interpreted_march, records
+from linkwork.engine.mode import current_form
+from linkwork.errors import ArgumentError
 from linkwork.model.model import Model
 
 
@@ -37,7 +39,7 @@ class Job:
     def __len__(self) -> int:
         return len(self.q)
 
-    @property
+    @cached_property
     def algorithm(self) -> Algorithm:
         return stepping(self.parts)
 
@@ -56,30 +58,39 @@ class Job:
     def room(self) -> tuple[Array, Array]:
         """Arrays for the records."""
         count = records(self.steps, self.every)
-        return np.empty((len(self), count, self.model.nq)), np.empty((len(self), count, self.model.nv))
+        try:
+            return np.empty((len(self), count, self.model.nq)), np.empty((len(self), count, self.model.nv))
+        except (MemoryError, ValueError):
+            size = 8e-9 * len(self) * count * (self.model.nq + self.model.nv)
+            raise ArgumentError(
+                f"{count:,} records of {len(self):,} trajectories take {size:.3g} GB, which cannot be had; keep fewer "
+                f"by a larger record (it is {self.every})"
+            ) from None
 
     def run(self, into: Sequence[Array], threads: int) -> int:
         """Compute here; the status of a march."""
-        state = [np.array(array) for array in (self.q, self.v)]  # a march changes them
+        state = [np.array(array, order="C") for array in (self.q, self.v)]  # a march changes them
         for array, start in zip(into, state, strict=True):
             array[:, 0] = start
         names = [name for name, _ in self.algorithm.arguments[2:]]
         whole = [(len(self), self.steps, self.parts[name].shape[-1]) for name in names]
         given = [np.broadcast_to(self.parts[name], shape) for name, shape in zip(names, whole, strict=True)]
+        engine = current_form() if self.engine == "auto" else self.engine  # a worker may have no machine code
         try:
-            if self.engine == "interpreted":
+            if engine == "interpreted":
                 return interpreted_march(self.algorithm, self.model, state, given, into, self.steps, self.every)
-            return self._march(tuple(names)).march(state, given, into, self.steps, self.every, threads)
+            return self._march(engine).march(state, given, into, self.steps, self.every, threads)
         except (ZeroDivisionError, OverflowError):  # a constant of the model: every trajectory fails
             first = [self.q[0], self.v[0], *(array[0, 0] for array in given)]
             raise diagnose(self.algorithm, self.model, first, ()) from None
 
-    def _march(self, names: tuple[str, ...]) -> March:
+    def _march(self, engine: str) -> March:
+        """Machine code for the model and these parts; made once for each model."""
         made: dict[object, Any] = self.model.__dict__.setdefault("_functions", {})
-        key = ("march", names, self.engine)
+        key = ("march", self.algorithm.name, engine)
         found = made.get(key)
         if found is None:
-            found = made[key] = March(Task(self.algorithm, self.model), self.engine)
+            found = made[key] = March(Task(self.algorithm, self.model), engine)
         return found
 
 

@@ -44,14 +44,14 @@ def rollout(
     *,
     dt: float,
     steps: int | None = None,
-    every: int = 1,
+    record: int = 1,
     q_target: ArrayLike | None = None,
     kp: ArrayLike | None = None,
     v_target: ArrayLike | None = None,
     kd: ArrayLike | None = None,
-    damping: ArrayLike | None = None,
-    friction: ArrayLike | None = None,
-    effort_limit: ArrayLike | None = None,
+    damping: bool | ArrayLike = True,
+    friction: bool | ArrayLike = True,
+    effort_limits: bool | ArrayLike = True,
     diverged: str = "raise",
     executor: Executor | None = None,
     chunk: int | None = None,
@@ -60,11 +60,13 @@ def rollout(
     """Many trajectories at once, wholly in compiled code: forces, dynamics, integration and the loop over time.
 
     Each step is semi-implicit Euler on the configuration manifold (order 1, symplectic): v⁺ = v + dt a, then q⁺ by
-    moving at v⁺ for dt. The motors hold tau + kp (q_target ⊖ q) + kd (v_target - v), cut off at the effort limit, with
+    moving at v⁺ for dt. The motors hold tau + kp (q_target ⊖ q) + kd (v_target - v), cut off at the effort limits, with
     q and v of the step's beginning. Damping and friction act with the velocity of the step's end, so that they never
-    add energy; friction is Coulomb's down to 0.001 rad/s or m/s and proportional to the speed below. A trajectory's
-    numbers are the same to the last bit alone, in any batch, on any number of threads, with any executor, in
-    ``lw.interpreted()``, and if it is stopped at a record and continued from there.
+    add energy; friction is Coulomb's down to 0.001 rad/s or m/s and proportional to the speed below, so that what it
+    holds creeps (``lw.simulate`` keeps that at rest).
+
+    A trajectory's numbers are the same to the last bit alone, in any batch, on any number of threads, with any
+    executor, in ``lw.interpreted()``, and if it is continued from a record.
 
     What may vary over time is one row for all steps, (nv,), or a row for each step, (T, nv), or such rows for each
     trajectory, (..., T, nv); a T of 1 again holds for all steps.
@@ -76,16 +78,15 @@ def rollout(
         tau: joint forces, N or N m; (nv,), (T, nv) or (..., T, nv); none if left out.
         dt: the time of a step, s.
         steps: how many; left out, it is T.
-        every: after how many steps a state is recorded. Memory is 8 K (nq + nv) bytes for each trajectory, where
-            K = steps / every, rounded up, plus 1, whatever the number of steps.
+        record: keep every so manyth state, and the first and the last: K = steps / record, rounded up, plus 1. Memory
+            is 8 K (nq + nv) bytes for each trajectory, whatever the number of steps.
         q_target: configurations to be pulled to; (nq,), (T, nq) or (..., T, nq). It needs kp.
         kp: stiffness (..., nv), N/m or N m/rad, or one number for all.
         v_target: velocities to be pulled to; (nv,), (T, nv) or (..., T, nv); zero if left out. It needs kd.
         kd: damping of the control (..., nv), N s/m or N m s/rad, or one number for all.
-        damping: viscous damping (..., nv) or one number; the model's if left out.
-        friction: Coulomb friction (..., nv) or one number, N or N m; the model's if left out.
-        effort_limit: what the motors can do (..., nv) or one number, N or N m; the model's if left out, ``np.inf`` for
-            anything.
+        damping: viscous damping, N s/m or N m s/rad: the model's (True), none (False), (..., nv) or one number.
+        friction: Coulomb friction, N or N m, in the same way.
+        effort_limits: what the motors can do, N or N m, in the same way.
         diverged: what to do with a trajectory that leaves the finite numbers: "raise", after all others are done, or
             "nan", which is what its records are from there on.
         executor: spreads the trajectories over its workers: anything with the interface of ``concurrent.futures``,
@@ -95,7 +96,7 @@ def rollout(
         out: an earlier result of the same shapes to write into and return, which saves getting new memory.
 
     Returns:
-        t (K,), q (..., K, nq) and v (..., K, nv): the first state, every so many steps, and the last.
+        t (K,), q (..., K, nq) and v (..., K, nv).
 
     Raises:
         SimulationError: if a trajectory leaves the finite numbers; it names the trajectory, the time and a joint, and
@@ -105,7 +106,7 @@ def rollout(
         >>> import numpy as np, linkwork as lw
         >>> pendulum = lw.mechanisms.pendulum()
         >>> start = np.linspace(0.1, 1.0, 1000)[:, None]
-        >>> t, q, v = lw.rollout(pendulum, start, [0.0], dt=1e-3, steps=2000, every=100)
+        >>> t, q, v = lw.rollout(pendulum, start, [0.0], dt=1e-3, steps=2000, record=100)
         >>> t.shape, q.shape
         ((21,), (1000, 21, 1))
         >>> kinetic, potential = lw.energy(pendulum, q, v)
@@ -123,12 +124,12 @@ def rollout(
             f"executor must have the interface of concurrent.futures (submit), not {executor!r}; "
             f"for a Dask client, pass client.get_executor()"
         )
-    every, step = whole("every", every, 1), seconds("dt", dt)
+    every, step = whole("record", record, 1), seconds("dt", dt)
     size = None if chunk is None else whole("chunk", chunk, 1)
     (start, speed), batch = as_batch(model, (("q", "configuration"), ("v", "velocity")), (q, v))
     parts, steps = step_parts(
         model, steps, tau=tau, q_target=q_target, kp=kp, v_target=v_target, kd=kd, damping=damping, friction=friction,
-        effort_limit=effort_limit,
+        effort_limits=effort_limits,
     )  # fmt: skip
     batch = broadcast(batch, parts)
     n = prod(batch)

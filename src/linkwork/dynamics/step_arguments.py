@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from math import isfinite
 from typing import Any
 
@@ -10,14 +11,14 @@ from numpy.typing import ArrayLike
 
 from linkwork.algorithms import STEP_PARTS
 from linkwork.dynamics.arguments import Array, as_array, check_finite, name_coordinate
-from linkwork.errors import ArgumentError
+from linkwork.errors import ArgumentError, LinkworkWarning
 from linkwork.model.model import Model
 
 _OVER_TIME = ("tau", "q_target", "v_target")
 
 
 def step_parts(
-    model: Model, steps: int | None, effort_limit: ArrayLike | None, **values: ArrayLike | None
+    model: Model, steps: int | None, effort_limits: bool | ArrayLike, **values: Any
 ) -> tuple[dict[str, Array], int]:
     """Of ``STEP_PARTS``, those that have an effect, each (..., T or 1, numbers), and the number of steps.
 
@@ -31,19 +32,21 @@ def step_parts(
     parts = {}
     for name in _OVER_TIME:
         if values[name] is not None:
-            array = as_array(model, name, STEP_PARTS[name], values[name])  # type: ignore[arg-type]
+            array = as_array(model, name, STEP_PARTS[name], values[name])
             parts[name] = array if array.ndim > 1 else array[None]
     for name in ("kp", "kd"):
         if values[name] is not None:
             parts[name] = _each(model, name, values[name])
             check_finite(model, name, "velocity", parts[name][..., 0, :])
     for name, own in (("damping", model.damping), ("friction", model.friction)):
-        array = _not_negative(model, name, own if values[name] is None else values[name])
+        array = _not_negative(model, name, values[name], own, 0.0)
         check_finite(model, name, "velocity", array[..., 0, :])
         if array.any():
             parts[name] = array
     if parts.keys() & {"tau", "kp", "kd"}:
-        most = _not_negative(model, "effort_limit", model.effort_limit if effort_limit is None else effort_limit)
+        most = _not_negative(model, "effort_limits", effort_limits, model.effort_limit, np.inf)
+        if effort_limits is True:
+            _warn_of_no_effort(model)
         if np.isfinite(most).any():
             parts["effort"] = np.minimum(most, np.finfo(np.float64).max)  # machine code takes finite numbers
     return parts, _steps(steps, {name: parts[name].shape[-2] for name in _OVER_TIME if name in parts})
@@ -64,13 +67,26 @@ def _each(model: Model, name: str, value: Any) -> Array:
     return as_array(model, name, "velocity", value)[..., None, :]
 
 
-def _not_negative(model: Model, name: str, value: Any) -> Array:
-    array = _each(model, name, value)
+def _not_negative(model: Model, name: str, value: Any, own: Array, none: float) -> Array:
+    """Numbers of 0 or more for each degree of freedom: the caller's, for True the model's own, for False none."""
+    array = _each(model, name, (own if value else none) if isinstance(value, bool | np.bool_) else value)
     if (array >= 0.0).all():
         return array
     where = tuple(int(i) for i in np.argwhere(~(array >= 0.0))[0])
     which = name_coordinate(model, "velocity", where[-1:])
     raise ArgumentError(f"{name} of {which} is {array[where]}; it must be 0 or more")
+
+
+def _warn_of_no_effort(model: Model) -> None:
+    stuck = [body.joint_name for body in model.bodies if body.joint.nv and not any(body.limits.effort)]
+    if stuck:
+        warnings.warn(
+            f"model {model.name!r} gives an effort limit of 0 for {', '.join(map(repr, stuck[:5]))}"
+            f"{', ...' if len(stuck) > 5 else ''}, so that nothing drives these; pass effort_limits=False if that is "
+            f"not meant",
+            LinkworkWarning,
+            stacklevel=4,
+        )
 
 
 def _steps(steps: int | None, lengths: dict[str, int]) -> int:
