@@ -114,6 +114,8 @@ def test_a_joint_that_moves_no_inertia_is_named() -> None:
     model = builder.build()
     with pytest.raises(lw.SingularError, match="joint 'joint_tip' can move without moving any inertia"):
         lw.rollout(model, [0.0, 0.0], [0.0, 0.0], dt=0.01, steps=3)
+    assert lw.rollout(model, np.zeros((0, 2)), [0.0, 0.0], dt=0.01, steps=3).q.shape == (0, 4, 2)
+    assert lw.rollout(model, [0.0, 0.0], [0.0, 0.0], dt=0.01, steps=0).q.shape == (1, 2)
     damped = lw.rollout(model, [0.0, 0.0], [0.0, 1.0], dt=0.01, steps=3, damping=0.1)  # which determines its motion
     assert np.isfinite(damped.q).all()
 

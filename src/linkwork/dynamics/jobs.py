@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,7 @@ class Job:
     def __len__(self) -> int:
         return len(self.q)
 
-    @cached_property
+    @property
     def algorithm(self) -> Algorithm:
         return stepping(self.parts)
 
@@ -72,6 +72,8 @@ class Job:
         state = [np.array(array, order="C") for array in (self.q, self.v)]  # a march changes them
         for array, start in zip(into, state, strict=True):
             array[:, 0] = start
+        if not (self.steps and len(self)):
+            return 0
         names = [name for name, _ in self.algorithm.arguments[2:]]
         whole = [(len(self), self.steps, self.parts[name].shape[-1]) for name in names]
         given = [np.broadcast_to(self.parts[name], shape) for name, shape in zip(names, whole, strict=True)]
