@@ -94,6 +94,11 @@ def test_the_time_of_the_step_that_leads_out_is_exact() -> None:
     step = round(caught.value.time / 0.01)
     seen = lw.rollout(MODEL, q, v, dt=0.01, steps=40, diverged="nan")
     assert int(np.isnan(seen.q[1, 4, :, 0]).argmax()) == step > 0
+    push = np.zeros((5000, 2))
+    push[4321] = 1e300
+    with pytest.raises(lw.SimulationError, match=r"in step 432[2-4] ") as caught:  # found without keeping 5000 states
+        lw.rollout(MODEL, q[0], v[0], push, dt=1e-4, record=5000)
+    assert caught.value.trajectory.q.shape == (20, 2, 2)
 
 
 def test_a_state_that_no_step_can_leave_says_why() -> None:

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from linkwork.dynamics.arguments import Array, name_coordinate
+from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.call import diagnose
 from linkwork.dynamics.jobs import Job
 
 _FAST = 1e6
 """Above this speed (rad/s or m/s) there is no need to look for another reason."""
+_FINER = 1000
+"""How many records an interval is divided into."""
 
 
 def cut_off(into: Sequence[Array]) -> list[tuple[int, int]]:
@@ -27,23 +29,28 @@ def cut_off(into: Sequence[Array]) -> list[tuple[int, int]]:
 
 
 def explained(job: Job, into: Sequence[Array], trajectory: int, record: int) -> tuple[int, str | None, str]:
-    """The step that led out of the finite numbers, from 1, the joint, and why: its interval is done again."""
-    before = (record - 1) * job.every
-    q, v = (array[trajectory, record - 1][None] for array in into)
-    again = job.some(trajectory, 1).later(before, q, v, min(job.every, job.steps - before))
-    room = again.room()
-    again.run(room, 1)
-    ((_, bad),) = cut_off(room)
-    q, v = (array[0, bad - 1] for array in room)
+    """The step that led out of the finite numbers, from 1, the joint, and why: its interval is done again, in ever
+    finer records.
+    """
+    one, done, every = job.some(trajectory, 1), (record - 1) * job.every, job.every
+    q, v = (array[trajectory, record - 1] for array in into)
+    while every > 1:
+        again = one.later(done, q[None], v[None], min(every, job.steps - done), max(1, every // _FINER))
+        room = again.room()
+        again.run(room, 1)
+        ((_, bad),) = cut_off(room)
+        q, v = (array[0, bad - 1] for array in room)
+        done, every = done + (bad - 1) * again.every, again.every
+    starts = zip(job.model.bodies, job.model.v_start, strict=True)
     fastest = int(abs(v).argmax())
     if abs(v[fastest]) > _FAST:
-        joint = name_coordinate(job.model, "velocity", (fastest,)).split("'")[1]
+        joint = next(body.joint_name for body, start in starts if start <= fastest < start + body.joint.nv)
         reason = (
             f"joint {joint!r} was the fastest one step before, at {v[fastest]:.3g} rad/s or m/s. Try a smaller dt, "
             f"smaller gains, or damping"
         )
-        return before + bad, joint, reason
-    names = [name for name, _ in job.algorithm.arguments[2:]]
-    rows = [again.parts[name][0, min(bad, again.parts[name].shape[1]) - 1] for name in names]
+        return done + 1, joint, reason
+    last = one.later(done, q[None], v[None], 1, 1)
+    rows = [last.parts[name][0, 0] for name, _ in job.algorithm.arguments[2:]]
     reason = str(diagnose(job.algorithm, job.model, [q, v, *rows], ())).removeprefix(f"{job.algorithm.name}: ")
-    return before + bad, next((name for name in job.model.joint_names if f"joint {name!r}" in reason), None), reason
+    return done + 1, next((name for name in job.model.joint_names if f"joint {name!r}" in reason), None), reason

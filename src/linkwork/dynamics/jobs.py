@@ -49,11 +49,11 @@ class Job:
         parts = {name: array if len(array) == 1 else array[few] for name, array in self.parts.items()}
         return replace(self, q=self.q[few], v=self.v[few], parts=parts)
 
-    def later(self, step: int, q: Array, v: Array, steps: int) -> Job:
-        """So many steps from a later one on, every state recorded."""
+    def later(self, step: int, q: Array, v: Array, steps: int, every: int) -> Job:
+        """So many steps from a later one on."""
         span = slice(step, step + steps)
         parts = {name: array if array.shape[1] == 1 else array[:, span] for name, array in self.parts.items()}
-        return replace(self, q=q, v=v, parts=parts, steps=steps, every=1)
+        return replace(self, q=q, v=v, parts=parts, steps=steps, every=every)
 
     def room(self) -> tuple[Array, Array]:
         """Arrays for the records."""
@@ -80,6 +80,8 @@ class Job:
         engine = current_form() if self.engine == "auto" else self.engine  # a worker may have no machine code
         try:
             if engine == "interpreted":
+                if not all(np.isfinite(array).all() for array in self.parts.values()):
+                    return 1
                 return interpreted_march(self.algorithm, self.model, state, given, into, self.steps, self.every)
             return self._march(engine).march(state, given, into, self.steps, self.every, threads)
         except (ZeroDivisionError, OverflowError):  # a constant of the model: every trajectory fails

@@ -100,7 +100,8 @@ def _steps(steps: int | None, lengths: dict[str, int]) -> int:
     for name, length in rows.items():
         if length != steps:
             raise ArgumentError(
-                f"{name} has {length} rows over time for {steps} steps; it must have as many, or 1 for all steps"
+                f"{name} has {length} rows over time for {steps} steps; it must have as many, or 1 for all steps. "
+                f"Rows for each trajectory, the same at all times, are {name}[:, None]"
             )
     return steps
 
