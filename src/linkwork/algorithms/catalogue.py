@@ -20,6 +20,7 @@ from linkwork.algorithms.chang_khatib import chang_khatib, force_responses
 from linkwork.algorithms.composite_body import composite_body
 from linkwork.algorithms.configuration import difference, integrate
 from linkwork.algorithms.constraint_force import constraint_force
+from linkwork.algorithms.constraint_force_pieces import constraint_force_pieces
 from linkwork.algorithms.constraint_force_world import constraint_force_world
 from linkwork.algorithms.dense import dense
 from linkwork.algorithms.extended_propagator import extended_propagator
@@ -46,6 +47,8 @@ class Algorithm:
     results: tuple[str, ...]
     rolled: bool = True
     """Whether its text needs to know nothing of the model, so that loops may stay loops."""
+    pieces: bool = False
+    """Whether its text cuts a chain into pieces: a rolled form of its own."""
 
 
 Q, V, A, TAU = ("q", "configuration"), ("v", "velocity"), ("a", "velocity"), ("tau", "velocity")
@@ -142,6 +145,11 @@ CHAINS: dict[str, Algorithm] = {
 """More methods of ``lw.forward_dynamics``, whose text needs the length of the main chain: specialised code for few
 bodies, interpreted for many. The second is for study.
 """
+
+PIECES = Algorithm(
+    "constraint_force", constraint_force_pieces, (Q, V, TAU, F_EXT), ("velocity",), pieces=True
+)
+"""What ``constraint_force`` is for a long unbranched chain."""
 
 
 def along(method: str, tip: int) -> Algorithm:

@@ -46,10 +46,12 @@ from linkwork.model.tree import Tree
 from linkwork.spatial import (
     Factor,
     Force,
+    Inertia,
     Mat3,
     Mobility,
     Motion,
     RigidMobility,
+    Transform,
     Vec3,
     combination,
     plus_diagonal,
@@ -82,19 +84,15 @@ def joined_motion(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any, tip: int | N
         turned[body] = X[body].rotation, moved[body].angular
 
     # Angular velocities: along the chain by parallel prefix, then level by level
-    parallel_prefix(tree, chain, turned, _turned_further)
+    parallel_prefix(tree, chain, turned, turned_further)
     for level in branches:
         for body in tree.parallel(level):
-            turned[body] = _turned_further(turned[body.parent], turned[body])
+            turned[body] = turned_further(turned[body.parent], turned[body])
 
     for body in tree.parallel(bodies):
-        R, (_, above), (_, w) = X[body].rotation, turned[body.parent], turned[body]
-        slid, spun, carried = moved[body].linear, moved[body].angular, R.apply_transpose(above)
-        swung = R.apply_transpose(above.cross(above.cross(X[body].translation)))
-        drawn = carried.cross(slid) * 2.0 + spun.cross(slid)
-        c[body] = body.joint.bias(q[body], v[body]) + Motion(swung + drawn, carried.cross(spun))
-        whirl = Motion(Vec3.zero(), w)
-        IA[body], pA[body] = body.inertia.articulated(), whirl.cross(body.inertia * whirl) - f_ext[body]
+        (_, above), (_, w) = turned[body.parent], turned[body]
+        c[body] = body.joint.bias(q[body], v[body]) + relative_bias(X[body], above, moved[body])
+        IA[body], pA[body] = body.inertia.articulated(), bias_force(body.inertia, w) - f_ext[body]
 
     # Side branches, inward: each body fetches what its own branches have for it
     on_chain = {body.index for body in chain}
@@ -156,7 +154,21 @@ def joined_motion(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any, tip: int | N
     return qdd, f
 
 
-def _turned_further(before: tuple[Mat3, Vec3], after: tuple[Mat3, Vec3]) -> tuple[Mat3, Vec3]:
+def relative_bias(X: Transform, above: Vec3, moved: Motion) -> Motion:
+    """c without Ṡ q̇, of a child that moves with S q̇ on a parent that turns at ``above``."""
+    R, slid, spun = X.rotation, moved.linear, moved.angular
+    carried = R.apply_transpose(above)
+    swung = R.apply_transpose(above.cross(above.cross(X.translation)))
+    return Motion(swung + carried.cross(slid) * 2.0 + spun.cross(slid), carried.cross(spun))
+
+
+def bias_force(inertia: Inertia, w: Vec3) -> Force:
+    """What keeps a body turning about its origin at ω: (ω × (ω × h), ω × I ω)."""
+    whirl = Motion(Vec3.zero(), w)
+    return whirl.cross(inertia * whirl)
+
+
+def turned_further(before: tuple[Mat3, Vec3], after: tuple[Mat3, Vec3]) -> tuple[Mat3, Vec3]:
     """Rotation and angular velocity (in the last axes) of two stretches of a chain, one behind the other."""
     (R, w), (Q, x) = before, after
     return R * Q, Q.apply_transpose(w) + x

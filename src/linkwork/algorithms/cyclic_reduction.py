@@ -37,48 +37,48 @@ def cyclic_reduction(tree: Tree, chain: Sequence[Node], Y: Any, E: Any, r: Any) 
             body, lower, upper = chain[k], k - span >= 0, k + span < count
             if half:  # what two neighbours that went in the last step have for this one
                 before, after = chain[k - half], chain[k + half] if k + half < count else None
-                _eliminate(Y[body], r[body], B[before], D[before], z[before])
+                eliminate(Y[body], r[body], B[before], D[before], z[before])
                 if after:
-                    _eliminate(Y[body], r[body], A[after], D[after], z[after])
+                    eliminate(Y[body], r[body], A[after], D[after], z[after])
             if k // span % 2:
                 continue
             D[body] = Factor.of_matrix(Y[body])
             z[body] = D[body].forward(r[body])
             A[body], B[body] = [], []
             if lower:
-                columns = _columns(E[body]) if not half else _coupling(B[before], A[before], D[before])
-                A[body] = _rows([D[body].forward(column) for column in columns])
+                columns = transposed(E[body]) if not half else coupling(B[before], A[before], D[before])
+                A[body] = transposed([D[body].forward(column) for column in columns])
             if upper:
-                columns = E[chain[k + 1]] if not half else _coupling(A[after], B[after], D[after])
-                B[body] = _rows([D[body].forward(column) for column in columns])
+                columns = E[chain[k + 1]] if not half else coupling(A[after], B[after], D[after])
+                B[body] = transposed([D[body].forward(column) for column in columns])
 
     for span in reversed(spans):
         for k in tree.parallel(range(span - 1, count, 2 * span)):
             body = chain[k]
             known = z[body]
             if A[body]:
-                known = _minus(known, A[body], n[chain[k - span]])
+                known = minus(known, A[body], n[chain[k - span]])
             if B[body]:
-                known = _minus(known, B[body], n[chain[k + span]])
+                known = minus(known, B[body], n[chain[k + span]])
             scaled = [number * weight for number, weight in zip(known, D[body].inverse_pivots, strict=True)]
             n[body] = D[body].backward(scaled)
 
     return n
 
 
-def _eliminate(Y: Matrix, r: list[Scalar], A: Matrix, D: Factor, z: Sequence[Scalar]) -> None:
+def eliminate(Y: Matrix, r: list[Scalar], A: Matrix, D: Factor, z: Sequence[Scalar]) -> None:
     """Y -= Aᵀ D⁻¹ A in its lower triangle, r -= Aᵀ D⁻¹ z."""
-    scaled = _columns(_scaled(A, D))
-    for i, column in enumerate(_columns(A)):
+    scaled = transposed(_scaled(A, D))
+    for i, column in enumerate(transposed(A)):
         for j in range(i + 1):
             Y[i][j] = Y[i][j] - _dot(column, scaled[j])
         r[i] = r[i] - _dot(scaled[i], z)
 
 
-def _coupling(A: Matrix, B: Matrix, D: Factor) -> Matrix:
+def coupling(A: Matrix, B: Matrix, D: Factor) -> Matrix:
     """The columns of -Aᵀ D⁻¹ B."""
-    rows = _columns(_scaled(A, D))
-    return [[-_dot(row, column) for row in rows] for column in _columns(B)]
+    rows = transposed(_scaled(A, D))
+    return [[-_dot(row, column) for row in rows] for column in transposed(B)]
 
 
 def _scaled(A: Matrix, D: Factor) -> Matrix:
@@ -86,7 +86,7 @@ def _scaled(A: Matrix, D: Factor) -> Matrix:
     return [[number * weight for number in row] for row, weight in zip(A, D.inverse_pivots, strict=True)]
 
 
-def _minus(x: Sequence[Scalar], A: Matrix, y: Sequence[Scalar]) -> list[Scalar]:
+def minus(x: Sequence[Scalar], A: Matrix, y: Sequence[Scalar]) -> list[Scalar]:
     """x - A y."""
     return [number - _dot(row, y) for number, row in zip(x, A, strict=True)]
 
@@ -95,8 +95,5 @@ def _dot(x: Sequence[Scalar], y: Sequence[Scalar]) -> Scalar:
     return total(a * b for a, b in zip(x, y, strict=True))
 
 
-def _columns(rows: Matrix) -> Matrix:
+def transposed(rows: Matrix) -> Matrix:
     return [list(column) for column in zip(*rows, strict=True)]
-
-
-_rows = _columns

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.algorithms import ALGORITHMS, CHAINS, STUDIES, UNROLLED, Algorithm
+from linkwork.algorithms import ALGORITHMS, CHAINS, PIECES, STUDIES, UNROLLED, Algorithm
 from linkwork.dynamics.arguments import Array, Asked, as_batch, name_coordinate
 from linkwork.engine import mode
 from linkwork.engine.function import MOST_BODIES, Function, Task
@@ -18,6 +18,7 @@ from linkwork.engine.mode import current_form
 from linkwork.engine.spaces import shape, shifted
 from linkwork.errors import SingularError
 from linkwork.model.model import Frame, Model, Quick
+from linkwork.model.pieces import cut
 from linkwork.model.tree import Node, Tree
 from linkwork.spatial import LARGEST_ANGLE
 
@@ -39,12 +40,14 @@ def call(
         name = algorithm
         algorithm = ALGORITHMS.get(name) or UNROLLED.get(name) or CHAINS.get(name) or STUDIES[name]
     form = current_form()
+    long = len(model.bodies) > MOST_BODIES and form != "specialised" and algorithm.name.split("/")[0] in CHAINS
+    if long and algorithm.name == PIECES.name and cut(model):
+        algorithm, long = PIECES, False
     arguments, batch = as_batch(model, algorithm.arguments, values, len(frames), finite=form == "interpreted")
     if 0 in batch:
         as_batch(model, algorithm.arguments, values, len(frames))
         return [np.empty((*batch, *shape(space, model, len(frames)))) for space in algorithm.results]
     try:
-        long = len(model.bodies) > MOST_BODIES and form != "specialised" and algorithm.name.split("/")[0] in CHAINS
         if form == "interpreted" or algorithm.name in STUDIES or long:
             results = interpret(algorithm, model, arguments, batch, moved(frames, offsets))
             fine = all(np.isfinite(result).all() for result in results)

@@ -36,6 +36,8 @@ class _Run:
             elif operation == "store":
                 array, place = self.place(detail)
                 array[place] = operands[0]
+            elif operation == "whole":
+                self.values[n] = self.whole(detail)
             elif operation in ("load", "index"):
                 array, place = self.place(detail)
                 self.values[n] = int(array[place]) if operation == "index" else float(array[place])
@@ -48,10 +50,14 @@ class _Run:
     def size(self, x: int | str) -> int:
         return self.sizes[x] if isinstance(x, str) else x
 
-    def place(self, address: Address) -> tuple[MutableSequence[Any], int]:
+    def whole(self, address: Address) -> int:
         place = address.offset
         for index, stride in address.terms:  # a negative index stands for the whole number 1
             place += self.size(stride) * (self.values[index] if index >= 0 else 1)
+        return place
+
+    def place(self, address: Address) -> tuple[MutableSequence[Any], int]:
+        place = self.whole(address)  # groups are of one: ``lane`` is always 0 here
         if place < 0:
             raise IndexError(f"{address} is at {place}")
         return self.arrays[address.array], place
@@ -60,7 +66,8 @@ class _Run:
         cases = dict(loop.cases)
         for counter in self.turns(loop):
             self.values[loop.counter] = counter
-            kind = loop.cases[0][0] if len(cases) == 1 else int(self.arrays["ints"][INTS * counter + KIND])
+            row = INTS * counter + KIND if loop.kind is None else self.whole(loop.kind)
+            kind = loop.cases[0][0] if len(cases) == 1 else int(self.arrays["ints"][row])
             if kind in cases:
                 self.block(cases[kind])
 
@@ -72,8 +79,8 @@ class _Run:
                 yield body
                 body = int(self.arrays["ints"][INTS * body + PARENT])
         else:
-            up = range(loop.first, self.size(loop.last) + 1)
-            yield from up if loop.walk == "up" else reversed(up)
+            up = range(self.size(loop.first), self.size(loop.last) + 1)
+            yield from reversed(up) if loop.walk == "down" else up
 
 
 def _divided(a: float, b: float) -> float:

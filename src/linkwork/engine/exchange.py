@@ -20,10 +20,17 @@ class Argument:
         if self.space == "twists":
             return [load(Address(self.array, k, ((node.index, 6),))) for k in range(6)]
         if self.space == "wrenches":
-            place: Terms = ((node._index, 6),)
-            return Force.from_numbers([load(Address(self.array, k - 6, place)) for k in range(6)])
-        start, count = (2, node.joint.nq) if self.space == "configuration" else (3, node.joint.nv)
-        return [load(Address(self.array, k, ((node._at(start), 1),))) for k in range(count)]
+            return Force.from_numbers([load(_own(self.array, self.space, node, k)) for k in range(6)])
+        count = node.joint.nq if self.space == "configuration" else node.joint.nv
+        return [load(_own(self.array, self.space, node, k)) for k in range(count)]
+
+
+def _own(array: str, space: str, body: Any, k: int) -> Address:
+    """Where a body's own number k is in an argument or a result."""
+    if space == "wrenches":
+        return Address(array, k - 6, ((body._index, 6),), apart=body.apart(space))
+    start = body._at(2 if space == "configuration" else 3)
+    return Address(array, k, ((start, 1),), apart=body.apart(space))
 
 
 def argument(tree: Any, array: str, space: str) -> Any:
@@ -37,15 +44,12 @@ def gather(tree: Any, array: str, space: str, value: Any) -> None:
     if space in ("scalar", "vector", "wrench"):
         for k, number in enumerate(flatten(value)):
             store(Address(array, k), number)
-    elif space in ("velocity", "configuration"):
-        for body in tree.outward():
-            start = body._at(3 if space == "velocity" else 2)
-            for k, number in enumerate(value[body]):
-                store(Address(array, k, ((start, 1),)), number)
-    elif space == "wrenches":
+    elif space in ("velocity", "configuration", "wrenches"):
+        if tree.deliver(array, space, value):
+            return
         for body in tree.outward():
             for k, number in enumerate(flatten(value[body])):
-                store(Address(array, k - 6, ((body._index, 6),)), number)
+                store(_own(array, space, body, k), number)
     elif space == "twists":
         for frame in tree.frames():
             for k, number in enumerate(flatten(value[frame])):

@@ -4,7 +4,6 @@ of it.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
@@ -15,7 +14,10 @@ from numpy.typing import NDArray
 
 from linkwork.algorithms import Algorithm
 from linkwork.engine import builtin, cache, fingerprint, jit, llvm, roll, tables, threads
+from linkwork.engine.alone import Pieces
 from linkwork.engine.ir import Program
+from linkwork.engine.memory import address, local, scratch
+from linkwork.engine.single import Single, Words
 from linkwork.engine.spaces import shape, shifted, size
 from linkwork.engine.tiles import Interface
 from linkwork.engine.trace import specialise
@@ -32,7 +34,6 @@ _SECONDS = 60e-9
 
 Array = NDArray[np.float64]
 _codes: WeakValueDictionary[str, jit.Code] = WeakValueDictionary()
-_local = threading.local()
 
 
 class Task:
@@ -123,22 +124,22 @@ class Rolled:
             places = [shifted(f.placement, offsets[3 * i : 3 * i + 3]).numbers() for i, f in enumerate(task.frames)]
             data = data.copy()
             data[data.size - 12 * frames :] = np.array(places).ravel()
-            _local.data = data  # must live until the code has run
+            local.data = data  # must live until the code has run
         if any(space in ("matrix", "jacobian") for space in task.algorithm.results):
             start = lanes * sum(task.arguments)  # code stores only what the tree's pattern has
-            _local.scratch["tile"][1][start : start + lanes * sum(task.results)] = 0.0
+            local.scratch["tile"][1][start : start + lanes * sum(task.results)] = 0.0
         return [
-            _scratch("work", rows * row * lanes), _scratch("square", rows * rows * cell * lanes),
-            _address(data) if offsets else self._data, self._ints, *self._told(cell),
+            scratch("work", rows * row * lanes), scratch("square", rows * rows * cell * lanes),
+            address(data) if offsets else self._data, self._ints, *self._told(cell),
         ]  # fmt: skip
 
     @cached_property
     def _data(self) -> int:
-        return _address(self.tables.data)
+        return address(self.tables.data)
 
     @cached_property
     def _ints(self) -> int:
-        return _address(self.tables.ints)
+        return address(self.tables.ints)
 
     def _told(self, cell: int) -> list[int]:
         """All sizes, found once: code for any number of lanes has the same cells."""
@@ -179,7 +180,9 @@ class Function:
         extra = [3 * len(task.frames)] if task.offsets and isinstance(self.plan, Specialised) else []
         self.counts = [*task.arguments, *extra]
 
-    def _choose(self, form: str) -> Specialised | Rolled:
+    def _choose(self, form: str) -> Specialised | Rolled | Pieces:
+        if self.task.algorithm.pieces:
+            return Pieces(self.task, self.lanes)
         plan = self.specialised(self.task)
         if not self.task.algorithm.rolled:
             return plan
@@ -192,7 +195,7 @@ class Function:
         key = self._key(plan, lanes)
         return key in _codes or cache.holds(key)
 
-    def _key(self, plan: Specialised | Rolled, lanes: int) -> str:
+    def _key(self, plan: Specialised | Rolled | Pieces, lanes: int) -> str:
         """A digest of all that the code depends on."""
         what = (self.task.algorithm.name, self.task.absent, *plan.identity, plan.names(lanes))
         return fingerprint.key(fingerprint.library(), jit.version(), self.cpu, lanes, what)
@@ -218,11 +221,40 @@ class Function:
         return code
 
     def single(self) -> Callable[..., Any] | None:
-        """The builtin for one state, or None where there is none."""
-        if "single" not in self.plan.names(1) or isinstance(self.plan, Rolled):
+        """What takes one state of plain arrays, and says None to anything else; None where there is no such thing."""
+        if not isinstance(self.plan, Specialised):
+            return self._rolled_single()
+        if "single" not in self.plan.names(1):
             return None
         code, _ = self.code(1)
         return builtin.make(code.addresses["single"], code, self.task.shapes)
+
+    def _rolled_single(self) -> Single | None:
+        task, plan = self.task, self.plan
+        if task.frames or "matrix" in task.algorithm.results:
+            return None
+        code, batch = self.code(1)
+        given, found = len(task.arguments), len(task.results)
+        if isinstance(plan, Pieces):
+
+            def words() -> list[int]:
+                return plan.alone(code)
+
+            def run(words: Words) -> int:
+                return plan.run(code, batch, words)
+
+            places = [*range(1, 1 + given + found)]
+        else:
+
+            def words() -> list[int]:
+                tile = scratch("tile", sum(self.counts) + sum(task.results))
+                return [1, tile, *[0] * (2 * given + found), *plan.words(code, 1, ())]
+
+            def run(words: Words) -> int:
+                return batch(address(words))
+
+            places = [*range(2, 2 + 2 * given, 2), *range(2 + 2 * given, 2 + 2 * given + found)]
+        return Single(task.argument_shapes, task.shapes, words, places, run)
 
     def run(self, arguments: Sequence[Array], states: int, offsets: Sequence[float] = ()) -> tuple[list[Array], int]:
         """Results for arrays (states, numbers of one state), each contiguous or with all states the same; and a status.
@@ -234,18 +266,22 @@ class Function:
         if offsets and isinstance(self.plan, Specialised):
             arguments = [*arguments, np.broadcast_to(np.array(offsets, dtype=np.float64), (states, len(offsets)))]
         code, batch = self.code(lanes)
+        if states == 1 and isinstance(self.plan, Pieces):
+            words = np.array(self.plan.alone(code), dtype=np.int64)
+            words[1 : 1 + len(arguments) + len(results)] = [address(array) for array in (*arguments, *results)]
+            return results, self.plan.run(code, batch, words)
 
         def part(first: int, count: int) -> Callable[[], int]:
             words = [count, 0]
             for array, numbers in zip(arguments, self.counts, strict=True):
                 stride = 0 if array.strides[0] == 0 else numbers
-                words += [_address(array) + 8 * first * stride, stride]
-            words += [_address(array) + 8 * first * n for array, n in zip(results, self.task.results, strict=True)]
+                words += [address(array) + 8 * first * stride, stride]
+            words += [address(array) + 8 * first * n for array, n in zip(results, self.task.results, strict=True)]
 
             def task() -> int:
-                words[1] = _scratch("tile", lanes * (sum(self.counts) + sum(self.task.results)))
+                words[1] = scratch("tile", lanes * (sum(self.counts) + sum(self.task.results)))
                 table = np.array(words + self.plan.words(code, lanes, offsets), dtype=np.int64)
-                return batch(_address(table))
+                return batch(address(table))
 
             return task
 
@@ -260,19 +296,3 @@ class Function:
         tiles = -(-states // lanes)
         step = -(-tiles // wanted) * lanes
         return [(first, min(step, states - first)) for first in range(0, states, step)]
-
-
-def _address(array: NDArray[Any]) -> int:
-    return array.__array_interface__["data"][0]
-
-
-def _scratch(name: str, count: int) -> int:
-    """The address of ``count`` numbers of this thread's own, aligned for any vector; reused from call to call."""
-    store = _local.__dict__.setdefault("scratch", {})
-    entry = store.get(name)
-    if entry is None or entry[1].size < count:
-        raw = np.empty(count + 8)
-        skip = -_address(raw) % 64 // 8
-        view = raw[skip : skip + count]
-        entry = store[name] = (_address(view), view)
-    return entry[0]

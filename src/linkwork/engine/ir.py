@@ -11,11 +11,16 @@ number (its value), an operation and operands, which are numbers of earlier inst
     load                      from an array at an address
     store                     of one value into an array at an address
     index                     a whole number read from an integer array at an address
+    whole                     a whole number that is an address itself
     loop                      over a walk, with a case for each joint kind
 
 An address is an offset plus strides times whole numbers (the values of ``index`` instructions and loop counters).
 Arrays: the arguments, the results, ``work`` (fields of the rolled form), ``data`` and ``ints`` (a model's tables
 there).
+
+Turns of a "spread" loop need nothing of each other and use no value from outside: several may run at once, on the lanes
+of a vector and on threads. A number of ``work``, ``square`` or ``data`` is then one of a group that lies side by side,
+which an address chooses by ``lane``; arguments and results lie ``apart`` from lane to lane.
 """
 
 from __future__ import annotations
@@ -49,6 +54,10 @@ class Address:
     array: str
     offset: int
     terms: Terms = ()
+    lane: int | None = None
+    """The whole number that tells which of a group; None in a spread loop, where it is all of them, or the first."""
+    apart: str | None = None
+    """The size that tells how far apart lanes are in a spread loop; None for what lies side by side."""
 
 
 @dataclass(slots=True)
@@ -62,18 +71,19 @@ class Block:
 class Loop:
     """Runs a block for every turn of a walk; which of several is told by the case of the turn's counter.
 
-    walk: "up" (counter from ``first`` to ``last``), "down", or "climb" (counter from ``start`` through the parents,
-    up to but without ``stop``, or 0). Bounds are whole numbers or names of sizes; ``start`` and ``stop`` are index
-    values.
+    walk: "up" (counter from ``first`` to ``last``), "down", "spread" (the same in any order), or "climb" (counter from
+    ``start`` through the parents, up to but without ``stop``, or 0). Bounds are whole numbers or names of sizes;
+    ``start`` and ``stop`` are index values. The case is read at ``kind``, or in the counter's row of ``ints``.
     """
 
     walk: str
     counter: int
-    first: int
+    first: int | str
     last: int | str
     start: int | None
     cases: list[tuple[int, Block]]
     stop: int | None = None
+    kind: Address | None = None
 
 
 @dataclass(slots=True)
@@ -117,7 +127,9 @@ def text(program: Program) -> str:
 
     def place(address: Address) -> str:
         terms = "".join(f" + {stride}*%{index}" for index, stride in address.terms)
-        return f"{address.array}[{address.offset}{terms}]"
+        lane = "" if address.lane is None else f"; lane %{address.lane}"
+        apart = "" if address.apart is None else f"; apart {address.apart}"
+        return f"{address.array}[{address.offset}{terms}{lane}{apart}]"
 
     def block(b: Block, indent: str) -> None:
         for n in b.order:
@@ -126,13 +138,14 @@ def text(program: Program) -> str:
             if op == "loop":
                 climb = f"%{detail.start}" + ("" if detail.stop is None else f" to %{detail.stop}")
                 bounds = climb if detail.walk == "climb" else f"{detail.first}..{detail.last}"
-                lines.append(f"{indent}loop %{detail.counter} {detail.walk} {bounds}")
+                by = "" if detail.kind is None else f" by {place(detail.kind)}"
+                lines.append(f"{indent}loop %{detail.counter} {detail.walk} {bounds}{by}")
                 for kind, case in detail.cases:
                     lines.append(f"{indent}  case {kind}")
                     block(case, indent + "    ")
             elif op == "store":
                 lines.append(f"{indent}{place(detail)} = {shown}")
-            elif op in ("load", "index"):
+            elif op in ("load", "index", "whole"):
                 lines.append(f"{indent}%{n} = {op} {place(detail)}")
             elif op == "counter":
                 lines.append(f"{indent}%{n} = counter")

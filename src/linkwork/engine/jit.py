@@ -47,6 +47,11 @@ class Code:
         self._tracker = tracker
         self.addresses: dict[str, int] = {name: tracker[name] for name in names}
 
+    @cached_property
+    def help(self) -> Callable[[int], int]:
+        """The ``help`` function of code for a team of threads, called like ``batch``."""
+        return self.function("help")
+
     def function(self, name: str) -> Callable[[int], int]:
         """A function that is called with the address of its words; it runs without the interpreter's lock."""
         function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(self.addresses[name])
@@ -54,10 +59,10 @@ class Code:
         return function
 
     @cached_property
-    def constants(self) -> tuple[int, int]:
-        """The two whole numbers that rolled code was made with."""
+    def constants(self) -> tuple[int, ...]:
+        """The whole numbers that rolled code was made with."""
         tell = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(self.addresses["constant"])
-        return int(tell(0)), int(tell(1))
+        return tuple(int(tell(which)) for which in range(1, 1 + int(tell(0))))
 
 
 @cache

@@ -25,12 +25,13 @@ _BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 
 def module(program: Program, interface: Interface, lanes: int, more: str = "") -> str:
     """The text of an LLVM module; ``more`` is the text of further functions, which may call the kernel."""
-    kernel = _Kernel(program, interface, lanes).text()
-    return "\n".join([kernel, pack(lanes), unpack(lanes), batch(interface, lanes), more, _declarations(lanes)])
+    kernel = Kernel(program, interface, lanes).text()
+    return "\n".join([kernel, pack(lanes), unpack(lanes), batch(interface, lanes), more, declarations(lanes)])
 
 
 def constants(numbers: Sequence[int]) -> str:
-    """A function ``constant`` that tells whole numbers which the code was made with."""
+    """A function ``constant`` that tells whole numbers which the code was made with, after how many there are."""
+    numbers = [len(numbers), *numbers]
     array = ", ".join(f"i64 {number}" for number in numbers)
     return f"""
 @numbers = internal constant [{len(numbers)} x i64] [{array}]
@@ -47,7 +48,7 @@ def _constant(value: float, lanes: int) -> str:
     return bits if lanes == 1 else f"splat (double {bits})"
 
 
-class _Kernel:
+class Kernel:
     """Writes the kernel."""
 
     def __init__(self, program: Program, interface: Interface, lanes: int) -> None:
@@ -77,34 +78,37 @@ class _Kernel:
 
     def place(self, address: Address, lanes: int) -> str:
         """A pointer to the element."""
-        index: str = str(address.offset * lanes)
-        if address.terms:
-            total = None
-            for number, stride in address.terms:
-                term = f"%v{number}" if number >= 0 else f"%{stride}"
-                if stride != 1 and number >= 0:
-                    scaled = self.name()
-                    factor = stride if isinstance(stride, int) else f"%{stride}"
-                    self.lines.append(f"  {scaled} = mul i64 %v{number}, {factor}")
-                    term = scaled
-                if total is not None:
-                    both = self.name()
-                    self.lines.append(f"  {both} = add i64 {total}, {term}")
-                    term = both
-                total = term
-            if address.offset:
-                both = self.name()
-                self.lines.append(f"  {both} = add i64 {total}, {address.offset}")
-                total = both
-            if lanes > 1:
-                scaled = self.name()
-                self.lines.append(f"  {scaled} = mul i64 {total}, {lanes}")
-                total = scaled
-            index = str(total)
+        index = self.scaled(self.whole(address), lanes)
         pointer = self.name()
         element = "i64" if address.array == "ints" else "double"
         self.lines.append(f"  {pointer} = getelementptr inbounds {element}, ptr %{address.array}, i64 {index}")
         return pointer
+
+    def whole(self, address: Address) -> str:
+        """offset + Σ stride · index."""
+        total = None
+        for number, stride in address.terms:
+            term = f"%v{number}" if number >= 0 else f"%{stride}"
+            if stride != 1 and number >= 0:
+                term = self.name()
+                factor = stride if isinstance(stride, int) else f"%{stride}"
+                self.lines.append(f"  {term} = mul i64 %v{number}, {factor}")
+            total = term if total is None else self.sum(total, term)
+        if total is None:
+            return str(address.offset)
+        return self.sum(total, str(address.offset)) if address.offset else total
+
+    def sum(self, a: str, b: str) -> str:
+        name = self.name()
+        self.lines.append(f"  {name} = add i64 {a}, {b}")
+        return name
+
+    def scaled(self, index: str, factor: int) -> str:
+        if factor == 1 or not index.startswith("%"):
+            return index if factor == 1 else str(int(index) * factor)
+        name = self.name()
+        self.lines.append(f"  {name} = mul i64 {index}, {factor}")
+        return name
 
     def block(self, block: Block) -> None:
         operations, operands, details = self.program.operations, self.program.operands, self.program.details
@@ -128,11 +132,12 @@ class _Kernel:
             elif operation == "load":
                 self.load(n, detail)
             elif operation == "store":
-                pointer = self.place(detail, self.lanes)
-                lines.append(f"  store {kind} {value(args[0])}, ptr {pointer}, align {self.align}")
+                self.store(value(args[0]), detail)
             elif operation == "index":
                 pointer = self.place(detail, 1)
                 lines.append(f"  %v{n} = load i64, ptr {pointer}, align 8")
+            elif operation == "whole":
+                lines.append(f"  %v{n} = add i64 {self.whole(detail)}, 0")
             elif operation == "loop":
                 self.loop(detail)
             else:
@@ -178,21 +183,25 @@ class _Kernel:
         pointer = self.place(address, self.lanes)
         self.lines.append(f"  %v{n} = load {self.type}, ptr {pointer}, align {self.align}")
 
+    def store(self, value: str, address: Address) -> None:
+        pointer = self.place(address, self.lanes)
+        self.lines.append(f"  store {self.type} {value}, ptr {pointer}, align {self.align}")
+
     def loop(self, loop: Loop) -> None:
         self.fresh += 1
         tag, lines, counter = f"L{self.fresh}", self.lines, f"%v{loop.counter}"
-        last = loop.last if isinstance(loop.last, int) else f"%{loop.last}"
-        start = f"%v{loop.start}" if loop.walk == "climb" else str(loop.first if loop.walk == "up" else last)
+        first, last = (bound if isinstance(bound, int) else f"%{bound}" for bound in (loop.first, loop.last))
+        start = f"%v{loop.start}" if loop.walk == "climb" else str(last if loop.walk == "down" else first)
         before = self.label
         lines += [f"  br label %{tag}.head", f"{tag}.head:"]
         lines.append(f"  {counter} = phi i64 [ {start}, %{before} ], [ %{tag}.next, %{tag}.turn ]")
         if loop.walk == "climb":
             stop = "0" if loop.stop is None else f"%v{loop.stop}"
             lines.append(f"  %{tag}.more = icmp ne i64 {counter}, {stop}")
-        elif loop.walk == "up":
-            lines.append(f"  %{tag}.more = icmp sle i64 {counter}, {last}")
+        elif loop.walk == "down":
+            lines.append(f"  %{tag}.more = icmp sge i64 {counter}, {first}")
         else:
-            lines.append(f"  %{tag}.more = icmp sge i64 {counter}, {loop.first}")
+            lines.append(f"  %{tag}.more = icmp sle i64 {counter}, {last}")
         lines.append(f"  br i1 %{tag}.more, label %{tag}.body, label %{tag}.done")
         lines.append(f"{tag}.body:")
         self.label = f"{tag}.body"
@@ -200,7 +209,7 @@ class _Kernel:
             self.block(loop.cases[0][1])
             lines.append(f"  br label %{tag}.turn")
         else:
-            where = self.place(Address("ints", 0, ((loop.counter, _INTS),)), 1)
+            where = self.place(loop.kind or Address("ints", 0, ((loop.counter, _INTS),)), 1)
             lines.append(f"  %{tag}.kind = load i64, ptr {where}, align 8")
             targets = " ".join(f"i64 {kind}, label %{tag}.case{kind}" for kind, _ in loop.cases)
             lines.append(f"  switch i64 %{tag}.kind, label %{tag}.turn [ {targets} ]")
@@ -215,7 +224,7 @@ class _Kernel:
             where = self.place(Address("ints", 1, ((loop.counter, _INTS),)), 1)
             lines.append(f"  %{tag}.next = load i64, ptr {where}, align 8")
         else:
-            lines.append(f"  %{tag}.next = add i64 {counter}, {1 if loop.walk == 'up' else -1}")
+            lines.append(f"  %{tag}.next = add i64 {counter}, {-1 if loop.walk == 'down' else 1}")
         lines += [f"  br label %{tag}.head", f"{tag}.done:"]
         self.label = f"{tag}.done"
 
@@ -224,6 +233,6 @@ _INTS = 4
 """Whole numbers for each body in ``ints``: kind, parent, start in q, start in v."""
 
 
-def _declarations(lanes: int) -> str:
+def declarations(lanes: int) -> str:
     suffix = "f64" if lanes == 1 else f"v{lanes}f64"
     return f"declare {vector(lanes)} @llvm.sqrt.{suffix}({vector(lanes)})\n"

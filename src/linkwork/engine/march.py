@@ -10,8 +10,9 @@ import numpy as np
 
 from linkwork.algorithms import Algorithm
 from linkwork.engine import function, llvm, loop, threads
-from linkwork.engine.function import Array, Function, Rolled, Specialised, _address, _scratch
+from linkwork.engine.function import Array, Function, Rolled, Specialised
 from linkwork.engine.interpreter import evaluate
+from linkwork.engine.memory import address, scratch
 from linkwork.model.model import Model
 from linkwork.model.tree import Tree
 
@@ -74,17 +75,17 @@ class March(Function):
 
         def part(first: int, number: int, done: int, span: int) -> Callable[[], int]:
             words = [number, 0, done, span, steps, every]
-            words += [_address(array) + first * array.strides[0] for array in state]
+            words += [address(array) + first * array.strides[0] for array in state]
             for array in given:
                 lane, pace, _ = array.strides
-                words += [_address(array) + first * lane + done * pace, lane // 8, pace // 8]
+                words += [address(array) + first * lane + done * pace, lane // 8, pace // 8]
             for array in into:
-                words += [_address(array) + first * array.strides[0], array.strides[0] // 8]
+                words += [address(array) + first * array.strides[0], array.strides[0] // 8]
 
             def task(kept: object = (state, given, into)) -> int:  # an interrupted caller must not take them away
-                words[1] = _scratch("tile", room)
+                words[1] = scratch("tile", room)
                 table = np.array(words + self.plan.words(code, lanes, ()), dtype=np.int64)
-                return run(_address(table))
+                return run(address(table))
 
             return task
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from linkwork.engine.ir import ONE, Address, Block, Loop, Program
 
 
@@ -76,11 +78,12 @@ def prune(program: Program) -> None:
         todo.extend(within.get(n, ()))
         todo.extend(x for x in program.operands[n] if type(x) is int)
         if isinstance(detail, Address):
-            todo.extend(index for index, _ in detail.terms)
+            todo.extend(_indices(detail))
             if program.operations[n] == "load":
                 todo.extend(stores.get((detail.array, detail.offset), ()))
         elif isinstance(detail, Loop):
             todo.extend(index for index in (detail.start, detail.stop) if index is not None)
+            todo.extend(_indices(detail.kind) if detail.kind else ())
 
     def sweep(block: Block) -> None:
         block.order = [n for n in block.order if n in live]
@@ -92,30 +95,27 @@ def prune(program: Program) -> None:
     sweep(program.root)
 
 
+def _indices(address: Address) -> list[int]:
+    """The whole numbers that an address is made of."""
+    return [*(index for index, _ in address.terms), *(() if address.lane is None else (address.lane,))]
+
+
 def lay_out(program: Program) -> tuple[int, int]:
-    """Give each used slot of each field its place in a row of ``work``; how wide a row and a cell of the square
-    become.
+    """Give each used slot of each field its place in a row of ``work``, or in a cell of ``square`` if it is addressed
+    by cells; how wide a row and a cell become.
     """
+    fields = [n for n in program.walk() if isinstance(program.details[n], Address)]
+    fields = [n for n in fields if program.details[n].array.startswith("field")]
+    in_cells = {program.details[n].array for n in fields if any(s == "cell" for _, s in program.details[n].terms)}
     rows: dict[tuple[str, int], int] = {}
     cells: dict[tuple[str, int], int] = {}
-    pairs = {
-        program.details[n].array
-        for n in program.walk()
-        if isinstance(program.details[n], Address) and any(s == "cell" for _, s in program.details[n].terms)
-    }
-    for n in program.walk():
+    for n in fields:
         address = program.details[n]
-        if isinstance(address, Address) and address.array.startswith("field"):
-            places = cells if address.array in pairs else rows
-            slot = places.setdefault((address.array, address.offset), len(places))
-            array = "square" if address.array in pairs else "work"
-            program.details[n] = Address(array, slot, address.terms)
-    width, cell = len(rows), len(cells)
-    for n in program.walk():
-        address = program.details[n]
-        if isinstance(address, Address) and address.array in ("work", "square"):
-            terms = tuple(
-                (i, width if stride == "row" else cell if stride == "cell" else stride) for i, stride in address.terms
-            )
-            program.details[n] = Address(address.array, address.offset, terms)
-    return width, cell
+        array, places = ("square", cells) if address.array in in_cells else ("work", rows)
+        slot = places.setdefault((address.array, address.offset), len(places))
+        program.details[n] = replace(address, array=array, offset=slot)
+    widths = {"row": len(rows), "cell": len(cells)}
+    for n in fields:
+        terms = tuple((i, widths.get(s, s) if isinstance(s, str) else s) for i, s in program.details[n].terms)
+        program.details[n] = replace(program.details[n], terms=terms)
+    return len(rows), len(cells)

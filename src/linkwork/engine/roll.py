@@ -11,7 +11,7 @@ A field lives in ``work``, a row for each body; a field of pairs in a square of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from linkwork.algorithms import Algorithm
@@ -34,7 +34,7 @@ frames, junctions, the junctions of frames and their common ancestors begin in t
 and multiples of nv and of six numbers for each frame."""
 
 
-class _Node:
+class Node:
     """A body whose number is known only when the code runs."""
 
     def __init__(self, tree: RolledTree, index: int | None, kind: int | None) -> None:
@@ -50,14 +50,20 @@ class _Node:
         return self.index
 
     @property
-    def parent(self) -> _Node:
-        return _Node(self.tree, self._at(1), None)
+    def parent(self) -> Node:
+        return Node(self.tree, self._at(1), None)
 
     def numbers(self, start: int, count: int) -> list[Any]:
         fixed = self.tree.kinds[self._kind].fixed[start : start + count]
-        place = ((self._index, self.tree.width),)
-        load = self.tree.tracer.load
-        return [x if x == x else load(Address("data", start + k, place)) for k, x in enumerate(fixed)]
+        return [x if x == x else self.tree.tracer.load(self._number(start + k)) for k, x in enumerate(fixed)]
+
+    def _number(self, slot: int) -> Address:
+        """Where a number of the body's stands."""
+        return Address("data", slot, ((self._index, self.tree.width),))
+
+    def apart(self, space: str) -> str | None:
+        """How far apart lanes are in an argument or a result of a space, by the name of a size."""
+        return None
 
     @property
     def _kind(self) -> int:
@@ -95,9 +101,9 @@ class _FrameNode:
         self.tree, self.index = tree, index
 
     @property
-    def body(self) -> _Node:
+    def body(self) -> Node:
         place = Address("ints", 0, ((ONE, "frame_ints"), (self.index, 1)))
-        return _Node(self.tree, self.tree.tracer.emit("index", (), place), None)
+        return Node(self.tree, self.tree.tracer.emit("index", (), place), None)
 
     @property
     def placement(self) -> Transform:
@@ -119,15 +125,15 @@ class _Junction:
         return self.tree.tracer.emit("index", (), Address("ints", offset, ((ONE, "junction_ints"), *own)))
 
     @property
-    def body(self) -> _Node:
-        return _Node(self.tree, self._at(0), None)
+    def body(self) -> Node:
+        return Node(self.tree, self._at(0), None)
 
     @property
     def next(self) -> _Junction:
         return _Junction(self.tree, self._at(1))
 
 
-class _Field:
+class Field:
     """Values in ``work``: written when stored, read when asked for, remembered while nothing can have changed them."""
 
     def __init__(self, tree: RolledTree, name: str) -> None:
@@ -145,7 +151,7 @@ class _Field:
         self.shapes.append((kind, value))
         self.tree.remember(self, indices, numbers)
         for k, number in enumerate(numbers):
-            self.tree.tracer.store(self.place(indices, k), number)
+            self.tree.tracer.store(self.tree.place(self.name, key, k), number)
 
     def __getitem__(self, key: Any) -> Any:
         indices, kind = self._key(key)
@@ -156,7 +162,7 @@ class _Field:
             numbers = []
             for k in range(len(flatten(template))):
                 constant = constants.get((self.name, k))
-                numbers.append(self.tree.read(self.place(indices, k)) if constant is None else constant)
+                numbers.append(self.tree.read(self.tree.place(self.name, key, k)) if constant is None else constant)
             self.tree.remember(self, indices, numbers)
         return rebuild(template, iter(numbers))
 
@@ -166,11 +172,6 @@ class _Field:
             if _may_be(stored, kind):
                 return template
         raise KeyError(f"nothing was stored in this field for {kind}")
-
-    def place(self, indices: tuple[int | None, ...], slot: int) -> Address:
-        strides = ("square_row", "cell") if len(indices) == 2 else ("row",)
-        terms = tuple((i, stride) for i, stride in zip(indices, strides, strict=True) if i is not None)
-        return Address(self.name, slot, terms)
 
 
 def _may_be(stored: Any, asked: Any) -> bool:
@@ -182,41 +183,49 @@ def _may_be(stored: Any, asked: Any) -> bool:
 class RolledTree(Walks):
     """A tree whose walks are loops in the code."""
 
+    store = Field
+
     def __init__(
         self, tracer: Tracer, kinds: Sequence[Kind], width: int, constants: dict[tuple[str, int], float]
     ) -> None:
         self.tracer, self.kinds, self.width, self.constants = tracer, kinds, width, constants
-        self.world = _Node(self, None, None)
+        self.world = Node(self, None, None)
         self.world.kind = -1
         self.ground = _Junction(self, None)
         self.gravity = Motion(Vec3(*(tracer.load(Address("data", k)) for k in range(3))), Vec3.zero())
-        self.fields: list[_Field] = []
+        self.fields: list[Field] = []
         self._memory: list[dict[tuple[str, tuple[int | None, ...]], list[Any]]] = [{}]
 
-    def field(self) -> _Field:
-        field = _Field(self, f"field{len(self.fields)}")
+    def place(self, field: str, key: Any, slot: int) -> Address:
+        """Where a number of a field is at a node, or at a pair of nodes."""
+        nodes, strides = (key, ("square_row", "cell")) if isinstance(key, tuple) else ((key,), ("row",))
+        places = zip(nodes, strides, strict=True)
+        return Address(field, slot, tuple((node.index, stride) for node, stride in places if node.index is not None))
+
+    def field(self) -> Field:
+        field = self.store(self, f"field{len(self.fields)}")
         self.fields.append(field)
         return field
 
-    def outward(self) -> Iterator[_Node]:
+    def outward(self) -> Iterator[Node]:
         return self._bodies("up", None)
 
-    def inward(self) -> Iterator[_Node]:
+    def inward(self) -> Iterator[Node]:
         return self._bodies("down", None)
 
-    def path(self, body: _Node, until: _Node | None = None) -> Iterator[_Node]:
+    def path(self, body: Node, until: Node | None = None) -> Iterator[Node]:
         return self._bodies("climb", body.index, until.index if until else None)
 
-    def ancestors(self, body: _Node) -> Iterator[_Node]:
+    def ancestors(self, body: Node) -> Iterator[Node]:
         return self.path(body.parent)
 
     def frames(self) -> Iterator[_FrameNode]:
         for counter, _ in self._loop("up", 0, "frames", None, 1):
             yield _FrameNode(self, counter)
 
-    def common_ancestor(self, a: _FrameNode, b: _FrameNode) -> _Node:
+    def common_ancestor(self, a: _FrameNode, b: _FrameNode) -> Node:
         terms: Terms = ((ONE, "ancestor_ints"), (a.index, "frame_count"), (b.index, 1))
-        return _Node(self, self.tracer.emit("index", (), Address("ints", 0, terms)), None)
+        return Node(self, self.tracer.emit("index", (), Address("ints", 0, terms)), None)
 
     def junctions(self) -> Iterator[_Junction]:
         for counter, _ in self._loop("up", 1, "junctions", None, 1):
@@ -230,22 +239,32 @@ class RolledTree(Walks):
         place = Address("ints", 0, ((ONE, "junction_of"), (frame.index, 1)))
         return _Junction(self, self.tracer.emit("index", (), place))
 
-    def _bodies(self, walk: str, start: int | None, stop: int | None = None) -> Iterator[_Node]:
+    def _bodies(self, walk: str, start: int | None, stop: int | None = None) -> Iterator[Node]:
         for counter, kind in self._loop(walk, 1, "bodies", start, len(self.kinds), stop):
-            yield _Node(self, counter, kind)
+            yield Node(self, counter, kind)
 
     def _loop(
-        self, walk: str, first: int, last: str, start: int | None, cases: int, stop: int | None = None
+        self,
+        walk: str,
+        first: int | str,
+        last: int | str,
+        start: int | None,
+        cases: int,
+        stop: int | None = None,
+        kind: Callable[[int], Address] | None = None,
     ) -> Iterator[tuple[int, int]]:
-        """Yields once for each case, while everything that is traced goes into that case."""
+        """Yields once for each case, while everything that is traced goes into that case.
+
+        ``kind`` tells where a turn's kind is read, given the counter.
+        """
         program = self.tracer.program
         counter = program.instruction(Block(), "counter", ())
-        loop = Loop(walk, counter, first, last, start, [], stop)
+        loop = Loop(walk, counter, first, last, start, [], stop, kind(counter) if kind else None)
         outside = self.tracer.block
         for case in range(cases):
             block = Block()
             loop.cases.append((case, block))
-            self.tracer.open(block)
+            self.tracer.open(block, alone=walk == "spread")
             self._memory.append({})
             yield counter, case
             self._memory.pop()
@@ -253,18 +272,22 @@ class RolledTree(Walks):
         self._memory[-1].clear()
         program.instruction(outside, "loop", (), loop)
 
+    def deliver(self, array: str, space: str, field: Any) -> bool:
+        """Write a result without a loop of its own, if that can be done."""
+        return False
+
     def read(self, address: Address) -> Traced:
         """A read of what may change: never taken from an earlier read."""
         return Traced(self.tracer, self.tracer.program.instruction(self.tracer.block, "load", (), address))
 
-    def remember(self, field: _Field, indices: tuple[int | None, ...], numbers: list[Any]) -> None:
+    def remember(self, field: Field, indices: tuple[int | None, ...], numbers: list[Any]) -> None:
         memory = self._memory[-1]
         for key in [key for key in memory if key[0] == field.name and key[1] != indices]:
             if len(key[1]) != len(indices) or not self._differ(key[1], indices):
                 del memory[key]
         memory[field.name, indices] = numbers
 
-    def recall(self, field: _Field, indices: tuple[int | None, ...]) -> list[Any] | None:
+    def recall(self, field: Field, indices: tuple[int | None, ...]) -> list[Any] | None:
         return self._memory[-1].get((field.name, indices))
 
     def _differ(self, a: tuple[int | None, ...], b: tuple[int | None, ...]) -> bool:
@@ -281,15 +304,20 @@ class RolledTree(Walks):
 
 
 def roll(
-    algorithm: Algorithm, kinds: Sequence[Kind], width: int, absent: Sequence[str] = (), expand: bool = True
+    algorithm: Algorithm,
+    kinds: Sequence[Kind],
+    width: int,
+    absent: Sequence[str] = (),
+    expand: bool = True,
+    form: type[RolledTree] = RolledTree,
 ) -> tuple[Program, int, int]:
-    """The rolled program, the width of a row of ``work`` and of a cell of its square.
+    """The rolled program, and the widths of a row of ``work`` and of a cell of ``square``.
 
     Traced until the numbers that turn out to be constant in a field are known and folded.
     """
     constants: dict[tuple[str, int], float] = {}
     while True:
-        program, found = _roll_once(algorithm, kinds, width, absent, expand, constants)
+        program, found = _roll_once(algorithm, kinds, width, absent, expand, form, constants)
         if found == constants:
             break
         constants = found
@@ -303,10 +331,11 @@ def _roll_once(
     width: int,
     absent: Sequence[str],
     expand: bool,
+    form: type[RolledTree],
     constants: dict[tuple[str, int], float],
 ) -> tuple[Program, dict[tuple[str, int], float]]:
     tracer = Tracer(expand)
-    tree = RolledTree(tracer, kinds, width, constants)
+    tree = form(tracer, kinds, width, constants)
     present = [name for name, _ in algorithm.arguments if name not in absent]
     arguments: list[Any] = [
         tree.unloaded() if name in absent else argument(tree, f"argument{present.index(name)}", space)

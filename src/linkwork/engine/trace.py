@@ -129,16 +129,18 @@ class Tracer:
         self.expand = expand
         self.block: Block = self.program.root
         self._known: list[dict[Any, int]] = [{}]  # for each open block, what has been computed in it
+        self._outside: list[list[dict[Any, int]]] = []
 
-    def open(self, block: Block) -> None:
-        """Go on in an inner block."""
+    def open(self, block: Block, alone: bool = False) -> None:
+        """Go on in an inner block; one that is ``alone`` uses nothing of those around it."""
         self.block = block
-        self._known.append({})
+        self._outside.append(self._known)
+        self._known = [{}] if alone else [*self._known, {}]
 
     def close(self, outside: Block) -> None:
         """Go back to the block outside."""
         self.block = outside
-        self._known.pop()
+        self._known = self._outside.pop()
 
     def wrap(self, value: Operand) -> Any:
         return Traced(self, value) if type(value) is int else value

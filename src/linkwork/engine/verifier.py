@@ -11,8 +11,8 @@ from collections.abc import Collection
 
 from linkwork.engine.ir import ARITHMETIC, Address, Block, Loop, Program
 
-OPERANDS = {**ARITHMETIC, "load": 0, "index": 0, "store": 1, "loop": 0}
-WALKS = ("up", "down", "climb")
+OPERANDS = {**ARITHMETIC, "load": 0, "index": 0, "whole": 0, "store": 1, "loop": 0}
+WALKS = ("up", "down", "spread", "climb")
 
 
 class InvalidProgram(Exception):
@@ -36,7 +36,7 @@ class _Check:
         floats, wholes = set(floats), set(wholes)
         for n in block.order:
             self.instruction(n, floats, wholes)
-            if self.program.operations[n] == "index":
+            if self.program.operations[n] in ("index", "whole"):
                 wholes.add(n)
             elif self.program.operations[n] not in ("store", "loop"):
                 floats.add(n)
@@ -54,7 +54,7 @@ class _Check:
         for x in operands:
             if type(x) is not float and (type(x) is not int or x not in floats):
                 raise InvalidProgram(f"{here}: operand {x!r} is no constant and no value defined before it")
-        if operation in ("load", "store", "index"):
+        if operation in ("load", "store", "index", "whole"):
             self.address(here, operation, detail, wholes)
         elif operation == "loop":
             self.loop(here, detail, floats, wholes)
@@ -69,9 +69,9 @@ class _Check:
     def address(self, here: str, operation: str, address: object, wholes: set[int]) -> None:
         if not isinstance(address, Address):
             raise InvalidProgram(f"{here}: has no address but {address!r}")
-        if address.array not in self.arrays:
+        if address.array not in self.arrays and operation != "whole":
             raise InvalidProgram(f"{here}: array {address.array!r} is not among {', '.join(sorted(self.arrays))}")
-        if (operation == "index") != (address.array == "ints"):
+        if operation != "whole" and (operation == "index") != (address.array == "ints"):
             raise InvalidProgram(f"{here}: whole numbers are in ints, and nothing else is; not in {address.array!r}")
         if operation == "store" and not (address.array.startswith("result") or address.array in ("work", "square")):
             raise InvalidProgram(f"{here}: array {address.array!r} must not be written")
@@ -82,6 +82,10 @@ class _Check:
                 raise InvalidProgram(f"{here}: size {stride!r} is not known")
             if index < 0 and not isinstance(stride, str):
                 raise InvalidProgram(f"{here}: a term without an index needs the name of a size, not {stride!r}")
+        if address.lane is not None and address.lane not in wholes:
+            raise InvalidProgram(f"{here}: lane %{address.lane} is no whole number defined before it")
+        if address.apart is not None and address.apart not in self.sizes:
+            raise InvalidProgram(f"{here}: size {address.apart!r} is not known")
         if address.offset < 0 and not address.terms:
             raise InvalidProgram(f"{here}: is before the beginning of {address.array!r}")
 
@@ -98,10 +102,14 @@ class _Check:
                 raise InvalidProgram(f"{here}: start %{loop.start} is no whole number defined before it")
             if loop.stop is not None and loop.stop not in wholes:
                 raise InvalidProgram(f"{here}: stop %{loop.stop} is no whole number defined before it")
-        elif isinstance(loop.last, str) and loop.last not in self.sizes:
-            raise InvalidProgram(f"{here}: size {loop.last!r} is not known")
+        for bound in (loop.first, loop.last) if loop.walk != "climb" else ():
+            if isinstance(bound, str) and bound not in self.sizes:
+                raise InvalidProgram(f"{here}: size {bound!r} is not known")
+        if loop.kind is not None:
+            self.address(here, "index", loop.kind, wholes | {loop.counter})
         kinds = [kind for kind, _ in loop.cases]
         if len(set(kinds)) != len(kinds) or not kinds:
             raise InvalidProgram(f"{here}: has no cases, or one twice: {kinds}")
+        alone = loop.walk == "spread"  # turns that may run anywhere
         for _, case in loop.cases:
-            self.block(case, floats, wholes | {loop.counter})
+            self.block(case, set() if alone else floats, {loop.counter} | (set() if alone else wholes))

@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
 
+from linkwork.errors import ModelError
 from linkwork.joints import Joint
 from linkwork.model.junctions import common_ancestor, junctions_of
 from linkwork.model.model import Frame, Model
+from linkwork.model.pieces import cut
 from linkwork.spatial import Force, Inertia, Motion, Transform, Vec3
 
 Item = TypeVar("Item")
@@ -55,8 +57,33 @@ class Junction:
     next: Junction
 
 
+class Piece:
+    """A stretch of a chain, its bodies numbered from 0."""
+
+    __slots__ = ("bodies", "index")
+
+    def __init__(self, index: int, bodies: Sequence[Node]) -> None:
+        self.index, self.bodies = index, bodies
+
+    @property
+    def first(self) -> Node:
+        return self.bodies[0]
+
+    @property
+    def last(self) -> Node:
+        return self.bodies[-1]
+
+    def outward(self, start: int = 0, stop: int | None = None) -> Iterator[Node]:
+        """The bodies from number ``start`` up to but without ``stop``, which may count from the end."""
+        return iter(self.bodies[start:stop])
+
+    def inward(self, start: int = 0, stop: int | None = None) -> Iterator[Node]:
+        """The same, the last first."""
+        return iter(self.bodies[start:stop][::-1])
+
+
 class Field:
-    """Values at nodes, at frames, at junctions, or at pairs of them."""
+    """Values at nodes, at frames, at junctions, at pieces, or at pairs of them."""
 
     __slots__ = ("_values",)
 
@@ -134,6 +161,12 @@ class Tree(Walks):
             FrameNode(i, self._nodes[frame.body], as_scalars(frame.placement)) for i, frame in enumerate(frames)
         ]
         self.gravity = Motion(as_scalars(Vec3(*model.gravity)), Vec3.zero())
+        self._model = model
+
+    @property
+    def most_constraints(self) -> int:
+        """The most wrenches that a joint transmits, those of rotors included."""
+        return max((6 if body.armature else 6 - body.joint.nv for body in self._model.bodies), default=0)
 
     def field(self) -> Field:
         """A new store of values."""
@@ -161,6 +194,31 @@ class Tree(Walks):
     def parallel(self, items: Iterable[Item]) -> Iterator[Item]:
         """Items whose turns need nothing of each other: one step of a method on enough processors."""
         return iter(items)
+
+    @property
+    def seam(self) -> Piece:
+        """Where to keep what goes from one piece to the next."""
+        return Piece(-1, ())
+
+    def head(self) -> Iterator[Node]:
+        """The bodies of a chain that come before its pieces, the first first."""
+        return iter(self._pieces[0])
+
+    def head_inward(self) -> Iterator[Node]:
+        """The same, the last first."""
+        return iter(self._pieces[0][::-1])
+
+    def pieces(self) -> Iterator[Piece]:
+        """The pieces of a chain, whose turns need nothing of each other."""
+        return self.parallel(self._pieces[1])
+
+    def pieces_outward(self) -> Iterator[Piece]:
+        """The pieces of a chain, one after the other from the first."""
+        return iter(self._pieces[1])
+
+    def pieces_inward(self) -> Iterator[Piece]:
+        """The same, from the last."""
+        return iter(self._pieces[1][::-1])
 
     def children(self, body: Node) -> Sequence[Node]:
         """The bodies whose joints stand on a body, or on the world."""
@@ -221,6 +279,15 @@ class Tree(Walks):
             found.append(junction)
             junction.index, junction.body, junction.next = index, self._nodes[body], found[following]
         return found, of_frames
+
+    @cached_property
+    def _pieces(self) -> tuple[list[Node], list[Piece]]:
+        found = cut(self._model)
+        if found is None:
+            raise ModelError(f"model {self._model.name!r} is no chain that is long enough to be cut into pieces")
+        starts = range(found.head + 1, len(self._nodes), found.length)
+        pieces = [Piece(i, self._nodes[start : start + found.length]) for i, start in enumerate(starts)]
+        return self._nodes[1 : found.head + 1], pieces
 
     @cached_property
     def _children(self) -> list[list[Node]]:

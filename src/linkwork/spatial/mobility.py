@@ -51,6 +51,16 @@ class RigidMobility(Numbers):
         angular = self.turning.apply(force.angular - self.com.cross(force.linear))
         return Motion(force.linear * self.per_mass + self.com.cross(angular), angular)
 
+    @staticmethod
+    def zero() -> RigidMobility:
+        """Of what no force moves."""
+        return RigidMobility(0.0, Vec3.zero(), Sym3.zero())
+
+    def to_child(self, x: Transform) -> RigidMobility:
+        """The same body, seen from a frame that is placed at x in its own."""
+        back = x.rotation.transpose()
+        return RigidMobility(self.per_mass, back.apply(self.com - x.translation), self.turning.congruence(back))
+
     def full(self) -> Mobility:
         """As 21 numbers."""
         c, m = self.com, self.per_mass
