@@ -126,6 +126,7 @@ def test_a_joint_that_moves_no_inertia_is_named() -> None:
 
 
 def test_it_can_be_interrupted() -> None:
+    lw.rollout(MODEL, np.zeros((40, 2)), [0.0, 0.0], dt=1e-3, steps=1)  # makes the code
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
         lw.rollout(MODEL, np.zeros((40, 2)), [0.0, 0.0], dt=1e-3, steps=10**9, record=10**9)
