@@ -83,7 +83,8 @@ def rollout(
         q_target: configurations to be pulled to; (nq,), (T, nq) or (..., T, nq). It needs kp.
         kp: stiffness (..., nv), N/m or N m/rad, or one number for all.
         v_target: velocities to be pulled to; (nv,), (T, nv) or (..., T, nv); zero if left out. It needs kd.
-        kd: damping of the control (..., nv), N s/m or N m s/rad, or one number for all.
+        kd: damping of the control (..., nv), N s/m or N m s/rad, or one number for all. As in a robot's computer, more
+            than twice the moved inertia over dt is unstable, and chatters at the effort limits; ``damping`` never is.
         damping: viscous damping, N s/m or N m s/rad: the model's (True), none (False), (..., nv) or one number.
         friction: Coulomb friction, N or N m, in the same way.
         effort_limits: what the motors can do, N or N m, in the same way.
