@@ -15,6 +15,7 @@ from linkwork.dynamics import (
     Hinge,
     OperationalSpace,
     PointOnPlane,
+    Rollout,
     Weld,
     centre_of_mass,
     constrained_dynamics,
@@ -43,6 +44,7 @@ from linkwork.dynamics import (
     operational_inertia_inverse,
     operational_space,
     random_state,
+    rollout,
 )
 from linkwork.engine.mode import interpreted
 from linkwork.engine.threads import get_threads, set_threads
@@ -82,6 +84,7 @@ __all__ = [
     "OperationalSpace",
     "Point",
     "PointOnPlane",
+    "Rollout",
     "SimulationError",
     "SingularError",
     "Trajectory",
@@ -125,6 +128,7 @@ __all__ = [
     "operational_space",
     "placement",
     "random_state",
+    "rollout",
     "set_threads",
     "simulate",
     "spatial",

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from linkwork.algorithms import Algorithm
-from linkwork.engine.exchange import Argument, gather
+from linkwork.engine.exchange import argument, gather
 from linkwork.engine.fields import flatten, rebuild
 from linkwork.engine.ir import ONE, Address, Block, Loop, Program, Terms
 from linkwork.engine.passes import lay_out, prune
@@ -338,7 +338,7 @@ def _roll_once(
     tree = form(tracer, kinds, width, constants)
     present = [name for name, _ in algorithm.arguments if name not in absent]
     arguments: list[Any] = [
-        tree.unloaded() if name in absent else Argument(tree, f"argument{present.index(name)}", space)
+        tree.unloaded() if name in absent else argument(tree, f"argument{present.index(name)}", space)
         for name, space in algorithm.arguments
     ]
     values = algorithm.text(tree, *arguments)

@@ -132,6 +132,10 @@ class Walks:
         """No force on any body."""
         return Constant(lambda node: Force.zero())
 
+    def rotors(self) -> Constant:
+        """The rotor inertias of each joint; empty where there are none."""
+        return Constant(lambda node: node.rotor)
+
 
 class Tree(Walks):
     """The plain form of a tree."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,7 +10,8 @@ from numpy.typing import ArrayLike
 
 from linkwork.dynamics.arguments import Array, as_array, check_finite, check_model
 from linkwork.dynamics.constraints import Constraint
-from linkwork.errors import ArgumentError, LinkworkError, LinkworkWarning, SimulationError
+from linkwork.dynamics.step_arguments import warn_of_no_effort
+from linkwork.errors import ArgumentError, LinkworkError, SimulationError
 from linkwork.model.model import Model
 from linkwork.simulation.integrators import step_of
 from linkwork.simulation.plant import Plant
@@ -115,7 +115,7 @@ def simulate(
     if constraints and method != "articulated_body":
         raise ArgumentError(f"constraints are solved for by articulated bodies; leave method {method!r} out")
     if effort_limits and torque is not None:
-        _warn_of_no_effort(model)
+        warn_of_no_effort(model)
     source = source_of(model, torque, steps, held, effort_limits)
     plant = Plant(
         model,
@@ -200,18 +200,6 @@ def _load(model: Model, f_ext: Load) -> Any:
     if array.ndim != 2:
         raise ArgumentError(f"f_ext must have shape ({len(model.bodies)}, 6) or be a function of (t, q, v)")
     return array.copy()
-
-
-def _warn_of_no_effort(model: Model) -> None:
-    stuck = [body.joint_name for body in model.bodies if body.joint.nv and not any(body.limits.effort)]
-    if stuck:
-        warnings.warn(
-            f"the model {model.name!r} gives an effort limit of 0 for {', '.join(map(repr, stuck[:5]))}"
-            f"{', ...' if len(stuck) > 5 else ''}, so that torque has no effect there; pass effort_limits=False to "
-            f"drive them nevertheless",
-            LinkworkWarning,
-            stacklevel=3,
-        )
 
 
 def _stopped(model: Model, t: float, v: Array, tau: Array, error: Exception, trajectory: Trajectory) -> SimulationError:
