@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.control.references import Reference, Sample, as_reference
-from linkwork.control.rotations import angular_motion, coordinate_rate, log
+from linkwork.control.rotations import angular_motion, coordinate_rate, cross, log
 from linkwork.dynamics.arguments import Array
 from linkwork.errors import ArgumentError
 from linkwork.model.model import Model, Point
-from linkwork.spatial import Vec3
 
 _SHAPES = {"pose": (4, 4), "position": (3,), "rotation": (3, 3)}
 _ROWS = {"pose": range(6), "position": range(3), "rotation": range(3, 6)}
@@ -111,7 +110,7 @@ class Task(Goal):
         if self.point.axes != "rotation":
             parts.append(place[:3, 3] - (value if value.ndim == 1 else value[:3, 3]))
         if self.point.axes != "position":
-            parts.append(np.array(log(place[:3, :3] @ value[:3, :3].T).numbers()))
+            parts.append(np.array(log(place[:3, :3] @ value[:3, :3].T)))
         return np.concatenate(parts)
 
     def wanted(self, t: float, now: Situation, first: int) -> Wanted:
@@ -124,23 +123,24 @@ def servo(sample: Sample, place: Array, twist: Array, stiffness: Array, damping:
     ``Task``.
     """
     turn = place[:3, :3]
-    v, w = Vec3(*twist[:3].tolist()), Vec3(*twist[3:].tolist())
     parts = []
     if axes != "rotation":
         target = sample.value if axes == "position" else sample.value[:3, 3]
         lag = turn @ twist[:3] - sample.velocity[:3]
         goal = sample.acceleration[:3] - damping[:3] * lag - stiffness[:3] * (place[:3, 3] - target)
-        parts.append(goal @ turn - w.cross(v).numbers())  # the own axes turn under the velocity
+        parts.append(
+            goal @ turn - cross(twist[3:].tolist(), twist[:3].tolist())
+        )  # the own axes turn under the velocity
     if axes != "position":
         off = turn @ sample.value[:3, :3].T
         e = log(off)
         carried, carried_rate = off @ sample.velocity[-3:], off @ sample.acceleration[-3:]
-        relative = Vec3(*(turn @ twist[3:] - carried).tolist())
+        relative = (turn @ twist[3:] - carried).tolist()
         rate = coordinate_rate(e, relative)
-        second = -damping[-3:] * rate.numbers() - stiffness[-3:] * e.numbers()
-        _, change = angular_motion(e, rate, Vec3(*second.tolist()))
-        turning = change + relative.cross(Vec3(*carried.tolist())) + Vec3(*carried_rate.tolist())
-        parts.append(np.array(turning.numbers()) @ turn)
+        second = -damping[-3:] * rate - stiffness[-3:] * e
+        _, change = angular_motion(e, rate, second.tolist())
+        turning = carried_rate + change + cross(relative, carried.tolist())
+        parts.append(turning @ turn)
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 

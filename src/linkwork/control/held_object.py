@@ -98,8 +98,7 @@ class HeldObject(Goal):
     def error(self, t: float, placement: ArrayLike) -> Array:
         """How far a placement (4, 4) of the object is off the reference: (6,), m and rad, in world axes."""
         place, value = np.asarray(placement, dtype=np.float64), self.reference.at(t).value
-        turn = log(place[:3, :3] @ value[:3, :3].T).numbers()
-        return np.concatenate([place[:3, 3] - value[:3, 3], turn])
+        return np.concatenate([place[:3, 3] - value[:3, 3], log(place[:3, :3] @ value[:3, :3].T)])
 
     def wanted(self, t: float, now: Situation, first: int) -> Wanted:
         count = 6 * len(self.hands)

@@ -52,7 +52,7 @@ class Hierarchy:
 
     def add(self, jacobian: Array, responses: Array, acceleration: Array) -> None:
         """Accelerate rows J of joint motion, as far as no level before is touched. ``responses`` is J M⁻¹."""
-        mobility = np.einsum("ij,ij->i", responses, jacobian)
+        mobility = (responses * jacobian).sum(axis=1)
         units = np.sqrt(np.repeat(mobility.reshape(-1, 3).mean(axis=1), 3))
         units[units == 0.0] = 1.0
         basis, caused = (jacobian / units[:, None]).T, (responses / units[:, None]).T

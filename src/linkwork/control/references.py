@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike
 from linkwork.control.rotations import angular_motion, exp, log
 from linkwork.dynamics.arguments import Array
 from linkwork.errors import ArgumentError
-from linkwork.spatial import Vec3
 
 
 class Sample(NamedTuple):
@@ -80,21 +79,21 @@ class _Path(Reference):
             rate = second = np.zeros_like(x)
         if self._first is None:
             return Sample(x, rate, second)
-        c = Vec3(*x[-3:].tolist())
-        omega, change = angular_motion(c, Vec3(*rate[-3:].tolist()), Vec3(*second[-3:].tolist()))
+        c = x[-3:].tolist()
+        omega, change = angular_motion(c, rate[-3:].tolist(), second[-3:].tolist())
         turn = exp(c) @ self._first
         if self.shape == (3, 3):
-            return Sample(turn, np.array(omega.numbers()), np.array(change.numbers()))
+            return Sample(turn, np.array(omega), np.array(change))
         pose = np.eye(4)
         pose[:3, :3], pose[:3, 3] = turn, x[:3]
-        return Sample(pose, np.array([*rate[:3], *omega.numbers()]), np.array([*second[:3], *change.numbers()]))
+        return Sample(pose, np.array([*rate[:3], *omega]), np.array([*second[:3], *change]))
 
     def _coordinates(self, values: list[Array]) -> Array:
         if self._first is None:
             return np.array(values)
         rows, last = [], np.zeros(3)
         for value in values:
-            turn = np.array(log(value[:3, :3] @ self._first.T).numbers())
+            turn = np.array(log(value[:3, :3] @ self._first.T))
             angle = np.linalg.norm(turn)
             if angle > 0.0:  # of the many vectors of one rotation, that nearest to the one before
                 whole = 2.0 * np.pi * turn / angle

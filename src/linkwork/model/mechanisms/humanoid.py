@@ -8,7 +8,8 @@ z = 0, and at the neutral configuration the humanoid stands upright with its arm
 
     waist 3 (yaw, roll, pitch), neck 1, each arm 7 (shoulder 3, elbow 1, wrist 3), each leg 3 (hip, knee, ankle pitch)
 
-The pelvis is the root: a part of the world, or with a floating base a body of its own. Where several joints meet in
+The pelvis is the root: a part of the world, or with a floating base a body of its own. Standing, the left foot is a part
+of the world and the pelvis one of the 24 links, with the joints' names, axes and angles as they were. Where several joints meet in
 one place, the links between them are balls that take a share of their segment's mass: small, but none without inertia.
 """
 
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from linkwork.errors import ArgumentError
 from linkwork.joints import Free, Revolute
 from linkwork.model.builder import Builder, placement
 from linkwork.model.mechanisms.links import ball, box, rod
@@ -53,12 +55,13 @@ _PARTS = {
 _FOOT_MASS, _PELVIS_MASS, _ABDOMEN_MASS, _THORAX_MASS, _HEAD_MASS = 0.0145, 0.142, 0.139, 0.216, 0.081
 
 
-def humanoid(floating_base: bool = False) -> Model:
+def humanoid(floating_base: bool = False, standing: bool = False) -> Model:
     """A person of 1.7 m and 70 kg: 24 links on hinges, with the hands as operational points.
 
     Args:
         floating_base: let the pelvis (9.94 kg) float on the free joint "root_joint"; otherwise it is a part of the
             world and only the 24 links move, 60.06 kg.
+        standing: fix the left foot (1.015 kg) to the floor instead, so that the legs carry the rest, 68.985 kg.
 
     Returns:
         A Model with the frames "left_hand", "right_hand", "left_sole", "right_sole", "head_top" and "pelvis", and
@@ -74,11 +77,14 @@ def humanoid(floating_base: bool = False) -> Model:
         >>> feet_and_head[:, 2, 3].round(6) + 0.0
         array([0. , 0. , 1.7])
     """
-    body = _Body(floating_base)
+    if floating_base and standing:
+        raise ArgumentError("a humanoid cannot both float and have a foot fixed to the floor; choose one")
+    body = _Body(floating_base, standing)
     body.trunk()
     for side, sign in (("left", 1.0), ("right", -1.0)):
         body.arm(side, sign)
-        body.leg(side, sign)
+        if side == "right" or not standing:
+            body.leg(side, sign)
     return body.builder.build()
 
 
@@ -94,25 +100,27 @@ class _Solid:
 class _Body:
     """Adds the parts to a builder."""
 
-    def __init__(self, floating_base: bool) -> None:
+    def __init__(self, floating_base: bool, standing: bool) -> None:
         self.builder = Builder("humanoid")
-        standing = placement(xyz=(0.0, 0.0, _HIP * HEIGHT))
-        if floating_base:
-            self.root, self.root_place = "pelvis", placement()
-            solid = _block(_PELVIS_MASS, (0.18, 0.28, 0.18), (0.0, 0.0, 0.03))
+        height = placement(xyz=(0.0, 0.0, _HIP * HEIGHT))
+        pelvis = _block(_PELVIS_MASS, (0.18, 0.28, 0.18), (0.0, 0.0, 0.03))
+        self.root, self.root_place = "pelvis", placement()
+        if standing:
+            self.stance_leg(pelvis)
+        elif floating_base:
             self.builder.add_body(
                 "pelvis",
                 WORLD,
                 Free(),
-                standing,
-                mass=solid.mass,
-                com=solid.com,
-                inertia=solid.inertia,
+                height,
+                mass=pelvis.mass,
+                com=pelvis.com,
+                inertia=pelvis.inertia,
                 joint_name="root_joint",
             )
         else:
-            self.root, self.root_place = WORLD, standing
-            self.builder.add_frame("pelvis", WORLD, standing)
+            self.root, self.root_place = WORLD, height
+            self.builder.add_frame("pelvis", WORLD, height)
 
     def trunk(self) -> None:
         """Waist, chest and head, upward."""
@@ -162,6 +170,18 @@ class _Body:
         self.hinge(s + "foot", s + "shank", s + "ankle_pitch", "y", _below(shank), foot, (-0.6, 0.9), 180.0)
         self.builder.add_frame(s + "sole", s + "foot", _below(_ANKLE))
 
+    def stance_leg(self, pelvis: _Solid) -> None:
+        """The left leg from its sole to the pelvis, upward: the same joints, seen from the other side."""
+        thigh, shank = _HIP - _KNEE, _KNEE - _ANKLE
+        sole = placement(xyz=(0.0, _HALF_HIPS * HEIGHT, 0.0))
+        centre = placement(xyz=(0.0, -_HALF_HIPS * HEIGHT, thigh * HEIGHT))  # on the hips' common axis
+        self.builder.add_frame("left_sole", WORLD, sole)
+        ankle, down = sole * _below(-_ANKLE), "-y"
+        lower, upper = _upward(_limb("shank", shank), shank), _upward(_limb("thigh", thigh), thigh)
+        self.hinge("left_shank", WORLD, "left_ankle_pitch", down, ankle, lower, (-0.6, 0.9), 180.0)
+        self.hinge("left_thigh", "left_shank", "left_knee_pitch", down, _below(-shank), upper, (0.0, 2.5), 250.0)
+        self.hinge("pelvis", "left_thigh", "left_hip_pitch", down, centre, pelvis, (-2.2, 0.6), 250.0)
+
     def hinge(
         self,
         name: str,
@@ -197,6 +217,12 @@ def _limb(part: str, length: float, balls: int = 0) -> _Solid:
     return _Solid(
         mass, (0.0, 0.0, -segment.centre * metres), (across, across, rod(mass, metres, segment.radius, "z")[2])
     )
+
+
+def _upward(solid: _Solid, length: float) -> _Solid:
+    """A long part seen from its lower end."""
+    x, y, z = solid.com
+    return _Solid(solid.mass, (x, y, z + length * HEIGHT), solid.inertia)
 
 
 def _ball(part: str) -> _Solid:
