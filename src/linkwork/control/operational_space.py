@@ -23,21 +23,22 @@ from linkwork.model.model import Model, Point
 class Posture:
     """What the joints are to do as far as no task is touched: go to a configuration, or only come to rest.
 
+    Springs pull each joint to the configuration, so that in the end, among all configurations that the tasks allow,
+    their energy is least. The damping is that of the mass, M D v, so that all joints come to rest alike.
+
     Args:
         q: the configuration (nq,); None to damp only.
-        stiffness: 1/s²: one number, or one for each degree of freedom.
-        damping: 1/s, likewise; critical if left out.
+        stiffness: N m/rad or N/m: one number, or one for each degree of freedom.
+        damping: D, 1/s, likewise.
 
     Example:
         >>> import linkwork as lw
         >>> person = lw.mechanisms.humanoid()
-        >>> lw.control.Posture(lw.neutral(person), stiffness=25.0).q.shape
+        >>> lw.control.Posture(lw.neutral(person), stiffness=20.0).q.shape
         (24,)
     """
 
-    def __init__(
-        self, q: ArrayLike | None = None, stiffness: ArrayLike = 25.0, damping: ArrayLike | None = None
-    ) -> None:
+    def __init__(self, q: ArrayLike | None = None, stiffness: ArrayLike = 50.0, damping: ArrayLike = 10.0) -> None:
         self.q = None if q is None else np.array(q, dtype=np.float64)
         self.stiffness, self.damping = stiffness, damping
 
@@ -145,18 +146,18 @@ class OperationalSpaceController:
             hierarchy.add(now.jacobian[rows], now.responses[rows], acceleration - now.drift[rows])
         posture = np.zeros(self.model.nv)
         if self.posture is not None:
-            posture = hierarchy.beneath((now.mass @ self._advised(now)) * self._driven)
+            posture = hierarchy.beneath(self._advised(now) * self._driven)
         wanted = compensation + hierarchy.forces + posture
         torque, factor = self._limits(wanted, compensation)
         return Command(torque, compensation, posture, tuple(hierarchy.levels), factor)
 
     def _advised(self, now: Situation) -> Array:
-        """The acceleration (nv,) that the posture asks of the joints."""
-        rate = -self._damping * now.v
+        """The joint forces (nv,) of the posture's springs and dampers."""
         assert self.posture is not None
+        forces = now.mass @ (-self._damping * now.v)
         if self.posture.q is not None:
-            rate = rate + self._stiffness * difference(self.model, now.q, self.posture.q)
-        return rate
+            forces = forces + self._stiffness * difference(self.model, now.q, self.posture.q)
+        return forces
 
     def _situation(self, q: Array, v: Array) -> Situation:
         model, points = self.model, self._points

@@ -259,7 +259,7 @@ def _rotation_vector(turn: Array) -> Array:
     """The axis times the angle of rotations."""
     twice = np.stack(
         [turn[..., 2, 1] - turn[..., 1, 2], turn[..., 0, 2] - turn[..., 2, 0], turn[..., 1, 0] - turn[..., 0, 1]],
-        axis=-1
+        axis=-1,
     )
     sine = np.linalg.norm(twice, axis=-1) / 2.0
     angle = np.arctan2(sine, (np.einsum("...ii", turn) - 1.0) / 2.0)
