@@ -53,11 +53,13 @@ from linkwork.errors import (
     LinkworkWarning,
     MissingExtraError,
     ModelError,
+    SimulationError,
     SingularError,
     UnknownNameError,
 )
 from linkwork.formats import load
 from linkwork.model import Builder, Frame, Model, Point, mechanisms, merge_fixed, placement
+from linkwork.simulation import Controller, Trajectory, simulate
 
 __version__ = "0.1.0"
 
@@ -67,6 +69,7 @@ __all__ = [
     "Builder",
     "ChangeOfBasis",
     "Constraint",
+    "Controller",
     "FormatError",
     "Frame",
     "Hinge",
@@ -78,7 +81,9 @@ __all__ = [
     "OperationalSpace",
     "Point",
     "PointOnPlane",
+    "SimulationError",
     "SingularError",
+    "Trajectory",
     "UnknownNameError",
     "Weld",
     "centre_of_mass",
@@ -118,5 +123,6 @@ __all__ = [
     "placement",
     "random_state",
     "set_threads",
+    "simulate",
     "spatial",
 ]
