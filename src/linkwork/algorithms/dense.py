@@ -31,8 +31,8 @@ def dense(tree: Tree, q: Any) -> tuple[Any]:
         for body in tree.path(point.body):
             for j in tree.ancestors(body):
                 Y[point, j] = [
-                    own - _combined(row, Y[point, body])
-                    for own, row in zip(Y[point, j], _columns(L[body, j], j), strict=True)
+                    own - _combined(row, Y[point, body]) for own, row in zip(Y[point, j], _columns(L[body, j], j),
+                    strict=True)
                 ]
             Z[point, body] = [Motion.from_numbers(row) for row in _rows(D[body], Y[point, body])]
 

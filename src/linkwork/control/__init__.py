@@ -1,9 +1,10 @@
 """Controllers: what joints are to do so that points, objects and joints go where they should.
 
-A controller has ``torque(t, q, v)``, which is what ``lw.simulate`` takes.
+A controller has ``torque(t, q, v)``, which is what ``lw.simulate`` takes:
 
     hand = lw.control.Task("left_hand", lw.control.MinimumJerk(here, there, duration=2.0), stiffness=200.0)
     controller = lw.control.OperationalSpaceController(model, [hand], posture=lw.control.Posture(q))
+    motion = lw.simulate(model, q, v, 3.0, 0.001, torque=controller)
 """
 
 from linkwork.control.goals import Task

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,7 +25,7 @@ from linkwork.control.rotations import log
 from linkwork.dynamics.arguments import Array, as_array, as_frames
 from linkwork.dynamics.constraints import Weld
 from linkwork.dynamics.dynamics import gravity_torques, mass_matrix, nonlinear_effects
-from linkwork.dynamics.kinematics import forward_kinematics, jacobian, jacobian_drift
+from linkwork.dynamics.kinematics import forward_kinematics, jacobian, jacobian_drift, neutral
 from linkwork.dynamics.operational import force_responses, inverted
 from linkwork.errors import ArgumentError
 from linkwork.joints import Free
@@ -92,8 +93,8 @@ class HeldObject(Goal):
         self.rows = tuple(range(6 * count))
 
     def passive(self, model: Model) -> list[int]:
-        start = _start(model, self)
-        return list(range(start, start + 6))
+        own, _, _ = _grasp(model, self.body, self.places)
+        return list(range(own.start, own.stop))
 
     def error(self, t: float, placement: ArrayLike) -> Array:
         """How far a placement (4, 4) of the object is off the reference: (6,), m and rad, in world axes."""
@@ -105,13 +106,12 @@ class HeldObject(Goal):
         hands = slice(6 * first, 6 * first + count)
         places = slice(hands.stop, hands.stop + count)
         body = first + 2 * len(self.hands)
-        start = now.model.v_start[now.model.body_index(self.body)]
-        own = slice(start, start + 6)
-        grasp, twist = now.jacobian[places, own], now.v[own]  # a free joint's velocity is its body's twist
-        rate = servo(self.reference.at(t), now.placements[body], twist, self.stiffness, self.damping)
-        shares = load_shares(grasp, now.placements[first + len(self.hands) : body, :3, 3])
-        wrench = shares @ (now.mass[own, own] @ rate + now.bias[own])
-        wrench = wrench + internal_part(grasp, shares, self.internal.at(t).value)
+        own, grasp, shares = _grasp(now.model, self.body, self.places)
+        # A free joint's velocity is its body's twist.
+        rate = servo(self.reference.at(t), now.placements[body], now.v[own], self.stiffness, self.damping)
+        strain = self.internal.at(t).value
+        push = now.mass[own, own] @ rate + now.bias[own] - grasp.T @ strain
+        wrench = strain + shares @ push
         return Wanted(grasp @ rate + now.drift[places], now.jacobian[hands].T @ wrench)
 
 
@@ -136,7 +136,8 @@ class AugmentedObject:
     def internal(self, wrenches: ArrayLike) -> Array:
         """The part (m, 6) of the hands' wrenches on the object (m, 6) that balances itself."""
         given = np.asarray(wrenches, dtype=np.float64)
-        return internal_part(self.grasp_map.T, self.shares, given.ravel()).reshape(given.shape)
+        wrenches = given.ravel()
+        return (wrenches - self.shares @ (self.grasp_map @ wrenches)).reshape(given.shape)
 
 
 def augmented_object(model: Model, q: ArrayLike, v: ArrayLike, held: HeldObject) -> AugmentedObject:
@@ -169,9 +170,7 @@ def augmented_object(model: Model, q: ArrayLike, v: ArrayLike, held: HeldObject)
     q, v = as_array(model, "q", "configuration", q), as_array(model, "v", "velocity", v)
     if q.ndim > 1 or v.ndim > 1:
         raise ArgumentError(f"augmented_object takes one state, not q of shape {q.shape} and v of shape {v.shape}")
-    start = _start(model, held)
-    own = slice(start, start + 6)
-    grasp = jacobian(model, q, held.places)[:, own]
+    own, grasp, shares = _grasp(model, held.body, held.places)
     responses = force_responses(model, q, held.hands)
     mobility = responses @ jacobian(model, q, held.hands).T
     inertia = inverted(model, as_frames(model, held.hands), 0.5 * (mobility + mobility.T))
@@ -179,41 +178,36 @@ def augmented_object(model: Model, q: ArrayLike, v: ArrayLike, held: HeldObject)
     moving = nonlinear_effects(model, q, v) - gravity
     drift = jacobian_drift(model, q, v, held.places) - jacobian_drift(model, q, v, held.hands)
     felt = grasp.T @ inertia
-    places = forward_kinematics(model, q, held.places)[:, :3, 3]
     return AugmentedObject(
         grasp.T,
-        load_shares(grasp, places),
+        shares,
         mass_matrix(model, q)[own, own] + felt @ grasp,
         moving[own] + felt @ (responses @ moving + drift),
         gravity[own] + felt @ (responses @ gravity),
     )
 
 
-def load_shares(grasp: Array, places: Array) -> Array:
-    """(6m, 6): of all wrenches of the hands with one sum the smallest, with a moment of 1 N m counted as the force that
-    causes it at the mean distance of the places from their centre.
+@lru_cache(maxsize=256)
+def _grasp(model: Model, body: str, places: tuple[str | Point, ...]) -> tuple[slice, Array, Array]:
+    """The object's degrees of freedom in v; G (6m, 6), which is the same in every state; and how a load is shared.
+
+    Of all wrenches of the hands with one sum the smallest are taken, with a moment counted as the force that causes it
+    at the mean distance of the places from their centre.
     """
-    spread = float(((places - places.mean(axis=0)) ** 2).sum(axis=1).mean())
-    weights = np.tile([1.0, 1.0, 1.0, *[spread or 1.0] * 3], len(places))[:, None]
-    return np.asarray(np.linalg.solve((weights * grasp).T @ grasp, (weights * grasp).T).T, dtype=np.float64)
-
-
-def internal_part(grasp: Array, shares: Array, wrenches: Array) -> Array:
-    """(1 - shares W) c: what of the hands' wrenches (6m,) does not move the object."""
-    return np.asarray(wrenches - shares @ (grasp.T @ wrenches), dtype=np.float64)
-
-
-def _start(model: Model, held: HeldObject) -> int:
-    """Where the object's six degrees of freedom begin in v."""
-    index = model.body_index(held.body)
-    body = model.bodies[index]
-    if not isinstance(body.joint, Free) or body.parent:
+    index = model.body_index(body)
+    joint = model.bodies[index].joint
+    if not isinstance(joint, Free) or model.bodies[index].parent:
         raise ArgumentError(
-            f"the held object {held.body!r} must be a body on a free joint of the world, "
-            f"but is on a {type(body.joint).__name__} joint of model {model.name!r}"
+            f"the held object {body!r} must be a body on a free joint of the world, "
+            f"but is on a {type(joint).__name__} joint of model {model.name!r}"
         )
-    for place in held.places:
+    for place in places:
         frame = place if isinstance(place, str) else place.frame
         if model.frame(frame).body != index + 1:
-            raise ArgumentError(f"frame {frame!r} is no place on the held object {held.body!r}; weld hands to places")
-    return model.v_start[index]
+            raise ArgumentError(f"frame {frame!r} is no place on the held object {body!r}; weld hands to places on it")
+    own = slice(model.v_start[index], model.v_start[index] + 6)
+    grasp = jacobian(model, neutral(model), places)[:, own]
+    positions = forward_kinematics(model, neutral(model), places)[:, :3, 3]
+    spread = float(((positions - positions.mean(axis=0)) ** 2).sum(axis=1).mean())
+    weighted = np.tile([1.0, 1.0, 1.0, *[spread or 1.0] * 3], len(places))[:, None] * grasp
+    return own, grasp, np.linalg.solve(weighted.T @ grasp, weighted.T).T

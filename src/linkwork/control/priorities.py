@@ -56,7 +56,7 @@ class Hierarchy:
         units = np.sqrt(np.repeat(mobility.reshape(-1, 3).mean(axis=1), 3))
         units[units == 0.0] = 1.0
         basis, caused = (jacobian / units[:, None]).T, (responses / units[:, None]).T
-        for _ in range(2):  # the second time for rounding
+        for _ in range(2 if self.levels else 0):  # the second time for rounding
             shared = self._caused.T @ basis
             basis, caused = basis - self._taken @ shared, caused - self._caused @ shared
         eigenvalues, directions = np.linalg.eigh(basis.T @ caused)

@@ -32,18 +32,8 @@ Terms = tuple[tuple[int, int | str], ...]
 """Whole numbers (by instruction) with strides: fixed ones, or names of sizes known when the code runs."""
 
 ARITHMETIC = {
-    "add": 2,
-    "sub": 2,
-    "mul": 2,
-    "div": 2,
-    "neg": 1,
-    "sqrt": 1,
-    "sin": 1,
-    "cos": 1,
-    "atan2": 2,
-    "less": 4,
-    "turn_sin": 3,
-    "turn_cos": 3,
+    "add": 2, "sub": 2, "mul": 2, "div": 2, "neg": 1, "sqrt": 1, "sin": 1, "cos": 1, "atan2": 2,
+    "less": 4, "turn_sin": 3, "turn_cos": 3,
 }
 """The operations on values, with the number of their operands."""
 

@@ -8,9 +8,10 @@ z = 0, and at the neutral configuration the humanoid stands upright with its arm
 
     waist 3 (yaw, roll, pitch), neck 1, each arm 7 (shoulder 3, elbow 1, wrist 3), each leg 3 (hip, knee, ankle pitch)
 
-The pelvis is the root: a part of the world, or with a floating base a body of its own. Standing, the left foot is a part
-of the world and the pelvis one of the 24 links, with the joints' names, axes and angles as they were. Where several joints meet in
-one place, the links between them are balls that take a share of their segment's mass: small, but none without inertia.
+The pelvis is the root: a part of the world, or with a floating base a body of its own. Standing, the left foot is a
+part of the world and the pelvis one of the 24 links; the joints have the same names and angles. Where several joints
+meet in one place, the links between them are balls that take a share of their segment's mass: small, but none without
+inertia.
 """
 
 from __future__ import annotations
