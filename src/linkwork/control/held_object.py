@@ -210,4 +210,5 @@ def _grasp(model: Model, body: str, places: tuple[str | Point, ...]) -> tuple[sl
     positions = forward_kinematics(model, neutral(model), places)[:, :3, 3]
     spread = float(((positions - positions.mean(axis=0)) ** 2).sum(axis=1).mean())
     weighted = np.tile([1.0, 1.0, 1.0, *[spread or 1.0] * 3], len(places))[:, None] * grasp
-    return own, grasp, np.linalg.solve(weighted.T @ grasp, weighted.T).T
+    shares = np.asarray(np.linalg.solve(weighted.T @ grasp, weighted.T).T, dtype=np.float64)
+    return own, grasp, shares

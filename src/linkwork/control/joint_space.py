@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from linkwork.control.goals import gains
 from linkwork.control.limits import TorqueLimits
 from linkwork.control.references import Constant, Reference, as_reference
-from linkwork.dynamics.arguments import Array, as_array
+from linkwork.dynamics.arguments import Array, as_array, check_model
 from linkwork.dynamics.dynamics import gravity_torques, inverse_dynamics
 from linkwork.dynamics.kinematics import difference
 from linkwork.errors import ArgumentError
@@ -26,6 +26,7 @@ class _JointController:
         damping: ArrayLike | None,
         limits: str,
     ) -> None:
+        check_model(model)
         self.model, self.reference = model, as_reference("reference", reference)
         self._limits = TorqueLimits(model, limits)
         if isinstance(self.reference, Constant):

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from linkwork.control.goals import Goal, Situation, gains
 from linkwork.control.limits import TorqueLimits
 from linkwork.control.priorities import HANDLING, Hierarchy, Level
-from linkwork.dynamics.arguments import Array, as_array, as_frames, check_finite, choice
+from linkwork.dynamics.arguments import Array, as_array, as_frames, check_model, choice
 from linkwork.dynamics.dynamics import mass_matrix, nonlinear_effects
 from linkwork.dynamics.kinematics import difference, forward_kinematics, jacobian, jacobian_drift
 from linkwork.dynamics.operational import force_responses
@@ -23,22 +23,25 @@ from linkwork.model.model import Model, Point
 class Posture:
     """What the joints are to do as far as no task is touched: go to a configuration, or only come to rest.
 
-    Springs pull each joint to the configuration, so that in the end, among all configurations that the tasks allow,
-    their energy is least. The damping is that of the mass, M D v, so that all joints come to rest alike.
+    Springs pull the joints to the configuration, so that in the end, among all configurations that the tasks allow,
+    their energy is least. A spring is as strong as what its joint carries is heavy: stiffness times the diagonal of M
+    there. The damping is that of the mass, M D v, so that all joints come to rest alike.
 
     Args:
         q: the configuration (nq,); None to damp only.
-        stiffness: N m/rad or N/m: one number, or one for each degree of freedom.
-        damping: D, 1/s, likewise.
+        stiffness: 1/s²: one number, or one for each degree of freedom.
+        damping: D, 1/s, likewise; critical, 2 √stiffness, if left out.
 
     Example:
         >>> import linkwork as lw
         >>> person = lw.mechanisms.humanoid()
-        >>> lw.control.Posture(lw.neutral(person), stiffness=20.0).q.shape
+        >>> lw.control.Posture(lw.neutral(person), stiffness=16.0).q.shape
         (24,)
     """
 
-    def __init__(self, q: ArrayLike | None = None, stiffness: ArrayLike = 50.0, damping: ArrayLike = 10.0) -> None:
+    def __init__(
+        self, q: ArrayLike | None = None, stiffness: ArrayLike = 25.0, damping: ArrayLike | None = None
+    ) -> None:
         self.q = None if q is None else np.array(q, dtype=np.float64)
         self.stiffness, self.damping = stiffness, damping
 
@@ -103,6 +106,7 @@ class OperationalSpaceController:
         singular: str = "drop",
         threshold: float = 1e-6,
     ) -> None:
+        check_model(model)
         self.model, self.posture = model, posture
         self.levels = _as_levels(levels)
         self._singular = choice("singular", singular, HANDLING)
@@ -117,9 +121,8 @@ class OperationalSpaceController:
         if posture is not None:
             self._stiffness, self._damping = gains("the posture", posture.stiffness, posture.damping, model.nv)
             if posture.q is not None:
-                check_finite(
-                    model, "q", "configuration", as_array(model, "q of the posture", "configuration", posture.q)
-                )
+                there = as_array(model, "q of the posture", "configuration", posture.q)
+                self._springs = self._stiffness * mass_matrix(model, there).diagonal()
 
     def torque(self, t: float, q: Array, v: Array) -> Array:
         """Joint forces (nv,), N or N m, at time t (s) in the state q (nq,), v (nv,)."""
@@ -156,7 +159,7 @@ class OperationalSpaceController:
         assert self.posture is not None
         forces = now.mass @ (-self._damping * now.v)
         if self.posture.q is not None:
-            forces = forces + self._stiffness * difference(self.model, now.q, self.posture.q)
+            forces = forces + self._springs * difference(self.model, now.q, self.posture.q)
         return forces
 
     def _situation(self, q: Array, v: Array) -> Situation:
@@ -181,7 +184,7 @@ def _as_levels(levels: Sequence[Goal | Sequence[Goal]]) -> tuple[tuple[Goal, ...
         raise ArgumentError(f"levels must be a list of at least one lw.control.Task or HeldObject, not {levels!r}")
     result: list[tuple[Goal, ...]] = []
     for given in levels:
-        level: tuple[Any, ...] = tuple(given) if isinstance(given, Sequence) and given else (given,)
+        level: tuple[Any, ...] = tuple(given) if isinstance(given, list | tuple) and given else (given,)
         for goal in level:
             if not isinstance(goal, Goal):
                 raise ArgumentError(
