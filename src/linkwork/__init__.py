@@ -60,6 +60,7 @@ from linkwork.errors import (
 from linkwork.formats import load
 from linkwork.model import Builder, Frame, Model, Point, mechanisms, merge_fixed, placement
 from linkwork.simulation import Controller, Trajectory, simulate
+from linkwork.viewer import animate, draw, motion_sequence
 
 __version__ = "0.1.0"
 
@@ -86,11 +87,13 @@ __all__ = [
     "Trajectory",
     "UnknownNameError",
     "Weld",
+    "animate",
     "centre_of_mass",
     "change_of_basis",
     "constrained_dynamics",
     "control",
     "difference",
+    "draw",
     "dynamically_consistent_inverse",
     "effective_mass",
     "energy",
@@ -113,6 +116,7 @@ __all__ = [
     "mechanisms",
     "merge_fixed",
     "momentum",
+    "motion_sequence",
     "neutral",
     "nonlinear_effects",
     "null_space_torque",

@@ -33,7 +33,8 @@ class Bar:
             return
         self._next = now + _PAUSE
         if self._shown is None:
-            self._shown = Progress(console=Console(stderr=True), transient=True)
+            console = Console(stderr=True)
+            self._shown = Progress(console=console, transient=True, disable=not console.is_terminal)
             self._shown.start()
             self._task = self._shown.add_task(self._what, total=self._steps)
         self._shown.update(self._task, completed=step)

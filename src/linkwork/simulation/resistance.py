@@ -46,23 +46,27 @@ class Resistance:
 
     def forces(self, plant: Plant, t: float, q: Array, v: Array, free: Answer, dt: float) -> Array | None:
         """The joint forces (nv,) of friction and stops over a step that would go as ``free`` says; None for none."""
-        end = v + dt * free.a
-        below, above = self.lower - q[self.at], self.upper - q[self.at]
-        reached = end[self.stopped] * dt
-        low, high = np.flatnonzero(reached < below), np.flatnonzero(reached > above)
-        dofs = np.concatenate([self.rubbing, self.stopped[low], self.stopped[high]])
-        if not dofs.size:
-            return None
-        units = np.zeros((dofs.size, v.size))
-        units[np.arange(dofs.size), dofs] = 1.0
-        pushed = plant.accelerations(t, q, v, plant.forces(v, free.tau) + units)[0]
-        response = dt * (pushed - free.a)[:, dofs]
-        wanted = np.concatenate([np.zeros(self.rubbing.size), below[low] / dt, above[high] / dt])
-        least = np.concatenate([-self.most, np.zeros(low.size), np.full(high.size, -np.inf)])
-        most = np.concatenate([self.most, np.full(low.size, np.inf), np.zeros(high.size)])
-        result = np.zeros(v.size)
-        np.add.at(result, dofs, least_within(response, end[dofs] - wanted, least, most))
-        return result
+        driven, end = plant.forces(v, free.tau), v + dt * free.a
+        below, above = (self.lower - q[self.at]) / dt, (self.upper - q[self.at]) / dt  # speeds that just reach a limit
+        low, high = end[self.stopped] < below, end[self.stopped] > above
+        while True:
+            dofs = np.concatenate([self.rubbing, self.stopped[low], self.stopped[high]])
+            if not dofs.size:
+                return None
+            units = np.zeros((dofs.size, v.size))
+            units[np.arange(dofs.size), dofs] = 1.0
+            response = dt * (plant.accelerations(t, q, v, driven + units)[0] - free.a)
+            wanted = np.concatenate([np.zeros(self.rubbing.size), below[low], above[high]])
+            least = np.concatenate([-self.most, np.zeros(low.sum()), np.full(high.sum(), -np.inf)])
+            most = np.concatenate([self.most, np.full(low.sum(), np.inf), np.zeros(high.sum())])
+            found = least_within(response[:, dofs], end[dofs] - wanted, least, most)
+            # What stops one joint may throw another at its own stop.
+            reached = (end + found @ response)[self.stopped]
+            slack = 1e-9 * (1.0 + abs(reached))
+            thrown_low, thrown_high = ~low & (reached < below - slack), ~high & (reached > above + slack)
+            if not (thrown_low | thrown_high).any():
+                return found @ units
+            low, high = low | thrown_low, high | thrown_high
 
     def clip(self, q: Array) -> Array:
         """The configuration with joints put back to the limits that they went beyond in the last step."""
@@ -83,7 +87,7 @@ def least_within(G: Array, b: Array, least: Array, most: Array) -> Array:
     where guesses go round in circles, by one λ after the other, which is slow and always gets there.
     """
     diagonal = np.einsum("ii->i", G)
-    G = 0.5 * (G + G.T) + np.diag(1e-10 * diagonal.max() + 0.0 * diagonal)  # redundant ones share
+    G = 0.5 * (G + G.T) + 1e-12 * diagonal.max() * np.eye(b.size)  # redundant ones share
     scale = 1.0 / np.einsum("ii->i", G)
     force = np.zeros(b.size)
     guess = None
