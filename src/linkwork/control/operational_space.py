@@ -24,13 +24,13 @@ class Posture:
     """What the joints are to do as far as no task is touched: go to a configuration, or only come to rest.
 
     Springs pull the joints to the configuration, so that in the end, among all configurations that the tasks allow,
-    their energy is least. A spring is as strong as what its joint carries is heavy: stiffness times the diagonal of M
-    there. The damping is that of the mass, M D v, so that all joints come to rest alike.
+    their energy is least. The damping is that of the mass, M D v, so that all joints come to rest alike.
 
     Args:
         q: the configuration (nq,); None to damp only.
-        stiffness: 1/s²: one number, or one for each degree of freedom.
-        damping: D, 1/s, likewise; critical, 2 √stiffness, if left out.
+        stiffness: N m/rad or N/m: one number, or one for each degree of freedom; if left out, 25/s² times the diagonal
+            of M there: as strong as what the joint carries is heavy.
+        damping: D, 1/s, likewise.
 
     Example:
         >>> import linkwork as lw
@@ -40,7 +40,7 @@ class Posture:
     """
 
     def __init__(
-        self, q: ArrayLike | None = None, stiffness: ArrayLike = 25.0, damping: ArrayLike | None = None
+        self, q: ArrayLike | None = None, stiffness: ArrayLike | None = None, damping: ArrayLike = 10.0
     ) -> None:
         self.q = None if q is None else np.array(q, dtype=np.float64)
         self.stiffness, self.damping = stiffness, damping
@@ -119,10 +119,13 @@ class OperationalSpaceController:
         self._driven = np.ones(model.nv)
         self._driven[[k for goal in goals for k in goal.passive(model)]] = 0.0
         if posture is not None:
-            self._stiffness, self._damping = gains("the posture", posture.stiffness, posture.damping, model.nv)
+            springs = posture.stiffness
             if posture.q is not None:
                 there = as_array(model, "q of the posture", "configuration", posture.q)
-                self._springs = self._stiffness * mass_matrix(model, there).diagonal()
+                springs = 25.0 * mass_matrix(model, there).diagonal() if springs is None else springs
+            self._springs, self._damping = gains(
+                "the posture", 0.0 if springs is None else springs, posture.damping, model.nv
+            )
 
     def torque(self, t: float, q: Array, v: Array) -> Array:
         """Joint forces (nv,), N or N m, at time t (s) in the state q (nq,), v (nv,)."""
