@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.demo.scene import LOWERING, SIZE, Scene
+from linkwork.demo.scene import HOLDING, LOWERING, SIZE, Scene
 from linkwork.pictures import figure, write
 from linkwork.simulation import Trajectory
 from linkwork.viewer import animate, motion_sequence
@@ -19,7 +19,7 @@ def draw(scene: Scene, motion: Trajectory, data: dict[str, Any], folder: Path, m
     """Write sequence.png, curves.png and, if asked for, motion.gif."""
     boxes = {"box": SIZE}
     sequence = folder / "sequence.png"
-    times = np.linspace(0.0, LOWERING, 6)
+    times = np.linspace(0.0, LOWERING + HOLDING, 8)
     motion_sequence(motion, times, sequence, boxes=boxes, view=VIEW, trails=["box"], ground=0.0)
     files = [sequence, write(_curves(scene, data["curves"]), folder / "curves.png")]
     if moving:
@@ -34,7 +34,7 @@ def _curves(scene: Scene, curves: dict[str, Any]) -> Any:
     for place, (title, unit, paint) in enumerate(
         [
             ("the box, on the spline it was told to follow (dots)", "m", _position),
-            ("error of the box's place (full) and rotation (dotted)", "µm, µrad", _errors),
+            ("the box off its spline, whose acceleration ends with a jump", "µm, µrad", _errors),
             ("how the posture had to change", "rad", _posture),
             ("the hands' squeeze, on what was commanded (dots)", "N", _squeeze),
         ],
@@ -70,10 +70,10 @@ def _posture(axes: Any, t: Any, curves: dict[str, Any], scene: Scene) -> None:
     for part in ("hip", "knee", "ankle", "waist", "shoulder", "elbow", "wrist"):
         k = names.index(f"{part}_pitch" if part == "waist" else f"left_{part}_pitch")
         axes.plot(t, change[:, k], label=part)
-    axes.plot(t, np.abs(change).max(axis=1), color="0.8", linewidth=0.8, label="largest of 24", zorder=0)
+    axes.plot(t, np.abs(change).max(axis=1), ":", color="0.6", label="largest of 24", zorder=0)
 
 
 def _squeeze(axes: Any, t: Any, curves: dict[str, Any], scene: Scene) -> None:
-    for k, name in enumerate(("left hand, to its left", "right hand, to its left")):
+    for k, name in enumerate(("left hand on the box, along y", "right hand on the box, along y")):
         (line,) = axes.plot(t, np.array(curves["internal"])[:, k], label=name)
         axes.plot(t[::10], np.array(curves["internal_wanted"])[::10, k], ".", color=line.get_color(), markersize=5)

@@ -1,9 +1,10 @@
 """Who does what: the humanoid of 24 links, a box between its hands, and its orders.
 
-The left foot is fixed to the floor, so that the 24 links are the two legs (less that foot), pelvis, trunk, head and
-arms. The box is a body of its own on a free joint, and a weld at each hand closes the chain. The paper says no more than
-that the robot "was commanded to put the box on the floor while being advised to keep its posture"; sizes, gains and the
-box are ours. The floor exerts no force: the box is brought down to it and held there.
+The left foot is fixed to the floor, so that the 24 links that move are the rest of the legs, pelvis, trunk, head and
+arms. The box is a body of its own on a free joint, and a weld at each hand closes the chain. First of all the right
+foot is to stay where it is; then the box is to go to the floor along a cubic spline; the posture comes last. The paper
+says that the robot "was commanded to put the box on the floor while being advised to keep its posture"; sizes, gains
+and the box are ours. The floor exerts no force: the box is brought down to it and held there.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from linkwork.control import CubicSpline, HeldObject, OperationalSpaceController, Posture, Task
-from linkwork.dynamics import Weld, forward_kinematics, neutral
+from linkwork.dynamics import Weld, forward_kinematics
 from linkwork.dynamics.arguments import Array
 from linkwork.joints import Free
 from linkwork.model import Builder, Model, mechanisms
@@ -28,7 +29,7 @@ FORWARD = 0.36
 LOWERING, HOLDING = 3.0, 0.5
 """How long the box takes to the floor, and how long it is then held (s)."""
 SQUEEZE = 40.0
-"""How hard the hands press (N) on the way; from and to nothing at its ends."""
+"""How hard the hands press (N) half-way; from nothing, and to nothing again."""
 
 STANDING = {
     "waist_pitch": 0.05,
@@ -50,7 +51,9 @@ SPRINGS = {
     "knee": 15.0,
     "ankle": 80.0,
 }
-"""How the posture is advised (N m/rad): rather by the legs than by the back."""
+"""What pulls the joints back (N m/rad): the back is held straighter than the legs, so that these bend first."""
+DAMPING = 8.0
+"""Of the posture (1/s)."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +64,6 @@ class Scene:
     q: Array
     welds: tuple[Weld, Weld]
     held: HeldObject
-    foot: Task
-    springs: Array
     controller: OperationalSpaceController
 
 
@@ -72,12 +73,11 @@ def scene() -> Scene:
     Example:
         >>> from linkwork.demo import scene
         >>> scene().model
-        <Model 'humanoid with a box': 25 bodies, nq 31, nv 30>
+        <Model 'humanoid with a box': 26 bodies, nq 31, nv 30>
     """
     person = mechanisms.humanoid(standing=True)
-    posture = neutral(person)
-    for joint, angle in STANDING.items():
-        posture[[k for k, name in enumerate(person.joint_names) if name.endswith(joint)]] = angle
+    hinges = [body.joint_name for body in person.bodies if body.joint.nv]
+    posture = np.array([_of(STANDING, name) for name in hinges])
     hands = forward_kinematics(person, posture, ["left_hand", "right_hand"])
     middle = hands[:, :3, 3].mean(axis=0)
     model = _with_box(person, hands, middle)
@@ -89,15 +89,17 @@ def scene() -> Scene:
     press = np.zeros((2, 6))
     press[:, 1] = -SQUEEZE, SQUEEZE  # the hands' y axes point to the left
     off, on = np.zeros(12), press.ravel()
-    squeeze = CubicSpline([0.0, 1.0, LOWERING - 0.5, LOWERING + HOLDING], [off, on, on, off])
+    squeeze = CubicSpline([0.0, 0.5 * (LOWERING + HOLDING), LOWERING + HOLDING], [off, on, off])
     held = HeldObject("box", welds, CubicSpline([0.0, LOWERING], [start, end]), stiffness=100.0, internal=squeeze)
     foot = Task("right_sole", forward_kinematics(model, q, ["right_sole"])[0], stiffness=400.0)
-    springs = np.zeros(model.nv)
-    for k, name in enumerate(person.joint_names):
-        springs[k] = next(stiffness for part, stiffness in SPRINGS.items() if part in name)
-    advice = Posture(q, springs, damping=8.0)
-    controller = OperationalSpaceController(model, [foot, held], advice)
-    return Scene(model, q, welds, held, foot, springs, controller)
+    springs = [*(_of(SPRINGS, name) for name in hinges), *[0.0] * 6]
+    controller = OperationalSpaceController(model, [foot, held], Posture(q, springs, damping=DAMPING))
+    return Scene(model, q, welds, held, controller)
+
+
+def _of(numbers: dict[str, float], joint: str) -> float:
+    """The number for a joint by the part of the body that is in its name; 0 if there is none."""
+    return next((number for part, number in numbers.items() if part in joint), 0.0)
 
 
 def _with_box(person: Model, hands: Array, middle: Array) -> Model:

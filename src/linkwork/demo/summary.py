@@ -18,7 +18,7 @@ def summarise(numbers: dict[str, Any], console: Console) -> bool:
         (f"the same, controlled {PAPER_RATE:.0f} times a second", f"{1e3 * numbers['sampled_position_error']:.2g} mm"),
         (
             "hands accelerated by posture torques",
-            f"{numbers['coupling']:.1e} m/s² or rad/s² (not in the null space: {numbers['coupling_unprojected']:.3g})",
+            f"{numbers['coupling']:.1e} m/s² (outside the null space {numbers['coupling_unprojected']:.3g} m/s²)",
         ),
         ("squeeze off what was commanded", f"{numbers['internal_error']:.1e} N"),
         ("posture changed by up to", f"{numbers['posture_change']:.2f} rad"),
