@@ -23,8 +23,9 @@ _ROWS = {"pose": range(6), "position": range(3), "rotation": range(3, 6)}
 class Situation:
     """A state as a controller sees it: all that its goals need, computed once.
 
-    Rows come six for each point, in its own axes. q (nq,), v (nv,); placements (m, 4, 4); jacobian J, responses J M⁻¹
-    (6m, nv); drift J̇v and velocity J v (6m,); mass M (nv, nv); bias h (nv,), the forces of motion and gravity.
+    Rows come six for each point, in its own axes. q (nq,), v (nv,); placements of the points (m, 4, 4), and of what
+    else is looked at; jacobian J, responses J M⁻¹ (6m, nv); drift J̇v and velocity J v (6m,); mass M (nv, nv); bias h
+    (nv,), the forces of motion and gravity.
     """
 
     model: Model
@@ -49,19 +50,22 @@ class Wanted(NamedTuple):
 class Goal(ABC):
     """Something that a controller is to do.
 
-    ``points`` are the poses that it looks at; of their rows, six each, ``rows`` are those that it commands, in blocks
-    of three. ``passive`` are degrees of freedom that nothing drives.
+    ``points`` are the poses that it moves; of their rows, six each, ``rows`` are those that it commands, in blocks of
+    three. ``seen`` is what else it looks at. ``passive`` are degrees of freedom that nothing drives.
     """
 
     points: tuple[Point, ...]
     rows: tuple[int, ...]
+    seen: tuple[str, ...] = ()
 
     def passive(self, model: Model) -> list[int]:
         return []
 
     @abstractmethod
-    def wanted(self, t: float, now: Situation, first: int) -> Wanted:
-        """What is asked at a time; ``first`` is where its points begin among those of the situation."""
+    def wanted(self, t: float, now: Situation, first: int, seen: int) -> Wanted:
+        """What is asked at a time. ``first`` and ``seen`` are where its points, and what else it looks at, begin among
+        the placements of the situation.
+        """
 
 
 class Task(Goal):
@@ -113,7 +117,7 @@ class Task(Goal):
             parts.append(np.array(log(place[:3, :3] @ value[:3, :3].T)))
         return np.concatenate(parts)
 
-    def wanted(self, t: float, now: Situation, first: int) -> Wanted:
+    def wanted(self, t: float, now: Situation, first: int, seen: int) -> Wanted:
         place, twist = now.placements[first], now.velocity[6 * first : 6 * first + 6]
         return Wanted(servo(self.reference.at(t), place, twist, self.stiffness, self.damping, self.point.axes), None)
 

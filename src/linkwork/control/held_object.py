@@ -88,9 +88,8 @@ class HeldObject(Goal):
             self.internal = as_reference(f"internal of {name}", given.ravel())
         if self.internal.shape != (6 * count,):
             raise ArgumentError(f"internal of {name} must be {6 * count} numbers, not {self.internal.shape}")
-        both = (*self.hands, *self.places)
-        self.points = (*(Point(end) if isinstance(end, str) else end for end in both), Point(body))
-        self.rows = tuple(range(6 * count))
+        self.points = tuple(Point(hand) if isinstance(hand, str) else hand for hand in self.hands)
+        self.rows, self.seen = tuple(range(6 * count)), (body,)
 
     def passive(self, model: Model) -> list[int]:
         own, _, _ = _grasp(model, self.body, self.places)
@@ -101,18 +100,14 @@ class HeldObject(Goal):
         place, value = np.asarray(placement, dtype=np.float64), self.reference.at(t).value
         return np.concatenate([place[:3, 3] - value[:3, 3], log(place[:3, :3] @ value[:3, :3].T)])
 
-    def wanted(self, t: float, now: Situation, first: int) -> Wanted:
-        count = 6 * len(self.hands)
-        hands = slice(6 * first, 6 * first + count)
-        places = slice(hands.stop, hands.stop + count)
-        body = first + 2 * len(self.hands)
+    def wanted(self, t: float, now: Situation, first: int, seen: int) -> Wanted:
         own, grasp, shares = _grasp(now.model, self.body, self.places)
-        # A free joint's velocity is its body's twist.
-        rate = servo(self.reference.at(t), now.placements[body], now.v[own], self.stiffness, self.damping)
+        # A free joint's velocity is its body's twist, so that G is constant and the hands are to accelerate as G v̇.
+        rate = servo(self.reference.at(t), now.placements[seen], now.v[own], self.stiffness, self.damping)
         strain = self.internal.at(t).value
-        push = now.mass[own, own] @ rate + now.bias[own] - grasp.T @ strain
-        wrench = strain + shares @ push
-        return Wanted(grasp @ rate + now.drift[places], now.jacobian[hands].T @ wrench)
+        wrench = strain + shares @ (now.mass[own, own] @ rate + now.bias[own] - grasp.T @ strain)
+        hands = now.jacobian[6 * first : 6 * (first + len(self.hands))]
+        return Wanted(grasp @ rate, hands.T @ wrench)
 
 
 @dataclass(frozen=True)
@@ -176,13 +171,13 @@ def augmented_object(model: Model, q: ArrayLike, v: ArrayLike, held: HeldObject)
     inertia = inverted(model, as_frames(model, held.hands), 0.5 * (mobility + mobility.T))
     gravity = gravity_torques(model, q)
     moving = nonlinear_effects(model, q, v) - gravity
-    drift = jacobian_drift(model, q, v, held.places) - jacobian_drift(model, q, v, held.hands)
+    drift = jacobian_drift(model, q, v, held.hands)
     felt = grasp.T @ inertia
     return AugmentedObject(
         grasp.T,
         shares,
         mass_matrix(model, q)[own, own] + felt @ grasp,
-        moving[own] + felt @ (responses @ moving + drift),
+        moving[own] + felt @ (responses @ moving - drift),
         gravity[own] + felt @ (responses @ gravity),
     )
 

@@ -115,7 +115,9 @@ class OperationalSpaceController:
         self._threshold, self._limits = threshold, TorqueLimits(model, limits)
         goals = [goal for level in self.levels for goal in level]
         self._points: tuple[Point, ...] = tuple(point for goal in goals for point in goal.points)
-        as_frames(model, self._points)  # names are checked once, here
+        seen = (frame for goal in goals for frame in goal.seen)
+        self._places: tuple[str | Point, ...] = (*self._points, *seen)
+        as_frames(model, self._places)  # names are checked once, here
         self._driven = np.ones(model.nv)
         self._driven[[k for goal in goals for k in goal.passive(model)]] = 0.0
         if posture is not None:
@@ -135,18 +137,18 @@ class OperationalSpaceController:
         """The same with its parts, and with what was singular."""
         now = self._situation(np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64))
         hierarchy = Hierarchy(self.model.nv, self._singular, self._threshold)
-        compensation, first = now.bias * self._driven, 0
+        compensation, first, seen = now.bias * self._driven, 0, len(self._points)
         asked = []
         for level in self.levels:
             rows: list[int] = []
             parts = []
             for goal in level:
-                acceleration, load = goal.wanted(t, now, first)
+                acceleration, load = goal.wanted(t, now, first, seen)
                 rows += [6 * first + row for row in goal.rows]
                 parts.append(acceleration)
                 if load is not None:
                     compensation = compensation + load
-                first += len(goal.points)
+                first, seen = first + len(goal.points), seen + len(goal.seen)
             asked.append((rows, np.concatenate(parts)))
         for rows, acceleration in asked:
             hierarchy.add(now.jacobian[rows], now.responses[rows], acceleration - now.drift[rows])
@@ -172,7 +174,7 @@ class OperationalSpaceController:
             model,
             q,
             v,
-            forward_kinematics(model, q, points),
+            forward_kinematics(model, q, self._places),
             J,
             force_responses(model, q, points),
             jacobian_drift(model, q, v, points),
