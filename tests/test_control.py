@@ -226,6 +226,24 @@ def test_computed_torque_obeys_its_law_at_every_joint() -> None:
         assert abs(actual - wanted).max() < 1e-6
 
 
+def damped_arm(damping: float) -> lw.Model:
+    builder, last = lw.Builder(), "world"
+    for k, axis in enumerate("yzy"):
+        solid = {"mass": 1.0, "com": (0.2, 0, 0), "inertia": (0.1, 0.1, 0.1), "damping": damping * (k + 1)}
+        last = builder.add_body(f"rod{k}", last, lw.joints.Revolute(axis), lw.placement((0.5, 0, 0)), **solid)
+    return builder.build()
+
+
+def test_the_model_s_damping_is_compensated() -> None:
+    q, v = np.array([0.3, -0.5, 0.9]), np.array([0.5, 0.1, -0.4])
+    task = Task(lw.Point("rod2", (0.3, 0.0, 0.0), "position"), [1.0, 0.2, 0.3])
+    torques = []
+    for model in (damped_arm(0.7), damped_arm(0.0)):
+        both = OperationalSpaceController(model, [task]), lw.control.ComputedTorque(model, 0 * q)
+        torques.append(np.array([controller.torque(0.0, q, v) for controller in both]))
+    assert abs(torques[0] - torques[1] - damped_arm(0.7).damping * v).max() < 1e-12
+
+
 @pytest.mark.parametrize("make", [lw.control.ComputedTorque, lw.control.PDPlusGravity])
 def test_joint_controllers_bring_any_joint_to_its_place(make: Callable[..., object]) -> None:
     builder, last = lw.Builder(), "world"

@@ -25,7 +25,7 @@ class Situation:
 
     Rows come six for each point, in its own axes. q (nq,), v (nv,); placements of the points (m, 4, 4), and of what
     else is looked at; jacobian J, responses J M⁻¹ (6m, nv); drift J̇v and velocity J v (6m,); mass M (nv, nv); bias h
-    (nv,), the forces of motion and gravity.
+    (nv,), the forces of motion, gravity and damping.
     """
 
     model: Model

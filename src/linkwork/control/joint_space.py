@@ -9,7 +9,7 @@ from linkwork.control.goals import gains
 from linkwork.control.limits import TorqueLimits
 from linkwork.control.references import Constant, Reference, as_reference
 from linkwork.dynamics.arguments import Array, as_array, check_model
-from linkwork.dynamics.dynamics import gravity_torques, inverse_dynamics
+from linkwork.dynamics.dynamics import gravity_torques, inverse_dynamics, nonlinear_effects
 from linkwork.dynamics.kinematics import difference
 from linkwork.errors import ArgumentError
 from linkwork.model.model import Model
@@ -51,7 +51,8 @@ class _JointController:
 class ComputedTorque(_JointController):
     """Inverse dynamics of the acceleration that a spring and a damper of unit mass at each joint ask for.
 
-    With an exact model each joint's error obeys ë + D ė + K e = 0, whatever the others do.
+    With an exact model each joint's error obeys ë + D ė + K e = 0, whatever the others do. The model's viscous damping
+    is compensated.
 
     Args:
         model: the mechanism; every degree of freedom is taken to be driven.
@@ -86,8 +87,9 @@ class ComputedTorque(_JointController):
         q, v = np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64)
         behind, slower, acceleration = self._errors(t, q, v)
         wanted = acceleration + self.damping * slower + self.stiffness * behind
-        torque = inverse_dynamics(self.model, q, v, wanted)
-        return self._limits(torque, inverse_dynamics(self.model, q, v, np.zeros(self.model.nv)))[0]
+        brakes = self.model.damping * v
+        torque = inverse_dynamics(self.model, q, v, wanted) + brakes
+        return self._limits(torque, nonlinear_effects(self.model, q, v) + brakes)[0]
 
 
 class PDPlusGravity(_JointController):

@@ -52,7 +52,8 @@ class Command:
 
     Attributes:
         torque: (nv,), N or N m: what to apply.
-        compensation: (nv,), the part of it that undoes gravity and the forces of motion, and holds what is held.
+        compensation: (nv,), the part of it that undoes gravity, damping and the forces of motion, and holds what is
+            held.
         posture: (nv,), the part of it that the posture causes; it accelerates no point of a task.
         levels: for each level, what it could command and where it was singular.
         factor: by which ``limits="scale"`` shortened what goes beyond the compensation; 1 if not at all.
@@ -69,8 +70,9 @@ class OperationalSpaceController:
     """Lets points follow their references, each as if it were alone a unit mass on a spring and a damper.
 
     τ = h + Σ N Jᵀ F + N τ_posture. Gravity and the forces of motion are compensated in full, h over the joints being
-    μ and p at the points; each level's forces act in the dynamically consistent null space N of the levels before
-    it, and the posture in that of all. Every degree of freedom is taken to be driven but those of held objects.
+    μ and p at the points; so is the model's viscous damping, which ``lw.simulate`` has too. Each level's forces act in
+    the dynamically consistent null space N of the levels before it, and the posture in that of all. Every degree of
+    freedom is taken to be driven but those of held objects.
 
     Args:
         model: the mechanism.
@@ -118,7 +120,7 @@ class OperationalSpaceController:
         seen = (frame for goal in goals for frame in goal.seen)
         self._places: tuple[str | Point, ...] = (*self._points, *seen)
         as_frames(model, self._places)  # names are checked once, here
-        self._driven = np.ones(model.nv)
+        self._viscous, self._driven = model.damping, np.ones(model.nv)
         self._driven[[k for goal in goals for k in goal.passive(model)]] = 0.0
         if posture is not None:
             springs = posture.stiffness
@@ -180,7 +182,7 @@ class OperationalSpaceController:
             jacobian_drift(model, q, v, points),
             J @ v,
             mass_matrix(model, q),
-            nonlinear_effects(model, q, v),
+            nonlinear_effects(model, q, v) + self._viscous * v,
         )
 
 

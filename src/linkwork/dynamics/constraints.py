@@ -21,7 +21,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.dynamics.arguments import Array, as_batch, as_frames
+from linkwork.dynamics.arguments import Array, as_batch, as_frames, check_model
 from linkwork.dynamics.call import moved
 from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.dynamics.kinematics import forward_kinematics, frame_acceleration, frame_velocity
@@ -202,8 +202,16 @@ class _Grips:
     to_bodies: Array  # (ends, 6, 6), takes a force from a frame to its body
 
 
-@lru_cache(maxsize=256)
 def _grips(model: Model, constraints: tuple[Constraint, ...]) -> _Grips:
+    check_model(model)
+    try:
+        return _known_grips(model, constraints)
+    except TypeError:  # an axis given as a list, for instance, cannot be looked up
+        return _known_grips.__wrapped__(model, constraints)
+
+
+@lru_cache(maxsize=256)
+def _known_grips(model: Model, constraints: tuple[Constraint, ...]) -> _Grips:
     for constraint in constraints:
         if not isinstance(constraint, Constraint) or type(constraint) is Constraint:
             raise ArgumentError(f"constraints must hold lw.Weld, lw.Ball, ... objects, not {constraint!r}")
