@@ -130,7 +130,9 @@ def test_a_torque_that_is_no_number_stops_with_time_joint_and_trajectory() -> No
 
 @pytest.mark.parametrize("integrator", ["semi_implicit_euler", "runge_kutta_4", "adaptive"])
 def test_a_motion_that_blows_up_says_so(integrator: str) -> None:
-    with pytest.raises(lw.SimulationError, match=r"stopped at t = .*joint 'joint\d'") as caught:
+    with pytest.raises(
+        lw.SimulationError, match=r"stopped at t = .*joint 'joint\d'.*(blown up|could not keep)"
+    ) as caught:
         lw.simulate(
             ARM, Q, V, 50.0, 0.05, torque=lambda t, q, v: 1e3 * v * abs(v), integrator=integrator, effort_limits=False
         )
@@ -176,6 +178,7 @@ def test_a_bar_is_shown_when_it_takes_long(monkeypatch: pytest.MonkeyPatch, capf
         ({"record": 0}, "record must be a whole number from 1"),
         ({"hold": 1.5}, "hold must be a whole number from 1"),
         ({"stabilisation": -1.0}, "stabilisation must be a number above zero"),
+        ({"constraints": lw.Ball("tip")}, "constraints must be a list"),
         ({"constraints": ["tip"]}, "constraints must hold lw.Weld"),
         ({"constraints": [lw.Ball("tip")], "method": "virtual_work"}, "leave method 'virtual_work' out"),
     ],

@@ -18,6 +18,7 @@ from linkwork.dynamics.arguments import Array
 from robots import robot
 from strategies import close, floating, pool_to_compile
 from test_constraints import four_bar
+from test_mjcf import MODELS, to_linkwork, write
 
 EVERY_KIND = pool_to_compile()[:5]
 FREE_OF_LOSS = {"damping": False, "friction": False}
@@ -116,6 +117,29 @@ def test_mujoco_goes_the_same_way(integrator: str, theirs: str, tmp_path: Path) 
         close(ours.v[k + 1], data.qvel, 1e-8)
 
 
+def test_mujoco_s_free_bodies_and_balls_go_the_same_way_to_order_one(tmp_path: Path) -> None:
+    """MuJoCo keeps the velocity of a free body in the world's axes, so its steps are others than ours."""
+    world = MODELS["free"].replace('damping="2" frictionloss=".3"', "")
+    path = write(tmp_path, world, head='<option><flag contact="disable" limit="disable"/></option>')
+    model, m = lw.load(path), mujoco.MjModel.from_xml_path(str(path))
+    rng = np.random.default_rng(0)
+    start = mujoco.MjData(m)
+    start.qvel[:] = rng.normal(size=m.nv)
+    mujoco.mj_integratePos(m, start.qpos, rng.normal(size=m.nv), 0.3)
+    q, v, _ = to_linkwork(m, start.qpos, start.qvel)
+    truth = last(model, q, v, 0.2, 1e-3, "runge_kutta_4")
+    errors = []
+    for dt in (1e-3, 5e-4):
+        m.opt.timestep = dt
+        data = mujoco.MjData(m)
+        data.qpos[:], data.qvel[:] = start.qpos, start.qvel
+        for _ in range(round(0.2 / dt)):
+            mujoco.mj_step(m, data)
+        there, speed, _ = to_linkwork(m, data.qpos, data.qvel)
+        errors.append(max(abs(lw.difference(model, truth.q[-1], there)).max(), abs(truth.v[-1] - speed).max()))
+    assert errors[0] < 1e-2 and order(errors) == pytest.approx([1.0], abs=0.1)
+
+
 def test_pinocchio_s_accelerations_lead_the_same_way() -> None:
     path = robot("solo12.urdf")
     model = lw.load(path, floating_base=True)
@@ -166,6 +190,8 @@ def test_damping_is_exponential_and_never_too_strong_for_euler() -> None:
         close(path.v[-1], [np.exp(-1.5)], relative)
     path = lw.simulate(slider(damping=1e6), [0.0], [1.0], 1.0, 0.1)
     assert abs(path.v[1:]).max() < 1e-4 and abs(path.q[-1, 0] - 2e-6) < 1e-9
+    stiff = lw.simulate(slider(damping=1e6), [0.0], [1.0], 1.0, 0.1, integrator="adaptive", solver="Radau")
+    assert abs(stiff.q[-1, 0] - 2e-6) < 1e-9
     assert lw.simulate(slider(damping=1e6), [0.0], [1.0], 1.0, 0.1, damping=False).v[-1] == 1.0
 
 

@@ -27,6 +27,7 @@ def save(path: str | Path, model: Model, arrays: Mapping[str, Array], interrupte
         "digest": np.array(_digest(model)),
         "interrupted": np.array(interrupted),
     }
+    to.parent.mkdir(parents=True, exist_ok=True)
     with to.open("wb") as file:
         np.savez_compressed(file, **told, **arrays)  # type: ignore[arg-type]
     return to
@@ -53,10 +54,9 @@ def load(path: str | Path, model: Model, names: Sequence[str]) -> tuple[dict[str
 
 def _read(path: Path) -> dict[str, np.ndarray]:
     try:
-        with np.load(path, allow_pickle=False) as file:
-            if not isinstance(file, np.lib.npyio.NpzFile):
-                return {}
-            return {name: file[name] for name in file.files}
+        with path.open("rb") as file:
+            kept = np.load(file, allow_pickle=False)
+            return {name: kept[name] for name in kept.files} if isinstance(kept, np.lib.npyio.NpzFile) else {}
     except FileNotFoundError:
         raise ArgumentError(f"there is no file {path}") from None
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:

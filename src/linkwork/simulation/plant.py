@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -92,8 +93,9 @@ class Plant:
         return wrenches
 
 
+@lru_cache(maxsize=100)
 def _with_rotors(model: Model, dt: float) -> Model:
-    """The model with its damping, times dt, as armature."""
+    """The model with its damping, times dt, as armature; the same object each time, as code is kept with it."""
     bodies = tuple(
         replace(
             body,

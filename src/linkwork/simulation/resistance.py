@@ -7,7 +7,7 @@ the step without them and G their response, v = v₀ + G λ, and
     stop            0 <= λ      the joint does not go on beyond its limit, and what stops it does not pull
 
 are together the conditions for a least ½ λᵀ G λ + λᵀ b within bounds: the largest loss of energy (Moreau's principle).
-So a joint at rest stays at rest, exactly; friction does not chatter; and neither ever adds energy.
+So a joint at rest stays at rest, to rounding; friction does not chatter; and neither ever adds energy.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def least_within(G: Array, b: Array, least: Array, most: Array) -> Array:
     where guesses go round in circles, by one λ after the other, which is slow and always gets there.
     """
     diagonal = np.einsum("ii->i", G)
-    G = 0.5 * (G + G.T) + 1e-12 * diagonal.max() * np.eye(b.size)  # redundant ones share
+    G = 0.5 * (G + G.T) + (1e-12 * diagonal.max() + 1e-300) * np.eye(b.size)  # redundant ones share
     scale = 1.0 / np.einsum("ii->i", G)
     force = np.zeros(b.size)
     guess = None

@@ -21,6 +21,9 @@ from linkwork.simulation.resistance import Resistance
 from linkwork.simulation.torques import Torque, source_of
 from linkwork.simulation.trajectory import Trajectory
 
+_BLOWN_UP = 1e6
+"""A velocity (rad/s, m/s) that no mechanism has."""
+
 Load = Callable[[float, Array, Array], ArrayLike] | ArrayLike | None
 
 
@@ -68,7 +71,7 @@ def simulate(
         damping: joints are braked by the model's viscous damping. Semi-implicit Euler takes it at the end of the step,
             so that any damping is stable; the others as it is, so that strong damping needs a small step.
         friction: joints are held back by the model's Coulomb friction. It is a force constant over a step that stops
-            a joint or opposes its motion, never adds energy, and keeps a joint at rest exactly at rest.
+            a joint or opposes its motion, never adds energy, and keeps a joint at rest where it is.
         effort_limits: cut ``torque`` off at the model's limits.
         joint_limits: stop joints at the model's limits of position, without a bounce.
         hold: ask a controller or function at every so manyth step only and hold its answer meanwhile, as a robot's
@@ -107,7 +110,8 @@ def simulate(
     for name, number in (("stabilisation", stabilisation), ("rtol", rtol), ("atol", atol)):
         if number is not None and not (isinstance(number, float | int) and 0.0 < number < np.inf):
             raise ArgumentError(f"{name} must be a number above zero, not {number!r}")
-    constraints = tuple(constraints)
+    if not isinstance(constraints, Sequence):
+        raise ArgumentError(f"constraints must be a list of lw.Weld, lw.Ball, ... objects, not {constraints!r}")
     if constraints and method != "articulated_body":
         raise ArgumentError(f"constraints are solved for by articulated bodies; leave method {method!r} out")
     if effort_limits and torque is not None:
@@ -148,7 +152,7 @@ def simulate(
                 bar(k)
     except KeyboardInterrupt:
         return states.trajectory(interrupted=True)
-    except LinkworkError as error:
+    except (LinkworkError, np.linalg.LinAlgError) as error:
         if not len(states):  # the arguments are at fault
             raise
         raise _stopped(model, t, speed, plant.tau, error, states.trajectory()) from error
@@ -210,24 +214,21 @@ def _warn_of_no_effort(model: Model) -> None:
         )
 
 
-def _stopped(
-    model: Model, t: float, v: Array, tau: Array, error: LinkworkError, trajectory: Trajectory
-) -> SimulationError:
+def _stopped(model: Model, t: float, v: Array, tau: Array, error: Exception, trajectory: Trajectory) -> SimulationError:
     """The error with its time and joint: the one whose numbers are bad, or else the fastest."""
-    with np.errstate(invalid="ignore"):
-        bad = next(
-            (np.flatnonzero(~np.isfinite(numbers)) for numbers in (tau, v) if not np.isfinite(numbers).all()), None
-        )
-        index = int(bad[0]) if bad is not None else int(abs(v).argmax())
+    bad = next((np.flatnonzero(~np.isfinite(numbers)) for numbers in (tau, v) if not np.isfinite(numbers).all()), None)
+    index = int(bad[0]) if bad is not None else int(abs(v).argmax())
     joint = next(
         body.joint_name
         for body, start in zip(model.bodies, model.v_start, strict=True)
         if start <= index < start + body.joint.nv
     )
+    reason = f"{error}"
+    if bad is None and abs(v[index]) > _BLOWN_UP:
+        reason = "the motion has blown up; a smaller dt may help, or another integrator"
     return SimulationError(
         f"the simulation of {model.name!r} stopped at t = {t:.6g} s, where joint {joint!r} has velocity {v[index]:.3g} "
-        f"and torque {tau[index]:.3g}: {error} A smaller dt may help if it blew up. The error's trajectory "
-        f"holds the {len(trajectory)} states so far",
+        f"and torque {tau[index]:.3g}: {reason}. The error's trajectory holds the {len(trajectory)} states so far",
         t,
         joint,
         trajectory,

@@ -66,7 +66,9 @@ class Trajectory:
             if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.shape != expected:
                 came = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else repr(array)
                 raise ArgumentError(f"{name} of a trajectory must be float64 of shape {expected}, not {came}")
-            array.flags.writeable = False
+            shown = array.view()
+            shown.flags.writeable = False
+            object.__setattr__(self, name, shown)
 
     def __len__(self) -> int:
         return len(self.t)

@@ -13,6 +13,7 @@ from linkwork.dynamics.arguments import Frames
 from linkwork.errors import ArgumentError, MissingExtraError
 from linkwork.pictures import figure
 from linkwork.simulation.trajectory import Trajectory
+from linkwork.viewer.camera import VIEW
 from linkwork.viewer.draw import Boxes, Stage, ways_of
 
 _DPI = 100
@@ -29,7 +30,7 @@ def animate(
     frames: Frames = (),
     boxes: Boxes | None = None,
     joints: bool = True,
-    view: tuple[float, float] = (-60.0, 15.0),
+    view: tuple[float, float] = VIEW,
     ground: float | bool = True,
 ) -> Path:
     """A moving picture of a motion.
@@ -66,8 +67,8 @@ def animate(
     states = trajectory.resample(speed / fps)
     some = states.q[:: max(1, len(states) // 20)]
     whole = stage.scene([*some, states.q[-1]], ways)
-    height = stage.floor(whole)
-    limits, floor = whole.limits(height), None if height is None else whole.floor(height)
+    floor = stage.under(whole)
+    limits = whole.limits(floor)
     across, up = np.ptp(limits, axis=0)
     high = float(np.clip(size * up / across, 0.4 * size, 1.6 * size))
     picture = figure(_even(size), _even(high))
@@ -76,9 +77,10 @@ def animate(
     to.parent.mkdir(parents=True, exist_ok=True)
     with writer.saving(picture, str(to), _DPI):
         for t, q in zip(states.t, states.q, strict=True):
-            axes.clear()
+            for artist in (*axes.collections, *axes.texts):  # quicker than clearing the axes
+                artist.remove()
             seen = int(np.searchsorted(trajectory.t, t, side="right"))
-            stage.scene([q], [way[:seen] for way in ways]).paint(axes, height, floor, limits)
+            stage.scene([q], [way[:seen] for way in ways]).paint(axes, floor, limits)
             axes.text(0.02, 0.97, f"{t:.2f} s", transform=axes.transAxes, fontsize=9, va="top")
             writer.grab_frame()
     return to

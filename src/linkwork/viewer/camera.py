@@ -9,13 +9,16 @@ import numpy as np
 
 from linkwork.dynamics.arguments import Array
 
+VIEW = (-60.0, 15.0)
+"""Azimuth and elevation (degrees) from which pictures are seen if nothing else is said: x goes right, y away."""
+
 
 @dataclass(frozen=True)
 class Camera:
     """Looks at the mechanism from an azimuth about z and an elevation above the ground (degrees)."""
 
-    azimuth: float = -60.0
-    elevation: float = 15.0
+    azimuth: float = VIEW[0]
+    elevation: float = VIEW[1]
 
     @property
     def axes(self) -> Array:

@@ -16,8 +16,8 @@ from linkwork.errors import ArgumentError
 from linkwork.model.model import Model
 from linkwork.pictures import figure, write
 from linkwork.simulation.trajectory import Trajectory
-from linkwork.viewer.camera import Camera
-from linkwork.viewer.scene import Scene
+from linkwork.viewer.camera import VIEW, Camera
+from linkwork.viewer.scene import Ground, Scene
 from linkwork.viewer.skeleton import Skeleton
 
 Boxes = Mapping[str, Sequence[float]]
@@ -32,18 +32,18 @@ class Stage:
     frames: Frames = ()
     boxes: Boxes | None = None
     joints: bool = True
-    view: tuple[float, float] = (-60.0, 15.0)
+    view: tuple[float, float] = VIEW
     ground: float | bool = True
     skeleton: Skeleton = field(init=False)
 
     def __post_init__(self) -> None:
         check_model(self.model)
         self.skeleton = Skeleton(self.model)
-        self._frames = [self.frames] if isinstance(self.frames, str) else list(self.frames)  # type: ignore[arg-type]
-        as_frames(self.model, self._frames)
+        self._points = as_frames(self.model, self.frames).points
         self._boxes = {self.model.body_index(name) + 1: _size(name, size) for name, size in (self.boxes or {}).items()}
         try:
-            self.camera = Camera(*(float(angle) for angle in self.view))
+            azimuth, elevation = self.view
+            self.camera = Camera(float(azimuth), float(elevation))
         except (TypeError, ValueError):
             raise ArgumentError(f"view must be azimuth and elevation (degrees), not {self.view!r}") from None
 
@@ -53,18 +53,18 @@ class Stage:
         for i, state in enumerate(q):
             alpha = 0.25 + 0.75 * ((i + 1) / len(q)) ** 2
             scene.add(self.skeleton, self.skeleton.placements(state), self._boxes, self.joints, alpha)
-        for frame in self._frames:
-            pose = forward_kinematics(self.model, q[-1], [frame])[0]
-            scene.triad(pose, 0.07 * self.skeleton.length, frame if isinstance(frame, str) else frame.frame)
+        for point in self._points:
+            pose = forward_kinematics(self.model, q[-1], [point])[0]
+            scene.triad(pose, 0.07 * self.skeleton.length, point.frame)
         for points in trails:
             scene.trail(points)
         return scene
 
-    def floor(self, scene: Scene) -> float | None:
-        """The height of the ground, None for none."""
+    def under(self, scene: Scene) -> Ground | None:
+        """The ground that was asked for, None for none."""
         if self.ground is False:
             return None
-        return scene.ground() if self.ground is True else float(self.ground)
+        return scene.ground(None if self.ground is True else float(self.ground))
 
 
 def draw(
@@ -76,7 +76,7 @@ def draw(
     trails: Trails | None = None,
     boxes: Boxes | None = None,
     joints: bool = True,
-    view: tuple[float, float] = (-60.0, 15.0),
+    view: tuple[float, float] = VIEW,
     ground: float | bool = True,
     path: str | Path | None = None,
 ) -> Any:
@@ -105,19 +105,20 @@ def draw(
     """
     stage = Stage(model, frames, boxes, joints, view, ground)
     states = check_finite(model, "q", "configuration", as_array(model, "q", "configuration", q))
-    if states.ndim > 2 or not states.size:
+    if states.ndim > 2 or not len(np.atleast_2d(states)):
         raise ArgumentError(f"q must have shape ({model.nq},), or (n, {model.nq}) for several, not {states.shape}")
     scene = stage.scene(np.atleast_2d(states), _trails(trails))
-    ground_ = stage.floor(scene)
-    axes = ax
-    if axes is None:
-        width, height = np.ptp(scene.limits(ground_), axis=0)
-        longest = 6.0 / max(width, height)
-        axes = figure(max(longest * width, 2.5), max(longest * height, 2.5)).add_subplot()
-    scene.paint(axes, ground_)
+    floor = stage.under(scene)
+    limits = scene.limits(floor)
+    if getattr(ax, "name", None) == "3d":
+        raise ArgumentError("ax must be plain axes, as from figure.add_subplot(); the projection is done here")
+    if ax is None:
+        width, height = np.maximum(6.0 * np.ptp(limits, axis=0) / np.ptp(limits, axis=0).max(), 2.5)
+        ax = figure(float(width), float(height)).add_subplot()
+    scene.paint(ax, floor, limits)
     if path is not None:
-        write(axes.figure, path)
-    return axes
+        write(ax.figure, path)
+    return ax
 
 
 def motion_sequence(
@@ -129,7 +130,7 @@ def motion_sequence(
     frames: Frames = (),
     boxes: Boxes | None = None,
     joints: bool = True,
-    view: tuple[float, float] = (-60.0, 15.0),
+    view: tuple[float, float] = VIEW,
     ground: float | bool = True,
 ) -> Any:
     """States of a motion beside each other in one picture, all seen from the same place.
@@ -156,26 +157,27 @@ def motion_sequence(
         3
     """
     stage = Stage(trajectory.model, frames, boxes, joints, view, ground)
-    if isinstance(times, int):
+    ways = ways_of(trajectory, trails)
+    if isinstance(times, int | np.integer):
         if times < 1:
             raise ArgumentError(f"times must be how many pictures, from 1, or times (s), not {times!r}")
         times = np.linspace(trajectory.t[0], trajectory.t[-1], times) if times > 1 else trajectory.t[-1:]
     states = trajectory.resample(np.atleast_1d(np.asarray(times)))
-    ways = ways_of(trajectory, trails)
     scenes = [
         stage.scene([q], [way[: int(np.searchsorted(trajectory.t, t, side="right"))] for way in ways])
         for t, q in zip(states.t, states.q, strict=True)
     ]
     whole = stage.scene(states.q, ways)
-    ground_, limits = stage.floor(whole), whole.limits(stage.floor(whole))
+    floor = stage.under(whole)
+    limits = whole.limits(floor)
     width, height = np.ptp(limits, axis=0)
-    columns = _columns(len(scenes), float(width / height))
-    rows = -(-len(scenes) // columns)
+    rows = _rows(len(scenes), float(width / height))
+    columns = -(-len(scenes) // rows)
     one = min(3.2, 14.0 / columns)
     picture = figure(one * columns, (one * float(height / width) + 0.25) * rows)
     for i, (scene, t) in enumerate(zip(scenes, states.t, strict=True)):
         axes = picture.add_subplot(rows, columns, i + 1)
-        scene.paint(axes, ground_, None if ground_ is None else whole.floor(ground_), limits)
+        scene.paint(axes, floor, limits)
         axes.set_title(f"{t:.2f} s", fontsize=9)
     if path is not None:
         write(picture, path)
@@ -186,15 +188,15 @@ def ways_of(trajectory: Trajectory, trails: Frames) -> list[Array]:
     """The ways (K, 3) of frames through the world."""
     if not len(trajectory):
         raise ArgumentError("a trajectory without states cannot be drawn")
-    names = [trails] if isinstance(trails, str) else list(trails)  # type: ignore[arg-type]
-    if not names:
+    points = as_frames(trajectory.model, trails).points
+    if not points:
         return []
-    return list(np.swapaxes(forward_kinematics(trajectory.model, trajectory.q, names)[..., :3, 3], 0, 1))
+    return list(np.swapaxes(forward_kinematics(trajectory.model, trajectory.q, points)[..., :3, 3], 0, 1))
 
 
-def _columns(count: int, shape: float) -> int:
-    """How many pictures in a row make a figure about twice as wide as high."""
-    return min(count, max(1, round((2.0 * count / shape) ** 0.5)))
+def _rows(count: int, shape: float) -> int:
+    """How many rows of pictures make a figure some four times as wide as high."""
+    return max(1, round((count * shape / 4.5) ** 0.5))
 
 
 def _trails(trails: Trails | None) -> list[Array]:

@@ -25,8 +25,9 @@ class Shape(NamedTuple):
     near: float
     outline: Array
     colour: str
-    light: float
-    alpha: float
+    light: float = 1.0
+    alpha: float = 1.0
+    edged: bool = True
 
 
 class Line(NamedTuple):
@@ -36,6 +37,15 @@ class Line(NamedTuple):
     colour: str
     width: float
     alpha: float
+
+
+class Ground(NamedTuple):
+    """The height (m) of the ground, the least and the most x and y (2,) of what is shown, and its squares' edge (m)."""
+
+    height: float
+    low: Array
+    high: Array
+    square: float
 
 
 class Scene:
@@ -65,8 +75,8 @@ class Scene:
                 place = self.camera.see(placements[body][:3, 3])[:2]
                 meeting = (body, skeleton.model.bodies[body - 1].parent)
                 front = max(near[one] for one in meeting if one in near)
-                self._shapes.append(Shape(front, place + radius * CIRCLE, _JOINT, 1.0, alpha))
-                self._shapes.append(Shape(front, place + 0.5 * radius * CIRCLE, "#ffffff", 1.0, alpha))
+                self._shapes.append(Shape(front, place + radius * CIRCLE, _JOINT, alpha=alpha))
+                self._shapes.append(Shape(front, place + 0.5 * radius * CIRCLE, "#ffffff", alpha=alpha))
 
     def triad(self, placement: Array, length: float, label: str) -> None:
         """The axes of a frame: x red, y green, z blue."""
@@ -79,11 +89,17 @@ class Scene:
         """A way (n, 3) through the world."""
         self._lines.append(Line(points, _TRAIL, 1.4, 0.9))
 
-    def ground(self) -> float:
-        """A good height for the floor: zero, unless something is below."""
-        lowest = min((float(points[:, 2].min()) - radius for points, radius in self._standing), default=0.0)
-        size = float(np.ptp(self.extent(), axis=0).max())
-        return 0.0 if lowest > -0.04 * size else lowest - 0.03 * size
+    def ground(self, height: float | None = None) -> Ground:
+        """The ground under everything; if no height is given at zero, or below what is lower."""
+        points = np.concatenate([points for points, _ in self._standing] or [np.zeros((1, 3))])
+        size = max(float(np.ptp(self.extent(), axis=0).max()), 1e-6)
+        if height is None:
+            lowest = min((float(points[:, 2].min()) - radius for points, radius in self._standing), default=0.0)
+            height = 0.0 if lowest > -0.04 * size else lowest - 0.03 * size
+        power = 10.0 ** np.floor(np.log10(size / 10.0))
+        square = float(next(k * power for k in (1.0, 2.0, 5.0, 10.0) if k * power >= size / 10.0))
+        low, high = points[:, :2].min(axis=0) - 0.06 * size, points[:, :2].max(axis=0) + 0.06 * size
+        return Ground(height, np.floor(low / square) * square, np.ceil(high / square) * square, square)
 
     def extent(self) -> Array:
         """The least and the most of right and up (2, 2) that anything reaches."""
@@ -94,26 +110,12 @@ class Scene:
         every = np.concatenate(outlines)
         return np.stack([every.min(axis=0), every.max(axis=0)])
 
-    def floor(self, height: float) -> Array:
-        """The least and the most x and y (2, 2) of the ground to show, in whole squares of the grid."""
-        every = np.concatenate([points for points, _ in self._standing] or [np.zeros((1, 3))])[:, :2]
-        low, high = every.min(axis=0), every.max(axis=0)
-        margin = 0.15 * max(float(np.ptp(self.extent(), axis=0).max()), 1e-6)
-        square = self.square()
-        return np.stack([np.floor((low - margin) / square), np.ceil((high + margin) / square)]) * square
-
-    def square(self) -> float:
-        """The edge (m) of the grid's squares: 1, 2 or 5 times a power of ten."""
-        size = max(float(np.ptp(self.extent(), axis=0).max()), 1e-6) / 8.0
-        power = 10.0 ** np.floor(np.log10(size))
-        return float(next(k * power for k in (1.0, 2.0, 5.0, 10.0) if k * power >= size))
-
-    def paint(self, axes: Any, ground: float | None, floor: Array | None = None, limits: Array | None = None) -> None:
-        """Everything on matplotlib axes; ``floor`` and ``limits`` where several pictures are to show the same."""
+    def paint(self, axes: Any, ground: Ground | None, limits: Array) -> None:
+        """Everything on matplotlib axes."""
         axes.set_axis_off()
         axes.set_aspect("equal")
         if ground is not None:
-            self._paint_ground(axes, ground, self.floor(ground) if floor is None else floor)
+            self._paint_ground(axes, ground)
         self._paint_shapes(axes)
         collections, colors = import_module("matplotlib.collections"), import_module("matplotlib.colors")
         if self._lines:
@@ -128,16 +130,16 @@ class Scene:
         for place, label in self._labels:
             x, y, _ = self.camera.see(place)
             axes.annotate(label, (x, y), (5, 5), textcoords="offset points", fontsize=7, zorder=5)
-        (left, bottom), (right, top) = self.limits(ground) if limits is None else limits
+        (left, bottom), (right, top) = limits
         axes.set_xlim(left, right)
         axes.set_ylim(bottom, top)
 
-    def limits(self, ground: float | None) -> Array:
+    def limits(self, ground: Ground | None) -> Array:
         """The part of the picture's plane to show: all shapes, and the ground below them."""
         low, high = self.extent()
         if ground is not None:
-            (x0, y0), (x1, y1) = self.floor(ground)
-            corners = self.camera.see(np.array([[x, y, ground] for x in (x0, x1) for y in (y0, y1)]))[:, :2]
+            (x0, y0), (x1, y1), z = ground.low, ground.high, ground.height
+            corners = self.camera.see(np.array([[x, y, z] for x in (x0, x1) for y in (y0, y1)]))[:, :2]
             low, high = np.minimum(low, corners.min(axis=0)), np.maximum(high, corners.max(axis=0))
         margin = 0.02 * max(high - low)
         return np.stack([low - margin, high + margin])
@@ -150,15 +152,16 @@ class Scene:
         points = part.points @ placement[:3, :3].T + placement[:3, 3]
         seen = self.camera.see(points)
         flat, near = seen[:, :2], float(seen[:, 2].mean())
-        self._shapes.append(Shape(near, rounded(flat, part.radius), part.colour, 1.0, alpha))
+        self._shapes.append(Shape(near, rounded(flat, part.radius), part.colour, alpha=alpha))
         toward = 0.3 * part.radius * self.camera.see(_LIGHT)[:2]  # a lighter middle there makes it look round
-        self._shapes.append(Shape(near, rounded(flat + toward, 0.45 * part.radius), part.colour, 1.22, alpha))
+        middle = rounded(flat + toward, 0.45 * part.radius)
+        self._shapes.append(Shape(near, middle, part.colour, 1.22, alpha, edged=False))
         self._standing.append((points, part.radius))
         return near
 
     def _box(self, placement: Array, size: Array, colour: str, alpha: float) -> None:
         for corners, normal in box_faces(placement, size):
-            if self.camera.axes[2] @ normal > 0.0:
+            if self.camera.axes[2] @ normal > 1e-9:
                 seen = self.camera.see(corners)
                 light = 0.72 + 0.4 * max(float(normal @ _LIGHT), 0.0)
                 self._shapes.append(Shape(float(seen[:, 2].mean()), seen[:, :2], colour, light, alpha))
@@ -177,8 +180,8 @@ class Scene:
         own = np.array([colors.to_rgb(shape.colour) for shape in shapes])
         light = np.array([[shape.light] for shape in shapes])
         faces = np.clip(own * light, 0.0, 1.0) * (1.0 - haze) + _HAZE * haze
-        edges = np.where(light == 1.0, 1.0, np.nan) * (_EDGE * (1.0 - haze) + _HAZE * haze)
-        edges = np.where(np.isnan(edges), faces, edges)
+        edged = np.array([[shape.edged] for shape in shapes])
+        edges = np.where(edged, _EDGE * (1.0 - haze) + _HAZE * haze, faces)
         alphas = np.array([[shape.alpha] for shape in shapes])
         axes.add_collection(
             collections.PolyCollection(
@@ -190,11 +193,10 @@ class Scene:
             )
         )
 
-    def _paint_ground(self, axes: Any, height: float, floor: Array) -> None:
+    def _paint_ground(self, axes: Any, ground: Ground) -> None:
         """Squares of the ground, and the shadows of what is above it."""
         collections = import_module("matplotlib.collections")
-        (x0, y0), (x1, y1) = floor
-        square = self.square()
+        (x0, y0), (x1, y1), height, square = ground.low, ground.high, ground.height, ground.square
         lines = [[(x, y0, height), (x, y1, height)] for x in np.arange(x0, x1 + square / 2, square)]
         lines += [[(x0, y, height), (x1, y, height)] for y in np.arange(y0, y1 + square / 2, square)]
         seen = [self.camera.see(np.array(line))[:, :2] for line in lines]

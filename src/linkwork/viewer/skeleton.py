@@ -13,13 +13,14 @@ import numpy as np
 
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.kinematics import forward_kinematics
-from linkwork.model.model import WORLD, Body, Model
+from linkwork.model.model import WORLD, Model
+from linkwork.viewer.solids import Solid, solid
 
 PALETTE = ("#4878a8", "#d1765a", "#5a9e6f", "#b08fc7", "#c9a227", "#5fa8b8", "#c56b8f", "#8a8f5a")
 GROUNDED = "#8b8f96"
 """The colour of what does not move."""
 
-THINNEST, THICKEST = 0.006, 0.06
+THINNEST, THICKEST = 0.008, 0.06
 """Radius of a body as a share of the mechanism's length."""
 
 
@@ -64,8 +65,9 @@ class Skeleton:
                 continue
             thick = 0.25 * float(np.sort(mass.edges)[:2].sum()) if mass is not None else 0.0
             reach = float(np.ptp(own, axis=0).max()) if len(own) > 1 else length
-            most = max(THINNEST * length, min(THICKEST * length, 0.35 * reach))
-            parts.append(Part(index, own, float(np.clip(thick, THINNEST * length, most)), colours[index]))
+            least = THINNEST * length * (1.0 if len(self.model.bodies) < 100 else 0.5)
+            most = max(least, min(THICKEST * length, 0.35 * reach))
+            parts.append(Part(index, own, float(np.clip(thick, least, most)), colours[index]))
         return tuple(parts)
 
     @cached_property
@@ -90,7 +92,7 @@ class Skeleton:
         ends: list[list[list[float]]] = [[] if not i else [[0.0] * 3] for i in range(len(model.bodies) + 1)]
         heavy = _heavy(model)
         for index, body in enumerate(model.bodies, 1):
-            if heavy[index]:
+            if heavy[index] and (body.parent or body.joint.nv < 6):
                 ends[body.parent].append([float(x) for x in body.placement.translation.numbers()])
         own = {WORLD, *model.body_names, *model.joint_names}
         tips: dict[int, list[list[float]]] = {}
@@ -117,7 +119,7 @@ class Skeleton:
             reach.append(reach[body.parent] + step)
             if len(own) > 1 and not self._children[index]:
                 reach[index] += float(np.linalg.norm(own, axis=1).max())
-        return max(*reach, *(float(mass.edges.max()) for mass in self._solids if mass is not None)) or 1.0
+        return max([*reach, *(float(mass.edges.max()) for mass in self._solids if mass is not None)]) or 1.0
 
     def _colours(self) -> list[str]:
         """A colour for each branch; a branch begins where a body carries several."""
@@ -140,38 +142,6 @@ def _heavy(model: Model) -> list[bool]:
         if heavy[index]:
             heavy[model.bodies[index - 1].parent] = True
     return heavy
-
-
-@dataclass(frozen=True)
-class Solid:
-    """The uniform box of a body's mass and inertia: its placement (4, 4) in the body's frame, and its edges (3,), m."""
-
-    placement: Array
-    edges: Array
-
-    def ends(self) -> list[list[float]]:
-        """The middles (3,) of its two far faces, moved in by its half thickness; none if it is about a cube."""
-        short, middle, long = np.sort(self.edges)
-        if long < 1.3 * middle:
-            return []
-        half = 0.5 * (long - 0.5 * (short + middle)) * self.placement[:3, int(self.edges.argmax())]
-        return [(self.placement[:3, 3] + sign * half).tolist() for sign in (-1.0, 1.0)]
-
-
-def solid(body: Body) -> Solid | None:
-    """None for a body without mass."""
-    mass = float(body.inertia.mass)
-    if not mass:
-        return None
-    centre = np.array([float(x) for x in body.inertia.moment.numbers()]) / mass
-    xx, xy, xz, yy, yz, zz = (float(x) for x in body.inertia.second.numbers())
-    about = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) - mass * (
-        centre @ centre * np.eye(3) - np.outer(centre, centre)
-    )
-    moments, axes = np.linalg.eigh(about)
-    placement = np.eye(4)
-    placement[:3, :3], placement[:3, 3] = axes * np.sign(np.linalg.det(axes)), centre
-    return Solid(placement, np.sqrt(np.maximum(6.0 / mass * (moments.sum() - 2.0 * moments), 0.0)))
 
 
 def _distinct(points: Array) -> Array:
