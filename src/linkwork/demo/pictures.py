@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.demo.scene import HOLDING, LOWERING, SIZE, Scene
+from linkwork.demo.scene import LOWERING, SIZE, Scene
 from linkwork.pictures import figure, write
 from linkwork.simulation import Trajectory
 from linkwork.viewer import animate, motion_sequence
@@ -19,7 +19,7 @@ def draw(scene: Scene, motion: Trajectory, data: dict[str, Any], folder: Path, m
     """Write sequence.png, curves.png and, if asked for, motion.gif."""
     boxes = {"box": SIZE}
     sequence = folder / "sequence.png"
-    times = np.linspace(0.0, LOWERING + HOLDING, 8)
+    times = np.linspace(0.0, LOWERING, 7)
     motion_sequence(motion, times, sequence, boxes=boxes, view=VIEW, trails=["box"], ground=0.0)
     files = [sequence, write(_curves(scene, data["curves"]), folder / "curves.png")]
     if moving:
@@ -31,12 +31,12 @@ def _curves(scene: Scene, curves: dict[str, Any]) -> Any:
     """Figure 6, and what the paper tells in words."""
     picture = figure(10.0, 7.5)
     t = np.array(curves["t"])
-    for place, (title, unit, paint) in enumerate(
+    for place, (title, unit, columns, paint) in enumerate(
         [
-            ("the box, on the spline it was told to follow (dots)", "m", _position),
-            ("the box off its spline, whose acceleration ends with a jump", "µm, µrad", _errors),
-            ("how the posture had to change", "rad", _posture),
-            ("the hands' squeeze, on what was commanded (dots)", "N", _squeeze),
+            ("the box, on the spline it was told to follow (dots)", "m", 2, _position),
+            ("the box off its spline, which stops with a jump of acceleration", "µm, µrad", 2, _errors),
+            ("how the posture had to change", "rad", 2, _posture),
+            ("the hands' squeeze, on what was commanded (dots)", "N", 1, _squeeze),
         ],
         1,
     ):
@@ -47,7 +47,7 @@ def _curves(scene: Scene, curves: dict[str, Any]) -> Any:
         axes.set_ylabel(unit)
         axes.axvline(LOWERING, color="0.7", linewidth=0.8)
         axes.grid(True, alpha=0.3)
-        axes.legend(fontsize=7, ncols=2)
+        axes.legend(fontsize=7, ncols=columns)
     return picture
 
 
@@ -74,6 +74,6 @@ def _posture(axes: Any, t: Any, curves: dict[str, Any], scene: Scene) -> None:
 
 
 def _squeeze(axes: Any, t: Any, curves: dict[str, Any], scene: Scene) -> None:
-    for k, name in enumerate(("left hand on the box, along y", "right hand on the box, along y")):
+    for k, name in enumerate(("left hand, along y", "right hand, along y")):
         (line,) = axes.plot(t, np.array(curves["internal"])[:, k], label=name)
         axes.plot(t[::10], np.array(curves["internal_wanted"])[::10, k], ".", color=line.get_color(), markersize=5)
