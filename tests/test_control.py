@@ -270,7 +270,11 @@ def test_joint_controllers_bring_any_joint_to_its_place(make: Callable[..., obje
             "stiffness of the task on 'left_hand' must be finite and",
         ),
         (lambda: Task("left_hand", np.eye(4), stiffness=[1, 2]), "must be one number or 6"),
+        (lambda: Task("left_hand", None), "reference of the task on 'left_hand' must be"),
+        (lambda: Posture("bent"), "q of the posture must hold numbers"),
+        (lambda: OperationalSpaceController(PERSON, [Task("left_hand", np.eye(4))], [0.0]), "an lw.control.Posture"),
         (lambda: OperationalSpaceController(PERSON, []), "at least one"),
+        (lambda: OperationalSpaceController(PERSON, Task("left_hand", np.eye(4))), "must be a list"),
         (lambda: OperationalSpaceController(PERSON, ["left_hand"]), "not 'left_hand'"),
         (lambda: OperationalSpaceController(PERSON, [[]]), r"not \[\]"),
         (lambda: OperationalSpaceController(PERSON, [Task("left_hnd", np.eye(4))]), "did you mean 'left_hand'"),
@@ -280,6 +284,7 @@ def test_joint_controllers_bring_any_joint_to_its_place(make: Callable[..., obje
         ),
         (lambda: OperationalSpaceController(PERSON, [Task("left_hand", np.eye(4))], singular="no"), "singular must be"),
         (lambda: OperationalSpaceController(PERSON, [Task("left_hand", np.eye(4))], threshold=2.0), "threshold must"),
+        (lambda: OperationalSpaceController(PERSON, [Task("left_hand", np.eye(4))], threshold="a"), "threshold must"),
         (
             lambda: OperationalSpaceController(PERSON, [Task("left_hand", np.eye(4))], Posture([0.0])),
             "q of the posture",
@@ -303,3 +308,7 @@ def test_a_state_of_the_wrong_size_is_said() -> None:
     controller = OperationalSpaceController(PERSON, [Task("left_hand", np.eye(4))])
     with pytest.raises(lw.ArgumentError, match=r"q must have shape"):
         controller.torque(0.0, [0.0] * 23, [0.0] * 24)
+    with pytest.raises(lw.ArgumentError, match="one state at a time"):
+        controller.torque(0.0, np.zeros((5, 24)), np.zeros((5, 24)))
+    with pytest.raises(lw.ArgumentError, match=r"q\[3\] \(joint 'neck_pitch'\) is nan"):
+        controller.torque(0.0, [0.0] * 3 + [np.nan] + [0.0] * 20, [0.0] * 24)

@@ -131,7 +131,8 @@ def test_a_path_rests_before_and_after() -> None:
         (lambda: lw.control.CubicSpline([0.0, 0.0], [[1.0], [2.0]]), "two increasing numbers"),
         (lambda: lw.control.CubicSpline([0.0, 1.0], [[1.0]]), "each of the 2 times, not 1"),
         (lambda: lw.control.CubicSpline([0.0, 1.0], [1.0, 2.0]), r"vectors \(k, n\)"),
-        (lambda: lw.control.MinimumJerk([0.0], [1.0], 0.0), "duration must be above 0"),
+        (lambda: lw.control.MinimumJerk([0.0], [1.0], 0.0), "duration must be a time above 0"),
+        (lambda: lw.control.MinimumJerk([0.0], [1.0], "long"), "duration and begin must hold numbers"),
         (lambda: lw.control.MinimumJerk([0.0], [1.0, 2.0], 1.0), "one shape"),
     ],
 )

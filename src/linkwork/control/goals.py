@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from linkwork.control.references import Reference, Sample, as_reference
 from linkwork.control.rotations import angular_motion, coordinate_rate, cross, log
-from linkwork.dynamics.arguments import Array
+from linkwork.dynamics.arguments import Array, as_array
 from linkwork.errors import ArgumentError
 from linkwork.model.model import Model, Point
 
@@ -146,6 +146,17 @@ def servo(sample: Sample, place: Array, twist: Array, stiffness: Array, damping:
         turning = carried_rate + change + cross(relative, carried.tolist())
         parts.append(turning @ turn)
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def one_state(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
+    """q (nq,) and v (nv,) as arrays: a controller acts in one state at a time."""
+    here, speed = as_array(model, "q", "configuration", q), as_array(model, "v", "velocity", v)
+    if here.ndim > 1 or speed.ndim > 1:
+        raise ArgumentError(
+            f"a controller takes one state at a time, q ({model.nq},) and v ({model.nv},), not {here.shape} and "
+            f"{speed.shape}"
+        )
+    return here, speed
 
 
 def gains(name: str, stiffness: ArrayLike, damping: ArrayLike | None, count: int) -> tuple[Array, Array]:

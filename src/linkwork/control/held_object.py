@@ -19,10 +19,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.control.goals import Goal, Situation, Wanted, gains, servo
-from linkwork.control.references import Reference, as_reference
+from linkwork.control.goals import Goal, Situation, Wanted, gains, one_state, servo
+from linkwork.control.references import Reference, as_numbers, as_reference
 from linkwork.control.rotations import log
-from linkwork.dynamics.arguments import Array, as_array, as_frames
+from linkwork.dynamics.arguments import Array, as_frames
 from linkwork.dynamics.constraints import Weld
 from linkwork.dynamics.dynamics import gravity_torques, mass_matrix, nonlinear_effects
 from linkwork.dynamics.kinematics import forward_kinematics, jacobian, jacobian_drift, neutral
@@ -67,7 +67,7 @@ class HeldObject(Goal):
         internal: Reference | ArrayLike | None = None,
     ) -> None:
         name = f"the held object {body!r}"
-        self.body, self.welds = body, tuple(welds)
+        self.body, self.welds = body, tuple(welds) if isinstance(welds, Sequence) else ()
         if not self.welds or not all(isinstance(weld, Weld) for weld in self.welds):
             raise ArgumentError(f"welds of {name} must be lw.Weld objects, one for each hand, not {welds!r}")
         if any(weld.placement != Transform.identity() for weld in self.welds):
@@ -82,7 +82,7 @@ class HeldObject(Goal):
         if isinstance(internal, Reference):
             self.internal = internal
         else:
-            given = np.zeros((count, 6)) if internal is None else np.asarray(internal, dtype=np.float64)
+            given = np.zeros((count, 6)) if internal is None else as_numbers(f"internal of {name}", internal)
             if given.shape != (count, 6):
                 raise ArgumentError(f"internal of {name} must have shape ({count}, 6), not {given.shape}")
             self.internal = as_reference(f"internal of {name}", given.ravel())
@@ -162,9 +162,7 @@ def augmented_object(model: Model, q: ArrayLike, v: ArrayLike, held: HeldObject)
         >>> lw.control.augmented_object(model, lw.neutral(model), [0.0] * 18, held).inertia.diagonal().round(9)
         array([5.  , 5.  , 5.  , 0.12, 0.12, 0.12])
     """
-    q, v = as_array(model, "q", "configuration", q), as_array(model, "v", "velocity", v)
-    if q.ndim > 1 or v.ndim > 1:
-        raise ArgumentError(f"augmented_object takes one state, not q of shape {q.shape} and v of shape {v.shape}")
+    q, v = one_state(model, q, v)
     own, grasp, shares = _grasp(model, held.body, held.places)
     responses = force_responses(model, q, held.hands)
     mobility = responses @ jacobian(model, q, held.hands).T

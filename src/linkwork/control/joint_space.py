@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.control.goals import gains
+from linkwork.control.goals import gains, one_state
 from linkwork.control.limits import TorqueLimits
 from linkwork.control.references import Constant, Reference, as_reference
 from linkwork.dynamics.arguments import Array, as_array, check_model
@@ -28,7 +28,7 @@ class _JointController:
     ) -> None:
         check_model(model)
         self.model, self.reference = model, as_reference("reference", reference)
-        self._limits = TorqueLimits(model, limits)
+        self._limits, self._viscous = TorqueLimits(model, limits), model.damping
         if isinstance(self.reference, Constant):
             as_array(model, "reference", "configuration", self.reference.at(0.0).value)
         elif self.reference.shape != (model.nq,) or model.nq != model.nv:
@@ -84,12 +84,12 @@ class ComputedTorque(_JointController):
 
     def torque(self, t: float, q: ArrayLike, v: ArrayLike) -> Array:
         """Joint forces (nv,), N or N m, at time t (s) in the state q (nq,), v (nv,)."""
-        q, v = np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64)
-        behind, slower, acceleration = self._errors(t, q, v)
+        here, speed = one_state(self.model, q, v)
+        behind, slower, acceleration = self._errors(t, here, speed)
         wanted = acceleration + self.damping * slower + self.stiffness * behind
-        brakes = self.model.damping * v
-        torque = inverse_dynamics(self.model, q, v, wanted) + brakes
-        return self._limits(torque, nonlinear_effects(self.model, q, v) + brakes)[0]
+        brakes = self._viscous * speed
+        torque = inverse_dynamics(self.model, here, speed, wanted) + brakes
+        return self._limits(torque, nonlinear_effects(self.model, here, speed) + brakes)[0]
 
 
 class PDPlusGravity(_JointController):
@@ -124,7 +124,7 @@ class PDPlusGravity(_JointController):
 
     def torque(self, t: float, q: ArrayLike, v: ArrayLike) -> Array:
         """Joint forces (nv,), N or N m, at time t (s) in the state q (nq,), v (nv,)."""
-        q, v = np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64)
-        behind, slower, _ = self._errors(t, q, v)
-        gravity = gravity_torques(self.model, q)
+        here, speed = one_state(self.model, q, v)
+        behind, slower, _ = self._errors(t, here, speed)
+        gravity = gravity_torques(self.model, here)
         return self._limits(gravity + self.stiffness * behind + self.damping * slower, gravity)[0]

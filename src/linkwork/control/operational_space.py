@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.control.goals import Goal, Situation, gains
+from linkwork.control.goals import Goal, Situation, gains, one_state
 from linkwork.control.limits import TorqueLimits
 from linkwork.control.priorities import HANDLING, Hierarchy, Level
+from linkwork.control.references import as_numbers
 from linkwork.dynamics.arguments import Array, as_array, as_frames, check_model, choice
 from linkwork.dynamics.dynamics import mass_matrix, nonlinear_effects
 from linkwork.dynamics.kinematics import difference, forward_kinematics, jacobian, jacobian_drift
@@ -42,7 +43,7 @@ class Posture:
     def __init__(
         self, q: ArrayLike | None = None, stiffness: ArrayLike | None = None, damping: ArrayLike = 10.0
     ) -> None:
-        self.q = None if q is None else np.array(q, dtype=np.float64)
+        self.q = None if q is None else as_numbers("q of the posture", q)
         self.stiffness, self.damping = stiffness, damping
 
 
@@ -112,7 +113,7 @@ class OperationalSpaceController:
         self.model, self.posture = model, posture
         self.levels = _as_levels(levels)
         self._singular = choice("singular", singular, HANDLING)
-        if not 0.0 < threshold < 1.0:
+        if not isinstance(threshold, float | int) or not 0.0 < threshold < 1.0:
             raise ArgumentError(f"threshold must be between 0 and 1, not {threshold!r}")
         self._threshold, self._limits = threshold, TorqueLimits(model, limits)
         goals = [goal for level in self.levels for goal in level]
@@ -122,6 +123,8 @@ class OperationalSpaceController:
         as_frames(model, self._places)  # names are checked once, here
         self._viscous, self._driven = model.damping, np.ones(model.nv)
         self._driven[[k for goal in goals for k in goal.passive(model)]] = 0.0
+        if not isinstance(posture, Posture | None):
+            raise ArgumentError(f"posture must be an lw.control.Posture, not {posture!r}")
         if posture is not None:
             springs = posture.stiffness
             if posture.q is not None:
@@ -131,13 +134,13 @@ class OperationalSpaceController:
                 "the posture", 0.0 if springs is None else springs, posture.damping, model.nv
             )
 
-    def torque(self, t: float, q: Array, v: Array) -> Array:
+    def torque(self, t: float, q: ArrayLike, v: ArrayLike) -> Array:
         """Joint forces (nv,), N or N m, at time t (s) in the state q (nq,), v (nv,)."""
         return self.command(t, q, v).torque
 
     def command(self, t: float, q: ArrayLike, v: ArrayLike) -> Command:
         """The same with its parts, and with what was singular."""
-        now = self._situation(np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64))
+        now = self._situation(*one_state(self.model, q, v))
         hierarchy = Hierarchy(self.model.nv, self._singular, self._threshold)
         compensation, first, seen = now.bias * self._driven, 0, len(self._points)
         asked = []

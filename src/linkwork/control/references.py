@@ -118,7 +118,7 @@ class CubicSpline(_Path):
     """
 
     def __init__(self, times: ArrayLike, values: ArrayLike) -> None:
-        moments = _numbers("times", times)
+        moments = as_numbers("times", times)
         if moments.ndim != 1 or len(moments) < 2 or not (np.diff(moments) > 0.0).all():
             raise ArgumentError(f"times must be at least two increasing numbers, not {times!r}")
         given = _listed("values", values)
@@ -158,8 +158,9 @@ class MinimumJerk(_Path):
     """
 
     def __init__(self, start: ArrayLike, end: ArrayLike, duration: float, begin: float = 0.0) -> None:
-        if not 0.0 < duration < np.inf or not np.isfinite(begin):
-            raise ArgumentError(f"duration must be above 0 s and begin finite, not {duration!r} and {begin!r}")
+        times = as_numbers("duration and begin", (duration, begin))
+        if times.shape != (2,) or not times[0] > 0.0:
+            raise ArgumentError(f"duration must be a time above 0 (s), not {duration!r}")
         ends = [_checked("start", start), _checked("end", end)]
         if ends[0].shape != ends[1].shape:
             raise ArgumentError(f"start and end must have one shape, not {ends[0].shape} and {ends[1].shape}")
@@ -193,7 +194,8 @@ def _knot_rates(times: Array, knots: Array) -> Array:
     return np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
 
 
-def _numbers(what: str, value: ArrayLike) -> Array:
+def as_numbers(what: str, value: ArrayLike) -> Array:
+    """A finite float64 array of its own."""
     try:
         array = np.array(value, dtype=np.float64)
     except (TypeError, ValueError):
@@ -204,7 +206,7 @@ def _numbers(what: str, value: ArrayLike) -> Array:
 
 
 def _listed(what: str, values: ArrayLike) -> list[Array]:
-    array = _numbers(what, values)
+    array = as_numbers(what, values)
     if array.ndim not in (2, 3):
         raise ArgumentError(f"{what} must be vectors (k, n), rotations (k, 3, 3) or poses (k, 4, 4), not {array.shape}")
     return [_checked(f"{what}[{k}]", one) for k, one in enumerate(array)]
@@ -212,7 +214,7 @@ def _listed(what: str, values: ArrayLike) -> list[Array]:
 
 def _checked(what: str, value: ArrayLike) -> Array:
     """A vector, rotation or pose."""
-    array = _numbers(what, value)
+    array = as_numbers(what, value)
     if array.ndim == 1 and array.size:
         return array
     if array.shape not in ((3, 3), (4, 4)):
