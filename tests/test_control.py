@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -312,3 +314,11 @@ def test_a_state_of_the_wrong_size_is_said() -> None:
         controller.torque(0.0, np.zeros((5, 24)), np.zeros((5, 24)))
     with pytest.raises(lw.ArgumentError, match=r"q\[3\] \(joint 'neck_pitch'\) is nan"):
         controller.torque(0.0, [0.0] * 3 + [np.nan] + [0.0] * 20, [0.0] * 24)
+
+
+def test_the_example_of_the_page_runs() -> None:
+    page = (Path(__file__).resolve().parent.parent / "docs" / "control.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    exec(page.split("```python\n")[1].split("```")[0], names)
+    hand = lw.forward_kinematics(names["person"], names["motion"].q[-1], ["left_hand"])[0, :3, 3]
+    assert abs(hand - names["here"] - 0.2).max() < 1e-4

@@ -10,6 +10,7 @@ three axes of a point's position or rotation, and so are plain numbers.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -52,34 +53,42 @@ class Hierarchy:
 
     def add(self, jacobian: Array, responses: Array, acceleration: Array) -> None:
         """Accelerate rows J of joint motion, as far as no level before is touched. ``responses`` is J M⁻¹."""
-        mobility = (responses * jacobian).sum(axis=1)
-        units = np.sqrt(np.repeat(mobility.reshape(-1, 3).mean(axis=1), 3))
+        units = np.sqrt(_mean_of_three(len(jacobian)) @ (responses * jacobian).sum(axis=1))
         units[units == 0.0] = 1.0
-        basis, caused = (jacobian / units[:, None]).T, (responses / units[:, None]).T
+        basis, caused = jacobian.T / units, responses.T / units
         for _ in range(2 if self.levels else 0):  # the second time for rounding
             shared = self._caused.T @ basis
             basis, caused = basis - self._taken @ shared, caused - self._caused @ shared
         eigenvalues, directions = np.linalg.eigh(basis.T @ caused)
         basis, caused = basis @ directions, caused @ directions
-        short = eigenvalues <= self._threshold
-        if self._handling == "raise" and short.any():
+        short = int(np.searchsorted(eigenvalues, self._threshold, side="right"))  # they ascend
+        missing = (acceleration - responses @ self.forces) / units @ directions
+        inverse = np.zeros(len(units))
+        inverse[short:] = 1.0 / eigenvalues[short:]
+        kept = short
+        if short and self._handling == "raise":
             raise SingularError(
                 f"level {len(self.levels) + 1} of the controller asks for {len(units)} accelerations, of which only "
-                f"{int((~short).sum())} can be caused without touching the levels before (smallest eigenvalue "
+                f"{len(units) - short} can be caused without touching the levels before (smallest eigenvalue "
                 f"{eigenvalues[0]:.2g}). Ask for fewer axes, or pass singular='drop' or 'damp'"
             )
-        inverse = 1.0 / np.where(short, 1.0, eigenvalues)
-        inverse[short] = 0.0 if self._handling == "drop" else eigenvalues[short].clip(0.0) / self._threshold**2
-        missing = directions.T @ ((acceleration - responses @ self.forces) / units)
+        if short and self._handling == "damp":
+            inverse[:short] = eigenvalues[:short].clip(0.0) / self._threshold**2
+            kept = int(np.searchsorted(eigenvalues, _NOTHING, side="right"))
         self.forces = self.forces + basis @ (inverse * missing)
-        kept = ~short if self._handling == "drop" else eigenvalues > _NOTHING
-        lengths = np.sqrt(eigenvalues[kept])
-        self._taken = np.hstack([self._taken, basis[:, kept] / lengths])
-        self._caused = np.hstack([self._caused, caused[:, kept] / lengths])
-        self.levels.append(Level(int((~short).sum()), len(units), eigenvalues, directions[:, short].T))
+        lengths = np.sqrt(eigenvalues[kept:])
+        self._taken = np.concatenate((self._taken, basis[:, kept:] / lengths), axis=1)
+        self._caused = np.concatenate((self._caused, caused[:, kept:] / lengths), axis=1)
+        self.levels.append(Level(len(units) - short, len(units), eigenvalues, directions[:, :short].T))
 
     def beneath(self, forces: Array) -> Array:
         """N τ: the part of joint forces (nv,) that accelerates nothing that a level commands."""
         for _ in range(2):
             forces = forces - self._taken @ (self._caused.T @ forces)
         return forces
+
+
+@lru_cache
+def _mean_of_three(size: int) -> Array:
+    """The matrix that replaces each three numbers in a row by their mean."""
+    return np.kron(np.eye(size // 3), np.full((3, 3), 1.0 / 3.0))
