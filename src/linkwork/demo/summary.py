@@ -13,9 +13,11 @@ from linkwork.demo.experiment import PAPER_RATE, checks
 def summarise(numbers: dict[str, Any], console: Console) -> bool:
     """Print what was measured and what holds; whether all does."""
     table = Table(box=None, show_header=False)
+    error = numbers["sampled_position_error"]
+    sampled = "not measured" if error is None else f"{1e3 * error:.2g} mm"
     for what, value in (
         ("box off its spline", f"{1e6 * numbers['position_error']:.2g} µm, {1e6 * numbers['rotation_error']:.2g} µrad"),
-        (f"the same, controlled {PAPER_RATE:.0f} times a second", f"{1e3 * numbers['sampled_position_error']:.2g} mm"),
+        (f"the same, controlled {PAPER_RATE:.0f} times a second", sampled),
         (
             "hands accelerated by posture torques",
             f"{numbers['coupling']:.1e} m/s² (outside the null space {numbers['coupling_unprojected']:.3g} m/s²)",
