@@ -68,7 +68,7 @@ def test_energy_drifts_with_the_order_of_the_integrator() -> None:
 @pytest.mark.parametrize("model", floating(), ids=lambda model: model.name)
 def test_momentum_of_a_free_base_stays_to_rounding_for_ten_seconds(model: lw.Model) -> None:
     q, v = lw.random_state(model, 3)
-    path = lw.simulate(model, q, 0.3 * v, 10.0, 1e-3, integrator="runge_kutta_4", record=500, **FREE_OF_LOSS)
+    path = lw.simulate(model, q, 0.3 * v, 10.0, 2e-3, integrator="runge_kutta_4", record=250, **FREE_OF_LOSS)
     momentum = lw.momentum(model, path.q, path.v)
     weight = model.mass * np.array(model.gravity)
     expected = momentum[0] + np.concatenate([path.t[:, None] * weight, np.zeros((len(path), 3))], axis=1)
@@ -254,8 +254,8 @@ def test_a_stop_in_a_loop_stops_the_loop() -> None:
     model, loops, q = four_bar()
     crank = replace(model.bodies[0], limits=replace(model.bodies[0].limits, lower=(-3.0,), upper=(float(q[0]) + 0.2,)))
     held = lw.Model("held", (crank, *model.bodies[1:]), model.frames, model.gravity)
-    path = lw.simulate(held, q, np.zeros(3), 0.5, 1e-3, constraints=loops, proximal=1e-6, joint_limits=True)
-    free = lw.simulate(model, q, np.zeros(3), 0.5, 1e-3, constraints=loops, proximal=1e-6)
+    path = lw.simulate(held, q, np.zeros(3), 0.5, 2e-3, constraints=loops, proximal=1e-6, joint_limits=True)
+    free = lw.simulate(model, q, np.zeros(3), 0.5, 2e-3, constraints=loops, proximal=1e-6)
     assert free.q[:, 0].max() > q[0] + 0.3  # it would go on
     assert path.q[:, 0].max() <= q[0] + 0.2 and abs(path.v[-1]).max() < 1e-3
 
@@ -276,7 +276,7 @@ def test_efforts_are_cut_off_at_the_limits() -> None:
 def test_a_four_bar_linkage_stays_closed_and_keeps_its_energy() -> None:
     model, loops, q = four_bar()
     drifts = []
-    for dt in (2e-3, 1e-3):
+    for dt in (4e-3, 2e-3):
         path = lw.simulate(
             model,
             q,
@@ -290,10 +290,10 @@ def test_a_four_bar_linkage_stays_closed_and_keeps_its_energy() -> None:
         )
         gap = lw.forward_kinematics(model, path.q, ["end"])[:, 0, :3, 3] - [0.9, 0.0, 0.0]
         energy = sum(path.energy)
-        assert abs(gap).max() < 1e-7
+        assert abs(gap).max() < 1e-6
         drifts.append(abs(energy - energy[0]).max())
-    assert drifts[1] < 1e-7 and order(drifts) == pytest.approx([4.0], abs=0.2)
-    assert path.constraint_forces.shape == (501, 1, 6)
+    assert drifts[1] < 1e-6 and order(drifts) == pytest.approx([4.0], abs=0.2)
+    assert path.constraint_forces.shape == (251, 1, 6)
     a, wrenches = lw.constrained_dynamics(
         model, path.q[7], path.v[7], np.zeros(3), loops, time_constant=0.02, proximal=1e-6
     )
