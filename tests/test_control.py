@@ -228,6 +228,13 @@ def test_computed_torque_obeys_its_law_at_every_joint() -> None:
         assert abs(actual - wanted).max() < 1e-6
 
 
+def test_limits_of_nothing_are_refused() -> None:
+    builder = lw.Builder("stuck")
+    builder.add_body("rod", joint=lw.joints.Revolute("y"), mass=1.0, com=(1, 0, 0), effort=0.0)
+    with pytest.raises(lw.ArgumentError, match="gives 'joint_rod' an effort limit of 0"):
+        lw.control.ComputedTorque(builder.build(), [0.0], limits="scale")
+
+
 def damped_arm(damping: float) -> lw.Model:
     builder, last = lw.Builder(), "world"
     for k, axis in enumerate("yzy"):

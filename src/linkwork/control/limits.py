@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from linkwork.dynamics.arguments import Array, choice
+from linkwork.errors import ArgumentError
 from linkwork.model.model import Model
 
 LIMITING = ("none", "clip", "scale")
@@ -20,6 +21,12 @@ class TorqueLimits:
     def __init__(self, model: Model, limiting: str) -> None:
         self._limiting = choice("limits", limiting, LIMITING)
         self._most = model.effort_limit
+        stuck = [body.joint_name for body in model.bodies if body.joint.nv and not any(body.limits.effort)]
+        if stuck and limiting != "none":
+            raise ArgumentError(
+                f"limits={limiting!r} needs joints that can be driven, but model {model.name!r} gives "
+                f"{', '.join(map(repr, stuck[:5]))} an effort limit of 0; correct it, or pass limits='none'"
+            )
 
     def __call__(self, torque: Array, compensation: Array) -> tuple[Array, float]:
         """The limited torque (nv,), and the factor by which it was shortened; 1 if it was not, or clipped."""
