@@ -118,6 +118,19 @@ def test_internal_forces_are_what_was_commanded_and_move_nothing(make: Make) -> 
         assert abs(a - a0).max() < 1e-9 * abs(a0).max()
 
 
+def test_the_posture_moves_the_arms_and_not_the_object() -> None:
+    model, welds, q = holding()
+    v = moving(model, welds, q, 5)
+    held = HeldObject("plate", welds, shifted(placed(model, q)))
+    found = []
+    for posture in (None, Posture(0.5 * q, stiffness=200.0)):
+        torque = OperationalSpaceController(model, [held], posture).torque(0.0, q, v)
+        found.append(lw.constrained_dynamics(model, q, v, torque, welds))
+    (a, wrenches), (a_posture, wrenches_posture) = found
+    assert abs(a_posture - a)[:-6].max() > 10.0
+    assert abs(a_posture - a)[-6:].max() < 1e-9 and abs(wrenches_posture - wrenches).max() < 1e-9
+
+
 def test_the_object_obeys_its_law_to_1e_6_and_the_squeeze_holds_on_the_way() -> None:
     model, welds, q = holding()
     v = 0.3 * moving(model, welds, q, 4)
