@@ -198,6 +198,21 @@ def test_a_singular_direction_is_dropped_damped_or_refused() -> None:
     assert abs(np.diff(torques, axis=0)).max() < 0.05 * abs(torques).max()
 
 
+@pytest.mark.parametrize(("handling", "free"), [("drop", True), ("damp", False)])
+def test_a_singular_direction_is_free_for_others_only_if_dropped(handling: str, free: bool) -> None:
+    arm = lw.mechanisms.serial_chain(3, joint=lw.joints.Revolute("z"))
+    tip = lw.Point("tip", axes="position")
+    q, v = np.array([0.3, 0.002, -0.001]), np.zeros(3)  # nearly stretched
+    task, posture = Task(tip, [1.5, 0.2, 0.0]), Posture([0.0, 1.0, 1.0])
+    controller = OperationalSpaceController(arm, [task], posture, singular=handling, threshold=1e-4)
+    command = controller.command(0.0, q, v)
+    assert command.levels[0].rank == 1 and abs(command.posture).max() > 1.0
+    caused, directions = lw.force_responses(arm, q, [tip]) @ command.posture, command.levels[0].singular
+    singular = directions @ caused
+    assert abs(caused - directions.T @ singular).max() < 1e-12
+    assert abs(singular).max() > 1e-2 if free else abs(singular).max() < 1e-12
+
+
 def test_torque_limits() -> None:
     q, v = state(6)
     task = Task("left_hand", moved(lw.forward_kinematics(PERSON, q, ["left_hand"])[0], [1, 1, 1], [1, 0, 1]), 900.0)
