@@ -4,15 +4,15 @@ states on the lanes, as everywhere.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Sequence
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from linkwork.engine import fingerprint, jit, llvm, team, threads
+from linkwork.engine.helpers import ask, gives_way
 from linkwork.engine.ir import Program
 from linkwork.engine.memory import address, aligned, scratch
 from linkwork.engine.pieces import SIZES, PiecesTree, grouped
@@ -26,15 +26,6 @@ if TYPE_CHECKING:
 
 _WORTH_A_TEAM = 1500
 """Bodies from which on helpers pay."""
-
-
-@cache
-def _gives_way() -> int:
-    """The address of the system's function that lets other threads run; 0 if there is none."""
-    try:
-        return ctypes.cast(ctypes.CDLL(None).sched_yield, ctypes.c_void_p).value or 0
-    except (AttributeError, OSError, TypeError):
-        return 0
 
 
 class Pieces:
@@ -114,15 +105,12 @@ class Pieces:
             return batch(where)
         room, work = self.cut.length * code.constants[0] * self.group, 1 + len(self.interface.arrays)
         shared = np.zeros(code.constants[2] + team.LINE, dtype=np.int64)
-        skip = -address(shared) % 64
-        shared[skip // 8 + 1] = _gives_way()
+        begin = -address(shared) % 64 // 8
+        shared[begin + 1] = gives_way()
         words = words.copy()
-        words[0] = address(shared) + skip
-
-        def help_out(*, _kept: object = shared) -> None:  # which lives as long as the helper
-            own = words.copy()
-            own[work] = scratch("work", room)
-            code.help(address(own))
-
-        threads.send(help_out, wanted - 1)
-        return batch(address(words))
+        words[0] = address(shared) + 8 * begin
+        try:
+            ask(wanted - 1, code.addresses["help"], words, work, room, shared, code)
+            return batch(address(words))
+        finally:  # of a call that Ctrl-C ends before it has begun, too: helpers must not wait for it
+            shared[begin] = team.OVER

@@ -47,11 +47,6 @@ class Code:
         self._tracker = tracker
         self.addresses: dict[str, int] = {name: tracker[name] for name in names}
 
-    @cached_property
-    def help(self) -> Callable[[int], int]:
-        """The ``help`` function of code for a team of threads, called like ``batch``."""
-        return self.function("help")
-
     def function(self, name: str) -> Callable[[int], int]:
         """A function that is called with the address of its words; it runs without the interpreter's lock."""
         function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(self.addresses[name])

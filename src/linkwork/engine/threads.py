@@ -12,7 +12,6 @@ from linkwork.errors import ArgumentError
 _lock = threading.Lock()
 _chosen: int | None = None
 _pool: tuple[int, ThreadPoolExecutor] | None = None
-_helpers: list[_Helper] = []
 
 
 def cores() -> int:
@@ -66,39 +65,6 @@ def run(tasks: Sequence[Callable[[], int]]) -> int:
     return status
 
 
-class _Helper(threading.Thread):
-    """A thread that takes one job at a time, at once if it is idle."""
-
-    def __init__(self) -> None:
-        super().__init__(name="linkwork helper", daemon=True)
-        self._idle, self._given = threading.Lock(), threading.Lock()
-        self._given.acquire()
-        self._job: Callable[[], object] = int
-        self.start()
-
-    def take(self, job: Callable[[], object]) -> None:
-        """Start a job; one that comes while another is under way is forgotten."""
-        if self._idle.acquire(blocking=False):
-            self._job = job
-            self._given.release()
-
-    def run(self) -> None:
-        while True:
-            self._given.acquire()
-            self._job()
-            self._job = int
-            self._idle.release()
-
-
-def send(job: Callable[[], object], count: int) -> None:
-    """Let up to ``count`` idle threads do the same job; nobody waits for them."""
-    if len(_helpers) < count:
-        with _lock:
-            _helpers.extend(_Helper() for _ in range(count - len(_helpers)))
-    for helper in _helpers[:count]:
-        helper.take(job)
-
-
 def _executor(count: int) -> ThreadPoolExecutor:
     global _pool
     with _lock:
@@ -111,7 +77,6 @@ def _forget() -> None:
     """A forked child has none of its parent's threads: it starts with a new pool and a free lock."""
     global _pool, _lock
     _pool, _lock = None, threading.Lock()
-    _helpers.clear()
 
 
 if hasattr(os, "register_at_fork"):
