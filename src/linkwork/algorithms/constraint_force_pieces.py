@@ -1,20 +1,20 @@
 """The constraint force algorithm for fewer processors than links: each takes a piece of the chain.
 
 The same block-tridiagonal system as in ``constraint_force``, eliminated in another order. Pieces are worked on at the
-same time. Within a piece the joints between its first and its last go one after the other, so that the first and last
-joints of all pieces are left: a small system of the same form. On P processors these are about N / P + P steps.
+same time. Within a piece the joints go one after the other, all but the last, so that the last joints of all pieces
+are left: a small system of the same form. On P processors these are about N / P + P steps.
 
     pieces    R, ω over the whole piece                         then ω before each piece, one piece after the other
     pieces    outward:  c, pᴬ, W = I⁻¹, u = W (K_Jᵀ τ - pᴬ) of a link,   uₚ -= Wₚ X K_Jᵀ τ of the one before it
                         Y = K (W + Xᵀ Wₚ X) Kᵀ,   E = -K Xᵀ Wₚ Kₚᵀ,   r = K (c - u + Xᵀ uₚ)
                         the joint before goes:  L D Lᵀ = Yₚ,   A = L⁻¹ Fₚ,   B = L⁻¹ Eᵀ,   z = L⁻¹ rₚ
-                        Y -= Bᵀ D⁻¹ B,   r -= Bᵀ D⁻¹ z,   F = -Bᵀ D⁻¹ A,   and likewise with A at the piece's first
-    seams     n₁ and n₂ of the first and last joints, one after the other
-    pieces    outward:  the same again without F, which n₁ replaces, and kept
+                        Y -= Bᵀ D⁻¹ B,   r -= Bᵀ D⁻¹ z,   F = -Bᵀ D⁻¹ A,   and likewise with A before the piece
+    seams     n of the last joints, one after the other
+    pieces    outward:  the same again without F, since n before the piece is known, and kept
               inward:   n = L⁻ᵀ D⁻¹ (z - B nᵢ₊₁),   f = K_Jᵀ τ + Kᵀ n,   a = W (f - Xᵢ₊₁ fᵢ₊₁ - pᴬ)
               outward:  q̈ = K_J (a - Xᵀ aₚ - c)
 
-F couples a joint to the first of its piece. Eliminating twice costs less than to keep it all: what a long chain takes
+F couples a joint to the one before its piece. Eliminating twice costs less than to keep it all: what a long chain takes
 in memory is slower than arithmetic, and this way only one piece is kept at a time.
 """
 
@@ -25,7 +25,7 @@ from typing import Any
 from linkwork.algorithms.constraint_force import bias_force, filled, relative_bias, turned_further
 from linkwork.algorithms.cyclic_reduction import Matrix, coupling, eliminate, minus, transposed
 from linkwork.model.tree import Tree
-from linkwork.spatial import Factor, Force, Mat3, Motion, RigidMobility, Transform, Vec3, Wrenches
+from linkwork.spatial import Columns, Factor, Force, Mat3, Motion, RigidMobility, Transform, Vec3, Wrenches
 
 Gone = tuple[Matrix, Factor, list[Any]]
 """B, D and z of a joint that was eliminated."""
@@ -33,13 +33,13 @@ Gone = tuple[Matrix, Factor, list[Any]]
 
 def constraint_force_pieces(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) -> tuple[Any]:
     """q̈, from configuration, velocity, joint forces and the external force on each body of an unbranched chain."""
-    turned, spin, carried, taken, before, first, ends, near, a_end, a_before = (tree.field() for _ in range(10))
-    reached, turning, behind, moved_last = (tree.field() for _ in range(4))  # at the seam that was come to
+    turned, start, carried, taken, before, ends, near, onward, a_before, rest = (tree.field() for _ in range(10))
+    reached, known, behind, moved_last, felt = (tree.field() for _ in range(5))  # at the seam that was come to
     made, gone, a = (tree.field() for _ in range(3))  # at bodies of the head
     inner, inner_gone, inner_a = (tree.field() for _ in range(3))  # at bodies of a piece, while it is worked on
     qdd = tree.field()
     seam, width = tree.seam, tree.most_constraints
-    nothing, identity = [0.0] * width, filled([], width)
+    nothing = [0.0] * width
 
     def placed(body: Any) -> tuple[Transform, Motion]:
         """X and S q̇."""
@@ -57,16 +57,20 @@ def constraint_force_pieces(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) ->
         K = held(body)
         return pushed(body) + K.times(n[: len(K.compliance)])
 
-    def free(body: Any, above: Vec3) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """A link on its own, on a parent that turns at ``above``: X, c, pᴬ, and ω, W, u, W Kᵀ."""
-        X, moved = placed(body)
-        w = X.rotation.apply_transpose(above) + moved.angular
-        c = body.joint.bias(q[body], v[body]) + relative_bias(X, above, moved)
+    def loose(body: Any, w: Vec3) -> tuple[Any, ...]:
+        """A link on its own that turns at ω: pᴬ; then ω, W, u, W Kᵀ."""
         pA = bias_force(body.inertia, w) - f_ext[body]
         W, K = RigidMobility.of_inertia(body.inertia), held(body)
         count = len(K.compliance)
         answers = [W * K.times([float(i == k) for i in range(count)]) for k in range(count)]
-        return (X, c, pA), (w, W, W * (pushed(body) - pA), [*answers, *[Motion.zero()] * (width - count)])
+        return pA, (w, W, W * (pushed(body) - pA), [*answers, *[Motion.zero()] * (width - count)])
+
+    def free(body: Any, above: Vec3) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """The same on a parent that turns at ``above``: X, c, pᴬ; then ω, W, u, W Kᵀ."""
+        X, moved = placed(body)
+        c = body.joint.bias(q[body], v[body]) + relative_bias(X, above, moved)
+        pA, link = loose(body, X.rotation.apply_transpose(above) + moved.angular)
+        return (X, c, pA), link
 
     def joined(body: Any, made: Any, link: Any, W: Any, u: Any, M: Any, r: Any) -> tuple[Matrix, Matrix, Any, Any]:
         """Y, E, r of a link's joint, and r of the joint before, which now feels the reaction of K_Jᵀ τ."""
@@ -91,32 +95,30 @@ def constraint_force_pieces(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) ->
             X, moved = placed(body)
             turned[piece] = turned_further(turned[piece], (X.rotation, moved.angular))
 
-    # The head, link by link, and how fast what is before each piece turns
-    reached[seam] = Vec3.zero(), RigidMobility.zero(), -tree.gravity, [Motion.zero()] * width, identity, nothing
+    # The head, link by link; then the links before each piece
+    known[seam] = Vec3.zero(), RigidMobility.zero(), -tree.gravity, [Motion.zero()] * width
+    reached[seam] = filled([], width), nothing
     for body in tree.head():
-        w, W, u, M, Yp, rp = reached[seam]
-        made[body], link = free(body, w)
-        Y, E, r, rp = joined(body, made[body], link, W, u, M, rp)
+        (w, W, u, M), (Yp, rp) = known[seam], reached[seam]
+        made[body], known[seam] = free(body, w)
+        Y, E, r, rp = joined(body, made[body], known[seam], W, u, M, rp)
         gone[body] = _gone(Yp, rp, E)
         eliminate(Y, r, *gone[body])
-        reached[seam] = *link, Y, r
-    turning[seam] = reached[seam][0]
+        reached[seam] = Y, r
     for piece in tree.pieces_outward():
-        R, w = turned[piece]
-        spin[piece] = turning[seam]
-        turning[seam] = R.apply_transpose(spin[piece]) + w
+        start[piece] = known[seam]
+        for body in piece.outward(-1):
+            R, turn = turned[piece]
+            _, known[seam] = loose(body, R.apply_transpose(start[piece][0]) + turn)
 
     for piece in tree.pieces():
         for body in piece.outward(0, 1):
-            _, link = free(body, spin[piece])
-            carried[piece] = *link, identity, [nothing] * width, nothing
-        for body in piece.outward(1, 2):
-            w, W, u, M, _, _, r = carried[piece]
+            w, W, u, M = start[piece]
             own, link = free(body, w)
-            Y, E, r, r1 = joined(body, own, link, W, u, M, r)
+            Y, E, r, r1 = joined(body, own, link, W, u, M, nothing)
             carried[piece] = *link, Y, transposed(E), r
             taken[piece] = [[0.0 for _ in row] for row in Y], r1
-        for body in piece.outward(2):
+        for body in piece.outward(1):
             w, W, u, M, Yp, F, rp = carried[piece]
             own, link = free(body, w)
             Y, E, r, rp = joined(body, own, link, W, u, M, rp)
@@ -128,82 +130,78 @@ def constraint_force_pieces(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) ->
             eliminate(Y1, r1, A, D, z)
             taken[piece] = Y1, r1
 
-    # The first and the last joint of each piece, from seam to seam and back
+    # The last joint of each piece, from seam to seam and back
     for piece in tree.pieces_outward():
-        for body in piece.outward(0, 1):
-            _, W, u, M, Yp, rp = reached[seam]
-            own, link = free(body, spin[piece])
-            Y, E, r, rp = joined(body, own, link, W, u, M, rp)
-            before[piece] = _gone(Yp, rp, E)
-            eliminate(Y, r, *before[piece])
-            Y1, r1 = taken[piece]
-            w, W, u, M, Y2, F, r2 = carried[piece]
-            Y1 = [[x + y for x, y in zip(*rows, strict=True)] for rows in zip(Y, Y1, strict=True)]
-            first[piece] = _gone(Y1, [x + y for x, y in zip(r, r1, strict=True)], transposed(F))
-            eliminate(Y2, r2, *first[piece])
-            reached[seam] = w, W, u, M, Y2, r2
-    *_, Y, r = reached[seam]
-    behind[seam] = Factor.of_matrix(Y).solve(r), Force.zero()
+        (Yp, rp), (Y1, r1), (*_, Y, F, r) = reached[seam], taken[piece], carried[piece]
+        Yp = [[x + y for x, y in zip(*rows, strict=True)] for rows in zip(Yp, Y1, strict=True)]
+        before[piece] = _gone(Yp, [x + y for x, y in zip(rp, r1, strict=True)], transposed(F))
+        eliminate(Y, r, *before[piece])
+        reached[seam] = Y, r
+    Y, r = reached[seam]
+    behind[seam] = Factor.of_matrix(Y).solve(r)
+    _, _, u, M = known[seam]
+    moved_last[seam] = u + Columns(M).times(behind[seam])
     for piece in tree.pieces_inward():
-        n2, passed = behind[seam]
-        n1 = _solved(first[piece], n2)
-        ends[piece] = n1, n2, passed
-        for body in piece.outward(-1):
-            K, (_, W, u, *_) = held(body), carried[piece]
-            a_end[piece] = u + W * (K.times(n2[: len(K.compliance)]) - passed)
-        for body in piece.outward(0, 1):
-            X, _ = placed(body)
-            behind[seam] = _solved(before[piece], n1), X.to_parent(transmitted(body, n1))
-    for body in tree.head_inward():
-        n, passed = behind[seam]
-        X, _, pA = made[body]
-        force = transmitted(body, n)
-        a[body] = accelerated(body, force, passed, pA)
-        behind[seam] = _solved(gone[body], n), X.to_parent(force)
-    moved_last[seam] = -tree.gravity
-    for body in tree.head():
-        qdd[body] = read(body, made[body], a[body], moved_last[seam])
-        moved_last[seam] = a[body]
-    for piece in tree.pieces_outward():
-        a_before[piece] = moved_last[seam]
-        moved_last[seam] = a_end[piece]
+        ends[piece] = _solved(before[piece], behind[seam]), behind[seam]
+        behind[seam], _ = ends[piece]
 
-    def hand_on(piece: Any, body: Any) -> tuple[list[Any], Force]:
-        """n of a joint, and what it takes from the body before, whose acceleration is found on the way."""
-        n, passed = near[piece]
-        X, _, pA = inner[body]
-        force = transmitted(body, n)
-        inner_a[body] = accelerated(body, force, passed, pA)
-        return n, X.to_parent(force)
+    def force_on(piece: Any, body: Any) -> Force:
+        """A joint's force on its child; for the next body inward, n and what it is to pass on."""
+        X, _, _ = inner[body]
+        force = transmitted(body, near[piece])
+        onward[piece] = X.to_parent(force)
+        return force
+
+    def accelerate(piece: Any, body: Any) -> None:
+        _, _, pA = inner[body]
+        passed = onward[piece]
+        inner_a[body] = accelerated(body, force_on(piece, body), passed, pA)
 
     for piece in tree.pieces():
         for body in piece.outward(0, 1):
-            inner[body], link = free(body, spin[piece])
-            carried[piece] = *link, identity, nothing
-        for body in piece.outward(1, 2):
-            w, W, u, M, _, r = carried[piece]
+            w, W, u, M = start[piece]
             inner[body], link = free(body, w)
-            Y, E, r, _ = joined(body, inner[body], link, W, u, M, r)
+            Y, E, r, _ = joined(body, inner[body], link, W, u, M, nothing)
             carried[piece] = *link, Y, minus(r, E, ends[piece][0])
-        for body in piece.outward(2):
+        for body in piece.outward(1):
             w, W, u, M, Yp, rp = carried[piece]
             inner[body], link = free(body, w)
             Y, E, r, rp = joined(body, inner[body], link, W, u, M, rp)
             inner_gone[body] = _gone(Yp, rp, E)
             eliminate(Y, r, *inner_gone[body])
             carried[piece] = *link, Y, r
-        _, *near[piece] = ends[piece]
-        for body in piece.inward(2):
-            n, force = hand_on(piece, body)
-            near[piece] = _solved(inner_gone[body], n), force
-        for body in piece.inward(1, 2):
-            _, force = hand_on(piece, body)
-            near[piece] = ends[piece][0], force
+        _, near[piece] = ends[piece]
+        for body in piece.inward(-1):
+            force_on(piece, body)
+            near[piece] = _solved(inner_gone[body], near[piece])
+        for body in piece.inward(1, -1):
+            accelerate(piece, body)
+            near[piece] = _solved(inner_gone[body], near[piece])
         for body in piece.inward(0, 1):
-            hand_on(piece, body)
+            accelerate(piece, body)
+            _, W, u, M = start[piece]
+            a_before[piece] = u + Columns(M).times(ends[piece][0]) - W * onward[piece]
             qdd[body] = read(body, inner[body], inner_a[body], a_before[piece])
-        for body in piece.outward(1):
+        for body in piece.outward(1, -1):
             qdd[body] = read(body, inner[body], inner_a[body], inner_a[body.parent])
+        for body in piece.outward(-1):
+            X, c, _ = inner[body]
+            rest[piece] = X.to_child(inner_a[body.parent]) + c
+
+    # What the last links of pieces do is known from those behind them
+    for piece in tree.pieces_inward():
+        for body in piece.outward(-1):
+            qdd[body] = body.joint.subspace(q[body]).dual().dot(moved_last[seam] - rest[piece])
+        moved_last[seam], felt[seam] = a_before[piece], onward[piece]
+    for body in tree.head_inward():
+        X, _, pA = made[body]
+        force = transmitted(body, behind[seam])
+        a[body] = accelerated(body, force, felt[seam], pA)
+        behind[seam], felt[seam] = _solved(gone[body], behind[seam]), X.to_parent(force)
+    moved_last[seam] = -tree.gravity
+    for body in tree.head():
+        qdd[body] = read(body, made[body], a[body], moved_last[seam])
+        moved_last[seam] = a[body]
 
     return (qdd,)
 

@@ -4,6 +4,7 @@ states on the lanes, as everywhere.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
@@ -27,6 +28,15 @@ _WORTH_A_TEAM = 1500
 """Bodies from which on helpers pay."""
 
 
+@cache
+def _gives_way() -> int:
+    """The address of the system's function that lets other threads run; 0 if there is none."""
+    try:
+        return ctypes.cast(ctypes.CDLL(None).sched_yield, ctypes.c_void_p).value or 0
+    except (AttributeError, OSError, TypeError):
+        return 0
+
+
 class Pieces:
     """Code for all chains of the same joint kinds; the chain comes as tables."""
 
@@ -39,15 +49,22 @@ class Pieces:
         arguments = tuple(f"count{k}" for k in range(len(task.arguments)))
         results = tuple(f"size{k}" for k in range(len(task.results)))
         self.interface = Interface(arguments, results, (*SIZES, *arguments, *results))
+        self._tables: dict[int, tuple[Tables, list[int]]] = {}
 
     @cached_property
     def program(self) -> tuple[Program, int, int]:
         tables, _ = self.tables(1)
         return roll(self.task.algorithm, tables.kinds, tables.width, self.task.absent, form=PiecesTree)
 
-    @cache  # noqa: B019 - a plan lives as long as its model
     def tables(self, group: int) -> tuple[Tables, list[int]]:
-        """The tables for groups of so many pieces, and all sizes."""
+        """The tables for groups of so many pieces, and all sizes; made once, since code is told their addresses."""
+        if group not in self._tables:
+            with jit.lock:
+                if group not in self._tables:
+                    self._tables[group] = self._made(group)
+        return self._tables[group]
+
+    def _made(self, group: int) -> tuple[Tables, list[int]]:
         tables, sizes = grouped(self.task.model, self.cut, group)
         data = aligned(tables.data.size)
         data[:] = tables.data
@@ -88,8 +105,10 @@ class Pieces:
             return batch(address(words))
         room, work = self.cut.length * code.constants[0] * self.group, 1 + len(self.interface.arrays)
         shared = np.zeros(code.constants[2] + team.LINE, dtype=np.int64)
+        skip = -address(shared) % 64
+        shared[skip // 8 + 1] = _gives_way()
         words = words.copy()
-        words[0] = address(shared) + -address(shared) % 64
+        words[0] = address(shared) + skip
 
         def help_out(*, _kept: object = shared) -> None:  # which lives as long as the helper
             own = words.copy()

@@ -26,12 +26,13 @@ from linkwork.model.model import Model
 from linkwork.model.pieces import Cut
 
 SIZES = (
-    *("head_end", "pieces", "groups", "tail", "start", "start_ints", "group", "group_ints"),
+    *("head_end", "pieces", "groups", "tail", "inner", "start", "start_ints", "group", "group_ints"),
     *("length", "place_ints", "piece_ints", "lane_q", "lane_v", "lane_f"),
 )
-"""The sizes that the code is told: last body of the head, last piece and last group of pieces, last number in a piece,
-first body of the pieces (and first group of theirs) and its row, bodies of a group of pieces and their rows' length,
-bodies of a piece, where the tables of places and of pieces begin, and how far apart pieces are in q, v and wrenches."""
+"""The sizes that the code is told: last body of the head, last piece and last group of pieces, last and last but one
+number in a piece, first body of the pieces (and first group of theirs) and its row, bodies of a group of pieces and
+their rows' length, bodies of a piece, where the tables of places and of pieces begin, and how far apart pieces are in
+q, v and wrenches."""
 
 
 class _Body(Node):
@@ -83,7 +84,7 @@ class _Piece:
 
     def _walk(self, walk: str, start: int, stop: int | None) -> Iterator[_Body]:
         first: int | str = "tail" if start == -1 else start
-        last: int | str = "tail" if stop is None else stop - 1
+        last: int | str = "tail" if stop is None else "inner" if stop == -1 else stop - 1
         rows: Terms = ((ONE, "start_ints"), (self.index, "group_ints")) if self.spread else ((self.table(0), 4),)
         whole = self.tree.whole
         for n, kind in self.tree.turns(walk, first, last, rows):
@@ -101,6 +102,11 @@ class _Field(Field):
     def __init__(self, tree: RolledTree, name: str) -> None:
         super().__init__(tree, name)
         self.stored: list[tuple[Block, int, Any, int]] = []
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, _Body) and key.number is not None and key.group is None:
+            raise TypeError("what is stored at a body of a piece lives for one turn of a loop over pieces")
+        return super().__getitem__(key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         super().__setitem__(key, value)
@@ -162,8 +168,6 @@ class PiecesTree(RolledTree):
             return Address(field, slot, ((group, "cell"),), lane)
         if key.number is None:
             return Address(field, slot, ((self.whole(((ONE, "groups"), (key.index, 1)), 1), "cell"),))
-        if key.group is None:
-            raise TypeError("what is stored at a body of a piece lives for one turn of a loop over pieces")
         return Address(field, slot, ((key.number, "row"),))
 
     def deliver(self, array: str, space: str, field: _Field) -> bool:
@@ -205,7 +209,7 @@ def grouped(model: Model, cut: Cut, lanes: int) -> tuple[Tables, list[int]]:
     start = cut.head + 1
     one_piece = model.bodies[cut.head : cut.head + cut.length]
     sizes = [
-        cut.head, cut.count - 1, cut.count // lanes - 1, cut.length - 1, start, 4 * start,
+        cut.head, cut.count - 1, cut.count // lanes - 1, cut.length - 1, cut.length - 2, start, 4 * start,
         lanes * cut.length, 4 * lanes * cut.length, cut.length, 4 * (bodies + 1), 6 * (bodies + 1),
         sum(body.joint.nq for body in one_piece), sum(body.joint.nv for body in one_piece), 6 * cut.length,
     ]  # fmt: skip

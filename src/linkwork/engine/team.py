@@ -5,10 +5,11 @@
     help     i64 (the same list): takes part in the spread loops of a call of ``batch`` that runs on another thread
 
 Words: the team, then the addresses of arguments and results, of ``work``, ``square``, ``data`` and ``ints``, then the
-sizes. A team is an array of whole numbers that are all 0 at the start, or 0 for none: first the number of loops that
-were begun (or OVER), then for each loop how many of its turns were taken and how many are done, each in a cache line of
-its own. Turns are taken one at a time by whoever is free, so that nobody waits for a helper that has not come yet; a
-loop has ended when all turns are done. What a turn computes does not depend on who takes it.
+sizes. A team is an array of whole numbers that are 0 at the start, or 0 for none: first the number of loops that were
+begun (or OVER) and the address of a function that gives way to other threads (or 0), then for each loop how many of its
+turns were taken and how many are done, each in a cache line of its own. Turns are taken one at a time by whoever is
+free, so that nobody waits for a helper that has not come yet; a loop has ended when all turns are done. What a turn
+computes does not depend on who takes it.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def module(program: Program, interface: Interface, lanes: int, more: str = "") -
     text = kernel.text()
     names = _passed(interface)
     parts = [text, *kernel.turns, *(_share(names, k) for k in range(len(kernel.turns)))]
-    parts += [_batch(interface, names, lanes), _help(interface, names, _spreads(program)), _finite(lanes), more]
+    parts += [_batch(interface, names, lanes), _help(interface, names, _spreads(program)), _finite(lanes), _REST, more]
     parts += [declarations(1), declarations(lanes) if lanes > 1 else ""]
     return "\n".join(parts)
 
@@ -167,9 +168,14 @@ begin:
   %done.at = getelementptr inbounds i64, ptr %team, i64 {done}
   br label %wait
 wait:
+  %looks = phi i64 [ 0, %begin ], [ %looks.next, %again ]
   %done = load atomic i64, ptr %done.at acquire, align 8
   %all = icmp sgt i64 %done, %last
-  br i1 %all, label %end, label %wait
+  br i1 %all, label %end, label %again
+again:
+  %looks.next = add i64 %looks, 1
+  call void @rest(ptr %team, i64 %looks.next)
+  br label %wait
 end:
   ret void
 }}
@@ -232,17 +238,43 @@ def _help(interface: Interface, names: list[tuple[str, str]], loops: list[Loop])
     for k, loop in enumerate(loops):
         lines += [
             f"wait{k}:",
+            f"  %looks{k} = phi i64 [ 0, %{'entry' if k == 0 else f'go{k - 1}'} ], [ %more{k}, %again{k} ]",
             f"  %begun{k} = load atomic i64, ptr %team acquire, align 8",
             f"  %over{k} = icmp eq i64 %begun{k}, {OVER}",
             f"  br i1 %over{k}, label %end, label %look{k}",
             f"look{k}:",
             f"  %on{k} = icmp sgt i64 %begun{k}, {k}",
-            f"  br i1 %on{k}, label %go{k}, label %wait{k}",
+            f"  br i1 %on{k}, label %go{k}, label %again{k}",
+            f"again{k}:",
+            f"  %more{k} = add i64 %looks{k}, 1",
+            f"  call void @rest(ptr %team, i64 %more{k})",
+            f"  br label %wait{k}",
             f"go{k}:",
             f"  call void @take{k}({_arguments(names)}, i64 %{loop.last}, ptr %team)",
             f"  br label %{'end' if k == len(loops) - 1 else f'wait{k + 1}'}",
         ]
     return "\n".join([*lines, "end:", "  ret i64 0", "}", ""])
+
+
+_REST = """
+define internal void @rest(ptr %team, i64 %looks) nounwind {
+entry:
+  %low = and i64 %looks, 1023
+  %often = icmp eq i64 %low, 0
+  br i1 %often, label %ask, label %end
+ask:
+  %way.at = getelementptr inbounds i64, ptr %team, i64 1
+  %way = load ptr, ptr %way.at, align 8
+  %none = icmp eq ptr %way, null
+  br i1 %none, label %end, label %give
+give:
+  %status = call i32 %way()
+  br label %end
+end:
+  ret void
+}
+"""
+"""void rest(team, looks): gives way to other threads after many looks that found nothing new."""
 
 
 def _finite(lanes: int) -> str:

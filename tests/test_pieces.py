@@ -1,0 +1,225 @@
+"""Long chains cut into pieces: the cut, agreement with articulated bodies, the same bits on any lanes and threads."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.algorithms import PIECES
+from linkwork.engine import alone, evaluator, jit, verifier
+from linkwork.engine.alone import Pieces
+from linkwork.engine.function import Function, Task
+from linkwork.engine.interpreter import interpret
+from linkwork.engine.pieces import SIZES
+from linkwork.joints import Fixed, Free, Joint, Prismatic, Revolute, Spherical, Universal
+from linkwork.model import Model
+from linkwork.model.pieces import SHORTEST, cut
+from linkwork.model.tree import Tree
+from programs import bits
+from strategies import JOINTS, Array, Cam, State, close, random_inertia, random_placement, state_of
+
+
+def chain(joints: Iterable[Joint], seed: int = 0, rotors: bool = False) -> Model:
+    rng = np.random.default_rng(seed)
+    builder = lw.Builder(f"chain{seed}", gravity=rng.normal(size=3) * 5.0)
+    last = "world"
+    for number, joint in enumerate(joints):
+        rotor = rng.uniform(0.1, 0.5, size=joint.nv) if rotors and number % 2 else 0.0
+        last = builder.add_body(f"b{number}", last, joint, random_placement(rng), armature=rotor, **random_inertia(rng))
+    return builder.build()
+
+
+MIX = (Revolute("y"), Spherical(), Cam(0.2), Prismatic((1, 2, 3)))
+
+
+@cache
+def chains() -> dict[str, Model]:
+    any_kind = np.random.default_rng(3).integers(len(MIX), size=70)
+    return {
+        "revolute": chain([Revolute("z")] * 61),
+        "floating": chain([Free(), *[Revolute((1.0, 2.0, 3.0))] * 68], 1, rotors=True),
+        "mixed": chain([Free(), *MIX * 17], 2),
+        "irregular": chain([MIX[k] for k in any_kind], 3),
+    }
+
+
+@cache
+def expected(name: str) -> tuple[State, Array]:
+    """A few states, and the interpreter's results with floats for each."""
+    model = chains()[name]
+    state = state_of(model, 7, (3,))
+    each = [interpret(PIECES, model, [x[k] for x in (state.q, state.v, state.tau, state.f_ext)], ()) for k in range(3)]
+    return state, np.array([a for (a,) in each])
+
+
+def arguments(state: State, k: int) -> list[Array]:
+    return [x[k].reshape(1, -1) for x in (state.q, state.v, state.tau, state.f_ext)]
+
+
+# The cut
+
+
+@pytest.mark.parametrize("name", ["revolute", "floating", "mixed", "irregular"])
+def test_a_cut_covers_the_chain(name: str) -> None:
+    model = chains()[name]
+    found = cut(model)
+    assert found is not None
+    assert found.head + found.count * found.length == len(model.bodies)
+    assert found.count % 16 == 0 and found.length >= SHORTEST
+    assert found.alike == (name != "irregular")
+    kinds = [(body.joint.kind(), bool(body.armature)) for body in model.bodies[found.head :]]
+    rows = [kinds[start : start + found.length] for start in range(0, len(kinds), found.length)]
+    assert found.alike == all(row == rows[0] for row in rows)
+    tree = Tree(model)
+    pieces = [body.index for piece in tree.pieces() for body in piece.outward()]
+    assert [*(body.index for body in tree.head()), *pieces] == [*range(1, len(model.bodies) + 1)]
+
+
+def test_what_has_no_pieces() -> None:
+    assert cut(lw.mechanisms.serial_chain(47)) is None
+    assert cut(lw.mechanisms.serial_chain(48)) is not None
+    assert cut(lw.mechanisms.binary_tree(7)) is None
+    with pytest.raises(lw.ModelError, match=r"model 'serial_chain' is no chain that is long enough to be cut"):
+        next(Tree(lw.mechanisms.serial_chain(47)).head())
+
+
+def test_longer_chains_have_more_pieces_whose_length_stays_bounded() -> None:
+    for n in (4_000, 10_000, 50_000):
+        found = cut(lw.mechanisms.serial_chain(n))
+        assert found is not None
+        assert 100 <= found.length <= 250 and found.head < found.count
+
+
+# Results
+
+
+@pytest.mark.parametrize("joint", JOINTS, ids=lambda joint: joint.describe())
+def test_chains_of_every_joint_kind(joint: Joint) -> None:
+    model = chain([joint] * 50, 5, rotors=True)
+    s = state_of(model, 3)
+    (found,) = interpret(PIECES, model, [s.q, s.v, s.tau, s.f_ext], ())
+    with lw.interpreted():
+        close(found, lw.forward_dynamics(model, s.q, s.v, s.tau, s.f_ext), 1e-9)
+
+
+@pytest.mark.parametrize("name", ["revolute", "floating", "mixed", "irregular"])
+def test_public_calls_have_the_interpreters_bits(name: str) -> None:
+    model = chains()[name]
+    state, wanted = expected(name)
+    given = state.q, state.v, state.tau, state.f_ext
+    close(wanted, lw.forward_dynamics(model, *given), 1e-9)
+    batch = lw.forward_dynamics(model, *given, method="constraint_force")
+    assert np.array_equal(bits(batch), bits(wanted))
+    with lw.interpreted():
+        assert np.array_equal(bits(lw.forward_dynamics(model, *given, method="constraint_force")), bits(wanted))
+    for k in (0, 1, 2):  # the first goes the long way, the others the short one
+        one = lw.forward_dynamics(model, *(x[k] for x in given), method="constraint_force")
+        assert np.array_equal(bits(one), bits(wanted[k]))
+    assert ("constraint_force", "f_ext") in model._quick
+    again = pickle.loads(pickle.dumps(model))
+    one = lw.forward_dynamics(again, *(x[0] for x in given), method="constraint_force")
+    assert np.array_equal(bits(one), bits(wanted[0]))
+
+
+@pytest.mark.parametrize("cpu, lanes", [(None, 1), (jit.BASELINE, 2), (None, 4), (None, 8)])
+@pytest.mark.parametrize("name", ["floating", "mixed"])
+def test_lanes_do_not_change_a_bit(name: str, cpu: tuple[str, str] | None, lanes: int) -> None:
+    state, wanted = expected(name)
+    run = Function(Task(PIECES, chains()[name]), cpu=cpu, lanes=lanes)
+    (found,), status = run.run(arguments(state, 1), 1)
+    assert status == 0 and np.array_equal(bits(found[0]), bits(wanted[1]))
+
+
+def test_the_evaluator_agrees_and_the_program_is_well_formed() -> None:
+    model = chains()["mixed"]
+    state, wanted = expected("mixed")
+    plan = Pieces(Task(PIECES, model), 1)
+    program, row, cell = plan.program
+    tables, told = plan.tables(1)
+    sizes = dict(zip(SIZES, told, strict=False))
+    found = np.zeros(model.nv)
+    rows, cells = plan.cut.length, plan.cut.count + 1 + plan.cut.head
+    arrays = {f"argument{k}": x.ravel() for k, x in enumerate(arguments(state, 2))}
+    arrays |= {"result0": found, "work": np.full(rows * row, np.nan), "square": np.full(cells * cell, np.nan)}
+    arrays |= {"data": tables.data, "ints": tables.ints}
+    verifier.verify(program, arrays, sizes)
+    evaluator.run(program, arrays, sizes)
+    assert np.array_equal(bits(found + 0.0), bits(wanted[2]))
+
+
+def in_threads(jobs: Sequence[threading.Thread]) -> None:
+    for job in jobs:
+        job.start()
+    for job in jobs:
+        job.join()
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_a_team_does_not_change_a_bit(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many calls, from several threads at once, each with helpers that may or may not come in time."""
+    monkeypatch.setattr(alone, "_WORTH_A_TEAM", 1)
+    model = chains()["floating"]
+    state, wanted = expected("floating")
+    given = state.q, state.v, state.tau, state.f_ext
+    wrong: list[int] = []
+
+    def call(which: int) -> None:
+        for k in range(200):
+            one = lw.forward_dynamics(model, *(x[(which + k) % 3] for x in given), method="constraint_force")
+            if not np.array_equal(bits(one), bits(wanted[(which + k) % 3])):
+                wrong.append(k)
+
+    lw.set_threads(count)
+    try:
+        in_threads([threading.Thread(target=call, args=(which,)) for which in range(count)])
+    finally:
+        lw.set_threads(None)
+    assert not wrong
+
+
+# What is wrong is said
+
+
+def test_bad_arguments_are_named() -> None:
+    model = lw.mechanisms.serial_chain(51, joint="spherical")
+    s = state_of(model, 0)
+    call = lw.forward_dynamics
+    for _ in range(2):  # before and after there is a short way
+        call(model, s.q, s.v, s.tau, method="constraint_force")
+        with pytest.raises(lw.ArgumentError, match=r"tau\[0\] .* is nan"):
+            call(model, s.q, s.v, s.tau * np.nan, method="constraint_force")
+        with pytest.raises(lw.ArgumentError, match="q"):
+            call(model, s.q[:-1], s.v, s.tau, method="constraint_force")
+        flat = s.q.copy()
+        flat[4:8] = 0.0
+        with pytest.raises(lw.SingularError, match="joint 'joint2': the rotation in q has length zero"):
+            call(model, flat, s.v, s.tau, method="constraint_force")
+    wanted = call(model, s.q, s.v, s.tau, method="constraint_force")
+    for tau in (s.tau.tolist(), np.repeat(s.tau, 2)[::2]):
+        assert np.array_equal(call(model, s.q, s.v, tau, method="constraint_force"), wanted)
+
+
+def test_a_link_without_inertia_is_named() -> None:
+    model = chain([Revolute("z")] * 60)
+    builder = lw.Builder()
+    last = "world"
+    for body in model.bodies:
+        mass = {} if body.name == "b33" else {"mass": 1.0, "inertia": (1.0, 1.0, 1.0)}
+        last = builder.add_body(body.name, last, body.joint, body.placement, **mass)
+    with pytest.raises(lw.SingularError, match="body 'b33' has mass"):
+        lw.forward_dynamics(builder.build(), np.zeros(60), np.zeros(60), np.zeros(60), method="constraint_force")
+
+
+def test_joints_without_freedom_and_batches_of_nothing() -> None:
+    model = chain([Fixed(), Universal()] * 30, 8)
+    s = state_of(model, 1)
+    found = lw.forward_dynamics(model, s.q, s.v, s.tau, method="constraint_force")
+    close(found, lw.forward_dynamics(model, s.q, s.v, s.tau), 1e-9)
+    none = lw.forward_dynamics(model, s.q[None][:0], s.v, s.tau, method="constraint_force")
+    assert none.shape == (0, model.nv)
