@@ -13,6 +13,7 @@ STYLES: dict[str, dict[str, Any]] = {
     "articulated_body": {"label": "articulated body", "color": "0.35", "marker": "^", "linestyle": ":"},
     "virtual_work": {"label": "virtual work", "color": "C0", "marker": "o"},
     "constraint_force": {"label": "constraint force", "color": "C3", "marker": "s"},
+    "constraint_force_scalar": {"label": "constraint force, one lane", "color": "C3", "marker": "s"},
     "constraint_force_lanes": {"label": "constraint force, lanes", "color": "C1", "marker": "v"},
     "constraint_force_team": {"label": "constraint force, lanes and threads", "color": "C2", "marker": "D"},
     "constraint_force_pieces": {
@@ -62,8 +63,9 @@ def _times(data: dict[str, Any]) -> Any:
     panels[0].set_yticks(ticks, [str(tick) for tick in ticks])
     for axes in panels[::3]:
         axes.set_ylabel("time of a state (ns a link)")
-    for axes in panels[3:]:
+    for axes in panels[2:5]:
         axes.set_xlabel("links")
+        axes.tick_params(labelbottom=True)
     for axes in panels[len(data["times"]) :]:
         axes.set_axis_off()
     panels[-1].legend(*panels[0].get_legend_handles_labels(), loc="center", fontsize=9)

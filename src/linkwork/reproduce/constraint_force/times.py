@@ -19,7 +19,7 @@ from linkwork.engine.threads import cores, set_threads
 from linkwork.model import Model
 from linkwork.reproduce.clock import Effort, best
 
-SCALAR, LANES, TEAM = "constraint_force", "constraint_force_lanes", "constraint_force_team"
+SCALAR, LANES, TEAM = "constraint_force_scalar", "constraint_force_lanes", "constraint_force_team"
 METHODS = ("articulated_body", "virtual_work", SCALAR, LANES, TEAM)
 
 Say = Callable[[str], None]
