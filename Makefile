@@ -38,6 +38,7 @@ fuzz: $(STAMP)
 
 docs: $(STAMP)
 	$(BIN)/python benchmarks/rounding.py --write
+	$(BIN)/python benchmarks/drift.py --write
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist build out

@@ -57,7 +57,7 @@ def machine(program: Program, inputs: Array, results: int, lanes: int, cpu: tupl
     place = tile.ctypes.data + -tile.ctypes.data % 64
     words = [len(inputs), place, inputs.ctypes.data, inputs.shape[1], output.ctypes.data, 0, 0, 0, 0]
     table = np.array(words, dtype=np.int64)
-    code.batch()(table.ctypes.data)
+    code.function("batch")(table.ctypes.data)
     return output
 
 

@@ -30,6 +30,8 @@ TINY = Settings(
     chains=(2, 5),
     chain_batch=9,
     memory=(20, 2000),
+    rollout=(9, 5),
+    rollout_memory=2000,
 )
 CHAIN = Subject("chain", "serial_chain:3", floating_base=True, large=True)
 
@@ -41,10 +43,12 @@ def data() -> dict[str, Any]:
 
 def test_every_public_function_of_states_is_measured() -> None:
     unmeasured = "load neutral random_state interpreted set_threads get_threads placement merge_fixed".split()
-    # made of measured ones, or measured by `linkwork reproduce operational-inertia`
+    # loops over measured ones, and pictures
+    unmeasured += "simulate draw motion_sequence animate".split()
+    # made of measured ones, measured by `linkwork reproduce operational-inertia`, or in a table of its own
     operational = (
         "operational_inertia operational_space operational_bias dynamically_consistent_inverse null_space_torque "
-        "effective_mass constrained_dynamics change_of_basis"
+        "effective_mass constrained_dynamics change_of_basis rollout"
     ).split()
     functions = {name for name in lw.__all__ if name.islower() and callable(getattr(lw, name))}
     missing = functions.difference(unmeasured, operational, (case.base for case in CASES))
@@ -55,7 +59,8 @@ def test_every_public_function_of_states_is_measured() -> None:
 
 def test_the_data_is_complete(data: dict[str, Any]) -> None:
     data = json.loads(json.dumps(data))
-    assert list(data) == ("schema when machine versions commit settings notes models chains memory targets".split())
+    keys = "schema when machine versions commit settings notes models rollouts chains memory targets"
+    assert list(data) == keys.split()
     assert data["machine"]["cores"] >= 1 and data["machine"]["lanes"] in (2, 4, 8) and data["machine"]["cpu"]
     assert data["versions"]["linkwork"] == lw.__version__ and data["versions"]["numpy"] == np.__version__
     (model,) = data["models"]
@@ -73,6 +78,13 @@ def test_the_data_is_complete(data: dict[str, Any]) -> None:
         times = model["first_call"][which]
         assert times["process"] > times["call"] > 0 and times["process"] > times["import"] > 0
         assert set(times["calls"]) == {case.name for case in CASES[1:]}
+    (rolled,) = data["rollouts"]
+    assert (rolled["name"], rolled["nv"], rolled["trajectories"], rolled["steps"]) == ("chain", 3, 9, 5)
+    for kind in ("each", "last"):
+        (peer,) = rolled[kind]["peers"].values()
+        assert rolled[kind]["seconds"] > 0 and peer["how"] == "mujoco.rollout"
+        assert peer["agrees"] and peer["error"] <= 1e-12 and peer["ratio"] > 0
+    assert rolled["memory"]["finite"] and rolled["memory"]["steps"] == 2000
     assert [chain["n"] for chain in data["chains"]] == [2, 5]
     peaks = data["memory"]["peak_bytes"]
     assert 0 < peaks["1"] < peaks["2000"]

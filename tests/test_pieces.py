@@ -19,9 +19,9 @@ from linkwork.engine.alone import Pieces
 from linkwork.engine.function import Function, Task
 from linkwork.engine.interpreter import interpret
 from linkwork.engine.pieces import SIZES
-from linkwork.joints import Fixed, Free, Joint, Prismatic, Revolute, Spherical, Universal
+from linkwork.joints import Fixed, Free, Joint, Revolute, Spherical, Universal
 from linkwork.model import Model
-from linkwork.model.pieces import SHORTEST, cut
+from linkwork.model.pieces import SHORTEST, cut, lined_up
 from linkwork.model.tree import Tree
 from programs import bits
 from strategies import JOINTS, Array, Cam, State, close, random_inertia, random_placement, state_of
@@ -37,7 +37,20 @@ def chain(joints: Iterable[Joint], seed: int = 0, rotors: bool = False) -> Model
     return builder.build()
 
 
-MIX = (Revolute("y"), Spherical(), Cam(0.2), Prismatic((1, 2, 3)))
+def branched(joints: Sequence[Joint], seed: int) -> Model:
+    """A chain with side branches of one to three bodies, numbered as they come."""
+    rng = np.random.default_rng(seed)
+    builder = lw.Builder(f"branched{seed}", gravity=rng.normal(size=3) * 5.0)
+    last = "world"
+    for number, joint in enumerate(joints):
+        last = end = builder.add_body(f"b{number}", last, joint, random_placement(rng), **random_inertia(rng))
+        for k in range(int(rng.integers(1, 4)) if number % 9 == 4 else 0):
+            side = MIX[int(rng.integers(2))]
+            end = builder.add_body(f"s{number}_{k}", end, side, random_placement(rng), **random_inertia(rng))
+    return builder.build()
+
+
+MIX = (Revolute("y"), Spherical(), Cam(0.2))
 
 
 @cache
@@ -46,7 +59,9 @@ def chains() -> dict[str, Model]:
     return {
         "revolute": chain([Revolute("z")] * 61),
         "floating": chain([Free(), *[Revolute((1.0, 2.0, 3.0))] * 68], 1, rotors=True),
-        "mixed": chain([Free(), *MIX * 17], 2),
+        "mixed": chain([Free(), *MIX * 22], 2),
+        "branched": branched([Revolute("z")] * 52, 4),
+        "bushy": branched([Free(), *MIX[:2] * 34], 5),
         "irregular": chain([MIX[k] for k in any_kind], 3),
     }
 
@@ -56,8 +71,10 @@ def expected(name: str) -> tuple[State, Array]:
     """A few states, and the interpreter's results with floats for each."""
     model = chains()[name]
     state = state_of(model, 7, (3,))
-    each = [interpret(PIECES, model, [x[k] for x in (state.q, state.v, state.tau, state.f_ext)], ()) for k in range(3)]
-    return state, np.array([a for (a,) in each])
+    given = state.q, state.v, state.tau, state.f_ext
+    with lw.interpreted():
+        each = [lw.forward_dynamics(model, *(x[k] for x in given), method="constraint_force") for k in range(3)]
+    return state, np.array(each)
 
 
 def arguments(state: State, k: int) -> list[Array]:
@@ -87,6 +104,7 @@ def test_what_has_no_pieces() -> None:
     assert cut(lw.mechanisms.serial_chain(47)) is None
     assert cut(lw.mechanisms.serial_chain(48)) is not None
     assert cut(lw.mechanisms.binary_tree(7)) is None
+    assert lined_up(lw.mechanisms.serial_chain(60)) is None
     with pytest.raises(lw.ModelError, match=r"model 'serial_chain' is no chain that is long enough to be cut"):
         next(Tree(lw.mechanisms.serial_chain(47)).head())
 
@@ -110,7 +128,7 @@ def test_chains_of_every_joint_kind(joint: Joint) -> None:
         close(found, lw.forward_dynamics(model, s.q, s.v, s.tau, s.f_ext), 1e-9)
 
 
-@pytest.mark.parametrize("name", ["revolute", "floating", "mixed", "irregular"])
+@pytest.mark.parametrize("name", ["revolute", "floating", "mixed", "irregular", "branched", "bushy"])
 def test_public_calls_have_the_interpreters_bits(name: str) -> None:
     model = chains()[name]
     state, wanted = expected(name)
@@ -123,7 +141,7 @@ def test_public_calls_have_the_interpreters_bits(name: str) -> None:
     for k in (0, 1, 2):  # the first goes the long way, the others the short one
         one = lw.forward_dynamics(model, *(x[k] for x in given), method="constraint_force")
         assert np.array_equal(bits(one), bits(wanted[k]))
-    assert ("constraint_force", "f_ext") in model._quick
+    assert (("constraint_force", "f_ext") in model._quick) == (name not in ("branched", "bushy"))
     again = pickle.loads(pickle.dumps(model))
     one = lw.forward_dynamics(again, *(x[0] for x in given), method="constraint_force")
     assert np.array_equal(bits(one), bits(wanted[0]))
@@ -183,6 +201,21 @@ def test_a_team_does_not_change_a_bit(count: int, monkeypatch: pytest.MonkeyPatc
     finally:
         lw.set_threads(None)
     assert not wrong
+
+
+def test_bodies_lined_up_are_the_same_mechanism() -> None:
+    model = chains()["bushy"]
+    lined = lined_up(model)
+    assert lined is not None and lined_up(lined.model) is None
+    assert [model.body_names[k] for k in lined.bodies] == list(lined.model.body_names)
+    state, _ = expected("bushy")
+    a = lw.forward_dynamics(model, state.q, state.v, state.tau, state.f_ext)
+    q, v, tau, f_ext = state.q[:, lined.q], state.v[:, lined.v], state.tau[:, lined.v], state.f_ext[:, lined.bodies]
+    close(lw.forward_dynamics(lined.model, q, v, tau, f_ext), a[:, lined.v], 1e-10)
+    with pytest.raises(lw.ArgumentError, match=r"tau\[7\] \(joint 'joint_b2'\) is inf"):
+        bad = state.tau[0].copy()
+        bad[7] = np.inf
+        lw.forward_dynamics(model, state.q[0], state.v[0], bad, method="constraint_force")
 
 
 # What is wrong is said

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork import cli
+from linkwork import cli, pictures
 from linkwork.algorithms import ALGORITHMS, OPERATIONAL
-from linkwork.reproduce import counting, pictures, truth, virtual_work
+from linkwork.reproduce import counting, truth, virtual_work
 from linkwork.reproduce.clock import crossover
 from linkwork.reproduce.virtual_work import swing
 

@@ -15,6 +15,7 @@ from linkwork.dynamics import (
     Hinge,
     OperationalSpace,
     PointOnPlane,
+    Rollout,
     Weld,
     centre_of_mass,
     constrained_dynamics,
@@ -43,6 +44,7 @@ from linkwork.dynamics import (
     operational_inertia_inverse,
     operational_space,
     random_state,
+    rollout,
 )
 from linkwork.engine.mode import interpreted
 from linkwork.engine.threads import get_threads, set_threads
@@ -53,11 +55,14 @@ from linkwork.errors import (
     LinkworkWarning,
     MissingExtraError,
     ModelError,
+    SimulationError,
     SingularError,
     UnknownNameError,
 )
 from linkwork.formats import load
 from linkwork.model import Builder, Frame, Model, Point, mechanisms, merge_fixed, placement
+from linkwork.simulation import Controller, Trajectory, simulate
+from linkwork.viewer import animate, draw, motion_sequence
 
 __version__ = "0.1.0"
 
@@ -67,6 +72,7 @@ __all__ = [
     "Builder",
     "ChangeOfBasis",
     "Constraint",
+    "Controller",
     "FormatError",
     "Frame",
     "Hinge",
@@ -78,13 +84,18 @@ __all__ = [
     "OperationalSpace",
     "Point",
     "PointOnPlane",
+    "Rollout",
+    "SimulationError",
     "SingularError",
+    "Trajectory",
     "UnknownNameError",
     "Weld",
+    "animate",
     "centre_of_mass",
     "change_of_basis",
     "constrained_dynamics",
     "difference",
+    "draw",
     "dynamically_consistent_inverse",
     "effective_mass",
     "energy",
@@ -107,6 +118,7 @@ __all__ = [
     "mechanisms",
     "merge_fixed",
     "momentum",
+    "motion_sequence",
     "neutral",
     "nonlinear_effects",
     "null_space_torque",
@@ -116,6 +128,8 @@ __all__ = [
     "operational_space",
     "placement",
     "random_state",
+    "rollout",
     "set_threads",
+    "simulate",
     "spatial",
 ]

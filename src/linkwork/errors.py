@@ -6,6 +6,7 @@
     ├── ModelError (ValueError)          a mechanism that cannot be
     │   └── FormatError                  a model file, with file, line, column and element
     ├── SingularError (ArithmeticError)  a state or a model for which the result does not exist
+    │   └── SimulationError              a simulation that cannot go on, with time, joint and the motion so far
     └── MissingExtraError (ImportError)  an optional package that a call needs
 
 Warnings: LinkworkWarning (UserWarning).
@@ -61,6 +62,20 @@ class FormatError(ModelError):
 
 class SingularError(LinkworkError, ArithmeticError):
     """The result does not exist for this state or model, for instance a joint that moves no inertia."""
+
+
+class SimulationError(SingularError):
+    """A simulation that cannot go on: it has blown up, or a torque is not a number.
+
+    Attributes: ``time`` (s), ``joint`` (its name, or None) and ``trajectory``, the ``lw.Trajectory`` up to there.
+    """
+
+    def __init__(self, message: str, time: float, joint: str | None, trajectory: object) -> None:
+        self.message, self.time, self.joint, self.trajectory = message, time, joint, trajectory
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (type(self), (self.message, self.time, self.joint, self.trajectory))
 
 
 class MissingExtraError(LinkworkError, ImportError):

@@ -9,10 +9,12 @@ from linkwork.algorithms.catalogue import (
     OPERATIONAL,
     PIECES,
     REFERENCES,
+    STEP_PARTS,
     STUDIES,
     UNROLLED,
     Algorithm,
     along,
+    stepping,
 )
 
 __all__ = [
@@ -24,8 +26,10 @@ __all__ = [
     "OPERATIONAL",
     "PIECES",
     "REFERENCES",
+    "STEP_PARTS",
     "STUDIES",
     "UNROLLED",
     "Algorithm",
     "along",
+    "stepping",
 ]

@@ -24,8 +24,14 @@ def articulated_body(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) -> tuple[
     return (qdd,)
 
 
-def articulated_motion(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) -> tuple[Any, Any, Any, Any, Any]:
-    """q̈, articulated inertias, accelerations (with -g), articulated bias forces, and placements in the parents."""
+def articulated_motion(
+    tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any, rotor: Any = None
+) -> tuple[Any, Any, Any, Any, Any]:
+    """q̈, articulated inertias, accelerations (with -g), articulated bias forces, and placements in the parents.
+
+    ``rotor`` is a field that stands in for the rotors of the bodies.
+    """
+    rotor = rotor or tree.rotors()
     X, S, V, c, IA, pA, U, D, u, A, qdd = (tree.field() for _ in range(11))
     V[tree.world], A[tree.world] = Motion.zero(), -tree.gravity
     IA[tree.world], pA[tree.world] = ArticulatedInertia.zero(), Force.zero()
@@ -41,9 +47,9 @@ def articulated_motion(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) -> tupl
 
     for body in tree.inward():
         U[body] = S[body].through(IA[body])
-        D[body] = Factor.of_matrix(plus_diagonal(S[body].project(U[body]), body.rotor))
+        D[body] = Factor.of_matrix(plus_diagonal(S[body].project(U[body]), rotor[body]))
         u[body] = [t - p for t, p in zip(tau[body], S[body].dot(pA[body]), strict=True)]
-        Ia = S[body].released(IA[body], U[body], D[body], body.rotor)
+        Ia = S[body].released(IA[body], U[body], D[body], rotor[body])
         pa = pA[body] + Ia * c[body] + combination(U[body], D[body].solve(u[body]))
         IA[body.parent] = IA[body.parent] + X[body].to_parent(Ia)
         pA[body.parent] = pA[body.parent] + X[body].to_parent(pa)

@@ -9,7 +9,7 @@ Spaces of arguments and results, with the shape of one state (nb bodies, m frame
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -32,6 +32,7 @@ from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.algorithms.operational_inertia import operational_inertia
 from linkwork.algorithms.pv import pv
 from linkwork.algorithms.reactions import articulated_body_reactions, virtual_work_reactions
+from linkwork.algorithms.step import step
 from linkwork.algorithms.unit_vector import unit_vector
 from linkwork.algorithms.virtual_work import virtual_work
 
@@ -155,6 +156,24 @@ def along(method: str, tip: int) -> Algorithm:
     """A method of ``CHAINS`` whose main chain ends with body number ``tip``."""
     entry = CHAINS[method]
     return Algorithm(f"{method}/{tip}", partial(entry.text, tip=tip), entry.arguments, entry.results, rolled=False)
+
+
+STEP_PARTS = {
+    "tau": "velocity", "q_target": "configuration", "kp": "velocity", "v_target": "velocity", "kd": "velocity",
+    "effort": "velocity", "damping": "velocity", "friction": "velocity",
+}  # fmt: skip
+"""What a step may take into account, with its space."""
+
+
+def stepping(parts: Iterable[str]) -> Algorithm:
+    """A step in time with these of ``STEP_PARTS`` and nothing else, so that it pays only for what is there."""
+    chosen = [name for name in STEP_PARTS if name in parts]
+
+    def text(tree: Any, q: Any, v: Any, dt: Any, *given: Any) -> tuple[Any, Any]:
+        return step(tree, q, v, dt, **dict(zip(chosen, given, strict=True)))
+
+    arguments = (Q, V, ("dt", "scalar"), *((name, STEP_PARTS[name]) for name in chosen))
+    return Algorithm("+".join(["step", *chosen]), text, arguments, ("configuration", "velocity"))
 
 
 INVERTING = ("virtual_work", *STUDIES, *CHAINS)

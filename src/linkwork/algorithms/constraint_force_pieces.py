@@ -14,18 +14,35 @@ are left: a small system of the same form. On P processors these are about N / P
               inward:   n = L⁻ᵀ D⁻¹ (z - B nᵢ₊₁),   f = K_Jᵀ τ + Kᵀ n,   a = W (f - Xᵢ₊₁ fᵢ₊₁ - pᴬ)
               outward:  q̈ = K_J (a - Xᵀ aₚ - c)
 
+Side branches are articulated bodies, as in ``constraint_force``, one body after the other; I is then Iᴬ.
+
 F couples a joint to the one before its piece. Eliminating twice costs less than to keep it all: what a long chain takes
 in memory is slower than arithmetic, and this way only one piece is kept at a time.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from linkwork.algorithms.constraint_force import bias_force, filled, relative_bias, turned_further
 from linkwork.algorithms.cyclic_reduction import Matrix, coupling, eliminate, minus, transposed
 from linkwork.model.tree import Tree
-from linkwork.spatial import Columns, Factor, Force, Mat3, Motion, RigidMobility, Transform, Vec3, Wrenches
+from linkwork.spatial import (
+    ArticulatedInertia,
+    Columns,
+    Factor,
+    Force,
+    Mat3,
+    Mobility,
+    Motion,
+    RigidMobility,
+    Transform,
+    Vec3,
+    Wrenches,
+    combination,
+    plus_diagonal,
+)
 
 Gone = tuple[Matrix, Factor, list[Any]]
 """B, D and z of a joint that was eliminated."""
@@ -38,6 +55,7 @@ def constraint_force_pieces(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) ->
     made, gone, a = (tree.field() for _ in range(3))  # at bodies of the head
     inner, inner_gone, inner_a = (tree.field() for _ in range(3))  # at bodies of a piece, while it is worked on
     qdd = tree.field()
+    IA, pA, whirl, motion = (tree.lasting() for _ in range(4))  # at all bodies, if there are side branches
     seam, width = tree.seam, tree.most_constraints
     nothing = [0.0] * width
 
@@ -57,20 +75,23 @@ def constraint_force_pieces(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) ->
         K = held(body)
         return pushed(body) + K.times(n[: len(K.compliance)])
 
+    def mobility(body: Any) -> Any:
+        return Mobility.of_inertia(IA[body]) if tree.branched else RigidMobility.of_inertia(body.inertia)
+
     def loose(body: Any, w: Vec3) -> tuple[Any, ...]:
         """A link on its own that turns at ω: pᴬ; then ω, W, u, W Kᵀ."""
-        pA = bias_force(body.inertia, w) - f_ext[body]
-        W, K = RigidMobility.of_inertia(body.inertia), held(body)
+        bias = pA[body] if tree.branched else bias_force(body.inertia, w) - f_ext[body]
+        W, K = mobility(body), held(body)
         count = len(K.compliance)
         answers = [W * K.times([float(i == k) for i in range(count)]) for k in range(count)]
-        return pA, (w, W, W * (pushed(body) - pA), [*answers, *[Motion.zero()] * (width - count)])
+        return bias, (w, W, W * (pushed(body) - bias), [*answers, *[Motion.zero()] * (width - count)])
 
     def free(body: Any, above: Vec3) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """The same on a parent that turns at ``above``: X, c, pᴬ; then ω, W, u, W Kᵀ."""
         X, moved = placed(body)
         c = body.joint.bias(q[body], v[body]) + relative_bias(X, above, moved)
-        pA, link = loose(body, X.rotation.apply_transpose(above) + moved.angular)
-        return (X, c, pA), link
+        bias, link = loose(body, X.rotation.apply_transpose(above) + moved.angular)
+        return (X, c, bias), link
 
     def joined(body: Any, made: Any, link: Any, W: Any, u: Any, M: Any, r: Any) -> tuple[Matrix, Matrix, Any, Any]:
         """Y, E, r of a link's joint, and r of the joint before, which now feels the reaction of K_Jᵀ τ."""
@@ -81,9 +102,9 @@ def constraint_force_pieces(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) ->
         E = transposed([[*K.dot(-X.to_child(answer)), *nothing[len(right) :]] for answer in M])
         return Y, E, [*right, *nothing[len(right) :]], [x + answer.dot(back) for x, answer in zip(r, M, strict=True)]
 
-    def accelerated(body: Any, force: Force, passed: Force, pA: Force) -> Motion:
+    def accelerated(body: Any, force: Force, passed: Force, bias: Force) -> Motion:
         """By its joint's force, less what it passes on to the next."""
-        return RigidMobility.of_inertia(body.inertia) * (force - passed - pA)
+        return mobility(body) * (force - passed - bias)
 
     def read(body: Any, made: Any, a: Motion, a_parent: Motion) -> list[Any]:
         X, c, _ = made
@@ -95,8 +116,12 @@ def constraint_force_pieces(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) ->
             X, moved = placed(body)
             turned[piece] = turned_further(turned[piece], (X.rotation, moved.angular))
 
+    if tree.branched:
+        turn_back = _gather_branches(tree, q, v, tau, f_ext, turned, IA, pA, whirl)
+
     # The head, link by link; then the links before each piece
-    known[seam] = Vec3.zero(), RigidMobility.zero(), -tree.gravity, [Motion.zero()] * width
+    still = Mobility.zero() if tree.branched else RigidMobility.zero()
+    known[seam] = Vec3.zero(), still, -tree.gravity, [Motion.zero()] * width
     reached[seam] = filled([], width), nothing
     for body in tree.head():
         (w, W, u, M), (Yp, rp) = known[seam], reached[seam]
@@ -153,9 +178,10 @@ def constraint_force_pieces(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) ->
         return force
 
     def accelerate(piece: Any, body: Any) -> None:
-        _, _, pA = inner[body]
+        _, _, bias = inner[body]
         passed = onward[piece]
-        inner_a[body] = accelerated(body, force_on(piece, body), passed, pA)
+        inner_a[body] = accelerated(body, force_on(piece, body), passed, bias)
+        motion[body] = inner_a[body]
 
     for piece in tree.pieces():
         for body in piece.outward(0, 1):
@@ -192,18 +218,73 @@ def constraint_force_pieces(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) ->
     for piece in tree.pieces_inward():
         for body in piece.outward(-1):
             qdd[body] = body.joint.subspace(q[body]).dual().dot(moved_last[seam] - rest[piece])
+            motion[body] = moved_last[seam]
         moved_last[seam], felt[seam] = a_before[piece], onward[piece]
     for body in tree.head_inward():
-        X, _, pA = made[body]
+        X, _, bias = made[body]
         force = transmitted(body, behind[seam])
-        a[body] = accelerated(body, force, felt[seam], pA)
+        a[body] = accelerated(body, force, felt[seam], bias)
+        motion[body] = a[body]
         behind[seam], felt[seam] = _solved(gone[body], behind[seam]), X.to_parent(force)
     moved_last[seam] = -tree.gravity
     for body in tree.head():
         qdd[body] = read(body, made[body], a[body], moved_last[seam])
         moved_last[seam] = a[body]
 
+    if tree.branched:
+        turn_back(motion, qdd)
     return (qdd,)
+
+
+def _gather_branches(
+    tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any, turned: Any, IA: Any, pA: Any, whirl: Any
+) -> Callable[[Any, Any], None]:
+    """Iᴬ and pᴬ of all bodies, side branches gathered in; what finds q̈ of these in the end."""
+    spin, turning = tree.field(), tree.field()
+    X, S, c, U, D, u = (tree.field() for _ in range(6))
+    seam = tree.seam
+
+    def begin(body: Any, above: Vec3) -> None:
+        R = body.placement.rotation * body.joint.transform(q[body]).rotation
+        moved = body.joint.subspace(q[body]).times(v[body])
+        whirl[body] = R.apply_transpose(above) + moved.angular
+        IA[body], pA[body] = body.inertia.articulated(), bias_force(body.inertia, whirl[body]) - f_ext[body]
+
+    whirl[tree.world], turning[seam] = Vec3.zero(), Vec3.zero()
+    IA[tree.world], pA[tree.world] = ArticulatedInertia.zero(), Force.zero()
+    for body in tree.head():
+        begin(body, turning[seam])
+        turning[seam] = whirl[body]
+    for piece in tree.pieces_outward():
+        R, turn = turned[piece]
+        spin[piece] = turning[seam]
+        turning[seam] = R.apply_transpose(spin[piece]) + turn
+    for piece in tree.pieces():
+        for body in piece.outward():
+            begin(body, spin[piece])
+            spin[piece] = whirl[body]
+    for body in tree.sides():
+        begin(body, whirl[body.parent])
+        X[body], S[body] = body.placement * body.joint.transform(q[body]), body.joint.subspace(q[body])
+        moved = S[body].times(v[body])
+        c[body] = body.joint.bias(q[body], v[body]) + relative_bias(X[body], whirl[body.parent], moved)
+    for body in tree.sides_inward():
+        U[body] = S[body].through(IA[body])
+        D[body] = Factor.of_matrix(plus_diagonal(S[body].project(U[body]), body.rotor))
+        u[body] = [x - p for x, p in zip(tau[body], S[body].dot(pA[body]), strict=True)]
+        Ia = S[body].released(IA[body], U[body], D[body], body.rotor)
+        pa = pA[body] + Ia * c[body] + combination(U[body], D[body].solve(u[body]))
+        IA[body.parent] = IA[body.parent] + X[body].to_parent(Ia)
+        pA[body.parent] = pA[body.parent] + X[body].to_parent(pa)
+
+    def turn_back(A: Any, qdd: Any) -> None:
+        A[tree.world] = -tree.gravity
+        for body in tree.sides():
+            a = X[body].to_child(A[body.parent]) + c[body]
+            qdd[body] = D[body].solve([force - a.dot(column) for force, column in zip(u[body], U[body], strict=True)])
+            A[body] = a + S[body].times(qdd[body])
+
+    return turn_back
 
 
 def _gone(Y: Matrix, r: list[Any], E: Matrix) -> Gone:

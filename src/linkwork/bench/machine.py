@@ -61,6 +61,14 @@ def available_memory() -> float:
     return float("inf")
 
 
+def resident_memory() -> int | None:
+    """Bytes that this process has in memory now; None if it cannot be told."""
+    try:
+        return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return None
+
+
 def _load() -> float | None:
     """How many processes wanted a core in the last minute: near 0 on a quiet machine before a measurement."""
     return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None

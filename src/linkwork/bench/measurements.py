@@ -13,6 +13,7 @@ from linkwork.bench.contest import Contestant, UnavailableError, contest, ours
 from linkwork.bench.first_call import first_calls
 from linkwork.bench.machine import commit, machine, versions
 from linkwork.bench.peers import NAMES, Door, Peer, doors
+from linkwork.bench.rollouts import measure_rollout
 from linkwork.bench.subjects import Subject
 from linkwork.bench.targets import compare
 from linkwork.engine.threads import cores, set_threads
@@ -33,12 +34,17 @@ class Settings:
     chains: tuple[int, ...] = (10, 30, 100, 200, 500, 1000, 3000, 10_000, 30_000, 100_000)
     chain_batch: int = 4096
     memory: tuple[int, int] | None = (10_000, 100_000)
+    rollout: tuple[int, int] = (256, 200)
+    """Trajectories and steps."""
+    rollout_memory: int = 1_000_000
+    """Steps over which memory is watched; 0 for none."""
 
     @staticmethod
     def quick() -> Settings:
         return Settings(
-            rounds=5, seconds=0.002, batch=1024, large=0, first_rounds=1, chains=(10, 100, 1000, 10_000), memory=None
-        )
+            rounds=5, seconds=0.002, batch=1024, large=0, first_rounds=1, chains=(10, 100, 1000, 10_000), memory=None,
+            rollout_memory=0,
+        )  # fmt: skip
 
 
 def measure(
@@ -63,11 +69,15 @@ def measure(
     data: dict[str, Any] = {
         "schema": SCHEMA, "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine(), "versions": versions(), "commit": commit(), "settings": asdict(settings),
-        "notes": notes, "models": [], "chains": [],
+        "notes": notes, "models": [], "rollouts": [], "chains": [],
     }  # fmt: skip
     for subject in subjects:
         say(subject.name)
         data["models"].append(_of_model(subject, entries, settings, say))
+    for subject in subjects:
+        say(f"{subject.name}: rollout")
+        rolled = measure_rollout(subject, entries, settings.rounds, *settings.rollout, settings.rollout_memory)
+        data["rollouts"].append(rolled)
     for n in settings.chains:
         say(f"chain of {n}")
         data["chains"].append(measure_chain(n, entries, settings.rounds, settings.seconds, settings.chain_batch))

@@ -29,6 +29,9 @@ def print_report(data: dict[str, Any], console: Console) -> None:
             console.print(reason, markup=False)
         _print(console, *model_table(model, list(data["notes"])))
         _print(console, *first_call_table(model))
+    if data.get("rollouts"):
+        console.print("\nRollouts on a fixed base, one thread: a step of one trajectory", markup=False)
+        _print(console, *rollout_table(data))
     if data["chains"]:
         console.print("\nChains of revolute joints, articulated bodies, one thread", markup=False)
         _print(console, *chain_table(data))
@@ -119,6 +122,25 @@ def _per_joint(found: dict[str, Any], n: int) -> str:
     return f"{duration(found['seconds'] / n)} {'~' if found['disturbed'] else ''}×{found['ratio']:.1f}"
 
 
+def rollout_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
+    """The time of a step, every state kept or the last one only, and memory over many steps."""
+    used = sorted({name for row in data["rollouts"] for name in row["each"]["peers"]})
+    heading = ["robot", "rollout, a step", *used, "last state only", *used, "memory"]
+    lines = []
+    for row in data["rollouts"]:
+        line = [f"{row['name']} ({row['nv']})"]
+        for kind in ("each", "last"):
+            line += [duration(row[kind]["seconds"]), *(_peer(row[kind], name) for name in used)]
+        lines.append([*line, _memory(row["memory"])])
+    return heading, lines
+
+
+def _memory(found: dict[str, Any] | None) -> str:
+    if not found or found["before"] is None:
+        return ""
+    return f"{(found['after'] - found['before']) / 1e6:+.1f} MB over {found['steps']:,} steps"
+
+
 def target_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
     """What was aimed at, and what came."""
     lines = []
@@ -160,6 +182,8 @@ def markdown(data: dict[str, Any]) -> str:
             "from process start",
         ]
         parts.append(_markdown_table(first, starts))
+    if data.get("rollouts"):
+        parts.append(_markdown_table(*rollout_table(data)))
     if data["chains"]:
         parts.append(_markdown_table(*chain_table(data)))
     return "\n\n".join([*parts, HONESTY.replace("* a", "\\* a"), "; ".join(header(data)) + "."])

@@ -1,4 +1,4 @@
-"""What linkwork set out to reach, as ratios to Pinocchio in the same run, and what was measured."""
+"""What linkwork set out to reach, as ratios to Pinocchio or MuJoCo in the same run, and what was measured."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ _BATCH = {"UR5": 25.0, "Panda": 25.0, "G1": 15.0, "Talos": 15.0}
 _SINGLE = {"Panda": 4.0, "Talos": 3.0}
 _COLD = {"Panda": 0.3, "Talos": 1.0}
 _CACHED = 0.15
+_ROLLOUT = {"Panda": 15.0, "G1": 15.0}
 
 
 def compare(data: dict[str, Any]) -> list[dict[str, Any]]:
@@ -28,7 +29,7 @@ def compare(data: dict[str, Any]) -> list[dict[str, Any]]:
         rows.append(_at_most(f"{name} first call, empty cache", _COLD.get(name), first["cold"]["call"]))
         limit = _CACHED if name in _COLD else None
         rows.append(_at_most(f"{name} first result from cache, import included", limit, first["cached"]["process"]))
-    return [row for row in [*rows, *_chains(data)] if row is not None]
+    return [row for row in [*rows, *_rollouts(data), *_chains(data)] if row is not None]
 
 
 def _threads(name: str, model: dict[str, Any], data: dict[str, Any]) -> list[dict[str, Any] | None]:
@@ -42,6 +43,18 @@ def _threads(name: str, model: dict[str, Any], data: dict[str, Any]) -> list[dic
                 f"{name} {_SHORT[function]}, {data['settings']['large']} states on {data['machine']['cores']} threads"
             )
             rows.append(_at_least(what, one.get("ratio") if one else None, all_of_them))
+    return rows
+
+
+def _rollouts(data: dict[str, Any]) -> list[dict[str, Any] | None]:
+    """Steps a second beside MuJoCo's rollout, every state kept; and no more memory after many steps."""
+    rows = []
+    for row in data.get("rollouts", ()):
+        name, memory = row["name"], row["memory"]
+        rows.append(_at_least(f"{name} rollout, one thread", _ROLLOUT.get(name), row["each"]["peers"].get("mujoco")))
+        if memory and memory["before"]:
+            what = f"{name} memory after {memory['steps']:,} steps over that before"
+            rows.append(_at_most(what, 1.01, memory["after"] / memory["before"], "times"))
     return rows
 
 

@@ -18,7 +18,7 @@ from linkwork.engine.mode import current_form
 from linkwork.engine.spaces import shape, shifted
 from linkwork.errors import SingularError
 from linkwork.model.model import Frame, Model, Quick
-from linkwork.model.pieces import cut
+from linkwork.model.pieces import LinedUp, cut, lined_up
 from linkwork.model.tree import Node, Tree
 from linkwork.spatial import LARGEST_ANGLE
 
@@ -41,8 +41,12 @@ def call(
         algorithm = ALGORITHMS.get(name) or UNROLLED.get(name) or CHAINS.get(name) or STUDIES[name]
     form = current_form()
     long = len(model.bodies) > MOST_BODIES and form != "specialised" and algorithm.name.split("/")[0] in CHAINS
-    if long and algorithm.name == PIECES.name and cut(model):
-        algorithm, long = PIECES, False
+    if long and algorithm.name == PIECES.name:
+        lined = lined_up(model)
+        if cut(lined.model if lined else model):
+            if lined:
+                return _lined_up(model, lined, values)
+            algorithm, long = PIECES, False
     arguments, batch = as_batch(model, algorithm.arguments, values, len(frames), finite=form == "interpreted")
     if 0 in batch:
         as_batch(model, algorithm.arguments, values, len(frames))
@@ -67,6 +71,17 @@ def call(
         where = tuple(np.argwhere(~finite)[0])
         raise diagnose(algorithm, model, [None if a is None else a[where] for a in arguments], moved(frames, offsets))
     return results
+
+
+def _lined_up(model: Model, lined: LinedUp, values: Sequence[ArrayLike | None]) -> list[Array]:
+    """Forward dynamics of a chain with side branches, whose bodies are brought into order and back."""
+    (q, v, tau, f_ext), _ = as_batch(model, PIECES.arguments, values, 0)
+    assert q is not None and v is not None and tau is not None
+    wrenches = None if f_ext is None else f_ext[..., lined.bodies, :]
+    (ordered,) = call(PIECES, lined.model, [q[..., lined.q], v[..., lined.v], tau[..., lined.v], wrenches])
+    result = np.empty_like(ordered)
+    result[..., lined.v] = ordered
+    return [result]
 
 
 def quick(name: str, model: Model, *values: ArrayLike | None) -> Any:

@@ -130,10 +130,10 @@ def forward_dynamics(
         method: "articulated_body" (O(n), the default); "virtual_work" (O(n); every body needs an inertia, and it warns
             where neighbours differ so much in mass that it loses digits); "composite_body" (mass matrix and a sparse
             factorisation); "unit_vector" (mass matrix by inverse dynamics, a baseline); "constraint_force" (O(log n)
-            steps on n processors; asks the same of bodies as virtual work; one state of an unbranched chain of more
-            than 50 bodies is spread over the lanes of the vector unit and over threads; what branches is compiled up
-            to 50 bodies and interpreted, slowly, beyond). For study: "constraint_force_world" (the same
-            in world coordinates and with the bias by inverse dynamics, as its paper has it); "virtual_work_split" and
+            steps on n processors; asks the same of bodies as virtual work; one state of more than 50 bodies whose main
+            chain is long is spread over the lanes of the vector unit and over threads; what has no such chain, or one
+            that was chosen, is interpreted, slowly, beyond 50 bodies). For study: "constraint_force_world" (the same in
+            world coordinates and with the bias by inverse dynamics, as its paper has it); "virtual_work_split" and
             "virtual_work_unsplit", never compiled, that is with links split until each has at most three joints, and
             with the inverse of the constraint matrix kept in blocks.
         main_chain: for the constraint force methods, the body at the end of the chain from the world whose joints are

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +17,7 @@ from linkwork.engine.ir import Program
 from linkwork.engine.memory import address, aligned, scratch
 from linkwork.engine.pieces import SIZES, PiecesTree, grouped
 from linkwork.engine.roll import roll
-from linkwork.engine.tables import Tables
+from linkwork.engine.tables import Tables, kinds_of
 from linkwork.engine.tiles import Interface
 from linkwork.model.pieces import cut
 
@@ -54,7 +54,15 @@ class Pieces:
     @cached_property
     def program(self) -> tuple[Program, int, int]:
         tables, _ = self.tables(1)
-        return roll(self.task.algorithm, tables.kinds, tables.width, self.task.absent, form=PiecesTree)
+        form = partial(PiecesTree, on_chain=self.kinds[0], beside=self.kinds[1])
+        return roll(self.task.algorithm, tables.kinds, tables.width, self.task.absent, form=form)
+
+    @cached_property
+    def kinds(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Which kinds there are on the chain, and in side branches."""
+        _, numbers, _ = kinds_of(self.task.model)
+        chain = self.cut.chain
+        return tuple(sorted(set(numbers[:chain]))), tuple(sorted(set(numbers[chain:])))
 
     def tables(self, group: int) -> tuple[Tables, list[int]]:
         """The tables for groups of so many pieces, and all sizes; made once, since code is told their addresses."""
@@ -74,7 +82,7 @@ class Pieces:
     def identity(self) -> tuple[object, ...]:
         tables, _ = self.tables(1)
         kinds = fingerprint.of_kinds(tables.kinds) or fingerprint.of_program(self.program[0])
-        return "pieces", self.group, tables.width, kinds
+        return "pieces", self.group, tables.width, kinds, self.kinds
 
     def names(self, lanes: int) -> list[str]:
         return ["batch", "constant"] if lanes > 1 else ["batch", "help", "constant"]
@@ -91,7 +99,8 @@ class Pieces:
         tables, sizes = self.tables(group)
         row, cell, *_ = code.constants
         work = scratch("work", self.cut.length * row * group * lanes)
-        square = scratch("square", (self.cut.count // group + 1 + self.cut.head) * cell * group * lanes)
+        lasting = tables.data.size // (tables.width * group) if self.kinds[1] else self.cut.head + 1
+        square = scratch("square", (self.cut.count // group + lasting) * cell * group * lanes)
         return [work, square, address(tables.data), address(tables.ints), *sizes]
 
     def alone(self, code: jit.Code) -> list[int]:

@@ -33,6 +33,11 @@ def _own(array: str, space: str, body: Any, k: int) -> Address:
     return Address(array, k, ((start, 1),), apart=body.apart(space))
 
 
+def argument(tree: Any, array: str, space: str) -> Any:
+    """An argument of the algorithm: a field, or a scalar."""
+    return tree.tracer.load(Address(array, 0)) if space == "scalar" else Argument(tree, array, space)
+
+
 def gather(tree: Any, array: str, space: str, value: Any) -> None:
     """Write a result, in loops, where the caller expects it."""
     store = tree.tracer.store

@@ -165,6 +165,9 @@ class Function:
     test says.
     """
 
+    specialised, rolled = Specialised, Rolled
+    """The plans to choose from."""
+
     def __init__(
         self, task: Task, form: str = "auto", cpu: tuple[str, str] | None = None, lanes: int | None = None
     ) -> None:
@@ -180,13 +183,13 @@ class Function:
     def _choose(self, form: str) -> Specialised | Rolled | Pieces:
         if self.task.algorithm.pieces:
             return Pieces(self.task, self.lanes)
-        plan = Specialised(self.task)
+        plan = self.specialised(self.task)
         if not self.task.algorithm.rolled:
             return plan
         if form == "rolled" or (form == "auto" and len(self.task.model.bodies) > MOST_BODIES):
-            return Rolled(self.task)
+            return self.rolled(self.task)
         known = form == "specialised" or self._kept(plan, 1) or self._kept(plan, self.lanes)
-        return plan if known or len(plan.program.root.order) <= MOST_INSTRUCTIONS else Rolled(self.task)
+        return plan if known or len(plan.program.root.order) <= MOST_INSTRUCTIONS else self.rolled(self.task)
 
     def _kept(self, plan: Specialised, lanes: int) -> bool:
         key = self._key(plan, lanes)
@@ -198,7 +201,7 @@ class Function:
         return fingerprint.key(fingerprint.library(), jit.version(), self.cpu, lanes, what)
 
     def code(self, lanes: int) -> tuple[jit.Code, Callable[[int], int]]:
-        """The linked code for a number of lanes, and its batch function."""
+        """The linked code for a number of lanes, and its main function."""
         found = self._codes.get(lanes)
         if found is not None:
             return found
@@ -206,7 +209,7 @@ class Function:
             if lanes not in self._codes:
                 key = self._key(self.plan, lanes)
                 code = _codes.get(key) or self._link(key, lanes)
-                self._codes[lanes] = code, code.batch()
+                self._codes[lanes] = code, code.function(self.plan.names(lanes)[0])
             return self._codes[lanes]
 
     def _link(self, key: str, lanes: int) -> jit.Code:

@@ -47,16 +47,13 @@ class Code:
         self._tracker = tracker
         self.addresses: dict[str, int] = {name: tracker[name] for name in names}
 
-    def batch(self) -> Callable[[int], int]:
-        """The ``batch`` function, called with the address of its words; it runs without the interpreter's lock."""
-        return self._called("batch")
-
     @cached_property
     def help(self) -> Callable[[int], int]:
         """The ``help`` function of code for a team of threads, called like ``batch``."""
-        return self._called("help")
+        return self.function("help")
 
-    def _called(self, name: str) -> Callable[[int], int]:
+    def function(self, name: str) -> Callable[[int], int]:
+        """A function that is called with the address of its words; it runs without the interpreter's lock."""
         function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(self.addresses[name])
         function.code = self  # type: ignore[attr-defined]
         return function

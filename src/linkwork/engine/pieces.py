@@ -1,13 +1,14 @@
 """The rolled form of algorithms that cut a chain into pieces: pieces are turns of spread loops, several at a time.
 
 Numbers lie in groups, so that what a spread loop reads for all its lanes lies side by side: ``data`` has groups of
-the bodies with the same number in ``lanes`` pieces that follow each other; before these the world and the head's bodies
-are alone in theirs. ``ints`` has, after the rows of bodies, the group of each body and its place in there, then for
-each piece its first body, its group among pieces and its place there.
+the bodies with the same number in ``lanes`` pieces that follow each other; the world and the head's bodies before these
+and side branches' behind them are alone in theirs. ``ints`` has, after the rows of bodies, the group of each body and
+its place in there, then for each piece its first body, its group among pieces and its place there.
 
-Fields at pieces are in ``square``, a cell for each group; then come the seam's cell and those of the head's bodies.
-Fields at bodies of pieces are in ``work``, which every thread has for itself: they live for one turn of a spread loop.
-A result is written when it is stored in its field.
+Fields at pieces are in ``square``, a cell for each group; then comes the seam's cell, which is the world's too, and
+those of bodies' groups. Fields at bodies of pieces are in ``work``, which every thread has for itself: they live for
+one turn of a spread loop, unless they are lasting ones, which are in cells as well. A result is written when it is
+stored in its field.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ from linkwork.model.pieces import Cut
 
 SIZES = (
     *("head_end", "pieces", "groups", "tail", "inner", "start", "start_ints", "group", "group_ints"),
-    *("length", "place_ints", "piece_ints", "lane_q", "lane_v", "lane_f"),
+    *("length", "place_ints", "piece_ints", "lane_q", "lane_v", "lane_f", "sides", "bodies"),
 )
 """The sizes that the code is told: last body of the head, last piece and last group of pieces, last and last but one
 number in a piece, first body of the pieces (and first group of theirs) and its row, bodies of a group of pieces and
-their rows' length, bodies of a piece, where the tables of places and of pieces begin, and how far apart pieces are in
-q, v and wrenches."""
+their rows' length, bodies of a piece, where the tables of places and of pieces begin, how far apart pieces are in
+q, v and wrenches, the first body of side branches and the last body."""
 
 
 class _Body(Node):
@@ -44,17 +45,24 @@ class _Body(Node):
         super().__init__(tree, index, kind)
         self.number, self.group = number, group
 
-    def _number(self, slot: int) -> Address:
-        emit, width = self.tree.tracer.emit, self.tree.width
+    @property
+    def place(self) -> tuple[int, int | None]:
+        """Its group, and its place there."""
         if self.group is not None:
-            return Address("data", slot, ((self.group, width),))
+            return self.group, None
         group, lane = (Address("ints", k, ((ONE, "place_ints"), (self._index, 2))) for k in range(2))
-        return Address("data", slot, ((emit("index", (), group), width),), emit("index", (), lane))
+        return self.tree.tracer.emit("index", (), group), self.tree.tracer.emit("index", (), lane)
+
+    def _number(self, slot: int) -> Address:
+        group, lane = self.place
+        return Address("data", slot, ((group, self.tree.width),), lane)
 
     @property
     def parent(self) -> _Body:
-        """Of a body in a piece but the first."""
-        assert isinstance(self.tree, PiecesTree) and self.number is not None
+        """Of a side branch's body, or of one in a piece but the first."""
+        assert isinstance(self.tree, PiecesTree)
+        if self.number is None:
+            return _Body(self.tree, self._at(1), None)
         back = [None if n is None else self.tree.whole(((n, 1),), -1) for n in (self.index, self.number, self.group)]
         return _Body(self.tree, back[0], None, *back[1:])
 
@@ -104,7 +112,8 @@ class _Field(Field):
         self.stored: list[tuple[Block, int, Any, int]] = []
 
     def __getitem__(self, key: Any) -> Any:
-        if isinstance(key, _Body) and key.number is not None and key.group is None:
+        short = isinstance(key, _Body) and key.number is not None and key.group is None
+        if short and self.name not in self.tree._lasting:  # type: ignore[attr-defined]
             raise TypeError("what is stored at a body of a piece lives for one turn of a loop over pieces")
         return super().__getitem__(key)
 
@@ -121,11 +130,36 @@ class PiecesTree(RolledTree):
     store = _Field
 
     def __init__(
-        self, tracer: Tracer, kinds: Sequence[Kind], width: int, constants: dict[tuple[str, int], float]
+        self,
+        tracer: Tracer,
+        kinds: Sequence[Kind],
+        width: int,
+        constants: dict[tuple[str, int], float],
+        on_chain: Sequence[int],
+        beside: Sequence[int],
     ) -> None:
+        """``on_chain`` and ``beside`` tell which kinds there are on the chain and in side branches."""
         super().__init__(tracer, kinds, width, constants)
-        self.most_constraints = max((6 if kind.rotor else 6 - kind.joint.nv for kind in kinds), default=0)
+        self.on_chain, self.beside, self.branched = on_chain, beside, bool(beside)
+        found = [kinds[number] for number in on_chain]
+        self.most_constraints = max(6 if kind.rotor else 6 - kind.joint.nv for kind in found)
         self.seam = _Piece(self, ONE, False)
+        self._lasting: set[str] = set()
+
+    def lasting(self) -> Field:
+        field = self.field()
+        self._lasting.add(field.name)
+        return field
+
+    def sides(self) -> Iterator[_Body]:
+        return self._sides("up")
+
+    def sides_inward(self) -> Iterator[_Body]:
+        return self._sides("down")
+
+    def _sides(self, walk: str) -> Iterator[_Body]:
+        for counter, kind in self.turns(walk, "sides", "bodies", (), self.beside):
+            yield _Body(self, counter, kind)
 
     def whole(self, terms: Terms, offset: int = 0) -> int:
         return self.tracer.emit("whole", (), Address("", offset, terms))
@@ -152,13 +186,15 @@ class PiecesTree(RolledTree):
         for counter, _ in self._loop("down", 0, "pieces", None, 1):
             yield _Piece(self, counter, False)
 
-    def turns(self, walk: str, first: int | str, last: int | str, rows: Terms) -> Iterator[tuple[int, int]]:
+    def turns(
+        self, walk: str, first: int | str, last: int | str, rows: Terms, kinds: Sequence[int] | None = None
+    ) -> Iterator[tuple[int, int]]:
         """A loop over bodies with a case for each kind; ``rows`` tells where the row of body 0 is."""
 
         def kind(counter: int) -> Address:
             return Address("ints", 0, (*rows, (counter, 4)))
 
-        return self._loop(walk, first, last, None, len(self.kinds), None, kind)
+        return self._loop(walk, first, last, None, self.on_chain if kinds is None else kinds, None, kind)
 
     def place(self, field: str, key: Any, slot: int) -> Address:
         if isinstance(key, _Piece):
@@ -166,8 +202,11 @@ class PiecesTree(RolledTree):
                 return Address(field, slot, ((self.whole(((ONE, "groups"),), 1), "cell"),))
             group, lane = (key.index, None) if key.spread else (key.table(1), key.table(2))
             return Address(field, slot, ((group, "cell"),), lane)
-        if key.number is None:
-            return Address(field, slot, ((self.whole(((ONE, "groups"), (key.index, 1)), 1), "cell"),))
+        if key is self.world:
+            return Address(field, slot, ((self.whole(((ONE, "groups"),), 1), "cell"),))
+        if key.number is None or field in self._lasting:
+            group, lane = key.place
+            return Address(field, slot, ((self.whole(((ONE, "groups"), (group, 1)), 1), "cell"),), lane)
         return Address(field, slot, ((key.number, "row"),))
 
     def deliver(self, array: str, space: str, field: _Field) -> bool:
@@ -184,7 +223,8 @@ class PiecesTree(RolledTree):
     def _differ(self, a: tuple[int | None, ...], b: tuple[int | None, ...]) -> bool:
         """Surely two places: a body of a piece and its parent, or the seam and a piece."""
         ((x, y),) = zip(a, b, strict=True)
-        assert x is not None and y is not None
+        if x is None or y is None:
+            return False
         return ONE in (x, y) or any(self._is_before(*pair) for pair in ((x, y), (y, x)))
 
     def _is_before(self, x: int, y: int) -> bool:
@@ -195,12 +235,13 @@ def grouped(model: Model, cut: Cut, lanes: int) -> tuple[Tables, list[int]]:
     """The tables of a chain for groups of so many lanes, and the sizes, in the order of ``SIZES``."""
     plain = tables_of(model)
     bodies, width = len(model.bodies), plain.width
-    piece, number = np.divmod(np.arange(bodies - cut.head), cut.length)
-    group, lane = np.zeros(bodies + 1, dtype=np.int64), np.zeros(bodies + 1, dtype=np.int64)
-    group[: cut.head + 1] = np.arange(cut.head + 1)
-    group[cut.head + 1 :] = cut.head + 1 + piece // lanes * cut.length + number
-    lane[cut.head + 1 :] = piece % lanes
-    data = np.zeros((cut.head + 1 + cut.count // lanes * cut.length, width, lanes))
+    piece, number = np.divmod(np.arange(cut.chain - cut.head), cut.length)
+    inside, after = slice(cut.head + 1, cut.chain + 1), cut.head + 1 + cut.count // lanes * cut.length
+    group, lane = np.arange(bodies + 1, dtype=np.int64), np.zeros(bodies + 1, dtype=np.int64)
+    group[inside] = cut.head + 1 + piece // lanes * cut.length + number
+    group[cut.chain + 1 :] = after + np.arange(bodies - cut.chain)
+    lane[inside] = piece % lanes
+    data = np.zeros((after + bodies - cut.chain, width, lanes))
     data[group, :, lane] = plain.data.reshape(bodies + 1, width)
     pieces = np.arange(cut.count)
     first = cut.head + 1 + pieces * cut.length
@@ -212,5 +253,6 @@ def grouped(model: Model, cut: Cut, lanes: int) -> tuple[Tables, list[int]]:
         cut.head, cut.count - 1, cut.count // lanes - 1, cut.length - 1, cut.length - 2, start, 4 * start,
         lanes * cut.length, 4 * lanes * cut.length, cut.length, 4 * (bodies + 1), 6 * (bodies + 1),
         sum(body.joint.nq for body in one_piece), sum(body.joint.nv for body in one_piece), 6 * cut.length,
+        cut.chain + 1, bodies,
     ]  # fmt: skip
     return Tables(plain.kinds, width, data.ravel(), ints), sizes

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from linkwork.algorithms import Algorithm
-from linkwork.engine.exchange import Argument, gather
+from linkwork.engine.exchange import argument, gather
 from linkwork.engine.fields import flatten, rebuild
 from linkwork.engine.ir import ONE, Address, Block, Loop, Program, Terms
 from linkwork.engine.passes import lay_out, prune
@@ -249,7 +249,7 @@ class RolledTree(Walks):
         first: int | str,
         last: int | str,
         start: int | None,
-        cases: int,
+        cases: int | Sequence[int],
         stop: int | None = None,
         kind: Callable[[int], Address] | None = None,
     ) -> Iterator[tuple[int, int]]:
@@ -261,7 +261,7 @@ class RolledTree(Walks):
         counter = program.instruction(Block(), "counter", ())
         loop = Loop(walk, counter, first, last, start, [], stop, kind(counter) if kind else None)
         outside = self.tracer.block
-        for case in range(cases):
+        for case in range(cases) if isinstance(cases, int) else cases:
             block = Block()
             loop.cases.append((case, block))
             self.tracer.open(block, alone=walk == "spread")
@@ -309,7 +309,7 @@ def roll(
     width: int,
     absent: Sequence[str] = (),
     expand: bool = True,
-    form: type[RolledTree] = RolledTree,
+    form: Callable[..., RolledTree] = RolledTree,
 ) -> tuple[Program, int, int]:
     """The rolled program, and the widths of a row of ``work`` and of a cell of ``square``.
 
@@ -331,14 +331,14 @@ def _roll_once(
     width: int,
     absent: Sequence[str],
     expand: bool,
-    form: type[RolledTree],
+    form: Callable[..., RolledTree],
     constants: dict[tuple[str, int], float],
 ) -> tuple[Program, dict[tuple[str, int], float]]:
     tracer = Tracer(expand)
     tree = form(tracer, kinds, width, constants)
     present = [name for name, _ in algorithm.arguments if name not in absent]
     arguments: list[Any] = [
-        tree.unloaded() if name in absent else Argument(tree, f"argument{present.index(name)}", space)
+        tree.unloaded() if name in absent else argument(tree, f"argument{present.index(name)}", space)
         for name, space in algorithm.arguments
     ]
     values = algorithm.text(tree, *arguments)

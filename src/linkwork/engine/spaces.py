@@ -36,8 +36,10 @@ def size(space: str, model: Model, frames: int = 0) -> int:
     return prod(shape(space, model, frames))
 
 
-def scatter(space: str, model: Model, numbers: Sequence[Scalar]) -> Field:
-    """An argument's flat numbers as a field over the bodies, or the frames."""
+def scatter(space: str, model: Model, numbers: Sequence[Scalar]) -> Any:
+    """An argument's flat numbers as a field over the bodies, or the frames; a scalar as itself."""
+    if space == "scalar":
+        return numbers[0]
     field = Field()
     if space == "twists":
         for index in range(len(numbers) // 6):

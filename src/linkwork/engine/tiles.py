@@ -163,21 +163,22 @@ def _all_ordered(lanes: int, total: str) -> list[str]:
 
 
 def unpack(lanes: int) -> str:
-    """i1 unpack(tile, target, valid, count): the first ``valid`` states of a tile into rows; true if they are finite.
+    """i1 unpack(tile, target, stride, valid, count): the first ``valid`` states of a tile into rows; true if finite.
 
     A zero loses its sign here, so that it has the same bits whichever way it was computed.
     """
     kind = vector(lanes)
     zero = "0.0" if lanes == 1 else "zeroinitializer"
     lines = [
-        "define internal i1 @unpack(ptr nocapture %tile, ptr nocapture %target, i64 %valid, i64 %count) nounwind {",
+        "define internal i1 @unpack(ptr nocapture %tile, ptr nocapture %target, i64 %stride, i64 %valid, i64 %count) "
+        "nounwind {",
         "entry:",
         f"  %full = icmp eq i64 %valid, {lanes}",
         *_blocks(lanes, "%full"),
     ]
     for r in range(lanes):
         lines += [
-            f"  %o{r} = mul i64 %count, {r}",
+            f"  %o{r} = mul i64 %stride, {r}",
             f"  %p{r} = getelementptr inbounds double, ptr %target, i64 %o{r}",
         ]
     lines += [
@@ -223,7 +224,7 @@ def unpack(lanes: int) -> str:
         "  %smore = icmp slt i64 %s, %valid",
         "  br i1 %smore, label %numbers, label %done",
         "numbers:",
-        "  %row.at = mul i64 %s, %count",
+        "  %row.at = mul i64 %s, %stride",
         "  br label %number",
         "number:",
         "  %j = phi i64 [ %whole, %numbers ], [ %j.next, %one ]",
@@ -314,7 +315,7 @@ def batch(interface: Interface, lanes: int) -> str:
         lines += [
             f"  %e{k} = mul i64 %done, {size}",
             f"  %f{k} = getelementptr inbounds double, ptr %to{k}, i64 %e{k}",
-            f"  %gk{k} = call i1 @unpack(ptr {tile}, ptr %f{k}, i64 %valid, i64 {size})",
+            f"  %gk{k} = call i1 @unpack(ptr {tile}, ptr %f{k}, i64 {size}, i64 %valid, i64 {size})",
             f"  %good{k} = and i1 {good}, %gk{k}",
         ]
         good = f"%good{k}"

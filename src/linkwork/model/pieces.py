@@ -1,13 +1,17 @@
 """A long chain cut into pieces of equal length, for processors that each take one.
 
 How a chain is cut depends on its bodies alone, never on the machine, so that results do not either. Before the pieces
-stands a head: what comes before the joint kinds repeat, and what is left over.
+stands a head: what comes before the joint kinds repeat, and what is left over. Side branches come after them, in a
+mechanism whose bodies are lined up.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
 
 from linkwork.model.model import Model
 
@@ -20,7 +24,7 @@ _LONGEST_PERIOD = 12
 
 @dataclass(frozen=True)
 class Cut:
-    """The first ``head`` bodies, then ``count`` pieces of ``length`` bodies each."""
+    """The first ``head`` bodies, then ``count`` pieces of ``length`` bodies each; what comes then are side branches."""
 
     head: int
     count: int
@@ -28,9 +32,51 @@ class Cut:
     alike: bool
     """Whether bodies at the same place in all pieces are of one kind, so that pieces can be worked on side by side."""
 
+    @property
+    def chain(self) -> int:
+        """How many bodies the chain has."""
+        return self.head + self.count * self.length
+
+
+@dataclass(frozen=True)
+class LinedUp:
+    """A mechanism with the bodies of its longest path first, and where its bodies and their q and v were before."""
+
+    model: Model
+    bodies: NDArray[np.int64]
+    q: NDArray[np.int64]
+    v: NDArray[np.int64]
+
+
+def lined_up(model: Model) -> LinedUp | None:
+    """A mechanism lined up; None if it is so already. Found once for each model."""
+    if "_lined_up" not in model.__dict__:
+        model.__dict__["_lined_up"] = _lined_up(model)
+    found: LinedUp | None = model.__dict__["_lined_up"]
+    return found
+
+
+def _lined_up(model: Model) -> LinedUp | None:
+    depths = [0]
+    for body in model.bodies:
+        depths.append(depths[body.parent] + 1)
+    path, last = [], depths.index(max(depths))
+    while last:
+        path.append(last - 1)
+        last = model.bodies[last - 1].parent
+    order = path[::-1] + sorted(set(range(len(model.bodies))) - set(path))
+    if order == list(range(len(model.bodies))):
+        return None
+    number = {-1: 0} | {old: new for new, old in enumerate(order, 1)}
+    bodies = tuple(replace(model.bodies[old], parent=number[model.bodies[old].parent - 1]) for old in order)
+    q = [model.q_start[old] + k for old in order for k in range(model.bodies[old].joint.nq)]
+    v = [model.v_start[old] + k for old in order for k in range(model.bodies[old].joint.nv)]
+    places = (np.array(numbers, dtype=np.int64) for numbers in (order, q, v))
+    return LinedUp(Model(model.name, bodies, (), model.gravity), *places)
+
 
 def cut(model: Model) -> Cut | None:
-    """How to cut a mechanism; None if it branches or is too short. Found once for each model."""
+    """How to cut a mechanism whose bodies are lined up; None if its chain is too short. Found once for each model."""
     if "_cut" not in model.__dict__:
         model.__dict__["_cut"] = _cut(model)
     found: Cut | None = model.__dict__["_cut"]
@@ -38,10 +84,10 @@ def cut(model: Model) -> Cut | None:
 
 
 def _cut(model: Model) -> Cut | None:
-    if any(body.parent != index for index, body in enumerate(model.bodies)):
-        return None
+    beside = (index for index, body in enumerate(model.bodies) if body.parent != index)
+    chain = model.bodies[: next(beside, len(model.bodies))]
     numbers: dict[object, int] = {}
-    kinds = [numbers.setdefault((body.joint.kind(), bool(body.armature)), len(numbers)) for body in model.bodies]
+    kinds = [numbers.setdefault((body.joint.kind(), bool(body.armature)), len(numbers)) for body in chain]
     bodies = len(kinds)
     count = FEWEST
     while count * 250 <= bodies:

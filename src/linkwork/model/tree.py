@@ -132,6 +132,10 @@ class Walks:
         """No force on any body."""
         return Constant(lambda node: Force.zero())
 
+    def rotors(self) -> Constant:
+        """The rotor inertias of each joint; empty where there are none."""
+        return Constant(lambda node: node.rotor)
+
 
 class Tree(Walks):
     """The plain form of a tree."""
@@ -161,11 +165,22 @@ class Tree(Walks):
 
     @property
     def most_constraints(self) -> int:
-        """The most wrenches that a joint transmits, those of rotors included."""
-        return max((6 if body.armature else 6 - body.joint.nv for body in self._model.bodies), default=0)
+        """The most wrenches that a joint of the chain transmits, those of rotors included."""
+        head, pieces, _ = self._pieces
+        chain = [*head, *(body for piece in pieces for body in piece.bodies)]
+        return max(6 if body.rotor else 6 - body.joint.nv for body in chain)
+
+    @property
+    def branched(self) -> bool:
+        """Whether a chain that is cut into pieces has side branches."""
+        return bool(self._pieces[2])
 
     def field(self) -> Field:
         """A new store of values."""
+        return Field()
+
+    def lasting(self) -> Field:
+        """A new store of values, which at bodies of a piece outlive its turn of a loop over pieces."""
         return Field()
 
     def outward(self) -> Iterator[Node]:
@@ -215,6 +230,14 @@ class Tree(Walks):
     def pieces_inward(self) -> Iterator[Piece]:
         """The same, from the last."""
         return iter(self._pieces[1][::-1])
+
+    def sides(self) -> Iterator[Node]:
+        """The bodies of side branches of a chain that is cut into pieces, every body after its parent."""
+        return iter(self._pieces[2])
+
+    def sides_inward(self) -> Iterator[Node]:
+        """The same, every body before its parent."""
+        return iter(self._pieces[2][::-1])
 
     def children(self, body: Node) -> Sequence[Node]:
         """The bodies whose joints stand on a body, or on the world."""
@@ -277,13 +300,13 @@ class Tree(Walks):
         return found, of_frames
 
     @cached_property
-    def _pieces(self) -> tuple[list[Node], list[Piece]]:
+    def _pieces(self) -> tuple[list[Node], list[Piece], list[Node]]:
         found = cut(self._model)
         if found is None:
             raise ModelError(f"model {self._model.name!r} is no chain that is long enough to be cut into pieces")
-        starts = range(found.head + 1, len(self._nodes), found.length)
+        starts = range(found.head + 1, found.chain + 1, found.length)
         pieces = [Piece(i, self._nodes[start : start + found.length]) for i, start in enumerate(starts)]
-        return self._nodes[1 : found.head + 1], pieces
+        return self._nodes[1 : found.head + 1], pieces, self._nodes[found.chain + 1 :]
 
     @cached_property
     def _children(self) -> list[list[Node]]:

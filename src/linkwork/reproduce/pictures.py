@@ -1,27 +1,17 @@
-"""Pictures without a display: a figure, lines in it, and its files."""
+"""Lines in a figure, and its files."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from linkwork.errors import MissingExtraError
+from linkwork.pictures import figure
+
+__all__ = ["Styles", "figure", "lines", "save"]
 
 Styles = dict[str, dict[str, Any]]
 """How lines look, by the names of methods."""
-
-
-def figure(width: float, height: float) -> Any:
-    """An empty figure (inches) that no window shows."""
-    try:
-        matplotlib = import_module("matplotlib")
-        module = import_module("matplotlib.figure")
-    except ImportError:
-        raise MissingExtraError("pictures need matplotlib: pip install 'linkwork[plot]'") from None
-    matplotlib.rcParams["svg.hashsalt"] = "linkwork"  # the same picture, the same file
-    return module.Figure(figsize=(width, height), layout="constrained")
 
 
 def save(figure: Any, folder: Path, name: str) -> list[Path]:

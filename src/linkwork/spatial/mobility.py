@@ -119,6 +119,14 @@ class Mobility(Numbers):
         f, n = force.linear, force.angular
         return Motion(self.linear.apply(f) + self.cross.apply(n), self.cross.apply_transpose(f) + self.angular.apply(n))
 
+    def full(self) -> Mobility:
+        """This itself, as it has 21 numbers."""
+        return self
+
+    def to_child(self, x: Transform) -> Mobility:
+        """The same, seen from a frame that is placed at x in its own."""
+        return self.across(x)[1]
+
     def across(self, x: Transform) -> tuple[list[Motion], Mobility]:
         """The columns of X W, and X W Xᵀ: the mobility that is felt at a child frame."""
         half = [x.to_child(column) for column in self.columns()]

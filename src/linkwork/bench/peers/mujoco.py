@@ -7,6 +7,8 @@ axes. States are converted before, and results after, what is timed.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
+from functools import partial
 from importlib import import_module
 from typing import Any
 from xml.etree import ElementTree
@@ -70,27 +72,45 @@ class MuJoCo:
         if case.base != "forward_dynamics":
             one = self.single(case, states)
             return one and looped(one)
-        mujoco, nq, nv = self.mujoco, self.model.nq, self.model.nv
-        rollout = import_module("mujoco.rollout")
         there = Converted(self.ours, states)
-        start = np.concatenate([np.zeros((len(states), 1)), there.given("q"), there.given("v")], axis=1)
-        forces = there.given("tau")[:, None, :].copy()
-        after = np.empty((len(states), 1, 1 + nq + nv))
-        data = [mujoco.MjData(self.model) for _ in range(threads)]
-        spec = mujoco.mjtState.mjSTATE_QFRC_APPLIED.value
-        if mujoco.mj_stateSize(self.model, mujoco.mjtState.mjSTATE_FULLPHYSICS) != 1 + nq + nv:
-            return None  # another layout than the one written for
+        function = self._steps(self.model, there, there.given("tau")[:, None, :].copy(), threads)
 
+        def answer(raw: Any, _: int) -> Array:
+            return there.back(case.base, (raw[:, 0, 1 + self.model.nq :] - there.given("v")))  # the step is 1 s
+
+        return function and Contestant("mujoco.rollout", function, [()], len(states), answer)
+
+    def rollout(self, states: States, tau: Array, dt: float, answer: Callable[[Array], Array]) -> Contestant | None:
+        """Trajectories from states with joint forces (states, steps, nv); ``answer`` takes (states, steps, nq + nv)."""
+        if any(isinstance(body.joint, Free) for body in self.ours.bodies):
+            return None  # it moves a free body along another path within a step
+        model = copy(self.model)
+        model.opt.timestep = dt
+        there = Converted(self.ours, states)
+        function = self._steps(model, there, tau, 1)
+        back = partial(_quaternions_last, self.ours)
+        count = tau.shape[0] * tau.shape[1]
+        return function and Contestant(
+            "mujoco.rollout", function, [()], count, lambda raw, _: answer(back(raw[:, :, 1:]))
+        )
+
+    def _steps(self, model: Any, there: Converted, forces: Array, threads: int) -> Callable[[], Array] | None:
+        """Its own rollout: a step for each row of forces (states, steps, nv), every state after one kept."""
+        mujoco, nq, nv = self.mujoco, model.nq, model.nv
+        rollout = import_module("mujoco.rollout")
+        start = np.concatenate([np.zeros((len(forces), 1)), there.given("q"), there.given("v")], axis=1)
+        after = np.empty((*forces.shape[:2], 1 + nq + nv))
+        data = [mujoco.MjData(model) for _ in range(threads)]
+        spec = mujoco.mjtState.mjSTATE_QFRC_APPLIED.value
+        if mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_FULLPHYSICS) != 1 + nq + nv:
+            return None  # another layout than the one written for
         roll = rollout.Rollout(nthread=threads if threads > 1 else 0)
 
         def function() -> Array:
-            roll.rollout(self.model, data, start, forces, control_spec=spec, nstep=1, state=after)
+            roll.rollout(model, data, start, forces, control_spec=spec, nstep=forces.shape[1], state=after)
             return after
 
-        def answer(raw: Any, _: int) -> Array:
-            return there.back(case.base, (raw[:, 0, 1 + nq :] - there.given("v")))  # the step is 1 s
-
-        return Contestant("mujoco.rollout", function, [()], len(states), answer)
+        return function
 
     def _functions(self) -> dict[str, tuple[str, Callable[..., Any]]]:
         mujoco, model, data = self.mujoco, self.model, self.data
@@ -165,6 +185,15 @@ class Converted:
                 v = self.velocity[first : first + count]
                 result[:, linear] -= np.cross(v[:, rate + 3 : rate + 6], v[:, linear])
         return result.ravel()
+
+
+def _quaternions_last(model: Model, states: Array) -> Array:
+    """States (..., nq + nv) with the scalar of each ball's quaternion behind."""
+    states = states.copy()
+    for body, start in zip(model.bodies, model.q_start, strict=True):
+        if isinstance(body.joint, Spherical):
+            states[..., start : start + 4] = np.roll(states[..., start : start + 4], -1, axis=-1)
+    return states
 
 
 def mjcf(model: Model) -> str:

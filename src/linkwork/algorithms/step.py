@@ -1,0 +1,77 @@
+"""A step in time: what drives the joints, what drags on them, and semi-implicit Euler on the manifold, O(n).
+
+    drive     u = τ + kp (q* ⊖ q) + kd (v* - v),   cut off at ± effort
+    drag      d = damping + friction / max(|v|, 0.001),   the force -d v⁺
+    motion    (M + dt diag d) a = u - d v - bias,   v⁺ = v + dt a,   q⁺ = q ⊕ dt v⁺
+
+The drive is what motors hold for the whole step. The drag is that of the velocity at the step's end, so that it never
+adds energy, however large it is; it stands beside the rotors on the diagonal of M. MuJoCo's Euler integrator treats
+damping in the same way. Friction is Coulomb's down to 0.001 rad/s or m/s; what it holds creeps more slowly than that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from linkwork.algorithms.articulated_body import articulated_motion
+from linkwork.model.tree import Tree
+from linkwork.spatial import Scalar, absolute, where_less
+
+SLOW = 1e-3
+"""The speed (rad/s or m/s) below which friction fades."""
+
+
+def step(tree: Tree, q: Any, v: Any, dt: Scalar, **parts: Any) -> tuple[Any, Any]:
+    """q and v after dt. ``parts`` are, as far as they are there, the fields tau, q_target, kp, v_target, kd, effort,
+    damping and friction.
+    """
+    force, rotor, rate, moved = (tree.field() for _ in range(4))
+
+    for body in tree.outward():
+        here = {name: field[body] for name, field in parts.items()}
+        drive, drag = _drive(body.joint, q[body], v[body], **here), _drag(v[body], **here)
+        force[body] = _plus(drive, drag, [-w for w in v[body]]) if drag else drive
+        rotor[body] = _plus(body.rotor or _zero(drag), drag, [dt] * len(drag)) if drag else body.rotor
+
+    a, *_ = articulated_motion(tree, q, v, force, tree.unloaded(), rotor)
+
+    for body in tree.outward():
+        rate[body] = [w + dt * change for w, change in zip(v[body], a[body], strict=True)]
+        moved[body] = body.joint.integrate(q[body], [dt * w for w in rate[body]])
+
+    return moved, rate
+
+
+def _drive(
+    joint: Any, q: Any, v: Any, tau: Any = (), q_target: Any = (), kp: Any = (), v_target: Any = (), kd: Any = (),
+    effort: Any = (), **_: Any,
+) -> Sequence[Scalar]:  # fmt: skip
+    """What the motors do."""
+    drive = tau or [0.0] * joint.nv
+    if kp:
+        drive = _plus(drive, kp, joint.difference(q, q_target))
+    if kd:
+        drive = _plus(drive, kd, [goal - w for goal, w in zip(v_target or _zero(v), v, strict=True)])
+    if effort:
+        drive = [
+            where_less(most, u, most, where_less(u, -most, -most, u)) for u, most in zip(drive, effort, strict=True)
+        ]
+    return drive
+
+
+def _drag(v: Any, damping: Any = (), friction: Any = (), **_: Any) -> Sequence[Scalar]:
+    """The force of damping and friction for each unit of speed; empty where there is neither."""
+    if not friction:
+        return damping
+    speeds = [where_less(absolute(w), SLOW, SLOW, absolute(w)) for w in v]
+    return [d + most / speed for d, most, speed in zip(damping or _zero(v), friction, speeds, strict=True)]
+
+
+def _plus(start: Sequence[Scalar], a: Sequence[Scalar], b: Sequence[Scalar]) -> list[Scalar]:
+    """start + a b, number by number."""
+    return [x + y * z for x, y, z in zip(start, a, b, strict=True)]
+
+
+def _zero(like: Sequence[Scalar]) -> list[Scalar]:
+    return [0.0] * len(like)

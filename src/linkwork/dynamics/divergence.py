@@ -1,0 +1,56 @@
+"""Trajectories that leave the finite numbers: which, when, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from linkwork.dynamics.arguments import Array
+from linkwork.dynamics.call import diagnose
+from linkwork.dynamics.jobs import Job
+
+_FAST = 1e6
+"""Above this speed (rad/s or m/s) there is no need to look for another reason."""
+_FINER = 1000
+"""How many records an interval is divided into."""
+
+
+def cut_off(into: Sequence[Array]) -> list[tuple[int, int]]:
+    """Make every record NaN from the first that is not finite on; the trajectories with the numbers of these."""
+    finite = np.asarray(np.isfinite(into[0]).all(axis=-1)) & np.asarray(np.isfinite(into[1]).all(axis=-1))
+    found = []
+    for trajectory in np.flatnonzero(~finite.all(axis=1)):
+        record = int(np.argmin(finite[trajectory]))
+        found.append((int(trajectory), record))
+        for array in into:
+            array[trajectory, record:] = np.nan
+    return found
+
+
+def explained(job: Job, into: Sequence[Array], trajectory: int, record: int) -> tuple[int, str | None, str]:
+    """The step that led out of the finite numbers, from 1, the joint, and why: its interval is done again, in ever
+    finer records.
+    """
+    one, done, every = job.some(trajectory, 1), (record - 1) * job.every, job.every
+    q, v = (array[trajectory, record - 1] for array in into)
+    while every > 1:
+        again = one.later(done, q[None], v[None], min(every, job.steps - done), max(1, every // _FINER))
+        room = again.room()
+        again.run(room, 1)
+        ((_, bad),) = cut_off(room)
+        q, v = (array[0, bad - 1] for array in room)
+        done, every = done + (bad - 1) * again.every, again.every
+    starts = zip(job.model.bodies, job.model.v_start, strict=True)
+    fastest = int(abs(v).argmax())
+    if abs(v[fastest]) > _FAST:
+        joint = next(body.joint_name for body, start in starts if start <= fastest < start + body.joint.nv)
+        reason = (
+            f"joint {joint!r} was the fastest one step before, at {v[fastest]:.3g} rad/s or m/s. Try a smaller dt, "
+            f"smaller gains, or damping"
+        )
+        return done + 1, joint, reason
+    last = one.later(done, q[None], v[None], 1, 1)
+    rows = [last.parts[name][0, 0] for name, _ in job.algorithm.arguments[2:]]
+    reason = str(diagnose(job.algorithm, job.model, [q, v, *rows], ())).removeprefix(f"{job.algorithm.name}: ")
+    return done + 1, next((name for name in job.model.joint_names if f"joint {name!r}" in reason), None), reason

@@ -1,0 +1,71 @@
+"""A job spread over workers: whatever has the interface of ``concurrent.futures``, and whatever becomes of them."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Sequence
+from concurrent.futures import BrokenExecutor, CancelledError
+from typing import Any
+
+from linkwork.dynamics.arguments import Array
+from linkwork.dynamics.jobs import Job, compute
+from linkwork.engine.threads import get_threads
+from linkwork.errors import LinkworkWarning
+
+MOST_JOBS, FEWEST = 64, 64
+"""A batch is made into so many jobs at most, of so many trajectories at least, unless the caller says."""
+
+
+def spread(job: Job, into: Sequence[Array], executor: Any, chunk: int | None) -> int:
+    """Compute by jobs of ``chunk`` trajectories; the status of all together.
+
+    A job that is lost with its worker is computed here; any other error of a job is raised.
+    """
+    size = chunk or max(FEWEST, -(-len(job) // MOST_JOBS))
+    starts = range(0, len(job), size)
+    jobs = [job.some(first, size) for first in starts]
+    futures: list[Any] = []
+    lost: list[BaseException] = []
+    status = 0
+    try:
+        for one in jobs:
+            futures.append(_submitted(executor, one))
+        for k, first in enumerate(starts):
+            target = [array[first : first + size] for array in into]
+            future, futures[k] = futures[k], None  # its result is needed in this turn only
+            try:
+                if isinstance(future, BaseException):
+                    raise future
+                *found, told = future.result()
+                for array, part in zip(target, found, strict=True):
+                    array[...] = part
+            except (BrokenExecutor, CancelledError, _killed()) as error:
+                lost.append(error)
+                told = jobs[k].run(target, get_threads())
+            status |= told
+    finally:
+        for future in futures:
+            if hasattr(future, "cancel"):
+                future.cancel()
+    if lost:
+        warnings.warn(
+            f"{len(lost)} of {len(jobs)} jobs were lost with their workers ({type(lost[0]).__name__}: {lost[0]}) and "
+            f"computed here; the result is complete",
+            LinkworkWarning,
+            stacklevel=3,
+        )
+    return status
+
+
+def _submitted(executor: Any, job: Job) -> Any:
+    """The future of a job, or the error of an executor whose workers died while it was given earlier ones."""
+    try:
+        return executor.submit(compute, job)
+    except BrokenExecutor as error:
+        return error
+
+
+def _killed() -> type[BaseException]:
+    """What Dask raises for a job that has taken several workers with it; it can only be raised if Dask is there."""
+    return getattr(sys.modules.get("distributed"), "KilledWorker", BrokenExecutor)

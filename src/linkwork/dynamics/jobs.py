@@ -1,0 +1,111 @@
+"""Trajectories as a job: all that a worker needs to compute them, here or elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from linkwork.algorithms import Algorithm, stepping
+from linkwork.dynamics.arguments import Array
+from linkwork.dynamics.call import diagnose
+from linkwork.engine.function import Task
+from linkwork.engine.march import March, interpreted_march, records
+from linkwork.engine.mode import current_form
+from linkwork.errors import ArgumentError
+from linkwork.model.model import Model
+
+
+@dataclass(frozen=True)
+class Job:
+    """Trajectories to compute, with checked arrays; it can be pickled.
+
+    Attributes:
+        q, v: where each begins (n, nq), (n, nv). parts: what a step takes besides, dt first, each (n or 1, steps or 1,
+        numbers of one step). engine: the form in which it runs.
+    """
+
+    model: Model
+    q: Array
+    v: Array
+    parts: dict[str, Array]
+    steps: int
+    every: int
+    engine: str
+
+    def __len__(self) -> int:
+        return len(self.q)
+
+    @property
+    def algorithm(self) -> Algorithm:
+        return stepping(self.parts)
+
+    def some(self, first: int, count: int) -> Job:
+        """A few of the trajectories."""
+        few = slice(first, first + count)
+        parts = {name: array if len(array) == 1 else array[few] for name, array in self.parts.items()}
+        return replace(self, q=self.q[few], v=self.v[few], parts=parts)
+
+    def later(self, step: int, q: Array, v: Array, steps: int, every: int) -> Job:
+        """So many steps from a later one on."""
+        span = slice(step, step + steps)
+        parts = {name: array if array.shape[1] == 1 else array[:, span] for name, array in self.parts.items()}
+        return replace(self, q=q, v=v, parts=parts, steps=steps, every=every)
+
+    def room(self) -> tuple[Array, Array]:
+        """Arrays for the records."""
+        count = records(self.steps, self.every)
+        try:
+            return np.empty((len(self), count, self.model.nq)), np.empty((len(self), count, self.model.nv))
+        except (MemoryError, ValueError):
+            size = 8e-9 * len(self) * count * (self.model.nq + self.model.nv)
+            raise ArgumentError(
+                f"{count:,} records of {len(self):,} trajectories take {size:.3g} GB, which cannot be had; keep fewer "
+                f"by a larger record (it is {self.every})"
+            ) from None
+
+    def run(self, into: Sequence[Array], threads: int) -> int:
+        """Compute here; the status of a march."""
+        state = [np.array(array, order="C") for array in (self.q, self.v)]  # a march changes them
+        for array, start in zip(into, state, strict=True):
+            array[:, 0] = start
+        if not (self.steps and len(self)):
+            return 0
+        names = [name for name, _ in self.algorithm.arguments[2:]]
+        whole = [(len(self), self.steps, self.parts[name].shape[-1]) for name in names]
+        given = [np.broadcast_to(self.parts[name], shape) for name, shape in zip(names, whole, strict=True)]
+        engine = current_form() if self.engine == "auto" else self.engine  # a worker may have no machine code
+        try:
+            if engine == "interpreted":
+                if not all(np.isfinite(array).all() for array in self.parts.values()):
+                    return 1
+                return interpreted_march(self.algorithm, self.model, state, given, into, self.steps, self.every)
+            return self._march(engine).march(state, given, into, self.steps, self.every, threads)
+        except (ZeroDivisionError, OverflowError):  # a constant of the model: every trajectory fails
+            first = [self.q[0], self.v[0], *(array[0, 0] for array in given)]
+            raise diagnose(self.algorithm, self.model, first, ()) from None
+
+    def _march(self, engine: str) -> March:
+        """Machine code for the model and these parts; made once for each model."""
+        made: dict[object, Any] = self.model.__dict__.setdefault("_functions", {})
+        key = ("march", self.algorithm.name, engine)
+        found = made.get(key)
+        if found is None:
+            found = made[key] = March(Task(self.algorithm, self.model), engine)
+        return found
+
+
+def compute(job: Job) -> tuple[Array, Array, int]:
+    """What a worker does, in one thread: records, and the status of the march."""
+    job = replace(job, model=_known(job.model))
+    into = job.room()
+    return *into, job.run(into, 1)
+
+
+@lru_cache(maxsize=4)
+def _known(model: Model) -> Model:
+    """The model that came first of those that are equal: it has its code already."""
+    return model

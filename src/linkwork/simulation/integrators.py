@@ -1,0 +1,98 @@
+"""Steps through time on the configuration manifold.
+
+An integrator takes the plant, the time, the state and the acceleration in it, and gives the state dt later. Each works
+for every joint, as it moves configurations by ``lw.integrate`` alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from linkwork.dynamics.arguments import Array, choice
+from linkwork.dynamics.kinematics import integrate
+from linkwork.errors import ArgumentError, MissingExtraError, SingularError
+from linkwork.model.model import Model
+from linkwork.simulation.plant import Plant
+from linkwork.simulation.tangent import Tangent
+
+Step = Callable[[Plant, float, Array, Array, Array, float], tuple[Array, Array]]
+
+INTEGRATORS = ("semi_implicit_euler", "runge_kutta_4", "adaptive")
+SOLVERS = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
+"""Of scipy.integrate."""
+
+
+def semi_implicit_euler(plant: Plant, t: float, q: Array, v: Array, a: Array, dt: float) -> tuple[Array, Array]:
+    """The new velocity moves the configuration: order 1, and damping is never too strong for it."""
+    v = v + dt * a
+    return integrate(plant.model, q, dt * v), v
+
+
+def runge_kutta_4(plant: Plant, t: float, q: Array, v: Array, a: Array, dt: float) -> tuple[Array, Array]:
+    """Order 4 on Lie groups without commutators (Celledoni, Marthinsen, Owren 2003): for plain coordinates it is the
+    classical method; rotations take two exponentials in the last stage and in the result.
+    """
+    model, half = plant.model, 0.5 * dt
+    moved = integrate(model, q, half * v)
+    v2 = v + half * a
+    a2 = plant(t + half, moved, v2).a
+    v3 = v + half * a2
+    a3 = plant(t + half, integrate(model, q, half * v2), v3).a
+    v4 = v + dt * a3
+    a4 = plant(t + dt, integrate(model, moved, dt * v3 - half * v), v4).a
+    middle = 2.0 * (v2 + v3)
+    q = integrate(model, q, (dt / 12.0) * (3.0 * v + middle - v4))
+    q = integrate(model, q, (dt / 12.0) * (middle + 3.0 * v4 - v))
+    return q, v + (dt / 6.0) * (a + 2.0 * (a2 + a3) + a4)
+
+
+class Adaptive:
+    """A solver of scipy over δ and v, where q = q₀ ⊕ δ, with a new q₀ at every multiple of dt."""
+
+    def __init__(self, model: Model, solver: str, rtol: float, atol: float) -> None:
+        try:
+            module: Any = import_module("scipy.integrate")
+        except ImportError:
+            raise MissingExtraError(
+                "integrator='adaptive' needs scipy: pip install 'linkwork[simulation]'; the others need nothing"
+            ) from None
+        self._solver = getattr(module, choice("solver", solver, SOLVERS))
+        self._tolerances = {"rtol": rtol, "atol": atol}
+        self._tangent = Tangent(model)
+        for body in self._tangent.unknown:
+            raise ArgumentError(
+                f"joint {body.joint_name!r} is a {type(body.joint).__name__}, whose coordinates are no plain numbers "
+                f"and whose tangent is not known; use integrator='runge_kutta_4'"
+            )
+        self._first: float | None = None
+
+    def __call__(self, plant: Plant, t: float, q: Array, v: Array, a: Array, dt: float) -> tuple[Array, Array]:
+        model, tangent, nv = plant.model, self._tangent, v.size
+
+        def rates(time: float, state: Array) -> Array:
+            offset, speed = state[:nv], state[nv:].copy()
+            return np.concatenate(
+                [tangent.rate(offset, speed), plant(t + time, integrate(model, q, offset.copy()), speed).a]
+            )
+
+        start = np.concatenate([np.zeros(nv), v])
+        solver = self._solver(rates, 0.0, start, dt, first_step=self._first, **self._tolerances)
+        longest = 0.0
+        while solver.status == "running":
+            solver.step()
+            if solver.status == "failed":
+                raise SingularError(f"{type(solver).__name__} could not keep to rtol {self._tolerances['rtol']:g}")
+            longest = max(longest, solver.step_size)
+        self._first = min(longest, dt) or None  # the last step is cut off at dt, and says little
+        return integrate(model, q, solver.y[:nv].copy()), solver.y[nv:].copy()
+
+
+def step_of(integrator: str, model: Model, solver: str, rtol: float, atol: float) -> Step:
+    """The integrator of that name."""
+    if choice("integrator", integrator, INTEGRATORS) == "adaptive":
+        return Adaptive(model, solver, rtol, atol)
+    return semi_implicit_euler if integrator == "semi_implicit_euler" else runge_kutta_4

@@ -1,0 +1,111 @@
+"""The mechanism with everything that acts on it: time and state in, accelerations out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.dynamics.arguments import Array, as_array
+from linkwork.dynamics.constraints import Constraint, constrained_dynamics
+from linkwork.dynamics.dynamics import forward_dynamics
+from linkwork.errors import ArgumentError
+from linkwork.model.model import Model
+from linkwork.simulation.torques import Source
+
+Load = Callable[[float, Array, Array], ArrayLike]
+
+
+class Answer(NamedTuple):
+    """Accelerations (nv,), the driving forces (nv,), and the wrenches of the constraints (k, 6)."""
+
+    a: Array
+    tau: Array
+    wrenches: Array
+
+
+class Plant:
+    """Accelerations of a model that torques drive, dampers brake, loads pull at and constraints hold.
+
+    With ``implicit`` (s) set, damping acts on the velocity at the end of a step of that length. As then (M + dt D) a =
+    τ - D v - ..., this is the same mechanism with rotors of inertia dt D besides its own, and costs no more.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        source: Source,
+        *,
+        method: str,
+        constraints: Sequence[Constraint],
+        stabilisation: float,
+        proximal: float,
+        load: Load | Array | None,
+        damping: bool,
+        implicit: float,
+    ) -> None:
+        self.model, self.source, self.method = model, source, method
+        self.constraints, self.stabilisation, self.proximal = tuple(constraints), stabilisation, proximal
+        self.load = load
+        self.damping = model.damping if damping and model.damping.any() else None
+        self.solved = model if self.damping is None or not implicit else _with_rotors(model, implicit)
+        self.step = 0
+        self.tau = np.zeros(model.nv)
+        """What the source said last."""
+        self.extra: Array | None = None
+        """Joint forces (nv,) that friction and stops add in this step."""
+        self._no_wrenches = np.zeros((0, 6))
+
+    def __call__(self, t: float, q: Array, v: Array) -> Answer:
+        """What happens at a time in a state."""
+        self.tau = self.source(self.step, t, q, v)
+        return self.driven(t, q, v, self.tau)
+
+    def driven(self, t: float, q: Array, v: Array, tau: Array) -> Answer:
+        """The same for given driving forces."""
+        a, wrenches = self.accelerations(t, q, v, self.forces(v, tau))
+        return Answer(a, tau, wrenches)
+
+    def forces(self, v: Array, tau: Array) -> Array:
+        """Joint forces (nv,): driving, damping, friction and stops."""
+        forces = tau if self.damping is None else tau - self.damping * v
+        return forces if self.extra is None else forces + self.extra
+
+    def accelerations(self, t: float, q: Array, v: Array, forces: Array) -> tuple[Array, Array]:
+        """Accelerations for given joint forces (..., nv), and the constraints' wrenches."""
+        f_ext = self._wrenches(t, q, v) if callable(self.load) else self.load
+        if not self.constraints:
+            return forward_dynamics(self.solved, q, v, forces, f_ext, self.method), self._no_wrenches
+        return constrained_dynamics(
+            self.solved, q, v, forces, self.constraints, f_ext, self.stabilisation, self.proximal
+        )
+
+    def _wrenches(self, t: float, q: Array, v: Array) -> Array:
+        assert callable(self.load)
+        expected = (len(self.model.bodies), 6)
+        wrenches = as_array(self.model, "f_ext(t, q, v)", "wrenches", self.load(t, q, v))
+        if wrenches.shape != expected:
+            raise ArgumentError(f"f_ext(t, q, v) must return shape {expected}, but its result has {wrenches.shape}")
+        return wrenches
+
+
+@lru_cache(maxsize=100)
+def _with_rotors(model: Model, dt: float) -> Model:
+    """The model with its damping, times dt, as armature; the same object each time, as code is kept with it."""
+    bodies = tuple(
+        replace(
+            body,
+            armature=tuple(
+                rotor + dt * damping
+                for rotor, damping in zip(body.armature or (0.0,) * body.joint.nv, body.limits.damping, strict=True)
+            ),
+        )
+        if any(body.limits.damping)
+        else body
+        for body in model.bodies
+    )
+    return Model(model.name, bodies, model.frames, model.gravity)

@@ -1,0 +1,122 @@
+"""What stops joints: Coulomb friction, and stops at the limits of position.
+
+Both are forces λ, constant over a step, that are no larger than they need to be. With v₀ the velocities at the end of
+the step without them and G their response, v = v₀ + G λ, and
+
+    friction   -f <= λ <= f     λ opposes v, and is at its bound where the joint still moves
+    stop            0 <= λ      the joint does not go on beyond its limit, and what stops it does not pull
+
+are together the conditions for a least ½ λᵀ G λ + λᵀ b within bounds: the largest loss of energy (Moreau's principle).
+So a joint at rest stays at rest, to rounding; friction does not chatter; and neither ever adds energy.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwork.dynamics.arguments import Array, name_coordinate
+from linkwork.errors import ArgumentError
+from linkwork.model.model import Model
+from linkwork.simulation.plant import Answer, Plant
+
+Indices = NDArray[np.intp]
+_NONE: Indices = np.zeros(0, np.intp)
+_MOST_ROUNDS = 20
+_SWEEPS = 200
+
+
+class Resistance:
+    """Friction and stops of a model's joints; ``stops`` says whether limits of position count."""
+
+    def __init__(self, model: Model, friction: bool, stops: bool, q: Array) -> None:
+        bounds = model.friction if friction else np.zeros(model.nv)
+        self.rubbing = np.flatnonzero(bounds)
+        self.most = bounds[self.rubbing]
+        self.stopped, self.at = _stopped(model) if stops else (_NONE, _NONE)
+        self.lower, self.upper = model.lower_limit[self.at], model.upper_limit[self.at]
+        self.any = bool(self.rubbing.size or self.stopped.size)
+        outside = np.flatnonzero((q[self.at] < self.lower) | (q[self.at] > self.upper))
+        if outside.size:
+            i = int(outside[0])
+            raise ArgumentError(
+                f"q of {name_coordinate(model, 'velocity', (int(self.stopped[i]),))} is {q[self.at[i]]:.6g}, outside "
+                f"its limits {self.lower[i]:.6g} to {self.upper[i]:.6g}; begin within them, or pass joint_limits=False"
+            )
+
+    def forces(self, plant: Plant, t: float, q: Array, v: Array, free: Answer, dt: float) -> Array | None:
+        """The joint forces (nv,) of friction and stops over a step that would go as ``free`` says; None for none."""
+        driven, end = plant.forces(v, free.tau), v + dt * free.a
+        below, above = (self.lower - q[self.at]) / dt, (self.upper - q[self.at]) / dt  # speeds that just reach a limit
+        low, high = end[self.stopped] < below, end[self.stopped] > above
+        while True:
+            dofs = np.concatenate([self.rubbing, self.stopped[low], self.stopped[high]])
+            if not dofs.size:
+                return None
+            units = np.zeros((dofs.size, v.size))
+            units[np.arange(dofs.size), dofs] = 1.0
+            response = dt * (plant.accelerations(t, q, v, driven + units)[0] - free.a)
+            wanted = np.concatenate([np.zeros(self.rubbing.size), below[low], above[high]])
+            least = np.concatenate([-self.most, np.zeros(low.sum()), np.full(high.sum(), -np.inf)])
+            most = np.concatenate([self.most, np.full(low.sum(), np.inf), np.zeros(high.sum())])
+            found = least_within(response[:, dofs], end[dofs] - wanted, least, most)
+            # What stops one joint may throw another at its own stop.
+            reached = (end + found @ response)[self.stopped]
+            slack = 1e-9 * (1.0 + abs(reached))
+            thrown_low, thrown_high = ~low & (reached < below - slack), ~high & (reached > above + slack)
+            if not (thrown_low | thrown_high).any():
+                return found @ units
+            low, high = low | thrown_low, high | thrown_high
+
+    def clip(self, q: Array) -> Array:
+        """The configuration with joints put back to the limits that they went beyond in the last step."""
+        if not self.at.size:
+            return q
+        here = q[self.at]
+        if (here >= self.lower).all() and (here <= self.upper).all():
+            return q
+        q = q.copy()
+        q[self.at] = np.clip(here, self.lower, self.upper)
+        return q
+
+
+def least_within(G: Array, b: Array, least: Array, most: Array) -> Array:
+    """The λ within bounds of the least ½ λᵀ G λ + λᵀ b; G is symmetric and has no negative eigenvalues.
+
+    By guessing which bounds hold and solving for the rest, until the guess proves right, which takes a few rounds;
+    where guesses go round in circles, by one λ after the other, which is slow and always gets there.
+    """
+    diagonal = np.einsum("ii->i", G)
+    G = 0.5 * (G + G.T) + (1e-12 * diagonal.max() + 1e-300) * np.eye(b.size)  # redundant ones share
+    scale = 1.0 / np.einsum("ii->i", G)
+    force = np.zeros(b.size)
+    guess = None
+    for _ in range(_MOST_ROUNDS):
+        tried = force - scale * (G @ force + b)
+        at_least, at_most = tried <= least, tried >= most
+        now = (at_least.tobytes(), at_most.tobytes())
+        if now == guess:
+            return force
+        guess = now
+        inside = ~(at_least | at_most)
+        force = np.where(at_least, least, np.where(at_most, most, 0.0))
+        if inside.any():
+            force[inside] = np.linalg.solve(G[np.ix_(inside, inside)], -(b + G @ force)[inside])
+    force = np.zeros(b.size)
+    for _ in range(_SWEEPS):
+        for i in range(b.size):
+            force[i] = min(max(force[i] - scale[i] * (G[i] @ force + b[i]), least[i]), most[i])
+    return force
+
+
+def _stopped(model: Model) -> tuple[Indices, Indices]:
+    """Degrees of freedom with a limit of position, and where their coordinates are in q."""
+    dofs, coordinates = [], []
+    for body, v_start, q_start in zip(model.bodies, model.v_start, model.q_start, strict=True):
+        if body.joint.nq != body.joint.nv:
+            continue  # a rotation or a free body: its coordinates are no lengths or angles
+        for k, (low, high) in enumerate(zip(body.limits.lower, body.limits.upper, strict=True)):
+            if np.isfinite(low) or np.isfinite(high):
+                dofs.append(v_start + k)
+                coordinates.append(q_start + k)
+    return np.array(dofs, np.intp), np.array(coordinates, np.intp)

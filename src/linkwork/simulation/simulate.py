@@ -1,0 +1,223 @@
+"""``lw.simulate``: the loop over time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.dynamics.arguments import Array, as_array, check_finite, check_model
+from linkwork.dynamics.constraints import Constraint
+from linkwork.dynamics.step_arguments import warn_of_no_effort
+from linkwork.errors import ArgumentError, LinkworkError, SimulationError
+from linkwork.model.model import Model
+from linkwork.simulation.integrators import step_of
+from linkwork.simulation.plant import Plant
+from linkwork.simulation.progress import Bar
+from linkwork.simulation.record import Record
+from linkwork.simulation.resistance import Resistance
+from linkwork.simulation.torques import Torque, source_of
+from linkwork.simulation.trajectory import Trajectory
+
+_BLOWN_UP = 1e6
+"""A velocity (rad/s, m/s) that no mechanism has."""
+
+Load = Callable[[float, Array, Array], ArrayLike] | ArrayLike | None
+
+
+def simulate(
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    duration: float,
+    dt: float,
+    *,
+    torque: Torque = None,
+    constraints: Sequence[Constraint] = (),
+    f_ext: Load = None,
+    method: str = "articulated_body",
+    integrator: str = "semi_implicit_euler",
+    damping: bool = True,
+    friction: bool = True,
+    effort_limits: bool = True,
+    joint_limits: bool = False,
+    hold: int | None = None,
+    record: int = 1,
+    stabilisation: float | None = None,
+    proximal: float = 0.0,
+    solver: str = "DOP853",
+    rtol: float = 1e-8,
+    atol: float = 1e-10,
+    progress: bool | None = None,
+) -> Trajectory:
+    """The motion of a mechanism over time.
+
+    Args:
+        model: the mechanism.
+        q: configuration to begin with (nq,).
+        v: velocity to begin with (nv,).
+        duration: s, a whole number of steps.
+        dt: the step (s); for the adaptive integrator the interval between states, within which it takes its own steps.
+        torque: what drives the joints: a function of (t, q, v) that gives tau (nv,), a controller (an object with a
+            method ``torque(t, q, v)``), an array (steps, nv) with a row for each step, or (nv,) for all; none if left
+            out.
+        constraints: loop closures and contacts, such as ``lw.Weld``; see ``lw.constrained_dynamics``.
+        f_ext: wrench on each body in its own frame (nbodies, 6), constant, or a function of (t, q, v).
+        method: of ``lw.forward_dynamics``.
+        integrator: "semi_implicit_euler" (order 1, one evaluation a step), "runge_kutta_4" (order 4, on the manifold)
+            or "adaptive" (a solver of scipy that keeps to tolerances).
+        damping: joints are braked by the model's viscous damping. Semi-implicit Euler takes it at the end of the step,
+            so that any damping is stable; the others as it is, so that strong damping needs a small step.
+        friction: joints are held back by the model's Coulomb friction. It is a force constant over a step that stops
+            a joint or opposes its motion, never adds energy, and keeps a joint at rest where it is.
+        effort_limits: cut ``torque`` off at the model's limits.
+        joint_limits: stop joints at the model's limits of position, without a bounce.
+        hold: ask a controller or function at every so manyth step only and hold its answer meanwhile, as a robot's
+            computer does; by default it is asked whenever the integrator wants to know.
+        record: keep every so manyth state, and the last.
+        stabilisation: the time (s) in which errors of constraints die out; 10 dt by default.
+        proximal: for redundant constraints; see ``lw.constrained_dynamics``.
+        solver: for "adaptive": "RK23", "RK45", "DOP853", "Radau", "BDF" or "LSODA" of scipy.
+        rtol: for "adaptive": relative tolerance of a step.
+        atol: for "adaptive": absolute tolerance of a step.
+        progress: show a bar on stderr; by default if that is a terminal and the run takes more than a second.
+
+    Returns:
+        A Trajectory with the states at multiples of dt, the first included. Ctrl-C ends the simulation early and
+        returns what there is, with ``interrupted`` set.
+
+    Raises:
+        SimulationError: if the motion blows up or a torque is not a number; it names time and joint, and its
+        ``trajectory`` holds the motion so far.
+
+    Example:
+        >>> import linkwork as lw
+        >>> pendulum = lw.mechanisms.pendulum()
+        >>> swing = lw.simulate(pendulum, [1.0], [0.0], 2.0, 0.01, integrator="runge_kutta_4")
+        >>> swing.q[-1].round(4)
+        array([0.6218])
+        >>> weight = lambda t, q, v: lw.gravity_torques(pendulum, q)
+        >>> held = lw.simulate(pendulum, [1.0], [0.0], 2.0, 0.01, torque=weight)
+        >>> bool(abs(held.q - 1.0).max() < 1e-12)
+        True
+    """
+    check_model(model)
+    here, speed = _one_state(model, "q", "configuration", q), _one_state(model, "v", "velocity", v)
+    length, steps = _steps(duration, dt)
+    every, held = _count("record", record), 0 if hold is None else _count("hold", hold)
+    for name, number in (("stabilisation", stabilisation), ("rtol", rtol), ("atol", atol)):
+        if number is not None and not (isinstance(number, float | int) and 0.0 < number < np.inf):
+            raise ArgumentError(f"{name} must be a number above zero, not {number!r}")
+    if not isinstance(constraints, Sequence):
+        raise ArgumentError(f"constraints must be a list of lw.Weld, lw.Ball, ... objects, not {constraints!r}")
+    if constraints and method != "articulated_body":
+        raise ArgumentError(f"constraints are solved for by articulated bodies; leave method {method!r} out")
+    if effort_limits and torque is not None:
+        warn_of_no_effort(model)
+    source = source_of(model, torque, steps, held, effort_limits)
+    plant = Plant(
+        model,
+        source,
+        method=method,
+        constraints=constraints,
+        stabilisation=10.0 * length if stabilisation is None else float(stabilisation),
+        proximal=proximal,
+        load=_load(model, f_ext),
+        damping=damping,
+        implicit=length if integrator == "semi_implicit_euler" else 0.0,
+    )
+    resistance = Resistance(model, friction, joint_limits, here)
+    step = step_of(integrator, model, solver, rtol, atol)
+    states = Record(model, steps, every, len(constraints))
+    bar = Bar(f"simulating {model.name}", steps) if Bar.wanted(progress) else None
+    k, t = 0, 0.0
+    try:
+        for k in range(steps + 1):
+            plant.step, plant.extra, t = k, None, k * length
+            answer = plant(t, here, speed)
+            if resistance.any:
+                plant.extra = resistance.forces(plant, t, here, speed, answer, length)
+                if plant.extra is not None:
+                    answer = plant.driven(t, here, speed, answer.tau)
+            if k % every == 0 or k == steps:
+                states.add(t, here, speed, answer)
+            if k == steps:
+                break
+            here, speed = step(plant, t, here, speed, answer.a, length)
+            if resistance.any:
+                here = resistance.clip(here)
+            if bar is not None:
+                bar(k)
+    except KeyboardInterrupt:
+        return states.trajectory(interrupted=True)
+    except (LinkworkError, np.linalg.LinAlgError) as error:
+        if not len(states):  # the arguments are at fault
+            raise
+        raise _stopped(model, t, speed, plant.tau, error, states.trajectory()) from error
+    finally:
+        if bar is not None:
+            bar.close()
+    return states.trajectory()
+
+
+def _one_state(model: Model, name: str, space: str, value: ArrayLike) -> Array:
+    array = check_finite(model, name, space, as_array(model, name, space, value))
+    if array.ndim != 1:
+        raise ArgumentError(
+            f"{name} has shape {array.shape}; a simulation begins in one state, ({array.shape[-1]},). "
+            f"Call it for each state of a batch"
+        )
+    return array.copy()
+
+
+def _steps(duration: Any, dt: Any) -> tuple[float, int]:
+    """The step's length and how many there are."""
+    for name, value in (("duration", duration), ("dt", dt)):
+        if not isinstance(value, float | int | np.floating | np.integer) or not 0.0 < value < np.inf:
+            raise ArgumentError(f"{name} must be a time above zero (s), not {value!r}")
+    steps = round(duration / dt)
+    if not steps or abs(steps * dt - duration) > 1e-6 * dt:
+        near = max(steps, 1)
+        raise ArgumentError(
+            f"duration {duration:g} s must be a whole number of steps dt of {dt:g} s; pass duration={near * dt:.9g} or "
+            f"dt={duration / near:.9g}"
+        )
+    return float(dt), steps
+
+
+def _count(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise ArgumentError(f"{name} must be a whole number from 1, not {value!r}")
+    return int(value)
+
+
+def _load(model: Model, f_ext: Load) -> Any:
+    if f_ext is None or callable(f_ext):
+        return f_ext
+    array = check_finite(model, "f_ext", "wrenches", as_array(model, "f_ext", "wrenches", f_ext))
+    if array.ndim != 2:
+        raise ArgumentError(f"f_ext must have shape ({len(model.bodies)}, 6) or be a function of (t, q, v)")
+    return array.copy()
+
+
+def _stopped(model: Model, t: float, v: Array, tau: Array, error: Exception, trajectory: Trajectory) -> SimulationError:
+    """The error with its time and joint: the one whose numbers are bad, or else the fastest."""
+    bad = next((np.flatnonzero(~np.isfinite(numbers)) for numbers in (tau, v) if not np.isfinite(numbers).all()), None)
+    index = int(bad[0]) if bad is not None else int(abs(v).argmax())
+    joint = next(
+        body.joint_name
+        for body, start in zip(model.bodies, model.v_start, strict=True)
+        if start <= index < start + body.joint.nv
+    )
+    reason = f"{error}"
+    if bad is None and abs(v[index]) > _BLOWN_UP:
+        reason = "the motion has blown up; a smaller dt may help, or another integrator"
+    return SimulationError(
+        f"the simulation of {model.name!r} stopped at t = {t:.6g} s, where joint {joint!r} has velocity {v[index]:.3g} "
+        f"and torque {tau[index]:.3g}: {reason}. The error's trajectory holds the {len(trajectory)} states so far",
+        t,
+        joint,
+        trajectory,
+    )

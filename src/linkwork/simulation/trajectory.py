@@ -1,0 +1,177 @@
+"""What a simulation gives back: states over time, to look at, cut, resample and keep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.dynamics.arguments import Array, check_model
+from linkwork.dynamics.dynamics import energy
+from linkwork.dynamics.kinematics import difference, integrate
+from linkwork.errors import ArgumentError
+from linkwork.model.model import Model
+from linkwork.simulation import files, tables
+from linkwork.simulation.tangent import Tangent
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Trajectory:
+    """A motion: K states of a model, in the order of time.
+
+    Attributes:
+        model: the mechanism.
+        t: times (K,), s, growing.
+        q: configurations (K, nq).
+        v: velocities (K, nv).
+        a: accelerations (K, nv).
+        tau: driving joint forces (K, nv), N or N m, as the torque source gave them, within the effort limits; damping,
+            friction and stops come on top.
+        constraint_forces: wrenches (K, k, 6) on frame a of each constraint, in its own axes; k may be 0.
+        interrupted: the simulation was stopped with Ctrl-C before its end.
+
+    Example:
+        >>> import linkwork as lw
+        >>> fall = lw.simulate(lw.mechanisms.pendulum(), [0.5], [0.0], duration=1.0, dt=0.01)
+        >>> fall
+        <Trajectory of 'pendulum': 101 states, 0 to 1 s>
+        >>> fall[::10].t.round(6)[:3]
+        array([0. , 0.1, 0.2])
+        >>> kinetic, potential = fall.energy
+        >>> bool(abs(kinetic + potential - potential[0]).max() < 0.1)
+        True
+    """
+
+    model: Model
+    t: Array
+    q: Array
+    v: Array
+    a: Array
+    tau: Array
+    constraint_forces: Array
+    interrupted: bool = False
+
+    def __post_init__(self) -> None:
+        check_model(self.model)
+        nq, nv, K = self.model.nq, self.model.nv, len(np.atleast_1d(self.t))
+        forces = np.shape(self.constraint_forces)
+        shapes = {"t": (K,), "q": (K, nq), "v": (K, nv), "a": (K, nv), "tau": (K, nv)}
+        shapes["constraint_forces"] = (K, forces[1] if len(forces) == 3 else 0, 6)
+        for name, expected in shapes.items():
+            array = getattr(self, name)
+            if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.shape != expected:
+                came = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else repr(array)
+                raise ArgumentError(f"{name} of a trajectory must be float64 of shape {expected}, not {came}")
+            shown = array.view()
+            shown.flags.writeable = False
+            object.__setattr__(self, name, shown)
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    def __repr__(self) -> str:
+        span = f", {self.t[0]:.6g} to {self.t[-1]:.6g} s" if len(self) else ""
+        return f"<Trajectory of {self.model.name!r}: {len(self)} states{span}{', interrupted' * self.interrupted}>"
+
+    @cached_property
+    def energy(self) -> tuple[Array, Array]:
+        """Kinetic and potential energy (K,), J, as ``lw.energy`` has them."""
+        return energy(self.model, self.q, self.v)
+
+    def __getitem__(self, which: slice) -> Trajectory:
+        """Some of the states: ``trajectory[10:20:2]``."""
+        if not isinstance(which, slice) or (which.step or 1) < 1:
+            raise ArgumentError(
+                f"a trajectory is cut by slices that go forward, as in trajectory[10:20:2], not by {which!r}; one "
+                f"state's configuration is trajectory.q[i]"
+            )
+        return replace(self, **{name: getattr(self, name)[which].copy() for name in ARRAYS})
+
+    def resample(self, times: float | ArrayLike) -> Trajectory:
+        """The motion at other times, between the states by curves on the configuration manifold.
+
+        Args:
+            times: growing times (M,) within the trajectory (s), or one number: the interval between times from the
+                first state on.
+
+        Returns:
+            A Trajectory of M states. Configurations are joined by cubics in the tangent at the earlier state that have
+            the right velocity at both ends; all else goes in straight lines.
+        """
+        at = self._times(times)
+        left = np.clip(np.searchsorted(self.t, at, side="right") - 1, 0, max(len(self) - 2, 0))
+        right = np.minimum(left + 1, len(self) - 1)
+        span = np.where(right > left, self.t[right] - self.t[left], 1.0)[:, None]
+        s = (at - self.t[left])[:, None] / span
+        tangent = Tangent(self.model)
+        leap = difference(self.model, self.q[left], self.q[right])
+        first, last = span * self.v[left], span * tangent.rate(leap, self.v[right])
+        offset = s * ((1 - s) ** 2 * first + s * (3 - 2 * s) * leap + s * (s - 1) * last)
+        blend = {
+            name: (1 - s.reshape(s.shape + (1,) * (old.ndim - 2))) * old[left]
+            + s.reshape(s.shape + (1,) * (old.ndim - 2)) * old[right]
+            for name, old in ((name, getattr(self, name)) for name in ("v", "a", "tau", "constraint_forces"))
+        }
+        return replace(self, t=at, q=integrate(self.model, self.q[left], offset), **blend)
+
+    def save(self, path: str | Path) -> Path:
+        """Keep it in an .npz file of NumPy, with what tells the model; the model itself is not in it.
+
+        Returns:
+            The path, with ".npz" at its end if it had none.
+        """
+        return files.save(path, self.model, {name: getattr(self, name) for name in ARRAYS}, self.interrupted)
+
+    @staticmethod
+    def load(path: str | Path, model: Model) -> Trajectory:
+        """A trajectory that ``save`` has kept.
+
+        Raises:
+            ArgumentError: if it is no such file, or was made with another model.
+        """
+        check_model(model)
+        arrays, interrupted = files.load(path, model, ARRAYS)
+        return Trajectory(model, **arrays, interrupted=interrupted)
+
+    def to_dataframe(self) -> Any:
+        """A pandas DataFrame, a row for each time, with columns such as ("q", "elbow") and ("energy", "kinetic")."""
+        return tables.dataframe(self)
+
+    def plot(self, joints: Any = None, path: str | Path | None = None) -> Any:
+        """Curves over time: positions, velocities, driving forces and energy.
+
+        Args:
+            joints: the names of those to draw; all if left out.
+            path: a picture to write (.png, .svg, .pdf).
+
+        Returns:
+            A matplotlib Figure.
+        """
+        return tables.plot(self, joints, path)
+
+    def _times(self, times: float | ArrayLike) -> Array:
+        if not len(self):
+            raise ArgumentError("a trajectory without states cannot be resampled")
+        at = np.asarray(times)
+        if at.dtype.kind not in "fiu" or at.ndim > 1 or not np.isfinite(at).all():
+            raise ArgumentError(f"times must be an interval (s) or finite times (M,), not {times!r}")
+        first, last = self.t[0], self.t[-1]
+        if at.ndim == 0:
+            if not at > 0.0:
+                raise ArgumentError(f"an interval of times must be above zero, not {times!r}")
+            return first + float(at) * np.arange(int((last - first) / float(at) * (1 + 1e-12) + 1e-9) + 1)
+        if (np.diff(at) <= 0.0).any():
+            raise ArgumentError("times must grow")
+        if at.size and (at[0] < first - 1e-9 or at[-1] > last + 1e-9):
+            raise ArgumentError(
+                f"times go from {at[0]:.6g} to {at[-1]:.6g} s, but the trajectory only from {first:.6g} to {last:.6g} s"
+            )
+        return np.clip(at.astype(np.float64), first, last)
+
+
+ARRAYS = tuple(field.name for field in fields(Trajectory) if field.name not in ("model", "interrupted"))
+"""The names of its arrays over time."""

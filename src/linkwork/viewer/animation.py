@@ -1,0 +1,107 @@
+"""``lw.animate``: a motion as a moving picture."""
+
+from __future__ import annotations
+
+import shutil
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from linkwork.dynamics.arguments import Frames
+from linkwork.errors import ArgumentError, MissingExtraError
+from linkwork.pictures import figure
+from linkwork.simulation.trajectory import Trajectory
+from linkwork.viewer.camera import VIEW
+from linkwork.viewer.draw import Boxes, Stage, ways_of
+
+_DPI = 100
+
+
+def animate(
+    trajectory: Trajectory,
+    path: str | Path,
+    fps: float = 25.0,
+    *,
+    speed: float = 1.0,
+    size: float = 4.8,
+    trails: Frames = (),
+    frames: Frames = (),
+    boxes: Boxes | None = None,
+    joints: bool = True,
+    view: tuple[float, float] = VIEW,
+    ground: float | bool = True,
+) -> Path:
+    """A moving picture of a motion.
+
+    Args:
+        trajectory: the motion.
+        path: a file to write: .gif, or .mp4 where the program ffmpeg is installed.
+        fps: pictures a second.
+        speed: 1 shows the motion as fast as it is, 0.5 at half that speed.
+        size: width of the picture (inches of 100 dots); its height follows.
+        trails: frames whose ways are drawn.
+        frames: see ``lw.draw``; ``boxes``, ``joints``, ``view`` and ``ground`` likewise.
+        boxes: see ``lw.draw``.
+        joints: see ``lw.draw``.
+        view: see ``lw.draw``.
+        ground: see ``lw.draw``.
+
+    Returns:
+        The path.
+
+    Example:
+        >>> import linkwork as lw
+        >>> swing = lw.simulate(lw.mechanisms.pendulum(), [1.5], [0.0], 1.0, 0.01)
+        >>> lw.animate(swing, "swing.gif", trails=["tip"]) # doctest: +SKIP
+        PosixPath('swing.gif')
+    """
+    for name, value in (("fps", fps), ("speed", speed), ("size", size)):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value < np.inf:
+            raise ArgumentError(f"{name} must be a number above zero, not {value!r}")
+    to = Path(path)
+    writer = _writer(to, fps)
+    stage = Stage(trajectory.model, frames, boxes, joints, view, ground)
+    ways = ways_of(trajectory, trails)
+    states = trajectory.resample(speed / fps)
+    some = states.q[:: max(1, len(states) // 20)]
+    whole = stage.scene([*some, states.q[-1]], ways)
+    floor = stage.under(whole)
+    limits = whole.limits(floor)
+    across, up = np.ptp(limits, axis=0)
+    high = float(np.clip(size * up / across, 0.4 * size, 1.6 * size))
+    picture = figure(_even(size), _even(high))
+    picture.set_layout_engine("none")
+    axes = picture.add_axes((0.0, 0.0, 1.0, 1.0))
+    to.parent.mkdir(parents=True, exist_ok=True)
+    with writer.saving(picture, str(to), _DPI):
+        for t, q in zip(states.t, states.q, strict=True):
+            for artist in (*axes.collections, *axes.texts):  # quicker than clearing the axes
+                artist.remove()
+            seen = int(np.searchsorted(trajectory.t, t, side="right"))
+            stage.scene([q], [way[:seen] for way in ways]).paint(axes, floor, limits)
+            axes.text(0.02, 0.97, f"{t:.2f} s", transform=axes.transAxes, fontsize=9, va="top")
+            writer.grab_frame()
+    return to
+
+
+def _writer(path: Path, fps: float) -> Any:
+    try:
+        animation = import_module("matplotlib.animation")
+        import_module("PIL")
+    except ImportError:
+        raise MissingExtraError("animations need matplotlib and pillow: pip install 'linkwork[plot]'") from None
+    kind = path.suffix.lower()
+    if kind == ".gif":
+        return animation.PillowWriter(fps=fps)
+    if kind != ".mp4":
+        raise ArgumentError(f"an animation's name must end in .gif or .mp4; {path} does not")
+    if shutil.which("ffmpeg") is None:
+        raise MissingExtraError(f"{path}: .mp4 needs the program ffmpeg, which is not installed; write a .gif instead")
+    return animation.FFMpegWriter(fps=fps)
+
+
+def _even(inches: float) -> float:
+    """Rounded so that the picture has an even number of dots, as video codecs want it."""
+    return 2.0 * round(inches * _DPI / 2.0) / _DPI

@@ -1,0 +1,220 @@
+"""``lw.draw`` and ``lw.motion_sequence``: one state, and several beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.dynamics.arguments import Array, Frames, as_array, as_frames, check_finite, check_model
+from linkwork.dynamics.kinematics import forward_kinematics
+from linkwork.errors import ArgumentError
+from linkwork.model.model import Model
+from linkwork.pictures import figure, write
+from linkwork.simulation.trajectory import Trajectory
+from linkwork.viewer.camera import VIEW, Camera
+from linkwork.viewer.scene import Ground, Scene
+from linkwork.viewer.skeleton import Skeleton
+
+Boxes = Mapping[str, Sequence[float]]
+Trails = Mapping[str, ArrayLike] | Sequence[ArrayLike]
+
+
+@dataclass
+class Stage:
+    """A model with all that is drawn the same in each of its pictures."""
+
+    model: Model
+    frames: Frames = ()
+    boxes: Boxes | None = None
+    joints: bool = True
+    view: tuple[float, float] = VIEW
+    ground: float | bool = True
+    skeleton: Skeleton = field(init=False)
+
+    def __post_init__(self) -> None:
+        check_model(self.model)
+        self.skeleton = Skeleton(self.model)
+        self._points = as_frames(self.model, self.frames).points
+        self._boxes = {self.model.body_index(name) + 1: _size(name, size) for name, size in (self.boxes or {}).items()}
+        try:
+            azimuth, elevation = self.view
+            self.camera = Camera(float(azimuth), float(elevation))
+        except (TypeError, ValueError):
+            raise ArgumentError(f"view must be azimuth and elevation (degrees), not {self.view!r}") from None
+
+    def scene(self, q: Sequence[Array] | Array, trails: Sequence[Array] = ()) -> Scene:
+        """The mechanism in one state, or in several, of which the earlier ones are paler."""
+        scene = Scene(self.camera)
+        for i, state in enumerate(q):
+            alpha = 0.25 + 0.75 * ((i + 1) / len(q)) ** 2
+            scene.add(self.skeleton, self.skeleton.placements(state), self._boxes, self.joints, alpha)
+        for point in self._points:
+            pose = forward_kinematics(self.model, q[-1], [point])[0]
+            scene.triad(pose, 0.07 * self.skeleton.length, point.frame)
+        for points in trails:
+            scene.trail(points)
+        return scene
+
+    def under(self, scene: Scene) -> Ground | None:
+        """The ground that was asked for, None for none."""
+        if self.ground is False:
+            return None
+        return scene.ground(None if self.ground is True else float(self.ground))
+
+
+def draw(
+    model: Model,
+    q: ArrayLike,
+    *,
+    ax: Any = None,
+    frames: Frames = (),
+    trails: Trails | None = None,
+    boxes: Boxes | None = None,
+    joints: bool = True,
+    view: tuple[float, float] = VIEW,
+    ground: float | bool = True,
+    path: str | Path | None = None,
+) -> Any:
+    """A picture of a mechanism: bodies as thick as their inertia says, joints as dots, on a ground with a grid.
+
+    Args:
+        model: the mechanism.
+        q: configuration (nq,); several, (n, nq), are drawn over each other, the earlier ones paler.
+        ax: matplotlib axes to draw on; a figure of its own if left out.
+        frames: names of ``model.frame_names`` or ``lw.Point`` objects, drawn as red, green and blue axes.
+        trails: ways through the world, each (n, 3), m.
+        boxes: the edges (lx, ly, lz) in m of bodies that are boxes about their own frame, by name.
+        joints: draw the dots.
+        view: azimuth and elevation (degrees) from which to look.
+        ground: draw the ground at z = 0 or below all; a number draws it at that height (m), False not at all.
+        path: a picture to write (.png, .svg, .pdf).
+
+    Returns:
+        The axes; ``axes.figure`` is the figure, which needs no display.
+
+    Example:
+        >>> import linkwork as lw
+        >>> person = lw.mechanisms.humanoid()
+        >>> axes = lw.draw(person, lw.neutral(person), frames=["left_hand"])
+        >>> axes.figure.savefig("person.png") # doctest: +SKIP
+    """
+    stage = Stage(model, frames, boxes, joints, view, ground)
+    states = check_finite(model, "q", "configuration", as_array(model, "q", "configuration", q))
+    if states.ndim > 2 or not len(np.atleast_2d(states)):
+        raise ArgumentError(f"q must have shape ({model.nq},), or (n, {model.nq}) for several, not {states.shape}")
+    scene = stage.scene(np.atleast_2d(states), _trails(trails))
+    floor = stage.under(scene)
+    limits = scene.limits(floor)
+    if getattr(ax, "name", None) == "3d":
+        raise ArgumentError("ax must be plain axes, as from figure.add_subplot(); the projection is done here")
+    if ax is None:
+        width, height = np.maximum(6.0 * np.ptp(limits, axis=0) / np.ptp(limits, axis=0).max(), 2.5)
+        ax = figure(float(width), float(height)).add_subplot()
+    scene.paint(ax, floor, limits)
+    if path is not None:
+        write(ax.figure, path)
+    return ax
+
+
+def motion_sequence(
+    trajectory: Trajectory,
+    times: int | ArrayLike = 6,
+    path: str | Path | None = None,
+    *,
+    trails: Frames = (),
+    frames: Frames = (),
+    boxes: Boxes | None = None,
+    joints: bool = True,
+    view: tuple[float, float] = VIEW,
+    ground: float | bool = True,
+) -> Any:
+    """States of a motion beside each other in one picture, all seen from the same place.
+
+    Args:
+        trajectory: the motion.
+        times: which (s), or how many at equal intervals, the first and last included.
+        path: a picture to write (.png, .svg, .pdf).
+        trails: frames whose ways up to each time are drawn.
+        frames: see ``lw.draw``; ``boxes``, ``joints``, ``view`` and ``ground`` likewise.
+        boxes: see ``lw.draw``.
+        joints: see ``lw.draw``.
+        view: see ``lw.draw``.
+        ground: see ``lw.draw``.
+
+    Returns:
+        A matplotlib Figure.
+
+    Example:
+        >>> import linkwork as lw
+        >>> swing = lw.simulate(lw.mechanisms.double_pendulum(), [1.5, 0.5], [0.0, 0.0], 1.0, 0.01)
+        >>> picture = lw.motion_sequence(swing, times=[0.0, 0.5, 1.0], trails=["tip"])
+        >>> len(picture.axes)
+        3
+    """
+    stage = Stage(trajectory.model, frames, boxes, joints, view, ground)
+    ways = ways_of(trajectory, trails)
+    if isinstance(times, int | np.integer):
+        if times < 1:
+            raise ArgumentError(f"times must be how many pictures, from 1, or times (s), not {times!r}")
+        times = np.linspace(trajectory.t[0], trajectory.t[-1], times) if times > 1 else trajectory.t[-1:]
+    states = trajectory.resample(np.atleast_1d(np.asarray(times)))
+    scenes = [
+        stage.scene([q], [way[: int(np.searchsorted(trajectory.t, t, side="right"))] for way in ways])
+        for t, q in zip(states.t, states.q, strict=True)
+    ]
+    whole = stage.scene(states.q, ways)
+    floor = stage.under(whole)
+    limits = whole.limits(floor)
+    width, height = np.ptp(limits, axis=0)
+    rows = _rows(len(scenes), float(width / height))
+    columns = -(-len(scenes) // rows)
+    one = min(3.2, 14.0 / columns)
+    picture = figure(one * columns, (one * float(height / width) + 0.25) * rows)
+    for i, (scene, t) in enumerate(zip(scenes, states.t, strict=True)):
+        axes = picture.add_subplot(rows, columns, i + 1)
+        scene.paint(axes, floor, limits)
+        axes.set_title(f"{t:.2f} s", fontsize=9)
+    if path is not None:
+        write(picture, path)
+    return picture
+
+
+def ways_of(trajectory: Trajectory, trails: Frames) -> list[Array]:
+    """The ways (K, 3) of frames through the world."""
+    if not len(trajectory):
+        raise ArgumentError("a trajectory without states cannot be drawn")
+    points = as_frames(trajectory.model, trails).points
+    if not points:
+        return []
+    return list(np.swapaxes(forward_kinematics(trajectory.model, trajectory.q, points)[..., :3, 3], 0, 1))
+
+
+def _rows(count: int, shape: float) -> int:
+    """How many rows of pictures make a figure some four times as wide as high."""
+    return max(1, round((count * shape / 4.5) ** 0.5))
+
+
+def _trails(trails: Trails | None) -> list[Array]:
+    ways = [] if trails is None else trails.values() if isinstance(trails, Mapping) else trails
+    checked = []
+    for way in ways:
+        points = np.asarray(way)
+        if points.dtype.kind not in "fiu" or points.ndim != 2 or points.shape[1] != 3:
+            raise ArgumentError(f"a trail must hold points (n, 3), m, but has shape {points.shape}")
+        checked.append(points.astype(np.float64))
+    return checked
+
+
+def _size(name: str, size: Sequence[float]) -> Array:
+    try:
+        edges = np.array([float(edge) for edge in size])
+    except (TypeError, ValueError):
+        edges = np.zeros(0)
+    if edges.shape != (3,) or not (np.isfinite(edges) & (edges > 0.0)).all():
+        raise ArgumentError(f"the box of {name!r} must be three edges above zero (m), not {size!r}")
+    return edges

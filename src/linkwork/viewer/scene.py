@@ -1,0 +1,223 @@
+"""A picture of mechanisms: polygons in the order of their distance, over a ground with a grid and shadows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linkwork.dynamics.arguments import Array
+from linkwork.viewer.camera import Camera
+from linkwork.viewer.shapes import CIRCLE, box_faces, hull, rounded
+from linkwork.viewer.skeleton import Part, Skeleton
+
+_LIGHT = np.array([0.35, -0.55, 0.76])  # toward it, in the world
+_EDGE, _HAZE = np.array([0.13, 0.15, 0.18]), np.array([0.90, 0.92, 0.95])
+_JOINT, _GRID, _SHADOW, _BOX, _TRAIL = "#23272e", "#d4d8de", "#596069", "#c49a6c", "#e4572e"
+_AXES = ("#d62728", "#2ca02c", "#1f77b4")
+
+
+class Shape(NamedTuple):
+    """An outline (n, 2) in the picture, how near it is (m), and its looks."""
+
+    near: float
+    outline: Array
+    colour: str
+    light: float = 1.0
+    alpha: float = 1.0
+    edged: bool = True
+
+
+class Line(NamedTuple):
+    """A way (n, 3) through the world, and its looks."""
+
+    points: Array
+    colour: str
+    width: float
+    alpha: float
+
+
+class Ground(NamedTuple):
+    """The height (m) of the ground, the least and the most x and y (2,) of what is shown, and its squares' edge (m)."""
+
+    height: float
+    low: Array
+    high: Array
+    square: float
+
+
+class Scene:
+    """Collects what is to be seen, and paints it on axes at the end."""
+
+    def __init__(self, camera: Camera) -> None:
+        self.camera = camera
+        self._shapes: list[Shape] = []
+        self._lines: list[Line] = []
+        self._labels: list[tuple[Array, str]] = []
+        self._standing: list[tuple[Array, float]] = []
+        """Points of the world (n, 3) and the radius about them: what throws shadows."""
+
+    def add(
+        self, skeleton: Skeleton, placements: Array, boxes: Mapping[int, Array], joints: bool, alpha: float = 1.0
+    ) -> None:
+        """A mechanism; ``boxes`` are the edges (3,) of bodies that are boxes, by number from 1."""
+        near = {
+            part.body: self._part(part, placements[part.body], alpha)
+            for part in skeleton.parts
+            if part.body not in boxes
+        }
+        for body, size in boxes.items():
+            self._box(placements[body], size, _BOX, alpha)
+        for body, radius in skeleton.joints if joints else ():
+            if body not in boxes:
+                place = self.camera.see(placements[body][:3, 3])[:2]
+                meeting = (body, skeleton.model.bodies[body - 1].parent)
+                front = max(near[one] for one in meeting if one in near)
+                self._shapes.append(Shape(front, place + radius * CIRCLE, _JOINT, alpha=alpha))
+                self._shapes.append(Shape(front, place + 0.5 * radius * CIRCLE, "#ffffff", alpha=alpha))
+
+    def triad(self, placement: Array, length: float, label: str) -> None:
+        """The axes of a frame: x red, y green, z blue."""
+        origin = placement[:3, 3]
+        for k, colour in enumerate(_AXES):
+            self._lines.append(Line(np.stack([origin, origin + length * placement[:3, k]]), colour, 1.8, 1.0))
+        self._labels.append((origin, label))
+
+    def trail(self, points: Array) -> None:
+        """A way (n, 3) through the world."""
+        self._lines.append(Line(points, _TRAIL, 1.4, 0.9))
+
+    def ground(self, height: float | None = None) -> Ground:
+        """The ground under everything; if no height is given at zero, or below what is lower."""
+        points = np.concatenate([points for points, _ in self._standing] or [np.zeros((1, 3))])
+        size = max(float(np.ptp(self.extent(), axis=0).max()), 1e-6)
+        if height is None:
+            lowest = min((float(points[:, 2].min()) - radius for points, radius in self._standing), default=0.0)
+            height = 0.0 if lowest > -0.04 * size else lowest - 0.03 * size
+        power = 10.0 ** np.floor(np.log10(size / 10.0))
+        square = float(next(k * power for k in (1.0, 2.0, 5.0, 10.0) if k * power >= size / 10.0))
+        low, high = points[:, :2].min(axis=0) - 0.06 * size, points[:, :2].max(axis=0) + 0.06 * size
+        return Ground(height, np.floor(low / square) * square, np.ceil(high / square) * square, square)
+
+    def extent(self) -> Array:
+        """The least and the most of right and up (2, 2) that anything reaches."""
+        outlines = [shape.outline for shape in self._shapes]
+        outlines += [self.camera.see(line.points)[:, :2] for line in self._lines]
+        if not outlines:
+            return np.array([[-1.0, -1.0], [1.0, 1.0]])
+        every = np.concatenate(outlines)
+        return np.stack([every.min(axis=0), every.max(axis=0)])
+
+    def paint(self, axes: Any, ground: Ground | None, limits: Array) -> None:
+        """Everything on matplotlib axes."""
+        axes.set_axis_off()
+        axes.set_aspect("equal")
+        if ground is not None:
+            self._paint_ground(axes, ground)
+        self._paint_shapes(axes)
+        collections, colors = import_module("matplotlib.collections"), import_module("matplotlib.colors")
+        if self._lines:
+            lines = collections.LineCollection(
+                [self.camera.see(line.points)[:, :2] for line in self._lines],
+                colors=[colors.to_rgba(line.colour, line.alpha) for line in self._lines],
+                linewidths=[line.width for line in self._lines],
+                capstyle="round",
+                zorder=4,
+            )
+            axes.add_collection(lines)
+        for place, label in self._labels:
+            x, y, _ = self.camera.see(place)
+            axes.annotate(label, (x, y), (5, 5), textcoords="offset points", fontsize=7, zorder=5)
+        (left, bottom), (right, top) = limits
+        axes.set_xlim(left, right)
+        axes.set_ylim(bottom, top)
+
+    def limits(self, ground: Ground | None) -> Array:
+        """The part of the picture's plane to show: all shapes, and the ground below them."""
+        low, high = self.extent()
+        if ground is not None:
+            (x0, y0), (x1, y1), z = ground.low, ground.high, ground.height
+            corners = self.camera.see(np.array([[x, y, z] for x in (x0, x1) for y in (y0, y1)]))[:, :2]
+            low, high = np.minimum(low, corners.min(axis=0)), np.maximum(high, corners.max(axis=0))
+        margin = 0.02 * max(high - low)
+        return np.stack([low - margin, high + margin])
+
+    def _part(self, part: Part, placement: Array, alpha: float) -> float:
+        """Add a body; how near it is."""
+        if part.box is not None:
+            self._box(placement @ part.box.placement, part.box.edges, part.colour, alpha)
+            return float(self.camera.see(placement[:3, 3])[2])
+        points = part.points @ placement[:3, :3].T + placement[:3, 3]
+        seen = self.camera.see(points)
+        flat, near = seen[:, :2], float(seen[:, 2].mean())
+        self._shapes.append(Shape(near, rounded(flat, part.radius), part.colour, alpha=alpha))
+        toward = 0.3 * part.radius * self.camera.see(_LIGHT)[:2]  # a lighter middle there makes it look round
+        middle = rounded(flat + toward, 0.45 * part.radius)
+        self._shapes.append(Shape(near, middle, part.colour, 1.22, alpha, edged=False))
+        self._standing.append((points, part.radius))
+        return near
+
+    def _box(self, placement: Array, size: Array, colour: str, alpha: float) -> None:
+        for corners, normal in box_faces(placement, size):
+            if self.camera.axes[2] @ normal > 1e-9:
+                seen = self.camera.see(corners)
+                light = 0.72 + 0.4 * max(float(normal @ _LIGHT), 0.0)
+                self._shapes.append(Shape(float(seen[:, 2].mean()), seen[:, :2], colour, light, alpha))
+        corners = np.concatenate([corners for corners, _ in box_faces(placement, size)])
+        self._standing.append((corners, 0.0))
+
+    def _paint_shapes(self, axes: Any) -> None:
+        collections, colors = import_module("matplotlib.collections"), import_module("matplotlib.colors")
+        shapes = sorted(self._shapes, key=lambda shape: shape.near)  # the sort is stable: what was added later covers
+        if not shapes:
+            return
+        near = np.array([shape.near for shape in shapes])
+        # What is far fades into the haze, by no more than a quarter, and less in a flat mechanism.
+        depth = max(float(np.ptp(near)), 0.5 * float(np.ptp(self.extent(), axis=0).max()))
+        haze = (0.25 * (near.max() - near) / depth)[:, None]
+        own = np.array([colors.to_rgb(shape.colour) for shape in shapes])
+        light = np.array([[shape.light] for shape in shapes])
+        faces = np.clip(own * light, 0.0, 1.0) * (1.0 - haze) + _HAZE * haze
+        edged = np.array([[shape.edged] for shape in shapes])
+        edges = np.where(edged, _EDGE * (1.0 - haze) + _HAZE * haze, faces)
+        alphas = np.array([[shape.alpha] for shape in shapes])
+        axes.add_collection(
+            collections.PolyCollection(
+                [shape.outline for shape in shapes],
+                facecolors=np.concatenate([faces, alphas], axis=1),
+                edgecolors=np.concatenate([edges, alphas], axis=1),
+                linewidths=0.6 if len(shapes) < 400 else 0.1,
+                zorder=3,
+            )
+        )
+
+    def _paint_ground(self, axes: Any, ground: Ground) -> None:
+        """Squares of the ground, and the shadows of what is above it."""
+        collections = import_module("matplotlib.collections")
+        (x0, y0), (x1, y1), height, square = ground.low, ground.high, ground.height, ground.square
+        lines = [[(x, y0, height), (x, y1, height)] for x in np.arange(x0, x1 + square / 2, square)]
+        lines += [[(x0, y, height), (x1, y, height)] for y in np.arange(y0, y1 + square / 2, square)]
+        seen = [self.camera.see(np.array(line))[:, :2] for line in lines]
+        axes.add_collection(collections.LineCollection(seen, colors=_GRID, linewidths=0.7, zorder=1))
+        circle = self.camera.see(np.concatenate([CIRCLE, np.zeros((len(CIRCLE), 1))], axis=1))[:, :2]
+        shadows = []
+        for points, radius in self._standing:
+            below = points.copy()
+            below[:, 2] = height
+            flat = self.camera.see(below)[:, :2]
+            shadows.append(rounded(flat, radius, circle) if radius else hull(flat))
+        axes.add_collection(
+            collections.PolyCollection(shadows, facecolors=_SHADOW, alpha=0.13, edgecolors="none", zorder=2)
+        )
+        x, y = self.camera.see(np.array([x1, y0, height]))[:2]
+        axes.annotate(
+            f"{square:g} m squares",
+            (x, y),
+            (0, -8),
+            textcoords="offset points",
+            fontsize=6,
+            color="#8a9099",
+            ha="right",
+        )

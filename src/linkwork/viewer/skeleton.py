@@ -1,0 +1,152 @@
+"""What there is to draw of a model: for each body the points where it is joined to others, how thick it is, its colour.
+
+Model files' meshes are never opened. A body is as long as the way between its joints, and as thick as a body of its
+mass and inertia: that makes a humanoid look like one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from linkwork.dynamics.arguments import Array
+from linkwork.dynamics.kinematics import forward_kinematics
+from linkwork.model.model import WORLD, Model
+from linkwork.viewer.solids import Solid, solid
+
+PALETTE = ("#4878a8", "#d1765a", "#5a9e6f", "#b08fc7", "#c9a227", "#5fa8b8", "#c56b8f", "#8a8f5a")
+GROUNDED = "#8b8f96"
+"""The colour of what does not move."""
+
+THINNEST, THICKEST = 0.008, 0.06
+"""Radius of a body as a share of the mechanism's length."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A body: its number (0 is the world), points on it (n, 3) in its own frame, its thickness (m), its colour, and the
+    box of its mass and inertia if nothing else tells its shape.
+    """
+
+    body: int
+    points: Array
+    radius: float
+    colour: str
+    box: Solid | None = None
+
+
+class Skeleton:
+    """The drawable parts of a model."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self._solids = [solid(body) for body in model.bodies]
+
+    def placements(self, q: Array) -> Array:
+        """Of the world and all bodies (..., nbodies + 1, 4, 4)."""
+        bodies = forward_kinematics(self.model, q, self.model.body_names)
+        world = np.broadcast_to(np.eye(4), (*bodies.shape[:-3], 1, 4, 4))
+        return np.concatenate([world, bodies], axis=-3)
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """All bodies that have a shape."""
+        points, length, colours = self._points, self.length, self._colours()
+        thick = (0.035 if len(points[0]) > 1 else 0.012) * length
+        parts = [Part(0, points[0], thick, GROUNDED)] if len(points[0]) else []
+        for index, body in enumerate(self.model.bodies, 1):
+            own, mass = points[index], self._solids[index - 1]
+            if len(own) == 1 and mass is None:
+                continue
+            if mass is not None and body.joint.nv == 6 and not self._children[index]:  # it floats alone
+                parts.append(Part(index, own, 0.0, colours[index], mass))
+                continue
+            thick = 0.25 * float(np.sort(mass.edges)[:2].sum()) if mass is not None else 0.0
+            reach = float(np.ptp(own, axis=0).max()) if len(own) > 1 else length
+            least = THINNEST * length * (1.0 if len(self.model.bodies) < 100 else 0.5)
+            most = max(least, min(THICKEST * length, 0.35 * reach))
+            parts.append(Part(index, own, float(np.clip(thick, least, most)), colours[index]))
+        return tuple(parts)
+
+    @cached_property
+    def joints(self) -> tuple[tuple[int, float], ...]:
+        """The bodies whose joint, at their origin, is worth a dot, and its radius (m)."""
+        moving = [part for part in self.parts if part.body and self.model.bodies[part.body - 1].joint.nv in (1, 2, 3)]
+        if len(moving) > 80:
+            return ()
+        return tuple((part.body, 0.6 * min(part.radius, 0.02 * self.length)) for part in moving)
+
+    @cached_property
+    def _children(self) -> list[list[int]]:
+        children: list[list[int]] = [[] for _ in range(len(self.model.bodies) + 1)]
+        for index, body in enumerate(self.model.bodies, 1):
+            children[body.parent].append(index)
+        return children
+
+    @cached_property
+    def _points(self) -> list[Array]:
+        """Where each body, the world first, is joined to others or has a tip."""
+        model = self.model
+        ends: list[list[list[float]]] = [[] if not i else [[0.0] * 3] for i in range(len(model.bodies) + 1)]
+        heavy = _heavy(model)
+        for index, body in enumerate(model.bodies, 1):
+            if heavy[index] and (body.parent or body.joint.nv < 6):
+                ends[body.parent].append([float(x) for x in body.placement.translation.numbers()])
+        own = {WORLD, *model.body_names, *model.joint_names}
+        tips: dict[int, list[list[float]]] = {}
+        for frame in model.frames:
+            if frame.name not in own and frame.body:
+                tips.setdefault(frame.body, []).append([float(x) for x in frame.placement.translation.numbers()])
+        for index, mass in enumerate(self._solids, 1):
+            if len(ends[index]) == 1 and mass is not None:  # a leaf: to its tips, and as far as its mass goes
+                ends[index] += tips.get(index, []) + mass.ends()
+        roots = [body for body in model.bodies if not body.parent]
+        if len(roots) == 1 and roots[0].joint.nv < 6:
+            ends[0].append([0.0, 0.0, 0.0])  # what it is mounted on
+        return [_distinct(np.array(points).reshape(-1, 3)) for points in ends]
+
+    @cached_property
+    def length(self) -> float:
+        """How large the mechanism is (m): the longest way along it."""
+        reach = [0.0]
+        for index, body in enumerate(self.model.bodies, 1):
+            step = (
+                float(np.linalg.norm([float(x) for x in body.placement.translation.numbers()])) if body.parent else 0.0
+            )
+            own = self._points[index]
+            reach.append(reach[body.parent] + step)
+            if len(own) > 1 and not self._children[index]:
+                reach[index] += float(np.linalg.norm(own, axis=1).max())
+        return max([*reach, *(float(mass.edges.max()) for mass in self._solids if mass is not None)]) or 1.0
+
+    def _colours(self) -> list[str]:
+        """A colour for each branch; a branch begins where a body carries several."""
+        heavy = _heavy(self.model)
+        colours, used = [GROUNDED], 0
+        for body in self.model.bodies:
+            siblings = [i for i in self._children[body.parent] if heavy[i]]
+            if len(siblings) == 1 and body.parent:
+                colours.append(colours[body.parent])
+            else:
+                colours.append(PALETTE[used % len(PALETTE)])
+                used += 1
+        return colours
+
+
+def _heavy(model: Model) -> list[bool]:
+    """Which bodies carry mass, themselves or further out; the others are only names of places."""
+    heavy = [True] + [body.inertia.mass > 0.0 for body in model.bodies]
+    for index in range(len(model.bodies), 0, -1):
+        if heavy[index]:
+            heavy[model.bodies[index - 1].parent] = True
+    return heavy
+
+
+def _distinct(points: Array) -> Array:
+    kept: list[Array] = []
+    for point in points:
+        if all(np.abs(point - other).max() > 1e-6 for other in kept):
+            kept.append(point)
+    return np.array(kept).reshape(-1, 3)

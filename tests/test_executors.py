@@ -1,0 +1,144 @@
+"""Rollouts spread over threads, processes and a real Dask cluster, whose workers may die."""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import warnings
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.dynamics import executors
+from linkwork.dynamics.jobs import compute
+from workers import Deadly
+
+MODEL = lw.mechanisms.double_pendulum()
+
+
+def asked() -> dict[str, Any]:
+    """Something of every kind: for all, for each trajectory, for each step."""
+    rng = np.random.default_rng(0)
+    q, v = lw.random_state(MODEL, rng, shape=(2, 60))
+    tau, kd = rng.normal(size=(2, 60, 100, 2)), rng.uniform(size=(60, 2))
+    targets = rng.normal(size=(100, 2))
+    return {"q": q, "v": v, "tau": tau, "q_target": targets, "kp": 3.0, "kd": kd, "dt": 1e-3, "record": 30}
+
+
+@cache
+def expected() -> lw.Rollout:
+    return lw.rollout(MODEL, **asked())
+
+
+def assert_complete_and_the_same(found: lw.Rollout) -> None:
+    for array, wanted in zip(found, expected(), strict=True):
+        assert np.array_equal(array.view(np.int64), wanted.view(np.int64))
+
+
+def processes() -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn"))
+
+
+@pytest.mark.parametrize("make", [lambda: ThreadPoolExecutor(2), processes], ids=["threads", "processes"])
+def test_threads_and_processes(make: Callable[[], Executor]) -> None:
+    with make() as executor:
+        assert_complete_and_the_same(lw.rollout(MODEL, **asked(), executor=executor))
+        assert_complete_and_the_same(lw.rollout(MODEL, **asked(), executor=executor, chunk=7))
+
+
+def test_a_process_is_killed_while_it_works(tmp_path: Path) -> None:
+    """A pool of processes is broken by that: what is left is computed here."""
+    with processes() as executor, pytest.warns(lw.LinkworkWarning, match=r"of 18 jobs were lost with their workers"):
+        found = lw.rollout(MODEL, **asked(), executor=Deadly(executor, tmp_path / "killed"), chunk=7)
+    assert int((tmp_path / "killed").read_text()) != os.getpid()
+    assert_complete_and_the_same(found)
+
+
+def test_a_dask_cluster_and_a_worker_of_it_that_is_killed_while_it_works(
+    tmp_path: Path,
+) -> None:
+    """The cluster starts another worker and does the job again; a job that it gives up is computed here."""
+    distributed = pytest.importorskip("distributed")
+    options = {"processes": True, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": logging.CRITICAL}
+    with distributed.LocalCluster(n_workers=2, **options) as cluster, distributed.Client(cluster) as client:
+        executor = client.get_executor()
+        assert_complete_and_the_same(lw.rollout(MODEL, **asked(), executor=executor))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", lw.LinkworkWarning)  # nothing is lost
+            found = lw.rollout(MODEL, **asked(), executor=Deadly(executor, tmp_path / "killed"), chunk=7)
+        assert int((tmp_path / "killed").read_text()) != os.getpid()
+        assert_complete_and_the_same(found)
+        cluster.scheduler.allowed_failures = 0
+        with pytest.warns(lw.LinkworkWarning, match=r"^\d+ of 18 jobs were lost with their workers \(KilledWorker"):
+            found = lw.rollout(MODEL, **asked(), executor=Deadly(executor, tmp_path / "again"), chunk=7)
+        assert_complete_and_the_same(found)
+
+
+class Unwilling(Executor):
+    """Jobs that are cancelled, or fail, instead of being done."""
+
+    def __init__(self, error: Exception, after: int) -> None:
+        self.error, self.after, self.futures = error, after, []  # type: ignore[var-annotated]
+
+    def submit(self, function: Any, /, *arguments: Any, **options: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        if len(self.futures) < self.after:
+            future.set_result(function(*arguments))
+        elif len(self.futures) == self.after:
+            future.set_exception(self.error)
+        self.futures.append(future)
+        return future
+
+
+def test_a_cancelled_job_is_computed_here() -> None:
+    with pytest.warns(lw.LinkworkWarning, match="1 of 2 jobs were lost .* the result is complete"):
+        found = lw.rollout(MODEL, **asked(), executor=Unwilling(CancelledError(), 1), chunk=60)
+    assert_complete_and_the_same(found)
+
+
+def test_any_other_error_of_a_job_comes_out_and_the_rest_is_cancelled() -> None:
+    executor = Unwilling(OSError("no space left"), 2)
+    with pytest.raises(OSError, match="no space left"):
+        lw.rollout(MODEL, **asked(), executor=executor, chunk=20)
+    assert [future.cancelled() for future in executor.futures] == [False, False, False, True, True, True]
+
+
+@pytest.mark.parametrize("size", [1, 64, 65, 5000])
+def test_a_batch_falls_into_jobs_of_a_sensible_size(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+
+    def counting(job: Any) -> Any:
+        sizes.append(len(job))
+        return compute(job)
+
+    monkeypatch.setattr(executors, "compute", counting)
+    with ThreadPoolExecutor(1) as executor:
+        found = lw.rollout(MODEL, np.zeros((size, 2)), [0.1, 0.2], dt=1e-3, steps=1, executor=executor)
+    assert found.q.shape == (size, 2, 2) and sum(sizes) == size
+    assert len(sizes) <= 64 and (len(sizes) == 1 or min(sizes[:-1]) >= 64)
+
+
+def test_errors_cross_processes() -> None:
+    """What is wrong with a model or a trajectory is found out there and said here."""
+    builder = lw.Builder("light")
+    builder.add_body("tip", joint=lw.joints.Revolute("z"))
+    v = np.zeros((3, 2))
+    v[1] = 1e9
+    with processes() as executor:
+        with pytest.raises(lw.SingularError, match="joint 'joint_tip' can move without moving any inertia"):
+            lw.rollout(builder.build(), [0.0], [0.0], dt=1e-3, steps=2, executor=executor)
+        with pytest.raises(lw.SimulationError, match=r"trajectory \[1\] leaves the finite numbers"):
+            lw.rollout(MODEL, [0.3, 0.3], v, dt=0.01, steps=40, executor=executor, chunk=1)
+        with pytest.raises(lw.ArgumentError, match=r"tau\[1, 0, 0\] \(joint 'joint1'\) is nan"):
+            tau = [[[0.0, 0.0]], [[np.nan, 0.0]]]
+            lw.rollout(MODEL, [0.3, 0.3], [0.0, 0.0], tau, dt=0.01, steps=4, executor=executor, chunk=1)
+        with lw.interpreted():
+            found = lw.rollout(MODEL, **asked(), executor=executor)
+        assert_complete_and_the_same(found)
