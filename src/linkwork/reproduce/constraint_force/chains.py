@@ -20,19 +20,8 @@ def _irregular(n: int) -> Model:
     return mechanisms.serial_chain(n, [MIX[k] for k in order])
 
 
-CHAINS: dict[str, Callable[[int], Model]] = {
-    "revolute": mechanisms.serial_chain,
-    "spherical": lambda n: mechanisms.serial_chain(n, "spherical"),
-    "mixed": lambda n: mechanisms.serial_chain(n, MIX),
-    "irregular": _irregular,
-    "floating": lambda n: mechanisms.serial_chain(n - 1, "spherical", floating_base=True),
-}
-"""By name, with so many links: parallel hinges; spherical joints; hinges, universal and spherical joints in turn; the
-same in random order; spherical joints on a floating base."""
-
-
 def comb(n: int) -> Model:
-    """A chain of ``n`` links on hinges, its bodies 1 to n, each with a side branch of ⌊log₂ n⌋ links."""
+    """A chain of ``n`` links on hinges, its bodies 1 to n, then a branch of ⌊log₂ n⌋ links for each, the last first."""
     builder = Builder("comb")
     start, end = placement(), placement(xyz=(1.0, 0.0, 0.0))
 
@@ -43,8 +32,20 @@ def comb(n: int) -> Model:
     last = "world"
     for k in range(1, n + 1):
         last = add(f"body{k}", last, "z", end if k > 1 else start)
-    for k in range(1, n + 1):
+    for k in range(n, 0, -1):
         last = f"body{k}"
         for level in range(floor(log2(n))):
             last = add(f"side{k}_{level}", last, "y", end)
     return builder.build()
+
+
+CHAINS: dict[str, Callable[[int], Model]] = {
+    "revolute": mechanisms.serial_chain,
+    "spherical": lambda n: mechanisms.serial_chain(n, "spherical"),
+    "mixed": lambda n: mechanisms.serial_chain(n, MIX),
+    "irregular": _irregular,
+    "floating": lambda n: mechanisms.serial_chain(n - 1, "spherical", floating_base=True),
+    "branched": lambda n: comb(max(2, round(n / (1.0 + log2(n))))),
+}
+"""By name, with so many links: parallel hinges; spherical joints; hinges, universal and spherical joints in turn; the
+same in random order; spherical joints on a floating base; and with about so many, hinges with side branches."""

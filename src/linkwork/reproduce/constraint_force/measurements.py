@@ -26,7 +26,7 @@ class Settings:
 
     effort: Effort = FULL
     timed: tuple[str, ...] = tuple(CHAINS)
-    links: tuple[int, ...] = (10, 30, 100, 300, 1000, 4000, 10_000, 30_000, 100_000)
+    links: tuple[int, ...] = (10, 30, 100, 300, 1000, 4000, 10_000, 100_000)
     counted: tuple[str, ...] = ("revolute", "spherical", "mixed", "floating")
     counted_links: tuple[int, ...] = (8, 16, 32, 64, 128, 256, 512, 1024)
     operations: int = 30

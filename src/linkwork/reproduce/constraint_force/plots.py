@@ -32,6 +32,7 @@ TITLES = {
     "mixed": "hinges, universal, spherical in turn",
     "irregular": "the same in random order",
     "floating": "spherical joints, floating base",
+    "branched": "hinges, with side branches",
 }
 
 
@@ -48,8 +49,7 @@ def draw(data: dict[str, Any], folder: Path) -> list[Path]:
 
 
 def _times(data: dict[str, Any]) -> Any:
-    """A panel for each kind of chain; the legend in the place that is left."""
-    picture = figure(11.0, 6.6)
+    picture = figure(11.0, 7.0)
     panels = picture.subplots(2, 3, sharex=True, sharey=True).ravel()
     for axes, (name, found) in zip(panels, data["times"].items(), strict=False):
         each = {
@@ -63,12 +63,11 @@ def _times(data: dict[str, Any]) -> Any:
     panels[0].set_yticks(ticks, [str(tick) for tick in ticks])
     for axes in panels[::3]:
         axes.set_ylabel("time of a state (ns a link)")
-    for axes in panels[2:5]:
+    for axes in panels[3:]:
         axes.set_xlabel("links")
-        axes.tick_params(labelbottom=True)
     for axes in panels[len(data["times"]) :]:
         axes.set_axis_off()
-    panels[-1].legend(*panels[0].get_legend_handles_labels(), loc="center", fontsize=9)
+    picture.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=9)
     picture.suptitle(
         f"One state of a chain: {data['lanes']} lanes, {data['threads']} threads (left of the line: specialised code)",
         fontsize=11,
