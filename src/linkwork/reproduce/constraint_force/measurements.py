@@ -32,10 +32,10 @@ class Settings:
     operations: int = 30
     gains: tuple[int, ...] = (64, 1024, 16_384)
     pieces_up_to: int = 1024
-    combs: tuple[int, ...] = (8, 16, 32, 64, 128, 256, 512)
-    states: int = 3
+    combs: tuple[int, ...] = (8, 16, 32, 64, 128, 256)
+    states: int = 2
     sizes: tuple[int, ...] = (10, 30, 100, 300, 1000, 3000, 10_000)
-    interpreted_up_to: int = 3000
+    interpreted_up_to: int = 1000
 
     @staticmethod
     def quick() -> Settings:

@@ -113,9 +113,8 @@ def _processors(gains: list[dict[str, Any]]) -> Any:
                 lines(style, axes, found["processors"], {name: line}, 1.0, log="xy")
     axes.axhline(1.0, color="0.35", linewidth=0.8)
     most = max(found["processors"][-1] for found in gains)
-    for count in PROCESSORS:
-        if count <= most:
-            axes.axvline(count, color="0.85", linewidth=0.8, zorder=0)
+    marks = [1, *(count for count in PROCESSORS if count <= most)]
+    axes.set_xticks(marks, [f"{count:,}" for count in marks], fontsize=9)
     axes.set(xlabel="processors", ylabel="times sooner than articulated bodies on one")
     axes.set_title("What processors would gain on a chain of hinges, by counted operations", fontsize=10)
     axes.legend(fontsize=9)
