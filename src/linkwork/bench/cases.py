@@ -59,6 +59,9 @@ CASES: tuple[Case, ...] = (
     Case("difference", ("q", "q1"), dynamics.difference),
 )
 
+CONSTRAINT_FORCE = Case("forward_dynamics constraint_force", ("q", "v", "tau"), _forward("constraint_force"))
+"""Measured on long chains, for which it is meant."""
+
 
 @dataclass(frozen=True)
 class States:

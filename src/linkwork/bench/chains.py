@@ -1,19 +1,21 @@
-"""Time against the length of a chain: articulated bodies on 10 to 100,000 revolute joints."""
+"""Time against the length of a chain: articulated bodies, and constraint forces, on 10 to 100,000 revolute joints."""
 
 from __future__ import annotations
 
 import tempfile
+from contextlib import nullcontext
 from typing import Any
 
-from linkwork.bench.cases import CASES, States
+from linkwork.bench.cases import CASES, CONSTRAINT_FORCE, States
 from linkwork.bench.contest import Contestant, UnavailableError, contest, ours
 from linkwork.bench.first_call import probe
 from linkwork.bench.machine import available_memory
 from linkwork.bench.peers import Door, Peer
 from linkwork.bench.subjects import Subject
+from linkwork.engine.function import MOST_BODIES
 from linkwork.engine.mode import form
-from linkwork.engine.threads import set_threads
-from linkwork.model import mechanisms
+from linkwork.engine.threads import cores, set_threads
+from linkwork.model import Model, mechanisms
 
 _WORK = 1_000_000
 """Joints times states in a batch."""
@@ -32,20 +34,36 @@ def measure_chain(n: int, doors: dict[str, Door], rounds: int, seconds: float, m
             peers[name] = _entered(name, door, n)
         except UnavailableError as error:
             absent[name] = str(error)
-    row: dict[str, Any] = {"n": n, "states": len(states), "absent": absent}
+    row: dict[str, Any] = {"n": n, "states": len(states), "absent": absent, "constraint_force": None}
     set_threads(1)
     try:
         for kind, chosen in (("single", few), ("batch", states)):
             rivals = {name: rival for name, peer in peers.items() if (rival := _rival(peer, kind, chosen)) is not None}
             mine = ours(case, model, chosen, single=kind == "single")
-            with form("rolled"):
+            with form("rolled") if n <= MOST_BODIES else nullcontext():  # beyond, a call chooses rolled code itself
                 best, others = contest(mine, rivals, rounds, seconds)
             again = ours(case, model, chosen, single=kind == "single")
             auto, _ = contest(again, {}, rounds, seconds)
             row[kind] = {"seconds": best, "auto_seconds": auto, "peers": others}
+        if n > MOST_BODIES:
+            row["constraint_force"] = _spread(model, few, rounds, seconds)
     finally:
         set_threads(None)
     return row
+
+
+def _spread(model: Model, states: States, rounds: int, seconds: float) -> dict[str, Any]:
+    """One state by constraint forces, on the lanes of one thread and on all threads, beside articulated bodies."""
+    found = {}
+    for name, threads in (("one_thread", 1), ("all_threads", cores())):
+        set_threads(threads)
+        rival = ours(CONSTRAINT_FORCE, model, states, single=True)
+        best, others = contest(ours(CASES[0], model, states, single=True), {"spread": rival}, rounds, seconds)
+        spread = others["spread"]
+        if not spread["agrees"]:
+            raise AssertionError(f"constraint forces differ from articulated bodies by {spread['error']}")
+        found[name] = {"seconds": spread["seconds"], "articulated_body": best, "threads": threads}
+    return found
 
 
 def memory_of_chains(sizes: tuple[int, int]) -> dict[str, Any]:

@@ -103,7 +103,7 @@ def chain_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
     """Time of a joint against the length of a chain."""
     used = sorted({name for chain in data["chains"] for name in chain["single"]["peers"]})
     heading = ["joints", "one state: a joint, rolled", "as called", *used]
-    heading += ["batch: a joint, rolled", "as called", *used, "states"]
+    heading += ["constraint forces", "on all threads", "batch: a joint, rolled", "as called", *used, "states"]
     lines = []
     for chain in data["chains"]:
         line = [f"{chain['n']:,}"]
@@ -114,6 +114,10 @@ def chain_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
                 found = row["peers"].get(name, {})
                 fine = found.get("agrees")
                 line.append(_peer(row, name) if found and not fine else _per_joint(found, chain["n"]) if fine else "")
+            if kind == "single":
+                spread = chain["constraint_force"] or {}
+                times = (spread[name]["seconds"] / chain["n"] for name in spread)
+                line += [duration(time) for time in times] or ["", ""]
         lines.append([*line, str(chain["states"])])
     return heading, lines
 

@@ -65,6 +65,7 @@ def _chains(data: dict[str, Any]) -> list[dict[str, Any] | None]:
             for kind, target in (("single", 4.0), ("batch", 10.0)):
                 ratio = chain[kind]["peers"].get("pin")
                 rows.append(_at_least(f"chain of 500, rolled ABA, {kind}", target, ratio))
+    rows += _spread(data)
     long = [chain for chain in data["chains"] if chain["n"] >= 100]
     for kind in ("single", "batch"):
         each = [chain[kind]["seconds"] / chain["n"] for chain in long]
@@ -76,6 +77,28 @@ def _chains(data: dict[str, Any]) -> list[dict[str, Any] | None]:
         one, small, large = sorted(peaks, key=int)
         growth = (peaks[large] - peaks[one]) / int(large) / max((peaks[small] - peaks[one]) / int(small), 1.0)
         rows.append(_at_most(f"memory a joint at {int(large):,} over that at {int(small):,}", 1.2, growth, "times"))
+    return rows
+
+
+def _spread(data: dict[str, Any]) -> list[dict[str, Any] | None]:
+    """One state of a long chain by constraint forces, spread over lanes and threads."""
+    rows: list[dict[str, Any] | None] = []
+    for chain in data["chains"]:
+        found = chain["constraint_force"]
+        if found is None:
+            continue
+        one, every = found["one_thread"], found["all_threads"]
+        if chain["n"] >= 4000:
+            what = f"chain of {chain['n']:,}, constraint forces"
+            ratio = one["seconds"] / one["articulated_body"]
+            rows.append(_at_most(f"{what} on lanes of one thread over scalar ABA", 1.3, ratio, "times"))
+            faster = {"ratio": every["articulated_body"] / every["seconds"], "disturbed": False}
+            if every["threads"] > 1:
+                rows.append(_at_least(f"{what} on {every['threads']} threads against ABA", 1.4, faster))
+        peer = chain["single"]["peers"].get("pin", {})
+        if chain["n"] == 500 and "seconds" in peer:
+            faster = {"ratio": peer["seconds"] / one["seconds"], "disturbed": peer["disturbed"]}
+            rows.append(_at_least("chain of 500, constraint forces against pin's ABA", 4.0, faster))
     return rows
 
 
