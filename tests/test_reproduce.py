@@ -15,7 +15,9 @@ from linkwork import cli, pictures
 from linkwork.algorithms import ALGORITHMS, OPERATIONAL
 from linkwork.reproduce import counting, truth, virtual_work
 from linkwork.reproduce.clock import crossover
+from linkwork.reproduce.constraint_force.chains import CHAINS
 from linkwork.reproduce.virtual_work import swing
+from strategies import close, state_of
 
 PICTURES = "figure4 figure5 figure6 figure7 long counts errors errors_masses".split()
 
@@ -276,3 +278,13 @@ def test_errors_of_the_constraint_force_algorithm(constraint: Any) -> None:
         for method in ("articulated_body", "virtual_work", "constraint_force", "constraint_force_pieces"):
             assert 0.0 < case["errors"][method][1] < 1e-13, (case["label"], method)
         assert case["errors"]["constraint_force_world"][1] > 10 * case["errors"]["constraint_force"][1]
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_chains_that_are_timed(name: str) -> None:
+    model = CHAINS[name](70)
+    assert len(model.bodies) == (10 * (1 + 3) if name == "branched" else 70)
+    s = state_of(model, 0)
+    with lw.interpreted():
+        expected = lw.forward_dynamics(model, s.q, s.v, s.tau)
+        close(lw.forward_dynamics(model, s.q, s.v, s.tau, method="constraint_force"), expected, 1e-10)
