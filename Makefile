@@ -6,7 +6,7 @@ STAMP := .venv/.stamp
 .PHONY: help demo test check bench fuzz docs clean
 
 help:
-	@echo "make demo    load the humanoid, compute its dynamics, check it"
+	@echo "make demo    a humanoid puts a box on the floor: out/demo"
 	@echo "make test    all tests, the examples in docstrings included"
 	@echo "make check   ruff, mypy, import-linter"
 	@echo "make bench   measure times: linkwork bench"

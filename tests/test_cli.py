@@ -11,7 +11,6 @@ import pytest
 
 import linkwork as lw
 from linkwork import cli
-from linkwork.cli import demo
 
 URDF = """<?xml version="1.0"?>
 <robot name="two_links">
@@ -119,15 +118,6 @@ def test_no_command_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         cli.main(["--version"])
     assert stopped.value.code == 0 and capsys.readouterr().out == f"linkwork {lw.__version__}\n"
-
-
-def test_the_demo_checks_itself(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert cli.main(["demo"]) == 0
-    printed = capsys.readouterr().out
-    assert "left_hand when it stands: x +0.000, y +0.219" in printed and "\nok: " in printed
-    monkeypatch.setattr(demo, "inverse_dynamics", lambda model, q, v, a: 1.001 * lw.inverse_dynamics(model, q, v, a))
-    assert cli.main(["demo"]) == 1
-    assert "FAILED" in capsys.readouterr().out
 
 
 def test_a_reader_that_leaves_is_no_error() -> None:

@@ -285,3 +285,14 @@ def test_wrong_constraints_are_named() -> None:
         lw.constrained_dynamics(model, q, zero, zero, [lw.Ball("endd")])
     with pytest.raises(lw.ArgumentError, match="proximal must be"):
         lw.constrained_dynamics(model, q, zero, zero, constraints, proximal=-1.0)
+
+
+def test_an_axis_may_be_a_list_and_what_is_no_constraint_is_said() -> None:
+    model, _, q = four_bar()
+    v, tau = np.ones(3), np.zeros(3)
+    as_name, as_list = (lw.Hinge("end", "pivot", axis=axis) for axis in ("y", [0.0, 1.0, 0.0]))
+    a, _ = lw.constrained_dynamics(model, q, v, tau, [as_name], proximal=1e-6)
+    same, _ = lw.constrained_dynamics(model, q, v, tau, [as_list], proximal=1e-6)
+    close(a, same, 1e-9)
+    with pytest.raises(lw.ArgumentError, match="constraints must hold"):
+        lw.constrained_dynamics(model, q, v, tau, [["end", "pivot"]])  # type: ignore[list-item]

@@ -7,7 +7,7 @@
     a = lw.forward_dynamics(arm, q, v, tau=0 * v)        # (1000, nv)
 """
 
-from linkwork import joints, spatial
+from linkwork import control, joints, spatial
 from linkwork.change_of_basis import ChangeOfBasis, change_of_basis
 from linkwork.dynamics import (
     Ball,
@@ -94,6 +94,7 @@ __all__ = [
     "centre_of_mass",
     "change_of_basis",
     "constrained_dynamics",
+    "control",
     "difference",
     "draw",
     "dynamically_consistent_inverse",

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from linkwork.algorithms import ALGORITHMS, Algorithm
+from linkwork.algorithms import ALGORITHMS, CHAINS, Algorithm
 from linkwork.cli.describe import summary
 from linkwork.cli.info import add_model, find
 from linkwork.engine.ir import count
@@ -31,6 +31,8 @@ COLUMNS = {
 }
 """The kinds of operations that are told apart, with their names in the intermediate code."""
 
+COUNTED = {**ALGORITHMS, **CHAINS}
+
 FRAME_SPACES = ("poses", "twists", "jacobian", "responses", "operational")
 MOST_BODIES, MOST_BODIES_SQUARED = 2000, 60
 """More bodies are counted on request only: for any algorithm, and for those whose cost grows faster than the bodies."""
@@ -47,11 +49,11 @@ def run(options: argparse.Namespace, console: Console) -> int:
     model = find(options.model, options.floating_base)
     frame = model.frame(options.frame or (WORLD, *model.body_names)[-1])
     for name in options.method or ():
-        if name not in ALGORITHMS:
-            raise UnknownNameError("algorithm", name, ALGORITHMS, "linkwork")
-    wanted = options.method or [name for name, entry in ALGORITHMS.items() if len(model.bodies) <= _most(entry)]
-    left = [name for name in ALGORITHMS if name not in wanted] if not options.method else []
-    counts = {name: counted(ALGORITHMS[name], model, [frame]) for name in wanted}
+        if name not in COUNTED:
+            raise UnknownNameError("algorithm", name, COUNTED, "linkwork")
+    wanted = options.method or [name for name, entry in COUNTED.items() if len(model.bodies) <= _most(entry)]
+    left = [name for name in COUNTED if name not in wanted] if not options.method else []
+    counts = {name: counted(COUNTED[name], model, [frame]) for name in wanted}
     if options.json:
         data = {"model": model.name, "frame": frame.name, "counts": counts, "not_counted": left}
         console.file.write(json.dumps(data) + "\n")

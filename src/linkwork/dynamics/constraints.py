@@ -16,11 +16,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.dynamics.arguments import Array, as_batch, as_frames
+from linkwork.dynamics.arguments import Array, as_batch, as_frames, check_model
 from linkwork.dynamics.call import moved
 from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.dynamics.kinematics import forward_kinematics, frame_acceleration, frame_velocity
@@ -31,6 +32,14 @@ from linkwork.model.model import WORLD, Model, Point
 from linkwork.spatial import Transform
 
 _MOST_ITERATIONS = 100
+_TRACE = np.eye(3).ravel()
+_CROSS = np.zeros((3, 9))
+"""Takes a vector to the nine numbers of [v]×."""
+_CROSS[[2, 1, 0], [3, 2, 7]], _CROSS[[2, 1, 0], [1, 6, 5]] = 1.0, -1.0
+_BLOCKS = np.zeros((6, 6, 6))
+_BLOCKS[:3, :3, 3:] = _BLOCKS[3:, :3, :3] = _BLOCKS[3:, 3:, 3:] = _CROSS.reshape(3, 3, 3)
+_MOTION_CROSS = _BLOCKS.reshape(6, 36)
+"""Takes a motion (v, w) to the numbers of [[[w]×, [v]×], [0, [w]×]]."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +59,7 @@ class Constraint(ABC):
 
     def error(self, place: Array, turn: Array) -> Array:
         """How far off (..., 6) a is, in its own axes; ``place`` is its position in b's place."""
-        linear = np.einsum("...ji,...j->...i", turn, place)
+        linear = (place[..., None, :] @ turn)[..., 0, :]
         return np.concatenate([linear, _rotation_vector(turn)], axis=-1)
 
 
@@ -81,7 +90,7 @@ class Hinge(Constraint):
         return np.broadcast_to(rows, (*turn.shape[:-2], 5, 6))
 
     def error(self, place: Array, turn: Array) -> Array:
-        linear = np.einsum("...ji,...j->...i", turn, place)
+        linear = (place[..., None, :] @ turn)[..., 0, :]
         axis = self._axis()
         return np.concatenate([linear, np.cross(np.einsum("...ji,j->...i", turn, axis), axis)], axis=-1)
 
@@ -142,57 +151,89 @@ def constrained_dynamics(
         >>> a.round(12) + 0.0, wrenches.round(12) + 0.0
         (array([0., 0., 0., 0., 0., 0.]), array([[ 0.,  0., 20.,  0.,  0.,  0.]]))
     """
-    for constraint in constraints:
-        if not isinstance(constraint, Constraint) or type(constraint) is Constraint:
-            raise ArgumentError(f"constraints must hold lw.Weld, lw.Ball, ... objects, not {constraint!r}")
+    grip = _grips(model, tuple(constraints))
     spaces = (("q", "configuration"), ("v", "velocity"), ("tau", "velocity"), ("f_ext", "wrenches"))
     (q_, v_, tau_, f_ext_), batch = as_batch(model, spaces, [q, v, tau, f_ext])
     assert q_ is not None and v_ is not None and tau_ is not None
     free = forward_dynamics(model, q_, v_, tau_, f_ext_)
     if not constraints:
         return free, np.zeros((*batch, 0, 6))
-    ends: list[str | Point] = []  # every frame once
-    for constraint in constraints:
-        ends += [end for end in (constraint.frame_a, constraint.frame_b) if end not in ends]
-    places = forward_kinematics(model, q_, ends)
-    V, A = frame_velocity(model, q_, v_, ends), frame_acceleration(model, q_, v_, free, ends)
+    places = forward_kinematics(model, q_, grip.ends)
+    V, A = frame_velocity(model, q_, v_, grip.ends), frame_acceleration(model, q_, v_, free, grip.ends)
 
-    rows, right = [], []
-    for constraint in constraints:
-        a, b = ends.index(constraint.frame_a), ends.index(constraint.frame_b)
-        b_in_a = _inverse(places[..., a, :, :]) @ places[..., b, :, :]
-        held = _inverse(b_in_a @ _matrix(constraint.placement))
-        turn, place = held[..., :3, :3], held[..., :3, 3]
-        X, G = _motion_matrix(b_in_a), constraint.rows(turn)
-        carried = _times(X, V[..., b, :])
-        relative = V[..., a, :] - carried
-        rate = A[..., a, :] - _times(X, A[..., b, :]) + _cross(relative, carried)
-        rate[..., :3] += np.cross(relative[..., 3:], relative[..., :3])  # of a point, as b sees it
-        if time_constant is not None:
-            rate = rate + 2.0 / time_constant * relative + constraint.error(place, turn) / time_constant**2
-        C = np.zeros((*batch, G.shape[-2], 6 * len(ends)))
-        C[..., 6 * a : 6 * a + 6] += G
-        C[..., 6 * b : 6 * b + 6] -= G @ X
-        rows.append(C)
-        right.append(-_times(G, rate))
-    C, b_right = np.concatenate(rows, axis=-2), np.concatenate(right, axis=-1)
-    matrix = C @ operational_inertia_inverse(model, q_, ends) @ np.swapaxes(C, -1, -2)
-    sizes = _solved(matrix, b_right, proximal, constraints)
+    # Of all constraints at once: axis -2, or -3 of a matrix, counts them.
+    b_in_a = _inverse(places[..., grip.a, :, :]) @ places[..., grip.b, :, :]
+    held = _inverse(b_in_a @ grip.placements)
+    turns, offsets = held[..., :3, :3], held[..., :3, 3]
+    X = _motion_matrix(b_in_a)
+    carried = _times(X, V[..., grip.b, :])
+    relative = V[..., grip.a, :] - carried
+    rate = A[..., grip.a, :] - _times(X, A[..., grip.b, :]) + _cross(relative, carried)
+    rate[..., :3] += _times(_skew(relative[..., 3:]), relative[..., :3])  # of a point, as b sees it
+    if time_constant is not None:
+        errors = [c.error(offsets[..., k, :], turns[..., k, :, :]) for k, c in enumerate(constraints)]
+        rate = rate + 2.0 / time_constant * relative + np.stack(errors, axis=-2) / time_constant**2
+
+    rows = [constraint.rows(turns[..., k, :, :]) for k, constraint in enumerate(constraints)]
+    starts = np.cumsum([0, *(G.shape[-2] for G in rows)]).tolist()
+    C, right = np.zeros((*batch, starts[-1], 6 * len(grip.ends))), np.empty((*batch, starts[-1]))
+    for k, G in enumerate(rows):
+        own, a, b = slice(starts[k], starts[k + 1]), 6 * grip.a[k], 6 * grip.b[k]
+        C[..., own, a : a + 6] += G
+        C[..., own, b : b + 6] -= G @ X[..., k, :, :]
+        right[..., own] = -_times(G, rate[..., k, :])
+    across = np.swapaxes(C, -1, -2)
+    sizes = _solved(C @ operational_inertia_inverse(model, q_, grip.ends) @ across, right, proximal, constraints)
 
     forces = np.zeros((*batch, len(model.bodies), 6)) if f_ext_ is None else f_ext_.copy()
-    at_ends = _times(np.swapaxes(C, -1, -2), sizes).reshape((*batch, len(ends), 6))
-    asked = as_frames(model, ends)
-    for i, frame in enumerate(moved(asked.frames, asked.offsets)):
-        if frame.body:
-            to_body = np.swapaxes(_motion_matrix(_inverse(_matrix(frame.placement))), -1, -2)
-            forces[..., frame.body - 1, :] += _times(to_body, at_ends[..., i, :])
-    wrenches, start = np.empty((*batch, len(constraints), 6)), 0
-    for k, (constraint, C_k) in enumerate(zip(constraints, rows, strict=True)):
-        a, count = ends.index(constraint.frame_a), C_k.shape[-2]
-        own = np.swapaxes(C_k[..., 6 * a : 6 * a + 6], -1, -2)
-        wrenches[..., k, :] = _times(own, sizes[..., start : start + count])
-        start += count
+    at_bodies = _times(grip.to_bodies, _times(across, sizes).reshape((*batch, len(grip.ends), 6)))
+    for i, body in enumerate(grip.bodies):
+        if body:
+            forces[..., body - 1, :] += at_bodies[..., i, :]
+    wrenches = np.empty((*batch, len(constraints), 6))
+    for k in range(len(constraints)):
+        own, a = slice(starts[k], starts[k + 1]), 6 * grip.a[k]
+        wrenches[..., k, :] = _times(across[..., a : a + 6, own], sizes[..., own])
     return forward_dynamics(model, q_, v_, tau_, forces), wrenches
+
+
+@dataclass(frozen=True)
+class _Grips:
+    """What of constraints does not depend on the state: their frames, each once, and where these are on bodies."""
+
+    ends: tuple[str | Point, ...]
+    a: list[int]
+    b: list[int]
+    placements: Array  # (k, 4, 4)
+    bodies: list[int]
+    to_bodies: Array  # (ends, 6, 6), takes a force from a frame to its body
+
+
+def _grips(model: Model, constraints: tuple[Constraint, ...]) -> _Grips:
+    check_model(model)
+    try:
+        return _known_grips(model, constraints)
+    except TypeError:  # an axis given as a list, for instance, cannot be looked up
+        return _known_grips.__wrapped__(model, constraints)
+
+
+@lru_cache(maxsize=256)
+def _known_grips(model: Model, constraints: tuple[Constraint, ...]) -> _Grips:
+    for constraint in constraints:
+        if not isinstance(constraint, Constraint) or type(constraint) is Constraint:
+            raise ArgumentError(f"constraints must hold lw.Weld, lw.Ball, ... objects, not {constraint!r}")
+    ends = tuple(dict.fromkeys(end for c in constraints for end in (c.frame_a, c.frame_b)))
+    asked = as_frames(model, ends)
+    frames = moved(asked.frames, asked.offsets)
+    to_bodies = [_motion_matrix(_inverse(_matrix(frame.placement))).T for frame in frames]
+    return _Grips(
+        ends,
+        [ends.index(c.frame_a) for c in constraints],
+        [ends.index(c.frame_b) for c in constraints],
+        np.array([_matrix(c.placement) for c in constraints]),
+        [frame.body for frame in frames],
+        np.array(to_bodies),
+    )
 
 
 def _solved(matrix: Array, right: Array, proximal: float, constraints: Sequence[Constraint]) -> Array:
@@ -200,17 +241,19 @@ def _solved(matrix: Array, right: Array, proximal: float, constraints: Sequence[
     if not proximal >= 0.0:
         raise ArgumentError(f"proximal must be a number from 0, not {proximal!r}")
     size = matrix.shape[-1]
-    diagonal = np.einsum("...ii->...i", matrix)
-    damping = proximal * diagonal.mean(axis=-1)[..., None]
+    diagonal = matrix.diagonal(axis1=-2, axis2=-1)
     if not proximal:
-        ranks = np.linalg.matrix_rank(matrix, hermitian=True, tol=1e-11 * diagonal.max(axis=-1))
-        if (ranks < size).any():
-            names = ", ".join(f"{type(c).__name__}({c.frame_a!r}, {c.frame_b!r})" for c in constraints)
-            raise SingularError(
-                f"constrained_dynamics: the constraints {names} hold {size} motions, of which only {ranks.min()} are "
-                f"independent. Leave out what is redundant, or pass proximal=1e-6"
-            )
+        largest = diagonal.max(axis=-1)
+        if not _well_conditioned(matrix, largest):
+            ranks = np.linalg.matrix_rank(matrix, hermitian=True, tol=1e-11 * largest)
+            if (ranks < size).any():
+                names = ", ".join(f"{type(c).__name__}({c.frame_a!r}, {c.frame_b!r})" for c in constraints)
+                raise SingularError(
+                    f"constrained_dynamics: the constraints {names} hold {size} motions, of which only {ranks.min()} "
+                    f"are independent. Leave out what is redundant, or pass proximal=1e-6"
+                )
         return np.asarray(np.linalg.solve(matrix, right[..., None])[..., 0], dtype=np.float64)
+    damping = proximal * diagonal.mean(axis=-1)[..., None]
     damped = np.linalg.inv(matrix + damping[..., None] * np.eye(size))
     sizes = np.zeros_like(right)
     for _ in range(_MOST_ITERATIONS):
@@ -220,6 +263,15 @@ def _solved(matrix: Array, right: Array, proximal: float, constraints: Sequence[
         if step <= 1e-13 * np.abs(sizes).max(initial=0.0):
             break
     return sizes
+
+
+def _well_conditioned(matrix: Array, largest: Array) -> bool:
+    """Whether a matrix is regular beyond doubt, by its pivots; else its rank must be found."""
+    try:
+        pivots = np.linalg.cholesky(matrix).diagonal(axis1=-2, axis2=-1)
+    except np.linalg.LinAlgError:
+        return False
+    return bool((pivots.min(axis=-1) ** 2 > 1e-7 * largest).all())
 
 
 def _times(matrix: Array, vector: Array) -> Array:
@@ -245,22 +297,24 @@ def _motion_matrix(placement: Array) -> Array:
     turn, place = placement[..., :3, :3], placement[..., :3, 3]
     result = np.zeros((*placement.shape[:-2], 6, 6))
     result[..., :3, :3] = result[..., 3:, 3:] = turn
-    result[..., :3, 3:] = np.cross(place[..., None, :], np.swapaxes(turn, -1, -2)).swapaxes(-1, -2)
+    result[..., :3, 3:] = _skew(place) @ turn
     return result
 
 
 def _cross(a: Array, b: Array) -> Array:
     """a × b of two motions."""
-    linear = np.cross(a[..., 3:], b[..., :3]) + np.cross(a[..., :3], b[..., 3:])
-    return np.concatenate([linear, np.cross(a[..., 3:], b[..., 3:])], axis=-1)
+    return _times((a @ _MOTION_CROSS).reshape((*a.shape, 6)), b)
+
+
+def _skew(vector: Array) -> Array:
+    """[v]×. A product with constants: ``np.cross`` takes ten times as long."""
+    return np.asarray((vector @ _CROSS).reshape((*vector.shape, 3)), dtype=np.float64)
 
 
 def _rotation_vector(turn: Array) -> Array:
     """The axis times the angle of rotations."""
-    twice = np.stack(
-        [turn[..., 2, 1] - turn[..., 1, 2], turn[..., 0, 2] - turn[..., 2, 0], turn[..., 1, 0] - turn[..., 0, 1]],
-        axis=-1
-    )
-    sine = np.linalg.norm(twice, axis=-1) / 2.0
-    angle = np.arctan2(sine, (np.einsum("...ii", turn) - 1.0) / 2.0)
-    return 0.5 * twice * np.where(sine > 1e-9, angle / np.maximum(sine, 1e-300), 1.0)[..., None]
+    numbers = turn.reshape((*turn.shape[:-2], 9))
+    twice = numbers @ _CROSS.T  # the axis times twice the sine
+    sine = 0.5 * np.sqrt((twice * twice).sum(axis=-1))
+    angle = np.arctan2(sine, 0.5 * (numbers @ _TRACE - 1.0))
+    return np.asarray(0.5 * twice * np.where(sine > 1e-9, angle / np.maximum(sine, 1e-300), 1.0)[..., None])

@@ -8,14 +8,17 @@ z = 0, and at the neutral configuration the humanoid stands upright with its arm
 
     waist 3 (yaw, roll, pitch), neck 1, each arm 7 (shoulder 3, elbow 1, wrist 3), each leg 3 (hip, knee, ankle pitch)
 
-The pelvis is the root: a part of the world, or with a floating base a body of its own. Where several joints meet in
-one place, the links between them are balls that take a share of their segment's mass: small, but none without inertia.
+The pelvis is the root: a part of the world, or with a floating base a body of its own. Standing, the left foot is
+fixed to the floor and the pelvis one of the 24 links that move; the joints have the same names and angles. Where
+several joints meet in one place, the links between them are balls that take a share of their segment's mass: small, but
+none without inertia.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from linkwork.errors import ArgumentError
 from linkwork.joints import Free, Revolute
 from linkwork.model.builder import Builder, placement
 from linkwork.model.mechanisms.links import ball, box, rod
@@ -53,12 +56,14 @@ _PARTS = {
 _FOOT_MASS, _PELVIS_MASS, _ABDOMEN_MASS, _THORAX_MASS, _HEAD_MASS = 0.0145, 0.142, 0.139, 0.216, 0.081
 
 
-def humanoid(floating_base: bool = False) -> Model:
+def humanoid(floating_base: bool = False, standing: bool = False) -> Model:
     """A person of 1.7 m and 70 kg: 24 links on hinges, with the hands as operational points.
 
     Args:
         floating_base: let the pelvis (9.94 kg) float on the free joint "root_joint"; otherwise it is a part of the
             world and only the 24 links move, 60.06 kg.
+        standing: fix the left foot to the floor instead, so that the legs carry the pelvis; 70 kg, of which the foot's
+            1.015 kg do not move.
 
     Returns:
         A Model with the frames "left_hand", "right_hand", "left_sole", "right_sole", "head_top" and "pelvis", and
@@ -74,11 +79,16 @@ def humanoid(floating_base: bool = False) -> Model:
         >>> feet_and_head[:, 2, 3].round(6) + 0.0
         array([0. , 0. , 1.7])
     """
-    body = _Body(floating_base)
+    if floating_base and standing:
+        raise ArgumentError("a humanoid cannot both float and have a foot fixed to the floor; choose one")
+    body = _Body(floating_base, standing)
     body.trunk()
     for side, sign in (("left", 1.0), ("right", -1.0)):
         body.arm(side, sign)
-        body.leg(side, sign)
+        if side == "right" or not standing:
+            body.leg(side, sign)
+    if standing:
+        body.stance_foot()
     return body.builder.build()
 
 
@@ -94,25 +104,27 @@ class _Solid:
 class _Body:
     """Adds the parts to a builder."""
 
-    def __init__(self, floating_base: bool) -> None:
+    def __init__(self, floating_base: bool, standing: bool) -> None:
         self.builder = Builder("humanoid")
-        standing = placement(xyz=(0.0, 0.0, _HIP * HEIGHT))
-        if floating_base:
-            self.root, self.root_place = "pelvis", placement()
-            solid = _block(_PELVIS_MASS, (0.18, 0.28, 0.18), (0.0, 0.0, 0.03))
+        height = placement(xyz=(0.0, 0.0, _HIP * HEIGHT))
+        pelvis = _block(_PELVIS_MASS, (0.18, 0.28, 0.18), (0.0, 0.0, 0.03))
+        self.root, self.root_place = "pelvis", placement()
+        if standing:
+            self.stance_leg(pelvis)
+        elif floating_base:
             self.builder.add_body(
                 "pelvis",
                 WORLD,
                 Free(),
-                standing,
-                mass=solid.mass,
-                com=solid.com,
-                inertia=solid.inertia,
+                height,
+                mass=pelvis.mass,
+                com=pelvis.com,
+                inertia=pelvis.inertia,
                 joint_name="root_joint",
             )
         else:
-            self.root, self.root_place = WORLD, standing
-            self.builder.add_frame("pelvis", WORLD, standing)
+            self.root, self.root_place = WORLD, height
+            self.builder.add_frame("pelvis", WORLD, height)
 
     def trunk(self) -> None:
         """Waist, chest and head, upward."""
@@ -152,15 +164,37 @@ class _Body:
         """Three joints from hip to foot, downward."""
         hip = self.root_place * placement(xyz=(0.0, sign * _HALF_HIPS * HEIGHT, 0.0))
         thigh, shank = _HIP - _KNEE, _KNEE - _ANKLE
-        length, ankle = _FOOT * HEIGHT, _ANKLE * HEIGHT
-        foot = _block(_FOOT_MASS, (length, 0.09, 0.8 * ankle), (0.25 * length, 0.0, -0.6 * ankle))
         s = f"{side}_"
         self.hinge(s + "thigh", self.root, s + "hip_pitch", "y", hip, _limb("thigh", thigh), (-2.2, 0.6), 250.0)
         self.hinge(
             s + "shank", s + "thigh", s + "knee_pitch", "y", _below(thigh), _limb("shank", shank), (0.0, 2.5), 250.0
         )
-        self.hinge(s + "foot", s + "shank", s + "ankle_pitch", "y", _below(shank), foot, (-0.6, 0.9), 180.0)
+        self.hinge(s + "foot", s + "shank", s + "ankle_pitch", "y", _below(shank), _foot(), (-0.6, 0.9), 180.0)
         self.builder.add_frame(s + "sole", s + "foot", _below(_ANKLE))
+
+    def stance_leg(self, pelvis: _Solid) -> None:
+        """The left leg from its sole to the pelvis, upward: the same joints, seen from the other side."""
+        thigh, shank = _HIP - _KNEE, _KNEE - _ANKLE
+        centre = placement(xyz=(0.0, -_HALF_HIPS * HEIGHT, thigh * HEIGHT))  # on the hips' common axis
+        ankle, down = placement(xyz=(0.0, _HALF_HIPS * HEIGHT, _ANKLE * HEIGHT)), "-y"
+        lower, upper = _upward(_limb("shank", shank), shank), _upward(_limb("thigh", thigh), thigh)
+        self.hinge("left_shank", WORLD, "left_ankle_pitch", down, ankle, lower, (-0.6, 0.9), 180.0)
+        self.hinge("left_thigh", "left_shank", "left_knee_pitch", down, _below(-shank), upper, (0.0, 2.5), 250.0)
+        self.hinge("pelvis", "left_thigh", "left_hip_pitch", down, centre, pelvis, (-2.2, 0.6), 250.0)
+
+    def stance_foot(self) -> None:
+        """The left foot, fixed to the floor."""
+        ankle, foot = placement(xyz=(0.0, _HALF_HIPS * HEIGHT, _ANKLE * HEIGHT)), _foot()
+        self.builder.add_body(
+            "left_foot",
+            WORLD,
+            placement=ankle,
+            mass=foot.mass,
+            com=foot.com,
+            inertia=foot.inertia,
+            joint_name="left_foot_fixed",
+        )
+        self.builder.add_frame("left_sole", "left_foot", _below(_ANKLE))
 
     def hinge(
         self,
@@ -197,6 +231,17 @@ def _limb(part: str, length: float, balls: int = 0) -> _Solid:
     return _Solid(
         mass, (0.0, 0.0, -segment.centre * metres), (across, across, rod(mass, metres, segment.radius, "z")[2])
     )
+
+
+def _foot() -> _Solid:
+    length, ankle = _FOOT * HEIGHT, _ANKLE * HEIGHT
+    return _block(_FOOT_MASS, (length, 0.09, 0.8 * ankle), (0.25 * length, 0.0, -0.6 * ankle))
+
+
+def _upward(solid: _Solid, length: float) -> _Solid:
+    """A long part seen from its lower end."""
+    x, y, z = solid.com
+    return _Solid(solid.mass, (x, y, z + length * HEIGHT), solid.inertia)
 
 
 def _ball(part: str) -> _Solid:

@@ -1,0 +1,33 @@
+"""Controllers: what joints are to do so that points, objects and joints go where they should.
+
+A controller has ``torque(t, q, v)``, which is what ``lw.simulate`` takes:
+
+    hand = lw.control.Task("left_hand", lw.control.MinimumJerk(here, there, duration=2.0), stiffness=200.0)
+    controller = lw.control.OperationalSpaceController(model, [hand], posture=lw.control.Posture(q))
+    motion = lw.simulate(model, q, v, 3.0, 0.001, torque=controller)
+"""
+
+from linkwork.control.goals import Task
+from linkwork.control.held_object import AugmentedObject, HeldObject, augmented_object
+from linkwork.control.joint_space import ComputedTorque, PDPlusGravity
+from linkwork.control.operational_space import Command, OperationalSpaceController, Posture
+from linkwork.control.priorities import Level
+from linkwork.control.references import Constant, CubicSpline, MinimumJerk, Reference, Sample
+
+__all__ = [
+    "AugmentedObject",
+    "Command",
+    "ComputedTorque",
+    "Constant",
+    "CubicSpline",
+    "HeldObject",
+    "Level",
+    "MinimumJerk",
+    "OperationalSpaceController",
+    "PDPlusGravity",
+    "Posture",
+    "Reference",
+    "Sample",
+    "Task",
+    "augmented_object",
+]

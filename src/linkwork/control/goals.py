@@ -1,0 +1,176 @@
+"""What a level of a controller asks of points: accelerations, from a reference and how far the points are off it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.control.references import Reference, Sample, as_reference
+from linkwork.control.rotations import angular_motion, coordinate_rate, cross, log
+from linkwork.dynamics.arguments import Array, as_array
+from linkwork.errors import ArgumentError
+from linkwork.model.model import Model, Point
+
+_SHAPES = {"pose": (4, 4), "position": (3,), "rotation": (3, 3)}
+_ROWS = {"pose": range(6), "position": range(3), "rotation": range(3, 6)}
+
+
+@dataclass(frozen=True)
+class Situation:
+    """A state as a controller sees it: all that its goals need, computed once.
+
+    Rows come six for each point, in its own axes. q (nq,), v (nv,); placements of the points (m, 4, 4), and of what
+    else is looked at; jacobian J, responses J M⁻¹ (6m, nv); drift J̇v and velocity J v (6m,); mass M (nv, nv); bias h
+    (nv,), the forces of motion, gravity and damping.
+    """
+
+    model: Model
+    q: Array
+    v: Array
+    placements: Array
+    jacobian: Array
+    responses: Array
+    drift: Array
+    velocity: Array
+    mass: Array
+    bias: Array
+
+
+class Wanted(NamedTuple):
+    """The accelerations (r,) of a goal's rows, and the joint forces (nv,) that its points' load takes, if any."""
+
+    acceleration: Array
+    load: Array | None
+
+
+class Goal(ABC):
+    """Something that a controller is to do.
+
+    ``points`` are the poses that it moves; of their rows, six each, ``rows`` are those that it commands, in blocks of
+    three. ``seen`` is what else it looks at. ``passive`` are degrees of freedom that nothing drives.
+    """
+
+    points: tuple[Point, ...]
+    rows: tuple[int, ...]
+    seen: tuple[str, ...] = ()
+
+    def passive(self, model: Model) -> list[int]:
+        return []
+
+    @abstractmethod
+    def wanted(self, t: float, now: Situation, first: int, seen: int) -> Wanted:
+        """What is asked at a time. ``first`` and ``seen`` are where its points, and what else it looks at, begin among
+        the placements of the situation.
+        """
+
+
+class Task(Goal):
+    """Let a point follow a reference: the error obeys ë + D ė + K e = 0 as long as no torque limit is met.
+
+    The error of a position is p - p_ref; that of a rotation is the rotation vector of R R_refᵀ, which obeys the same
+    equation exactly, however large it is (below half a turn). Both are in world axes.
+
+    Args:
+        point: a frame's name or an ``lw.Point`` with axes "pose", "position" or "rotation".
+        reference: a ``Reference``, or a value to stay at: a pose (4, 4), a position (3,) or a rotation (3, 3).
+        stiffness: K, 1/s²: one number, or one for each axis (3 or 6, linear first).
+        damping: D, 1/s, likewise; critical, 2 √K, if left out.
+
+    Example:
+        >>> import linkwork as lw
+        >>> task = lw.control.Task(lw.Point("tip", axes="position"), [1.0, 0.5, 0.0], stiffness=400.0)
+        >>> task.damping
+        array([40., 40., 40.])
+    """
+
+    def __init__(
+        self,
+        point: str | Point,
+        reference: Reference | ArrayLike,
+        stiffness: ArrayLike = 100.0,
+        damping: ArrayLike | None = None,
+    ) -> None:
+        if not isinstance(point, str | Point):
+            raise ArgumentError(f"point must be a frame's name or an lw.Point, not {point!r}")
+        self.point = Point(point) if isinstance(point, str) else point
+        name = f"the task on {self.point.frame!r}"
+        self.reference = as_reference(f"reference of {name}", reference)
+        if self.reference.shape != _SHAPES[self.point.axes]:
+            raise ArgumentError(
+                f"reference of {name} must have shape {_SHAPES[self.point.axes]} for axes {self.point.axes!r}, "
+                f"not {self.reference.shape}"
+            )
+        self.points, self.rows = (Point(self.point.frame, self.point.offset),), tuple(_ROWS[self.point.axes])
+        self.stiffness, self.damping = gains(name, stiffness, damping, len(self.rows))
+
+    def error(self, t: float, placement: ArrayLike) -> Array:
+        """How far a placement (4, 4) of the point is off the reference: (3,) or (6,), m and rad, in world axes."""
+        place, value = np.asarray(placement, dtype=np.float64), self.reference.at(t).value
+        parts = []
+        if self.point.axes != "rotation":
+            parts.append(place[:3, 3] - (value if value.ndim == 1 else value[:3, 3]))
+        if self.point.axes != "position":
+            parts.append(np.array(log(place[:3, :3] @ value[:3, :3].T)))
+        return np.concatenate(parts)
+
+    def wanted(self, t: float, now: Situation, first: int, seen: int) -> Wanted:
+        place, twist = now.placements[first], now.velocity[6 * first : 6 * first + 6]
+        return Wanted(servo(self.reference.at(t), place, twist, self.stiffness, self.damping, self.point.axes), None)
+
+
+def servo(sample: Sample, place: Array, twist: Array, stiffness: Array, damping: Array, axes: str = "pose") -> Array:
+    """The acceleration, as the derivative of the twist in a frame's own axes, that lets its error obey the law of
+    ``Task``.
+    """
+    turn = place[:3, :3]
+    parts = []
+    if axes != "rotation":
+        target = sample.value if axes == "position" else sample.value[:3, 3]
+        lag = turn @ twist[:3] - sample.velocity[:3]
+        goal = sample.acceleration[:3] - damping[:3] * lag - stiffness[:3] * (place[:3, 3] - target)
+        parts.append(
+            goal @ turn - cross(twist[3:].tolist(), twist[:3].tolist())
+        )  # the own axes turn under the velocity
+    if axes != "position":
+        off = turn @ sample.value[:3, :3].T
+        e = log(off)
+        carried, carried_rate = off @ sample.velocity[-3:], off @ sample.acceleration[-3:]
+        relative = (turn @ twist[3:] - carried).tolist()
+        rate = coordinate_rate(e, relative)
+        second = -damping[-3:] * rate - stiffness[-3:] * e
+        _, change = angular_motion(e, rate, second.tolist())
+        turning = carried_rate + change + cross(relative, carried.tolist())
+        parts.append(turning @ turn)
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def one_state(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
+    """q (nq,) and v (nv,) as arrays: a controller acts in one state at a time."""
+    here, speed = as_array(model, "q", "configuration", q), as_array(model, "v", "velocity", v)
+    if here.ndim > 1 or speed.ndim > 1:
+        raise ArgumentError(
+            f"a controller takes one state at a time, q ({model.nq},) and v ({model.nv},), not {here.shape} and "
+            f"{speed.shape}"
+        )
+    return here, speed
+
+
+def gains(name: str, stiffness: ArrayLike, damping: ArrayLike | None, count: int) -> tuple[Array, Array]:
+    """K and D as one number for each axis; D critical if left out."""
+    K = _gain(f"stiffness of {name}", stiffness, count)
+    return K, 2.0 * np.sqrt(K) if damping is None else _gain(f"damping of {name}", damping, count)
+
+
+def _gain(what: str, value: ArrayLike, count: int) -> Array:
+    try:
+        given = np.array(value, dtype=np.float64)
+        array = np.array(np.broadcast_to(given, (count,)))
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{what} must be one number or {count}, not {value!r}") from None
+    if not (np.isfinite(array).all() and (array >= 0.0).all()):
+        raise ArgumentError(f"{what} must be finite and not negative, not {value!r}")
+    return array

@@ -1,0 +1,207 @@
+"""An object held by several hands: the augmented object of Khatib, and Chang, Holmberg and Khatib.
+
+The object is a body of the model on a free joint; each hand is welded to a place on it. With G the Jacobian of those
+places on the object, the hands move as V = G v, and W = Gᵀ, the grasp map, takes what the hands exert to what the
+object feels. As the hands have the (coupled) inertia Λ, the object is felt, at the hands' command, with
+
+    Λ⊕ = I + Gᵀ Λ G,     F⊕ = Gᵀ F = Λ⊕ v̇ + μ⊕ + p⊕
+
+The forces in the null space of W are internal: they strain the object and do not move it. They are commanded by
+themselves; what moves the object is shared among the hands so that none of it is internal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.control.goals import Goal, Situation, Wanted, gains, one_state, servo
+from linkwork.control.references import Reference, as_numbers, as_reference
+from linkwork.control.rotations import log
+from linkwork.dynamics.arguments import Array, as_frames
+from linkwork.dynamics.constraints import Weld
+from linkwork.dynamics.dynamics import gravity_torques, mass_matrix, nonlinear_effects
+from linkwork.dynamics.kinematics import forward_kinematics, jacobian, jacobian_drift, neutral
+from linkwork.dynamics.operational import force_responses, inverted
+from linkwork.errors import ArgumentError
+from linkwork.joints import Free
+from linkwork.model.model import Model, Point
+from linkwork.spatial import Transform
+
+
+class HeldObject(Goal):
+    """Let an object in several hands follow a reference, and squeeze it with internal forces of its own.
+
+    The error of its pose obeys the law of ``Task``.
+
+    Args:
+        body: the object: a body on a free joint of the world.
+        welds: ``lw.Weld(hand, place)`` for each hand, ``place`` a frame on the object; the same that are simulated.
+        reference: for the pose of the body's frame: a ``Reference``, or a pose (4, 4) to stay at.
+        stiffness: K, 1/s²: one number, or six, linear first, in world axes.
+        damping: D, 1/s, likewise; critical if left out.
+        internal: wrenches (m, 6) of the hands on the object (N, N m), in the hands' own axes, of which the part that
+            balances itself is commanded; or a ``Reference`` to a vector of these 6m numbers. None by default.
+
+    Example:
+        >>> import linkwork as lw
+        >>> welds = [lw.Weld("left_hand", "left_grip"), lw.Weld("right_hand", "right_grip")]
+        >>> squeeze = [[20, 0, 0, 0, 0, 0], [20, 0, 0, 0, 0, 0]]  # each hand pushes along its own x
+        >>> box = lw.control.HeldObject("box", welds, reference=[[1,0,0,0.5], [0,1,0,0], [0,0,1,1], [0,0,0,1]],
+        ...                             internal=squeeze)
+        >>> box.hands
+        ('left_hand', 'right_hand')
+    """
+
+    def __init__(
+        self,
+        body: str,
+        welds: Sequence[Weld],
+        reference: Reference | ArrayLike,
+        stiffness: ArrayLike = 100.0,
+        damping: ArrayLike | None = None,
+        internal: Reference | ArrayLike | None = None,
+    ) -> None:
+        name = f"the held object {body!r}"
+        self.body, self.welds = body, tuple(welds) if isinstance(welds, Sequence) else ()
+        if not self.welds or not all(isinstance(weld, Weld) for weld in self.welds):
+            raise ArgumentError(f"welds of {name} must be lw.Weld objects, one for each hand, not {welds!r}")
+        if any(weld.placement != Transform.identity() for weld in self.welds):
+            raise ArgumentError(f"welds of {name} must hold frames together as they are; name the places as frames")
+        self.hands = tuple(weld.frame_a for weld in self.welds)
+        self.places = tuple(weld.frame_b for weld in self.welds)
+        self.reference = as_reference(f"reference of {name}", reference)
+        if self.reference.shape != (4, 4):
+            raise ArgumentError(f"reference of {name} must be a pose (4, 4), not {self.reference.shape}")
+        self.stiffness, self.damping = gains(name, stiffness, damping, 6)
+        count = len(self.hands)
+        if isinstance(internal, Reference):
+            self.internal = internal
+        else:
+            given = np.zeros((count, 6)) if internal is None else as_numbers(f"internal of {name}", internal)
+            if given.shape != (count, 6):
+                raise ArgumentError(f"internal of {name} must have shape ({count}, 6), not {given.shape}")
+            self.internal = as_reference(f"internal of {name}", given.ravel())
+        if self.internal.shape != (6 * count,):
+            raise ArgumentError(f"internal of {name} must be {6 * count} numbers, not {self.internal.shape}")
+        self.points = tuple(Point(hand) if isinstance(hand, str) else hand for hand in self.hands)
+        self.rows, self.seen = tuple(range(6 * count)), (body,)
+
+    def passive(self, model: Model) -> list[int]:
+        own, _, _ = _grasp(model, self.body, self.places)
+        return list(range(own.start, own.stop))
+
+    def error(self, t: float, placement: ArrayLike) -> Array:
+        """How far a placement (4, 4) of the object is off the reference: (6,), m and rad, in world axes."""
+        place, value = np.asarray(placement, dtype=np.float64), self.reference.at(t).value
+        return np.concatenate([place[:3, 3] - value[:3, 3], log(place[:3, :3] @ value[:3, :3].T)])
+
+    def wanted(self, t: float, now: Situation, first: int, seen: int) -> Wanted:
+        own, grasp, shares = _grasp(now.model, self.body, self.places)
+        # A free joint's velocity is its body's twist, so that G is constant and the hands are to accelerate as G v̇.
+        rate = servo(self.reference.at(t), now.placements[seen], now.v[own], self.stiffness, self.damping)
+        strain = self.internal.at(t).value
+        wrench = strain + shares @ (now.mass[own, own] @ rate + now.bias[own] - grasp.T @ strain)
+        hands = now.jacobian[6 * first : 6 * (first + len(self.hands))]
+        return Wanted(grasp @ rate, hands.T @ wrench)
+
+
+@dataclass(frozen=True)
+class AugmentedObject:
+    """An object and what holds it, as one: F⊕ = Λ⊕ v̇ + μ⊕ + p⊕, in the object's own axes.
+
+    Attributes:
+        grasp_map: W (6, 6m): the wrench on the object from those of the hands, each in its own axes.
+        shares: (6m, 6): the wrenches of the hands that move the object and do not strain it; W times it is 1.
+        inertia: Λ⊕ (6, 6).
+        coriolis: μ⊕ (6,), N and N m.
+        gravity: p⊕ (6,).
+    """
+
+    grasp_map: Array
+    shares: Array
+    inertia: Array
+    coriolis: Array
+    gravity: Array
+
+    def internal(self, wrenches: ArrayLike) -> Array:
+        """The part (m, 6) of the hands' wrenches on the object (m, 6) that balances itself."""
+        given = np.asarray(wrenches, dtype=np.float64)
+        wrenches = given.ravel()
+        return (wrenches - self.shares @ (self.grasp_map @ wrenches)).reshape(given.shape)
+
+
+def augmented_object(model: Model, q: ArrayLike, v: ArrayLike, held: HeldObject) -> AugmentedObject:
+    """The inertia, the biases and the grasp map of an object with the hands that hold it, in one state.
+
+    Args:
+        model: the mechanism, with the object as one of its bodies.
+        q: configuration (nq,), the hands at their places on the object.
+        v: velocity (nv,), likewise.
+        held: the object and its hands.
+
+    Returns:
+        An ``AugmentedObject``.
+
+    Raises:
+        SingularError: if the hands cannot be moved independently.
+
+    Example:
+        >>> import linkwork as lw
+        >>> builder = lw.Builder()
+        >>> for side in ("left", "right"):
+        ...     _ = builder.add_body(side, joint=lw.joints.Free(), mass=1.0, inertia=(0.01, 0.01, 0.01))
+        >>> _ = builder.add_body("plate", joint=lw.joints.Free(), mass=3.0, inertia=(0.1, 0.1, 0.1))
+        >>> model = builder.build()
+        >>> held = lw.control.HeldObject("plate", [lw.Weld("left", "plate"), lw.Weld("right", "plate")],
+        ...                              reference=[[1,0,0,0], [0,1,0,0], [0,0,1,0], [0,0,0,1]])
+        >>> lw.control.augmented_object(model, lw.neutral(model), [0.0] * 18, held).inertia.diagonal().round(9)
+        array([5.  , 5.  , 5.  , 0.12, 0.12, 0.12])
+    """
+    q, v = one_state(model, q, v)
+    own, grasp, shares = _grasp(model, held.body, held.places)
+    responses = force_responses(model, q, held.hands)
+    mobility = responses @ jacobian(model, q, held.hands).T
+    inertia = inverted(model, as_frames(model, held.hands), 0.5 * (mobility + mobility.T))
+    gravity = gravity_torques(model, q)
+    moving = nonlinear_effects(model, q, v) - gravity
+    drift = jacobian_drift(model, q, v, held.hands)
+    felt = grasp.T @ inertia
+    return AugmentedObject(
+        grasp.T,
+        shares,
+        mass_matrix(model, q)[own, own] + felt @ grasp,
+        moving[own] + felt @ (responses @ moving - drift),
+        gravity[own] + felt @ (responses @ gravity),
+    )
+
+
+@lru_cache(maxsize=256)
+def _grasp(model: Model, body: str, places: tuple[str | Point, ...]) -> tuple[slice, Array, Array]:
+    """The object's degrees of freedom in v; G (6m, 6), which is the same in every state; and how a load is shared.
+
+    Of all wrenches of the hands with one sum the smallest are taken, with a moment counted as the force that causes it
+    at the mean distance of the places from their centre.
+    """
+    index = model.body_index(body)
+    joint = model.bodies[index].joint
+    if not isinstance(joint, Free) or model.bodies[index].parent:
+        raise ArgumentError(
+            f"the held object {body!r} must be a body on a free joint of the world, "
+            f"but is on a {type(joint).__name__} joint of model {model.name!r}"
+        )
+    for place in places:
+        frame = place if isinstance(place, str) else place.frame
+        if model.frame(frame).body != index + 1:
+            raise ArgumentError(f"frame {frame!r} is no place on the held object {body!r}; weld hands to places on it")
+    own = slice(model.v_start[index], model.v_start[index] + 6)
+    grasp = jacobian(model, neutral(model), places)[:, own]
+    positions = forward_kinematics(model, neutral(model), places)[:, :3, 3]
+    spread = float(((positions - positions.mean(axis=0)) ** 2).sum(axis=1).mean())
+    weighted = np.tile([1.0, 1.0, 1.0, *[spread or 1.0] * 3], len(places))[:, None] * grasp
+    shares = np.asarray(np.linalg.solve(weighted.T @ grasp, weighted.T).T, dtype=np.float64)
+    return own, grasp, shares

@@ -1,0 +1,42 @@
+"""Torque limits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from linkwork.dynamics.arguments import Array, choice
+from linkwork.errors import ArgumentError
+from linkwork.model.model import Model
+
+LIMITING = ("none", "clip", "scale")
+
+
+class TorqueLimits:
+    """Keeps joint forces within a model's effort limits.
+
+    "none" leaves them. "clip" cuts each by itself: what can be done at other joints is done, but the motion bends off.
+    "scale" shortens all that goes beyond the compensation of gravity and motion by one factor: slower, the same way.
+    """
+
+    def __init__(self, model: Model, limiting: str) -> None:
+        self._limiting = choice("limits", limiting, LIMITING)
+        self._most = model.effort_limit
+        stuck = [body.joint_name for body in model.bodies if body.joint.nv and not any(body.limits.effort)]
+        if stuck and limiting != "none":
+            raise ArgumentError(
+                f"limits={limiting!r} needs joints that can be driven, but model {model.name!r} gives "
+                f"{', '.join(map(repr, stuck[:5]))} an effort limit of 0; correct it, or pass limits='none'"
+            )
+
+    def __call__(self, torque: Array, compensation: Array) -> tuple[Array, float]:
+        """The limited torque (nv,), and the factor by which it was shortened; 1 if it was not, or clipped."""
+        if self._limiting == "none" or (np.abs(torque) <= self._most).all():
+            return torque, 1.0
+        if self._limiting == "clip":
+            return np.clip(torque, -self._most, self._most), 1.0
+        held = np.clip(compensation, -self._most, self._most)
+        extra = torque - held
+        room = np.where(extra > 0.0, self._most - held, self._most + held)
+        moved = extra != 0.0
+        factor = float(min(1.0, (room[moved] / np.abs(extra[moved])).min()))
+        return held + factor * extra, factor

@@ -1,0 +1,204 @@
+"""Operational-space control: tasks at points in strict priority, a posture beneath them all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.control.goals import Goal, Situation, gains, one_state
+from linkwork.control.limits import TorqueLimits
+from linkwork.control.priorities import HANDLING, Hierarchy, Level
+from linkwork.control.references import as_numbers
+from linkwork.dynamics.arguments import Array, as_array, as_frames, check_model, choice
+from linkwork.dynamics.dynamics import mass_matrix, nonlinear_effects
+from linkwork.dynamics.kinematics import difference, forward_kinematics, jacobian, jacobian_drift
+from linkwork.dynamics.operational import force_responses
+from linkwork.errors import ArgumentError
+from linkwork.model.model import Model, Point
+
+
+class Posture:
+    """What the joints are to do as far as no task is touched: go to a configuration, or only come to rest.
+
+    Springs pull the joints to the configuration, so that in the end, among all configurations that the tasks allow,
+    their energy is least. The damping is that of the mass, M D v, so that all joints come to rest alike.
+
+    Args:
+        q: the configuration (nq,); None to damp only.
+        stiffness: N m/rad or N/m: one number, or one for each degree of freedom; if left out, 25/s² times the diagonal
+            of M there: as strong as what the joint carries is heavy.
+        damping: D, 1/s, likewise.
+
+    Example:
+        >>> import linkwork as lw
+        >>> person = lw.mechanisms.humanoid()
+        >>> lw.control.Posture(lw.neutral(person), stiffness=16.0).q.shape
+        (24,)
+    """
+
+    def __init__(
+        self, q: ArrayLike | None = None, stiffness: ArrayLike | None = None, damping: ArrayLike = 10.0
+    ) -> None:
+        self.q = None if q is None else as_numbers("q of the posture", q)
+        self.stiffness, self.damping = stiffness, damping
+
+
+@dataclass(frozen=True)
+class Command:
+    """What a controller does in one state, and why.
+
+    Attributes:
+        torque: (nv,), N or N m: what to apply.
+        compensation: (nv,), the part of it that undoes gravity, damping and the forces of motion, and holds what is
+            held.
+        posture: (nv,), the part of it that the posture causes; it accelerates no point of a task.
+        levels: for each level, what it could command and where it was singular.
+        factor: by which ``limits="scale"`` shortened what goes beyond the compensation; 1 if not at all.
+    """
+
+    torque: Array
+    compensation: Array
+    posture: Array
+    levels: tuple[Level, ...]
+    factor: float
+
+
+class OperationalSpaceController:
+    """Lets points follow their references, each as if it were alone a unit mass on a spring and a damper.
+
+    τ = h + Σ N Jᵀ F + N τ_posture. Gravity and the forces of motion are compensated in full, h over the joints being
+    μ and p at the points; so is the model's viscous damping, which ``lw.simulate`` has too. Each level's forces act in
+    the dynamically consistent null space N of the levels before it, and the posture in that of all. Every degree of
+    freedom is taken to be driven but those of held objects.
+
+    Args:
+        model: the mechanism.
+        levels: first the highest priority; each is a ``Task``, a ``HeldObject`` or a list of these, which then share
+            one priority.
+        posture: what to do with the motion that the tasks leave; it is left undamped if there is none.
+        limits: of torque, by the model's ``effort_limit``: "none"; "clip", each joint by itself; or "scale", all that
+            goes beyond the compensation by one factor, which keeps the direction of motion.
+        singular: for directions in which a level can hardly move anything: "drop", they are left to the levels below
+            and the posture; "damp", they stay with the level, with a force that goes to zero with the mobility, without
+            a jump; "raise", a ``SingularError``. ``Command.levels`` reports them.
+        threshold: the mobility, as a part of what the point could do alone, below which a direction is singular.
+
+    Example:
+        >>> import linkwork as lw
+        >>> person = lw.mechanisms.humanoid()
+        >>> q, v = lw.neutral(person), [0.0] * 24
+        >>> hand = lw.control.Task(lw.Point("left_hand", axes="position"), [0.3, 0.3, 1.0])
+        >>> controller = lw.control.OperationalSpaceController(person, [hand], posture=lw.control.Posture(q))
+        >>> controller.torque(0.0, q, v).shape
+        (24,)
+        >>> controller.command(0.0, q, v).levels[0].rank
+        3
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        levels: Sequence[Goal | Sequence[Goal]],
+        posture: Posture | None = None,
+        *,
+        limits: str = "none",
+        singular: str = "drop",
+        threshold: float = 1e-6,
+    ) -> None:
+        check_model(model)
+        self.model, self.posture = model, posture
+        self.levels = _as_levels(levels)
+        self._singular = choice("singular", singular, HANDLING)
+        if not isinstance(threshold, float | int) or not 0.0 < threshold < 1.0:
+            raise ArgumentError(f"threshold must be between 0 and 1, not {threshold!r}")
+        self._threshold, self._limits = threshold, TorqueLimits(model, limits)
+        goals = [goal for level in self.levels for goal in level]
+        self._points: tuple[Point, ...] = tuple(point for goal in goals for point in goal.points)
+        seen = (frame for goal in goals for frame in goal.seen)
+        self._places: tuple[str | Point, ...] = (*self._points, *seen)
+        as_frames(model, self._places)  # names are checked once, here
+        self._viscous, self._driven = model.damping, np.ones(model.nv)
+        self._driven[[k for goal in goals for k in goal.passive(model)]] = 0.0
+        if not isinstance(posture, Posture | None):
+            raise ArgumentError(f"posture must be an lw.control.Posture, not {posture!r}")
+        if posture is not None:
+            springs = posture.stiffness
+            if posture.q is not None:
+                there = as_array(model, "q of the posture", "configuration", posture.q)
+                springs = 25.0 * mass_matrix(model, there).diagonal() if springs is None else springs
+            self._springs, self._damping = gains(
+                "the posture", 0.0 if springs is None else springs, posture.damping, model.nv
+            )
+
+    def torque(self, t: float, q: ArrayLike, v: ArrayLike) -> Array:
+        """Joint forces (nv,), N or N m, at time t (s) in the state q (nq,), v (nv,)."""
+        return self.command(t, q, v).torque
+
+    def command(self, t: float, q: ArrayLike, v: ArrayLike) -> Command:
+        """The same with its parts, and with what was singular."""
+        now = self._situation(*one_state(self.model, q, v))
+        hierarchy = Hierarchy(self.model.nv, self._singular, self._threshold)
+        compensation, first, seen = now.bias * self._driven, 0, len(self._points)
+        asked = []
+        for level in self.levels:
+            rows: list[int] = []
+            parts = []
+            for goal in level:
+                acceleration, load = goal.wanted(t, now, first, seen)
+                rows += [6 * first + row for row in goal.rows]
+                parts.append(acceleration)
+                if load is not None:
+                    compensation = compensation + load
+                first, seen = first + len(goal.points), seen + len(goal.seen)
+            asked.append((rows, np.concatenate(parts)))
+        for rows, acceleration in asked:
+            hierarchy.add(now.jacobian[rows], now.responses[rows], acceleration - now.drift[rows])
+        posture = np.zeros(self.model.nv)
+        if self.posture is not None:
+            posture = hierarchy.beneath(self._advised(now) * self._driven)
+        wanted = compensation + hierarchy.forces + posture
+        torque, factor = self._limits(wanted, compensation)
+        return Command(torque, compensation, posture, tuple(hierarchy.levels), factor)
+
+    def _advised(self, now: Situation) -> Array:
+        """The joint forces (nv,) of the posture's springs and dampers."""
+        assert self.posture is not None
+        forces = now.mass @ (-self._damping * now.v)
+        if self.posture.q is not None:
+            forces = forces + self._springs * difference(self.model, now.q, self.posture.q)
+        return forces
+
+    def _situation(self, q: Array, v: Array) -> Situation:
+        model, points = self.model, self._points
+        J = jacobian(model, q, points)
+        return Situation(
+            model,
+            q,
+            v,
+            forward_kinematics(model, q, self._places),
+            J,
+            force_responses(model, q, points),
+            jacobian_drift(model, q, v, points),
+            J @ v,
+            mass_matrix(model, q),
+            nonlinear_effects(model, q, v) + self._viscous * v,
+        )
+
+
+def _as_levels(levels: Sequence[Goal | Sequence[Goal]]) -> tuple[tuple[Goal, ...], ...]:
+    if not isinstance(levels, Sequence) or not levels:
+        raise ArgumentError(f"levels must be a list of at least one lw.control.Task or HeldObject, not {levels!r}")
+    result: list[tuple[Goal, ...]] = []
+    for given in levels:
+        level: tuple[Any, ...] = tuple(given) if isinstance(given, list | tuple) and given else (given,)
+        for goal in level:
+            if not isinstance(goal, Goal):
+                raise ArgumentError(
+                    f"levels must hold lw.control.Task and HeldObject objects, or lists of them, not {goal!r}"
+                )
+        result.append(level)
+    return tuple(result)

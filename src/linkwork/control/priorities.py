@@ -1,0 +1,94 @@
+"""Levels of strict priority: each acts in the dynamically consistent null space of all before it.
+
+The joint forces that a level may still use are N Jᵀ, with N = 1 - U Uᵀ M⁻¹ and U an M⁻¹-orthonormal basis of what the
+levels before it take: their accelerations J M⁻¹ N = 0 feel nothing of it. The mobility that is left, S = J M⁻¹ N Jᵀ,
+is the inverse of the level's operational inertia (Λ⁻¹ for the first one). Its eigenvalues tell what can be moved at
+all. They are measured in units of the mobility that the points would have with no level before, the mean over the
+three axes of a point's position or rotation, and so are plain numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from linkwork.dynamics.arguments import Array
+from linkwork.errors import SingularError
+
+HANDLING = ("drop", "damp", "raise")
+_NOTHING = 1e-12
+"""Below this an eigenvalue is rounding: no force moves anything in that direction."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """What became of one level.
+
+    Attributes:
+        rank: how many of its ``size`` accelerations it commands in full.
+        size: how many it was asked for.
+        mobility: (size,), the eigenvalues of what the levels before it leave, as parts of what the points could do
+            alone; ascending.
+        singular: (k, size), unit rows: the directions, in the points' own axes and in those units, that were dropped
+            or damped.
+    """
+
+    rank: int
+    size: int
+    mobility: Array
+    singular: Array
+
+
+class Hierarchy:
+    """Collects the joint forces of levels, in the order of their priority."""
+
+    def __init__(self, nv: int, handling: str, threshold: float) -> None:
+        self._handling, self._threshold = handling, threshold
+        self.forces = np.zeros(nv)
+        self.levels: list[Level] = []
+        self._taken = np.empty((nv, 0))  # U
+        self._caused = np.empty((nv, 0))  # M⁻¹ U
+
+    def add(self, jacobian: Array, responses: Array, acceleration: Array) -> None:
+        """Accelerate rows J of joint motion, as far as no level before is touched. ``responses`` is J M⁻¹."""
+        units = np.sqrt(_mean_of_three(len(jacobian)) @ (responses * jacobian).sum(axis=1))
+        units[units == 0.0] = 1.0
+        basis, caused = jacobian.T / units, responses.T / units
+        for _ in range(2 if self.levels else 0):  # the second time for rounding
+            shared = self._caused.T @ basis
+            basis, caused = basis - self._taken @ shared, caused - self._caused @ shared
+        eigenvalues, directions = np.linalg.eigh(basis.T @ caused)
+        basis, caused = basis @ directions, caused @ directions
+        short = int(np.searchsorted(eigenvalues, self._threshold, side="right"))  # they ascend
+        missing = (acceleration - responses @ self.forces) / units @ directions
+        inverse = np.zeros(len(units))
+        inverse[short:] = 1.0 / eigenvalues[short:]
+        kept = short
+        if short and self._handling == "raise":
+            raise SingularError(
+                f"level {len(self.levels) + 1} of the controller asks for {len(units)} accelerations, of which only "
+                f"{len(units) - short} can be caused without touching the levels before (smallest eigenvalue "
+                f"{eigenvalues[0]:.2g}). Ask for fewer axes, or pass singular='drop' or 'damp'"
+            )
+        if short and self._handling == "damp":
+            inverse[:short] = eigenvalues[:short].clip(0.0) / self._threshold**2
+            kept = int(np.searchsorted(eigenvalues, _NOTHING, side="right"))
+        self.forces = self.forces + basis @ (inverse * missing)
+        lengths = np.sqrt(eigenvalues[kept:])
+        self._taken = np.concatenate((self._taken, basis[:, kept:] / lengths), axis=1)
+        self._caused = np.concatenate((self._caused, caused[:, kept:] / lengths), axis=1)
+        self.levels.append(Level(len(units) - short, len(units), eigenvalues, directions[:, :short].T))
+
+    def beneath(self, forces: Array) -> Array:
+        """N τ: the part of joint forces (nv,) that accelerates nothing that a level commands."""
+        for _ in range(2):
+            forces = forces - self._taken @ (self._caused.T @ forces)
+        return forces
+
+
+@lru_cache
+def _mean_of_three(size: int) -> Array:
+    """The matrix that replaces each three numbers in a row by their mean."""
+    return np.kron(np.eye(size // 3), np.full((3, 3), 1.0 / 3.0))

@@ -1,0 +1,227 @@
+"""What a controller is to follow: a value with its velocity and acceleration at any time.
+
+A value is a vector (n,), a rotation (3, 3) or a pose (4, 4). Rotations go by exponential coordinates about the first
+one, so that between two of them the axis stays the same, and a spline through several is as smooth as one of vectors.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from bisect import bisect_right
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.control.rotations import angular_motion, exp, log
+from linkwork.dynamics.arguments import Array
+from linkwork.errors import ArgumentError
+
+
+class Sample(NamedTuple):
+    """A reference at one time.
+
+    ``value`` is (n,), (3, 3) or (4, 4); ``velocity`` and ``acceleration`` are (n,), (3,) for a rotation and (6,),
+    linear then angular, for a pose, in world axes (m/s, rad/s, m/s², rad/s²).
+    """
+
+    value: Array
+    velocity: Array
+    acceleration: Array
+
+
+class Reference(ABC):
+    """A value over time. ``shape`` is (n,) for vectors, (3, 3) for rotations and (4, 4) for poses.
+
+    Your own reference is a class with this ``shape`` and ``at``.
+    """
+
+    shape: tuple[int, ...]
+
+    @abstractmethod
+    def at(self, t: float) -> Sample:
+        """The reference at time t (s)."""
+
+
+class Constant(Reference):
+    """Stay: a vector (n,), a rotation (3, 3) or a pose (4, 4).
+
+    Example:
+        >>> import linkwork as lw
+        >>> lw.control.Constant([0.5, 0.0, 0.3]).at(2.0).value
+        array([0.5, 0. , 0.3])
+    """
+
+    def __init__(self, value: ArrayLike) -> None:
+        given = _checked("value", value)
+        still = np.zeros({1: len(given), 3: 3, 4: 6}[1 if given.ndim == 1 else len(given)])
+        self.shape, self._sample = given.shape, Sample(given, still, still)
+
+    def at(self, t: float) -> Sample:
+        return self._sample
+
+
+class _Path(Reference):
+    """A curve of vectors, taken as it is or as the coordinates of rotations or poses; it rests before and after."""
+
+    def __init__(self, values: list[Array], begin: float, end: float) -> None:
+        self.shape, self._begin, self._end = values[0].shape, begin, end
+        self._first = values[0][:3, :3] if len(self.shape) == 2 else None
+        self._knots = self._coordinates(values)
+
+    @abstractmethod
+    def _curve(self, t: float) -> tuple[Array, Array, Array]:
+        """The coordinates and their derivatives at a time between begin and end."""
+
+    def at(self, t: float) -> Sample:
+        x, rate, second = self._curve(min(max(t, self._begin), self._end))
+        if not self._begin <= t <= self._end:
+            rate = second = np.zeros_like(x)
+        if self._first is None:
+            return Sample(x, rate, second)
+        c = x[-3:].tolist()
+        omega, change = angular_motion(c, rate[-3:].tolist(), second[-3:].tolist())
+        turn = exp(c) @ self._first
+        if self.shape == (3, 3):
+            return Sample(turn, np.array(omega), np.array(change))
+        pose = np.eye(4)
+        pose[:3, :3], pose[:3, 3] = turn, x[:3]
+        return Sample(pose, np.array([*rate[:3], *omega]), np.array([*second[:3], *change]))
+
+    def _coordinates(self, values: list[Array]) -> Array:
+        if self._first is None:
+            return np.array(values)
+        rows, last = [], np.zeros(3)
+        for value in values:
+            turn = np.array(log(value[:3, :3] @ self._first.T))
+            angle = np.linalg.norm(turn)
+            if angle > 0.0:  # of the many vectors of one rotation, that nearest to the one before
+                whole = 2.0 * np.pi * turn / angle
+                turn = turn + whole * np.rint((last - turn) @ whole / (whole @ whole))
+            rows.append(np.concatenate([value[:3, 3:].ravel(), turn]))
+            last = turn
+        return np.array(rows)
+
+
+class CubicSpline(_Path):
+    """Through values at given times, with continuous acceleration, at rest at both ends and beyond them.
+
+    Args:
+        times: (k,), s, increasing, at least two.
+        values: (k, n), or k rotations (k, 3, 3), or k poses (k, 4, 4).
+
+    Example:
+        >>> import linkwork as lw
+        >>> path = lw.control.CubicSpline([0.0, 2.0], [[0.0], [1.0]])
+        >>> [float(number[0]) for number in path.at(1.0)]  # half of the way, at 1.5 times the mean speed
+        [0.5, 0.75, 0.0]
+    """
+
+    def __init__(self, times: ArrayLike, values: ArrayLike) -> None:
+        moments = as_numbers("times", times)
+        if moments.ndim != 1 or len(moments) < 2 or not (np.diff(moments) > 0.0).all():
+            raise ArgumentError(f"times must be at least two increasing numbers, not {times!r}")
+        given = _listed("values", values)
+        if len(given) != len(moments):
+            raise ArgumentError(f"values must hold one for each of the {len(moments)} times, not {len(given)}")
+        super().__init__(given, float(moments[0]), float(moments[-1]))
+        self._times: list[float] = moments.tolist()
+        self._rates = _knot_rates(moments, self._knots)
+
+    def _curve(self, t: float) -> tuple[Array, Array, Array]:
+        k = min(bisect_right(self._times, t), len(self._times) - 1) - 1
+        h = self._times[k + 1] - self._times[k]
+        s = (t - self._times[k]) / h
+        x0, x1, m0, m1 = self._knots[k], self._knots[k + 1], h * self._rates[k], h * self._rates[k + 1]
+        c2, c3 = 3.0 * (x1 - x0) - 2.0 * m0 - m1, 2.0 * (x0 - x1) + m0 + m1
+        return (
+            x0 + s * (m0 + s * (c2 + s * c3)),
+            (m0 + s * (2.0 * c2 + 3.0 * s * c3)) / h,
+            (2.0 * c2 + 6.0 * s * c3) / h**2,
+        )
+
+
+class MinimumJerk(_Path):
+    """From one value to another with the least mean square jerk: velocity and acceleration are zero at both ends.
+
+    Args:
+        start: (n,), a rotation (3, 3) or a pose (4, 4).
+        end: likewise.
+        duration: s.
+        begin: the time (s) at which it leaves; it rests before and after.
+
+    Example:
+        >>> import linkwork as lw
+        >>> path = lw.control.MinimumJerk([0.0], [1.0], duration=2.0)
+        >>> [float(number[0]) for number in path.at(1.0)]
+        [0.5, 0.9375, 0.0]
+    """
+
+    def __init__(self, start: ArrayLike, end: ArrayLike, duration: float, begin: float = 0.0) -> None:
+        times = as_numbers("duration and begin", (duration, begin))
+        if times.shape != (2,) or not times[0] > 0.0:
+            raise ArgumentError(f"duration must be a time above 0 (s), not {duration!r}")
+        ends = [_checked("start", start), _checked("end", end)]
+        if ends[0].shape != ends[1].shape:
+            raise ArgumentError(f"start and end must have one shape, not {ends[0].shape} and {ends[1].shape}")
+        super().__init__(ends, begin, begin + duration)
+        self._duration = duration
+
+    def _curve(self, t: float) -> tuple[Array, Array, Array]:
+        s, T = (t - self._begin) / self._duration, self._duration
+        way = self._knots[1] - self._knots[0]
+        return (
+            self._knots[0] + way * (s**3 * (10.0 - 15.0 * s + 6.0 * s * s)),
+            way * (30.0 * s * s * (1.0 - s) ** 2 / T),
+            way * (60.0 * s * (1.0 - s) * (1.0 - 2.0 * s) / T**2),
+        )
+
+
+def as_reference(what: str, value: Reference | ArrayLike) -> Reference:
+    """A reference, or a value to stay at."""
+    return value if isinstance(value, Reference) else Constant(_checked(what, value))
+
+
+def _knot_rates(times: Array, knots: Array) -> Array:
+    """The velocities at the knots that make the second derivative continuous, zero at the ends."""
+    h = np.diff(times)
+    count = len(times)
+    matrix, right = np.eye(count), np.zeros_like(knots)
+    slopes = np.diff(knots, axis=0) / h[:, None]
+    for i in range(1, count - 1):
+        matrix[i, i - 1 : i + 2] = h[i], 2.0 * (h[i - 1] + h[i]), h[i - 1]
+        right[i] = 3.0 * (h[i] * slopes[i - 1] + h[i - 1] * slopes[i])
+    return np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
+
+
+def as_numbers(what: str, value: ArrayLike) -> Array:
+    """A finite float64 array of its own."""
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{what} must hold numbers, not {value!r}") from None
+    if not np.isfinite(array).all():
+        raise ArgumentError(f"{what} must be finite, not {value!r}")
+    return array
+
+
+def _listed(what: str, values: ArrayLike) -> list[Array]:
+    array = as_numbers(what, values)
+    if array.ndim not in (2, 3):
+        raise ArgumentError(f"{what} must be vectors (k, n), rotations (k, 3, 3) or poses (k, 4, 4), not {array.shape}")
+    return [_checked(f"{what}[{k}]", one) for k, one in enumerate(array)]
+
+
+def _checked(what: str, value: ArrayLike) -> Array:
+    """A vector, rotation or pose."""
+    array = as_numbers(what, value)
+    if array.ndim == 1 and array.size:
+        return array
+    if array.shape not in ((3, 3), (4, 4)):
+        raise ArgumentError(f"{what} must be a vector (n,), a rotation (3, 3) or a pose (4, 4), not {array.shape}")
+    turn = array[:3, :3]
+    if abs(turn @ turn.T - np.eye(3)).max() > 1e-6 or np.linalg.det(turn) < 0.0:
+        raise ArgumentError(f"{what} must be a rotation, with RᵀR = 1 and determinant 1, but is {turn.tolist()}")
+    if len(array) == 4 and array[3].tolist() != [0.0, 0.0, 0.0, 1.0]:
+        raise ArgumentError(f"{what} must be a pose, with a last row of 0, 0, 0, 1, but that is {array[3].tolist()}")
+    return array

@@ -1,0 +1,182 @@
+"""The experiment: the closed chain simulated as it is, and what is measured in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from linkwork.control import augmented_object
+from linkwork.demo.scene import HOLDING, LOWERING, Scene
+from linkwork.dynamics import centre_of_mass, difference, force_responses, forward_kinematics, mass_matrix
+from linkwork.dynamics.arguments import Array
+from linkwork.simulation import Trajectory, simulate
+
+PAPER_RATE = 300.0
+"""The servo rate (Hz) that Chang and Khatib report."""
+HANDS = ("left_hand", "right_hand")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How fine: the step of the simulation (s), the interval between states that are looked at (in steps), how many
+    calls of the controller are timed, and whether it is also tried at the paper's rate.
+    """
+
+    step: float = 0.002
+    every: int = 5
+    calls: int = 2000
+    sampled: bool = True
+
+    @staticmethod
+    def quick() -> Settings:
+        return Settings(step=0.01, every=7, calls=20, sampled=False)
+
+
+def measure(scene: Scene, settings: Settings | None = None) -> tuple[Trajectory, dict[str, Any]]:
+    """The motion, and plain data: curves over time, and numbers that sum them up."""
+    settings = settings or Settings()
+    still = np.zeros(scene.model.nv)
+    duration = LOWERING + HOLDING
+    begun = perf_counter()
+    motion = simulate(
+        scene.model,
+        scene.q,
+        still,
+        duration,
+        settings.step,
+        torque=scene.controller,
+        constraints=scene.welds,
+        integrator="runge_kutta_4",
+    )
+    seconds = perf_counter() - begun
+    curves = _curves(scene, motion[:: settings.every])
+    return motion, {
+        "settings": vars(settings),
+        "curves": {name: np.asarray(curve).tolist() for name, curve in curves.items()},
+        "numbers": {
+            "position_error": float(np.abs(curves["position_error"]).max()),
+            "rotation_error": float(np.abs(curves["rotation_error"]).max()),
+            "sampled_position_error": _at_the_paper_s_rate(scene, duration) if settings.sampled else None,
+            "coupling": float(np.max(curves["coupling"])),
+            "coupling_of_rotation": float(np.max(curves["coupling_of_rotation"])),
+            "coupling_unprojected": float(np.max(curves["coupling_unprojected"])),
+            "internal_error": float(np.abs(np.subtract(curves["internal"], curves["internal_wanted"])).max()),
+            "weld_gap": float(np.max(curves["weld_gap"])),
+            "foot_gap": float(np.max(curves["foot_gap"])),
+            "posture_change": float(np.abs(curves["posture"]).max()),
+            "effort": float((np.abs(motion.tau) / scene.model.effort_limit).max()),
+            "joint_margin": _margin(scene, motion),
+            **_energy(motion),
+            "rate": _rate(scene, motion, settings.calls),
+            "simulation_seconds": seconds,
+            "simulated_seconds": duration,
+        },
+    }
+
+
+def checks(numbers: dict[str, Any]) -> dict[str, tuple[bool, str]]:
+    """What must hold, and in which words."""
+    work = abs(numbers["work"] - numbers["energy_change"]) / numbers["work_size"]
+    return {
+        "the box follows its spline": (numbers["position_error"] < 1e-4, f"{numbers['position_error']:.1e} m < 1e-4 m"),
+        "posture motion does not accelerate the hands": (
+            max(numbers["coupling"], numbers["coupling_of_rotation"]) < 1e-9,
+            f"{numbers['coupling']:.1e} m/s² and {numbers['coupling_of_rotation']:.1e} rad/s² < 1e-9",
+        ),
+        "the hands squeeze as commanded": (
+            numbers["internal_error"] < 0.1,
+            f"{numbers['internal_error']:.1e} N < 0.1 N",
+        ),
+        "the chain stays closed": (numbers["weld_gap"] < 1e-4, f"{numbers['weld_gap']:.1e} m < 1e-4 m"),
+        "work is energy": (work < 1e-3, f"{work:.1e} of the work < 1e-3"),
+        "joints and torques stay within their limits": (
+            numbers["effort"] <= 1.0 and numbers["joint_margin"] >= 0.0,
+            f"{numbers['effort']:.0%} of the largest torque, {numbers['joint_margin']:.2f} rad from a stop",
+        ),
+    }
+
+
+def _curves(scene: Scene, motion: Trajectory) -> dict[str, Any]:
+    """What is plotted over time."""
+    model, held = scene.model, scene.held
+    ends = [*HANDS, "left_grip", "right_grip", "right_sole", "box"]
+    places = forward_kinematics(model, motion.q, ends)
+    curves: dict[str, Any] = {"t": motion.t, "position": places[:, 5, :3, 3]}
+    references = [held.reference.at(t) for t in motion.t]
+    curves["reference"] = np.array([sample.value[:3, 3] for sample in references])
+    errors = np.array([held.error(t, place) for t, place in zip(motion.t, places[:, 5], strict=True)])
+    curves["position_error"], curves["rotation_error"] = errors[:, :3], errors[:, 3:]
+    curves["posture"] = difference(model, scene.q, motion.q)[:, :-6]
+    curves["weld_gap"] = np.abs(places[:, :2] - places[:, 2:4]).max(axis=(1, 2, 3))
+    curves["foot_gap"] = np.linalg.norm(places[:, 4, :3, 3] - places[0, 4, :3, 3], axis=1)
+    curves["centre_of_mass"] = centre_of_mass(model, motion.q)
+    inside, wanted, caused, raw = [], [], [], []
+    for t, q, v, wrenches in zip(motion.t, motion.q, motion.v, motion.constraint_forces, strict=True):
+        whole = augmented_object(model, q, v, held)
+        inside.append(whole.internal(-wrenches)[:, :3])
+        wanted.append(whole.internal(held.internal.at(t).value.reshape(2, 6))[:, :3])
+        responses = force_responses(model, q, HANDS)
+        caused.append(np.abs(responses @ scene.controller.command(t, q, v).posture).reshape(4, 3).max(axis=1))
+        raw.append(np.abs(responses @ _advice(scene, q, v)).reshape(4, 3).max(axis=1))
+    # Of each hand three linear and three angular accelerations.
+    curves["coupling"], curves["coupling_of_rotation"] = np.max(caused, axis=0)[[0, 2]], np.max(caused, axis=0)[[1, 3]]
+    return curves | {"internal": inside, "internal_wanted": wanted, "coupling_unprojected": np.max(raw, axis=0)[[0, 2]]}
+
+
+def _advice(scene: Scene, q: Array, v: Array) -> Array:
+    """The posture's torques before they are put into the null space."""
+    posture = scene.controller.posture
+    assert posture is not None
+    rest = mass_matrix(scene.model, q)[: scene.model.nv - 6] @ (-np.asarray(posture.damping) * v)
+    pull = np.asarray(posture.stiffness) * difference(scene.model, q, scene.q)
+    return np.concatenate([pull[:-6] + rest, np.zeros(6)])
+
+
+def _at_the_paper_s_rate(scene: Scene, duration: float) -> float:
+    """How far the box is off its spline (m) if the controller is asked 300 times a second, and its answer held."""
+    motion = simulate(
+        scene.model,
+        scene.q,
+        np.zeros(scene.model.nv),
+        duration,
+        1.0 / PAPER_RATE,
+        torque=scene.controller,
+        constraints=scene.welds,
+        integrator="runge_kutta_4",
+        hold=1,
+    )
+    places = forward_kinematics(scene.model, motion.q, ["box"])[:, 0]
+    return max(float(np.abs(scene.held.error(t, place)[:3]).max()) for t, place in zip(motion.t, places, strict=True))
+
+
+def _energy(motion: Trajectory) -> dict[str, float]:
+    """The work of the joints, by Simpson's rule, and what became of it."""
+    power = np.einsum("ki,ki->k", motion.tau, motion.v)
+    step = motion.t[1] - motion.t[0]
+    weights = np.full(len(power), 2.0)
+    weights[1::2], weights[[0, -1]] = 4.0, 1.0
+    total = np.add(*motion.energy)
+    return {
+        "work": float(weights @ power * step / 3.0),
+        "work_size": float(weights @ np.abs(power) * step / 3.0),
+        "energy_change": float(total[-1] - total[0]),
+    }
+
+
+def _margin(scene: Scene, motion: Trajectory) -> float:
+    """How near a joint comes to a stop (rad); negative beyond it."""
+    below, above = motion.q - scene.model.lower_limit, scene.model.upper_limit - motion.q
+    return float(min(below.min(), above.min()))
+
+
+def _rate(scene: Scene, motion: Trajectory, calls: int) -> float:
+    """How often a second the controller answers (Hz), over states of the motion: the median."""
+    times = []
+    for k in np.linspace(0, len(motion) - 1, calls).astype(int).tolist():
+        begun = perf_counter()
+        scene.controller.torque(float(motion.t[k]), motion.q[k], motion.v[k])
+        times.append(perf_counter() - begun)
+    return 1.0 / float(np.median(times))
