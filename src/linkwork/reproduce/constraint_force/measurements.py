@@ -15,8 +15,6 @@ from linkwork.reproduce.constraint_force import parallel, rounding, times
 from linkwork.reproduce.constraint_force.branches import branched
 from linkwork.reproduce.constraint_force.chains import CHAINS
 
-PROCESSORS = (4, 8, 64, 1024, 16_384)
-"""Sizes of vector units, of CPUs with many cores, and of GPUs."""
 FULL, QUICK = Effort(sweeps=2, rounds=40, seconds=0.002), Effort(sweeps=1, rounds=3, seconds=0.0005)
 
 

@@ -19,12 +19,15 @@ METHODS = {name: ALGORITHMS[name] for name in ("articulated_body", "virtual_work
     "constraint_force": CHAINS["constraint_force"]
 }
 
+PROCESSORS = (4, 8, 64, 1024, 16_384)
+"""Sizes of vector units, of CPUs with many cores, and of GPUs."""
+
 Say = Callable[[str], None]
 
 
 def growth(name: str, make: Callable[[int], Model], sizes: Sequence[int], say: Say) -> dict[str, Any]:
     """Depth (steps), span (operations one after the other, on as many processors as links) and work over the links."""
-    found: dict[str, Any] = {"links": list(sizes), "depth": [], "span": [], "work": {name: [] for name in METHODS}}
+    found: dict[str, Any] = {"links": list(sizes), "depth": [], "span": [], "work": {method: [] for method in METHODS}}
     for n in sizes:
         say(f"steps: {name}, {n} links")
         model = make(n)

@@ -6,7 +6,7 @@ from math import log2
 from pathlib import Path
 from typing import Any
 
-from linkwork.reproduce.constraint_force.measurements import PROCESSORS
+from linkwork.reproduce.constraint_force.parallel import PROCESSORS
 from linkwork.reproduce.pictures import figure, lines, save
 
 STYLES: dict[str, dict[str, Any]] = {

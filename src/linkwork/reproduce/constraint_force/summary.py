@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.console import Console
 
-from linkwork.reproduce.constraint_force.measurements import PROCESSORS
+from linkwork.reproduce.constraint_force.parallel import PROCESSORS
 from linkwork.reproduce.constraint_force.plots import STYLES, TITLES
 from linkwork.reproduce.tables import over, title
 
