@@ -107,11 +107,11 @@ class Pieces:
         """All words for one state, the addresses of arguments and results still missing after the first."""
         return [0] * (1 + len(self.interface.arrays)) + self.words(code, 1, group=self.group)
 
-    def run(self, code: jit.Code, batch: Callable[[int], int], words: NDArray[np.int64]) -> int:
-        """One state; the status."""
+    def run(self, code: jit.Code, batch: Callable[[int], int], words: NDArray[np.int64], where: int) -> int:
+        """One state, by words at an address; the status."""
         wanted = min(threads.get_threads(), self.cut.count // self.group)
         if wanted < 2 or len(self.task.model.bodies) < _WORTH_A_TEAM:
-            return batch(address(words))
+            return batch(where)
         room, work = self.cut.length * code.constants[0] * self.group, 1 + len(self.interface.arrays)
         shared = np.zeros(code.constants[2] + team.LINE, dtype=np.int64)
         skip = -address(shared) % 64

@@ -240,8 +240,8 @@ class Function:
             def words() -> list[int]:
                 return plan.alone(code)
 
-            def run(words: Words) -> int:
-                return plan.run(code, batch, words)
+            def run(words: Words, where: int) -> int:
+                return plan.run(code, batch, words, where)
 
             places = [*range(1, 1 + given + found)]
         else:
@@ -250,8 +250,8 @@ class Function:
                 tile = scratch("tile", sum(self.counts) + sum(task.results))
                 return [1, tile, *[0] * (2 * given + found), *plan.words(code, 1, ())]
 
-            def run(words: Words) -> int:
-                return batch(address(words))
+            def run(words: Words, where: int) -> int:
+                return batch(where)
 
             places = [*range(2, 2 + 2 * given, 2), *range(2 + 2 * given, 2 + 2 * given + found)]
         return Single(task.argument_shapes, task.shapes, words, places, run)
@@ -269,7 +269,7 @@ class Function:
         if states == 1 and isinstance(self.plan, Pieces):
             words = np.array(self.plan.alone(code), dtype=np.int64)
             words[1 : 1 + len(arguments) + len(results)] = [address(array) for array in (*arguments, *results)]
-            return results, self.plan.run(code, batch, words)
+            return results, self.plan.run(code, batch, words, address(words))
 
         def part(first: int, count: int) -> Callable[[], int]:
             words = [count, 0]

@@ -14,7 +14,7 @@ is not finite.
 
 from __future__ import annotations
 
-from linkwork.engine.tiles import TABLES, Interface
+from linkwork.engine.tiles import TABLES, Interface, read_words, room, told
 
 
 def march(interface: Interface, lanes: int) -> str:
@@ -22,14 +22,9 @@ def march(interface: Interface, lanes: int) -> str:
     sizes = [str(n) if isinstance(n, int) else f"%{n}" for n in (*interface.arguments, *interface.results)]
     state = range(len(interface.results))
     given = range(len(state), len(interface.arguments))
-    lines = ["define i64 @march(ptr nocapture %words) nounwind {", "entry:", *_words(interface)]
+    rooms, tiles = room(sizes, lanes)
+    lines = ["define i64 @march(ptr nocapture %words) nounwind {", "entry:", *_words(interface), *rooms]
     lines += ["  %status = alloca i64, align 8", "  store i64 0, ptr %status, align 8"]
-    place, tiles = "%buffer", []
-    for k, size in enumerate(sizes):
-        tiles.append(place)
-        lines.append(f"  %room{k} = mul i64 {size}, {lanes}")
-        lines.append(f"  %tile{k} = getelementptr inbounds double, ptr {place}, i64 %room{k}")
-        place = f"%tile{k}"
     lines += [
         "  br label %head",
         "head:",
@@ -100,19 +95,14 @@ def march(interface: Interface, lanes: int) -> str:
 
 def _words(interface: Interface) -> list[str]:
     state = range(len(interface.results))
-    names = [("trajectories", "i64"), ("buffer", "ptr")]
-    names += [(name, "i64") for name in ("done", "steps", "total", "every")]
-    names += [(f"state{k}", "ptr") for k in state]
+    names = [("i64", "trajectories"), ("ptr", "buffer")]
+    names += [("i64", name) for name in ("done", "steps", "total", "every")]
+    names += [("ptr", f"state{k}") for k in state]
     for k in range(len(state), len(interface.arguments)):
-        names += [(f"given{k}", "ptr"), (f"lane{k}", "i64"), (f"pace{k}", "i64")]
+        names += [("ptr", f"given{k}"), ("i64", f"lane{k}"), ("i64", f"pace{k}")]
     for k in state:
-        names += [(f"record{k}", "ptr"), (f"apart{k}", "i64")]
-    names += [*((name, "ptr") for name in TABLES), *((name, "i64") for name in interface.sizes)]
-    lines = []
-    for word, (name, kind) in enumerate(names):
-        lines.append(f"  %{name}.at = getelementptr inbounds i64, ptr %words, i64 {word}")
-        lines.append(f"  %{name} = load {kind}, ptr %{name}.at, align 8")
-    return lines
+        names += [("ptr", f"record{k}"), ("i64", f"apart{k}")]
+    return read_words([*names, *told(interface)])
 
 
 def _at(name: str, start: str, index: str, stride: str) -> list[str]:

@@ -16,6 +16,19 @@ _FLOAT = np.dtype(np.float64)
 Words = NDArray[np.int64]
 
 
+class _Desk:
+    """What one thread has for it: arrays that the code reads and writes, and the words that tell where they are."""
+
+    __slots__ = ("arguments", "busy", "results", "state", "where", "words")
+
+    def __init__(self, single: Single) -> None:
+        self.arguments, self.results = ([np.empty(s) for s in shapes] for shapes in (single.arguments, single.results))
+        self.words: Words = np.array(single.prepare(), dtype=np.int64)
+        for place, array in zip(single.places, (*self.arguments, *self.results), strict=True):
+            self.words[place] = address(array)
+        self.where, self.state, self.busy = address(self.words), state(), False
+
+
 class Single:
     """Takes arrays of float64 in the shapes of one state; says None to anything else, and where a result is not finite.
 
@@ -24,7 +37,7 @@ class Single:
         results: the shapes of the results.
         prepare: makes the words that the code takes, in this thread's room, without the addresses of arrays.
         places: where these addresses stand in the words, arguments first.
-        run: runs the code on its words; 0 if all is well.
+        run: runs the code on its words, given with their address; 0 if all is well.
     """
 
     def __init__(
@@ -33,31 +46,29 @@ class Single:
         results: Sequence[tuple[int, ...]],
         prepare: Callable[[], list[int]],
         places: Sequence[int],
-        run: Callable[[Words], int],
+        run: Callable[[Words, int], int],
     ) -> None:
         self.arguments, self.results, self.prepare, self.places, self.run = arguments, results, prepare, places, run
-        self._kept: dict[int, tuple[object, Words]] = {}
+        self._desks: dict[int, _Desk] = {}
 
     def __call__(self, *values: Any) -> Any:
         if len(values) != len(self.arguments):
             return None
         for value, shape in zip(values, self.arguments, strict=True):
-            plain = type(value) is np.ndarray and value.dtype is _FLOAT and value.shape == shape
-            if not plain or not value.flags.c_contiguous:
+            if type(value) is not np.ndarray or value.dtype is not _FLOAT or value.shape != shape:
                 return None
-        results = [np.empty(shape) for shape in self.results]
-        words = self._words()
-        for place, array in zip(self.places, (*values, *results), strict=True):
-            words[place] = address(array)
-        if self.run(words):
+        desk = self._desks.get(threading.get_ident())
+        if desk is None or desk.state is not state():
+            desk = self._desks[threading.get_ident()] = _Desk(self)
+        if desk.busy:  # called by a signal handler, say, in the middle of a call
             return None
+        desk.busy = True
+        try:
+            for array, value in zip(desk.arguments, values, strict=True):
+                array[...] = value
+            if self.run(desk.words, desk.where):
+                return None
+            results = [array.copy() for array in desk.results]
+        finally:
+            desk.busy = False
         return results[0] if len(results) == 1 else tuple(results)
-
-    def _words(self) -> Words:
-        """The words of this thread, made anew when its room has moved."""
-        thread = threading.get_ident()
-        kept = self._kept.get(thread)
-        if kept is None or kept[0] is not state():
-            words = np.array(self.prepare(), dtype=np.int64)
-            kept = self._kept[thread] = state(), words
-        return kept[1]

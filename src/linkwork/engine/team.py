@@ -16,12 +16,14 @@ from __future__ import annotations
 
 from linkwork.engine.ir import Address, Loop, Program
 from linkwork.engine.llvm import Kernel, declarations
-from linkwork.engine.tiles import TABLES, Interface, vector
+from linkwork.engine.tiles import Interface, read_words, told, vector
 
 LINE = 8
 """Whole numbers in a cache line."""
 OVER = 1 << 30
 """More loops than there can be: the call has ended."""
+_TEAM = ("ptr", "team")
+"""The first word."""
 
 
 def size(program: Program) -> int:
@@ -50,8 +52,7 @@ def module(program: Program, interface: Interface, lanes: int, more: str = "") -
 
 def _passed(interface: Interface) -> list[tuple[str, str]]:
     """Type and name of everything that functions hand on."""
-    pointers = [("ptr", name) for name in (*interface.arrays, *TABLES)]
-    return [*pointers, *(("i64", name) for name in interface.sizes)]
+    return [*(("ptr", name) for name in interface.arrays), *told(interface)]
 
 
 def _parameters(names: list[tuple[str, str]]) -> str:
@@ -198,16 +199,8 @@ end:
 """
 
 
-def _read(names: list[tuple[str, str]]) -> str:
-    lines = ["  %team = load ptr, ptr %words, align 8"]
-    for word, (kind, name) in enumerate(names, 1):
-        lines.append(f"  %{name}.at = getelementptr inbounds i64, ptr %words, i64 {word}")
-        lines.append(f"  %{name} = load {kind}, ptr %{name}.at, align 8")
-    return "\n".join(lines)
-
-
 def _batch(interface: Interface, names: list[tuple[str, str]], lanes: int) -> str:
-    lines = ["define i64 @batch(ptr nocapture %words) nounwind {", "entry:", _read(names)]
+    lines = ["define i64 @batch(ptr nocapture %words) nounwind {", "entry:", *read_words([_TEAM, *names])]
 
     def check(arrays: str, counts: tuple[int | str, ...], bit: int) -> str:
         fine = "true"
@@ -234,7 +227,8 @@ def _batch(interface: Interface, names: list[tuple[str, str]], lanes: int) -> st
 
 
 def _help(interface: Interface, names: list[tuple[str, str]], loops: list[Loop]) -> str:
-    lines = ["define i64 @help(ptr nocapture %words) nounwind {", "entry:", _read(names), "  br label %wait0"]
+    lines = ["define i64 @help(ptr nocapture %words) nounwind {", "entry:", *read_words([_TEAM, *names])]
+    lines.append("  br label %wait0")
     for k, loop in enumerate(loops):
         lines += [
             f"wait{k}:",

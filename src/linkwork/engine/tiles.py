@@ -4,6 +4,7 @@ results.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 TABLES = ("work", "square", "data", "ints")
@@ -255,36 +256,39 @@ def unpack(lanes: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def batch(interface: Interface, lanes: int) -> str:
-    arguments, results = interface.arguments, interface.results
-    lines = ["define i64 @batch(ptr nocapture %words) nounwind {", "entry:"]
-    word = 0
+def told(interface: Interface) -> list[tuple[str, str]]:
+    """Types and names of what a kernel takes besides arguments and results."""
+    return [*(("ptr", name) for name in TABLES), *(("i64", name) for name in interface.sizes)]
 
-    def read(name: str, kind: str) -> None:
-        nonlocal word
+
+def read_words(names: Sequence[tuple[str, str]]) -> list[str]:
+    """Reads the list of words that a function takes, given the types and names of what stands there."""
+    lines = []
+    for word, (kind, name) in enumerate(names):
         lines.append(f"  %{name}.at = getelementptr inbounds i64, ptr %words, i64 {word}")
         lines.append(f"  %{name} = load {kind}, ptr %{name}.at, align 8")
-        word += 1
+    return lines
 
-    read("states", "i64")
-    read("buffer", "ptr")
+
+def room(counts: Sequence[str], lanes: int) -> tuple[list[str], list[str]]:
+    """The buffer divided into tiles for so many numbers each, and the names of these."""
+    lines, tiles = [], ["%buffer"]
+    for k, count in enumerate(counts):
+        lines.append(f"  %room{k} = mul i64 {count}, {lanes}")
+        lines.append(f"  %tile{k} = getelementptr inbounds double, ptr {tiles[-1]}, i64 %room{k}")
+        tiles.append(f"%tile{k}")
+    return lines, tiles[:-1]
+
+
+def batch(interface: Interface, lanes: int) -> str:
+    arguments, results = interface.arguments, interface.results
+    names = [("i64", "states"), ("ptr", "buffer")]
     for k in range(len(arguments)):
-        read(f"from{k}", "ptr")
-        read(f"stride{k}", "i64")
-    for k in range(len(results)):
-        read(f"to{k}", "ptr")
-    for name in TABLES:
-        read(name, "ptr")
-    for name in interface.sizes:
-        read(name, "i64")
+        names += [("ptr", f"from{k}"), ("i64", f"stride{k}")]
+    names += [*(("ptr", f"to{k}") for k in range(len(results))), *told(interface)]
     counts = [str(n) if isinstance(n, int) else f"%{n}" for n in (*arguments, *results)]
-    place = "%buffer"
-    tiles = []
-    for k, size in enumerate(counts):
-        tiles.append(place)
-        lines.append(f"  %room{k} = mul i64 {size}, {lanes}")
-        lines.append(f"  %tile{k} = getelementptr inbounds double, ptr {place}, i64 %room{k}")
-        place = f"%tile{k}"
+    rooms, tiles = room(counts, lanes)
+    lines = ["define i64 @batch(ptr nocapture %words) nounwind {", "entry:", *read_words(names), *rooms]
     lines += [
         "  br label %head",
         "head:",
