@@ -24,6 +24,7 @@ from linkwork.joints import Fixed, Free, Joint, Revolute, Spherical
 from linkwork.model import Model
 from linkwork.model.tree import Tree
 from linkwork.reproduce.steps import steps
+from linkwork.reproduce.truth import exact, relative_error
 from linkwork.spatial import ArticulatedInertia
 from robots import ROBOTS
 from strategies import (
@@ -373,3 +374,18 @@ def test_long_chains_keep_more_digits_than_articulated_bodies(angles: float) -> 
     assert ours <= articulated
     assert ours < 1e-12
     assert error(CHAINS["constraint_force_world"]) > 100 * ours
+
+
+def test_a_thousand_links_keep_more_digits_than_articulated_bodies() -> None:
+    n = 1000
+    model = lw.mechanisms.serial_chain(n)
+    rng = np.random.default_rng(1)
+    state = rng.uniform(-3.1, 3.1, n), rng.normal(size=n), rng.normal(size=n)
+    (truth,) = exact(ALGORITHMS["articulated_body"], model, [*state, None])
+    in_pieces, articulated = (
+        relative_error(lw.forward_dynamics(model, *state, method=method).tolist(), truth)
+        for method in ("constraint_force", "articulated_body")
+    )
+    (numbers,) = evaluate(CHAINS["constraint_force"], model, [*(x.tolist() for x in state), None])
+    assert in_pieces <= articulated and relative_error(numbers, truth) <= articulated
+    assert in_pieces < 1e-14

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 import threading
+import weakref
 from collections.abc import Iterable, Sequence
 from functools import cache
 
@@ -256,3 +258,15 @@ def test_joints_without_freedom_and_batches_of_nothing() -> None:
     close(found, lw.forward_dynamics(model, s.q, s.v, s.tau), 1e-9)
     none = lw.forward_dynamics(model, s.q[None][:0], s.v, s.tau, method="constraint_force")
     assert none.shape == (0, model.nv)
+
+
+@pytest.mark.parametrize("method", ["articulated_body", "virtual_work", "constraint_force"])
+def test_nothing_keeps_a_model_alive(method: str) -> None:
+    model = lw.mechanisms.serial_chain(60)
+    s = state_of(model, 0)
+    for _ in range(2):
+        lw.forward_dynamics(model, s.q, s.v, s.tau, method=method)
+    kept = weakref.ref(model)
+    del model, s
+    gc.collect()
+    assert kept() is None

@@ -15,7 +15,9 @@ from linkwork import cli, pictures
 from linkwork.algorithms import ALGORITHMS, OPERATIONAL
 from linkwork.reproduce import counting, truth, virtual_work
 from linkwork.reproduce.clock import crossover
+from linkwork.reproduce.constraint_force.chains import CHAINS
 from linkwork.reproduce.virtual_work import swing
+from strategies import close, state_of
 
 PICTURES = "figure4 figure5 figure6 figure7 long counts errors errors_masses".split()
 
@@ -205,3 +207,84 @@ def test_operations_of_the_operational_inertia_grow_with_points_as_the_paper_say
     assert not np.diff(found["operations"]["chang_khatib"], 3).any(), "nm + m² for the inverse"
     step6 = [operational["inversion"]["operations"][k] for k in range(4)]
     assert np.diff(step6, 3)[0] == pytest.approx(6 * 6**3 * 7 / 3, rel=0.2), "and m³ for its inversion"
+
+
+@pytest.fixture(scope="module")
+def constraint_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("constraint-force")
+    assert cli.main(["reproduce", "constraint-force", "--quick", "--out", str(out)]) == 0
+    return out
+
+
+@pytest.fixture(scope="module")
+def constraint(constraint_folder: Path) -> Any:
+    return json.loads((constraint_folder / "data.json").read_text(encoding="utf-8"))
+
+
+def test_constraint_force_pictures_are_written_twice(constraint_folder: Path) -> None:
+    names = {path.name for path in constraint_folder.iterdir()}
+    pictures = ("times", "steps", "processors", "branches", "errors")
+    assert names == {"data.json"} | {f"{name}.{kind}" for name in pictures for kind in ("png", "svg")}
+
+
+def test_all_forms_of_the_constraint_force_algorithm_agreed_and_were_timed(constraint: Any) -> None:
+    for found in constraint["times"].values():
+        assert found["links"] == [10, 100]
+        for method, (short, long) in found["seconds"].items():
+            assert long > 0.0, method
+            assert (short is None) == method.endswith(("lanes", "team")), "short chains have one lane"
+
+
+def test_steps_grow_as_the_logarithm_and_operations_as_the_links(constraint: Any) -> None:
+    assert list(constraint["growth"]) == ["revolute", "spherical", "mixed", "floating"]
+    for found in constraint["growth"].values():
+        assert found["links"] == [8, 16, 32]
+        assert np.diff(found["depth"]).tolist() == [4, 4] and found["depth"][0] <= 4 * 3 + 12
+        assert len(set(np.diff(found["span"]))) == 1, "as the logarithm, too"
+        work = found["work"]["constraint_force"]
+        assert 1.9 < work[2] / work[1] < 2.2
+        assert all(ours > theirs for ours, theirs in zip(work, found["work"]["articulated_body"], strict=True))
+    for rows in constraint["operations"].values():
+        assert all(0 < row["folded"] < row["written"] for row in rows.values())
+
+
+def test_processors_gain_what_operations_allow(constraint: Any) -> None:
+    for found in constraint["gains"]:
+        one = found["articulated_body"]
+        for form, gains in found["gain"].items():
+            assert gains == sorted(gains), "more processors are never slower"
+            assert gains[0] == pytest.approx(one / found["work"][form], rel=0.02)
+            for count, gain in zip(found["processors"], gains, strict=True):
+                assert gain <= count * one / found["work"][form] and gain <= one / found["span"][form]
+    short, long = constraint["gains"]
+    assert (short["pieces"], long["pieces"]) == (None, 16)
+    assert long["gain"]["constraint_force"][-1] > short["gain"]["constraint_force"][-1] > 1.0
+
+
+def test_side_branches_cost_steps_for_their_length_only(constraint: Any) -> None:
+    found = constraint["branches"]
+    assert found["bodies"] == [8 * 4, 16 * 5]
+    assert max(found["difference"]) < 1e-11
+    for n, branched, plain in zip(found["links"], found["depth"]["branched"], found["depth"]["plain"], strict=True):
+        assert branched - plain == 3 * math.log2(n)
+    each = [total / count for total, count in zip(found["work"]["branched"], found["bodies"], strict=True)]
+    assert all(mine < total / n for mine, total, n in zip(each, found["work"]["plain"], found["links"], strict=True))
+
+
+def test_errors_of_the_constraint_force_algorithm(constraint: Any) -> None:
+    assert len(constraint["rounding"]) == 6
+    for case in constraint["rounding"].values():
+        assert case["values"] == [10, 60] and case["errors"]["constraint_force_pieces"][0] is None
+        for method in ("articulated_body", "virtual_work", "constraint_force", "constraint_force_pieces"):
+            assert 0.0 < case["errors"][method][1] < 1e-13, (case["label"], method)
+        assert case["errors"]["constraint_force_world"][1] > 10 * case["errors"]["constraint_force"][1]
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_chains_that_are_timed(name: str) -> None:
+    model = CHAINS[name](70)
+    assert len(model.bodies) == (10 * (1 + 3) if name == "branched" else 70)
+    s = state_of(model, 0)
+    with lw.interpreted():
+        expected = lw.forward_dynamics(model, s.q, s.v, s.tau)
+        close(lw.forward_dynamics(model, s.q, s.v, s.tau, method="constraint_force"), expected, 1e-10)

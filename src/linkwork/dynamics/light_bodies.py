@@ -4,7 +4,6 @@ none is as thin as a needle."""
 from __future__ import annotations
 
 import warnings
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,14 +23,15 @@ def check_inertias(method: str, model: Model, stacklevel: int = 3) -> None:
     """Refuse a body without inertia, and warn of neighbours of very different mass, if the method would suffer."""
     if not method.startswith(INVERTING):
         return
-    problem, warning = _judged(model)
+    if "_judged" not in model.__dict__:  # kept with the model, which no store then keeps alive
+        model.__dict__["_judged"] = _judged(model)
+    problem, warning = model.__dict__["_judged"]
     if problem:
         raise SingularError(f"{method}: {problem}")
     if warning:
         warnings.warn(f"{method}: {warning}", LinkworkWarning, stacklevel=stacklevel)
 
 
-@lru_cache(maxsize=256)
 def _judged(model: Model) -> tuple[str, str]:
     """What is wrong with a model, and what is doubtful; empty if nothing."""
     sizes, slender = [], ""

@@ -1,7 +1,7 @@
 """Experiments of the papers done again, and what these left open: pictures, data and a summary in one folder.
 
-pictures, tables, clock, counting and truth are what experiments share. Each experiment is a package that offers
-``measure`` (plain data that JSON can hold), ``draw`` (pictures of them) and ``summarise`` (tables of them).
+pictures, tables, clock, counting, steps, truth and rounding are what experiments share. Each experiment is a package
+that offers ``measure`` (plain data that JSON can hold), ``draw`` (pictures of them) and ``summarise`` (tables of them).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from rich.console import Console
 
-from linkwork.reproduce import operational_inertia, virtual_work
+from linkwork.reproduce import constraint_force, operational_inertia, virtual_work
 
 
 class Experiment(Protocol):
@@ -25,7 +25,11 @@ class Experiment(Protocol):
     def summarise(self, data: dict[str, Any], console: Console) -> None: ...
 
 
-EXPERIMENTS: dict[str, Experiment] = {"virtual-work": virtual_work, "operational-inertia": operational_inertia}
+EXPERIMENTS: dict[str, Experiment] = {
+    "virtual-work": virtual_work,
+    "operational-inertia": operational_inertia,
+    "constraint-force": constraint_force,
+}
 """By the names that the command line takes."""
 
 __all__ = ["EXPERIMENTS", "Experiment"]

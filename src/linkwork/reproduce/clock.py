@@ -24,6 +24,17 @@ _BODIES, _RESULTS = 4096, 200_000
 
 
 @dataclass(frozen=True)
+class Effort:
+    """Times are the best of ``rounds`` turns, each of about ``seconds``, in each of ``sweeps`` over all cases: a slow
+    spell of the machine may outlast a case.
+    """
+
+    sweeps: int
+    rounds: int
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Runner:
     """An algorithm and the form of its code: "rolled" (loops; the mechanism in tables) or "specialised"."""
 

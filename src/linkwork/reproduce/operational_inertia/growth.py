@@ -7,12 +7,11 @@ same code for every size, or of specialised code.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from linkwork.algorithms import ALGORITHMS, OPERATIONAL, UNROLLED
 from linkwork.model import Frame, Model, mechanisms
-from linkwork.reproduce.clock import Runner, race
+from linkwork.reproduce.clock import Effort, Runner, race
 from linkwork.reproduce.counting import as_written, folded
 
 METHODS = {name: ALGORITHMS[f"operational/{name}"] for name in OPERATIONAL}
@@ -20,17 +19,6 @@ METHODS = {name: ALGORITHMS[f"operational/{name}"] for name in OPERATIONAL}
 Say = Callable[[str], None]
 Lines = dict[str, list[Any]]
 Case = tuple[Model, list[Frame]]
-
-
-@dataclass(frozen=True)
-class Effort:
-    """Times are the best of ``rounds`` turns, each of about ``seconds``, in each of ``sweeps`` over all cases: a slow
-    spell of the machine may outlast a case.
-    """
-
-    sweeps: int
-    rounds: int
-    seconds: float
 
 
 def chain(links: int, points: int) -> Case:

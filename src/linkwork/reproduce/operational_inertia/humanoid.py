@@ -12,9 +12,8 @@ from linkwork.bench.cases import States
 from linkwork.bench.contest import Array, Contestant
 from linkwork.dynamics import forward_dynamics, integrate, operational_inertia, operational_space
 from linkwork.model import Model, mechanisms
-from linkwork.reproduce.clock import Runner, best, race
+from linkwork.reproduce.clock import Effort, Runner, best, race
 from linkwork.reproduce.counting import as_written, folded
-from linkwork.reproduce.operational_inertia.growth import Effort
 
 HANDS = ["left_hand", "right_hand"]
 PAPER = {"seconds": 1e-3, "hertz": 300.0}

@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from linkwork.bench.machine import commit, machine, versions
+from linkwork.reproduce.clock import Effort
 from linkwork.reproduce.operational_inertia import growth
 from linkwork.reproduce.operational_inertia import humanoid as section4
-from linkwork.reproduce.operational_inertia.growth import Case, Effort, Lines, Say, chain, humanoid, tree, winners
+from linkwork.reproduce.operational_inertia.growth import Case, Lines, Say, chain, humanoid, tree, winners
 
 FULL, QUICK = Effort(sweeps=2, rounds=40, seconds=0.002), Effort(sweeps=1, rounds=3, seconds=0.0005)
 

@@ -1,0 +1,14 @@
+"""Featherstone and Fijany's Constraint Force Algorithm: the claims of their paper, which has no experiments, tried.
+
+chains    the mechanisms
+times     one state of a chain of 10 to 100,000 links: scalar, on lanes, on lanes and threads, beside other methods
+parallel  steps that must follow each other, operations, and what any number of processors would gain
+branches  side branches of length log N
+rounding  errors against 50 digits
+"""
+
+from linkwork.reproduce.constraint_force.measurements import measure
+from linkwork.reproduce.constraint_force.plots import draw
+from linkwork.reproduce.constraint_force.summary import summarise
+
+__all__ = ["draw", "measure", "summarise"]

@@ -1,0 +1,44 @@
+"""Chains with side branches of length log N: steps and operations, and agreement with articulated bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from linkwork.algorithms import ALGORITHMS, CHAINS, along
+from linkwork.bench.contest import difference
+from linkwork.dynamics import random_state
+from linkwork.model import mechanisms
+from linkwork.reproduce.constraint_force.chains import comb
+from linkwork.reproduce.rounding import interpreted
+from linkwork.reproduce.steps import steps
+
+Say = Callable[[str], None]
+
+
+def branched(sizes: Sequence[int], say: Say) -> dict[str, Any]:
+    """For each length of the main chain, with branches and without: bodies, depth, operations, and those that follow
+    each other on as many processors as the main chain has links; and the difference from articulated bodies.
+    """
+    found: dict[str, Any] = {"links": list(sizes), "bodies": [], "difference": []}
+    lines: dict[str, Any] = {what: {"branched": [], "plain": []} for what in ("depth", "work", "time")}
+    for n in sizes:
+        say(f"side branches: {n} links")
+        model = comb(n)
+        algorithm = along("constraint_force", n)
+        found["bodies"].append(len(model.bodies))
+        for name, cost in (
+            ("branched", steps(algorithm, model)),
+            ("plain", steps(CHAINS["constraint_force"], mechanisms.serial_chain(n))),
+        ):
+            lines["depth"][name].append(cost.depth)
+            lines["work"][name].append(cost.work)
+            lines["time"][name].append(cost.time(n))
+        rng = np.random.default_rng(0)
+        q, v = random_state(model, rng)
+        tau = rng.normal(size=model.nv)
+        ours, theirs = (interpreted(one, model)(q, v, tau) for one in (algorithm, ALGORITHMS["articulated_body"]))
+        found["difference"].append(difference([theirs], [ours]))
+    return found | lines

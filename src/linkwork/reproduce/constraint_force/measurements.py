@@ -1,0 +1,64 @@
+"""The whole experiment, as plain data that JSON can hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from linkwork.bench.machine import commit, machine, versions
+from linkwork.engine import jit
+from linkwork.engine.threads import cores
+from linkwork.reproduce.clock import Effort
+from linkwork.reproduce.constraint_force import parallel, rounding, times
+from linkwork.reproduce.constraint_force.branches import branched
+from linkwork.reproduce.constraint_force.chains import CHAINS
+
+FULL, QUICK = Effort(sweeps=2, rounds=40, seconds=0.002), Effort(sweeps=1, rounds=3, seconds=0.0005)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How much is measured."""
+
+    effort: Effort = FULL
+    timed: tuple[str, ...] = tuple(CHAINS)
+    links: tuple[int, ...] = (10, 30, 100, 300, 1000, 4000, 10_000, 100_000)
+    counted: tuple[str, ...] = ("revolute", "spherical", "mixed", "floating")
+    counted_links: tuple[int, ...] = (8, 16, 32, 64, 128, 256, 512, 1024)
+    operations: int = 30
+    gains: tuple[int, ...] = (64, 1024, 16_384)
+    pieces_up_to: int = 1024
+    combs: tuple[int, ...] = (8, 16, 32, 64, 128, 256)
+    states: int = 2
+    sizes: tuple[int, ...] = (10, 30, 100, 300, 1000, 3000, 10_000)
+    interpreted_up_to: int = 1000
+
+    @staticmethod
+    def quick() -> Settings:
+        return Settings(
+            effort=QUICK, timed=("spherical",), links=(10, 100),
+            counted_links=(8, 16, 32), operations=3, gains=(16, 64), combs=(8, 16),
+            states=1, sizes=(10, 60), interpreted_up_to=60,
+        )  # fmt: skip
+
+
+def measure(quick: bool, say: Callable[[str], None]) -> dict[str, Any]:
+    """Everything that ``linkwork reproduce constraint-force`` shows."""
+    s = Settings.quick() if quick else Settings()
+    data: dict[str, Any] = {
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": machine(), "versions": versions(), "commit": commit(), "settings": asdict(s),
+        "lanes": jit.lanes(jit.host()), "threads": cores(),
+    }  # fmt: skip
+    data["times"] = {name: times.seconds(name, CHAINS[name], s.links, s.effort, say) for name in s.timed}
+    data["growth"] = {name: parallel.growth(name, CHAINS[name], s.counted_links, say) for name in s.counted}
+    data["operations"] = {name: parallel.operations(CHAINS[name], s.operations) for name in s.counted}
+    data["gains"] = [parallel.gain(CHAINS["revolute"](n), s.pieces_up_to, say) for n in s.gains]
+    data["branches"] = branched(s.combs, say)
+    data["rounding"] = {
+        name: rounding.errors(case, s.sizes, s.states, s.interpreted_up_to, say)
+        for name, case in rounding.cases().items()
+    }
+    return data

@@ -1,0 +1,72 @@
+"""The tables of the experiment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+
+from linkwork.reproduce.constraint_force.parallel import PROCESSORS
+from linkwork.reproduce.constraint_force.plots import STYLES, TITLES
+from linkwork.reproduce.tables import over, title
+
+
+def summarise(data: dict[str, Any], console: Console) -> None:
+    """Print what the pictures show, in numbers."""
+    console.print(f"{data['lanes']} lanes, {data['threads']} threads", markup=False)
+    for name, found in data["times"].items():
+        title(console, f"{TITLES[name]}: ns of a state for each link")
+        over(console, "links", found["links"], _each(found["seconds"], found["links"]), lambda x: f"{x * 1e9:.1f}")
+        title(console, f"{TITLES[name]}: times as fast as articulated bodies")
+        over(console, "links", found["links"], _ratios(found["seconds"]), lambda x: f"{x:.2f}")
+    console.print("- was not measured, or its result was off by more than 1e-8", markup=False)
+    for name, found in data["growth"].items():
+        title(console, f"{TITLES[name]}: steps, operations that follow each other, operations for each link")
+        columns = {"depth": found["depth"], "span": found["span"], **_each(found["work"], found["links"])}
+        over(console, "links", found["links"], columns, lambda x: f"{x:.0f}")
+    links = data["settings"]["operations"]
+    for name, rows in data["operations"].items():
+        text = ", ".join(f"{method} {row['folded']} ({row['written']})" for method, row in rows.items())
+        console.print(f"{TITLES[name]}, {links} links, operations folded (as written): {text}", markup=False)
+    title(console, "parallel hinges: times sooner than articulated bodies on one processor, by counted operations")
+    _gains(data["gains"], console)
+    found = data["branches"]
+    title(console, "side branches of log₂ N links on every link of a chain")
+    columns = {"bodies": found["bodies"]} | {
+        f"{what}, {name}": line for what in ("depth", "time") for name, line in found[what].items()
+    }
+    counts = {"branched": found["bodies"], "plain": found["links"]}
+    columns |= {f"work a body, {name}": _each({name: line}, counts[name])[name] for name, line in found["work"].items()}
+    over(console, "links", found["links"], columns, lambda x: f"{x:.0f}")
+    console.print(f"largest difference from articulated bodies: {max(found['difference']):.0e}", markup=False)
+    for case in data["rounding"].values():
+        title(console, f"error: {case['label']}")
+        over(console, case["axis"], case["values"], case["errors"], lambda x: f"{x:.0e}")
+
+
+def _each(lines: dict[str, list[Any]], counts: list[int]) -> dict[str, list[Any]]:
+    return {
+        name: [None if x is None else x / count for x, count in zip(line, counts, strict=True)]
+        for name, line in lines.items()
+    }
+
+
+def _ratios(seconds: dict[str, list[float | None]]) -> dict[str, list[float | None]]:
+    """Of the time of articulated bodies to each other method's."""
+    base = seconds["articulated_body"]
+    return {
+        name: [None if b is None or x is None else b / x for b, x in zip(base, line, strict=True)]
+        for name, line in seconds.items()
+        if name != "articulated_body"
+    }
+
+
+def _gains(gains: list[dict[str, Any]], console: Console) -> None:
+    counts = [1, *PROCESSORS]
+    columns: dict[str, list[Any]] = {}
+    for found in gains:
+        by_count = {name: dict(zip(found["processors"], line, strict=True)) for name, line in found["gain"].items()}
+        for name, line in by_count.items():
+            what = STYLES[name]["label"] if name == "constraint_force" else f"in {found['pieces']} pieces"
+            columns[f"{found['links']} links, {what}"] = [line.get(count) for count in counts]
+    over(console, "processors", counts, columns, lambda x: f"{x:.2f}")

@@ -1,0 +1,83 @@
+"""Times of one state of a chain, as a call from Python: nothing but the chain itself is there to be spread.
+
+The constraint force algorithm cuts chains of more than 50 bodies into pieces. It is timed on one lane, on all lanes of
+the vector unit, and with threads as well; shorter chains have specialised code, on one lane. A long mechanism whose
+main chain is too short for pieces is interpreted, which is not timed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from linkwork.algorithms import PIECES
+from linkwork.bench.cases import States
+from linkwork.bench.contest import Array, Contestant
+from linkwork.dynamics import forward_dynamics
+from linkwork.engine.function import MOST_BODIES, Function, Task
+from linkwork.engine.threads import cores, set_threads
+from linkwork.model import Model
+from linkwork.model.pieces import cut
+from linkwork.reproduce.clock import Effort, best
+
+SCALAR, LANES, TEAM = "constraint_force_scalar", "constraint_force_lanes", "constraint_force_team"
+METHODS = ("articulated_body", "virtual_work", SCALAR, LANES, TEAM)
+
+Say = Callable[[str], None]
+
+
+def seconds(name: str, make: Callable[[int], Model], sizes: Sequence[int], effort: Effort, say: Say) -> dict[str, Any]:
+    """Of each form at each size; None where there is no such form, or its result was off."""
+    fields: list[dict[str, Contestant]] = []
+    links = []
+    for n in sizes:
+        say(f"code: {name}, {n} links")
+        model = make(n)
+        fields.append(_contestants(model))
+        links.append(len(model.bodies))
+    found: dict[str, list[float | None]] = {method: [None] * len(sizes) for method in METHODS}
+    for _ in range(effort.sweeps):
+        for k, (n, contestants) in enumerate(zip(sizes, fields, strict=True)):
+            say(f"times: {name}, {n} links")
+            for method, time in best(contestants, effort.rounds, effort.seconds).items():
+                before = found[method][k]
+                found[method][k] = time if before is None or time is None else min(before, time)
+    return {"links": links, "seconds": found}
+
+
+def _contestants(model: Model) -> dict[str, Contestant]:
+    """The first is what the others' results are compared with."""
+    state = tuple(array[0].copy() for array in (States.random(model, 1).fields[name] for name in ("q", "v", "tau")))
+
+    def public(method: str) -> Callable[..., Array]:
+        return partial(forward_dynamics, model, method=method)
+
+    functions: dict[str, Callable[..., Any]] = {}
+    if len(model.bodies) <= MOST_BODIES:
+        functions = {SCALAR: public("constraint_force")}
+    elif cut(model):
+        lanes = public("constraint_force")
+        functions = {SCALAR: _scalar(model), LANES: lanes, TEAM: _together(lanes)}
+    functions |= {method: public(method) for method in ("articulated_body", "virtual_work")}
+    return {name: Contestant(name, function, [state], 1) for name, function in functions.items()}
+
+
+def _scalar(model: Model) -> Callable[..., Any]:
+    single = Function(Task(PIECES, model, ("f_ext",)), lanes=1).single()
+    assert single is not None
+    return single
+
+
+def _together(function: Callable[..., Array]) -> Callable[..., Array]:
+    """With as many threads as there are cores, where all else has one."""
+    count = cores()
+
+    def call(*arguments: Array) -> Array:
+        set_threads(count)
+        try:
+            return function(*arguments)
+        finally:
+            set_threads(1)
+
+    return call
