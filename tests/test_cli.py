@@ -95,6 +95,8 @@ def test_names_with_brackets_are_printed_as_they_are(tmp_path: Path, capsys: pyt
         (["info", "star:3", "--floating-base"], "has no floating base"),
         (["info", "nowhere.urdf"], "nowhere.urdf"),
         (["info", "no/such/file"], "no/such/file"),
+        (["draw", "pendulum", "--out", f"{__file__}/no.png"], __file__),
+        (["demo", "--out", f"{__file__}/no"], __file__),
     ],
 )
 def test_bad_input_gets_one_line_and_2(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

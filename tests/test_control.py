@@ -151,7 +151,7 @@ def test_priorities_are_strict_over_many_levels() -> None:
     levels = [Task(point, goal, stiffness=50.0) for point, goal in zip(points, goals, strict=True)]
 
     def accelerations(count: int) -> Array:
-        torque = OperationalSpaceController(chain, levels[:count], Posture(stiffness=0.0)).torque(0.0, q, v)
+        torque = OperationalSpaceController(chain, levels[:count], Posture()).torque(0.0, q, v)
         a = lw.forward_dynamics(chain, q, v, torque)
         return lw.jacobian(chain, q, points) @ a + lw.jacobian_drift(chain, q, v, points)
 
@@ -296,6 +296,17 @@ def test_joint_controllers_bring_any_joint_to_its_place(make: Callable[..., obje
         (lambda: Task("left_hand", np.eye(4), stiffness=[1, 2]), "must be one number or 6"),
         (lambda: Task("left_hand", None), "reference of the task on 'left_hand' must be"),
         (lambda: Posture("bent"), "q of the posture must hold numbers"),
+        (lambda: Posture(stiffness=3.0), "stiffness of a posture needs q"),
+        (lambda: Posture(damping=None), "damping of a posture must be one number"),  # type: ignore[arg-type]
+        (lambda: Task("left_hand", np.eye(4)).error(0.0, [1.0, 2.0]), r"placement must have shape \(4, 4\)"),
+        (
+            lambda: lw.control.PDPlusGravity(PERSON, [0.0] * 24).torque(0.0, [0.0] * 24, [np.inf] * 24),
+            r"v\[0\] \(joint",
+        ),
+        (
+            lambda: lw.control.augmented_object(PERSON, [0.0] * 24, [0.0] * 24, 3),
+            "held must be an lw.control.HeldObject",
+        ),  # type: ignore[arg-type]
         (lambda: OperationalSpaceController(PERSON, [Task("left_hand", np.eye(4))], [0.0]), "an lw.control.Posture"),
         (lambda: OperationalSpaceController(PERSON, []), "at least one"),
         (lambda: OperationalSpaceController(PERSON, Task("left_hand", np.eye(4))), "must be a list"),

@@ -35,6 +35,17 @@ def test_the_humanoid_puts_the_box_on_the_floor(
     assert "FAILED: posture motion does not accelerate the hands" in capsys.readouterr().out
 
 
+def test_half_a_motion_is_no_experiment(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt  # as Ctrl-C does
+
+    monkeypatch.setattr(lw.control.OperationalSpaceController, "torque", stopped)
+    assert cli.main(["demo", "--quick", "--out", str(tmp_path)]) == 130
+    assert capsys.readouterr().err.endswith("linkwork: interrupted\n") and not list(tmp_path.iterdir())
+
+
 def _numbers(folder: Path) -> dict[str, Any]:
     return dict(json.loads((folder / "new" / "summary.json").read_text())["numbers"])
 

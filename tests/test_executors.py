@@ -10,6 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -101,6 +102,34 @@ def test_a_cancelled_job_is_computed_here() -> None:
     with pytest.warns(lw.LinkworkWarning, match="1 of 2 jobs were lost .* the result is complete"):
         found = lw.rollout(MODEL, **asked(), executor=Unwilling(CancelledError(), 1), chunk=60)
     assert_complete_and_the_same(found)
+
+
+def test_an_executor_that_is_shut_down_is_refused() -> None:
+    executor = ThreadPoolExecutor(1)
+    executor.shutdown()
+    with pytest.raises(lw.ArgumentError, match=r"takes no jobs: cannot schedule new futures after shutdown; pass one"):
+        lw.rollout(MODEL, **asked(), executor=executor)
+
+
+class Later:
+    """An executor that begins a job only when its result is asked for, as a queue may."""
+
+    def submit(self, function: Callable[[Any], Any], job: Any) -> Any:
+        return SimpleNamespace(result=lambda: function(job), cancel=lambda: None)
+
+
+@pytest.mark.parametrize("executor", [None, Later()])
+def test_starts_and_torques_may_lie_in_the_records_that_are_written(executor: Any) -> None:
+    model = lw.mechanisms.double_pendulum()
+    q, v = lw.random_state(model, 0, shape=8)
+    room = lw.rollout(model, q, v, dt=0.01, steps=3)
+    inside: Any = [room.q[::-1, -1], room.v[::-1, -1], room.v[::-1, 1:]]
+    wanted = lw.rollout(model, *(array.copy() for array in inside), dt=0.01)
+    found = lw.rollout(model, *inside, dt=0.01, out=room, executor=executor, chunk=2)
+    assert found.q is room.q and (found.q == wanted.q).all() and (found.v == wanted.v).all()
+    one = lw.rollout(model, q[0], v[0], dt=0.01, steps=3)
+    wanted = lw.rollout(model, q[0], v[0], one.v[1:].copy(), dt=0.01)
+    assert (lw.rollout(model, q[0], v[0], one.v[1:], dt=0.01, out=one).q == wanted.q).all()
 
 
 def test_any_other_error_of_a_job_comes_out_and_the_rest_is_cancelled() -> None:

@@ -139,3 +139,14 @@ def test_a_path_rests_before_and_after() -> None:
 def test_references_that_cannot_be(make: object, message: str) -> None:
     with pytest.raises(lw.ArgumentError, match=message):
         make()  # type: ignore[operator]
+
+
+def test_what_a_constant_hands_out_cannot_be_changed() -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        lw.control.Constant([1.0, 2.0]).at(0.0).value[0] = 3.0
+
+
+def test_a_duration_in_words_is_taken_as_its_number_or_refused() -> None:
+    assert lw.control.MinimumJerk([0.0], [1.0], duration=np.float32(2.0)).at(1.0).value == pytest.approx([0.5])
+    with pytest.raises(lw.ArgumentError, match="duration and begin must hold numbers"):
+        lw.control.MinimumJerk([0.0], [1.0], duration="long")  # type: ignore[arg-type]

@@ -6,6 +6,7 @@ import os
 import pickle
 import signal
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -46,8 +47,13 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "damping": ({"damping": [1.0, -2.0]}, "damping of joint 'joint2' is -2.0; it must be 0 or more"),
     "friction": ({"friction": np.inf}, r"friction\[0\] \(joint 'joint1'\) is inf; it must be finite"),
     "effort": ({"tau": [0.0, 0.0], "effort_limits": np.nan}, "effort_limits of joint 'joint1' is nan"),
+    "effort_undriven": ({"effort_limits": -1.0}, "effort_limits of joint 'joint1' is -1.0"),
+    "ragged": ({"damping": [[1.0], [1.0, 2.0]]}, "damping cannot be made an array"),
+    "dt_truth": ({"dt": True}, "dt must be a positive number of seconds, not True"),
+    "too_many": ({"steps": 10**20, "record": 10**20}, "steps must be at most 1,000,000,000,000,000"),
     "diverged": ({"diverged": "ignore"}, "diverged must be one of 'raise', 'nan', not 'ignore'"),
     "executor": ({"executor": 4}, "executor must have the interface of concurrent.futures"),
+    "executor_class": ({"executor": ThreadPoolExecutor}, "executor must have the interface of concurrent.futures"),
     "chunk": ({"chunk": 0}, "chunk must be a whole number of 1 or more"),
     "out": ({"out": lw.Rollout(np.zeros(2), np.zeros((2, 2)), np.zeros((2, 2)))}, "out must be an lw.Rollout of"),
 }
@@ -60,6 +66,20 @@ def test_a_bad_argument_is_named(case: str) -> None:
     given: dict[str, Any] = {"model": MODEL, "q": [0.0, 0.0], "v": [0.0, 0.0], "dt": 0.01, "steps": 2, **changes}
     with pytest.raises(lw.ArgumentError, match=message):
         lw.rollout(**given)
+
+
+@pytest.mark.usefixtures("engine")
+def test_nothing_to_do_is_done() -> None:
+    none = lw.rollout(MODEL, np.zeros((3, 2)), [0.0, 0.0], np.zeros((3, 0, 2)), dt=0.01)
+    assert none.q.shape == (3, 1, 2) and none.t.tolist() == [0.0]
+    ends = lw.rollout(MODEL, [0.3, 0.0], [0.0, 0.0], dt=0.01, steps=4, record=10**20)
+    assert (ends.q == lw.rollout(MODEL, [0.3, 0.0], [0.0, 0.0], dt=0.01, steps=4).q[[0, 4]]).all()
+    assert ends.t.tolist() == [0.0, 0.04]
+    builder = lw.Builder("stones")
+    empty = builder.build()
+    builder.add_body("stone", joint=lw.joints.Fixed(), mass=1.0)
+    for model in (empty, builder.build()):
+        assert lw.rollout(model, np.zeros((5, 0)), [], np.zeros((5, 3, 0)), dt=0.01).v.shape == (5, 4, 0)
 
 
 def wild() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:

@@ -163,6 +163,15 @@ def test_a_bar_is_shown_when_it_takes_long(monkeypatch: pytest.MonkeyPatch, capf
         ({"v": [0.0, np.inf]}, r"v\[1\] \(joint 'joint2'\) is inf"),
         ({"duration": 0.105}, r"whole number of steps dt of 0.01 s; pass duration=0\.1"),
         ({"duration": -1.0}, "duration must be a time above zero"),
+        ({"duration": 1e300, "dt": 1e-300}, "1e\\+15 steps dt of 1e-300 s or more"),
+        ({"duration": 1e11, "dt": 1e-3}, "100,000,000,000,001 states of 'serial_chain' do not fit into memory"),
+        ({"dt": True, "duration": 1.0}, "dt must be a time above zero"),
+        ({"damping": 0.5}, r"damping must be True or False, not 0\.5: .* lw\.rollout takes others"),
+        ({"friction": "no"}, "friction must be True or False"),
+        ({"effort_limits": [1.0, 1.0]}, "effort_limits must be True or False"),
+        ({"joint_limits": None}, "joint_limits must be True or False"),
+        ({"solver": "Euler"}, "solver must be one of"),
+        ({"proximal": "a little"}, "proximal must be a number from 0"),
         ({"dt": "fast"}, "dt must be a time above zero"),
         ({"torque": np.zeros((3, 2))}, r"\(10, 2\), a row for each step, but has shape \(3, 2\)"),
         ({"torque": lambda t, q, v: [1.0]}, r"torque\(t, q, v\) must have shape"),
@@ -198,6 +207,25 @@ def test_a_start_beyond_a_limit_is_refused_if_limits_count() -> None:
 
 
 # The bounded least squares behind friction and stops
+
+
+def test_a_function_cannot_move_the_mechanism_by_hand() -> None:
+    def load(t: float, q: Array, v: Array) -> Array:
+        q[0] = 1.0
+        return np.zeros((2, 6))
+
+    with pytest.raises(ValueError, match="read-only"):
+        run(f_ext=load)
+
+
+def test_a_mechanism_without_joints_stops_with_an_error_of_ours() -> None:
+    builder = lw.Builder("stone")
+    builder.add_body("stone", joint=lw.joints.Fixed(), mass=1.0)
+    with pytest.raises(
+        lw.SimulationError, match=r"'stone' stopped at t = 0\.06 s: torque\(t, q, v\) must have"
+    ) as caught:
+        lw.simulate(builder.build(), [], [], 0.1, 0.01, torque=lambda t, q, v: [1.0] if t > 0.055 else [])
+    assert caught.value.joint is None and len(caught.value.trajectory) == 6
 
 
 @pytest.mark.parametrize("seed", range(20))

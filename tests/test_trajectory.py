@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import pickle
 import sys
 from pathlib import Path
 
@@ -43,6 +45,8 @@ def test_it_cannot_be_changed(path: lw.Trajectory) -> None:
         path.q[0, 0] = 1.0
     own = path.q.copy()
     lw.Trajectory(MODEL, path.t, own, path.v, path.a, path.tau, path.constraint_forces)
+    again = pickle.loads(pickle.dumps(path))
+    assert (again.q == path.q).all() and not again.q.flags.writeable
     own[0, 0] = 1.0  # what a trajectory was made of stays its owner's
 
 
@@ -125,6 +129,16 @@ def test_what_is_no_trajectory_of_this_model_is_refused(path: lw.Trajectory, tmp
     (tmp_path / "cut.npz").write_bytes(file.read_bytes()[:2000])
     with pytest.raises(lw.ArgumentError, match=r"no \.npz file that can be read"):
         lw.Trajectory.load(tmp_path / "cut.npz", MODEL)
+    whole = file.read_bytes()
+    rng = np.random.default_rng(0)
+    for place in rng.integers(len(whole), size=200):
+        (tmp_path / "flipped.npz").write_bytes(whole[:place] + bytes([whole[place] ^ 0x41]) + whole[place + 1 :])
+        with contextlib.suppress(lw.ArgumentError):  # nothing else may come out, whatever is broken
+            lw.Trajectory.load(tmp_path / "flipped.npz", MODEL)
+    kept = dict(np.load(file))
+    np.savez(tmp_path / "words.npz", **(kept | {"q": kept["q"].astype(str)}))
+    with pytest.raises(lw.ArgumentError, match="q of a trajectory must be float64"):
+        lw.Trajectory.load(tmp_path / "words.npz", MODEL)
     np.savez(tmp_path / "other.npz", q=path.q)
     np.save(tmp_path / "one.npy", path.q)
     np.savez(tmp_path / "pickled.npz", format=np.array([{}], dtype=object))

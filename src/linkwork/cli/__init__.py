@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command.
 
     Returns:
-        0 for success, 1 when what was checked does not hold, 2 for bad input.
+        0 for success, 1 when what was checked does not hold, 2 for bad input, 130 after Ctrl-C.
 
     Example:
         >>> from linkwork.cli import main
@@ -69,6 +69,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # What is left in the buffer must not raise again when the interpreter closes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:  # a file that cannot be read or written; its message names it
+        sys.stderr.write(f"linkwork: {error}\n")
+        return 2
+    except KeyboardInterrupt:
+        sys.stderr.write("linkwork: interrupted\n")
+        return 130
     return code
 
 

@@ -23,12 +23,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
+    options.out.mkdir(parents=True, exist_ok=True)
     scene = demo.scene()
     body = scene.model
     console.print(f"{body.name}: {len(body.bodies)} bodies, {body.nv} degrees of freedom, two welds", markup=False)
     _say("simulating")
     motion, data = demo.measure(scene, demo.Settings.quick() if options.quick else None)
-    options.out.mkdir(parents=True, exist_ok=True)
     file = options.out / "summary.json"
     file.write_text(json.dumps(data, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     _say("drawing")

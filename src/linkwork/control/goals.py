@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.control.references import Reference, Sample, as_reference
+from linkwork.control.references import Reference, Sample, as_numbers, as_reference
 from linkwork.control.rotations import angular_motion, coordinate_rate, cross, log
-from linkwork.dynamics.arguments import Array, as_array
+from linkwork.dynamics.arguments import Array, as_array, check_finite
 from linkwork.errors import ArgumentError
 from linkwork.model.model import Model, Point
 
@@ -109,7 +109,7 @@ class Task(Goal):
 
     def error(self, t: float, placement: ArrayLike) -> Array:
         """How far a placement (4, 4) of the point is off the reference: (3,) or (6,), m and rad, in world axes."""
-        place, value = np.asarray(placement, dtype=np.float64), self.reference.at(t).value
+        place, value = as_placement(placement), self.reference.at(t).value
         parts = []
         if self.point.axes != "rotation":
             parts.append(place[:3, 3] - (value if value.ndim == 1 else value[:3, 3]))
@@ -156,7 +156,15 @@ def one_state(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
             f"a controller takes one state at a time, q ({model.nq},) and v ({model.nv},), not {here.shape} and "
             f"{speed.shape}"
         )
-    return here, speed
+    return check_finite(model, "q", "configuration", here), check_finite(model, "v", "velocity", speed)
+
+
+def as_placement(placement: ArrayLike) -> Array:
+    """A placement (4, 4) as an array."""
+    place = as_numbers("placement", placement)
+    if place.shape != (4, 4):
+        raise ArgumentError(f"placement must have shape (4, 4), as lw.forward_kinematics gives it, not {place.shape}")
+    return place
 
 
 def gains(name: str, stiffness: ArrayLike, damping: ArrayLike | None, count: int) -> tuple[Array, Array]:

@@ -19,7 +19,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.control.goals import Goal, Situation, Wanted, gains, one_state, servo
+from linkwork.control.goals import Goal, Situation, Wanted, as_placement, gains, one_state, servo
 from linkwork.control.references import Reference, as_numbers, as_reference
 from linkwork.control.rotations import log
 from linkwork.dynamics.arguments import Array, as_frames
@@ -97,7 +97,7 @@ class HeldObject(Goal):
 
     def error(self, t: float, placement: ArrayLike) -> Array:
         """How far a placement (4, 4) of the object is off the reference: (6,), m and rad, in world axes."""
-        place, value = np.asarray(placement, dtype=np.float64), self.reference.at(t).value
+        place, value = as_placement(placement), self.reference.at(t).value
         return np.concatenate([place[:3, 3] - value[:3, 3], log(place[:3, :3] @ value[:3, :3].T)])
 
     def wanted(self, t: float, now: Situation, first: int, seen: int) -> Wanted:
@@ -130,7 +130,9 @@ class AugmentedObject:
 
     def internal(self, wrenches: ArrayLike) -> Array:
         """The part (m, 6) of the hands' wrenches on the object (m, 6) that balances itself."""
-        given = np.asarray(wrenches, dtype=np.float64)
+        given = as_numbers("wrenches", wrenches)
+        if given.size != len(self.shares):
+            raise ArgumentError(f"wrenches must have shape ({len(self.shares) // 6}, 6), not {given.shape}")
         wrenches = given.ravel()
         return (wrenches - self.shares @ (self.grasp_map @ wrenches)).reshape(given.shape)
 
@@ -162,6 +164,8 @@ def augmented_object(model: Model, q: ArrayLike, v: ArrayLike, held: HeldObject)
         >>> lw.control.augmented_object(model, lw.neutral(model), [0.0] * 18, held).inertia.diagonal().round(9)
         array([5.  , 5.  , 5.  , 0.12, 0.12, 0.12])
     """
+    if not isinstance(held, HeldObject):
+        raise ArgumentError(f"held must be an lw.control.HeldObject, not {held!r}")
     q, v = one_state(model, q, v)
     own, grasp, shares = _grasp(model, held.body, held.places)
     responses = force_responses(model, q, held.hands)

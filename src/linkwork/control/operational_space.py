@@ -44,6 +44,10 @@ class Posture:
         self, q: ArrayLike | None = None, stiffness: ArrayLike | None = None, damping: ArrayLike = 10.0
     ) -> None:
         self.q = None if q is None else as_numbers("q of the posture", q)
+        if q is None and stiffness is not None:
+            raise ArgumentError("stiffness of a posture needs q, the configuration to be pulled to")
+        if damping is None:
+            raise ArgumentError("damping of a posture must be one number (1/s), or one for each degree of freedom")
         self.stiffness, self.damping = stiffness, damping
 
 

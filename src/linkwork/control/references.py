@@ -55,6 +55,7 @@ class Constant(Reference):
     def __init__(self, value: ArrayLike) -> None:
         given = _checked("value", value)
         still = np.zeros({1: len(given), 3: 3, 4: 6}[1 if given.ndim == 1 else len(given)])
+        given.flags.writeable = still.flags.writeable = False  # they are handed out every time
         self.shape, self._sample = given.shape, Sample(given, still, still)
 
     def at(self, t: float) -> Sample:
@@ -164,8 +165,8 @@ class MinimumJerk(_Path):
         ends = [_checked("start", start), _checked("end", end)]
         if ends[0].shape != ends[1].shape:
             raise ArgumentError(f"start and end must have one shape, not {ends[0].shape} and {ends[1].shape}")
-        super().__init__(ends, begin, begin + duration)
-        self._duration = duration
+        self._duration, begin = times.tolist()
+        super().__init__(ends, begin, begin + self._duration)
 
     def _curve(self, t: float) -> tuple[Array, Array, Array]:
         s, T = (t - self._begin) / self._duration, self._duration

@@ -52,6 +52,7 @@ def measure(scene: Scene, settings: Settings | None = None) -> tuple[Trajectory,
         integrator="runge_kutta_4",
     )
     seconds = perf_counter() - begun
+    _check_whole(motion)
     curves = _curves(scene, motion[:: settings.every])
     return motion, {
         "settings": vars(settings),
@@ -148,8 +149,15 @@ def _at_the_paper_s_rate(scene: Scene, duration: float) -> float:
         integrator="runge_kutta_4",
         hold=1,
     )
+    _check_whole(motion)
     places = forward_kinematics(scene.model, motion.q, ["box"])[:, 0]
     return max(float(np.abs(scene.held.error(t, place)[:3]).max()) for t, place in zip(motion.t, places, strict=True))
+
+
+def _check_whole(motion: Trajectory) -> None:
+    """Half a motion proves nothing: who stopped the simulation stops the experiment."""
+    if motion.interrupted:
+        raise KeyboardInterrupt
 
 
 def _energy(motion: Trajectory) -> dict[str, float]:

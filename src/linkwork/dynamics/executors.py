@@ -11,7 +11,7 @@ from typing import Any
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.jobs import Job, compute
 from linkwork.engine.threads import get_threads
-from linkwork.errors import LinkworkWarning
+from linkwork.errors import ArgumentError, LinkworkWarning
 
 MOST_JOBS, FEWEST = 64, 64
 """A batch is made into so many jobs at most, of so many trajectories at least, unless the caller says."""
@@ -64,6 +64,8 @@ def _submitted(executor: Any, job: Job) -> Any:
         return executor.submit(compute, job)
     except BrokenExecutor as error:
         return error
+    except RuntimeError as error:  # what concurrent.futures raises once it is shut down
+        raise ArgumentError(f"executor {executor!r} takes no jobs: {error}; pass one that is open") from error
 
 
 def _killed() -> type[BaseException]:

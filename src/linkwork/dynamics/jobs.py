@@ -55,6 +55,15 @@ class Job:
         parts = {name: array if array.shape[1] == 1 else array[:, span] for name, array in self.parts.items()}
         return replace(self, q=q, v=v, parts=parts, steps=steps, every=every)
 
+    def apart_from(self, into: Sequence[Array]) -> Job:
+        """The same, with copies of what lies in the memory that is written into."""
+
+        def kept(array: Array) -> Array:
+            return array.copy() if any(np.may_share_memory(array, other) for other in into) else array
+
+        parts = {name: kept(array) for name, array in self.parts.items()}
+        return replace(self, q=kept(self.q), v=kept(self.v), parts=parts)
+
     def room(self) -> tuple[Array, Array]:
         """Arrays for the records."""
         count = records(self.steps, self.every)

@@ -120,7 +120,7 @@ def rollout(
     """
     check_model(model)
     choice("diverged", diverged, ("raise", "nan"))
-    if executor is not None and not callable(getattr(executor, "submit", None)):
+    if executor is not None and (isinstance(executor, type) or not callable(getattr(executor, "submit", None))):
         raise ArgumentError(
             f"executor must have the interface of concurrent.futures (submit), not {executor!r}; "
             f"for a Dask client, pass client.get_executor()"
@@ -133,7 +133,7 @@ def rollout(
         effort_limits=effort_limits,
     )  # fmt: skip
     batch = broadcast(batch, parts)
-    n = prod(batch)
+    n, every = prod(batch), min(every, max(steps, 1))
     job = Job(
         model,
         np.broadcast_to(start, (*batch, model.nq)).reshape(n, model.nq),  # type: ignore[arg-type]
@@ -144,6 +144,7 @@ def rollout(
         current_form(),
     )
     into = job.room() if out is None else _reused(job, batch, out)
+    job = job if out is None else job.apart_from(into)
     status = job.run(into, get_threads()) if executor is None else spread(job, into, executor, size)
     if status & 1:
         check_over_time(model, parts)

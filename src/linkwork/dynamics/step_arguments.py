@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from math import isfinite
+from math import isfinite, prod
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from linkwork.errors import ArgumentError, LinkworkWarning
 from linkwork.model.model import Model
 
 _OVER_TIME = ("tau", "q_target", "v_target")
+_MOST_STEPS = 10**15
+"""Machine code counts in 64 bits."""
 
 
 def step_parts(
@@ -43,8 +45,8 @@ def step_parts(
         check_finite(model, name, "velocity", array[..., 0, :])
         if array.any():
             parts[name] = array
+    most = _not_negative(model, "effort_limits", effort_limits, model.effort_limit, np.inf)
     if parts.keys() & {"tau", "kp", "kd"}:
-        most = _not_negative(model, "effort_limits", effort_limits, model.effort_limit, np.inf)
         if effort_limits is True:
             warn_of_no_effort(model, 4)
         if np.isfinite(most).any():
@@ -62,9 +64,8 @@ def check_over_time(model: Model, parts: dict[str, Array]) -> None:
 
 def _each(model: Model, name: str, value: Any) -> Array:
     """Numbers for each degree of freedom, or one for all, as (..., 1, nv)."""
-    if np.ndim(value) == 0 and not isinstance(value, str):
-        value = np.full(model.nv, value)
-    return as_array(model, name, "velocity", value)[..., None, :]
+    single = not isinstance(value, str | list | tuple) and np.ndim(value) == 0
+    return as_array(model, name, "velocity", np.full(model.nv, value) if single else value)[..., None, :]
 
 
 def _not_negative(model: Model, name: str, value: Any, own: Array, none: float) -> Array:
@@ -98,6 +99,8 @@ def _steps(steps: int | None, lengths: dict[str, int]) -> int:
             raise ArgumentError("steps must be given, or a tau or target with a row for each step, (T, nv)")
         steps = next(iter(rows.values()))
     steps = whole("steps", steps, 0)
+    if steps > _MOST_STEPS:
+        raise ArgumentError(f"steps must be at most {_MOST_STEPS:,}, which takes years, not {steps}")
     for name, length in rows.items():
         if length != steps:
             raise ArgumentError(
@@ -120,7 +123,7 @@ def seconds(name: str, value: Any) -> float:
         number = float(value)
     except (TypeError, ValueError):
         number = float("nan")
-    if isinstance(value, str) or not (isfinite(number) and number > 0.0):
+    if isinstance(value, str | bool) or not (isfinite(number) and number > 0.0):
         raise ArgumentError(f"{name} must be a positive number of seconds, not {value!r}")
     return number
 
@@ -142,4 +145,4 @@ def rows(array: Array, batch: tuple[int, ...]) -> Array:
     if all(length == 1 for length in array.shape[:-2]):
         return np.ascontiguousarray(array).reshape(1, *array.shape[-2:])
     whole_batch = np.broadcast_to(array, (*batch, *array.shape[-2:]))
-    return np.ascontiguousarray(whole_batch).reshape(-1, *array.shape[-2:])
+    return np.ascontiguousarray(whole_batch).reshape(prod(batch), *array.shape[-2:])

@@ -99,7 +99,7 @@ class March(Function):
     def _slices(self, count: int, lanes: int, steps: int, most: int) -> Iterator[list[tuple[int, int, int, int]]]:
         """Work for all threads at a time: of each the first trajectory, their number, the steps done and to do."""
         tiles = -(-count // lanes)
-        cost = function._SECONDS * len(self.task.model.bodies)  # of a tile's step, roughly
+        cost = function._SECONDS * max(1, len(self.task.model.bodies))  # of a tile's step, roughly
         wanted = max(1, min(most, tiles, int(tiles * steps * cost / function._WORTH_A_THREAD)))
         budget = max(1, int(_SLICE / cost))
         group = max(1, min(-(-tiles // wanted), budget // max(steps, 1)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -36,7 +37,9 @@ def save(path: str | Path, model: Model, arrays: Mapping[str, Array], interrupte
 def load(path: str | Path, model: Model, names: Sequence[str]) -> tuple[dict[str, Array], bool]:
     """Read them again for that model."""
     kept = _read(Path(path))
-    if str(kept.get("format")) != _FORMAT or any(name not in kept for name in (*names, "joints", "digest")):
+    if str(kept.get("format")) != _FORMAT or any(
+        name not in kept for name in (*names, "joints", "digest", "interrupted")
+    ):
         raise ArgumentError(f"{path} holds no trajectory that Trajectory.save of this version has written")
     joints = tuple(kept["joints"].tolist())
     if joints != model.joint_names:
@@ -49,7 +52,7 @@ def load(path: str | Path, model: Model, names: Sequence[str]) -> tuple[dict[str
             f"{path} was made with a model of the same joints as {model.name!r} but other sizes, masses, axes or "
             f"gravity; pass the model that it was made with"
         )
-    return {name: np.asarray(kept[name], dtype=np.float64) for name in names}, bool(kept["interrupted"])
+    return {name: kept[name] for name in names}, bool(kept["interrupted"].all())
 
 
 def _read(path: Path) -> dict[str, np.ndarray]:
@@ -59,7 +62,7 @@ def _read(path: Path) -> dict[str, np.ndarray]:
             return {name: kept[name] for name in kept.files} if isinstance(kept, np.lib.npyio.NpzFile) else {}
     except FileNotFoundError:
         raise ArgumentError(f"there is no file {path}") from None
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise ArgumentError(f"{path} is no .npz file that can be read: {error}") from None
 
 

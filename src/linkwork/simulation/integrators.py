@@ -60,7 +60,7 @@ class Adaptive:
             raise MissingExtraError(
                 "integrator='adaptive' needs scipy: pip install 'linkwork[simulation]'; the others need nothing"
             ) from None
-        self._solver = getattr(module, choice("solver", solver, SOLVERS))
+        self._solver = getattr(module, solver)
         self._tolerances = {"rtol": rtol, "atol": atol}
         self._tangent = Tangent(model)
         for body in self._tangent.unknown:
@@ -93,6 +93,7 @@ class Adaptive:
 
 def step_of(integrator: str, model: Model, solver: str, rtol: float, atol: float) -> Step:
     """The integrator of that name."""
+    choice("solver", solver, SOLVERS)
     if choice("integrator", integrator, INTEGRATORS) == "adaptive":
         return Adaptive(model, solver, rtol, atol)
     return semi_implicit_euler if integrator == "semi_implicit_euler" else runge_kutta_4

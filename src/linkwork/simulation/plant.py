@@ -87,6 +87,7 @@ class Plant:
     def _wrenches(self, t: float, q: Array, v: Array) -> Array:
         assert callable(self.load)
         expected = (len(self.model.bodies), 6)
+        q.flags.writeable = v.flags.writeable = False  # they are the simulation's own
         wrenches = as_array(self.model, "f_ext(t, q, v)", "wrenches", self.load(t, q, v))
         if wrenches.shape != expected:
             raise ArgumentError(f"f_ext(t, q, v) must return shape {expected}, but its result has {wrenches.shape}")

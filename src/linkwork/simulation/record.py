@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from linkwork.dynamics.arguments import Array
+from linkwork.errors import ArgumentError
 from linkwork.model.model import Model
 from linkwork.simulation.plant import Answer
 from linkwork.simulation.trajectory import ARRAYS, Trajectory
@@ -17,7 +18,13 @@ class Record:
         rows = steps // every + 1 + (steps % every > 0)
         self._model, self._count = model, 0
         sizes = {"q": (model.nq,), "t": (), "constraint_forces": (constraints, 6)}
-        self._arrays = {name: np.empty((rows, *sizes.get(name, (model.nv,)))) for name in ARRAYS}
+        try:
+            self._arrays = {name: np.empty((rows, *sizes.get(name, (model.nv,)))) for name in ARRAYS}
+        except (MemoryError, ValueError):
+            raise ArgumentError(
+                f"{rows:,} states of {model.name!r} do not fit into memory; keep fewer by a larger record "
+                f"(it is {every})"
+            ) from None
         self._rows = [self._arrays[name] for name in ("t", "q", "v", "a", "tau", "constraint_forces")]
 
     def __len__(self) -> int:

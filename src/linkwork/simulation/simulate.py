@@ -23,6 +23,8 @@ from linkwork.simulation.trajectory import Trajectory
 
 _BLOWN_UP = 1e6
 """A velocity (rad/s, m/s) that no mechanism has."""
+_MOST_STEPS = 1e15
+_NUMBERS = (float, int, np.floating, np.integer)
 
 Load = Callable[[float, Array, Array], ArrayLike] | ArrayLike | None
 
@@ -91,6 +93,7 @@ def simulate(
     Raises:
         SimulationError: if the motion blows up or a torque is not a number; it names time and joint, and its
         ``trajectory`` holds the motion so far.
+        ArgumentError: for arguments that are wrong, or lead to nothing in the very first state.
 
     Example:
         >>> import linkwork as lw
@@ -108,8 +111,11 @@ def simulate(
     length, steps = _steps(duration, dt)
     every, held = _count("record", record), 0 if hold is None else _count("hold", hold)
     for name, number in (("stabilisation", stabilisation), ("rtol", rtol), ("atol", atol)):
-        if number is not None and not (isinstance(number, float | int) and 0.0 < number < np.inf):
+        if number is not None and not (isinstance(number, _NUMBERS) and 0.0 < number < np.inf):
             raise ArgumentError(f"{name} must be a number above zero, not {number!r}")
+    if not (isinstance(proximal, _NUMBERS) and 0.0 <= proximal < np.inf):
+        raise ArgumentError(f"proximal must be a number from 0, not {proximal!r}")
+    _check_switches(damping=damping, friction=friction, effort_limits=effort_limits, joint_limits=joint_limits)
     if not isinstance(constraints, Sequence):
         raise ArgumentError(f"constraints must be a list of lw.Weld, lw.Ball, ... objects, not {constraints!r}")
     if constraints and method != "articulated_body":
@@ -175,8 +181,12 @@ def _one_state(model: Model, name: str, space: str, value: ArrayLike) -> Array:
 def _steps(duration: Any, dt: Any) -> tuple[float, int]:
     """The step's length and how many there are."""
     for name, value in (("duration", duration), ("dt", dt)):
-        if not isinstance(value, float | int | np.floating | np.integer) or not 0.0 < value < np.inf:
+        if isinstance(value, bool) or not isinstance(value, _NUMBERS) or not 0.0 < value < np.inf:
             raise ArgumentError(f"{name} must be a time above zero (s), not {value!r}")
+    if not float(duration) / float(dt) < _MOST_STEPS:
+        raise ArgumentError(
+            f"duration {duration:g} s is {_MOST_STEPS:g} steps dt of {dt:g} s or more; take longer ones"
+        )
     steps = round(duration / dt)
     if not steps or abs(steps * dt - duration) > 1e-6 * dt:
         near = max(steps, 1)
@@ -185,6 +195,15 @@ def _steps(duration: Any, dt: Any) -> tuple[float, int]:
             f"dt={duration / near:.9g}"
         )
     return float(dt), steps
+
+
+def _check_switches(**switches: Any) -> None:
+    for name, value in switches.items():
+        if not isinstance(value, bool | np.bool_):
+            raise ArgumentError(
+                f"{name} must be True or False, not {value!r}: a simulation takes the numbers of the model; "
+                f"lw.Builder sets them, and lw.rollout takes others"
+            )
 
 
 def _count(name: str, value: Any) -> int:
@@ -205,6 +224,10 @@ def _load(model: Model, f_ext: Load) -> Any:
 def _stopped(model: Model, t: float, v: Array, tau: Array, error: Exception, trajectory: Trajectory) -> SimulationError:
     """The error with its time and joint: the one whose numbers are bad, or else the fastest."""
     bad = next((np.flatnonzero(~np.isfinite(numbers)) for numbers in (tau, v) if not np.isfinite(numbers).all()), None)
+    if not model.nv:
+        return SimulationError(
+            f"the simulation of {model.name!r} stopped at t = {t:.6g} s: {error}", t, None, trajectory
+        )
     index = int(bad[0]) if bad is not None else int(abs(v).argmax())
     joint = next(
         body.joint_name

@@ -18,6 +18,8 @@ from linkwork.model.model import Model
 from linkwork.simulation import files, tables
 from linkwork.simulation.tangent import Tangent
 
+_MOST_TIMES = 1e9
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trajectory:
@@ -70,6 +72,9 @@ class Trajectory:
             shown.flags.writeable = False
             object.__setattr__(self, name, shown)
 
+    def __reduce__(self) -> tuple[object, ...]:  # so that a copy cannot be written to either
+        return (type(self), tuple(getattr(self, field.name) for field in fields(self)))
+
     def __len__(self) -> int:
         return len(self.t)
 
@@ -84,7 +89,9 @@ class Trajectory:
 
     def __getitem__(self, which: slice) -> Trajectory:
         """Some of the states: ``trajectory[10:20:2]``."""
-        if not isinstance(which, slice) or (which.step or 1) < 1:
+        parts = (which.start, which.stop, which.step) if isinstance(which, slice) else (which,)
+        whole = all(part is None or isinstance(part, int | np.integer) for part in parts)
+        if not isinstance(which, slice) or not whole or (which.step is not None and which.step < 1):
             raise ArgumentError(
                 f"a trajectory is cut by slices that go forward, as in trajectory[10:20:2], not by {which!r}; one "
                 f"state's configuration is trajectory.q[i]"
@@ -163,6 +170,10 @@ class Trajectory:
         if at.ndim == 0:
             if not at > 0.0:
                 raise ArgumentError(f"an interval of times must be above zero, not {times!r}")
+            if (last - first) / float(at) > _MOST_TIMES:
+                raise ArgumentError(
+                    f"an interval of {times!r} s makes more than {_MOST_TIMES:g} states; take a longer one"
+                )
             return first + float(at) * np.arange(int((last - first) / float(at) * (1 + 1e-12) + 1e-9) + 1)
         if (np.diff(at) <= 0.0).any():
             raise ArgumentError("times must grow")
