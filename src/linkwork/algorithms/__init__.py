@@ -5,6 +5,7 @@ from linkwork.algorithms.catalogue import (
     CHAINS,
     FORWARD_DYNAMICS,
     FRAMES,
+    INVERSION,
     INVERTING,
     OPERATIONAL,
     PIECES,
@@ -16,12 +17,14 @@ from linkwork.algorithms.catalogue import (
     along,
     stepping,
 )
+from linkwork.algorithms.fewest_operations import fewest_operations
 
 __all__ = [
     "ALGORITHMS",
     "CHAINS",
     "FORWARD_DYNAMICS",
     "FRAMES",
+    "INVERSION",
     "INVERTING",
     "OPERATIONAL",
     "PIECES",
@@ -31,5 +34,6 @@ __all__ = [
     "UNROLLED",
     "Algorithm",
     "along",
+    "fewest_operations",
     "stepping",
 ]

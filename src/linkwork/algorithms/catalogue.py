@@ -4,7 +4,7 @@ Spaces of arguments and results, with the shape of one state (nb bodies, m frame
 
     configuration (nq,)     velocity (nv,): v, a and tau too     wrenches (nb, 6)     matrix (nv, nv)
     poses (m, 4, 4)         twists (m, 6)     jacobian (6m, nv)     vector (3,)     wrench (6,)     scalar ()
-    operational (6m, 6m)    responses (6m, nv)
+    operational (6m, 6m)    responses (6m, nv)     triples (3m, 3m)
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from linkwork.algorithms.constraint_force_pieces import constraint_force_pieces
 from linkwork.algorithms.constraint_force_world import constraint_force_world
 from linkwork.algorithms.dense import dense
 from linkwork.algorithms.extended_propagator import extended_propagator
+from linkwork.algorithms.inversion import inversion
 from linkwork.algorithms.inverse_dynamics import gravity_torques, inverse_dynamics, nonlinear_effects
 from linkwork.algorithms.jacobian import frame_accelerations, frame_velocities, jacobian, jacobian_drift
 from linkwork.algorithms.kinematics import frame_placements
@@ -111,17 +112,23 @@ ALGORITHMS: dict[str, Algorithm] = {
     )
 }
 
+INVERSION = Algorithm("inversion", inversion, (("matrix", "triples"),), ("triples",), rolled=False)
+"""Of a matrix that has three rows for each frame, whatever the model."""
+
 UNROLLED: dict[str, Algorithm] = {
     entry.name: entry
     for entry in (
-        Algorithm(
-            f"operational_inertia/{name}",
-            partial(operational_inertia, method=text),
-            (Q, ("kept", "twists"), ("damping", "twists")),
-            ("operational",),
-            rolled=False,
-        )
-        for name, text in OPERATIONAL.items()
+        INVERSION,
+        *(
+            Algorithm(
+                f"operational_inertia/{name}",
+                partial(operational_inertia, method=text),
+                (Q, ("kept", "twists"), ("damping", "twists")),
+                ("operational",),
+                rolled=False,
+            )
+            for name, text in OPERATIONAL.items()
+        ),
     )
 }
 """Algorithms whose text needs the number of frames: interpreted or specialised only."""

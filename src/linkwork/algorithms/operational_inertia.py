@@ -1,23 +1,18 @@
-"""The operational-space inertia matrix Λ: the inverse of Λ⁻¹ by Cholesky's factors, O(m³) after any method for Λ⁻¹.
+"""The operational-space inertia matrix Λ: any method for Λ⁻¹, then its inversion, O(m³).
 
-    A = E Λ⁻¹ E + diag(d)          E keeps the numbers that are asked for; d is the damping there, and 1 where none is
-    asked for A = L D Lᵀ,   Λ = L⁻ᵀ D⁻¹ L⁻¹
+    A = E Λ⁻¹ E + diag(d),   Λ = A⁻¹    E keeps the numbers that are asked for; d is the damping there, and 1 elsewhere
 
-Chang, Khatib 2000, step 6 of Table 1. A pivot that is less than ``SINGULAR`` of its diagonal number makes the result
-no number, so that the caller looks at the matrix instead of using what rounding has left. The text needs to know how
-many frames there are, so it has no rolled form.
+The text needs to know how many frames there are, so it has no rolled form.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
+from linkwork.algorithms.inversion import inversion
 from linkwork.model.tree import Tree
-from linkwork.spatial import Factor, Motion, where_less
-
-SINGULAR = 1e-12
+from linkwork.spatial import Motion
 
 
 def operational_inertia(tree: Tree, q: Any, kept: Any, damping: Any, method: Callable[..., tuple[Any]]) -> tuple[Any]:
@@ -36,16 +31,7 @@ def operational_inertia(tree: Tree, q: Any, kept: Any, damping: Any, method: Cal
             rows.append([number * (keep[r] * e) for number, e in zip(numbers, keep[: r + 1], strict=True)])
             rows[r][r] = rows[r][r] + diagonal[r]
 
-    n = len(rows)
-    factor = Factor.of_matrix(rows)
-    sound: Any = 0.0
-    for r in range(n):
-        stretched = factor.inverse_pivots[r] * rows[r][r]  # at least 1 for a positive definite matrix
-        sound = where_less(0.5, stretched, where_less(stretched, 1.0 / SINGULAR, sound, math.nan), math.nan)
-    columns = [factor.solve([float(r == c) for r in range(n)]) for c in range(n)]
-    full = [[columns[min(r, c)][max(r, c)] for r in range(n)] for c in range(n)]
-    full[0][0] = full[0][0] + sound
-
+    (full,) = inversion(tree, rows)
     for i, frame in enumerate(frames):
         for j, other in enumerate(frames):
             Lambda[frame, other] = [

@@ -26,7 +26,8 @@ from linkwork.dynamics.arguments import Array, as_frames
 from linkwork.dynamics.constraints import Weld
 from linkwork.dynamics.dynamics import gravity_torques, mass_matrix, nonlinear_effects
 from linkwork.dynamics.kinematics import forward_kinematics, jacobian, jacobian_drift, neutral
-from linkwork.dynamics.operational import force_responses, inverted
+from linkwork.dynamics.inversion import inverted
+from linkwork.dynamics.operational import force_responses
 from linkwork.errors import ArgumentError
 from linkwork.joints import Free
 from linkwork.model.model import Model, Point
@@ -170,7 +171,7 @@ def augmented_object(model: Model, q: ArrayLike, v: ArrayLike, held: HeldObject)
     own, grasp, shares = _grasp(model, held.body, held.places)
     responses = force_responses(model, q, held.hands)
     mobility = responses @ jacobian(model, q, held.hands).T
-    inertia = inverted(model, as_frames(model, held.hands), 0.5 * (mobility + mobility.T))
+    inertia = inverted(as_frames(model, held.hands), 0.5 * (mobility + mobility.T))
     gravity = gravity_torques(model, q)
     moving = nonlinear_effects(model, q, v) - gravity
     drift = jacobian_drift(model, q, v, held.hands)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwork.algorithms import fewest_operations
 from linkwork.engine.spaces import shape
 from linkwork.errors import ArgumentError, suggestion
 from linkwork.model.model import Frame, Model, Point, Quick
@@ -103,48 +105,76 @@ def as_batch(
 
 @dataclass(frozen=True)
 class Asked:
-    """Frames asked for: named ones, the offsets that move them (three numbers each; empty if none does), and their
-    points.
+    """Frames of a model asked for: named ones, the offsets that move them (three numbers each; empty if none does), and
+    their points.
     """
 
+    model: Model
     frames: tuple[Frame, ...]
     offsets: tuple[float, ...]
     points: tuple[Point, ...]
     quick: Quick = field(default_factory=Quick, compare=False, repr=False)
     """Functions for one state that engines have made for these frames."""
 
+    @cached_property
+    def moves(self) -> tuple[Array, ...]:
+        """What these functions take after a state: the offsets, if there are any."""
+        return (np.array(self.offsets),) if self.offsets else ()
+
+    @cached_property
+    def method(self) -> str:
+        """The method for Λ⁻¹ that takes the fewest operations."""
+        return fewest_operations(self.model, tuple(frame.body for frame in self.frames))
+
+    @cached_property
+    def kept(self) -> list[int] | None:
+        """Which of six rows for each frame its point asks for; None if all are."""
+        if all(point.axes == "pose" for point in self.points):
+            return None
+        wanted = {"pose": range(6), "position": range(3), "rotation": range(3, 6)}
+        return [6 * i + k for i, point in enumerate(self.points) for k in wanted[point.axes]]
+
+    @cached_property
+    def mask(self) -> tuple[Array, Array]:
+        """Ones where one of the six numbers of a frame (m, 6) is asked for, and ones where it is not."""
+        asked = np.zeros(6 * len(self.frames))
+        asked[slice(None) if self.kept is None else self.kept] = 1.0
+        return asked.reshape(-1, 6), 1.0 - asked.reshape(-1, 6)
+
     def rows(self, result: Array, axis: int) -> Array:
         """Of six rows for each frame, those that its point asks for."""
-        if all(point.axes == "pose" for point in self.points):
-            return result
-        wanted = {"pose": range(6), "position": range(3), "rotation": range(3, 6)}
-        chosen = [6 * i + k for i, point in enumerate(self.points) for k in wanted[point.axes]]
-        return np.take(result, chosen, axis=axis)
+        return result if self.kept is None else np.take(result, self.kept, axis=axis)
 
 
 def as_frames(model: Model, frames: Frames) -> Asked:
     """The frames of an argument; found at once if the model was asked for the same before."""
+    try:
+        found: Asked = model._asked[tuple(frames) if type(frames) is list else frames]
+    except (KeyError, TypeError, AttributeError):  # new, unhashable, or no model
+        found = _asked(model, frames)
+    return found
+
+
+def _asked(model: Model, frames: Frames) -> Asked:
     check_model(model)
     listed: Sequence[Any] = (frames,) if isinstance(frames, str | Point) else frames
     if not isinstance(listed, Sequence):
         raise ArgumentError(f"frames must be a frame's name, an lw.Point or a list of these, not {frames!r}")
-    known: dict[Any, Asked] = model.__dict__.setdefault("_asked", {})
-    key = tuple(listed)
-    try:
-        found = known.get(key)
-    except TypeError:
-        found = None
+    for item in listed:
+        if not isinstance(item, str | Point):
+            raise ArgumentError(f"frames must hold names or lw.Point objects, not {item!r}")
+    known, key = model._asked, tuple(listed)
+    found: Asked | None = known.get(key)
     if found is None:
-        for item in key:
-            if not isinstance(item, str | Point):
-                raise ArgumentError(f"frames must hold names or lw.Point objects, not {item!r}")
         points = tuple(Point(item) if isinstance(item, str) else item for item in key)
         offsets = tuple(number for point in points for number in point.offset)
         named = tuple(model.frame(point.frame) for point in points)
-        found = Asked(named, offsets if any(offsets) else (), points)
+        found = Asked(model, named, offsets if any(offsets) else (), points)
         if len(known) >= 1000:  # points that move from call to call
             known.clear()
         known[key] = found
+    if listed is not frames:
+        known[frames] = found
     return found
 
 

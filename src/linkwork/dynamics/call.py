@@ -100,14 +100,12 @@ def every(name: str, model: Model, *values: ArrayLike | None) -> Any:
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def quick_frames(name: str, model: Model, asked: Asked, *values: ArrayLike) -> Any:
+def quick_frames(name: str, asked: Asked, *values: ArrayLike) -> Any:
     """Like ``quick``, for an algorithm that is asked about frames."""
-    if not mode.forced:
-        single = asked.quick[name]
-        answer = single(*values, np.array(asked.offsets)) if asked.offsets else single(*values)
-        if answer is not None:
-            return answer
-    results = call(name, model, values, asked.frames, asked.offsets, asked.quick)
+    answer = None if mode.forced else asked.quick[name](*values, *asked.moves)
+    if answer is not None:
+        return answer
+    results = call(name, asked.model, values, asked.frames, asked.offsets, asked.quick)
     return results[0] if len(results) == 1 else tuple(results)
 
 

@@ -13,6 +13,12 @@ from linkwork.dynamics.call import quick, quick_frames
 from linkwork.errors import ArgumentError
 from linkwork.model.model import Model
 
+_NAMES = {
+    (text, reference): f"{text}/{reference}"
+    for text in ("jacobian", "jacobian_drift", "frame_velocities", "frame_accelerations")
+    for reference in REFERENCES
+}
+
 
 def neutral(model: Model) -> Array:
     """The configuration of rest: angles and lengths zero, rotations the identity.
@@ -126,7 +132,7 @@ def forward_kinematics(model: Model, q: ArrayLike, frames: Frames) -> Array:
         >>> lw.forward_kinematics(arm, [0.0, 0.0], ["tip"])[0, :3, 3]
         array([2., 0., 0.])
     """
-    return quick_frames("frame_placements", model, as_frames(model, frames), q)
+    return quick_frames("frame_placements", as_frames(model, frames), q)
 
 
 def jacobian(model: Model, q: ArrayLike, frames: Frames, reference: str = "local") -> Array:
@@ -152,7 +158,7 @@ def jacobian(model: Model, q: ArrayLike, frames: Frames, reference: str = "local
         array([2., 1.])
     """
     asked = as_frames(model, frames)
-    return asked.rows(quick_frames(f"jacobian/{_checked(reference)}", model, asked, q), axis=-2)
+    return asked.rows(quick_frames(_seen("jacobian", reference), asked, q), axis=-2)
 
 
 def jacobian_drift(model: Model, q: ArrayLike, v: ArrayLike, frames: Frames, reference: str = "local") -> Array:
@@ -176,7 +182,7 @@ def jacobian_drift(model: Model, q: ArrayLike, v: ArrayLike, frames: Frames, ref
         array([-9.,  0.,  0.])
     """
     asked = as_frames(model, frames)
-    result = quick_frames(f"jacobian_drift/{_checked(reference)}", model, asked, q, v)
+    result = quick_frames(_seen("jacobian_drift", reference), asked, q, v)
     return asked.rows(result.reshape((*result.shape[:-2], 6 * len(asked.frames))), axis=-1)
 
 
@@ -200,7 +206,7 @@ def frame_velocity(model: Model, q: ArrayLike, v: ArrayLike, frames: Frames, ref
         array([0., 3., 0., 0., 0., 3.])
     """
     asked = _poses_only(model, frames, "frame_velocity")
-    return quick_frames(f"frame_velocities/{_checked(reference)}", model, asked, q, v)
+    return quick_frames(_seen("frame_velocities", reference), asked, q, v)
 
 
 def frame_acceleration(
@@ -226,18 +232,20 @@ def frame_acceleration(
         array([-9.,  2.,  0.])
     """
     asked = _poses_only(model, frames, "frame_acceleration")
-    return quick_frames(f"frame_accelerations/{_checked(reference)}", model, asked, q, v, a)
+    return quick_frames(_seen("frame_accelerations", reference), asked, q, v, a)
 
 
-def _checked(reference: str) -> str:
-    return reference if reference in REFERENCES else choice("reference", reference, REFERENCES)
+def _seen(text: str, reference: str) -> str:
+    """The name of an algorithm as seen from a reference."""
+    try:
+        return _NAMES[text, reference]
+    except (KeyError, TypeError):
+        return f"{text}/{choice('reference', reference, REFERENCES)}"
 
 
 def _poses_only(model: Model, frames: Frames, function: str) -> Asked:
     asked = as_frames(model, frames)
-    for point in asked.points:
-        if point.axes != "pose":
-            raise ArgumentError(
-                f"{function} gives six numbers a frame; point on {point.frame!r} asks for {point.axes!r}"
-            )
+    if asked.kept is not None:
+        point = next(point for point in asked.points if point.axes != "pose")
+        raise ArgumentError(f"{function} gives six numbers a frame; point on {point.frame!r} asks for {point.axes!r}")
     return asked

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
-import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.algorithms import OPERATIONAL
-from linkwork.algorithms.operational_inertia import SINGULAR
 from linkwork.dynamics.arguments import Array, Asked, Frames, as_frames, choice
 from linkwork.dynamics.call import quick_frames
+from linkwork.dynamics.inversion import MOST_POINTS, check_damping, inverted
 from linkwork.engine.function import MOST_BODIES
 from linkwork.engine.mode import current_form
-from linkwork.errors import ArgumentError, SingularError
+from linkwork.errors import SingularError
 from linkwork.model.model import Model
 
 METHODS = (*OPERATIONAL, "auto")
-MOST_POINTS = 4
-"""Up to here Λ is inverted by compiled code."""
-SHORT = 6
-"""Degrees of freedom up to which the factors of M are the shortest way to Λ⁻¹."""
+_INVERSES = {method: f"operational/{method}" for method in OPERATIONAL}
+_INERTIAS = {method: f"operational_inertia/{method}" for method in OPERATIONAL}
 
 
 def operational_inertia_inverse(model: Model, q: ArrayLike, frames: Frames, method: str = "auto") -> Array:
@@ -51,7 +46,7 @@ def operational_inertia_inverse(model: Model, q: ArrayLike, frames: Frames, meth
                [0. , 0. , 0. ]])
     """
     asked = as_frames(model, frames)
-    return _chosen(asked, quick_frames(f"operational/{_method(model, method)}", model, asked, q))
+    return _kept(asked, quick_frames(_INVERSES[_method(asked, method)], asked, q))
 
 
 def operational_inertia(
@@ -91,22 +86,15 @@ def operational_inertia(
                [0., 0., 0.]])
     """
     asked = as_frames(model, frames)
-    chosen = _method(model, method)
-    if not damping >= 0.0:
-        raise ArgumentError(f"damping must be a number from 0, not {damping!r}")
-    if (
-        pseudo_inverse
-        or len(asked.frames) > MOST_POINTS
-        or len(model.bodies) > MOST_BODIES
-        or current_form() == "rolled"
-        or not asked.frames
-    ):
-        return inverted(model, asked, operational_inertia_inverse(model, q, frames, chosen), damping, pseudo_inverse)
-    kept, added = _kept(asked, damping)
+    chosen = _method(asked, method)
+    check_damping(damping)
+    if pseudo_inverse or not _together(asked):
+        return inverted(asked, operational_inertia_inverse(model, q, frames, chosen), damping, pseudo_inverse)
+    kept, rest = asked.mask
     try:
-        return _chosen(asked, quick_frames(f"operational_inertia/{chosen}", model, asked, q, kept, added))
+        return _kept(asked, quick_frames(_INERTIAS[chosen], asked, q, kept, rest + damping * kept if damping else rest))
     except SingularError:
-        inverted(model, asked, operational_inertia_inverse(model, q, frames, chosen), damping, pseudo_inverse)
+        inverted(asked, operational_inertia_inverse(model, q, frames, chosen), damping)
         raise
 
 
@@ -132,54 +120,20 @@ def force_responses(model: Model, q: ArrayLike, frames: Frames) -> Array:
                [0. ]])
     """
     asked = as_frames(model, frames)
-    return asked.rows(quick_frames("force_responses", model, asked, q), axis=-2)
+    return asked.rows(quick_frames("force_responses", asked, q), axis=-2)
 
 
-def inverted(model: Model, asked: Asked, inverse: Array, damping: float = 0.0, pseudo_inverse: bool = False) -> Array:
-    """Λ from Λ⁻¹, or an error that says of which points and with what rank."""
-    size = inverse.shape[-1]
-    matrix = inverse + damping * np.eye(size)
-    if pseudo_inverse:
-        return np.asarray(np.linalg.pinv(matrix, rcond=1e-11, hermitian=True), dtype=np.float64)
-    diagonal = np.sqrt(np.einsum("...ii->...i", matrix))
-    with np.errstate(all="ignore"):
-        scaled = matrix / (diagonal[..., :, None] * diagonal[..., None, :])
-    try:
-        pivots = np.einsum("...ii->...i", np.linalg.cholesky(scaled)) ** 2
-    except np.linalg.LinAlgError:
-        pivots = np.zeros(size)
-    if not (pivots > SINGULAR).all():
-        raise _deficient(model, asked, np.nan_to_num(scaled), diagonal)
-    result = np.linalg.inv(scaled) / (diagonal[..., :, None] * diagonal[..., None, :])
-    return 0.5 * (result + np.swapaxes(result, -1, -2))
-
-
-def _deficient(model: Model, asked: Asked, scaled: Array, diagonal: Array) -> SingularError:
-    scaled = scaled * (diagonal[..., :, None] > 0.0)
-    ranks = (np.linalg.eigvalsh(scaled) > 1e-11 * scaled.shape[-1]).sum(axis=-1)
-    where = tuple(int(i) for i in np.unravel_index(int(np.argmin(ranks)), ranks.shape))
-    points = ", ".join(f"{point.frame!r} ({point.axes})" for point in asked.points)
-    state = f" at state {list(where)} of the batch" if where else ""
-    return SingularError(
-        f"operational_inertia: the inverse is singular{state}: of the {scaled.shape[-1]} numbers asked of {points} "
-        f"model {model.name!r} can move only {ranks[where]} independently. Ask for fewer points or axes "
-        f"(lw.Point(..., axes='position')), or pass damping or pseudo_inverse=True"
-    )
-
-
-def _method(model: Model, method: str) -> str:
+def _method(asked: Asked, method: str) -> str:
     if method == "auto":
-        return "dense" if model.nv <= SHORT else "pv"
+        return asked.method
     return choice("method", method, METHODS)
 
 
-def _chosen(asked: Asked, matrix: Array) -> Array:
-    return asked.rows(asked.rows(matrix, axis=-1), axis=-2)
+def _kept(asked: Asked, matrix: Array) -> Array:
+    return matrix if asked.kept is None else asked.rows(asked.rows(matrix, axis=-1), axis=-2)
 
 
-@lru_cache(maxsize=256)
-def _kept(asked: Asked, damping: float) -> tuple[Array, Array]:
-    """Which of each frame's six numbers are asked for, as ones, and what to add to the diagonal."""
-    parts = {"pose": (1, 1), "position": (1, 0), "rotation": (0, 1)}
-    kept = np.repeat([parts[point.axes] for point in asked.points], 3, axis=1).astype(np.float64)
-    return kept, np.where(kept > 0.0, damping, 1.0)
+def _together(asked: Asked) -> bool:
+    """Whether code for this model alone goes all the way to Λ."""
+    few = 0 < len(asked.frames) <= MOST_POINTS and len(asked.model.bodies) <= MOST_BODIES
+    return few and current_form() != "rolled"

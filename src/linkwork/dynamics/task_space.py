@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from linkwork.dynamics.arguments import Array, Frames, as_array, as_frames, check_finite
 from linkwork.dynamics.dynamics import gravity_torques, nonlinear_effects
 from linkwork.dynamics.kinematics import jacobian, jacobian_drift
-from linkwork.dynamics.operational import force_responses, inverted, operational_inertia, operational_inertia_inverse
+from linkwork.dynamics.inversion import inverted
+from linkwork.dynamics.operational import force_responses, operational_inertia, operational_inertia_inverse
 from linkwork.errors import ArgumentError
 from linkwork.model.model import Model, Point
 
@@ -93,10 +94,7 @@ def operational_space(
     """
     asked = as_frames(model, points)
     inverse = operational_inertia_inverse(model, q, points, method)
-    if damping or pseudo_inverse:
-        inertia = inverted(model, asked, inverse, damping, pseudo_inverse)
-    else:
-        inertia = operational_inertia(model, q, points, method)
+    inertia = inverted(asked, inverse, damping, pseudo_inverse)
     responses = force_responses(model, q, points)
     drift = jacobian_drift(model, q, v, points)
     gravity = gravity_torques(model, q)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import prod
+from math import isqrt, prod
 from typing import Any
 
 from linkwork.model.model import Model
@@ -20,6 +20,7 @@ _SHAPES: dict[str, Callable[[Model, int], tuple[int, ...]]] = {
     "jacobian": lambda m, f: (6 * f, m.nv),
     "responses": lambda m, f: (6 * f, m.nv),
     "operational": lambda m, f: (6 * f, 6 * f),
+    "triples": lambda m, f: (3 * f, 3 * f),
     "vector": lambda m, f: (3,),
     "wrench": lambda m, f: (6,),
     "scalar": lambda m, f: (),
@@ -37,9 +38,12 @@ def size(space: str, model: Model, frames: int = 0) -> int:
 
 
 def scatter(space: str, model: Model, numbers: Sequence[Scalar]) -> Any:
-    """An argument's flat numbers as a field over the bodies, or the frames; a scalar as itself."""
+    """An argument's flat numbers as a field over the bodies or the frames, or as rows of a matrix; a scalar as itself."""
     if space == "scalar":
         return numbers[0]
+    if space == "triples":
+        rows = isqrt(len(numbers))
+        return [list(numbers[rows * r : rows * (r + 1)]) for r in range(rows)]
     field = Field()
     if space == "twists":
         for index in range(len(numbers) // 6):
@@ -62,6 +66,8 @@ def gather(space: str, model: Model, frames: int, value: Any) -> list[Scalar]:
     bodies = range(1, len(model.bodies) + 1)
     if space == "scalar":
         return [value]
+    if space == "triples":
+        return [number for row in value for number in row]
     if space in ("vector", "wrench"):
         return list(value.numbers())
     if space in ("configuration", "velocity"):

@@ -118,6 +118,11 @@ class Model:
         return Quick()
 
     @cached_property
+    def _asked(self) -> dict[Any, Any]:
+        """Frames that have been asked about, as the call took them; no part of what it is."""
+        return {}
+
+    @cached_property
     def nq(self) -> int:
         """How many numbers a configuration has."""
         return sum(body.joint.nq for body in self.bodies)

@@ -1,0 +1,30 @@
+"""The inverse of a symmetric positive definite matrix by its factors A = L D Lᵀ, in r³ operations: A⁻¹ = L⁻ᵀ D⁻¹ L⁻¹.
+
+Chang, Khatib 2000, step 6 of Table 1: Λ from Λ⁻¹. A pivot that is less than ``SINGULAR`` of its diagonal number makes
+the result no number, so that the caller looks at the matrix instead of using what rounding has left. No mechanism is
+looked at: code for r numbers serves all.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from linkwork.model.tree import Tree
+from linkwork.spatial import Factor, where_less
+
+SINGULAR = 1e-12
+
+
+def inversion(tree: Tree, A: list[list[Any]]) -> tuple[list[list[Any]]]:
+    """A⁻¹, from the lower triangle of A."""
+    n = len(A)
+    factor = Factor.of_matrix(A)
+    sound: Any = 0.0
+    for r in range(n):
+        stretched = factor.inverse_pivots[r] * A[r][r]  # at least 1 for a positive definite matrix
+        sound = where_less(0.5, stretched, where_less(stretched, 1.0 / SINGULAR, sound, math.nan), math.nan)
+    columns = [factor.solve([float(r == c) for r in range(n)]) for c in range(n)]
+    inverse = [[columns[min(r, c)][max(r, c)] for c in range(n)] for r in range(n)]
+    inverse[0][0] = inverse[0][0] + sound
+    return (inverse,)

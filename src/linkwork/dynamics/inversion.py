@@ -1,0 +1,73 @@
+"""Λ from Λ⁻¹, or what is wrong with the points if it has no inverse."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from linkwork.algorithms import INVERSION
+from linkwork.algorithms.inversion import SINGULAR
+from linkwork.dynamics.arguments import Array, Asked
+from linkwork.dynamics.call import quick_frames
+from linkwork.errors import ArgumentError, SingularError
+from linkwork.model.model import WORLD, Frame, Model
+from linkwork.spatial import Transform
+
+MOST_POINTS = 4
+"""Up to here, 24 numbers, code is compiled for the inversion."""
+
+
+def check_damping(damping: float) -> None:
+    if not damping >= 0.0:
+        raise ArgumentError(f"damping must be a number from 0, not {damping!r}")
+
+
+def inverted(asked: Asked, inverse: Array, damping: float = 0.0, pseudo_inverse: bool = False) -> Array:
+    """Λ from Λ⁻¹ of points, or an error that names them and says with what rank."""
+    check_damping(damping)
+    size = inverse.shape[-1]
+    matrix = inverse + damping * np.eye(size) if damping or pseudo_inverse else inverse
+    if pseudo_inverse:
+        return np.asarray(np.linalg.pinv(matrix, rcond=1e-11, hermitian=True), dtype=np.float64)
+    if 0 < size <= 6 * MOST_POINTS:
+        try:
+            found: Array = quick_frames(INVERSION.name, _triples(size // 3), matrix)
+        except SingularError:
+            raise _deficient(asked, *_scaled(matrix)) from None
+        return found
+    scaled, diagonal = _scaled(matrix)
+    try:
+        pivots = np.einsum("...ii->...i", np.linalg.cholesky(scaled)) ** 2
+    except np.linalg.LinAlgError:
+        pivots = np.zeros(size)
+    if not (pivots > SINGULAR).all():
+        raise _deficient(asked, scaled, diagonal)
+    result = np.linalg.inv(scaled) / (diagonal[..., :, None] * diagonal[..., None, :])
+    return 0.5 * (result + np.swapaxes(result, -1, -2))
+
+
+@cache
+def _triples(count: int) -> Asked:
+    """What stands for so many times three numbers where an algorithm looks at no mechanism."""
+    return Asked(Model("none", (), ()), (Frame(WORLD, 0, Transform.identity()),) * count, (), ())
+
+
+def _scaled(matrix: Array) -> tuple[Array, Array]:
+    """The matrix with a diagonal of ones, and the roots of its own diagonal."""
+    diagonal = np.sqrt(np.einsum("...ii->...i", matrix))
+    with np.errstate(all="ignore"):
+        return matrix / (diagonal[..., :, None] * diagonal[..., None, :]), diagonal
+
+
+def _deficient(asked: Asked, scaled: Array, diagonal: Array) -> SingularError:
+    scaled = np.nan_to_num(scaled) * (diagonal[..., :, None] > 0.0)
+    ranks = (np.linalg.eigvalsh(scaled) > 1e-11 * scaled.shape[-1]).sum(axis=-1)
+    where = tuple(int(i) for i in np.unravel_index(int(np.argmin(ranks)), ranks.shape))
+    points = ", ".join(f"{point.frame!r} ({point.axes})" for point in asked.points)
+    state = f" at state {list(where)} of the batch" if where else ""
+    return SingularError(
+        f"operational_inertia: the inverse is singular{state}: of the {scaled.shape[-1]} numbers asked of {points} "
+        f"model {asked.model.name!r} can move only {ranks[where]} independently. Ask for fewer points or axes "
+        f"(lw.Point(..., axes='position')), or pass damping or pseudo_inverse=True"
+    )
