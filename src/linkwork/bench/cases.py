@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,8 @@ class Case:
     name: str
     arguments: tuple[str, ...]
     function: Callable[..., Any]
-    framed: bool = False
+    frames: int = 0
+    """How many it is asked about."""
 
     @property
     def base(self) -> str:
@@ -45,13 +47,16 @@ CASES: tuple[Case, ...] = (
     Case("mass_matrix", ("q",), dynamics.mass_matrix),
     Case("nonlinear_effects", ("q", "v"), dynamics.nonlinear_effects),
     Case("gravity_torques", ("q",), dynamics.gravity_torques),
-    Case("forward_kinematics", ("q",), dynamics.forward_kinematics, framed=True),
-    Case("jacobian", ("q",), dynamics.jacobian, framed=True),
-    Case("jacobian_drift", ("q", "v"), dynamics.jacobian_drift, framed=True),
-    Case("frame_velocity", ("q", "v"), dynamics.frame_velocity, framed=True),
-    Case("frame_acceleration", ("q", "v", "a"), dynamics.frame_acceleration, framed=True),
-    Case("operational_inertia_inverse", ("q",), dynamics.operational_inertia_inverse, framed=True),
-    Case("force_responses", ("q",), dynamics.force_responses, framed=True),
+    Case("forward_kinematics", ("q",), dynamics.forward_kinematics, frames=1),
+    Case("jacobian", ("q",), dynamics.jacobian, frames=1),
+    Case("jacobian_drift", ("q", "v"), dynamics.jacobian_drift, frames=1),
+    Case("frame_velocity", ("q", "v"), dynamics.frame_velocity, frames=1),
+    Case("frame_acceleration", ("q", "v", "a"), dynamics.frame_acceleration, frames=1),
+    *(
+        Case(f"operational_inertia_inverse {m}", ("q",), dynamics.operational_inertia_inverse, frames=m)
+        for m in (1, 2, 4)
+    ),
+    Case("force_responses", ("q",), dynamics.force_responses, frames=1),
     Case("energy", ("q", "v"), dynamics.energy),
     Case("centre_of_mass", ("q",), dynamics.centre_of_mass),
     Case("momentum", ("q", "v"), dynamics.momentum),
@@ -65,10 +70,9 @@ CONSTRAINT_FORCE = Case("forward_dynamics constraint_force", ("q", "v", "tau"), 
 
 @dataclass(frozen=True)
 class States:
-    """A batch of states of a model, the same for whoever computes with them, and the frame that is asked about."""
+    """A batch of states of a model, the same for whoever computes with them."""
 
     model: Model
-    frame: str
     fields: dict[str, Array]
 
     @staticmethod
@@ -78,18 +82,24 @@ class States:
         a, tau = rng.normal(size=v.shape), rng.normal(size=v.shape)
         dv = 0.3 * v  # less than half a turn, so that ``difference`` leads back
         fields = {"q": q, "v": v, "a": a, "tau": tau, "dv": dv, "q1": dynamics.integrate(model, q, dv)}
-        return States(model, model.body_names[-1], fields)
+        return States(model, fields)
 
     def __len__(self) -> int:
         return len(self.fields["q"])
 
     def first(self, count: int) -> States:
-        return States(self.model, self.frame, {name: array[:count].copy() for name, array in self.fields.items()})
+        return States(self.model, {name: array[:count].copy() for name, array in self.fields.items()})
 
     def repeated(self, count: int) -> States:
         """These states over and over, until there are so many."""
         times = -(-count // len(self))
-        return States(self.model, self.frame, {k: np.tile(x, (times, 1))[:count] for k, x in self.fields.items()})
+        return States(self.model, {k: np.tile(x, (times, 1))[:count] for k, x in self.fields.items()})
+
+    def frames(self, count: int) -> list[str]:
+        """What is asked about: the last bodies of all branches, the model's very last first, then others."""
+        names, inner = self.model.body_names, {body.parent for body in self.model.bodies}
+        order = sorted(range(len(names), 0, -1), key=lambda index: index in inner)
+        return [names[index - 1] for index, _ in zip(cycle(order), range(count), strict=False)]
 
     def arguments(self, case: Case) -> tuple[Array, ...]:
         return tuple(self.fields[name] for name in case.arguments)

@@ -96,7 +96,7 @@ class Contestant:
 
 def ours(case: Case, model: Model, states: States, *, single: bool) -> Contestant:
     """The public function, called as a user would."""
-    frames = ([states.frame],) if case.framed else ()
+    frames = (states.frames(case.frames),) if case.frames else ()
     if single:
         inputs = [(model, *arguments, *frames) for arguments in states.one_by_one(case)]
         return Contestant(f"lw.{case.base}", case.function, inputs, len(states))

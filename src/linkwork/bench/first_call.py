@@ -35,9 +35,9 @@ except (OSError, StopIteration):
 calls = {}
 if every:
     from linkwork.bench.cases import CASES, States
-    state = States(model, model.body_names[-1], {"q": q, "v": v, "a": v, "tau": v, "dv": v, "q1": q})
+    state = States(model, {"q": q, "v": v, "a": v, "tau": v, "dv": v, "q1": q})
     for case in CASES[1:]:
-        frames = ([state.frame],) if case.framed else ()
+        frames = (state.frames(case.frames),) if case.frames else ()
         start = time.perf_counter()
         result = case.function(model, *state.arguments(case), *frames)
         calls[case.name] = time.perf_counter() - start

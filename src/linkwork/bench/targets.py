@@ -6,6 +6,7 @@ from typing import Any
 
 ABA, RNEA, CRBA = "forward_dynamics articulated_body", "inverse_dynamics", "mass_matrix"
 _SHORT = {ABA: "ABA", RNEA: "RNEA", CRBA: "CRBA"}
+OSIM = ("operational_inertia_inverse 2", "operational_inertia_inverse 4")
 _BATCH = {"UR5": 25.0, "Panda": 25.0, "G1": 15.0, "Talos": 15.0}
 _SINGLE = {"Panda": 4.0, "Talos": 3.0}
 _COLD = {"Panda": 0.3, "Talos": 1.0}
@@ -24,6 +25,9 @@ def compare(data: dict[str, Any]) -> list[dict[str, Any]]:
         for function in (ABA, RNEA, CRBA):
             ratio = _ratio(model, function, "single", 1, 1)
             rows.append(_at_least(f"{name} {_SHORT[function]}, one call", _SINGLE.get(name), ratio))
+        for function in OSIM if name in ("G1", "Talos") else ():
+            for kind, states, target in (("single", 1, 3.0), ("batch", max(data["settings"]["batch"], 1), 15.0)):
+                rows.append(_at_least(f"{name} {function}, {kind}", target, _ratio(model, function, kind, 1, states)))
         rows += _threads(name, model, data)
         first = model["first_call"]
         rows.append(_at_most(f"{name} first call, empty cache", _COLD.get(name), first["cold"]["call"]))

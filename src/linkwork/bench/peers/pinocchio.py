@@ -66,7 +66,7 @@ class Pinocchio:
         self.data = self.pools[1].getData(0)  # not one more: it holds gigabytes for a chain of 500
 
     def single(self, case: Case, states: States) -> Contestant | None:
-        found = self._function(case, states.frame)
+        found = self._function(case, states.frames(case.frames or 1))
         if found is None or (case.name == "mass_matrix" and not self.depth_first):
             return None  # its composite bodies need every subtree to be a row of joints, without saying so
         how, function, before, after = found
@@ -89,7 +89,7 @@ class Pinocchio:
             f"pin.{name}", getattr(self.pin, name), inputs, len(states), lambda _raw, _k: out.ravel().copy()
         )
 
-    def _function(self, case: Case, frame: str) -> Called | None:
+    def _function(self, case: Case, frames: list[str]) -> Called | None:
         """What is called, and its arguments before and after those of the state."""
         pin, model, data = self.pin, self.model, self.data
         both = (model, data)
@@ -104,9 +104,21 @@ class Pinocchio:
         if case.base in ("integrate", "difference"):
             return f"pin.{case.base}", getattr(pin, case.base), (model,), ()
         if case.base == "jacobian":
-            return "pin.computeFrameJacobian", pin.computeFrameJacobian, both, (model.getFrameId(frame), pin.LOCAL)
-        several = self._steps(frame).get(case.base)
+            return "pin.computeFrameJacobian", pin.computeFrameJacobian, both, (model.getFrameId(frames[0]), pin.LOCAL)
+        if case.base == "operational_inertia_inverse":
+            return "pin.computeDelassusMatrix", pin.computeDelassusMatrix, both, (*self._contacts(frames), 0.0)
+        several = self._steps(frames[0]).get(case.base)
         return several and (*several, (), ())
+
+    def _contacts(self, frames: list[str]) -> tuple[Any, Any]:
+        """Frames that are held fast, whose Delassus matrix is Λ⁻¹."""
+        pin, models, datas = self.pin, self.pin.StdVec_RigidConstraintModel(), self.pin.StdVec_RigidConstraintData()
+        for name in frames:
+            frame = self.model.frames[self.model.getFrameId(name)]
+            kind, where = pin.ContactType.CONTACT_6D, (frame.parentJoint, frame.placement)
+            models.append(pin.RigidConstraintModel(kind, self.model, *where, pin.LOCAL))
+            datas.append(models[len(models) - 1].createData())
+        return models, datas
 
     def _steps(self, frame: str) -> dict[str, tuple[str, Callable[..., Any]]]:
         """What takes more than one call."""
