@@ -12,10 +12,12 @@ import pinocchio as pin
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms import ALGORITHMS, OPERATIONAL
+from linkwork.algorithms import ALGORITHMS, OPERATIONAL, fewest_operations
 from linkwork.cli.count import counted
 from linkwork.model import Model
 from linkwork.model.junctions import common_ancestor, junctions_of
+from linkwork.reproduce.counting import folded
+from linkwork.reproduce.operational_inertia import growth
 from strategies import Array, State, close, law
 from test_pinocchio import Pair, make
 
@@ -237,10 +239,37 @@ def test_costs_grow_with_the_points_as_the_papers_say() -> None:
         assert (slopes[1] > 1.5 * slopes[0]) == (method == "chang_khatib"), (method, slopes)
 
 
-def test_pv_is_what_auto_takes_where_it_is_the_cheapest(humanoid: Model) -> None:
-    for model, frames in ((humanoid, HANDS), (lw.mechanisms.serial_chain(20), ["tip"])):
-        counts = {method: operations(method, model, frames) for method in OPERATIONAL}
-        assert min(counts, key=counts.__getitem__) == "pv"
+FEWEST = {
+    "dense": [("ur5", 1), ("ur5", 4), ("tree 4", 8), ("tree 5", 8), ("tree 5", 16)],
+    "pv": [("humanoid", 1), ("humanoid", 6), ("tree 5", 1), ("tree 5", 2), ("chain 20", 2), ("solo12", 4)],
+    "extended_propagator": [("humanoid", 12)],
+}
+"""Mechanisms and numbers of points, under the method that auto takes."""
+
+
+def test_auto_takes_few_operations() -> None:
+    """At most 30 % more than the fewest, and in nine of ten cases at most 15 %."""
+    ratios = []
+    for method, name, points in ((method, *case) for method, cases in FEWEST.items() for case in cases):
+        kind, _, size = name.partition(" ")
+        if kind in ("tree", "chain", "humanoid"):
+            made = {"tree": growth.tree, "chain": growth.chain}.get(kind)
+            model, frames = made(int(size), points) if made else growth.humanoid(points)
+        else:
+            model = make(name).model
+            frames = [model.frame(body) for body in spread(model.body_names, points)]
+        assert fewest_operations(model, tuple(frame.body for frame in frames)) == method, (name, points)
+        counts = {m: sum(folded(ALGORITHMS[f"operational/{m}"], model, frames).values()) for m in OPERATIONAL}
+        ratios.append(counts[method] / min(counts.values()))
+    assert max(ratios) < 1.3 and np.quantile(ratios, 0.9) < 1.15
+
+
+def test_auto_is_the_method_that_it_names(humanoid: Model) -> None:
+    q, _ = lw.random_state(humanoid, 1)
+    many = list(humanoid.body_names[::2])
+    for frames, method in ((HANDS, "pv"), (many, "extended_propagator"), ([], "pv"), (["world"], "pv")):
+        auto = lw.operational_inertia_inverse(humanoid, q, frames)
+        assert np.array_equal(auto, lw.operational_inertia_inverse(humanoid, q, frames, method))
 
 
 # Junctions

@@ -24,8 +24,8 @@ from linkwork.algorithms.constraint_force_pieces import constraint_force_pieces
 from linkwork.algorithms.constraint_force_world import constraint_force_world
 from linkwork.algorithms.dense import dense
 from linkwork.algorithms.extended_propagator import extended_propagator
-from linkwork.algorithms.inversion import inversion
 from linkwork.algorithms.inverse_dynamics import gravity_torques, inverse_dynamics, nonlinear_effects
+from linkwork.algorithms.inversion import inversion
 from linkwork.algorithms.jacobian import frame_accelerations, frame_velocities, jacobian, jacobian_drift
 from linkwork.algorithms.kinematics import frame_placements
 from linkwork.algorithms.link_splitting import virtual_work_split, virtual_work_unsplit

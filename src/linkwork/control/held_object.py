@@ -25,8 +25,8 @@ from linkwork.control.rotations import log
 from linkwork.dynamics.arguments import Array, as_frames
 from linkwork.dynamics.constraints import Weld
 from linkwork.dynamics.dynamics import gravity_torques, mass_matrix, nonlinear_effects
-from linkwork.dynamics.kinematics import forward_kinematics, jacobian, jacobian_drift, neutral
 from linkwork.dynamics.inversion import inverted
+from linkwork.dynamics.kinematics import forward_kinematics, jacobian, jacobian_drift, neutral
 from linkwork.dynamics.operational import force_responses
 from linkwork.errors import ArgumentError
 from linkwork.joints import Free

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from linkwork.dynamics.arguments import Array, Frames, as_array, as_frames, check_finite
 from linkwork.dynamics.dynamics import gravity_torques, nonlinear_effects
-from linkwork.dynamics.kinematics import jacobian, jacobian_drift
 from linkwork.dynamics.inversion import inverted
+from linkwork.dynamics.kinematics import jacobian, jacobian_drift
 from linkwork.dynamics.operational import force_responses, operational_inertia, operational_inertia_inverse
 from linkwork.errors import ArgumentError
 from linkwork.model.model import Model, Point
