@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwork.engine import fingerprint, jit, llvm, team, threads
-from linkwork.engine.helpers import ask, gives_way
+from linkwork.engine.crew import ask, gives_way
 from linkwork.engine.ir import Program
 from linkwork.engine.memory import address, aligned, scratch
 from linkwork.engine.pieces import SIZES, PiecesTree, grouped
