@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import pickle
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from queue import SimpleQueue
 
 import numpy as np
 import pytest
 
 import linkwork as lw
 from linkwork.algorithms import PIECES
-from linkwork.engine import alone, evaluator, jit, verifier
+from linkwork.engine import alone, evaluator, jit, memory, single, threads, verifier
 from linkwork.engine.alone import Pieces
 from linkwork.engine.function import Function, Task
 from linkwork.engine.interpreter import interpret
@@ -201,6 +202,76 @@ def test_a_team_does_not_change_a_bit(count: int, monkeypatch: pytest.MonkeyPatc
     assert not wrong
 
 
+def test_a_call_in_the_middle_of_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a signal's handler makes it: of the same code, and of code that needs more room."""
+    model, larger = chains()["revolute"], lw.mechanisms.serial_chain(400)
+    state, wanted = expected("revolute")
+    first, other = ([x[k].copy() for x in (state.q, state.v, state.tau, state.f_ext)] for k in (0, 1))
+    lw.forward_dynamics(model, *first, method="constraint_force")
+    depth = 0
+
+    def interrupted(array: Array) -> int:
+        nonlocal depth
+        depth += 1
+        if depth == 3:  # the addresses of two arguments have been told
+            lw.forward_dynamics(larger, *np.ones((3, 400)), method="constraint_force")
+            found = lw.forward_dynamics(model, *other, method="constraint_force")
+            assert np.array_equal(bits(found), bits(wanted[1]))
+        return memory.address(array)
+
+    monkeypatch.setattr(single, "address", interrupted)
+    found = lw.forward_dynamics(model, *first, method="constraint_force")
+    assert depth > 3 and np.array_equal(bits(found), bits(wanted[0]))
+
+
+def test_helpers_of_a_call_that_is_interrupted_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alone, "_WORTH_A_TEAM", 1)
+    monkeypatch.setattr(threads, "_helpers", [])
+    monkeypatch.setattr(threads, "_jobs", SimpleQueue())
+    model = chains()["revolute"]
+    state, _ = expected("revolute")
+    lw.set_threads(2)
+    send = threads.send
+
+    def interrupted(job: Callable[[], object], count: int) -> None:
+        send(job, count)
+        raise KeyboardInterrupt
+
+    try:
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(threads, "send", interrupted)
+            lw.forward_dynamics(model, state.q[0], state.v[0], state.tau[0], method="constraint_force")
+    finally:
+        lw.set_threads(None)
+    came = threading.Event()
+    for _ in range(600):  # the one helper there is becomes free for another job
+        send(came.set, 1)
+        if came.wait(0.1):
+            break
+    assert len(threads._helpers) == 1 and came.is_set()
+
+
+def test_without_more_threads_a_call_does_all_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(alone, "_WORTH_A_TEAM", 1)
+    monkeypatch.setattr(threads, "_helpers", [])
+    monkeypatch.setattr(threads, "_pool", None)
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    model = chains()["floating"]
+    state, wanted = expected("floating")
+    given = state.q, state.v, state.tau, state.f_ext
+    lw.set_threads(2)
+    try:
+        found = lw.forward_dynamics(model, *(x[0] for x in given), method="constraint_force")
+        many = lw.forward_dynamics(model, *(np.repeat(x, 999, axis=0) for x in given), method="constraint_force")
+    finally:
+        lw.set_threads(None)
+    assert np.array_equal(bits(found), bits(wanted[0]))
+    assert np.array_equal(bits(many[::999]), bits(wanted))
+
+
 def test_bodies_lined_up_are_the_same_mechanism() -> None:
     model = chains()["bushy"]
     lined = lined_up(model)
@@ -256,3 +327,6 @@ def test_joints_without_freedom_and_batches_of_nothing() -> None:
     close(found, lw.forward_dynamics(model, s.q, s.v, s.tau), 1e-9)
     none = lw.forward_dynamics(model, s.q[None][:0], s.v, s.tau, method="constraint_force")
     assert none.shape == (0, model.nv)
+    rigid, nothing = chain([Fixed()] * 60), np.zeros((2, 0))
+    for batch in (nothing, nothing[0]):
+        assert lw.forward_dynamics(rigid, batch, batch, batch, method="constraint_force").shape == batch.shape

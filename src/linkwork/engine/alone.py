@@ -5,7 +5,7 @@ states on the lanes, as everywhere.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -94,7 +94,7 @@ class Pieces:
         told = llvm.constants([*widths, team.size(program)])
         return team.module(program, self.interface, self.group, told)
 
-    def words(self, code: jit.Code, lanes: int, offsets: Sequence[float] = (), group: int = 1) -> list[int]:
+    def words(self, code: jit.Code, lanes: int, group: int = 1) -> list[int]:
         """Where the code works and what it is told; ``lanes`` are states, ``group`` is of pieces."""
         tables, sizes = self.tables(group)
         row, cell, *_ = code.constants
@@ -108,7 +108,7 @@ class Pieces:
         return [0] * (1 + len(self.interface.arrays)) + self.words(code, 1, group=self.group)
 
     def run(self, code: jit.Code, batch: Callable[[int], int], words: NDArray[np.int64]) -> int:
-        """One state; the status."""
+        """One state, by words that are this call's own; the status."""
         wanted = min(threads.get_threads(), self.cut.count // self.group)
         if wanted < 2 or len(self.task.model.bodies) < _WORTH_A_TEAM:
             return batch(address(words))
@@ -116,7 +116,6 @@ class Pieces:
         shared = np.zeros(code.constants[2] + team.LINE, dtype=np.int64)
         skip = -address(shared) % 64
         shared[skip // 8 + 1] = _gives_way()
-        words = words.copy()
         words[0] = address(shared) + skip
 
         def help_out(*, _kept: object = shared) -> None:  # which lives as long as the helper
@@ -124,5 +123,8 @@ class Pieces:
             own[work] = scratch("work", room)
             code.help(address(own))
 
-        threads.send(help_out, wanted - 1)
-        return batch(address(words))
+        try:
+            threads.send(help_out, wanted - 1)
+            return batch(address(words))
+        finally:  # also of a call that Ctrl-C ends before it has begun: helpers must not wait for it
+            shared[skip // 8] = team.OVER

@@ -24,7 +24,7 @@ class Single:
         results: the shapes of the results.
         prepare: makes the words that the code takes, in this thread's room, without the addresses of arrays.
         places: where these addresses stand in the words, arguments first.
-        run: runs the code on its words; 0 if all is well.
+        run: runs the code on its words, which it may change; 0 if all is well.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Single:
             if not plain or not value.flags.c_contiguous:
                 return None
         results = [np.empty(shape) for shape in self.results]
-        words = self._words()
+        words = self._words().copy()  # a signal's handler may call this too, in the middle
         for place, array in zip(self.places, (*values, *results), strict=True):
             words[place] = address(array)
         if self.run(words):

@@ -8,8 +8,9 @@ Words: the team, then the addresses of arguments and results, of ``work``, ``squ
 sizes. A team is an array of whole numbers that are 0 at the start, or 0 for none: first the number of loops that were
 begun (or OVER) and the address of a function that gives way to other threads (or 0), then for each loop how many of its
 turns were taken and how many are done, each in a cache line of its own. Turns are taken one at a time by whoever is
-free, so that nobody waits for a helper that has not come yet; a loop has ended when all turns are done. What a turn
-computes does not depend on who takes it.
+free, so that nobody waits for a helper that has not come yet; a loop has ended when all turns are done. A helper that
+comes late finds no turn left, and touches nothing but the words and the team. What a turn computes does not depend on
+who takes it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from linkwork.engine.tiles import TABLES, Interface, vector
 LINE = 8
 """Whole numbers in a cache line."""
 OVER = 1 << 30
-"""More loops than there can be: the call has ended."""
+"""More loops than there can be: the call has ended, or will never begin. The caller says so."""
 
 
 def size(program: Program) -> int:
@@ -220,21 +221,14 @@ def _batch(interface: Interface, names: list[tuple[str, str]], lanes: int) -> st
         return f"%{arrays}.bad"
 
     before = check("argument", interface.arguments, 1)
-    lines += [
-        f"  call void @kernel({_arguments(names)}, ptr %team)",
-        "  %alone = icmp eq ptr %team, null",
-        "  br i1 %alone, label %end, label %over",
-        "over:",
-        f"  store atomic i64 {OVER}, ptr %team release, align 8",
-        "  br label %end",
-        "end:",
-    ]
+    lines.append(f"  call void @kernel({_arguments(names)}, ptr %team)")
     after = check("result", interface.results, 2)
     return "\n".join([*lines, f"  %status = or i64 {before}, {after}", "  ret i64 %status", "}", ""])
 
 
 def _help(interface: Interface, names: list[tuple[str, str]], loops: list[Loop]) -> str:
-    lines = ["define i64 @help(ptr nocapture %words) nounwind {", "entry:", _read(names), "  br label %wait0"]
+    lines = ["define i64 @help(ptr nocapture %words) nounwind {", "entry:", _read(names)]
+    lines.append(f"  br label %{'wait0' if loops else 'end'}")  # no loops are left where no joint can move
     for k, loop in enumerate(loops):
         lines += [
             f"wait{k}:",

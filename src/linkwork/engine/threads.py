@@ -1,4 +1,4 @@
-"""Threads for batches: how many, and the pool that runs them."""
+"""Threads for batches and for teams: how many, the pool that runs the ones and the helpers of the others."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
 
 from linkwork.errors import ArgumentError
 
-_lock = threading.Lock()
+_lock = threading.RLock()
 _chosen: int | None = None
 _pool: tuple[int, ThreadPoolExecutor] | None = None
-_helpers: list[_Helper] = []
+_helpers: list[threading.Thread] = []
+_jobs: SimpleQueue[Callable[[], object]] = SimpleQueue()
+"""For helpers; those that nobody took in time are still there."""
 
 
 def cores() -> int:
@@ -58,45 +61,36 @@ def run(tasks: Sequence[Callable[[], int]]) -> int:
     """Run tasks at the same time, the last in this thread; the union of the bits that they return."""
     if len(tasks) == 1:
         return tasks[0]()
-    pool = _executor(len(tasks) - 1)
-    waiting = [pool.submit(task) for task in tasks[:-1]]
-    status = tasks[-1]()
+    pool, waiting, status = _executor(len(tasks) - 1), [], 0
+    for task in tasks[:-1]:
+        try:
+            waiting.append(pool.submit(task))
+        except RuntimeError:  # no more threads to be had, or the interpreter is about to end
+            status |= task()
+    status |= tasks[-1]()
     for future in waiting:
         status |= future.result()
     return status
 
 
-class _Helper(threading.Thread):
-    """A thread that takes one job at a time, at once if it is idle."""
-
-    def __init__(self) -> None:
-        super().__init__(name="linkwork helper", daemon=True)
-        self._idle, self._given = threading.Lock(), threading.Lock()
-        self._given.acquire()
-        self._job: Callable[[], object] = int
-        self.start()
-
-    def take(self, job: Callable[[], object]) -> None:
-        """Start a job; one that comes while another is under way is forgotten."""
-        if self._idle.acquire(blocking=False):
-            self._job = job
-            self._given.release()
-
-    def run(self) -> None:
-        while True:
-            self._given.acquire()
-            self._job()
-            self._job = int
-            self._idle.release()
-
-
 def send(job: Callable[[], object], count: int) -> None:
-    """Let up to ``count`` idle threads do the same job; nobody waits for them."""
+    """Let up to ``count`` idle threads do the same job; nobody waits for them, and it may come to nothing."""
     if len(_helpers) < count:
         with _lock:
-            _helpers.extend(_Helper() for _ in range(count - len(_helpers)))
-    for helper in _helpers[:count]:
-        helper.take(job)
+            while len(_helpers) < count:
+                helper = threading.Thread(target=_help, name="linkwork helper", daemon=True)
+                try:
+                    helper.start()
+                except RuntimeError:  # no more threads to be had, or the interpreter is about to end
+                    break
+                _helpers.append(helper)
+    for _ in range(count - _jobs.qsize()):
+        _jobs.put(job)
+
+
+def _help() -> None:
+    while True:
+        _jobs.get()()
 
 
 def _executor(count: int) -> ThreadPoolExecutor:
@@ -108,9 +102,9 @@ def _executor(count: int) -> ThreadPoolExecutor:
 
 
 def _forget() -> None:
-    """A forked child has none of its parent's threads: it starts with a new pool and a free lock."""
-    global _pool, _lock
-    _pool, _lock = None, threading.Lock()
+    """A forked child has none of its parent's threads: it starts with a new pool, no helpers and a free lock."""
+    global _pool, _lock, _jobs
+    _pool, _lock, _jobs = None, threading.RLock(), SimpleQueue()
     _helpers.clear()
 
 
