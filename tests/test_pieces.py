@@ -5,20 +5,23 @@ from __future__ import annotations
 import gc
 import pickle
 import threading
+import time
 import weakref
 from collections.abc import Iterable, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
 
 import linkwork as lw
 from linkwork.algorithms import PIECES
-from linkwork.engine import alone, evaluator, jit, verifier
+from linkwork.engine import alone, crew, evaluator, jit, threads, verifier
 from linkwork.engine.alone import Pieces
 from linkwork.engine.function import Function, Task
 from linkwork.engine.interpreter import interpret
 from linkwork.engine.pieces import SIZES
+from linkwork.engine.single import Single, Words
 from linkwork.joints import Fixed, Free, Joint, Revolute, Spherical, Universal
 from linkwork.model import Model
 from linkwork.model.pieces import SHORTEST, cut, lined_up
@@ -203,6 +206,75 @@ def test_a_team_does_not_change_a_bit(count: int, monkeypatch: pytest.MonkeyPatc
     assert not wrong
 
 
+def test_a_call_in_the_middle_of_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a signal's handler makes it: of the same code, and of code that needs more room."""
+    model, larger = chains()["revolute"], lw.mechanisms.serial_chain(400)
+    state, wanted = expected("revolute")
+    first, other = ([x[k].copy() for x in (state.q, state.v, state.tau, state.f_ext)] for k in (0, 1))
+    lw.forward_dynamics(model, *first, method="constraint_force")
+    short = model._quick["constraint_force", "f_ext"]
+    assert isinstance(short, Single)
+    run, calls = short.run, []
+
+    def interrupted(words: Words, where: int) -> int:
+        calls.append(where)
+        if len(calls) == 1:
+            lw.forward_dynamics(larger, *np.ones((3, 400)), method="constraint_force")
+            found = lw.forward_dynamics(model, *other, method="constraint_force")
+            assert np.array_equal(bits(found), bits(wanted[1]))
+        return run(words, where)
+
+    monkeypatch.setattr(short, "run", interrupted)
+    found = lw.forward_dynamics(model, *first, method="constraint_force")
+    assert calls and np.array_equal(bits(found), bits(wanted[0]))
+
+
+def test_helpers_of_a_call_that_is_interrupted_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alone, "_WORTH_A_TEAM", 1)
+    monkeypatch.setattr(crew, "_helpers", [])
+    model = chains()["revolute"]
+    state, _ = expected("revolute")
+    lw.set_threads(2)
+
+    def interrupted(*job: Any) -> None:
+        crew.ask(*job)
+        raise KeyboardInterrupt
+
+    try:
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(alone, "ask", interrupted)
+            lw.forward_dynamics(model, state.q[0], state.v[0], state.tau[0], method="constraint_force")
+    finally:
+        lw.set_threads(None)
+    (helper,) = crew._helpers
+    for _ in range(600):  # it comes back for another job, and goes to sleep when there is none
+        if helper._door[crew.ASLEEP] and not helper._door[crew.JOB]:
+            break
+        time.sleep(0.05)
+    assert helper._door[crew.ASLEEP] and not helper._door[crew.JOB] and not helper._door[crew.AT_WORK]
+
+
+def test_without_more_threads_a_call_does_all_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(alone, "_WORTH_A_TEAM", 1)
+    monkeypatch.setattr(crew, "_helpers", [])
+    monkeypatch.setattr(threads, "_pool", None)
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    model = chains()["floating"]
+    state, wanted = expected("floating")
+    given = state.q, state.v, state.tau, state.f_ext
+    lw.set_threads(2)
+    try:
+        found = lw.forward_dynamics(model, *(x[0] for x in given), method="constraint_force")
+        many = lw.forward_dynamics(model, *(np.repeat(x, 999, axis=0) for x in given), method="constraint_force")
+    finally:
+        lw.set_threads(None)
+    assert np.array_equal(bits(found), bits(wanted[0]))
+    assert np.array_equal(bits(many[::999]), bits(wanted))
+
+
 def test_bodies_lined_up_are_the_same_mechanism() -> None:
     model = chains()["bushy"]
     lined = lined_up(model)
@@ -258,6 +330,9 @@ def test_joints_without_freedom_and_batches_of_nothing() -> None:
     close(found, lw.forward_dynamics(model, s.q, s.v, s.tau), 1e-9)
     none = lw.forward_dynamics(model, s.q[None][:0], s.v, s.tau, method="constraint_force")
     assert none.shape == (0, model.nv)
+    rigid, nothing = chain([Fixed()] * 60), np.zeros((2, 0))
+    for batch in (nothing, nothing[0]):
+        assert lw.forward_dynamics(rigid, batch, batch, batch, method="constraint_force").shape == batch.shape
 
 
 @pytest.mark.parametrize("method", ["articulated_body", "virtual_work", "constraint_force"])

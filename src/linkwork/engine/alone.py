@@ -4,7 +4,7 @@ states on the lanes, as everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -85,7 +85,7 @@ class Pieces:
         told = llvm.constants([*widths, team.size(program)])
         return team.module(program, self.interface, self.group, told)
 
-    def words(self, code: jit.Code, lanes: int, offsets: Sequence[float] = (), group: int = 1) -> list[int]:
+    def words(self, code: jit.Code, lanes: int, group: int = 1) -> list[int]:
         """Where the code works and what it is told; ``lanes`` are states, ``group`` is of pieces."""
         tables, sizes = self.tables(group)
         row, cell, *_ = code.constants

@@ -26,7 +26,7 @@ JOB, FUNCTION, AT_WORK, ASLEEP, GIVES_WAY = 0, 8, 16, 24, 32
 _LOOKS = 1 << 19
 """How often a helper looks at its door before it goes to sleep: about a millisecond."""
 
-_lock = threading.Lock()
+_lock = threading.RLock()
 _helpers: list[_Helper] = []
 
 
@@ -41,9 +41,13 @@ def ask(count: int, function: int, words: NDArray[np.int64], work: int, room: in
         room: how many numbers that room has.
         kept: what must live while a helper may be at it.
     """
-    while len(_helpers) < count:
+    if len(_helpers) < count:
         with _lock:
-            _helpers.append(_Helper())
+            while len(_helpers) < count:
+                try:
+                    _helpers.append(_Helper())
+                except RuntimeError:  # no more threads to be had, or the interpreter is about to end
+                    break
     for helper in _helpers[:count]:
         helper.offer(function, words, work, room, kept)
 
@@ -165,7 +169,7 @@ def _forget() -> None:
     """A forked child has none of its parent's threads."""
     global _lock
     _helpers.clear()
-    _lock = threading.Lock()
+    _lock = threading.RLock()
 
 
 if hasattr(os, "register_at_fork"):

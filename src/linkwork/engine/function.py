@@ -5,6 +5,8 @@ of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 from weakref import WeakValueDictionary
@@ -16,7 +18,7 @@ from linkwork.algorithms import Algorithm
 from linkwork.engine import builtin, cache, fingerprint, jit, llvm, roll, tables, threads
 from linkwork.engine.alone import Pieces
 from linkwork.engine.ir import Program
-from linkwork.engine.memory import address, local, scratch
+from linkwork.engine.memory import address, aligned, scratch
 from linkwork.engine.single import Single, Words
 from linkwork.engine.spaces import shape, shifted, size
 from linkwork.engine.tiles import Interface
@@ -84,7 +86,7 @@ class Specialised:
         more = builtin.text([*task.argument_shapes, *extra], task.shapes) if "single" in self.names(lanes) else ""
         return llvm.module(self.program, self.interface, lanes, more)
 
-    def words(self, code: jit.Code, lanes: int, offsets: Sequence[float]) -> list[int]:
+    def words(self, code: jit.Code, lanes: int) -> list[int]:
         return [0, 0, 0, 0]
 
 
@@ -115,23 +117,23 @@ class Rolled:
         program, *widths = self.program
         return llvm.module(program, self.interface, lanes, llvm.constants(widths))
 
-    def words(self, code: jit.Code, lanes: int, offsets: Sequence[float]) -> list[int]:
-        task, table = self.task, self.tables
-        frames, data = len(task.frames), table.data
+    def words(self, code: jit.Code, lanes: int) -> list[int]:
         row, cell = code.constants
-        rows = max(len(task.model.bodies) + 1, frames)
-        if offsets:
-            places = [shifted(f.placement, offsets[3 * i : 3 * i + 3]).numbers() for i, f in enumerate(task.frames)]
-            data = data.copy()
-            data[data.size - 12 * frames :] = np.array(places).ravel()
-            local.data = data  # must live until the code has run
-        if any(space in ("matrix", "jacobian") for space in task.algorithm.results):
-            start = lanes * sum(task.arguments)  # code stores only what the tree's pattern has
-            local.scratch["tile"][1][start : start + lanes * sum(task.results)] = 0.0
+        rows = max(len(self.task.model.bodies) + 1, len(self.task.frames))
         return [
             scratch("work", rows * row * lanes), scratch("square", rows * rows * cell * lanes),
-            address(data) if offsets else self._data, self._ints, *self._told(cell),
+            self._data, self._ints, *self._told(cell),
         ]  # fmt: skip
+
+    def moved(self, offsets: Sequence[float]) -> Rolled:
+        """The same with its frames moved."""
+        frames, moved = self.task.frames, copy(self)
+        places = [shifted(f.placement, offsets[3 * i : 3 * i + 3]).numbers() for i, f in enumerate(frames)]
+        data = self.tables.data.copy()
+        data[data.size - 12 * len(frames) :] = np.array(places).ravel()
+        moved.tables = replace(self.tables, data=data)
+        moved._data = address(data)
+        return moved
 
     @cached_property
     def _data(self) -> int:
@@ -179,6 +181,11 @@ class Function:
             self.plan = self._choose(form)
         extra = [3 * len(task.frames)] if task.offsets and isinstance(self.plan, Specialised) else []
         self.counts = [*task.arguments, *extra]
+
+    @property
+    def patterned(self) -> bool:
+        """Whether code stores only what the tree's pattern has, among zeros."""
+        return isinstance(self.plan, Rolled) and not {"matrix", "jacobian"}.isdisjoint(self.task.algorithm.results)
 
     def _choose(self, form: str) -> Specialised | Rolled | Pieces:
         if self.task.algorithm.pieces:
@@ -248,7 +255,7 @@ class Function:
 
             def words() -> list[int]:
                 tile = scratch("tile", sum(self.counts) + sum(task.results))
-                return [1, tile, *[0] * (2 * given + found), *plan.words(code, 1, ())]
+                return [1, tile, *[0] * (2 * given + found), *plan.words(code, 1)]
 
             def run(words: Words, where: int) -> int:
                 return batch(where)
@@ -266,6 +273,8 @@ class Function:
         if offsets and isinstance(self.plan, Specialised):
             arguments = [*arguments, np.broadcast_to(np.array(offsets, dtype=np.float64), (states, len(offsets)))]
         code, batch = self.code(lanes)
+        plan = self.plan.moved(offsets) if offsets and isinstance(self.plan, Rolled) else self.plan
+        room = lanes * (sum(self.counts) + sum(self.task.results))
         if states == 1 and isinstance(self.plan, Pieces):
             words = np.array(self.plan.alone(code), dtype=np.int64)
             words[1 : 1 + len(arguments) + len(results)] = [address(array) for array in (*arguments, *results)]
@@ -278,9 +287,10 @@ class Function:
                 words += [address(array) + 8 * first * stride, stride]
             words += [address(array) + 8 * first * n for array, n in zip(results, self.task.results, strict=True)]
 
-            def task() -> int:
-                words[1] = scratch("tile", lanes * (sum(self.counts) + sum(self.task.results)))
-                table = np.array(words + self.plan.words(code, lanes, offsets), dtype=np.int64)
+            def task(kept: object = (arguments, results)) -> int:  # an interrupted caller must not take them away
+                zeros = aligned(room, 0.0) if self.patterned else None
+                words[1] = scratch("tile", room) if zeros is None else address(zeros)
+                table = np.array(words + plan.words(code, lanes), dtype=np.int64)
                 return batch(address(table))
 
             return task

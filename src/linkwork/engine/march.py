@@ -84,7 +84,7 @@ class March(Function):
 
             def task(kept: object = (state, given, into)) -> int:  # an interrupted caller must not take them away
                 words[1] = scratch("tile", room)
-                table = np.array(words + self.plan.words(code, lanes, ()), dtype=np.int64)
+                table = np.array(words + self.plan.words(code, lanes), dtype=np.int64)
                 return run(address(table))
 
             return task

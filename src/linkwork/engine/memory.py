@@ -16,22 +16,26 @@ def address(array: NDArray[Any]) -> int:
     return array.__array_interface__["data"][0]
 
 
-def aligned(count: int) -> NDArray[np.float64]:
-    """Room for so many numbers, aligned for any vector."""
-    raw = np.empty(count + 8)
+def aligned(count: int, fill: float | None = None) -> NDArray[np.float64]:
+    """Room for so many numbers, all ``fill`` if that is given, aligned for any vector."""
+    raw = np.empty(count + 8) if fill is None else np.full(count + 8, fill)
     skip = -address(raw) % 64 // 8
     return raw[skip : skip + count]
 
 
 def scratch(name: str, count: int) -> int:
-    """The address of ``count`` numbers of this thread's own, aligned for any vector; reused from call to call."""
-    store = local.__dict__.setdefault("scratch", {})
-    entry = store.get(name)
-    if entry is None or entry[1].size < count:
-        view = aligned(count)
-        entry = store[name] = (address(view), view)
+    """The address of ``count`` numbers of this thread's own, aligned for any vector; reused from call to call.
+
+    Nothing may be kept in it between two calls of code. Room that became too small stays, since a call that a signal's
+    handler or a finaliser has interrupted may be about to use it; each is twice as large as the last, or more.
+    """
+    rooms = local.__dict__.setdefault("scratch", {}).setdefault(name, [])
+    if not rooms or rooms[-1][1].size < count:
+        view = aligned(max(count, 2 * rooms[-1][1].size) if rooms else count)
+        rooms.append((address(view), view))
         local.state = object()
-    return entry[0]
+    found: int = rooms[-1][0]
+    return found
 
 
 def state() -> object:

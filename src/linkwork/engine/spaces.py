@@ -38,7 +38,7 @@ def size(space: str, model: Model, frames: int = 0) -> int:
 
 
 def scatter(space: str, model: Model, numbers: Sequence[Scalar]) -> Any:
-    """An argument's flat numbers as a field over the bodies or the frames, or as rows of a matrix; a scalar as itself."""
+    """An argument's flat numbers as a field over bodies or frames, or as rows of a matrix; a scalar as itself."""
     if space == "scalar":
         return numbers[0]
     if space == "triples":

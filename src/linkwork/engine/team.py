@@ -221,7 +221,7 @@ def _batch(interface: Interface, names: list[tuple[str, str]], lanes: int) -> st
 
 def _help(interface: Interface, names: list[tuple[str, str]], loops: list[Loop]) -> str:
     lines = ["define i64 @help(ptr nocapture %words) nounwind {", "entry:", *read_words([_TEAM, *names])]
-    lines.append("  br label %wait0")
+    lines.append(f"  br label %{'wait0' if loops else 'end'}")  # no loops are left where no joint can move
     for k, loop in enumerate(loops):
         lines += [
             f"wait{k}:",

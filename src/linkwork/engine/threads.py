@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from linkwork.errors import ArgumentError
 
-_lock = threading.Lock()
+_lock = threading.RLock()
 _chosen: int | None = None
 _pool: tuple[int, ThreadPoolExecutor] | None = None
 
@@ -57,9 +57,13 @@ def run(tasks: Sequence[Callable[[], int]]) -> int:
     """Run tasks at the same time, the last in this thread; the union of the bits that they return."""
     if len(tasks) == 1:
         return tasks[0]()
-    pool = _executor(len(tasks) - 1)
-    waiting = [pool.submit(task) for task in tasks[:-1]]
-    status = tasks[-1]()
+    pool, waiting, status = _executor(len(tasks) - 1), [], 0
+    for task in tasks[:-1]:
+        try:
+            waiting.append(pool.submit(task))
+        except RuntimeError:  # no more threads to be had, or the interpreter is about to end
+            status |= task()
+    status |= tasks[-1]()
     for future in waiting:
         status |= future.result()
     return status
@@ -76,7 +80,7 @@ def _executor(count: int) -> ThreadPoolExecutor:
 def _forget() -> None:
     """A forked child has none of its parent's threads: it starts with a new pool and a free lock."""
     global _pool, _lock
-    _pool, _lock = None, threading.Lock()
+    _pool, _lock = None, threading.RLock()
 
 
 if hasattr(os, "register_at_fork"):
