@@ -156,7 +156,7 @@ bodies, interpreted for many. The second is for study.
 PIECES = Algorithm(
     "constraint_force", constraint_force_pieces, (Q, V, TAU, F_EXT), ("velocity",), pieces=True
 )
-"""What ``constraint_force`` is for a long unbranched chain."""
+"""What ``constraint_force`` is for a mechanism with a long chain, its bodies lined up."""
 
 
 def along(method: str, tip: int) -> Algorithm:

@@ -49,7 +49,7 @@ Gone = tuple[Matrix, Factor, list[Any]]
 
 
 def constraint_force_pieces(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) -> tuple[Any]:
-    """q̈, from configuration, velocity, joint forces and the external force on each body of an unbranched chain."""
+    """q̈, from configuration, velocity, joint forces and the external force on each body, these lined up."""
     turned, start, carried, taken, before, ends, near, onward, a_before, rest = (tree.field() for _ in range(10))
     reached, known, behind, moved_last, felt = (tree.field() for _ in range(5))  # at the seam that was come to
     made, gone, a = (tree.field() for _ in range(3))  # at bodies of the head

@@ -15,8 +15,8 @@ number (its value), an operation and operands, which are numbers of earlier inst
     loop                      over a walk, with a case for each joint kind
 
 An address is an offset plus strides times whole numbers (the values of ``index`` instructions and loop counters).
-Arrays: the arguments, the results, ``work`` (fields of the rolled form), ``data`` and ``ints`` (a model's tables
-there).
+Arrays: the arguments, the results, ``work`` and ``square`` (fields of the rolled form), ``data`` and ``ints`` (a
+model's tables there).
 
 Turns of a "spread" loop need nothing of each other and use no value from outside: several may run at once, on the lanes
 of a vector and on threads. A number of ``work``, ``square`` or ``data`` is then one of a group that lies side by side,

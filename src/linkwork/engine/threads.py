@@ -22,7 +22,7 @@ def cores() -> int:
 
 
 def set_threads(count: int | None) -> None:
-    """Choose how many threads a batch may be spread over.
+    """Choose how many threads a batch, or one state of a long chain, may be spread over.
 
     Results do not depend on it, to the last bit.
 
@@ -43,7 +43,7 @@ def set_threads(count: int | None) -> None:
 
 
 def get_threads() -> int:
-    """How many threads a batch may be spread over.
+    """How many threads a batch, or one state of a long chain, may be spread over.
 
     Example:
         >>> import linkwork as lw
