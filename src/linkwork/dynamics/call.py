@@ -40,7 +40,7 @@ def call(
         name = algorithm
         algorithm = ALGORITHMS.get(name) or UNROLLED.get(name) or CHAINS.get(name) or STUDIES[name]
     form = current_form()
-    long = len(model.bodies) > MOST_BODIES and form != "specialised" and algorithm.name.split("/")[0] in CHAINS
+    long = algorithm.name.split("/")[0] in CHAINS and form != "specialised" and len(model.bodies) > MOST_BODIES
     if long and algorithm.name == PIECES.name:
         lined = lined_up(model)
         if cut(lined.model if lined else model):
