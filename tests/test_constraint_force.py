@@ -215,6 +215,27 @@ def test_the_choice_of_i_x_does_not_matter(seed: int) -> None:
     close(run(constraint_force_world, s, I_X=lambda body: body.inertia.articulated()), expected, 1e-10)
 
 
+def test_i_x_can_be_chosen() -> None:
+    model = random_tree(21, JOINTS, 6)
+    s = state_of(model, 2, (2,))
+    rng = np.random.default_rng(0)
+    halves = rng.normal(size=(6, 6, 6))
+    given = halves @ np.swapaxes(halves, 1, 2)
+    given = given + np.swapaxes(given, 1, 2) + np.eye(6)
+    expected = lw.forward_dynamics(model, s.q, s.v, s.tau, s.f_ext)
+    found = []
+    for i_x in (None, np.eye(6), given[0], given):
+        for tip in (None, model.body_names[2]):
+            found.append(lw.forward_dynamics(model, s.q, s.v, s.tau, s.f_ext, METHODS[1], main_chain=tip, i_x=i_x))
+            close(found[-1], expected, 1e-9)
+    assert (found[0] == found[2]).all() and (found[2] != found[6]).any()
+    for wrong, said in ((np.eye(5), "shape"), (np.eye(6) - 2 * np.eye(6), "'b0' must be symm"), (["a"], "numbers")):
+        with pytest.raises(lw.ArgumentError, match=said):
+            lw.forward_dynamics(model, s.q, s.v, s.tau, method=METHODS[1], i_x=wrong)
+    with pytest.raises(lw.ArgumentError, match="i_x is for the method 'constraint_force_world'"):
+        lw.forward_dynamics(model, s.q, s.v, s.tau, method=METHODS[0], i_x=np.eye(6))
+
+
 def test_numbering_does_not_matter() -> None:
     rng = np.random.default_rng(0)
     model = random_tree(5, (Revolute("x"), Spherical(), Free(), Fixed()), 9)

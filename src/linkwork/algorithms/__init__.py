@@ -16,6 +16,7 @@ from linkwork.algorithms.catalogue import (
     Algorithm,
     along,
     stepping,
+    weighed,
 )
 from linkwork.algorithms.fewest_operations import fewest_operations
 
@@ -36,4 +37,5 @@ __all__ = [
     "along",
     "fewest_operations",
     "stepping",
+    "weighed",
 ]

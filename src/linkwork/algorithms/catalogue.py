@@ -9,7 +9,7 @@ Spaces of arguments and results, with the shape of one state (nb bodies, m frame
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -36,6 +36,7 @@ from linkwork.algorithms.reactions import articulated_body_reactions, virtual_wo
 from linkwork.algorithms.step import step
 from linkwork.algorithms.unit_vector import unit_vector
 from linkwork.algorithms.virtual_work import virtual_work
+from linkwork.spatial import ArticulatedInertia
 
 
 @dataclass(frozen=True)
@@ -163,6 +164,13 @@ def along(method: str, tip: int) -> Algorithm:
     """A method of ``CHAINS`` whose main chain ends with body number ``tip``."""
     entry = CHAINS[method]
     return Algorithm(f"{method}/{tip}", partial(entry.text, tip=tip), entry.arguments, entry.results, rolled=False)
+
+
+def weighed(method: str, I_X: Sequence[ArticulatedInertia], tip: int | None = None) -> Algorithm:
+    """A method of ``CHAINS`` with any I_X for each body, as ``constraint_force_world`` has it."""
+    entry = along(method, tip) if tip else CHAINS[method]
+    text = partial(entry.text, I_X=lambda body: I_X[body.index - 1])
+    return Algorithm(entry.name, text, entry.arguments, entry.results, rolled=False)
 
 
 STEP_PARTS = {

@@ -22,9 +22,10 @@ class _JointController:
         self,
         model: Model,
         reference: Reference | ArrayLike,
-        stiffness: ArrayLike,
-        damping: ArrayLike | None,
-        limits: str,
+        stiffness: ArrayLike = 100.0,
+        damping: ArrayLike | None = None,
+        *,
+        limits: str = "none",
     ) -> None:
         check_model(model)
         self.model, self.reference = model, as_reference("reference", reference)
@@ -71,17 +72,6 @@ class ComputedTorque(_JointController):
         array([-10.,   0.])
     """
 
-    def __init__(
-        self,
-        model: Model,
-        reference: Reference | ArrayLike,
-        stiffness: ArrayLike = 100.0,
-        damping: ArrayLike | None = None,
-        *,
-        limits: str = "none",
-    ) -> None:
-        super().__init__(model, reference, stiffness, damping, limits)
-
     def torque(self, t: float, q: ArrayLike, v: ArrayLike) -> Array:
         """Joint forces (nv,), N or N m, at time t (s) in the state q (nq,), v (nv,)."""
         here, speed = one_state(self.model, q, v)
@@ -110,17 +100,6 @@ class PDPlusGravity(_JointController):
         >>> lw.forward_dynamics(arm, q, [0.0, 0.0], hold.torque(0.0, q, [0.0, 0.0])).round(9) + 0.0
         array([0., 0.])
     """
-
-    def __init__(
-        self,
-        model: Model,
-        reference: Reference | ArrayLike,
-        stiffness: ArrayLike = 100.0,
-        damping: ArrayLike | None = None,
-        *,
-        limits: str = "none",
-    ) -> None:
-        super().__init__(model, reference, stiffness, damping, limits)
 
     def torque(self, t: float, q: ArrayLike, v: ArrayLike) -> Array:
         """Joint forces (nv,), N or N m, at time t (s) in the state q (nq,), v (nv,)."""

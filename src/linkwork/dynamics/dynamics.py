@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.algorithms import CHAINS, FORWARD_DYNAMICS, STUDIES, along
+from linkwork.algorithms import CHAINS, FORWARD_DYNAMICS, STUDIES, along, weighed
 from linkwork.dynamics.arguments import Array, check_model, choice
 from linkwork.dynamics.call import call, every, quick
 from linkwork.dynamics.light_bodies import check_inertias
 from linkwork.engine import mode
 from linkwork.errors import ArgumentError
 from linkwork.model.model import Model
+from linkwork.spatial import ArticulatedInertia
 
 
 def inverse_dynamics(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, f_ext: ArrayLike | None = None) -> Array:
@@ -117,6 +119,7 @@ def forward_dynamics(
     f_ext: ArrayLike | None = None,
     method: str = "articulated_body",
     main_chain: str | None = None,
+    i_x: ArrayLike | None = None,
 ) -> Array:
     """The accelerations that joint forces, external forces and gravity cause.
 
@@ -138,6 +141,9 @@ def forward_dynamics(
             with the inverse of the constraint matrix kept in blocks.
         main_chain: for the constraint force methods, the body at the end of the chain from the world whose joints are
             solved for together; all else counts as side branches. The longest path if left out; the result is the same.
+        i_x: for "constraint_force_world", the paper's I_X: any symmetric positive definite matrix in the world's
+            coordinates, (6, 6) or one for each body (nbodies, 6, 6). The identity if left out; the result is the same.
+            Never compiled.
 
     Returns:
         (..., nv), rad/s² or m/s².
@@ -155,7 +161,7 @@ def forward_dynamics(
         array([  2.,   0., -10.,   0.,   0.,   3.])
     """
     try:
-        if mode.forced or main_chain is not None:
+        if mode.forced or main_chain is not None or i_x is not None:
             answer = None
         elif f_ext is None:
             answer = model._quick[method](q, v, tau)
@@ -167,11 +173,28 @@ def forward_dynamics(
         return answer
     check_model(model)
     check_inertias(choice("method", method, (*FORWARD_DYNAMICS, *CHAINS, *STUDIES)), model)
-    if main_chain is None:
-        return call(method, model, [q, v, tau, f_ext])[0]
-    if method not in CHAINS:
+    if main_chain is not None and method not in CHAINS:
         raise ArgumentError(f"main_chain is for the methods {', '.join(CHAINS)}; method {method!r} has none")
-    return call(along(method, model.body_index(main_chain) + 1), model, [q, v, tau, f_ext])[0]
+    tip = None if main_chain is None else model.body_index(main_chain) + 1
+    if i_x is not None:
+        if method != "constraint_force_world":
+            raise ArgumentError(f"i_x is for the method 'constraint_force_world'; method {method!r} needs none")
+        with mode.interpreted():
+            return call(weighed(method, _matrices(model, i_x), tip), model, [q, v, tau, f_ext])[0]
+    return call(method if tip is None else along(method, tip), model, [q, v, tau, f_ext])[0]
+
+
+def _matrices(model: Model, i_x: ArrayLike) -> list[ArticulatedInertia]:
+    """I_X of each body."""
+    bodies = len(model.bodies)
+    array = np.asarray(i_x)
+    if array.shape not in ((6, 6), (bodies, 6, 6)) or array.dtype.kind not in "iuf":
+        raise ArgumentError(f"i_x must be numbers in shape (6, 6) or ({bodies}, 6, 6), not {array.dtype} {array.shape}")
+    each = np.broadcast_to(array.astype(np.float64), (bodies, 6, 6))
+    for body, matrix in zip(model.bodies, each, strict=True):
+        if not np.isfinite(matrix).all() or (matrix != matrix.T).any() or np.linalg.eigvalsh(matrix)[0] <= 0.0:
+            raise ArgumentError(f"i_x of body {body.name!r} must be symmetric and positive definite")
+    return [ArticulatedInertia.from_rows(matrix.tolist()) for matrix in each]
 
 
 def energy(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
