@@ -234,6 +234,12 @@ BROKEN: dict[str, tuple[Program, str]] = {
     "index_of_floats": (program_of(("index", (), Address("data", 0))), r"%0 \(index\): whole numbers are in ints"),
     "load_of_ints": (program_of(("load", (), Address("ints", 0))), r"%0 \(load\): whole numbers are in ints"),
     "detail": (program_of(LOAD, ("neg", (0,), "x")), r"%1 \(neg\): has a detail"),
+    "too_narrow": (program_of(LOAD, ("neg", (0,), 2)), r"%1 \(neg\): has operands of \[1\] lanes, and 2 itself"),
+    "too_wide": (program_of(LOAD, ("add", (0, (1.0, 2.0)), None)), r"%1 \(add\): has operands of \[1, 2\] lanes"),
+    "wide_store": (program_of(LOAD, ("gather", (0, 0), 2), ("store", (1,), Address("result0", 0))), r"%2 \(store\)"),
+    "few_gathered": (program_of(LOAD, ("gather", (0, 0), 3)), r"%1 \(gather\): has 2 operands instead of 3"),
+    "no_lane": (program_of(LOAD, ("gather", (0, 0), 2), ("lane", (1,), 2)), r"%2 \(lane\): there is no lane 2 of 2"),
+    "narrow_lane": (program_of(LOAD, ("lane", (0,), 0)), r"%1 \(lane\): there is no lane 0 of 1"),
     "no_loop": (program_of(("loop", (), None)), r"%0 \(loop\): has no loop"),
 }
 

@@ -41,10 +41,16 @@ class _Run:
             elif operation in ("load", "index"):
                 array, place = self.place(detail)
                 self.values[n] = int(array[place]) if operation == "index" else float(array[place])
+            elif operation == "gather":
+                self.values[n] = tuple(operands)
+            elif operation == "lane":
+                self.values[n] = operands[0][detail]
+            elif detail is not None:  # wide
+                self.values[n] = tuple(map(ARITHMETIC[operation], *operands))
             else:
                 self.values[n] = ARITHMETIC[operation](*operands)
 
-    def value(self, x: Operand) -> float:
+    def value(self, x: Operand) -> Any:
         return self.values[x] if type(x) is int else x
 
     def size(self, x: int | str) -> int:

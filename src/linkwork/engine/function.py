@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from linkwork.algorithms import Algorithm
 from linkwork.engine import builtin, cache, fingerprint, jit, llvm, roll, tables, threads
+from linkwork.engine.abreast import abreast
+from linkwork.engine.alike import seeds
 from linkwork.engine.alone import Pieces
 from linkwork.engine.ir import Program
 from linkwork.engine.memory import address, aligned, scratch
@@ -84,7 +86,17 @@ class Specialised:
         task = self.task
         extra = [(3 * len(task.frames),)] if task.offsets else []
         more = builtin.text([*task.argument_shapes, *extra], task.shapes) if "single" in self.names(lanes) else ""
-        return llvm.module(self.program, self.interface, lanes, more)
+        return llvm.module(self.over(lanes), self.interface, lanes, more)
+
+    def over(self, lanes: int) -> Program:
+        """The program for so many states at once: for one, branches that are alike take the lanes."""
+        task = self.task
+        spaces = [space for name, space in task.algorithm.arguments if name not in task.absent]
+        found = seeds(task.model, task.frames, [*spaces, *(["offsets"] if task.offsets else [])])
+        if lanes > 1 or not any(lane for _, lane in found.values()):
+            return self.program
+        narrow = specialise(task.algorithm, task.model, task.absent, task.frames, task.offsets, alike=True)
+        return abreast(narrow, found)
 
     def words(self, code: jit.Code, lanes: int) -> list[int]:
         return [0, 0, 0, 0]
@@ -268,8 +280,15 @@ class Function:
 
         Every array must have been checked: this is the door to machine code.
         """
+        results, status = self._run(arguments, states, 1 if states == 1 else self.lanes, offsets)
+        if states == 1 and status & 2:  # code for branches side by side has zeros that may meet an infinite number
+            return self._run(arguments, states, self.lanes, offsets)
+        return results, status
+
+    def _run(
+        self, arguments: Sequence[Array], states: int, lanes: int, offsets: Sequence[float]
+    ) -> tuple[list[Array], int]:
         results = [np.empty((states, count)) for count in self.task.results]
-        lanes = 1 if states == 1 else self.lanes
         if offsets and isinstance(self.plan, Specialised):
             arguments = [*arguments, np.broadcast_to(np.array(offsets, dtype=np.float64), (states, len(offsets)))]
         code, batch = self.code(lanes)

@@ -13,10 +13,15 @@ number (its value), an operation and operands, which are numbers of earlier inst
     index                     a whole number read from an integer array at an address
     whole                     a whole number that is an address itself
     loop                      over a walk, with a case for each joint kind
+    gather                    of several values: one wide value
+    lane                      of a wide value: one of its lanes
 
 An address is an offset plus strides times whole numbers (the values of ``index`` instructions and loop counters).
 Arrays: the arguments, the results, ``work`` and ``square`` (fields of the rolled form), ``data`` and ``ints`` (a
 model's tables there).
+
+An arithmetic instruction with a whole number as its detail is wide: it has so many lanes, and its operands are wide
+values or tuples of constants.
 
 Turns of a "spread" loop need nothing of each other and use no value from outside: several may run at once, on the lanes
 of a vector and on threads. A number of ``work``, ``square`` or ``data`` is then one of a group that lies side by side,
@@ -37,8 +42,18 @@ Terms = tuple[tuple[int, int | str], ...]
 """Whole numbers (by instruction) with strides: fixed ones, or names of sizes known when the code runs."""
 
 ARITHMETIC = {
-    "add": 2, "sub": 2, "mul": 2, "div": 2, "neg": 1, "sqrt": 1, "sin": 1, "cos": 1, "atan2": 2,
-    "less": 4, "turn_sin": 3, "turn_cos": 3,
+    "add": 2,
+    "sub": 2,
+    "mul": 2,
+    "div": 2,
+    "neg": 1,
+    "sqrt": 1,
+    "sin": 1,
+    "cos": 1,
+    "atan2": 2,
+    "less": 4,
+    "turn_sin": 3,
+    "turn_cos": 3,
 }
 """The operations on values, with the number of their operands."""
 
@@ -91,7 +106,7 @@ class Program:
     """A whole function."""
 
     operations: list[str] = field(default_factory=list)
-    operands: list[tuple[Operand, ...]] = field(default_factory=list)
+    operands: list[tuple[Any, ...]] = field(default_factory=list)
     details: list[Any] = field(default_factory=list)
     root: Block = field(default_factory=Block)
 
@@ -103,6 +118,13 @@ class Program:
         self.details.append(detail)
         block.order.append(number)
         return number
+
+    def lanes(self, x: Operand | tuple[float, ...]) -> int:
+        """How many lanes a value or a constant has."""
+        if isinstance(x, tuple):
+            return len(x)
+        detail = self.details[x] if type(x) is int and self.operations[x] != "lane" else None
+        return detail if type(detail) is int else 1
 
     def walk(self, block: Block | None = None) -> Iterator[int]:
         """All instructions, a loop before its cases."""
@@ -122,7 +144,7 @@ def text(program: Program) -> str:
     """The program in a form to read and to compare."""
     lines: list[str] = []
 
-    def operand(x: Operand) -> str:
+    def operand(x: Any) -> str:
         return f"%{x}" if isinstance(x, int) else repr(x)
 
     def place(address: Address) -> str:

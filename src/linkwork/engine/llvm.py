@@ -19,6 +19,7 @@ from collections.abc import Sequence
 
 from linkwork.engine.ir import Address, Block, Loop, Operand, Program
 from linkwork.engine.tiles import TABLES, Interface, batch, pack, unpack, vector
+from linkwork.model.likeness import MOST_LANES
 
 _BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 
@@ -43,9 +44,12 @@ define i64 @constant(i64 %which) nounwind {{
 """
 
 
+def _bits(value: float) -> str:
+    return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
+
+
 def _constant(value: float, lanes: int) -> str:
-    bits = f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
-    return bits if lanes == 1 else f"splat (double {bits})"
+    return _bits(value) if lanes == 1 else f"splat (double {_bits(value)})"
 
 
 class Kernel:
@@ -73,7 +77,9 @@ class Kernel:
         self.fresh += 1
         return f"%t{self.fresh}"
 
-    def value(self, x: Operand) -> str:
+    def value(self, x: Operand | tuple[float, ...]) -> str:
+        if isinstance(x, tuple):
+            return "<" + ", ".join(f"double {_bits(number)}" for number in x) + ">"
         return f"%v{x}" if type(x) is int else _constant(x, self.lanes)
 
     def place(self, address: Address, lanes: int) -> str:
@@ -112,23 +118,29 @@ class Kernel:
 
     def block(self, block: Block) -> None:
         operations, operands, details = self.program.operations, self.program.operands, self.program.details
-        kind, value, lines = self.type, self.value, self.lines
+        value, lines = self.value, self.lines
         for n in block.order:
             operation, args, detail = operations[n], operands[n], details[n]
+            lanes = max(self.lanes, self.program.lanes(n))
+            kind = vector(lanes)
             if operation in _BINARY:
                 lines.append(f"  %v{n} = {_BINARY[operation]} {kind} {value(args[0])}, {value(args[1])}")
             elif operation == "neg":
                 lines.append(f"  %v{n} = fneg {kind} {value(args[0])}")
             elif operation == "sqrt":
-                suffix = "f64" if self.lanes == 1 else f"v{self.lanes}f64"
-                lines.append(f"  %v{n} = call {kind} @llvm.sqrt.{suffix}({kind} {value(args[0])})")
+                lines.append(f"  %v{n} = call {kind} @llvm.sqrt.{_suffix(lanes)}({kind} {value(args[0])})")
             elif operation == "less":
                 condition = self.name()
-                bit = "i1" if self.lanes == 1 else f"<{self.lanes} x i1>"
+                bit = "i1" if lanes == 1 else f"<{lanes} x i1>"
                 lines.append(f"  {condition} = fcmp olt {kind} {value(args[0])}, {value(args[1])}")
                 lines.append(f"  %v{n} = select {bit} {condition}, {kind} {value(args[2])}, {kind} {value(args[3])}")
             elif operation in ("turn_sin", "turn_cos"):
-                self.turn(n, operation == "turn_cos", *map(value, args))
+                self.turn(n, lanes, operation == "turn_cos", *map(value, args))
+            elif operation == "gather":
+                self.gather(n, kind, args)
+            elif operation == "lane":
+                wide = vector(self.program.lanes(args[0]))
+                lines.append(f"  %v{n} = extractelement {wide} {value(args[0])}, i32 {detail}")
             elif operation == "load":
                 self.load(n, detail)
             elif operation == "store":
@@ -143,16 +155,23 @@ class Kernel:
             else:
                 raise ValueError(f"no machine code for {operation!r}; trace with expand=True")
 
-    def turn(self, n: int, cosine: bool, turns: str, s: str, c: str) -> None:
+    def gather(self, n: int, kind: str, args: Sequence[Operand]) -> None:
+        so_far = "poison"
+        for lane, x in enumerate(args):
+            name = f"%v{n}" if lane == len(args) - 1 else self.name()
+            self.lines.append(f"  {name} = insertelement {kind} {so_far}, double {self.value(x)}, i32 {lane}")
+            so_far = name
+
+    def turn(self, n: int, lanes: int, cosine: bool, turns: str, s: str, c: str) -> None:
         """Sine: s, c, -s, -c by the quarter; cosine: c, -s, -c, s. The sign is flipped as a bit."""
-        whole = "i64" if self.lanes == 1 else f"<{self.lanes} x i64>"
-        bit = "i1" if self.lanes == 1 else f"<{self.lanes} x i1>"
+        whole = "i64" if lanes == 1 else f"<{lanes} x i64>"
+        bit = "i1" if lanes == 1 else f"<{lanes} x i1>"
 
         def number(x: int) -> str:
-            return str(x) if self.lanes == 1 else f"splat (i64 {x})"
+            return str(x) if lanes == 1 else f"splat (i64 {x})"
 
         a, b = (s, c) if cosine else (c, s)
-        t, kind, lines = [self.name() for _ in range(9)], self.type, self.lines
+        t, kind, lines = [self.name() for _ in range(9)], vector(lanes), self.lines
         lines += [
             f"  {t[0]} = bitcast {kind} {turns} to {whole}",
             f"  {t[1]} = and {whole} {t[0]}, {number(1)}",
@@ -233,6 +252,10 @@ _INTS = 4
 """Whole numbers for each body in ``ints``: kind, parent, start in q, start in v."""
 
 
+def _suffix(lanes: int) -> str:
+    return "f64" if lanes == 1 else f"v{lanes}f64"
+
+
 def declarations(lanes: int) -> str:
-    suffix = "f64" if lanes == 1 else f"v{lanes}f64"
-    return f"declare {vector(lanes)} @llvm.sqrt.{suffix}({vector(lanes)})\n"
+    widths = range(1, MOST_LANES + 1) if lanes == 1 else (lanes,)  # for one state, branches take lanes
+    return "".join(f"declare {vector(n)} @llvm.sqrt.{_suffix(n)}({vector(n)})\n" for n in widths)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from linkwork.algorithms import Algorithm
+from linkwork.engine.alike import AlikeTree
 from linkwork.engine.interpreter import evaluate
 from linkwork.engine.ir import Address, Block, Operand, Program
 from linkwork.engine.passes import schedule
@@ -121,12 +122,12 @@ def _types(operands: tuple[Operand, ...]) -> tuple[type, ...]:
 
 class Tracer:
     """Builds a program. ``expand`` writes sine, cosine and arc tangent out as arithmetic, as machine code needs
-    them.
+    them; ``alike`` lets the instructions depend on which constants are 0, 1 or -1, but not on the sign of others.
     """
 
-    def __init__(self, expand: bool = True) -> None:
+    def __init__(self, expand: bool = True, alike: bool = False) -> None:
         self.program = Program()
-        self.expand = expand
+        self.expand, self.alike = expand, alike
         self.block: Block = self.program.root
         self._known: list[dict[Any, int]] = [{}]  # for each open block, what has been computed in it
         self._outside: list[list[dict[Any, int]]] = []
@@ -168,13 +169,17 @@ class Tracer:
         """A read that may be repeated: the array does not change while the program runs."""
         return Traced(self, self.emit("load", (), address))
 
+    def constant(self, value: float) -> Traced:
+        """A number that is not folded into the code."""
+        return Traced(self, self.emit("constant", (), value))
+
     def store(self, address: Address, value: Any) -> None:
         self.program.instruction(self.block, "store", (_operand(value),), address)
 
     def _negated(self, x: Operand) -> int | None:
         """y where x = -y."""
         if type(x) is int and self.program.operations[x] == "neg":
-            return self.program.operands[x][0]  # type: ignore[return-value]
+            return self.program.operands[x][0]
         return None
 
     def add(self, a: Operand, b: Operand) -> Operand:
@@ -223,7 +228,7 @@ class Tracer:
                 return 0.0
             if b == 1.0:
                 return a
-            if b < 0.0:
+            if b == -1.0 or (b < 0.0 and not self.alike):
                 return self.neg(self.mul(a, -b))
         else:
             minus = self._negated(b)
@@ -231,7 +236,7 @@ class Tracer:
                 return self.neg(self.mul(a, minus))
         minus = self._negated(a)
         if minus is not None:
-            return self.neg(self.mul(minus, b))
+            return self.mul(minus, -b) if type(b) is float and self.alike else self.neg(self.mul(minus, b))
         if type(b) is int and b < a:
             a, b = b, a
         return self.emit("mul", (a, b))
@@ -272,13 +277,15 @@ def specialise(
     frames: Sequence[Frame] = (),
     offsets: bool = False,
     expand: bool = True,
+    alike: bool = False,
 ) -> Program:
     """The program of an algorithm for one model, every body in turn, all geometry and inertias folded in.
 
     Its arrays are "argument0", ... for the arguments that are not absent, and "result0", ... With ``offsets`` a last
-    argument moves the frames, three numbers each.
+    argument moves the frames, three numbers each. With ``alike`` branches that are alike get the same instructions, and
+    numbers that would prevent it are instructions themselves, "constant".
     """
-    tracer = Tracer(expand)
+    tracer = Tracer(expand, alike)
     present = [name for name, _ in algorithm.arguments if name not in absent]
     arguments: list[Sequence[Any] | None] = []
     for name, space in algorithm.arguments:
@@ -290,7 +297,8 @@ def specialise(
     if offsets:
         moves = [tracer.load(Address(f"argument{len(present)}", k)) for k in range(3 * len(frames))]
         frames = [Frame(f.name, f.body, shifted(f.placement, moves[3 * i : 3 * i + 3])) for i, f in enumerate(frames)]
-    results = evaluate(algorithm, model, arguments, frames)
+    tree = AlikeTree(model, frames, tracer.constant) if alike else None
+    results = evaluate(algorithm, model, arguments, frames, tree)
     for number, values in enumerate(results):
         for k, value in enumerate(values):
             tracer.store(Address(f"result{number}", k), value)

@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 from linkwork.engine.ir import ARITHMETIC, Address, Block, Loop, Program
 
-OPERANDS = {**ARITHMETIC, "load": 0, "index": 0, "whole": 0, "store": 1, "loop": 0}
+OPERANDS = {**ARITHMETIC, "load": 0, "index": 0, "whole": 0, "store": 1, "loop": 0, "lane": 1}
 WALKS = ("up", "down", "spread", "climb")
 
 
@@ -47,19 +47,31 @@ class _Check:
         operation, operands, detail = self.program.operations[n], self.program.operands[n], self.program.details[n]
         here = f"%{n} ({operation})"
         self.once(n, here)
-        if operation not in OPERANDS:
+        if operation not in OPERANDS and operation != "gather":
             raise InvalidProgram(f"{here}: there is no such operation")
-        if len(operands) != OPERANDS[operation]:
-            raise InvalidProgram(f"{here}: has {len(operands)} operands instead of {OPERANDS[operation]}")
+        needed = detail if operation == "gather" else OPERANDS[operation]
+        if len(operands) != needed:
+            raise InvalidProgram(f"{here}: has {len(operands)} operands instead of {needed}")
         for x in operands:
-            if type(x) is not float and (type(x) is not int or x not in floats):
+            if type(x) not in (float, tuple) and (type(x) is not int or x not in floats):
                 raise InvalidProgram(f"{here}: operand {x!r} is no constant and no value defined before it")
+        self.lanes(n, here)
         if operation in ("load", "store", "index", "whole"):
             self.address(here, operation, detail, wholes)
         elif operation == "loop":
             self.loop(here, detail, floats, wholes)
-        elif detail is not None:
+        elif detail is not None and type(detail) is not int:
             raise InvalidProgram(f"{here}: has a detail, {detail!r}, that means nothing")
+
+    def lanes(self, n: int, here: str) -> None:
+        """Check that values are as wide as they should be."""
+        operation, detail = self.program.operations[n], self.program.details[n]
+        has = [self.program.lanes(x) for x in self.program.operands[n]]
+        if operation == "lane":
+            if type(detail) is not int or not 0 <= detail < has[0] or has[0] < 2:
+                raise InvalidProgram(f"{here}: there is no lane {detail!r} of {has[0]}")
+        elif any(lanes != (1 if operation == "gather" else self.program.lanes(n)) for lanes in has):
+            raise InvalidProgram(f"{here}: has operands of {has} lanes, and {self.program.lanes(n)} itself")
 
     def once(self, n: int, here: str) -> None:
         if n in self.seen:

@@ -1,0 +1,187 @@
+"""Branches that are alike, side by side in the lanes of a vector: found where they are, and the same bits."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.algorithms import ALGORITHMS
+from linkwork.cli.count import FRAME_SPACES
+from linkwork.engine import alike, evaluator
+from linkwork.engine.function import Function, Specialised, Task
+from linkwork.engine.ir import ARITHMETIC, Program
+from linkwork.engine.verifier import verify
+from linkwork.joints import Free, Joint, Prismatic, Revolute
+from linkwork.model import Model
+from linkwork.model.likeness import MOST_LANES, places
+from programs import arguments_of, bits
+from robots import ROBOTS
+from strategies import JOINTS, random_inertia, random_placement, state_of
+
+# Which branches are alike
+
+
+def test_two_legs_and_a_tail() -> None:
+    found = places([0, 0, 1, 2, 1, 4, 1], "wabcbcd")
+    assert [place.lane for place in found] == [(), (), (0,), (0,), (1,), (1,), ()]
+    assert found[2].kin == found[4].kin != found[3].kin == found[5].kin
+
+
+def test_the_order_of_children_does_not_matter() -> None:
+    found = places([0, 0, 1, 2, 2, 1, 5, 5], "wabxybyx")
+    assert [place.lane for place in found[2:]] == [(0,)] * 3 + [(1,)] * 3
+    assert found[3].kin == found[7].kin != found[4].kin == found[6].kin
+
+
+def test_branches_of_other_kinds_or_shapes_are_not_alike() -> None:
+    assert not any(place.lane for place in places([0, 0, 1, 2, 1, 4], "wabcbd"))
+    assert not any(place.lane for place in places([0, 0, 1, 2, 1, 4, 5], "wabcbcc"))
+
+
+def test_fingers_of_two_hands_have_lanes_within_lanes() -> None:
+    found = places([0, 0, 1, 2, 2, 1, 5, 5], "wtaffaff")
+    assert [place.lane for place in found] == [(), (), (0,), (0, 0), (0, 1), (1,), (1, 0), (1, 1)]
+    assert len({found[k].kin for k in (3, 4, 6, 7)}) == 1
+
+
+@pytest.mark.parametrize("branches", [3, 4, 5, 9])
+def test_no_more_than_so_many_are_taken_together(branches: int) -> None:
+    found = places([0, *[0] * branches], "w" + "b" * branches)
+    sizes = [sum(place.kin == kin for place in found[1:]) for kin in {place.kin for place in found[1:]}]
+    assert max(sizes) <= MOST_LANES and sum(sizes) == branches
+
+
+# Programs
+
+
+def spider(seed: int, joints: tuple[Joint, ...], legs: int, toes: int) -> Model:
+    """A hull with as many legs of these joints, toes on each; numbers that are 0, 1 or -1 in one leg only, too."""
+    rng = np.random.default_rng(seed)
+    builder = lw.Builder(f"spider{seed}", gravity=(0.3, -0.2, -9.8))
+    builder.add_body("hull", joint=Free(), **random_inertia(rng))
+    builder.add_body("tail", "hull", Revolute("y"), random_placement(rng), **random_inertia(rng))
+    for leg in range(legs):
+        parent = "hull"
+        for number, joint in enumerate(joints):
+            plain = lw.placement((0.0, -0.2, 0.1 * number))
+            placement = plain if leg == 1 and number % 2 == 0 else random_placement(rng)
+            rotor = rng.uniform(0.1, 0.5, size=joint.nv) if number % 2 else 0.0
+            name = f"leg{leg}.{number}"
+            builder.add_body(name, parent, joint, placement, armature=rotor, **random_inertia(rng))
+            parent = name
+        for toe in range(toes):
+            name = f"leg{leg}.toe{toe}"
+            builder.add_body(name, parent, Revolute("x"), random_placement(rng), **random_inertia(rng))
+            builder.add_frame(f"tip{leg}.{toe}", name, random_placement(rng) if leg else None)
+    return builder.build()
+
+
+@cache
+def spiders() -> tuple[Model, ...]:
+    return (
+        *(spider(k, JOINTS[k::5], 2 + k % 3, k % 3) for k in range(5)),
+        spider(5, (Revolute("x"), Revolute("y")), 5, 1),
+    )
+
+
+def task_of(name: str, model: Model) -> Task:
+    algorithm = ALGORITHMS[name]
+    about_frames = any(space in FRAME_SPACES for space in algorithm.results)
+    names = [frame for frame in model.frame_names if frame.startswith(("tip", "leg0.0", "leg1.0", "tail"))]
+    return Task(algorithm, model, (), [model.frame(frame) for frame in names] if about_frames else [])
+
+
+def evaluated(program: Program, task: Task, arguments: list[Any]) -> list[Any]:
+    results = [np.zeros(size) for size in task.results]
+    arrays: dict[str, Any] = {f"result{k}": result for k, result in enumerate(results)}
+    arrays |= {f"argument{k}": np.ravel(argument) for k, argument in enumerate(arguments)}
+    verify(program, arrays)
+    evaluator.run(program, arrays)
+    return results
+
+
+def arithmetic(program: Program) -> int:
+    return sum(program.operations[n] in ARITHMETIC for n in program.root.order)
+
+
+@pytest.mark.parametrize(
+    ("number", "name"), list(enumerate(name for name, algorithm in ALGORITHMS.items() if not algorithm.pieces))
+)
+def test_every_algorithm_keeps_its_bits(number: int, name: str) -> None:
+    for model in (spiders()[number % 5], spiders()[5]):
+        task = task_of(name, model)
+        plan = Specialised(task)
+        arguments = arguments_of(task, state_of(model, number))
+        narrow = evaluated(plan.program, task, arguments)
+        for result, expected in zip(evaluated(plan.over(1), task, arguments), narrow, strict=True):
+            assert np.array_equal(bits(result), bits(expected)), model.name
+
+
+@pytest.mark.parametrize("name", ["articulated_body", "inverse_dynamics"])
+def test_legs_that_are_alike_cost_as_much_as_one(name: str) -> None:
+    joints = (Revolute("z"), Revolute("x"), Revolute("y"), Revolute("y"))
+    four, one = (spider(7, joints, legs, 0) for legs in (4, 1))
+    wide, alone = (arithmetic(Specialised(task_of(name, model)).over(1)) for model in (four, one))
+    assert wide < 1.3 * alone < 0.5 * arithmetic(Specialised(task_of(name, four)).program)
+
+
+def test_a_mechanism_without_such_branches_keeps_its_program() -> None:
+    plan = Specialised(Task(ALGORITHMS["articulated_body"], lw.mechanisms.rope(7), ("f_ext",)))
+    assert plan.over(1) is plan.program
+
+
+@pytest.mark.parametrize("stem", ["g1_29dof_rev_1_0", "talos_reduced", "a1"])
+def test_most_of_a_real_robot_is_alike(stem: str) -> None:
+    model = lw.load(next(path for path in ROBOTS if path.stem == stem), floating_base=True)
+    plan = Specialised(Task(ALGORITHMS["articulated_body"], model, ("f_ext",)))
+    assert arithmetic(plan.over(1)) < 0.62 * arithmetic(plan.program)
+
+
+def test_several_roots_and_frames_on_the_world() -> None:
+    builder, rng = lw.Builder("two arms"), np.random.default_rng(8)
+    for side in ("left", "right"):
+        parent = "world"
+        for k in range(3):
+            inertia = random_inertia(rng)
+            parent = builder.add_body(f"{side}{k}", parent, Revolute("xyz"[k]), random_placement(rng), **inertia)
+    model = builder.build()
+    frames = [model.frame(name) for name in ("world", "left2", "right2", "right2", "left0")]
+    assert [place.lane for place in alike.frames_of(alike.places_of(model), frames)] == [(), (0,), (1,), (1,), (0,)]
+    task = Task(ALGORITHMS["operational/chang_khatib"], model, (), frames)
+    plan, arguments = Specialised(task), [state_of(model, 3).q]
+    assert np.array_equal(evaluated(plan.over(1), task, arguments), evaluated(plan.program, task, arguments))
+
+
+# Machine code
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_one_state_has_the_bits_of_a_batch(number: int) -> None:
+    model = spiders()[number]
+    state = state_of(model, number, (9,))
+    batch = lw.forward_dynamics(model, state.q, state.v, state.tau, state.f_ext)
+    tips = [name for name in model.frame_names if name.startswith(("leg0", "leg1"))]
+    points = [lw.Point(name, (0.1, 0.2 * k, 0.0)) for k, name in enumerate(tips[:3])]
+    inertia = lw.operational_inertia_inverse(model, state.q, points)
+    for k in (0, 8):
+        alone = lw.forward_dynamics(model, state.q[k], state.v[k], state.tau[k], state.f_ext[k])
+        assert np.array_equal(bits(alone), bits(batch[k]))
+        assert np.array_equal(bits(lw.operational_inertia_inverse(model, state.q[k], points)), bits(inertia[k]))
+
+
+def test_a_zero_in_one_branch_only_does_not_meet_an_infinite_number() -> None:
+    """A bob whirls so fast that its centrifugal force overflows, on an arm without an offset; the other arm has one."""
+    builder = lw.Builder("whirling bobs")
+    for side, offset in (("left", 0.0), ("right", 0.5)):
+        wheel = builder.add_body(f"{side} wheel", joint=Revolute("z"), mass=1.0, inertia=np.eye(3))
+        place = lw.placement((1.0, offset, 0.0))
+        builder.add_body(f"{side} bob", wheel, Prismatic("z"), place, mass=1.0, inertia=np.eye(3))
+    function = Function(Task(ALGORITHMS["inverse_dynamics"], builder.build(), ("f_ext",)))
+    arguments = [np.zeros((1, 4)), np.array([[1e200, 0.0, 0.0, 0.0]]), np.zeros((1, 4))]
+    assert function._run(arguments, 1, 1, ())[1] == 2
+    (tau,), status = function.run(arguments, 1)
+    assert status == 0 and np.array_equal(tau, [[0.0, 9.81, 0.0, 9.81]])
