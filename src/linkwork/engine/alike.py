@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 from linkwork.model.likeness import Lane, Place, places
 from linkwork.model.model import Frame, Model
 from linkwork.model.tree import Tree
+from linkwork.spatial import CoordinateAxis
 
 Seed = tuple[Hashable, Lane]
 """What a number is, and which of several such."""
@@ -15,8 +17,13 @@ Seed = tuple[Hashable, Lane]
 
 def places_of(model: Model) -> list[Place]:
     """The place of each body of a model; number 0 is the world."""
-    parents = [0, *(body.parent for body in model.bodies)]
-    return places(parents, [None, *((body.joint.kind(), bool(body.armature)) for body in model.bodies)])
+    kinds = [(*map(_unsigned, body.joint.kind()), bool(body.armature)) for body in model.bodies]
+    return places([0, *(body.parent for body in model.bodies)], [None, *kinds])
+
+
+def _unsigned(part: Any) -> Any:
+    """Part of a joint's kind, an axis and its opposite the same."""
+    return part.index if isinstance(part, CoordinateAxis) else part
 
 
 def frames_of(found: Sequence[Place], frames: Sequence[Frame]) -> list[Place]:
@@ -63,7 +70,7 @@ def _parts(
 
 class AlikeTree(Tree):
     """A tree whose numbers are folded into code in the same way in all branches that are alike: one that is 0, 1 or -1
-    in some of them only is hidden in ``constant`` of it.
+    in some of them only is hidden in ``constant`` of it, and so are signs of axes.
     """
 
     def __init__(self, model: Model, frames: Sequence[Frame], constant: Callable[[float], Any]) -> None:
@@ -75,6 +82,7 @@ class AlikeTree(Tree):
         for alike in kins.values():
             for part in ("placement", "inertia", "joint"):
                 _hide(alike, part, constant)
+            _hide_signs(alike, constant)
             if alike[0].rotor:
                 rows = _hidden([node.rotor for node in alike], constant)
                 for node, row in zip(alike, rows, strict=True):
@@ -91,6 +99,15 @@ def _hide(nodes: Sequence[Any], part: str, constant: Callable[[float], Any]) -> 
     wholes = [getattr(node, part) for node in nodes]
     for node, whole, row in zip(nodes, wholes, _hidden([w.numbers() for w in wholes], constant), strict=True):
         setattr(node, part, whole.of(row))
+
+
+def _hide_signs(nodes: Sequence[Any], constant: Callable[[float], Any]) -> None:
+    for field in dataclasses.fields(nodes[0].joint) if dataclasses.is_dataclass(nodes[0].joint) else ():
+        axes = [getattr(node.joint, field.name) for node in nodes]
+        if isinstance(axes[0], CoordinateAxis) and len({axis.sign for axis in axes}) > 1:
+            for node, axis in zip(nodes, axes, strict=True):
+                hidden = {field.name: CoordinateAxis(axis.name, constant(axis.sign))}
+                node.joint = dataclasses.replace(node.joint, **hidden)
 
 
 def _hidden(rows: Sequence[Sequence[float]], constant: Callable[[float], Any]) -> list[list[Any]]:

@@ -20,10 +20,12 @@ class Axis(Protocol):
 class CoordinateAxis(Numbers):
     """The x, y or z axis, or its opposite ("-x"); rotations about it keep their zeros and ones."""
 
-    __slots__ = ("name",)
+    __slots__ = ("name", "sign")
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, sign: Scalar | None = None) -> None:
+        """``sign`` is the name's, unless it is given as a scalar of another kind."""
         self.name = name
+        self.sign = (-1.0 if name[0] == "-" else 1.0) if sign is None else sign
 
     def numbers(self) -> list[Scalar]:
         return []
@@ -41,10 +43,6 @@ class CoordinateAxis(Numbers):
     def index(self) -> int:
         """0, 1 or 2 for x, y or z."""
         return "xyz".index(self.name[-1])
-
-    @property
-    def sign(self) -> float:
-        return -1.0 if self.name[0] == "-" else 1.0
 
     @property
     def direction(self) -> Vec3:

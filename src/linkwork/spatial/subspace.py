@@ -122,7 +122,7 @@ class Selection(Numbers, Subspace):
 
     __slots__ = ("directions", "signs")
 
-    def __init__(self, *directions: int, signs: Sequence[float] = ()) -> None:
+    def __init__(self, *directions: int, signs: Sequence[Scalar] = ()) -> None:
         self.directions = directions
         self.signs = tuple(signs) or (1.0,) * len(directions)
 
@@ -173,7 +173,7 @@ class Selection(Numbers, Subspace):
         return Force.from_numbers(numbers)
 
     def dual(self) -> Wrenches:
-        if min(self.signs, default=1.0) < 0.0:
+        if any(sign != 1.0 for sign in self.signs):
             return AnyWrenches([Force(column.linear, column.angular) for column in self.columns()])
         return SelectedWrenches(self.directions)
 
