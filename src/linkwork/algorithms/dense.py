@@ -32,8 +32,8 @@ def dense(tree: Tree, q: Any) -> tuple[Any]:
         for body in tree.path(point.body):
             for j in tree.ancestors(body):
                 Y[point, j] = [
-                    own - _combined(row, Y[point, body]) for own, row in zip(Y[point, j], _columns(L[body, j], j),
-                    strict=True)
+                    own - _combined(row, Y[point, body])
+                    for own, row in zip(Y[point, j], _columns(L[body, j], j), strict=True)
                 ]
             Y[point, body] = _taken_out(D[body], Y[point, body])
         products(tree, point, Y, D, block)

@@ -35,7 +35,7 @@ def sparse(tree: Tree, q: Any) -> tuple[Any]:
 
 
 def products(tree: Tree, point: Any, Y: Any, D: Any, block: Any) -> None:
-    """The blocks of a point with itself and with those before it, from rows that each D's own factor is taken out of."""
+    """The blocks of a point with itself and those before it, from rows that each D's own factor is taken out of."""
     for other in tree.frames_back_from(point):
         block[other, point] = [Motion.zero()] * 6
         for body in tree.path(tree.common_ancestor(other, point)):

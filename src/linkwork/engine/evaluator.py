@@ -79,7 +79,7 @@ class _Run:
                 yield body
                 body = int(self.arrays["ints"][INTS * body + PARENT])
         else:
-            last: int = self.size(loop.last) if loop.start is None else self.values[loop.start]  # type: ignore[index]
+            last: int = self.size(loop.last) if loop.start is None else self.values[loop.start]
             up = range(self.size(loop.first), last + 1)
             yield from reversed(up) if loop.walk == "down" else up
 

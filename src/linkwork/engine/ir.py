@@ -73,7 +73,8 @@ class Loop:
 
     walk: "up" (counter from ``first`` to ``last``), "down" (from ``last``, or ``start``), "spread" (in any order), or
     "climb" (counter from ``start`` through the parents, up to but without ``stop``, or 0). Bounds are whole numbers or
-    names of sizes; ``start`` and ``stop`` are index values. The case is read at ``kind``, or in the counter's row of ``ints``.
+    names of sizes; ``start`` and ``stop`` are index values. The case is read at ``kind``, or in the counter's row of
+    ``ints``.
     """
 
     walk: str
