@@ -245,8 +245,8 @@ FEWEST = {
     "dense": [("ur5", 1), ("xarm7", 1)],
     "pv": [("chain 20", 2), ("chain 20", 4), ("icub", 6), ("talos", 3)],
     "sparse": [
-        *(("humanoid", points) for points in (1, 2, 6, 12)), *(("tree 5", points) for points in (1, 2, 8, 16)),
-        ("ur5", 4), ("panda", 3), ("solo12", 4), ("anymal", 8), ("g1", 4), ("talos", 4),
+        *(("humanoid", points) for points in (1, 6, 12)), *(("tree 5", points) for points in (2, 8, 16)),
+        ("ur5", 4), ("panda", 3), ("solo12", 4), ("anymal", 8), ("g1", 4),
     ],
 }  # fmt: skip
 """Mechanisms and numbers of points, under the method that auto takes."""
