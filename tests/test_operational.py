@@ -231,7 +231,8 @@ def test_costs_grow_with_the_points_as_the_papers_say() -> None:
     for method in ("chang_khatib", "extended_propagator", "pv", "sparse"):
         counts = [operations(method, chain, spread(chain.body_names, m)) for m in (2, 4, 8)]
         costs[method] = counts
-    assert costs["pv"][2] < costs["extended_propagator"][2] < costs["chang_khatib"][2]
+    eight = [costs[method][2] for method in ("pv", "extended_propagator", "sparse", "chang_khatib")]
+    assert eight == sorted(eight)
     longer = lw.mechanisms.serial_chain(24, "spherical")
     for method in costs:
         slopes = []

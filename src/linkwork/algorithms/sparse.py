@@ -1,13 +1,15 @@
 """The inverse of the operational-space inertia matrix from the rows of L⁻ᵀ Jᵀ, O(n + md + m²d) for tree depth d.
 
     M = Lᵀ D L along the tree,   Y = L⁻ᵀ Jᵀ,   Λ⁻¹ = Yᵀ D⁻¹ Y
-    for each point, inward on its path:   K = the unit forces at the point;   across each joint:
-              Yᵢ = Sᵢᵀ K,   K ← Lᵢ K
+    for each point:
+    inward    K = the unit forces at the point;   across each joint of its way:
+              L D Lᵀ = Dᵢ,   Yᵢ = L⁻¹ Sᵢᵀ K,   K ← Lᵢ K
     blocks    Σ Yᵀ D⁻¹ Y′ over the joints that carry both points
 
 Featherstone, Exploiting sparsity in operational-space dynamics (2010). A joint has rows in Y for the points that it
 carries and for no others. M is not formed: its D is that of the articulated inertias, and Yᵢ is what the joint sees
-of the forces that are still felt there (force_propagators.py). A pair of points pays for the joints that it shares,
+of the forces that are still felt there (force_propagators.py). D is a diagonal, as each joint's own block Dᵢ is
+factored too, so a free root joint pays for its factors alone. A pair of points pays for the joints that it shares,
 so this is short where ways meet near the root.
 """
 
