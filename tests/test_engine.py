@@ -282,11 +282,13 @@ def doubled() -> Program:
         (looped("sideways"), "walks 'sideways'"),
         (looped(last="frames"), "size 'frames' is not known"),
         (looped("climb", start=0), "start %0 is no whole number"),
+        (looped("down", start=0), "start %0 is no whole number"),
+        (looped("up", start=0), "walks 'up', which begins at no value"),
         (looped(cases=0), "has no cases"),
         (escaping(), r"\(store\): operand 2 is no constant and no value defined before it"),
         (doubled(), r"%0 \(load\): stands in the program twice"),
     ],
-    ids=["walk", "last", "start", "cases", "escape", "doubled"],
+    ids=["walk", "last", "start", "start down", "start up", "cases", "escape", "doubled"],
 )
 def test_the_verifier_checks_loops(program: Program, message: str) -> None:
     verify(looped(), ["argument0", "result0"], ["bodies"])

@@ -103,7 +103,7 @@ HANDS = ["left_hand", "right_hand"]
 def test_inertia_and_consistent_inverse(humanoid: Model, engine: str) -> None:
     q, _ = lw.random_state(humanoid, 3, 4)
     points = [HANDS[0], lw.Point(HANDS[1], (0.1, 0.0, 0.2), "position")]
-    for method in OPERATIONAL if engine == "interpreted" else ("pv",):
+    for method in OPERATIONAL if engine == "interpreted" else ("sparse",):
         inertia = lw.operational_inertia(humanoid, q, points, method)
         inverse = lw.operational_inertia_inverse(humanoid, q, points, method)
         close(inertia @ inverse, np.eye(9) + np.zeros((4, 9, 9)), 1e-9)
@@ -171,7 +171,7 @@ def test_moving_points_need_no_new_code(humanoid: Model) -> None:
         J = lw.jacobian(humanoid, q, point)
         expected = J @ np.linalg.solve(lw.mass_matrix(humanoid, q), J.T)
         close(lw.operational_inertia_inverse(humanoid, q, point), expected, 1e-10)
-    made = [key for key in humanoid.__dict__["_functions"] if key[0] == "operational/pv" and len(key[2]) == 1]
+    made = [key for key in humanoid.__dict__["_functions"] if key[0] == "operational/sparse" and len(key[2]) == 1]
     assert len(made) <= 2  # with offsets, and without
 
 
@@ -211,7 +211,7 @@ def operations(method: str, model: Model, frames: Sequence[str]) -> int:
     return counted(ALGORITHMS[f"operational/{method}"], model, [model.frame(name) for name in frames])["total"]
 
 
-@pytest.mark.parametrize("method", ["chang_khatib", "extended_propagator", "pv"])
+@pytest.mark.parametrize("method", ["chang_khatib", "extended_propagator", "pv", "sparse"])
 def test_recursions_are_linear_in_the_bodies(method: str) -> None:
     """Each further body of a chain costs the same, with two points on it."""
     costs = []
@@ -223,13 +223,16 @@ def test_recursions_are_linear_in_the_bodies(method: str) -> None:
 
 
 def test_costs_grow_with_the_points_as_the_papers_say() -> None:
-    """Points all along a chain: for a pair, pv and extended_propagator pay a constant, chang_khatib the way between."""
+    """Points all along a chain: for a pair, pv and extended_propagator pay a constant, chang_khatib the way between,
+    and sparse what carries both.
+    """
     chain = lw.mechanisms.serial_chain(16, "spherical")
     costs = {}
-    for method in ("chang_khatib", "extended_propagator", "pv"):
+    for method in ("chang_khatib", "extended_propagator", "pv", "sparse"):
         counts = [operations(method, chain, spread(chain.body_names, m)) for m in (2, 4, 8)]
         costs[method] = counts
-    assert costs["pv"][2] < costs["extended_propagator"][2] < costs["chang_khatib"][2]
+    eight = [costs[method][2] for method in ("pv", "extended_propagator", "sparse", "chang_khatib")]
+    assert eight == sorted(eight)
     longer = lw.mechanisms.serial_chain(24, "spherical")
     for method in costs:
         slopes = []
@@ -240,10 +243,13 @@ def test_costs_grow_with_the_points_as_the_papers_say() -> None:
 
 
 FEWEST = {
-    "dense": [("ur5", 1), ("ur5", 4), ("tree 4", 8), ("tree 5", 8), ("tree 5", 16)],
-    "pv": [("humanoid", 1), ("humanoid", 6), ("tree 5", 1), ("tree 5", 2), ("chain 20", 2), ("solo12", 4)],
-    "extended_propagator": [("humanoid", 12)],
-}
+    "dense": [("ur5", 1), ("xarm7", 1)],
+    "pv": [("chain 20", 2), ("chain 20", 4), ("icub", 6), ("talos", 3)],
+    "sparse": [
+        *(("humanoid", points) for points in (1, 6, 12)), *(("tree 5", points) for points in (2, 8, 16)),
+        ("ur5", 4), ("panda", 3), ("solo12", 4), ("anymal", 8), ("g1", 4),
+    ],
+}  # fmt: skip
 """Mechanisms and numbers of points, under the method that auto takes."""
 
 
@@ -267,7 +273,8 @@ def test_auto_takes_few_operations() -> None:
 def test_auto_is_the_method_that_it_names(humanoid: Model) -> None:
     q, _ = lw.random_state(humanoid, 1)
     many = list(humanoid.body_names[::2])
-    for frames, method in ((HANDS, "pv"), (many, "extended_propagator"), ([], "pv"), (["world"], "pv")):
+    fingers = [lw.Point("left_hand", (x, 0.0, 0.0)) for x in (0.0, 0.1)]
+    for frames, method in ((HANDS, "sparse"), (many, "sparse"), (fingers, "pv"), ([], "sparse"), (["world"], "sparse")):
         auto = lw.operational_inertia_inverse(humanoid, q, frames)
         assert np.array_equal(auto, lw.operational_inertia_inverse(humanoid, q, frames, method))
 

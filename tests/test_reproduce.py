@@ -196,7 +196,7 @@ def test_all_operational_methods_agreed_and_were_timed(operational: Any) -> None
 def test_operations_of_the_operational_inertia_are_linear_in_links(operational: Any) -> None:
     found = operational["over_links"]["chains"]
     assert not np.diff(found["links"], 2).any() and set(found["points"]) == {2}
-    for name in ("chang_khatib", "extended_propagator", "pv"):
+    for name in ("chang_khatib", "extended_propagator", "pv", "sparse"):
         assert not np.diff(found["operations"][name], 2).any(), name
     assert found["operations"]["dense"][1] > 2.5 * found["operations"]["dense"][0]
 

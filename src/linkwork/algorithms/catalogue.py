@@ -33,6 +33,7 @@ from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.algorithms.operational_inertia import operational_inertia
 from linkwork.algorithms.pv import pv
 from linkwork.algorithms.reactions import articulated_body_reactions, virtual_work_reactions
+from linkwork.algorithms.sparse import sparse
 from linkwork.algorithms.step import step
 from linkwork.algorithms.unit_vector import unit_vector
 from linkwork.algorithms.virtual_work import virtual_work
@@ -75,7 +76,7 @@ def _reactions(text: Callable[..., tuple[Any, ...]]) -> list[Algorithm]:
     return [Algorithm(f"{text.__name__}/{frame}", partial(text, frame=frame), arguments, results) for frame in FRAMES]
 
 
-OPERATIONAL = {"chang_khatib": chang_khatib, "extended_propagator": extended_propagator, "pv": pv, "dense": dense}
+OPERATIONAL = {text.__name__: text for text in (chang_khatib, extended_propagator, pv, sparse, dense)}
 """The methods of ``lw.operational_inertia``, by their names."""
 
 FRAMES = ("child", "parent", "world")

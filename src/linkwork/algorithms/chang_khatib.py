@@ -11,7 +11,7 @@ Table 1. Ωᵢ here is the paper's Ω_{i,e} ᵉX: how body i moves when a force 
 are one here: on the path from e to the root Ω_{i,e} = Ω_{i,i} L*, so the line above is Eq. 24 times L* (Eq. 26); off
 it F is zero and the line is Ω_{i,e} = Lᵢᵀ Ω_{h,e}, the recursion of Eq. 29, which starts at the nearest common
 ancestor of i and e because that is where the path is left. So points may be on any bodies: several on one, one before
-another, or on the world. A block and its transpose are found twice; the last one stays for both.
+another, or on the world. A block is found once; its transpose is the other one of the pair.
 
 The same walk gives q̈ = D⁻¹ (Sᵀ F - Uᵀ X Ωₕ), a column of M⁻¹ Jᵀ: ``force_responses``.
 """
@@ -55,7 +55,7 @@ def _driven(tree: Tree, q: Any) -> tuple[Any, Any]:
             ]
             answers[point, body] = [Motion.from_numbers([rate[k] for rate in rates]) for k in range(body.joint.nv)]
             Omega[body] = [a + L.S[body].times(rate) for a, rate in zip(carried, rates, strict=True)]  # Eqs. 24, 29
-        for other in tree.frames():
+        for other in tree.frames_back_from(point):
             block[other, point] = [other.placement.to_child(motion) for motion in Omega[other.body]]  # Eq. 22
             block[point, other] = transposed(block[other, point])
         block[point, point] = Mobility.from_columns(block[point, point]).columns()

@@ -15,15 +15,16 @@ from typing import Any
 from linkwork.algorithms.composite_body import factor_along_tree
 from linkwork.algorithms.jacobian import jacobian
 from linkwork.algorithms.mass_matrix import mass_matrix
+from linkwork.algorithms.sparse import products
 from linkwork.model.tree import Tree
-from linkwork.spatial import Mobility, Motion, total, transposed
+from linkwork.spatial import Factor, Motion, total
 
 
 def dense(tree: Tree, q: Any) -> tuple[Any]:
     """Λ⁻¹ = J M⁻¹ Jᵀ, a block for each pair of frames."""
     (M,), (J,) = mass_matrix(tree, q), jacobian(tree, q, "local")
     D, L = factor_along_tree(tree, M)
-    Y, Z, block = (tree.field() for _ in range(3))
+    Y, block = tree.field(), tree.field()
 
     for point in tree.frames():
         for body in tree.path(point.body):
@@ -31,21 +32,11 @@ def dense(tree: Tree, q: Any) -> tuple[Any]:
         for body in tree.path(point.body):
             for j in tree.ancestors(body):
                 Y[point, j] = [
-                    own - _combined(row, Y[point, body]) for own, row in zip(Y[point, j], _columns(L[body, j], j),
-                    strict=True)
+                    own - _combined(row, Y[point, body])
+                    for own, row in zip(Y[point, j], _columns(L[body, j], j), strict=True)
                 ]
-            Z[point, body] = [Motion.from_numbers(row) for row in _rows(D[body], Y[point, body])]
-
-    for point in tree.frames():
-        for other in tree.frames():
-            block[other, point] = [Motion.zero()] * 6
-            for body in tree.path(tree.common_ancestor(other, point)):
-                block[other, point] = [
-                    own + _combined([z.numbers()[k] for z in Z[point, body]], Y[other, body])
-                    for k, own in enumerate(block[other, point])
-                ]
-            block[point, other] = transposed(block[other, point])
-        block[point, point] = Mobility.from_columns(block[point, point]).columns()
+            Y[point, body] = _taken_out(D[body], Y[point, body])
+        products(tree, point, Y, D, block)
 
     return (block,)
 
@@ -65,7 +56,7 @@ def _combined(weights: list[Any], motions: list[Motion]) -> Motion:
     )
 
 
-def _rows(factor: Any, motions: list[Motion]) -> list[list[Any]]:
-    """D⁻¹ applied across the motions: a row of six numbers for each."""
-    solved = [factor.solve([motion.numbers()[i] for motion in motions]) for i in range(6)]
-    return [[column[k] for column in solved] for k in range(len(motions))]
+def _taken_out(factor: Factor, rows: list[Motion]) -> list[Motion]:
+    """L⁻¹ Y, with a joint's own L D Lᵀ."""
+    columns = [factor.forward([row.numbers()[k] for row in rows]) for k in range(6)]
+    return [Motion.from_numbers(row) for row in zip(*columns, strict=True)]

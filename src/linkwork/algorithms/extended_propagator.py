@@ -38,7 +38,7 @@ def extended_propagator(tree: Tree, q: Any) -> tuple[Any]:
             P[point, body.parent] = [L.inward(body, force) for force in P[point, body]]
 
     for point in tree.frames():
-        for other in tree.frames():
+        for other in tree.frames_back_from(point):
             h = tree.common_ancestor(point, other)
             moved = [Omega[h] * force for force in P[point, h]]
             block[other, point] = [

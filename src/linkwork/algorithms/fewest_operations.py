@@ -1,47 +1,38 @@
 """Which method for Λ⁻¹ takes the fewest operations, told from the tree and the points alone.
 
-``pv`` pays for each passage of a point from one junction to the next, and for nothing else that grows with the points.
-So it is the shortest way unless ways meet again and again, that is, at least one passage for each point. Then the
-factors of M are shorter if no point is deep, and propagators that span many joints if there are many points for the
-depth. The numbers were found by counting (docs/operational-inertia.md).
+For each pair of points ``sparse`` pays 72 operations for every degree of freedom that carries both, and ``pv`` 396 for
+a product of 6×6 matrices and more where ways meet again and again. So the first is shorter where points share little,
+as limbs share a floating base, and the second where they share much. With one point they are the same, and ``dense``
+is shorter for an arm. The numbers were found by counting (docs/operational-inertia.md).
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
 
-from linkwork.model.junctions import junctions_of
 from linkwork.model.model import Model
 
-SHORT = 6
-"""Degrees of freedom of a mechanism for which ``dense`` is the shortest with any points."""
-SHALLOW, FEW = 8, 64
-"""Degrees of freedom up to a point, and bodies in all, up to which ``dense`` is the shortest where ways meet often."""
-MANY, CROWDED = 8, 3
-"""Points from which on ``extended_propagator`` may be, and degrees of freedom up to a point for each of them."""
+ARM = (6, 7)
+"""Degrees of freedom of a mechanism for which ``dense`` is the shortest with one point."""
+SHARED = 6.5
+"""Degrees of freedom that carry both points of a pair, on average over the pairs that share any body, up to which
+``sparse`` is the shortest.
+"""
 
 
 @lru_cache(maxsize=1000)
 def fewest_operations(model: Model, points: tuple[int, ...]) -> str:
     """The method for points on these bodies (0 is the world)."""
-    if model.nv <= SHORT:
+    if len(points) == 1 and model.nv in ARM:
         return "dense"
-    parents, depth = [0], [0]
-    for body in model.bodies:
-        parents.append(body.parent)
-        depth.append(depth[body.parent] + body.joint.nv)
-    if _passages(parents, points) < max(1, len(points)):
-        return "pv"
-    deepest = max(depth[body] for body in points)
-    if deepest <= SHALLOW and len(model.bodies) <= FEW:
-        return "dense"
-    return "extended_propagator" if len(points) >= MANY and deepest <= CROWDED * len(points) else "pv"
-
-
-def _passages(parents: list[int], points: tuple[int, ...]) -> int:
-    """How often points pass from a junction to another on their ways to the world."""
-    junctions, of_points = junctions_of(parents, points)
-    to_go = [0] * len(junctions)
-    for number, (_, onward) in enumerate(junctions[1:], 1):  # the way leads to an earlier one
-        to_go[number] = to_go[onward] + (onward > 0)
-    return sum(to_go[junction] for junction in of_points)
+    carried = [0] * (len(model.bodies) + 1)  # points that move with each body
+    for point in points:
+        carried[point] += 1
+    shared, meeting = 0, 0
+    for number, body in reversed(tuple(enumerate(model.bodies, 1))):
+        pairs = carried[number] * (carried[number] - 1) // 2
+        carried[body.parent] += carried[number]
+        shared += pairs * body.joint.nv
+        if body.parent == 0:
+            meeting += pairs
+    return "sparse" if shared <= SHARED * meeting else "pv"

@@ -40,6 +40,15 @@ class Propagators:
         given = self.D[body].solve(self.S[body].dot(force))
         return self.X[body].to_parent(self.S[body].withheld(force, self.U[body], given, body.rotor))  # Eqs. 6, 8
 
+    def across(self, body: Any, forces: list[Force]) -> tuple[list[Motion], list[Force]]:
+        """Forces on the body as the joint sees them, a row for each pivot of D, and as its parent feels them."""
+        S, U, D = self.S[body], self.U[body], self.D[body]
+        columns = [D.forward(S.dot(force)) for force in forces]
+        given = [D.backward([x * w for x, w in zip(column, D.inverse_pivots, strict=True)]) for column in columns]
+        felt = [S.withheld(force, U, rates, body.rotor) for force, rates in zip(forces, given, strict=True)]
+        rows = [Motion.from_numbers(row) for row in zip(*columns, strict=True)]
+        return rows, [self.X[body].to_parent(force) for force in felt]  # Eqs. 6, 8
+
     def outward(self, body: Any, motion: Motion) -> Motion:
         """Lᵀ a: an acceleration of the parent, as the body follows it."""
         return self.following(body, self.X[body].to_child(motion))  # Eqs. 7, 9

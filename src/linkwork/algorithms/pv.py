@@ -52,7 +52,7 @@ def pv(tree: Tree, q: Any) -> tuple[Any]:
             given = [W_on[junction] * force for force in F[junction]]
             carried = _back(K_on[junction], A[junction.next])
             A[junction] = [own + motion for own, motion in zip(given, carried, strict=True)]
-        for other in tree.frames():
+        for other in tree.frames_back_from(point):
             block[other, point] = _back(K[other], A[tree.junction_of(other)])
             block[point, other] = transposed(block[other, point])
         own = Mobility.from_columns(block[point, point])
@@ -63,17 +63,8 @@ def pv(tree: Tree, q: Any) -> tuple[Any]:
 
 def _across(L: Propagators, body: Any, K: list[Force], W: Mobility) -> tuple[list[Force], Mobility]:
     """K and W, one joint further."""
-    S, U, D = L.S[body], L.U[body], L.D[body]
-    columns = [D.forward(S.dot(force)) for force in K]
-    G = [Motion.from_numbers(row) for row in zip(*columns, strict=True)]
-    given = [
-        D.backward([number * weight for number, weight in zip(column, D.inverse_pivots, strict=True)])
-        for column in columns
-    ]
-    onward = [
-        L.X[body].to_parent(S.withheld(force, U, weights, body.rotor)) for force, weights in zip(K, given, strict=True)
-    ]
-    return onward, W.minus(G, [-weight for weight in D.inverse_pivots])
+    G, onward = L.across(body, K)
+    return onward, W.minus(G, [-weight for weight in L.D[body].inverse_pivots])
 
 
 def _back(K: list[Force], motions: list[Motion]) -> list[Motion]:

@@ -26,8 +26,9 @@ def operational_inertia_inverse(model: Model, q: ArrayLike, frames: Frames, meth
         q: configuration (..., nq).
         frames: m names of ``model.frame_names`` or ``lw.Point`` objects, on any bodies; several may be on one.
         method: "chang_khatib", O(nm + m²); "extended_propagator", O(n + md + m²) for tree depth d; "pv", O(n + m²);
-            "dense", J M⁻¹ Jᵀ from sparse factors of M; or "auto": one of these by a rule over the tree and the points,
-            which takes the fewest operations, or up to 15 % more, in nine of ten cases that were counted.
+            "sparse", O(n + md + m²d), Yᵀ D⁻¹ Y with M = Lᵀ D L, Y = L⁻ᵀ Jᵀ; "dense", J M⁻¹ Jᵀ from sparse factors of M;
+            or "auto": one of these by a rule over the tree and the points, which takes the fewest operations, or up to
+            15 % more, in nine of ten cases that were counted.
 
     Returns:
         (..., 6m, 6m), symmetric, in the frames' own axes: 1/kg, 1/(kg m), 1/(kg m²); three rows and columns for a

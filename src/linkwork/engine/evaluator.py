@@ -85,7 +85,8 @@ class _Run:
                 yield body
                 body = int(self.arrays["ints"][INTS * body + PARENT])
         else:
-            up = range(self.size(loop.first), self.size(loop.last) + 1)
+            last: int = self.size(loop.last) if loop.start is None else self.values[loop.start]
+            up = range(self.size(loop.first), last + 1)
             yield from reversed(up) if loop.walk == "down" else up
 
 

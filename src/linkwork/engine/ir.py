@@ -86,9 +86,10 @@ class Block:
 class Loop:
     """Runs a block for every turn of a walk; which of several is told by the case of the turn's counter.
 
-    walk: "up" (counter from ``first`` to ``last``), "down", "spread" (the same in any order), or "climb" (counter from
-    ``start`` through the parents, up to but without ``stop``, or 0). Bounds are whole numbers or names of sizes;
-    ``start`` and ``stop`` are index values. The case is read at ``kind``, or in the counter's row of ``ints``.
+    walk: "up" (counter from ``first`` to ``last``), "down" (from ``last``, or ``start``), "spread" (in any order), or
+    "climb" (counter from ``start`` through the parents, up to but without ``stop``, or 0). Bounds are whole numbers or
+    names of sizes; ``start`` and ``stop`` are index values. The case is read at ``kind``, or in the counter's row of
+    ``ints``.
     """
 
     walk: str
@@ -159,7 +160,8 @@ def text(program: Program) -> str:
             shown = ", ".join(operand(x) for x in program.operands[n])
             if op == "loop":
                 climb = f"%{detail.start}" + ("" if detail.stop is None else f" to %{detail.stop}")
-                bounds = climb if detail.walk == "climb" else f"{detail.first}..{detail.last}"
+                last = detail.last if detail.start is None else f"%{detail.start}"
+                bounds = climb if detail.walk == "climb" else f"{detail.first}..{last}"
                 by = "" if detail.kind is None else f" by {place(detail.kind)}"
                 lines.append(f"{indent}loop %{detail.counter} {detail.walk} {bounds}{by}")
                 for kind, case in detail.cases:

@@ -210,7 +210,7 @@ class Kernel:
         self.fresh += 1
         tag, lines, counter = f"L{self.fresh}", self.lines, f"%v{loop.counter}"
         first, last = (bound if isinstance(bound, int) else f"%{bound}" for bound in (loop.first, loop.last))
-        start = f"%v{loop.start}" if loop.walk == "climb" else str(last if loop.walk == "down" else first)
+        start = str(last if loop.walk == "down" else first) if loop.start is None else f"%v{loop.start}"
         before = self.label
         lines += [f"  br label %{tag}.head", f"{tag}.head:"]
         lines.append(f"  {counter} = phi i64 [ {start}, %{before} ], [ %{tag}.next, %{tag}.turn ]")

@@ -223,6 +223,10 @@ class RolledTree(Walks):
         for counter, _ in self._loop("up", 0, "frames", None, 1):
             yield _FrameNode(self, counter)
 
+    def frames_back_from(self, frame: _FrameNode) -> Iterator[_FrameNode]:
+        for counter, _ in self._loop("down", 0, "frames", frame.index, 1):
+            yield _FrameNode(self, counter)
+
     def common_ancestor(self, a: _FrameNode, b: _FrameNode) -> Node:
         terms: Terms = ((ONE, "ancestor_ints"), (a.index, "frame_count"), (b.index, 1))
         return Node(self, self.tracer.emit("index", (), Address("ints", 0, terms)), None)

@@ -109,11 +109,13 @@ class _Check:
         if not 0 <= loop.counter < len(self.program.operations) or self.program.operations[loop.counter] != "counter":
             raise InvalidProgram(f"{here}: %{loop.counter} is no counter")
         self.once(loop.counter, here)
-        if loop.walk == "climb":
+        if loop.walk == "climb" or (loop.walk == "down" and loop.start is not None):
             if loop.start not in wholes:
                 raise InvalidProgram(f"{here}: start %{loop.start} is no whole number defined before it")
             if loop.stop is not None and loop.stop not in wholes:
                 raise InvalidProgram(f"{here}: stop %{loop.stop} is no whole number defined before it")
+        elif loop.start is not None:
+            raise InvalidProgram(f"{here}: walks {loop.walk!r}, which begins at no value")
         for bound in (loop.first, loop.last) if loop.walk != "climb" else ():
             if isinstance(bound, str) and bound not in self.sizes:
                 raise InvalidProgram(f"{here}: size {bound!r} is not known")

@@ -267,6 +267,10 @@ class Tree(Walks):
         """The frames that were asked for."""
         return iter(self._frames)
 
+    def frames_back_from(self, frame: FrameNode) -> Iterator[FrameNode]:
+        """A frame and those that were asked for before it: with each frame in turn, every pair once."""
+        return iter(self._frames[frame.index :: -1])
+
     def common_ancestor(self, a: FrameNode, b: FrameNode) -> Node:
         """The nearest body that is on both frames' paths; the world if there is none."""
         return self._nodes[common_ancestor(self._parents(), a.body.index, b.body.index)]

@@ -11,6 +11,7 @@ STYLES: dict[str, dict[str, Any]] = {
     "chang_khatib": {"label": "Chang, Khatib", "color": "C0", "marker": "o"},
     "extended_propagator": {"label": "extended propagators", "color": "C2", "marker": "D", "linestyle": "-."},
     "pv": {"label": "PV-OSIMr", "color": "C1", "marker": "v"},
+    "sparse": {"label": "sparse rows of L⁻ᵀ Jᵀ", "color": "C5", "marker": "^"},
     "dense": {"label": "J M⁻¹ Jᵀ, sparse factors", "color": "0.35", "marker": "s", "linestyle": "--"},
     "inversion": {"label": "then Λ from Λ⁻¹ (step 6)", "color": "C3", "marker": "x", "linestyle": ":"},
 }
