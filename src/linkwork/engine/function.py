@@ -18,7 +18,7 @@ from linkwork.algorithms import Algorithm
 from linkwork.engine import builtin, cache, fingerprint, jit, llvm, roll, tables, threads
 from linkwork.engine.alone import Pieces
 from linkwork.engine.ir import Program
-from linkwork.engine.memory import address, aligned, scratch
+from linkwork.engine.memory import address, aligned, empty, scratch
 from linkwork.engine.single import Single, Words
 from linkwork.engine.spaces import shape, shifted, size
 from linkwork.engine.tiles import Interface
@@ -268,7 +268,7 @@ class Function:
 
         Every array must have been checked: this is the door to machine code.
         """
-        results = [np.empty((states, count)) for count in self.task.results]
+        results = [empty((states, count)) for count in self.task.results]
         lanes = 1 if states == 1 else self.lanes
         if offsets and isinstance(self.plan, Specialised):
             arguments = [*arguments, np.broadcast_to(np.array(offsets, dtype=np.float64), (states, len(offsets)))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,11 @@ def aligned(count: int, fill: float | None = None) -> NDArray[np.float64]:
     raw = np.empty(count + 8) if fill is None else np.full(count + 8, fill)
     skip = -address(raw) % 64 // 8
     return raw[skip : skip + count]
+
+
+def empty(shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """numpy.empty for results: the first number begins a line of memory, so that a vector is not stored into two."""
+    return aligned(prod(shape)).reshape(shape)
 
 
 def scratch(name: str, count: int) -> int:
