@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwork.algorithms import Algorithm
-from linkwork.engine import builtin, cache, fingerprint, jit, llvm, roll, tables, threads
+from linkwork.engine import builtin, cache, fingerprint, jit, llvm, roll, rows, tables, threads
 from linkwork.engine.alone import Pieces
 from linkwork.engine.ir import Program
 from linkwork.engine.memory import address, aligned, empty, scratch
@@ -61,8 +61,8 @@ class Task:
 class Specialised:
     """Code for one model alone; frames' offsets are a last argument."""
 
-    def __init__(self, task: Task) -> None:
-        self.task = task
+    def __init__(self, task: Task, cpu: tuple[str, str]) -> None:
+        self.task, self.cpu = task, cpu
         extra = [3 * len(task.frames)] if task.offsets else []
         self.interface = Interface((*task.arguments, *extra), tuple(task.results))
 
@@ -81,13 +81,15 @@ class Specialised:
         return ["batch", "single"] if lanes == 1 and builtin.available() else ["batch"]
 
     def text(self, lanes: int) -> str:
+        if lanes > 1:
+            return rows.module(self.program, self.interface, lanes, jit.register(self.cpu, lanes))
         task = self.task
         extra = [(3 * len(task.frames),)] if task.offsets else []
         more = builtin.text([*task.argument_shapes, *extra], task.shapes) if "single" in self.names(lanes) else ""
         return llvm.module(self.program, self.interface, lanes, more)
 
     def words(self, code: jit.Code, lanes: int) -> list[int]:
-        return [0, 0, 0, 0]
+        return [scratch("work", lanes * sum(self.task.results)), 0, 0, 0]
 
 
 class Rolled:
@@ -190,7 +192,7 @@ class Function:
     def _choose(self, form: str) -> Specialised | Rolled | Pieces:
         if self.task.algorithm.pieces:
             return Pieces(self.task, self.lanes)
-        plan = self.specialised(self.task)
+        plan = self.specialised(self.task, self.cpu)
         if not self.task.algorithm.rolled:
             return plan
         if form == "rolled" or (form == "auto" and len(self.task.model.bodies) > MOST_BODIES):
