@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from math import prod
 from typing import Any
@@ -14,7 +15,10 @@ local = threading.local()
 
 
 def address(array: NDArray[Any]) -> int:
-    return array.__array_interface__["data"][0]
+    try:  # takes a third of the time that the array's interface takes
+        return ctypes.addressof(ctypes.c_char.from_buffer(array))  # type: ignore[arg-type]
+    except (TypeError, ValueError):  # it must not be written, or has gaps or no numbers
+        return array.__array_interface__["data"][0]
 
 
 def aligned(count: int, fill: float | None = None) -> NDArray[np.float64]:
