@@ -27,7 +27,7 @@ def evaluated(task: Task, form: str, arguments: Sequence[Array]) -> list[Array]:
     arrays: dict[str, Any] = {f"result{k}": result for k, result in enumerate(results)}
     arrays |= {f"argument{k}": np.ravel(argument) for k, argument in enumerate(arguments)}
     if form == "specialised":
-        program = Specialised(task).program
+        program = Specialised(task, jit.host()).program
         verifier.verify(program, arrays)
         evaluator.run(program, arrays)
     else:

@@ -11,7 +11,7 @@ import pytest
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS
 from linkwork.cli.count import FRAME_SPACES
-from linkwork.engine import alike, evaluator
+from linkwork.engine import alike, evaluator, jit
 from linkwork.engine.function import Function, Specialised, Task
 from linkwork.engine.ir import ARITHMETIC, Program
 from linkwork.engine.verifier import verify
@@ -119,7 +119,7 @@ def arithmetic(program: Program) -> int:
 def test_every_algorithm_keeps_its_bits(number: int, name: str) -> None:
     for model in (spiders()[number % 5], spiders()[5]):
         task = task_of(name, model)
-        plan = Specialised(task)
+        plan = Specialised(task, jit.host())
         arguments = arguments_of(task, state_of(model, number))
         narrow = evaluated(plan.program, task, arguments)
         for result, expected in zip(evaluated(plan.over(1), task, arguments), narrow, strict=True):
@@ -130,12 +130,12 @@ def test_every_algorithm_keeps_its_bits(number: int, name: str) -> None:
 def test_legs_that_are_alike_cost_as_much_as_one(name: str) -> None:
     joints = (Revolute("z"), Revolute("x"), Revolute("y"), Revolute("y"))
     four, one = (spider(7, joints, legs, 0) for legs in (4, 1))
-    wide, alone = (arithmetic(Specialised(task_of(name, model)).over(1)) for model in (four, one))
-    assert wide < 1.3 * alone < 0.5 * arithmetic(Specialised(task_of(name, four)).program)
+    wide, alone = (arithmetic(Specialised(task_of(name, model), jit.host()).over(1)) for model in (four, one))
+    assert wide < 1.3 * alone < 0.5 * arithmetic(Specialised(task_of(name, four), jit.host()).program)
 
 
 def test_a_mechanism_without_such_branches_keeps_its_program() -> None:
-    plan = Specialised(Task(ALGORITHMS["articulated_body"], lw.mechanisms.rope(7), ("f_ext",)))
+    plan = Specialised(Task(ALGORITHMS["articulated_body"], lw.mechanisms.rope(7), ("f_ext",)), jit.host())
     assert plan.over(1) is plan.program
 
 
@@ -143,7 +143,7 @@ def test_a_mechanism_without_such_branches_keeps_its_program() -> None:
 @pytest.mark.parametrize("part", ["g1_29dof_rev_1_0", "talos_reduced", "/a1", "anymal_c"])
 def test_most_of_a_real_robot_is_alike(part: str) -> None:
     model = lw.load(next(path for path in ROBOTS if part in str(path)), floating_base=True)
-    plan = Specialised(Task(ALGORITHMS["articulated_body"], model, ("f_ext",)))
+    plan = Specialised(Task(ALGORITHMS["articulated_body"], model, ("f_ext",)), jit.host())
     assert arithmetic(plan.over(1)) < 0.62 * arithmetic(plan.program)
 
 
@@ -158,7 +158,7 @@ def test_several_roots_and_frames_on_the_world() -> None:
     frames = [model.frame(name) for name in ("world", "left2", "right2", "right2", "left0")]
     assert [place.lane for place in alike.frames_of(alike.places_of(model), frames)] == [(), (0,), (1,), (1,), (0,)]
     task = Task(ALGORITHMS["operational/chang_khatib"], model, (), frames)
-    plan, arguments = Specialised(task), [state_of(model, 3).q]
+    plan, arguments = Specialised(task, jit.host()), [state_of(model, 3).q]
     assert np.array_equal(evaluated(plan.over(1), task, arguments), evaluated(plan.program, task, arguments))
 
 

@@ -97,10 +97,15 @@ def as_batch(
     if not batch:
         return arrays, ()
     full = [
-        None if array is None else np.broadcast_to(array, (*batch, *shape(space, model, frames)))
+        None if array is None else _spread(array, (*batch, *shape(space, model, frames)))
         for array, (_, space) in zip(arrays, spaces, strict=True)
     ]
     return full, batch
+
+
+def _spread(array: Array, dims: tuple[int, ...]) -> Array:
+    """numpy.broadcast_to, which takes its time even if there is nothing to do."""
+    return array if array.shape == dims else np.broadcast_to(array, dims)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.call import diagnose
 from linkwork.engine.function import Task
 from linkwork.engine.march import March, interpreted_march, records
+from linkwork.engine.memory import empty
 from linkwork.engine.mode import current_form
 from linkwork.errors import ArgumentError
 from linkwork.model.model import Model
@@ -68,8 +69,8 @@ class Job:
         """Arrays for the records."""
         count = records(self.steps, self.every)
         try:
-            return np.empty((len(self), count, self.model.nq)), np.empty((len(self), count, self.model.nv))
-        except (MemoryError, ValueError):
+            return empty((len(self), count, self.model.nq)), empty((len(self), count, self.model.nv))
+        except (MemoryError, OverflowError, ValueError):
             size = 8e-9 * len(self) * count * (self.model.nq + self.model.nv)
             raise ArgumentError(
                 f"{count:,} records of {len(self):,} trajectories take {size:.3g} GB, which cannot be had; keep fewer "

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwork.algorithms import Algorithm
-from linkwork.engine import builtin, cache, fingerprint, jit, llvm, roll, tables, threads
+from linkwork.engine import builtin, cache, fingerprint, jit, llvm, roll, rows, tables, threads
 from linkwork.engine.abreast import abreast
 from linkwork.engine.alike import seeds
 from linkwork.engine.alone import Pieces
 from linkwork.engine.ir import Program
-from linkwork.engine.memory import address, aligned, scratch
+from linkwork.engine.memory import address, aligned, empty, scratch
 from linkwork.engine.single import Single, Words
 from linkwork.engine.spaces import shape, shifted, size
 from linkwork.engine.tiles import Interface
@@ -63,8 +63,8 @@ class Task:
 class Specialised:
     """Code for one model alone; frames' offsets are a last argument."""
 
-    def __init__(self, task: Task) -> None:
-        self.task = task
+    def __init__(self, task: Task, cpu: tuple[str, str]) -> None:
+        self.task, self.cpu = task, cpu
         extra = [3 * len(task.frames)] if task.offsets else []
         self.interface = Interface((*task.arguments, *extra), tuple(task.results))
 
@@ -83,6 +83,8 @@ class Specialised:
         return ["batch", "single"] if lanes == 1 and builtin.available() else ["batch"]
 
     def text(self, lanes: int) -> str:
+        if lanes > 1:
+            return rows.module(self.program, self.interface, lanes, jit.register(self.cpu, lanes))
         task = self.task
         extra = [(3 * len(task.frames),)] if task.offsets else []
         more = builtin.text([*task.argument_shapes, *extra], task.shapes) if "single" in self.names(lanes) else ""
@@ -99,7 +101,7 @@ class Specialised:
         return abreast(narrow, found)
 
     def words(self, code: jit.Code, lanes: int) -> list[int]:
-        return [0, 0, 0, 0]
+        return [scratch("work", lanes * sum(self.task.results)), 0, 0, 0]
 
 
 class Rolled:
@@ -202,7 +204,7 @@ class Function:
     def _choose(self, form: str) -> Specialised | Rolled | Pieces:
         if self.task.algorithm.pieces:
             return Pieces(self.task, self.lanes)
-        plan = self.specialised(self.task)
+        plan = self.specialised(self.task, self.cpu)
         if not self.task.algorithm.rolled:
             return plan
         if form == "rolled" or (form == "auto" and len(self.task.model.bodies) > MOST_BODIES):
@@ -288,7 +290,7 @@ class Function:
     def _run(
         self, arguments: Sequence[Array], states: int, lanes: int, offsets: Sequence[float]
     ) -> tuple[list[Array], int]:
-        results = [np.empty((states, count)) for count in self.task.results]
+        results = [empty((states, count)) for count in self.task.results]
         if offsets and isinstance(self.plan, Specialised):
             arguments = [*arguments, np.broadcast_to(np.array(offsets, dtype=np.float64), (states, len(offsets)))]
         code, batch = self.code(lanes)

@@ -66,6 +66,7 @@ def _llvm() -> Any:
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+    llvm.initialize_native_asmparser()
     return llvm
 
 
@@ -86,6 +87,14 @@ def lanes(cpu: tuple[str, str]) -> int:
     if "+avx512f" in features:
         return 8
     return 4 if "+avx" in features else 2
+
+
+@cache
+def register(cpu: tuple[str, str], count: int) -> str | None:
+    """The letter by which assembly calls a register for so many float64 numbers, on an x86 CPU that has such ones."""
+    if not _llvm().get_default_triple().startswith("x86_64") or count > lanes(cpu):
+        return None
+    return "v" if count == 8 else "x"
 
 
 @cache

@@ -3,7 +3,8 @@
 A module has up to three functions.
 
     kernel   the program, for one tile: an element k of an array is ``lanes`` numbers at k * lanes
-    batch    i64 (ptr to a list of 8-byte words): packs states into tiles, runs the kernel, unpacks; returns a status
+    batch    i64 (ptr to a list of 8-byte words): packs states into tiles, runs the kernel, unpacks (or has a kernel
+             that writes rows, rows.py); returns a status
     single   a builtin for one state that takes its arrays by the buffer protocol (builtin.py)
 
 Words of the list that ``batch`` takes: number of states, tile buffer, then for each argument its address and the
@@ -21,7 +22,7 @@ from linkwork.engine.ir import Address, Block, Loop, Operand, Program
 from linkwork.engine.tiles import TABLES, Interface, batch, pack, unpack, vector
 from linkwork.model.likeness import MOST_LANES
 
-_BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
+BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 
 
 def module(program: Program, interface: Interface, lanes: int, more: str = "") -> str:
@@ -48,12 +49,14 @@ def _bits(value: float) -> str:
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
-def _constant(value: float, lanes: int) -> str:
+def constant(value: float, lanes: int) -> str:
     return _bits(value) if lanes == 1 else f"splat (double {_bits(value)})"
 
 
 class Kernel:
     """Writes the kernel."""
+
+    returns = "void"
 
     def __init__(self, program: Program, interface: Interface, lanes: int) -> None:
         self.program, self.interface, self.lanes = program, interface, lanes
@@ -66,12 +69,16 @@ class Kernel:
         pointers = ", ".join(f"ptr noalias nocapture %{name}" for name in self.interface.arrays)
         sizes = "".join(f", i64 %{name}" for name in self.interface.sizes)
         tables = ", ".join(f"ptr noalias nocapture %{name}" for name in TABLES)
-        self.block(self.program.root)
+        self.body()
         return (
-            f"define internal void @kernel({pointers}, {tables}{sizes}) nounwind {{\nentry:\n"
+            f"define internal {self.returns} @kernel({pointers}, {tables}{sizes}) nounwind {{\nentry:\n"
             + "\n".join(self.lines)
-            + "\n  ret void\n}\n"
+            + "\n}\n"
         )
+
+    def body(self) -> None:
+        self.block(self.program.root)
+        self.lines.append("  ret void")
 
     def name(self) -> str:
         self.fresh += 1
@@ -80,7 +87,7 @@ class Kernel:
     def value(self, x: Operand | tuple[float, ...]) -> str:
         if isinstance(x, tuple):
             return "<" + ", ".join(f"double {_bits(number)}" for number in x) + ">"
-        return f"%v{x}" if type(x) is int else _constant(x, self.lanes)
+        return f"%v{x}" if type(x) is int else constant(x, self.lanes)
 
     def place(self, address: Address, lanes: int) -> str:
         """A pointer to the element."""
@@ -123,8 +130,8 @@ class Kernel:
             operation, args, detail = operations[n], operands[n], details[n]
             lanes = max(self.lanes, self.program.lanes(n))
             kind = vector(lanes)
-            if operation in _BINARY:
-                lines.append(f"  %v{n} = {_BINARY[operation]} {kind} {value(args[0])}, {value(args[1])}")
+            if operation in BINARY:
+                lines.append(f"  %v{n} = {BINARY[operation]} {kind} {value(args[0])}, {value(args[1])}")
             elif operation == "neg":
                 lines.append(f"  %v{n} = fneg {kind} {value(args[0])}")
             elif operation == "sqrt":
@@ -144,7 +151,7 @@ class Kernel:
             elif operation == "load":
                 self.load(n, detail)
             elif operation == "store":
-                self.store(value(args[0]), detail)
+                self.store(args[0], detail)
             elif operation == "index":
                 pointer = self.place(detail, 1)
                 lines.append(f"  %v{n} = load i64, ptr {pointer}, align 8")
@@ -202,9 +209,9 @@ class Kernel:
         pointer = self.place(address, self.lanes)
         self.lines.append(f"  %v{n} = load {self.type}, ptr {pointer}, align {self.align}")
 
-    def store(self, value: str, address: Address) -> None:
+    def store(self, x: Operand, address: Address) -> None:
         pointer = self.place(address, self.lanes)
-        self.lines.append(f"  store {self.type} {value}, ptr {pointer}, align {self.align}")
+        self.lines.append(f"  store {self.type} {self.value(x)}, ptr {pointer}, align {self.align}")
 
     def loop(self, loop: Loop) -> None:
         self.fresh += 1

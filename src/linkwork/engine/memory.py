@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,10 @@ local = threading.local()
 
 
 def address(array: NDArray[Any]) -> int:
-    return array.__array_interface__["data"][0]
+    try:  # takes a third of the time that the array's interface takes
+        return ctypes.addressof(ctypes.c_char.from_buffer(array))  # type: ignore[arg-type]
+    except (TypeError, ValueError):  # it must not be written, or has gaps or no numbers
+        return array.__array_interface__["data"][0]
 
 
 def aligned(count: int, fill: float | None = None) -> NDArray[np.float64]:
@@ -21,6 +26,11 @@ def aligned(count: int, fill: float | None = None) -> NDArray[np.float64]:
     raw = np.empty(count + 8) if fill is None else np.full(count + 8, fill)
     skip = -address(raw) % 64 // 8
     return raw[skip : skip + count]
+
+
+def empty(shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """numpy.empty for results: the first number begins a line of memory, so that a vector is not stored into two."""
+    return aligned(prod(shape)).reshape(shape)
 
 
 def scratch(name: str, count: int) -> int:

@@ -15,7 +15,7 @@ who takes it.
 
 from __future__ import annotations
 
-from linkwork.engine.ir import Address, Loop, Program
+from linkwork.engine.ir import Address, Loop, Operand, Program
 from linkwork.engine.llvm import Kernel, declarations
 from linkwork.engine.tiles import Interface, read_words, told, vector
 
@@ -93,8 +93,8 @@ class _Grouped(Kernel):
             self.lines.append(f"  {name} = insertelement {self.type} {current}, double {one}, i32 {lane}")
             current = name
 
-    def store(self, value: str, address: Address) -> None:
-        pointer = self.place(address, 1)
+    def store(self, x: Operand, address: Address) -> None:
+        pointer, value = self.place(address, 1), self.value(x)
         if address.array.startswith("result"):  # a zero loses its sign
             zero = "0.0" if self.lanes == 1 else "zeroinitializer"
             name = self.name()

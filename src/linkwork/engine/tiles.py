@@ -31,7 +31,7 @@ def vector(lanes: int) -> str:
     return "double" if lanes == 1 else f"<{lanes} x double>"
 
 
-def _transpose(rows: list[str], lanes: int, prefix: str) -> tuple[list[str], list[str]]:
+def transpose(rows: list[str], lanes: int, prefix: str) -> tuple[list[str], list[str]]:
     """Shuffles that turn ``lanes`` rows into columns, and the columns' names."""
     lines: list[str] = []
     kind = vector(lanes)
@@ -84,7 +84,7 @@ def pack(lanes: int) -> str:
             f"  %q{r} = getelementptr inbounds double, ptr %p{r}, i64 %start",
             f"  %r{r} = load {kind}, ptr %q{r}, align 8",
         ]
-    shuffles, columns = _transpose([f"%r{r}" for r in range(lanes)], lanes, "s")
+    shuffles, columns = transpose([f"%r{r}" for r in range(lanes)], lanes, "s")
     lines += shuffles
     lines.append(f"  %kl = mul i64 %start, {lanes}")
     total = "%sum"
@@ -125,7 +125,7 @@ def pack(lanes: int) -> str:
         "  %j.next = add i64 %j, 1",
         "  br label %tail",
         "done:",
-        *_all_ordered(lanes, "%rsum"),
+        *all_ordered(lanes, "%rsum"),
         "  ret i1 %fine",
         "}",
     ]
@@ -146,7 +146,7 @@ _START = ("  %early = icmp slt i64 %k, %final", "  %start = select i1 %early, i6
 """Where the block of a turn begins: the last one ends with the state."""
 
 
-def _all_ordered(lanes: int, total: str) -> list[str]:
+def all_ordered(lanes: int, total: str) -> list[str]:
     """%fine: no lane of the sum is NaN."""
     if lanes == 1:
         return [f"  %fine = fcmp ord double {total}, 0.0"]
@@ -205,7 +205,7 @@ def unpack(lanes: int) -> str:
             f"  {name} = fadd {kind} {total}, %z{r}",
         ]
         total = name
-    shuffles, rows = _transpose([f"%x{r}" for r in range(lanes)], lanes, "s")
+    shuffles, rows = transpose([f"%x{r}" for r in range(lanes)], lanes, "s")
     lines += shuffles
     for r, row in enumerate(rows):
         lines += [
@@ -216,7 +216,7 @@ def unpack(lanes: int) -> str:
         f"  %k.next = add i64 %k, {lanes}",
         "  br label %head",
         "rest:",
-        *(_all_ordered(lanes, "%sum")),
+        *(all_ordered(lanes, "%sum")),
         "  %first = select i1 %fine, double 0.0, double 0x7FF8000000000000",
         "  br label %state",
         "state:",
@@ -280,7 +280,8 @@ def room(counts: Sequence[str], lanes: int) -> tuple[list[str], list[str]]:
     return lines, tiles[:-1]
 
 
-def batch(interface: Interface, lanes: int) -> str:
+def batch(interface: Interface, lanes: int, rows: bool = False) -> str:
+    """The function ``batch``, for a kernel that leaves its results in tiles, or one that writes ``rows``."""
     arguments, results = interface.arguments, interface.results
     names = [("i64", "states"), ("ptr", "buffer")]
     for k in range(len(arguments)):
@@ -298,8 +299,8 @@ def batch(interface: Interface, lanes: int) -> str:
         "  br i1 %more, label %body, label %end",
         "body:",
         "  %left = sub i64 %states, %done",
-        f"  %enough = icmp sge i64 %left, {lanes}",
-        f"  %valid = select i1 %enough, i64 {lanes}, i64 %left",
+        f"  %full = icmp sge i64 %left, {lanes}",
+        f"  %valid = select i1 %full, i64 {lanes}, i64 %left",
     ]
     fine = "true"
     for k in range(len(arguments)):
@@ -310,20 +311,15 @@ def batch(interface: Interface, lanes: int) -> str:
             f"  %fine{k} = and i1 {fine}, %ok{k}",
         ]
         fine = f"%fine{k}"
-    passed = ", ".join(f"ptr {tile}" for tile in tiles)
-    sizes = "".join(f", i64 %{name}" for name in interface.sizes)
-    lines.append(f"  call void @kernel({passed}, {', '.join(f'ptr %{name}' for name in TABLES)}{sizes})")
-    good = "true"
-    for k in range(len(results)):
-        size, tile = counts[len(arguments) + k], tiles[len(arguments) + k]
+    given, found = tiles[: len(arguments)], list(zip(counts, tiles, strict=True))[len(arguments) :]
+    for k, (size, _) in enumerate(found):
         lines += [
             f"  %e{k} = mul i64 %done, {size}",
             f"  %f{k} = getelementptr inbounds double, ptr %to{k}, i64 %e{k}",
-            f"  %gk{k} = call i1 @unpack(ptr {tile}, ptr %f{k}, i64 {size}, i64 %valid, i64 {size})",
-            f"  %good{k} = and i1 {good}, %gk{k}",
         ]
-        good = f"%good{k}"
+    run, good = (_run_rows if rows else _run_tiles)(given, found, interface.sizes)
     lines += [
+        *run,
         f"  %bad.in = select i1 {fine}, i64 0, i64 1",
         f"  %bad.out = select i1 {good}, i64 0, i64 2",
         "  %bad = or i64 %bad.in, %bad.out",
@@ -335,3 +331,35 @@ def batch(interface: Interface, lanes: int) -> str:
         "}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _run_tiles(given: Sequence[str], found: Sequence[tuple[str, str]], sizes: Sequence[str]) -> tuple[list[str], str]:
+    """The kernel, and its results out of their tiles; and the name of what tells whether these are finite."""
+    lines = [f"  call void @kernel({_handed([*given, *(tile for _, tile in found)], sizes)})"]
+    good = "true"
+    for k, (size, tile) in enumerate(found):
+        lines += [
+            f"  %gk{k} = call i1 @unpack(ptr {tile}, ptr %f{k}, i64 {size}, i64 %valid, i64 {size})",
+            f"  %good{k} = and i1 {good}, %gk{k}",
+        ]
+        good = f"%good{k}"
+    return lines, good
+
+
+def _run_rows(given: Sequence[str], found: Sequence[tuple[str, str]], sizes: Sequence[str]) -> tuple[list[str], str]:
+    """The same for a kernel that writes rows: into the caller's array, or into the tile's place if that ends within."""
+    lines = [f"  %row{k} = select i1 %full, ptr %f{k}, ptr {tile}" for k, (_, tile) in enumerate(found)]
+    lines.append(f"  %good = call i1 @kernel({_handed([*given, *(f'%row{k}' for k in range(len(found)))], sizes)})")
+    for k, (size, tile) in enumerate(found):
+        lines += [
+            f"  %some{k} = mul i64 %valid, {size}",
+            f"  %copied{k} = select i1 %full, i64 0, i64 %some{k}",
+            f"  call void @copy(ptr {tile}, ptr %f{k}, i64 %copied{k})",
+        ]
+    return lines, "%good"
+
+
+def _handed(arrays: Sequence[str], sizes: Sequence[str]) -> str:
+    """What a kernel is called with."""
+    pointers = [*arrays, *(f"%{name}" for name in TABLES)]
+    return ", ".join([*(f"ptr {name}" for name in pointers), *(f"i64 %{name}" for name in sizes)])

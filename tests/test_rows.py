@@ -1,0 +1,150 @@
+"""How results leave machine code: rows that begin at a line of memory, zeros without a sign, every number that is not
+finite found, and nothing written beside them.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.engine import jit, llvm, rows
+from linkwork.engine.ir import Address, Operand, Program
+from linkwork.engine.memory import address, aligned
+from linkwork.engine.tiles import Interface
+from strategies import Array, pool, state_of
+
+LANES = [(None, 8), (None, 4), (jit.BASELINE, 2), (jit.BASELINE, 4)]
+GUARD = 16
+
+
+def products(result: Sequence[Operand], count: int) -> Program:
+    """A program whose result holds, for a whole number k, argument k times the last of ``count``, and constants."""
+    program = Program()
+    loads = [program.instruction(program.root, "load", (), Address("argument0", k)) for k in range(count)]
+    values = [program.instruction(program.root, "mul", (load, loads[-1])) for load in loads]
+    for place, x in enumerate(result):
+        stored = values[x] if type(x) is int else x
+        program.instruction(program.root, "store", (stored,), Address("result0", place))
+    return program
+
+
+class Batch:
+    """``products`` as machine code, with results in tiles or as rows."""
+
+    def __init__(
+        self, way: str, result: Sequence[Operand], count: int, cpu: tuple[str, str] | None, lanes: int
+    ) -> None:
+        cpu, interface, program = cpu or jit.host(), Interface((count,), (len(result),)), products(result, count)
+        if way == "rows":
+            text = rows.module(program, interface, lanes, jit.register(cpu, lanes))
+        else:
+            text = llvm.module(program, interface, lanes)
+        self.text, self.width, self.tile = text, len(result), aligned(lanes * (count + len(result)))
+        self.work = aligned(lanes * len(result))
+        self.run = jit.link(jit.compile_object(text, cpu), ["batch"]).function("batch")
+
+    def __call__(self, inputs: Array) -> tuple[Array, int]:
+        """Results and status; what lies around the results must stay as it is."""
+        around = np.full(2 * GUARD + len(inputs) * self.width, 7.0)
+        where = [address(self.tile), address(inputs), inputs.shape[1], address(around) + 8 * GUARD, address(self.work)]
+        status = self.run(address(np.array([len(inputs), *where, 0, 0, 0], dtype=np.int64)))
+        assert (around[:GUARD] == 7.0).all() and (around[-GUARD:] == 7.0).all()
+        return around[GUARD:-GUARD].reshape(len(inputs), self.width), status
+
+
+def symmetric(n: int) -> list[Operand]:
+    """The places of a symmetric matrix, with constants off its diagonal blocks."""
+    number = {(i, j): i * (i + 1) // 2 + j for i in range(n) for j in range(i + 1)}
+    matrix = [number[max(i, j), min(i, j)] for i in range(n) for j in range(n)]
+    return [-0.0 if k % 5 == 3 else 2.0 if k % 7 == 4 else x for k, x in enumerate(matrix)]
+
+
+RESULTS: dict[str, list[Operand]] = {
+    "one": [0],
+    "few": [2, 1, 0],
+    "seven": [*range(7)],
+    "eight": [*range(7, -1, -1)],
+    "nine": [0, 1, 2, 3, 4, 4, 3, -0.0, 0],
+    "constants": [1.0, -0.0, 3.0] * 7,
+    "matrix": symmetric(6),
+    "large": symmetric(11),
+}
+
+
+@pytest.mark.parametrize(("cpu", "lanes"), LANES, ids=[f"{'sse2' if cpu else 'host'}_{lanes}" for cpu, lanes in LANES])
+@pytest.mark.parametrize("name", RESULTS)
+@pytest.mark.parametrize("way", ["tiles", "rows"])
+def test_numbers_come_to_their_places_and_to_no_others(
+    way: str, name: str, cpu: tuple[str, str] | None, lanes: int
+) -> None:
+    result, rng = RESULTS[name], np.random.default_rng(0)
+    count = 2 + max((x for x in result if type(x) is int), default=0)
+    batch = Batch(way, result, count, cpu, lanes)
+    for states in range(1, 2 * lanes + 3):
+        inputs = rng.standard_normal((states, count))
+        inputs[rng.random((states, count)) < 0.3] = -0.0
+        numbers, status = batch(inputs)
+        products = inputs * inputs[:, -1:]
+        wanted = np.stack([products[:, x] if type(x) is int else np.full(states, x) for x in result], axis=1)
+        assert status == 0
+        assert np.array_equal(numbers.view(np.int64), (wanted + 0.0).view(np.int64)), f"{states} states"
+
+
+@pytest.mark.parametrize(("cpu", "lanes"), LANES[:3], ids=["host_8", "host_4", "sse2_2"])
+@pytest.mark.parametrize("way", ["tiles", "rows"])
+def test_every_number_that_is_not_finite_is_found(way: str, cpu: tuple[str, str] | None, lanes: int) -> None:
+    """In each place and lane, of a full tile and of one that is not; numbers that could overflow in a sum are fine."""
+    result = RESULTS["matrix"]
+    batch = Batch(way, result, 22, cpu, lanes)
+    inputs = np.full((2 * lanes + 1, 22), 1.7e308)
+    inputs[:, -1] = 1.0
+    assert batch(inputs)[1] == 0
+    places = {x for x in result if type(x) is int}
+    for state in range(len(inputs)):
+        for place in range(21):
+            bad = inputs.copy()
+            bad[state] = 1e300
+            bad[state, [place, -1]] = 1e308, 2.0
+            assert batch(bad)[1] == (2 if place in places else 0)
+            bad[state, place] = np.nan
+            assert batch(bad)[1] == (3 if place in places else 1)
+
+
+@pytest.mark.parametrize("way", ["tiles", "rows"])
+def test_a_constant_that_is_not_finite_is_found(way: str) -> None:
+    for number in (np.inf, -np.inf, np.nan):
+        assert Batch(way, [0, float(number), 1], 3, None, 4)(np.ones((5, 3)))[1] == 2
+
+
+def test_lines_of_large_results_are_asked_for_where_that_can_be_said() -> None:
+    text = Batch("rows", RESULTS["large"], 68, None, 4).text
+    assert ("prefetchw" in text) == (jit.register(jit.host(), 4) is not None)
+    assert jit.register(jit.BASELINE, 4) is None
+
+
+@pytest.mark.parametrize("batch", [(2,), (70,), (3, 5), (4096,)])
+def test_results_of_a_batch_begin_at_a_line_of_memory(batch: tuple[int, ...]) -> None:
+    model = pool()[7]
+    s = state_of(model, 3, batch)
+    moved = lw.rollout(model, *(array.reshape(-1, array.shape[-1]) for array in (s.q, s.v)), steps=1, dt=1e-3)
+    results = [
+        lw.mass_matrix(model, s.q),
+        lw.forward_dynamics(model, s.q, s.v, s.tau),
+        lw.operational_inertia_inverse(model, s.q, model.frame_names[:2]),
+        moved.q,
+        moved.v,
+    ]
+    for result in results:
+        assert address(result) % 64 == 0
+        assert result.flags.c_contiguous and result.flags.writeable and result.flags.aligned
+        assert np.array_equal(pickle.loads(pickle.dumps(result)), result)
+
+
+def test_a_mechanism_that_cannot_move_has_empty_results() -> None:
+    model = lw.Builder("rigid").build()
+    assert lw.mass_matrix(model, np.empty((9, 0))).shape == (9, 0, 0)
+    assert lw.forward_dynamics(model, *[np.empty((9, 0))] * 3).shape == (9, 0)
