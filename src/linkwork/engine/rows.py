@@ -1,18 +1,19 @@
 """A kernel that writes rows: of a tile's states the numbers of the first, then those of the second, and so on, as they
-lie in the caller's array. Nothing is left to unpack, and memory is written while arithmetic goes on.
+lie in the caller's array.
 
-Numbers are written in strips, as many of a row as there are lanes: when the last of a strip is known, it is turned and
-stored for all states. Until then a value waits in a slot of ``work``. What stands in several places of a result, as in
-a symmetric matrix, has one slot; it loses the sign of its zeros once, and is looked at once, whether it is finite.
+A value of the results waits in a slot of ``work``; what stands in several places, as in a symmetric matrix, has one
+slot. It loses the sign of its zeros once, and is looked at once, whether it is finite. At the end, loops go over strips
+of the rows, as many numbers as there are lanes: a table tells their slots, and they are turned and stored for all
+states. Strips of zeros have a loop of their own.
 
-Memory that will be written is asked for on the way, or the stores would wait for it. LLVM moves such a request to
-wherever it pleases, so it stands in a piece of assembly that a value goes through.
+Memory that will be written is asked for ahead, or the stores would wait for it: by the loops, and, if the rows of a
+tile fit into the first cache, while arithmetic goes on. LLVM moves such a request to wherever it pleases, so it stands
+in a piece of assembly that a value goes through.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from linkwork.engine.ir import Address, Block, Operand, Program
 from linkwork.engine.llvm import BINARY, Kernel, constant, declarations
@@ -26,16 +27,10 @@ _TOGETHER = 4
 """Lines that are asked for at once: as many as memory brings while some fifty operations run."""
 _ASKED = 0.6
 """The part of a program in which lines are asked for; what is asked for later may come too late."""
-
-
-@dataclass(eq=False)
-class _Strip:
-    """Numbers of a row that are stored at once, and the values among them that are not known yet."""
-
-    array: str
-    start: int
-    numbers: list[Operand]
-    missing: set[int]
+_NEAR = 40_000
+"""Bytes that stay in the first cache until they are written."""
+_AHEAD = 4
+"""Strips by which a loop asks ahead."""
 
 
 class RowKernel(Kernel):
@@ -49,44 +44,25 @@ class RowKernel(Kernel):
     def __init__(self, program: Program, interface: Interface, lanes: int, register: str | None) -> None:
         super().__init__(program, interface, lanes)
         self.register = register
-        self.sizes: dict[str, int] = {}
-        self.strips = self._strips()
-        self.wanted: dict[int, list[_Strip]] = {}  # by value, the strips that are still to be written
-        for strip in self.strips:
-            for x in strip.missing:
-                self.wanted.setdefault(x, []).append(strip)
+        self.rows: dict[str, dict[int, Operand]] = {}
+        for n in program.root.order:
+            if program.operations[n] == "store":
+                address, (x,) = program.details[n], program.operands[n]
+                self.rows.setdefault(address.array, {})[address.offset] = x
         self.names: dict[int, str] = {}  # of values that have gone through a request
-        self.slots: dict[int, int] = {}
-        self.free: list[int] = []
-        fine = all(math.isfinite(x) for strip in self.strips for x in strip.numbers if type(x) is float)
-        self.sums = [constant(0.0 if fine else math.nan, lanes)] * _SUMS
-
-    def _strips(self) -> list[_Strip]:
-        """All strips; the last of a row overlaps the one before it."""
-        rows: dict[str, dict[int, Operand]] = {}
-        for n in self.program.root.order:
-            if self.program.operations[n] == "store":
-                address, (x,) = self.program.details[n], self.program.operands[n]
-                rows.setdefault(address.array, {})[address.offset] = x
-        strips = []
-        for array, row in rows.items():
-            size = self.sizes[array] = len(row)
-            for k in range(0, size, self.lanes):
-                start = max(0, min(k, size - self.lanes))
-                numbers = [row[i] for i in range(start, min(start + self.lanes, size))]
-                strips.append(_Strip(array, start, numbers, {x for x in numbers if type(x) is int}))
-        return strips
+        self.slots: dict[tuple[type, Operand], int] = {}
+        self.sums = [constant(0.0, lanes)] * _SUMS
+        self.tables: list[str] = []
 
     def body(self) -> None:
-        for strip in self.strips:
-            if not strip.missing:
-                self.write(strip, {})
         done = 0
         for place, array, lines in self.requests():
             self.block(Block(self.program.root.order[done : place + 1]))
             self.ask(self.program.root.order[place], array, lines)
             done = place + 1
         self.block(Block(self.program.root.order[done:]))
+        for array in self.rows:
+            self.write(array)
         total = self.sums[0]
         for other in self.sums[1:]:
             total, last = self.name(), total
@@ -100,12 +76,13 @@ class RowKernel(Kernel):
         """After which place in the order which lines of a result are asked for; none if there is no room for that."""
         order, operations = self.program.root.order, self.program.operations
         places = [k for k in range(int(_ASKED * len(order))) if operations[order[k]] in BINARY]
+        sizes = {array: 8 * self.lanes * len(row) for array, row in self.rows.items()}
         groups = [
-            (array, range(first, min(first + _TOGETHER * _LINE, 8 * self.lanes * size), _LINE))
-            for array, size in self.sizes.items()
-            for first in range(0, 8 * self.lanes * size, _TOGETHER * _LINE)
+            (array, range(first, min(first + _TOGETHER * _LINE, size), _LINE))
+            for array, size in sizes.items()
+            for first in range(0, size, _TOGETHER * _LINE)
         ]
-        if self.register is None or len(places) < len(groups):
+        if self.register is None or len(places) < len(groups) or sum(sizes.values()) > _NEAR:
             return []
         return [(places[len(places) * k // len(groups)], *group) for k, group in enumerate(groups)]
 
@@ -117,62 +94,111 @@ class RowKernel(Kernel):
         self.names[n] = name
 
     def store(self, x: Operand, address: Address) -> None:
-        """The first store of a value tells that it is known; constants were known before."""
-        if type(x) is int and any(x in strip.missing for strip in self.wanted[x]):
-            self.know(x)
-
-    def know(self, x: int) -> None:
-        """Take the sign off a value's zeros, look whether it is finite, and write the strips that lacked it alone."""
-        strips = list(self.wanted[x])
-        settled, total = self.name(), self.name()
+        """The first store of a value puts it into its slot."""
+        key = (type(x), x)
+        if key in self.slots:
+            return
+        slot = self.slots[key] = len(self.slots)
+        settled, total, place = (self.name() for _ in range(3))
         terms = f"{self.type} {settled}, {self.type} zeroinitializer, {self.type} {self.sums[0]}"
-        self.lines.append(f"  {settled} = fadd {self.type} {self.value(x)}, zeroinitializer")
-        self.lines.append(f"  {total} = call {self.type} @llvm.fmuladd.v{self.lanes}f64({terms})")
+        self.lines += [
+            f"  {settled} = fadd {self.type} {self.value(x)}, zeroinitializer",
+            f"  {total} = call {self.type} @llvm.fmuladd.v{self.lanes}f64({terms})",
+            f"  {place} = getelementptr inbounds {self.type}, ptr %work, i64 {slot}",
+            f"  store {self.type} {settled}, ptr {place}, align {self.align}",
+        ]
         self.sums = [*self.sums[1:], total]
-        for strip in strips:
-            strip.missing.remove(x)
-        if any(strip.missing for strip in strips):
-            self.slots[x] = self.free.pop() if self.free else len(self.slots)
-            self.lines.append(f"  store {self.type} {settled}, ptr {self.slot(x)}, align {self.align}")
-        for strip in strips:
-            if not strip.missing:
-                self.write(strip, {x: settled})
 
-    def slot(self, x: int) -> str:
-        name = self.name()
-        self.lines.append(f"  {name} = getelementptr inbounds {self.type}, ptr %work, i64 {self.slots[x]}")
-        return name
+    def write(self, array: str) -> None:
+        """The loops that store the rows of a result; the last strip of a row overlaps the one before it."""
+        row = self.rows[array]
+        width = min(len(row), self.lanes)
+        starts = [min(k, len(row) - width) for k in range(0, len(row), self.lanes)]
+        strips = {start: [row[k] for k in range(start, start + width)] for start in starts}
+        empty = [start for start, numbers in strips.items() if all(type(x) is float and x == 0.0 for x in numbers)]
+        full = [start for start in starts if start not in empty]
+        if full:
+            bytes_of = {key: self.align * slot for key, slot in self.slots.items()}
+            table = [[start, *(bytes_of[type(x), x] for x in strips[start])] for start in full]
+            place, label = self.over(f"{array}.strips", table)
+            columns = []
+            for k in range(width):
+                slot, value = self.entry(place, k + 1), [self.name(), self.name()]
+                self.lines += [
+                    f"  {value[0]} = getelementptr inbounds i8, ptr %work, i64 {slot}",
+                    f"  {value[1]} = load {self.type}, ptr {value[0]}, align {self.align}",
+                ]
+                columns.append(value[1])
+            missing = ["poison"] * (self.lanes - width)
+            lines, turned = transpose([*columns, *missing], self.lanes, f"{label}.s")
+            self.lines += lines
+            self.put(array, self.entry(place, 0), turned, width)
+            self.again(label, table)
+        if empty:
+            table = [[start] for start in empty]
+            place, label = self.over(f"{array}.zeros", table)
+            self.put(array, self.entry(place, 0), ["zeroinitializer"] * self.lanes, width)
+            self.again(label, table)
 
-    def write(self, strip: _Strip, known: dict[int, str]) -> None:
-        """Turn and store a strip; what is not ``known`` by name is in its slot."""
-        columns = []
-        for x in strip.numbers:
-            if type(x) is int and x not in known:
-                pointer, known[x] = self.slot(x), self.name()
-                self.lines.append(f"  {known[x]} = load {self.type}, ptr {pointer}, align {self.align}")
-            columns.append(known[x] if type(x) is int else constant(x + 0.0, self.lanes))
-        for x in {x for x in strip.numbers if type(x) is int}:
-            self.wanted[x].remove(strip)
-            if not self.wanted[x] and x in self.slots:
-                self.free.append(self.slots.pop(x))
-        width, self.fresh = len(columns), self.fresh + 1
-        lines, rows = transpose([*columns, *["poison"] * (self.lanes - width)], self.lanes, f"s{self.fresh}")
-        self.lines += lines
+    def over(self, name: str, table: Sequence[Sequence[int]]) -> tuple[str, str]:
+        """Begin a loop over the entries of a table: where an entry is, and the loop's label."""
+        numbers = [number for entry in table for number in entry]
+        listed = ", ".join(f"i32 {number}" for number in numbers)
+        self.tables.append(f"@{name} = internal constant [{len(numbers)} x i32] [{listed}]")
+        place = self.name()
+        self.lines += [
+            f"  br label %{name}.before",
+            f"{name}.before:",
+            f"  br label %{name}.turn",
+            f"{name}.turn:",
+            f"  %{name}.k = phi i64 [ 0, %{name}.before ], [ %{name}.next, %{name}.turn ]",
+            f"  {place} = getelementptr inbounds i32, ptr @{name}, i64 %{name}.k",
+        ]
+        return place, name
+
+    def again(self, name: str, table: Sequence[Sequence[int]]) -> None:
+        """End the loop."""
+        self.lines += [
+            f"  %{name}.next = add i64 %{name}.k, {len(table[0])}",
+            f"  %{name}.more = icmp slt i64 %{name}.next, {len(table) * len(table[0])}",
+            f"  br i1 %{name}.more, label %{name}.turn, label %{name}.done",
+            f"{name}.done:",
+        ]
+
+    def entry(self, place: str, k: int) -> str:
+        """Number k of a table's entry."""
+        at, short, number = (self.name() for _ in range(3))
+        self.lines += [
+            f"  {at} = getelementptr inbounds i32, ptr {place}, i64 {k}",
+            f"  {short} = load i32, ptr {at}, align 4",
+            f"  {number} = zext i32 {short} to i64",
+        ]
+        return number
+
+    def put(self, array: str, start: str, vectors: Sequence[str], width: int) -> None:
+        """Store a strip of all states, and ask for a later one."""
         mask = ", ".join(f"i1 {int(k < width)}" for k in range(self.lanes))
-        for r, row in enumerate(rows):
-            pointer, place = self.name(), r * self.sizes[strip.array] + strip.start
-            self.lines.append(f"  {pointer} = getelementptr inbounds double, ptr %{strip.array}, i64 {place}")
+        for state, values in enumerate(vectors):
+            row, place, later = (self.name() for _ in range(3))
+            self.lines += [
+                f"  {row} = getelementptr double, ptr %{array}, i64 {state * len(self.rows[array])}",
+                f"  {place} = getelementptr double, ptr {row}, i64 {start}",
+                f"  {later} = getelementptr double, ptr {place}, i64 {_AHEAD * self.lanes}",
+                f"  call void @llvm.prefetch.p0(ptr {later}, i32 1, i32 3, i32 1)",
+            ]
             if width == self.lanes:
-                self.lines.append(f"  store {self.type} {row}, ptr {pointer}, align 8")
+                self.lines.append(f"  store {self.type} {values}, ptr {place}, align 8")
             else:
-                part = f"{self.type} {row}, ptr {pointer}, i32 8, <{self.lanes} x i1> <{mask}>"
+                part = f"{self.type} {values}, ptr {place}, i32 8, <{self.lanes} x i1> <{mask}>"
                 self.lines.append(f"  call void @llvm.masked.store.v{self.lanes}f64.p0({part})")
 
 
 def module(program: Program, interface: Interface, lanes: int, register: str | None) -> str:
     """The text of an LLVM module of such a kernel and ``batch``."""
-    kernel = RowKernel(program, interface, lanes, register).text()
-    return "\n".join([kernel, pack(lanes), _COPY, batch(interface, lanes, rows=True), _declarations(lanes)])
+    kernel = RowKernel(program, interface, lanes, register)
+    text = kernel.text()
+    rest = [pack(lanes), _COPY, batch(interface, lanes, rows=True), _declarations(lanes)]
+    return "\n".join([*kernel.tables, text, *rest])
 
 
 def _declarations(lanes: int) -> str:
@@ -180,6 +206,7 @@ def _declarations(lanes: int) -> str:
     return declarations(lanes) + (
         f"declare {kind} @llvm.fmuladd.v{lanes}f64({kind}, {kind}, {kind})\n"
         f"declare void @llvm.masked.store.v{lanes}f64.p0({kind}, ptr, i32, <{lanes} x i1>)\n"
+        "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n"
     )
 
 
