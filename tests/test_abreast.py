@@ -117,13 +117,13 @@ def arithmetic(program: Program) -> int:
     ("number", "name"), list(enumerate(name for name, algorithm in ALGORITHMS.items() if not algorithm.pieces))
 )
 def test_every_algorithm_keeps_its_bits(number: int, name: str) -> None:
-    for model in (spiders()[number % 5], spiders()[5]):
-        task = task_of(name, model)
-        plan = Specialised(task, jit.host())
-        arguments = arguments_of(task, state_of(model, number))
-        narrow = evaluated(plan.program, task, arguments)
-        for result, expected in zip(evaluated(plan.over(1), task, arguments), narrow, strict=True):
-            assert np.array_equal(bits(result), bits(expected)), model.name
+    model = spiders()[number % 6]
+    task = task_of(name, model)
+    plan = Specialised(task, jit.host())
+    arguments = arguments_of(task, state_of(model, number))
+    narrow = evaluated(plan.program, task, arguments)
+    for result, expected in zip(evaluated(plan.over(1), task, arguments), narrow, strict=True):
+        assert np.array_equal(bits(result), bits(expected)), model.name
 
 
 @pytest.mark.parametrize("name", ["articulated_body", "inverse_dynamics"])

@@ -283,7 +283,8 @@ class Function:
         Every array must have been checked: this is the door to machine code.
         """
         results, status = self._run(arguments, states, 1 if states == 1 else self.lanes, offsets)
-        if states == 1 and status & 2:  # code for branches side by side has zeros that may meet an infinite number
+        if states == 1 and status & 2 and isinstance(self.plan, Specialised):
+            # code for branches side by side has zeros that may meet an infinite number
             return self._run(arguments, states, self.lanes, offsets)
         return results, status
 

@@ -20,7 +20,6 @@ from collections.abc import Sequence
 
 from linkwork.engine.ir import Address, Block, Loop, Operand, Program
 from linkwork.engine.tiles import TABLES, Interface, batch, pack, unpack, vector
-from linkwork.model.likeness import MOST_LANES
 
 BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 
@@ -28,7 +27,8 @@ BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 def module(program: Program, interface: Interface, lanes: int, more: str = "") -> str:
     """The text of an LLVM module; ``more`` is the text of further functions, which may call the kernel."""
     kernel = Kernel(program, interface, lanes).text()
-    return "\n".join([kernel, pack(lanes), unpack(lanes), batch(interface, lanes), more, declarations(lanes)])
+    widths = {lanes, *map(program.lanes, program.root.order)}
+    return "\n".join([kernel, pack(lanes), unpack(lanes), batch(interface, lanes), more, declarations(widths)])
 
 
 def constants(numbers: Sequence[int]) -> str:
@@ -263,6 +263,6 @@ def _suffix(lanes: int) -> str:
     return "f64" if lanes == 1 else f"v{lanes}f64"
 
 
-def declarations(lanes: int) -> str:
-    widths = range(1, MOST_LANES + 1) if lanes == 1 else (lanes,)  # for one state, branches take lanes
-    return "".join(f"declare {vector(n)} @llvm.sqrt.{_suffix(n)}({vector(n)})\n" for n in widths)
+def declarations(widths: set[int]) -> str:
+    """What code with values of so many lanes calls."""
+    return "".join(f"declare {vector(n)} @llvm.sqrt.{_suffix(n)}({vector(n)})\n" for n in sorted(widths))

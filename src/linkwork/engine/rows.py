@@ -203,7 +203,7 @@ def module(program: Program, interface: Interface, lanes: int, register: str | N
 
 def _declarations(lanes: int) -> str:
     kind = f"<{lanes} x double>"
-    return declarations(lanes) + (
+    return declarations({lanes}) + (
         f"declare {kind} @llvm.fmuladd.v{lanes}f64({kind}, {kind}, {kind})\n"
         f"declare void @llvm.masked.store.v{lanes}f64.p0({kind}, ptr, i32, <{lanes} x i1>)\n"
         "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n"

@@ -47,7 +47,7 @@ def module(program: Program, interface: Interface, lanes: int, more: str = "") -
     names = _passed(interface)
     parts = [text, *kernel.turns, *(_share(names, k) for k in range(len(kernel.turns)))]
     parts += [_batch(interface, names, lanes), _help(interface, names, _spreads(program)), _finite(lanes), _REST, more]
-    parts += [declarations(1), declarations(lanes) if lanes > 1 else ""]
+    parts.append(declarations({1, lanes}))
     return "\n".join(parts)
 
 
