@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Any
 
@@ -18,7 +20,7 @@ from linkwork.engine.verifier import verify
 from linkwork.joints import Free, Joint, Prismatic, Revolute
 from linkwork.model import Model
 from linkwork.model.likeness import MOST_LANES, places
-from linkwork.spatial import CoordinateAxis
+from linkwork.spatial import Columns, CoordinateAxis, Coordinates, Motion, Subspace, Transform, Vec3, Z, sin_cos
 from programs import arguments_of, bits
 from robots import ROBOTS
 from strategies import JOINTS, random_inertia, random_placement, state_of
@@ -56,7 +58,45 @@ def test_no_more_than_so_many_are_taken_together(branches: int) -> None:
     assert max(sizes) <= MOST_LANES and sum(sizes) == branches
 
 
+@dataclass(frozen=True)
+class Screw(Joint):
+    """A user's own joint, which takes degrees."""
+
+    pitch: float = 30.0
+    nq, nv, angles = 1, 1, (0,)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "pitch", self.pitch * math.pi / 180.0)
+
+    def transform(self, q: Coordinates) -> Transform:
+        return Transform(Z.rotation(*sin_cos(q[0])), Vec3(0.0, 0.0, self.pitch * q[0]))
+
+    def subspace(self, q: Coordinates) -> Subspace:
+        return Columns([Motion(Vec3(0.0, 0.0, self.pitch), Z.direction)])
+
+
+def test_joints_of_ones_own_are_left_as_they_are() -> None:
+    rng = np.random.default_rng(9)
+    builder = lw.Builder("screws")
+    builder.add_body("hull", joint=Free(), **random_inertia(rng))
+    for number, joint in enumerate((Revolute("x"), Revolute("-x"), Screw(20.0), Screw(0.0), Screw())):
+        builder.add_body(f"b{number}", "hull", joint, random_placement(rng), **random_inertia(rng))
+    model = builder.build()
+    assert [place.lane for place in alike.places_of(model)[2:]] == [(0,), (1,), (), (), ()]
+    s = state_of(model, 4, (3,))
+    batch = lw.forward_dynamics(model, s.q, s.v, s.tau)
+    for k in range(3):
+        assert np.array_equal(bits(lw.forward_dynamics(model, s.q[k], s.v[k], s.tau[k])), bits(batch[k]))
+
+
 # Programs
+
+
+def opposite(joint: Joint) -> Joint:
+    """With its coordinate axes turned round."""
+    values = {field.name: getattr(joint, field.name) for field in fields(joint)}  # type: ignore[arg-type]
+    axes = {name: CoordinateAxis("-" + axis.name) for name, axis in values.items() if isinstance(axis, CoordinateAxis)}
+    return replace(joint, **axes)  # type: ignore[type-var]
 
 
 def spider(seed: int, joints: tuple[Joint, ...], legs: int, toes: int) -> Model:
@@ -70,8 +110,7 @@ def spider(seed: int, joints: tuple[Joint, ...], legs: int, toes: int) -> Model:
     for leg in range(legs):
         parent = "hull"
         for number, joint in enumerate(joints):
-            if leg % 2 and isinstance(joint, Revolute) and isinstance(joint.axis, CoordinateAxis):
-                joint = Revolute("-" + joint.axis.name)
+            joint = opposite(joint) if leg % 2 and alike.own(joint) else joint
             plain = lw.placement((0.0, -0.2, 0.1 * number))
             placement = plain if leg == 1 and number % 2 == 0 else random_placement(rng)
             rotor = rng.uniform(0.1, 0.5, size=joint.nv) if number % 2 else 0.0
@@ -122,21 +161,27 @@ def test_every_algorithm_keeps_its_bits(number: int, name: str) -> None:
     plan = Specialised(task, jit.host())
     arguments = arguments_of(task, state_of(model, number))
     narrow = evaluated(plan.program, task, arguments)
-    for result, expected in zip(evaluated(plan.over(1), task, arguments), narrow, strict=True):
+    for result, expected in zip(evaluated(plan.alone, task, arguments), narrow, strict=True):
         assert np.array_equal(bits(result), bits(expected)), model.name
+
+
+def test_no_instruction_is_wider_than_that() -> None:
+    model = spider(11, (Revolute("x"), Revolute("y")), 12, 0)
+    program = Specialised(task_of("articulated_body", model), jit.host()).alone
+    assert max(program.lanes(n) for n in program.root.order) == MOST_LANES
 
 
 @pytest.mark.parametrize("name", ["articulated_body", "inverse_dynamics"])
 def test_legs_that_are_alike_cost_as_much_as_one(name: str) -> None:
     joints = (Revolute("z"), Revolute("x"), Revolute("y"), Revolute("y"))
     four, one = (spider(7, joints, legs, 0) for legs in (4, 1))
-    wide, alone = (arithmetic(Specialised(task_of(name, model), jit.host()).over(1)) for model in (four, one))
+    wide, alone = (arithmetic(Specialised(task_of(name, model), jit.host()).alone) for model in (four, one))
     assert wide < 1.3 * alone < 0.5 * arithmetic(Specialised(task_of(name, four), jit.host()).program)
 
 
 def test_a_mechanism_without_such_branches_keeps_its_program() -> None:
     plan = Specialised(Task(ALGORITHMS["articulated_body"], lw.mechanisms.rope(7), ("f_ext",)), jit.host())
-    assert plan.over(1) is plan.program
+    assert plan.alone is plan.program
 
 
 @pytest.mark.filterwarnings("ignore::linkwork.LinkworkWarning")
@@ -144,7 +189,7 @@ def test_a_mechanism_without_such_branches_keeps_its_program() -> None:
 def test_most_of_a_real_robot_is_alike(part: str) -> None:
     model = lw.load(next(path for path in ROBOTS if part in str(path)), floating_base=True)
     plan = Specialised(Task(ALGORITHMS["articulated_body"], model, ("f_ext",)), jit.host())
-    assert arithmetic(plan.over(1)) < 0.62 * arithmetic(plan.program)
+    assert arithmetic(plan.alone) < 0.62 * arithmetic(plan.program)
 
 
 def test_several_roots_and_frames_on_the_world() -> None:
@@ -159,7 +204,7 @@ def test_several_roots_and_frames_on_the_world() -> None:
     assert [place.lane for place in alike.frames_of(alike.places_of(model), frames)] == [(), (0,), (1,), (1,), (0,)]
     task = Task(ALGORITHMS["operational/chang_khatib"], model, (), frames)
     plan, arguments = Specialised(task, jit.host()), [state_of(model, 3).q]
-    assert np.array_equal(evaluated(plan.over(1), task, arguments), evaluated(plan.program, task, arguments))
+    assert np.array_equal(evaluated(plan.alone, task, arguments), evaluated(plan.program, task, arguments))
 
 
 # Machine code

@@ -15,7 +15,7 @@ from typing import Any
 from linkwork.engine.alike import Seed
 from linkwork.engine.ir import ARITHMETIC, Address, Operand, Program
 from linkwork.engine.passes import prune
-from linkwork.model.likeness import Lane
+from linkwork.model.likeness import MOST_LANES, Lane
 
 Members = tuple[int, ...]
 """Instructions that are one in the wide program, in the order of their lanes."""
@@ -88,8 +88,9 @@ class _Alike:
         for of_lanes in groups.values():
             rows = [of_lanes[lane] for lane in sorted(of_lanes)]
             for k in range(max(map(len, rows))):
-                members = tuple(row[k] for row in rows if k < len(row))
-                if len(members) > 1:
+                every = [row[k] for row in rows if k < len(row)]
+                for start in range(0, len(every) - 1, MOST_LANES):
+                    members = tuple(every[start : start + MOST_LANES])
                     self.together.update(dict.fromkeys(members, members))
 
 
@@ -200,8 +201,8 @@ class _Writer:
         return self.gathered[key]
 
     def spread(self, column: tuple[Operand, ...]) -> int:
-        """Values that were not taken together as one wide value; those of the trunk that differ in constants only are
-        computed anew.
+        """Values that were not taken together, as one wide value. Values of the trunk that differ in constants only,
+        such as multiples of the hull's velocity by the offsets of its legs, are computed anew, side by side.
         """
         numbers = [x for x in column if type(x) is int]
         names = {self.alike.names[n] for n in numbers}

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
+from linkwork.engine.fingerprint import own
 from linkwork.model.likeness import Lane, Place, places
 from linkwork.model.model import Frame, Model
 from linkwork.model.tree import Tree
@@ -16,8 +17,11 @@ Seed = tuple[Hashable, Lane]
 
 
 def places_of(model: Model) -> list[Place]:
-    """The place of each body of a model; number 0 is the world."""
-    kinds = [(*map(_unsigned, body.joint.kind()), bool(body.armature)) for body in model.bodies]
+    """The place of each body of a model; number 0 is the world. A joint of a user's own is like no other."""
+    kinds: list[Hashable] = [
+        (*map(_unsigned, body.joint.kind()), bool(body.armature)) if own(body.joint) else number
+        for number, body in enumerate(model.bodies)
+    ]
     return places([0, *(body.parent for body in model.bodies)], [None, *kinds])
 
 
@@ -97,8 +101,10 @@ class AlikeTree(Tree):
 
 def _hide(nodes: Sequence[Any], part: str, constant: Callable[[float], Any]) -> None:
     wholes = [getattr(node, part) for node in nodes]
-    for node, whole, row in zip(nodes, wholes, _hidden([w.numbers() for w in wholes], constant), strict=True):
-        setattr(node, part, whole.of(row))
+    rows = [whole.numbers() for whole in wholes]
+    for node, whole, row, hidden in zip(nodes, wholes, rows, _hidden(rows, constant), strict=True):
+        if hidden != row:
+            setattr(node, part, whole.of(hidden))
 
 
 def _hide_signs(nodes: Sequence[Any], constant: Callable[[float], Any]) -> None:
@@ -106,8 +112,21 @@ def _hide_signs(nodes: Sequence[Any], constant: Callable[[float], Any]) -> None:
         axes = [getattr(node.joint, field.name) for node in nodes]
         if isinstance(axes[0], CoordinateAxis) and len({axis.sign for axis in axes}) > 1:
             for node, axis in zip(nodes, axes, strict=True):
-                hidden = {field.name: CoordinateAxis(axis.name, constant(axis.sign))}
-                node.joint = dataclasses.replace(node.joint, **hidden)
+                node.joint = dataclasses.replace(node.joint, **{field.name: _Axis(axis, constant(axis.sign))})
+
+
+class _Axis(CoordinateAxis):
+    """An axis whose sign is hidden."""
+
+    __slots__ = ("_sign",)
+
+    def __init__(self, axis: CoordinateAxis, sign: Any) -> None:
+        super().__init__(axis.name)
+        self._sign = sign
+
+    @property
+    def sign(self) -> Any:
+        return self._sign
 
 
 def _hidden(rows: Sequence[Sequence[float]], constant: Callable[[float], Any]) -> list[list[Any]]:

@@ -27,7 +27,7 @@ def library() -> str:
 
 def of_model(model: Model, frames: Sequence[Frame]) -> str | None:
     """Of all numbers and joints of a model, names left out; None if a joint is not linkwork's own."""
-    if not all(_own(body.joint) for body in model.bodies):
+    if not all(own(body.joint) for body in model.bodies):
         return None
     parts: list[Any] = [model.gravity]
     for body in model.bodies:
@@ -39,7 +39,7 @@ def of_model(model: Model, frames: Sequence[Frame]) -> str | None:
 
 def of_kinds(kinds: Sequence[Kind]) -> str | None:
     """Of the kinds that rolled code is made for; None if a joint is not linkwork's own."""
-    if not all(_own(kind.joint) for kind in kinds):
+    if not all(own(kind.joint) for kind in kinds):
         return None
     return key([(type(kind.joint).__name__, kind.key[0][1:], kind.rotor, kind.fixed) for kind in kinds])
 
@@ -49,7 +49,8 @@ def of_program(program: Program) -> str:
     return hashlib.sha256(text(program).encode()).hexdigest()
 
 
-def _own(joint: Joint) -> bool:
+def own(joint: Joint) -> bool:
+    """Whether a joint is one of linkwork's, whose text is known."""
     return type(joint).__module__.startswith("linkwork.")
 
 

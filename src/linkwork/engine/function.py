@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from linkwork.algorithms import Algorithm
 from linkwork.engine import builtin, cache, fingerprint, jit, llvm, roll, rows, tables, threads
 from linkwork.engine.abreast import abreast
-from linkwork.engine.alike import seeds
+from linkwork.engine.alike import Seed, seeds
 from linkwork.engine.alone import Pieces
 from linkwork.engine.ir import Program
 from linkwork.engine.memory import address, aligned, empty, scratch
@@ -29,7 +29,7 @@ from linkwork.model.model import Frame, Model
 
 MOST_BODIES = 50
 """Up to here code is specialised: its size grows with the bodies, and LLVM's time more than that."""
-MOST_INSTRUCTIONS = 60_000
+MOST_INSTRUCTIONS = 40_000
 """And up to here, for algorithms whose code grows faster than the bodies."""
 _WORTH_A_THREAD = 200e-6
 """Seconds of work below which another thread does not pay."""
@@ -88,17 +88,25 @@ class Specialised:
         task = self.task
         extra = [(3 * len(task.frames),)] if task.offsets else []
         more = builtin.text([*task.argument_shapes, *extra], task.shapes) if "single" in self.names(lanes) else ""
-        return llvm.module(self.over(lanes), self.interface, lanes, more)
+        return llvm.module(self.alone, self.interface, lanes, more)
 
-    def over(self, lanes: int) -> Program:
-        """The program for so many states at once: for one, branches that are alike take the lanes."""
+    @cached_property
+    def seeds(self) -> dict[tuple[str, int], Seed]:
+        """Which numbers of the arguments are alike; none if no branches are."""
         task = self.task
         spaces = [space for name, space in task.algorithm.arguments if name not in task.absent]
         found = seeds(task.model, task.frames, [*spaces, *(["offsets"] if task.offsets else [])])
-        if lanes > 1 or not any(lane for _, lane in found.values()):
+        return found if any(lane for _, lane in found.values()) else {}
+
+    @property
+    def alone(self) -> Program:
+        """The program for one state, in which branches that are alike take the lanes."""
+        task = self.task
+        if not self.seeds:
             return self.program
-        narrow = specialise(task.algorithm, task.model, task.absent, task.frames, task.offsets, alike=True)
-        return abreast(narrow, found)
+        return abreast(
+            specialise(task.algorithm, task.model, task.absent, task.frames, task.offsets, alike=True), self.seeds
+        )
 
     def words(self, code: jit.Code, lanes: int) -> list[int]:
         return [scratch("work", lanes * sum(self.task.results)), 0, 0, 0]
@@ -283,7 +291,7 @@ class Function:
         Every array must have been checked: this is the door to machine code.
         """
         results, status = self._run(arguments, states, 1 if states == 1 else self.lanes, offsets)
-        if states == 1 and status & 2 and isinstance(self.plan, Specialised):
+        if states == 1 and status == 2 and isinstance(self.plan, Specialised) and self.plan.seeds:
             # code for branches side by side has zeros that may meet an infinite number
             return self._run(arguments, states, self.lanes, offsets)
         return results, status

@@ -15,6 +15,7 @@ number (its value), an operation and operands, which are numbers of earlier inst
     loop                      over a walk, with a case for each joint kind
     gather                    of several values: one wide value
     lane                      of a wide value: one of its lanes
+    constant                  a number that the tracer does not fold; ``abreast`` puts it into operands
 
 An address is an offset plus strides times whole numbers (the values of ``index`` instructions and loop counters).
 Arrays: the arguments, the results, ``work`` and ``square`` (fields of the rolled form), ``data`` and ``ints`` (a

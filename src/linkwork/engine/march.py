@@ -32,7 +32,7 @@ class SpecialisedMarch(Specialised):
         return ["march"]
 
     def text(self, lanes: int) -> str:
-        return llvm.module(self.over(lanes), self.interface, lanes, loop.march(self.interface, lanes))
+        return llvm.module(self.program, self.interface, lanes, loop.march(self.interface, lanes))
 
 
 class RolledMarch(Rolled):

@@ -13,7 +13,8 @@ in a piece of assembly that a value goes through.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from linkwork.engine.ir import Address, Block, Operand, Program
 from linkwork.engine.llvm import BINARY, Kernel, constant, declarations
@@ -49,7 +50,7 @@ class RowKernel(Kernel):
             if program.operations[n] == "store":
                 address, (x,) = program.details[n], program.operands[n]
                 self.rows.setdefault(address.array, {})[address.offset] = x
-        self.names: dict[int, str] = {}  # of values that have gone through a request
+        self.asked: dict[int, str] = {}  # the names of values that have gone through a request
         self.slots: dict[tuple[type, Operand], int] = {}
         self.sums = [constant(0.0, lanes)] * _SUMS
         self.tables: list[str] = []
@@ -70,7 +71,7 @@ class RowKernel(Kernel):
         self.lines += [*all_ordered(self.lanes, total), "  ret i1 %fine"]
 
     def value(self, x: Operand | tuple[float, ...]) -> str:
-        return self.names[x] if type(x) is int and x in self.names else super().value(x)
+        return self.asked[x] if type(x) is int and x in self.asked else super().value(x)
 
     def requests(self) -> list[tuple[int, str, range]]:
         """After which place in the order which lines of a result are asked for; none if there is no room for that."""
@@ -91,20 +92,19 @@ class RowKernel(Kernel):
         text, name = "\\0A".join(f"prefetchw {line}($2)" for line in lines), self.name()
         through = f'asm "{text}", "={self.register},0,r"({self.type} {self.value(n)}, ptr %{array})'
         self.lines.append(f"  {name} = call {self.type} {through}")
-        self.names[n] = name
+        self.asked[n] = name
 
     def store(self, x: Operand, address: Address) -> None:
         """The first store of a value puts it into its slot."""
         key = (type(x), x)
         if key in self.slots:
             return
-        slot = self.slots[key] = len(self.slots)
-        settled, total, place = (self.name() for _ in range(3))
+        place = self.slot(self.slots.setdefault(key, len(self.slots)))
+        settled, total = self.name(), self.name()
         terms = f"{self.type} {settled}, {self.type} zeroinitializer, {self.type} {self.sums[0]}"
         self.lines += [
             f"  {settled} = fadd {self.type} {self.value(x)}, zeroinitializer",
             f"  {total} = call {self.type} @llvm.fmuladd.v{self.lanes}f64({terms})",
-            f"  {place} = getelementptr inbounds {self.type}, ptr %work, i64 {slot}",
             f"  store {self.type} {settled}, ptr {place}, align {self.align}",
         ]
         self.sums = [*self.sums[1:], total]
@@ -117,63 +117,57 @@ class RowKernel(Kernel):
         strips = {start: [row[k] for k in range(start, start + width)] for start in starts}
         empty = [start for start, numbers in strips.items() if all(type(x) is float and x == 0.0 for x in numbers)]
         full = [start for start in starts if start not in empty]
-        if full:
-            bytes_of = {key: self.align * slot for key, slot in self.slots.items()}
-            table = [[start, *(bytes_of[type(x), x] for x in strips[start])] for start in full]
-            place, label = self.over(f"{array}.strips", table)
-            columns = []
-            for k in range(width):
-                slot, value = self.entry(place, k + 1), [self.name(), self.name()]
-                self.lines += [
-                    f"  {value[0]} = getelementptr inbounds i8, ptr %work, i64 {slot}",
-                    f"  {value[1]} = load {self.type}, ptr {value[0]}, align {self.align}",
-                ]
-                columns.append(value[1])
+        slots = [[self.slots[type(x), x] for x in strips[start]] for start in full]
+        with self.each(f"{array}.strips", full, slots) as (start, *waiting):
+            values = [self.name() for _ in waiting]
+            for slot, value in zip(waiting, values, strict=True):
+                place = self.slot(slot)
+                self.lines.append(f"  {value} = load {self.type}, ptr {place}, align {self.align}")
             missing = ["poison"] * (self.lanes - width)
-            lines, turned = transpose([*columns, *missing], self.lanes, f"{label}.s")
+            lines, turned = transpose([*values, *missing], self.lanes, f"{array}.turned")
             self.lines += lines
-            self.put(array, self.entry(place, 0), turned, width)
-            self.again(label, table)
-        if empty:
-            table = [[start] for start in empty]
-            place, label = self.over(f"{array}.zeros", table)
-            self.put(array, self.entry(place, 0), ["zeroinitializer"] * self.lanes, width)
-            self.again(label, table)
+            self.put(array, start, turned, width)
+        with self.each(f"{array}.zeros", empty, [[]] * len(empty)) as (start,):
+            self.put(array, start, ["zeroinitializer"] * self.lanes, width)
 
-    def over(self, name: str, table: Sequence[Sequence[int]]) -> tuple[str, str]:
-        """Begin a loop over the entries of a table: where an entry is, and the loop's label."""
-        numbers = [number for entry in table for number in entry]
-        listed = ", ".join(f"i32 {number}" for number in numbers)
-        self.tables.append(f"@{name} = internal constant [{len(numbers)} x i32] [{listed}]")
+    def slot(self, number: int | str) -> str:
         place = self.name()
+        self.lines.append(f"  {place} = getelementptr inbounds {self.type}, ptr %work, i64 {number}")
+        return place
+
+    @contextmanager
+    def each(self, name: str, firsts: Sequence[int], rests: Sequence[Sequence[int]]) -> Iterator[list[str]]:
+        """A loop over the rows of a table, each a first number and others: the names of a row's numbers. What is
+        written meanwhile is the loop's; a table without rows has none.
+        """
+        table = [number for first, rest in zip(firsts, rests, strict=True) for number in (first, *rest)]
+        width = len(table) // len(firsts) if table else 1
+        numbers, before, self.lines = [self.name() for _ in range(width)], self.lines, []
+        for k, number in enumerate(numbers):
+            self.lines += [
+                f"  {number}.at = getelementptr inbounds i32, ptr %{name}.row, i64 {k}",
+                f"  {number}.short = load i32, ptr {number}.at, align 4",
+                f"  {number} = zext i32 {number}.short to i64",
+            ]
+        yield numbers
+        turn, self.lines = self.lines, before
+        if not table:
+            return
+        listed = ", ".join(f"i32 {number}" for number in table)
+        self.tables.append(f"@{name} = internal constant [{len(table)} x i32] [{listed}]")
         self.lines += [
             f"  br label %{name}.before",
             f"{name}.before:",
             f"  br label %{name}.turn",
             f"{name}.turn:",
             f"  %{name}.k = phi i64 [ 0, %{name}.before ], [ %{name}.next, %{name}.turn ]",
-            f"  {place} = getelementptr inbounds i32, ptr @{name}, i64 %{name}.k",
-        ]
-        return place, name
-
-    def again(self, name: str, table: Sequence[Sequence[int]]) -> None:
-        """End the loop."""
-        self.lines += [
-            f"  %{name}.next = add i64 %{name}.k, {len(table[0])}",
-            f"  %{name}.more = icmp slt i64 %{name}.next, {len(table) * len(table[0])}",
+            f"  %{name}.row = getelementptr inbounds i32, ptr @{name}, i64 %{name}.k",
+            *turn,
+            f"  %{name}.next = add i64 %{name}.k, {width}",
+            f"  %{name}.more = icmp slt i64 %{name}.next, {len(table)}",
             f"  br i1 %{name}.more, label %{name}.turn, label %{name}.done",
             f"{name}.done:",
         ]
-
-    def entry(self, place: str, k: int) -> str:
-        """Number k of a table's entry."""
-        at, short, number = (self.name() for _ in range(3))
-        self.lines += [
-            f"  {at} = getelementptr inbounds i32, ptr {place}, i64 {k}",
-            f"  {short} = load i32, ptr {at}, align 4",
-            f"  {number} = zext i32 {short} to i64",
-        ]
-        return number
 
     def put(self, array: str, start: str, vectors: Sequence[str], width: int) -> None:
         """Store a strip of all states, and ask for a later one."""

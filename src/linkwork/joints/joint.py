@@ -3,7 +3,8 @@
 To write a joint of your own, subclass ``Joint`` as a frozen dataclass and give the two sizes and four methods below;
 ``bias`` is needed only where the motion subspace varies with q, and ``integrate``/``difference`` only where the
 configuration is no plain vector. Use the scalars' arithmetic and ``linkwork.spatial``'s functions, nothing of ``math``
-or ``numpy``: then the joint works in batches, at 50 digits and in compiled code.
+or ``numpy``: then the joint works in batches, at 50 digits and in compiled code. Joints are made anew from their fields
+there, so ``__post_init__`` should change nothing if it runs a second time.
 """
 
 from __future__ import annotations

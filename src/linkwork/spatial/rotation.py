@@ -20,12 +20,10 @@ class Axis(Protocol):
 class CoordinateAxis(Numbers):
     """The x, y or z axis, or its opposite ("-x"); rotations about it keep their zeros and ones."""
 
-    __slots__ = ("name", "sign")
+    __slots__ = ("name",)
 
-    def __init__(self, name: str, sign: Scalar | None = None) -> None:
-        """``sign`` is the name's, unless it is given as a scalar of another kind."""
+    def __init__(self, name: str) -> None:
         self.name = name
-        self.sign = (-1.0 if name[0] == "-" else 1.0) if sign is None else sign
 
     def numbers(self) -> list[Scalar]:
         return []
@@ -43,6 +41,10 @@ class CoordinateAxis(Numbers):
     def index(self) -> int:
         """0, 1 or 2 for x, y or z."""
         return "xyz".index(self.name[-1])
+
+    @property
+    def sign(self) -> Scalar:
+        return -1.0 if self.name[0] == "-" else 1.0
 
     @property
     def direction(self) -> Vec3:
