@@ -3,7 +3,7 @@
 For each pair of points ``sparse`` pays 72 operations for every degree of freedom that carries both, and ``pv`` 396 for
 a product of 6×6 matrices and more where ways meet again and again. So the first is shorter where points share little,
 as limbs share a floating base, and the second where they share much. With one point they are the same, and ``dense``
-is shorter for an arm. The numbers were found by counting (docs/operational-inertia.md).
+is shorter for an arm. The numbers were fitted to counted cases (docs/operational-inertia.md).
 """
 
 from __future__ import annotations
