@@ -70,6 +70,9 @@ RESULTS: dict[str, list[Operand]] = {
     "eight": [*range(7, -1, -1)],
     "nine": [0, 1, 2, 3, 4, 4, 3, -0.0, 0],
     "constants": [1.0, -0.0, 3.0] * 7,
+    "zero": [0.0],
+    "zeros": [-0.0] * 20,
+    "strips of zeros": [0, *[0.0] * 25, 1, 2],
     "matrix": symmetric(6),
     "large": symmetric(11),
 }

@@ -117,18 +117,20 @@ class RowKernel(Kernel):
         strips = {start: [row[k] for k in range(start, start + width)] for start in starts}
         empty = [start for start, numbers in strips.items() if all(type(x) is float and x == 0.0 for x in numbers)]
         full = [start for start in starts if start not in empty]
-        slots = [[self.slots[type(x), x] for x in strips[start]] for start in full]
-        with self.each(f"{array}.strips", full, slots) as (start, *waiting):
-            values = [self.name() for _ in waiting]
-            for slot, value in zip(waiting, values, strict=True):
-                place = self.slot(slot)
-                self.lines.append(f"  {value} = load {self.type}, ptr {place}, align {self.align}")
-            missing = ["poison"] * (self.lanes - width)
-            lines, turned = transpose([*values, *missing], self.lanes, f"{array}.turned")
-            self.lines += lines
-            self.put(array, start, turned, width)
-        with self.each(f"{array}.zeros", empty, [[]] * len(empty)) as (start,):
-            self.put(array, start, ["zeroinitializer"] * self.lanes, width)
+        if full:
+            table = [[start, *(self.slots[type(x), x] for x in strips[start])] for start in full]
+            with self.each(f"{array}.strips", table) as (start, *waiting):
+                values = [self.name() for _ in waiting]
+                for slot, value in zip(waiting, values, strict=True):
+                    place = self.slot(slot)
+                    self.lines.append(f"  {value} = load {self.type}, ptr {place}, align {self.align}")
+                missing = ["poison"] * (self.lanes - width)
+                lines, turned = transpose([*values, *missing], self.lanes, f"{array}.turned")
+                self.lines += lines
+                self.put(array, start, turned, width)
+        if empty:
+            with self.each(f"{array}.zeros", [[start] for start in empty]) as (start,):
+                self.put(array, start, ["zeroinitializer"] * self.lanes, width)
 
     def slot(self, number: int | str) -> str:
         place = self.name()
@@ -136,25 +138,12 @@ class RowKernel(Kernel):
         return place
 
     @contextmanager
-    def each(self, name: str, firsts: Sequence[int], rests: Sequence[Sequence[int]]) -> Iterator[list[str]]:
-        """A loop over the rows of a table, each a first number and others: the names of a row's numbers. What is
-        written meanwhile is the loop's; a table without rows has none.
-        """
-        table = [number for first, rest in zip(firsts, rests, strict=True) for number in (first, *rest)]
-        width = len(table) // len(firsts) if table else 1
-        numbers, before, self.lines = [self.name() for _ in range(width)], self.lines, []
-        for k, number in enumerate(numbers):
-            self.lines += [
-                f"  {number}.at = getelementptr inbounds i32, ptr %{name}.row, i64 {k}",
-                f"  {number}.short = load i32, ptr {number}.at, align 4",
-                f"  {number} = zext i32 {number}.short to i64",
-            ]
-        yield numbers
-        turn, self.lines = self.lines, before
-        if not table:
-            return
-        listed = ", ".join(f"i32 {number}" for number in table)
-        self.tables.append(f"@{name} = internal constant [{len(table)} x i32] [{listed}]")
+    def each(self, name: str, table: Sequence[Sequence[int]]) -> Iterator[list[str]]:
+        """A loop over the rows of a table: the names of a row's numbers. What is written meanwhile is the loop's."""
+        listed = ", ".join(f"i32 {number}" for row in table for number in row)
+        width, count = len(table[0]), len(table) * len(table[0])
+        self.tables.append(f"@{name} = internal constant [{count} x i32] [{listed}]")
+        numbers = [self.name() for _ in range(width)]
         self.lines += [
             f"  br label %{name}.before",
             f"{name}.before:",
@@ -162,9 +151,17 @@ class RowKernel(Kernel):
             f"{name}.turn:",
             f"  %{name}.k = phi i64 [ 0, %{name}.before ], [ %{name}.next, %{name}.turn ]",
             f"  %{name}.row = getelementptr inbounds i32, ptr @{name}, i64 %{name}.k",
-            *turn,
+        ]
+        for k, number in enumerate(numbers):
+            self.lines += [
+                f"  {number}.at = getelementptr inbounds i32, ptr %{name}.row, i64 {k}",
+                f"  {number}.short = load i32, ptr {number}.at, align 4",
+                f"  {number} = zext i32 {number}.short to i64",
+            ]
+        yield numbers
+        self.lines += [
             f"  %{name}.next = add i64 %{name}.k, {width}",
-            f"  %{name}.more = icmp slt i64 %{name}.next, {len(table)}",
+            f"  %{name}.more = icmp slt i64 %{name}.next, {count}",
             f"  br i1 %{name}.more, label %{name}.turn, label %{name}.done",
             f"{name}.done:",
         ]
