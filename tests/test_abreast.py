@@ -127,7 +127,7 @@ def spider(seed: int, joints: tuple[Joint, ...], legs: int, toes: int) -> Model:
 @cache
 def spiders() -> tuple[Model, ...]:
     return (
-        *(spider(k, JOINTS[k::5], 2 + k % 3, k % 3) for k in range(5)),
+        *(spider(k, JOINTS[k::5], 3 if k == 2 else 2, k % 3) for k in range(5)),
         spider(5, (Revolute("x"), Revolute("y")), 5, 1),
     )
 
