@@ -53,9 +53,9 @@ class Task:
     ) -> None:
         self.algorithm, self.model, self.absent, self.frames = algorithm, model, absent, tuple(frames)
         self.offsets = offsets
-        spaces = [space for name, space in algorithm.arguments if name not in absent]
-        self.argument_shapes = [shape(space, model, len(frames)) for space in spaces]
-        self.arguments = [size(space, model, len(frames)) for space in spaces]
+        self.spaces = [space for name, space in algorithm.arguments if name not in absent]
+        self.argument_shapes = [shape(space, model, len(frames)) for space in self.spaces]
+        self.arguments = [size(space, model, len(frames)) for space in self.spaces]
         self.shapes = [shape(space, model, len(frames)) for space in algorithm.results]
         self.results = [size(space, model, len(frames)) for space in algorithm.results]
 
@@ -94,8 +94,7 @@ class Specialised:
     def seeds(self) -> dict[tuple[str, int], Seed]:
         """Which numbers of the arguments are alike; none if no branches are."""
         task = self.task
-        spaces = [space for name, space in task.algorithm.arguments if name not in task.absent]
-        found = seeds(task.model, task.frames, [*spaces, *(["offsets"] if task.offsets else [])])
+        found = seeds(task.model, task.frames, [*task.spaces, *(["offsets"] if task.offsets else [])])
         return found if any(lane for _, lane in found.values()) else {}
 
     @property
