@@ -141,9 +141,7 @@ def test_the_equations_of_constrained_motion_hold(name: str, engine: str) -> Non
             world[end] = lw.forward_kinematics(model, q, [end])[0]
         b_in_a = np.linalg.inv(world[c.frame_a]) @ world[c.frame_b]
         turned = b_in_a[:3, :3].T
-        opposite = np.concatenate(
-            [turned @ wrench[:3], turned @ (wrench[3:] - np.cross(b_in_a[:3, 3], wrench[:3]))]
-        )
+        opposite = np.concatenate([turned @ wrench[:3], turned @ (wrench[3:] - np.cross(b_in_a[:3, 3], wrench[:3]))])
         force += lw.jacobian(model, q, [c.frame_a]).T @ wrench - lw.jacobian(model, q, [c.frame_b]).T @ opposite
     close(left, force, 1e-8, scale=np.abs(lw.nonlinear_effects(model, q, v)).max())
     h = 1e-4

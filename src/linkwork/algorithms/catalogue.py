@@ -155,9 +155,7 @@ CHAINS: dict[str, Algorithm] = {
 bodies, interpreted for many. The second is for study.
 """
 
-PIECES = Algorithm(
-    "constraint_force", constraint_force_pieces, (Q, V, TAU, F_EXT), ("velocity",), pieces=True
-)
+PIECES = Algorithm("constraint_force", constraint_force_pieces, (Q, V, TAU, F_EXT), ("velocity",), pieces=True)
 """What ``constraint_force`` is for a mechanism with a long chain, its bodies lined up."""
 
 

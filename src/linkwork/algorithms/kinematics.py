@@ -44,4 +44,3 @@ def motions(tree: Tree, q: Any, v: Any, a: Any) -> tuple[Any, Any]:
             X.to_child(A[body.parent]) + S.times(a[body]) + body.joint.bias(q[body], v[body]) + V[body].cross(moved)
         )
     return V, A
-

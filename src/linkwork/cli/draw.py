@@ -28,9 +28,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="the configuration: all its numbers with commas between them, some as joint=number (a joint of several "
         "numbers: joint=a:b:c), or random; neutral if left out; --q=-1,0 where it begins with a minus",
     )
-    parser.add_argument(
-        "--out", type=Path, metavar="FILE", help="the picture, .png, .svg or .pdf (NAME.png)"
-    )
+    parser.add_argument("--out", type=Path, metavar="FILE", help="the picture, .png, .svg or .pdf (NAME.png)")
     parser.add_argument("--frames", metavar="NAMES", default="", help="frames to show as axes, commas between them")
     parser.add_argument("--view", type=float, nargs=2, default=VIEW, metavar=("AZIMUTH", "ELEVATION"))
     parser.add_argument("--seed", type=int, default=0, help="of a random configuration (0)")

@@ -59,7 +59,8 @@ def _judged(model: Model) -> tuple[str, str]:
         mass, inertia = (max(a, b) / min(a, b) for a, b in zip(size, other, strict=True))
         excess = max(mass / LARGEST_MASS_RATIO, inertia / LARGEST_INERTIA_RATIO)
         if excess > worst:
-            worst, warning = excess, (
+            worst = excess
+            warning = (
                 f"bodies {model.bodies[body.parent - 1].name!r} and {body.name!r} differ by {mass:.1e} in mass and "
                 f"{inertia:.1e} in moments of inertia, which costs this method digits; use method='articulated_body'"
             )

@@ -52,9 +52,7 @@ class Subspace(ABC):
         An empty rotor says that there is none, so that nothing is felt along the joint's own motions.
         """
 
-    def withheld(
-        self, force: Force, forces: Sequence[Force], given: Coordinates, rotor: Coordinates = ()
-    ) -> Force:
+    def withheld(self, force: Force, forces: Sequence[Force], given: Coordinates, rotor: Coordinates = ()) -> Force:
         """f - U w, what the parent feels of a force to which the joint gives way with w = D⁻¹ Sᵀ f; U, D as above."""
         return force - combination(forces, given)
 
@@ -164,9 +162,7 @@ class Selection(Numbers, Subspace):
         held = range(6) if rotor else [d for d in range(6) if d not in self.directions]
         return _minus_outer(inertia, forces, factor, held)
 
-    def withheld(
-        self, force: Force, forces: Sequence[Force], given: Coordinates, rotor: Coordinates = ()
-    ) -> Force:
+    def withheld(self, force: Force, forces: Sequence[Force], given: Coordinates, rotor: Coordinates = ()) -> Force:
         numbers = super().withheld(force, forces, given).numbers()
         if not rotor:  # nothing is felt along the joint's own motions
             numbers = [0.0 if k in self.directions else number for k, number in enumerate(numbers)]

@@ -31,9 +31,7 @@ class Transform(Numbers):
 
     def __mul__(self, inner: Transform) -> Transform:
         """The placement of a grandchild: (A in world) * (B in A) = B in world."""
-        return Transform(
-            self.rotation * inner.rotation, self.rotation.apply(inner.translation) + self.translation
-        )
+        return Transform(self.rotation * inner.rotation, self.rotation.apply(inner.translation) + self.translation)
 
     def inverse(self) -> Transform:
         back = self.rotation.transpose()
@@ -68,7 +66,5 @@ class Transform(Numbers):
         """What is given in the parent frame, in the child frame."""
         r, p = self.rotation, self.translation
         if isinstance(x, Motion):
-            return Motion(
-                r.apply_transpose(x.linear - p.cross(x.angular)), r.apply_transpose(x.angular)
-            )
+            return Motion(r.apply_transpose(x.linear - p.cross(x.angular)), r.apply_transpose(x.angular))
         return Force(r.apply_transpose(x.linear), r.apply_transpose(x.angular - p.cross(x.linear)))
