@@ -21,7 +21,7 @@ import numpy as np
 
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS, Algorithm
-from linkwork.engine.interpreter import evaluate
+from linkwork.engine.trace.interpreter import evaluate
 
 STATES, DIGITS = 5, 50
 ROOT = Path(__file__).resolve().parent.parent

@@ -7,18 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.engine import evaluator, jit, llvm, roll, verifier
-from linkwork.engine.function import Rolled, Specialised, Task
-from linkwork.engine.ir import Program
-from linkwork.engine.tiles import Interface
+from linkwork.engine.code import jit
+from linkwork.engine.emit import kernel
+from linkwork.engine.emit.call_frame import TABLES, Interface
+from linkwork.engine.ir import evaluator, verifier
+from linkwork.engine.ir.program import Program
+from linkwork.engine.plans import Task
+from linkwork.engine.plans.rolled import Rolled
+from linkwork.engine.plans.specialised import Specialised
 from strategies import Array, State
-
-TABLES = ("work", "square", "data", "ints")
-
-
-def sizes_of(plan: Rolled, cell: int) -> dict[str, int]:
-    """What rolled code is told, by name."""
-    return dict(zip(roll.SIZES, plan.sizes(cell), strict=True))
 
 
 def evaluated(task: Task, form: str, arguments: Sequence[Array]) -> list[Array]:
@@ -27,16 +24,15 @@ def evaluated(task: Task, form: str, arguments: Sequence[Array]) -> list[Array]:
     arrays: dict[str, Any] = {f"result{k}": result for k, result in enumerate(results)}
     arrays |= {f"argument{k}": np.ravel(argument) for k, argument in enumerate(arguments)}
     if form == "specialised":
-        program = Specialised(task, jit.host()).program
+        program = Specialised(task).program
         verifier.verify(program, arrays)
         evaluator.run(program, arrays)
     else:
         plan = Rolled(task)
         program, row, cell = plan.program
-        rows = max(len(task.model.bodies) + 1, len(task.frames))
-        arrays |= {"work": np.full(rows * row, np.nan), "square": np.full(rows * rows * cell, np.nan)}
-        arrays |= {"data": plan.tables.data, "ints": plan.tables.ints}
-        sizes = sizes_of(plan, cell)
+        arrays |= {"work": np.full(plan.rows * row, np.nan), "square": np.full(plan.rows**2 * cell, np.nan)}
+        arrays |= {"data": plan.model_tables.data, "ints": plan.model_tables.ints}
+        sizes = plan.sizes(cell)
         verifier.verify(program, arrays, sizes)
         evaluator.run(program, arrays, sizes)
     return [result + 0.0 for result in results]  # a zero has no sign
@@ -50,14 +46,14 @@ def arguments_of(task: Task, state: State) -> list[Array]:
 def machine(program: Program, inputs: Array, results: int, lanes: int, cpu: tuple[str, str] | None = None) -> Array:
     """The results (states, numbers) of a program without loops for inputs (states, numbers), as machine code."""
     interface = Interface((inputs.shape[1],), (results,))
-    image = jit.compile_object(llvm.module(program, interface, lanes), cpu or jit.host())
+    image = jit.compile_object(kernel.module(program, interface, lanes), cpu or jit.host())
     code = jit.link(image, ["batch"])
     inputs, output = np.ascontiguousarray(inputs), np.empty((len(inputs), results))
     tile = np.empty(lanes * (inputs.shape[1] + results) + 8)
     place = tile.ctypes.data + -tile.ctypes.data % 64
-    words = [len(inputs), place, inputs.ctypes.data, inputs.shape[1], output.ctypes.data, 0, 0, 0, 0]
-    table = np.array(words, dtype=np.int64)
-    code.function("batch")(table.ctypes.data)
+    arrays = {"argument0": inputs.ctypes.data, "argument0_stride": inputs.shape[1], "result0": output.ctypes.data}
+    words = interface.batch.pack({"states": len(inputs), "buffer": place, **arrays, **dict.fromkeys(TABLES, 0)})
+    code.function("batch")(words.ctypes.data)
     return output
 
 

@@ -12,14 +12,17 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS
-from linkwork.cli.count import FRAME_SPACES
-from linkwork.engine import alike, evaluator, jit
-from linkwork.engine.function import Function, Specialised, Task
-from linkwork.engine.ir import ARITHMETIC, Program
-from linkwork.engine.verifier import verify
+from linkwork.engine.ir import evaluator
+from linkwork.engine.ir.program import ARITHMETIC, Program
+from linkwork.engine.ir.verifier import verify
+from linkwork.engine.plans import Task, plan_for
+from linkwork.engine.plans.specialised import Specialised
+from linkwork.engine.spaces import SPACES
+from linkwork.engine.trace import isomorphic
 from linkwork.joints import Free, Joint, Prismatic, Revolute
+from linkwork.joints.joint import is_built_in
 from linkwork.model import Model
-from linkwork.model.likeness import MOST_LANES, places
+from linkwork.model.isomorphism import MOST_LANES, roles
 from linkwork.spatial import Columns, CoordinateAxis, Coordinates, Motion, Subspace, Transform, Vec3, Z, sin_cos
 from programs import arguments_of, bits
 from robots import ROBOTS
@@ -29,32 +32,32 @@ from strategies import JOINTS, random_inertia, random_placement, state_of
 
 
 def test_two_legs_and_a_tail() -> None:
-    found = places([0, 0, 1, 2, 1, 4, 1], "wabcbcd")
-    assert [place.lane for place in found] == [(), (), (0,), (0,), (1,), (1,), ()]
-    assert found[2].kin == found[4].kin != found[3].kin == found[5].kin
+    found = roles([0, 0, 1, 2, 1, 4, 1], "wabcbcd")
+    assert [role.lane for role in found] == [(), (), (0,), (0,), (1,), (1,), ()]
+    assert found[2].number == found[4].number != found[3].number == found[5].number
 
 
 def test_the_order_of_children_does_not_matter() -> None:
-    found = places([0, 0, 1, 2, 2, 1, 5, 5], "wabxybyx")
-    assert [place.lane for place in found[2:]] == [(0,)] * 3 + [(1,)] * 3
-    assert found[3].kin == found[7].kin != found[4].kin == found[6].kin
+    found = roles([0, 0, 1, 2, 2, 1, 5, 5], "wabxybyx")
+    assert [role.lane for role in found[2:]] == [(0,)] * 3 + [(1,)] * 3
+    assert found[3].number == found[7].number != found[4].number == found[6].number
 
 
 def test_branches_of_other_kinds_or_shapes_are_not_alike() -> None:
-    assert not any(place.lane for place in places([0, 0, 1, 2, 1, 4], "wabcbd"))
-    assert not any(place.lane for place in places([0, 0, 1, 2, 1, 4, 5], "wabcbcc"))
+    assert not any(role.lane for role in roles([0, 0, 1, 2, 1, 4], "wabcbd"))
+    assert not any(role.lane for role in roles([0, 0, 1, 2, 1, 4, 5], "wabcbcc"))
 
 
 def test_fingers_of_two_hands_have_lanes_within_lanes() -> None:
-    found = places([0, 0, 1, 2, 2, 1, 5, 5], "wtaffaff")
-    assert [place.lane for place in found] == [(), (), (0,), (0, 0), (0, 1), (1,), (1, 0), (1, 1)]
-    assert len({found[k].kin for k in (3, 4, 6, 7)}) == 1
+    found = roles([0, 0, 1, 2, 2, 1, 5, 5], "wtaffaff")
+    assert [role.lane for role in found] == [(), (), (0,), (0, 0), (0, 1), (1,), (1, 0), (1, 1)]
+    assert len({found[k].number for k in (3, 4, 6, 7)}) == 1
 
 
 @pytest.mark.parametrize("branches", [3, 4, 5, 9])
 def test_no_more_than_so_many_are_taken_together(branches: int) -> None:
-    found = places([0, *[0] * branches], "w" + "b" * branches)
-    sizes = [sum(place.kin == kin for place in found[1:]) for kin in {place.kin for place in found[1:]}]
+    found = roles([0, *[0] * branches], "w" + "b" * branches)
+    sizes = [sum(place.number == kin for place in found[1:]) for kin in {place.number for place in found[1:]}]
     assert max(sizes) <= MOST_LANES and sum(sizes) == branches
 
 
@@ -82,7 +85,7 @@ def test_joints_of_ones_own_are_left_as_they_are() -> None:
     for number, joint in enumerate((Revolute("x"), Revolute("-x"), Screw(20.0), Screw(0.0), Screw())):
         builder.add_body(f"b{number}", "hull", joint, random_placement(rng), **random_inertia(rng))
     model = builder.build()
-    assert [place.lane for place in alike.places_of(model)[2:]] == [(0,), (1,), (), (), ()]
+    assert [role.lane for role in isomorphic.roles_of(model)[2:]] == [(0,), (1,), (), (), ()]
     s = state_of(model, 4, (3,))
     batch = lw.forward_dynamics(model, s.q, s.v, s.tau)
     for k in range(3):
@@ -110,7 +113,7 @@ def spider(seed: int, joints: tuple[Joint, ...], legs: int, toes: int) -> Model:
     for leg in range(legs):
         parent = "hull"
         for number, joint in enumerate(joints):
-            joint = opposite(joint) if leg % 2 and alike.own(joint) else joint
+            joint = opposite(joint) if leg % 2 and is_built_in(joint) else joint
             plain = lw.placement((0.0, -0.2, 0.1 * number))
             placement = plain if leg == 1 and number % 2 == 0 else random_placement(rng)
             rotor = rng.uniform(0.1, 0.5, size=joint.nv) if number % 2 else 0.0
@@ -134,7 +137,7 @@ def spiders() -> tuple[Model, ...]:
 
 def task_of(name: str, model: Model) -> Task:
     algorithm = ALGORITHMS[name]
-    about_frames = any(space in FRAME_SPACES for space in algorithm.results)
+    about_frames = any(SPACES[space].of_frames for space in algorithm.results)
     names = [frame for frame in model.frame_names if frame.startswith(("tip", "leg0.0", "leg1.0", "tail"))]
     return Task(algorithm, model, (), [model.frame(frame) for frame in names] if about_frames else [])
 
@@ -153,21 +156,21 @@ def arithmetic(program: Program) -> int:
 
 
 @pytest.mark.parametrize(
-    ("number", "name"), list(enumerate(name for name, algorithm in ALGORITHMS.items() if not algorithm.pieces))
+    ("number", "name"), list(enumerate(name for name, algorithm in ALGORITHMS.items() if "rolled" in algorithm.forms))
 )
 def test_every_algorithm_keeps_its_bits(number: int, name: str) -> None:
     model = spiders()[number % 6]
     task = task_of(name, model)
-    plan = Specialised(task, jit.host())
+    plan = Specialised(task)
     arguments = arguments_of(task, state_of(model, number))
     narrow = evaluated(plan.program, task, arguments)
-    for result, expected in zip(evaluated(plan.alone, task, arguments), narrow, strict=True):
+    for result, expected in zip(evaluated(plan.one_state_program, task, arguments), narrow, strict=True):
         assert np.array_equal(bits(result), bits(expected)), model.name
 
 
 def test_no_instruction_is_wider_than_that() -> None:
     model = spider(11, (Revolute("x"), Revolute("y")), 12, 0)
-    program = Specialised(task_of("articulated_body", model), jit.host()).alone
+    program = Specialised(task_of("articulated_body", model)).one_state_program
     assert max(program.lanes(n) for n in program.root.order) == MOST_LANES
 
 
@@ -175,21 +178,21 @@ def test_no_instruction_is_wider_than_that() -> None:
 def test_legs_that_are_alike_cost_as_much_as_one(name: str) -> None:
     joints = (Revolute("z"), Revolute("x"), Revolute("y"), Revolute("y"))
     four, one = (spider(7, joints, legs, 0) for legs in (4, 1))
-    wide, alone = (arithmetic(Specialised(task_of(name, model), jit.host()).alone) for model in (four, one))
-    assert wide < 1.3 * alone < 0.5 * arithmetic(Specialised(task_of(name, four), jit.host()).program)
+    wide, alone = (arithmetic(Specialised(task_of(name, model)).one_state_program) for model in (four, one))
+    assert wide < 1.3 * alone < 0.5 * arithmetic(Specialised(task_of(name, four)).program)
 
 
 def test_a_mechanism_without_such_branches_keeps_its_program() -> None:
-    plan = Specialised(Task(ALGORITHMS["articulated_body"], lw.mechanisms.rope(7), ("f_ext",)), jit.host())
-    assert plan.alone is plan.program
+    plan = Specialised(Task(ALGORITHMS["articulated_body"], lw.mechanisms.rope(7), ("f_ext",)))
+    assert plan.one_state_program is plan.program
 
 
 @pytest.mark.filterwarnings("ignore::linkwork.LinkworkWarning")
 @pytest.mark.parametrize("part", ["g1_29dof_rev_1_0", "talos_reduced", "/a1", "anymal_c"])
 def test_most_of_a_real_robot_is_alike(part: str) -> None:
     model = lw.load(next(path for path in ROBOTS if part in str(path)), floating_base=True)
-    plan = Specialised(Task(ALGORITHMS["articulated_body"], model, ("f_ext",)), jit.host())
-    assert arithmetic(plan.alone) < 0.62 * arithmetic(plan.program)
+    plan = Specialised(Task(ALGORITHMS["articulated_body"], model, ("f_ext",)))
+    assert arithmetic(plan.one_state_program) < 0.62 * arithmetic(plan.program)
 
 
 def test_several_roots_and_frames_on_the_world() -> None:
@@ -201,10 +204,16 @@ def test_several_roots_and_frames_on_the_world() -> None:
             parent = builder.add_body(f"{side}{k}", parent, Revolute("xyz"[k]), random_placement(rng), **inertia)
     model = builder.build()
     frames = [model.frame(name) for name in ("world", "left2", "right2", "right2", "left0")]
-    assert [place.lane for place in alike.frames_of(alike.places_of(model), frames)] == [(), (0,), (1,), (1,), (0,)]
+    assert [role.lane for role in isomorphic.roles_of_frames(isomorphic.roles_of(model), frames)] == [
+        (),
+        (0,),
+        (1,),
+        (1,),
+        (0,),
+    ]
     task = Task(ALGORITHMS["operational/chang_khatib"], model, (), frames)
-    plan, arguments = Specialised(task, jit.host()), [state_of(model, 3).q]
-    assert np.array_equal(evaluated(plan.alone, task, arguments), evaluated(plan.program, task, arguments))
+    plan, arguments = Specialised(task), [state_of(model, 3).q]
+    assert np.array_equal(evaluated(plan.one_state_program, task, arguments), evaluated(plan.program, task, arguments))
 
 
 # Machine code
@@ -231,8 +240,8 @@ def test_a_zero_in_one_branch_only_does_not_meet_an_infinite_number() -> None:
         wheel = builder.add_body(f"{side} wheel", joint=Revolute("z"), mass=1.0, inertia=np.eye(3))
         place = lw.placement((1.0, offset, 0.0))
         builder.add_body(f"{side} bob", wheel, Prismatic("z"), place, mass=1.0, inertia=np.eye(3))
-    function = Function(Task(ALGORITHMS["inverse_dynamics"], builder.build(), ("f_ext",)))
+    function = plan_for(Task(ALGORITHMS["inverse_dynamics"], builder.build(), ("f_ext",)))
     arguments = [np.zeros((1, 4)), np.array([[1e200, 0.0, 0.0, 0.0]]), np.zeros((1, 4))]
-    assert function._run(arguments, 1, 1, ())[1] == 2
+    assert function.run_one(arguments)[1] == 2
     (tau,), status = function.run(arguments, 1)
     assert status == 0 and np.array_equal(tau, [[0.0, 9.81, 0.0, 9.81]])

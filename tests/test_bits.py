@@ -10,11 +10,13 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS
-from linkwork.cli.count import FRAME_SPACES
-from linkwork.engine import function, jit
-from linkwork.engine.function import Function, Task
-from linkwork.engine.interpreter import evaluate
+from linkwork.engine.code import jit
 from linkwork.engine.mode import form as engine_form
+from linkwork.engine.plans import Task, plan_for
+from linkwork.engine.plans.plan import Compiled
+from linkwork.engine.run import threads as run_threads
+from linkwork.engine.spaces import SPACES
+from linkwork.engine.trace.interpreter import evaluate
 from linkwork.model import Model
 from programs import arguments_of, bits
 from strategies import Array, State, pool_to_compile, random_tree, state_of
@@ -50,15 +52,17 @@ def task_of(name: str) -> Task:
 
 
 @cache
-def made(name: str, form: str, width: str) -> Function:
+def made(name: str, form: str, width: str) -> Compiled:
     cpu, lanes = WIDTHS[width]
-    return Function(task_of(name), form, cpu, lanes)
+    plan = plan_for(task_of(name), form, cpu, lanes)
+    assert isinstance(plan, Compiled)
+    return plan
 
 
 @pytest.fixture(params=[1, 2])
 def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """That many threads, however small the batch."""
-    monkeypatch.setattr(function, "_WORTH_A_THREAD", 1e-12)
+    monkeypatch.setattr(run_threads, "WORTH_A_THREAD", 1e-12)
     lw.set_threads(request.param)
     yield request.param
     lw.set_threads(None)
@@ -75,7 +79,7 @@ def assert_same(results: Sequence[Array], wanted: Sequence[Array], first: int, c
 def test_batches_of_1_to_70_states_have_the_interpreters_bits(name: str, form: str, width: str, threads: int) -> None:
     state, wanted = expected(name)
     run = made(name, form, width)
-    assert len(run._parts(STATES, run.lanes)) == threads
+    assert len(run_threads.parts(STATES, run.lanes, len(mechanism().bodies))) == threads
     rows = [np.ascontiguousarray(a.reshape(STATES, -1)) for a in arguments_of(run.task, state)]
     for count in range(1, STATES + 1):
         results, status = run.run([row[:count] for row in rows], count)
@@ -120,20 +124,20 @@ def test_the_builtin_for_one_state_has_the_same_bits(name: str) -> None:
             assert np.array_equal(bits(result).ravel(), bits(numbers[k]).ravel())
 
 
-@pytest.mark.parametrize("name", sorted(ALGORITHMS))
+@pytest.mark.parametrize("name", sorted(name for name, entry in ALGORITHMS.items() if "rolled" in entry.forms))
 def test_every_algorithm_has_the_same_bits_in_every_form(name: str) -> None:
     """On trees that hold every joint kind; a batch of five, so that a tile is not full."""
     for number, model in enumerate(pool_to_compile()[:5:4]):
         frames = [model.frame(f) for f in model.frame_names[1::5]]
         spaces = ALGORITHMS[name].results
-        asked = frames if any(space in FRAME_SPACES for space in spaces) else []
+        asked = frames if any(SPACES[space].of_frames for space in spaces) else []
         task = Task(ALGORITHMS[name], model, (), asked)
         state = state_of(model, number, (5,))
         given = arguments_of(task, state)
         rows = [np.ascontiguousarray(a.reshape(5, -1)) for a in given]
         wanted = [evaluate(task.algorithm, model, [a[k].ravel().tolist() for a in given], asked) for k in range(5)]
         for form in ("specialised", "rolled"):
-            results, _ = Function(task, form).run(rows, 5)
+            results, _ = plan_for(task, form).run(rows, 5)
             for k in range(5):
                 for result, numbers in zip(results, wanted[k], strict=True):
                     assert np.array_equal(bits(result[k]), bits(numbers)), f"{form} {model.name}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -18,9 +19,10 @@ import pytest
 import linkwork as lw
 from linkwork import cli
 from linkwork.algorithms import ALGORITHMS
-from linkwork.engine import cache, fingerprint, function, jit
-from linkwork.engine.function import Function, Task
+from linkwork.engine.code import cache, fingerprint, jit, loader
 from linkwork.engine.mode import form as engine_form
+from linkwork.engine.plans import Task, plan_for
+from linkwork.engine.plans.plan import Compiled
 from linkwork.joints import Joint, Revolute
 from linkwork.model import Model
 from strategies import Crank
@@ -33,10 +35,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty cache, and no code in memory."""
     place = tmp_path / "cache"
     monkeypatch.setenv("LINKWORK_CACHE_DIR", str(place))
-    function._codes.clear()
+    loader._loaded.clear()
     cache._warn.cache_clear()
     yield place
-    function._codes.clear()
+    loader._loaded.clear()
     cache._warn.cache_clear()
 
 
@@ -72,7 +74,7 @@ def test_code_is_compiled_once_and_read_afterwards(folder: Path, monkeypatch: py
     seen = compiled(monkeypatch)
     first = compute()
     assert len(seen) == len(files(folder)) == 1
-    function._codes.clear()
+    loader._loaded.clear()
     assert compute() == first and len(seen) == 1
 
 
@@ -106,11 +108,11 @@ def test_a_damaged_file_is_ignored_with_a_warning_and_replaced(folder: Path, dam
     (path,) = files(folder)
     content = path.read_bytes()
     path.write_bytes(damage(content))  # type: ignore[operator]
-    function._codes.clear()
+    loader._loaded.clear()
     with pytest.warns(lw.LinkworkWarning, match="damaged"):
         assert compute() == expected
     assert files(folder) == [path] and path.read_bytes()[:18] == content[:18]
-    function._codes.clear()
+    loader._loaded.clear()
     assert compute() == expected
 
 
@@ -123,7 +125,7 @@ def test_writing_is_all_or_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch
     assert files(folder) == []
     monkeypatch.undo()
     monkeypatch.setenv("LINKWORK_CACHE_DIR", str(folder))
-    function._codes.clear()
+    loader._loaded.clear()
     assert compute() == expected and len(files(folder)) == 1
 
 
@@ -136,7 +138,7 @@ def test_a_read_only_folder_is_used_as_far_as_it_goes(folder: Path, monkeypatch:
     seen = compiled(monkeypatch)
     expected = compute()
     monkeypatch.setattr(tempfile, "mkstemp", refuse)
-    function._codes.clear()
+    loader._loaded.clear()
     assert compute() == expected and len(seen) == 1
     assert compute(2.0) > 0.0 and len(seen) == 2 and len(files(folder)) == 1
 
@@ -158,7 +160,7 @@ def test_a_folder_that_others_can_write_is_refused(folder: Path, mode: int) -> N
     compute()
     kept = files(folder)
     folder.chmod(mode)
-    function._codes.clear()
+    loader._loaded.clear()
     with pytest.warns(lw.LinkworkWarning, match="written by others"):
         compute()
     compute(2.0)
@@ -200,8 +202,9 @@ def key(
     frame: str = "",
 ) -> str:
     frames = [model.frame(frame)] if frame else []
-    made = Function(Task(ALGORITHMS[name], model, (), frames), form, cpu)
-    return made._key(made.plan, 4)
+    made = plan_for(Task(ALGORITHMS[name], model, (), frames), form, cpu)
+    assert isinstance(made, Compiled)
+    return made.key(4)
 
 
 def test_the_key_of_specialised_code_changes_with_everything_that_the_code_depends_on() -> None:
@@ -239,6 +242,21 @@ def test_the_key_changes_with_the_library_and_with_llvm(monkeypatch: pytest.Monk
     monkeypatch.undo()
     monkeypatch.setattr(fingerprint, "library", lambda: "another")
     assert key(arm()) != before
+
+
+@pytest.mark.parametrize("part", fingerprint.SOURCES)
+def test_the_digest_of_the_sources_covers_every_file_however_deep(part: str, tmp_path: Path) -> None:
+    """A change in a sub-package that went unseen would load stale machine code."""
+    root = Path(lw.__file__).parent
+    for name in fingerprint.SOURCES:
+        shutil.copytree(root / name, tmp_path / name)
+    before = fingerprint.of_sources(tmp_path)
+    assert before == fingerprint.of_sources(root) == fingerprint.library()
+    deepest = max((tmp_path / part).rglob("*.py"), key=lambda path: len(path.parts))
+    deepest.write_text(deepest.read_text() + "\n")
+    changed = fingerprint.of_sources(tmp_path)
+    deepest.rename(deepest.with_name("moved.py"))
+    assert len({before, changed, fingerprint.of_sources(tmp_path)}) == 3
 
 
 JOINT = """
@@ -306,7 +324,8 @@ def test_generated_code_is_never_writable_and_executable_at_once(form: str) -> N
     """One such page is libffi's, for a callback that llvmlite makes when it is imported; there are no others."""
     jit.host()
     before = [mapping for mapping in mappings() if "wx" in mapping[2]]
-    made = Function(Task(ALGORITHMS["mass_matrix"], arm()), form)
+    made = plan_for(Task(ALGORITHMS["mass_matrix"], arm()), form)
+    assert isinstance(made, Compiled)
     for lanes in (1, made.lanes):
         code, _ = made.code(lanes)
         for address in code.addresses.values():
@@ -316,7 +335,7 @@ def test_generated_code_is_never_writable_and_executable_at_once(form: str) -> N
 
 
 def test_nothing_is_unpickled() -> None:
-    for path in (Path(cache.__file__).parent).glob("*.py"):
+    for path in Path(cache.__file__).parents[1].rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
             assert not {"pickle", "marshal", "shelve", "dill"} & {*names, getattr(node, "module", None)}, path

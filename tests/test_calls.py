@@ -21,8 +21,11 @@ from hypothesis import strategies as st
 
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS
-from linkwork.engine import builtin, function, jit, mode
-from linkwork.engine.function import Function, Task
+from linkwork.engine import mode
+from linkwork.engine.code import jit
+from linkwork.engine.emit import builtin
+from linkwork.engine.plans import Task, plan_for
+from linkwork.engine.run import threads
 from linkwork.joints import Prismatic, Revolute, Spherical
 from linkwork.model import Model
 from strategies import Array, random_tree, state_of
@@ -186,7 +189,7 @@ def test_a_mechanism_without_freedom() -> None:
 
 
 def single() -> Callable[..., Any]:
-    made = Function(Task(ALGORITHMS["inverse_dynamics"], MODEL, ("f_ext",)), "specialised").single()
+    made = plan_for(Task(ALGORITHMS["inverse_dynamics"], MODEL, ("f_ext",)), "specialised").single()
     assert made is not None
     return made
 
@@ -281,7 +284,7 @@ def of_pickle(data: bytes) -> Array:
 @pytest.fixture
 def split(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Two threads for the smallest batch."""
-    monkeypatch.setattr(function, "_WORTH_A_THREAD", 1e-12)
+    monkeypatch.setattr(threads, "WORTH_A_THREAD", 1e-12)
     lw.set_threads(2)
     yield
     lw.set_threads(None)
@@ -346,7 +349,7 @@ def test_processes_of_a_pool_compute_the_same(method: str) -> None:
 def test_a_pickled_model_carries_no_code() -> None:
     lw.mass_matrix(MODEL, ONE.q)
     copy: Model = pickle.loads(pickle.dumps(MODEL))
-    assert copy == MODEL and "_functions" not in copy.__dict__
+    assert copy == MODEL and "_memo" not in copy.__dict__
     assert np.array_equal(lw.mass_matrix(copy, ONE.q), lw.mass_matrix(MODEL, ONE.q))
 
 
@@ -368,7 +371,7 @@ def test_without_the_builtin_calls_work_as_well(monkeypatch: pytest.MonkeyPatch)
         assert np.array_equal(lw.mass_matrix(model, ONE.q), lw.mass_matrix(MODEL, ONE.q))
         for mine, other in zip(lw.energy(model, ONE.q, ONE.v), lw.energy(MODEL, ONE.q, ONE.v), strict=True):
             assert np.array_equal(mine, other)
-    assert Function(Task(ALGORITHMS["mass_matrix"], model), "specialised").single() is None
+    assert plan_for(Task(ALGORITHMS["mass_matrix"], model), "specialised").single() is None
 
 
 def test_without_executable_memory_the_interpreter_takes_over_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -380,7 +383,7 @@ def test_without_executable_memory_the_interpreter_takes_over_with_a_warning(mon
         with pytest.warns(lw.LinkworkWarning, match="executable"):
             assert np.array_equal(lw.mass_matrix(model, ONE.q), expected)
         assert np.array_equal(lw.mass_matrix(model, ONE.q), expected)  # said once
-        assert "_functions" not in model.__dict__
+        assert not model._memo.plans
     finally:
         mode._default.cache_clear()
 

@@ -13,13 +13,13 @@ import pytest
 
 import linkwork as lw
 from exact import exact_tree
-from linkwork.algorithms import ALGORITHMS, CHAINS, Algorithm
+from linkwork.algorithms import ALGORITHMS, CHAIN_METHODS, Algorithm
 from linkwork.algorithms.constraint_force import constraint_force, joined_motion
 from linkwork.algorithms.constraint_force_world import constraint_force_world
 from linkwork.algorithms.cyclic_reduction import cyclic_reduction
 from linkwork.algorithms.parallel_prefix import parallel_prefix
-from linkwork.engine.interpreter import evaluate
 from linkwork.engine.mode import form
+from linkwork.engine.trace.interpreter import evaluate
 from linkwork.joints import Fixed, Free, Joint, Revolute, Spherical
 from linkwork.model import Model
 from linkwork.model.tree import Tree
@@ -42,8 +42,8 @@ from strategies import (
     state_of,
 )
 
-METHODS = tuple(CHAINS)
-ARGUMENTS = CHAINS["constraint_force"].arguments
+METHODS = CHAIN_METHODS
+ARGUMENTS = ALGORITHMS["constraint_force"].arguments
 
 
 def agree(model: Model, relative: float = 1e-9, seed: int = 0, methods: Iterable[str] = METHODS) -> None:
@@ -336,7 +336,7 @@ def test_chains_and_branches_of_a_tree() -> None:
 
 @pytest.mark.parametrize("joint", ["revolute", "spherical"])
 def test_depth_grows_as_the_logarithm_and_work_as_the_length(joint: str) -> None:
-    entry = CHAINS["constraint_force"]
+    entry = ALGORITHMS["constraint_force"]
     found = {n: steps(entry, lw.mechanisms.serial_chain(n, joint)) for n in (1, 2, 7, 8, 64, 100, 256, 512)}
     for n, cost in found.items():
         assert cost.depth <= 4 * floor(log2(n)) + 10
@@ -362,7 +362,7 @@ def test_side_branches_add_their_length_only() -> None:
                 end = builder.add_body(f"s{k}_{j}", end, Revolute("x"), random_placement(rng), **random_inertia(rng))
         return builder.build()
 
-    entry = CHAINS["constraint_force"]
+    entry = ALGORITHMS["constraint_force"]
     for n in (8, 16, 32):
         cost = steps(entry, comb(n))
         assert cost.depth <= 4 * floor(log2(n)) + 10 + 3 * floor(log2(n))
@@ -391,10 +391,10 @@ def test_long_chains_keep_more_digits_than_articulated_bodies(angles: float) -> 
         (rough,) = evaluate(entry, model, [*given, None])
         return float(max(abs(x - y) for x, y in zip(rough, truth, strict=True)) / size)
 
-    ours, articulated = error(CHAINS["constraint_force"]), error(ALGORITHMS["articulated_body"])
+    ours, articulated = error(ALGORITHMS["constraint_force"]), error(ALGORITHMS["articulated_body"])
     assert ours <= articulated
     assert ours < 1e-12
-    assert error(CHAINS["constraint_force_world"]) > 100 * ours
+    assert error(ALGORITHMS["constraint_force_world"]) > 100 * ours
 
 
 def test_a_thousand_links_keep_more_digits_than_articulated_bodies() -> None:
@@ -407,6 +407,6 @@ def test_a_thousand_links_keep_more_digits_than_articulated_bodies() -> None:
         relative_error(lw.forward_dynamics(model, *state, method=method).tolist(), truth)
         for method in ("constraint_force", "articulated_body")
     )
-    (numbers,) = evaluate(CHAINS["constraint_force"], model, [*(x.tolist() for x in state), None])
+    (numbers,) = evaluate(ALGORITHMS["constraint_force"], model, [*(x.tolist() for x in state), None])
     assert in_pieces <= articulated and relative_error(numbers, truth) <= articulated
     assert in_pieces < 1e-14

@@ -13,16 +13,21 @@ from hypothesis import strategies as st
 
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS
-from linkwork.cli.count import FRAME_SPACES
-from linkwork.engine import evaluator, jit, roll
-from linkwork.engine.function import Rolled, Task
-from linkwork.engine.interpreter import evaluate
-from linkwork.engine.ir import Address, Block, Loop, Program, count, text
-from linkwork.engine.trace import Tracer, specialise
-from linkwork.engine.verifier import InvalidProgram, verify
+from linkwork.engine.code import jit
+from linkwork.engine.emit.call_frame import TABLES
+from linkwork.engine.ir import evaluator
+from linkwork.engine.ir.program import Address, Block, Loop, Program, count, text
+from linkwork.engine.ir.verifier import InvalidProgram, verify
+from linkwork.engine.plans import Task
+from linkwork.engine.plans.rolled import Rolled, laid_out
+from linkwork.engine.plans.specialised import specialised_program as specialise
+from linkwork.engine.spaces import SPACES
+from linkwork.engine.trace.interpreter import evaluate
+from linkwork.engine.trace.rolled import roll
+from linkwork.engine.trace.tracer import Tracer
 from linkwork.model import Model
 from linkwork.spatial import LARGEST_ANGLE, atan2, sin_cos, sqrt, where_less
-from programs import TABLES, arguments_of, bits, evaluated, machine
+from programs import arguments_of, bits, evaluated, machine
 from strategies import Array, pool_to_compile, state_of
 
 # The definition of the intermediate code against the interpreter
@@ -30,12 +35,12 @@ from strategies import Array, pool_to_compile, state_of
 
 def frames_of(model: Model, name: str) -> list[lw.Frame]:
     spaces = ALGORITHMS[name].results
-    wanted = any(space in FRAME_SPACES for space in spaces)
+    wanted = any(SPACES[space].of_frames for space in spaces)
     return [model.frame(frame) for frame in model.frame_names[1::4]] if wanted else []
 
 
 @pytest.mark.parametrize("form", ["specialised", "rolled"])
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", [name for name, entry in ALGORITHMS.items() if "rolled" in entry.forms])
 def test_programs_are_well_formed_and_mean_what_the_text_means(name: str, form: str) -> None:
     for number, model in enumerate(pool_to_compile()):
         task = Task(ALGORITHMS[name], model, (), frames_of(model, name))
@@ -56,8 +61,9 @@ def test_an_absent_force_and_the_world_alone(form: str) -> None:
 def test_the_text_of_a_small_program(golden: Callable[[str, str], None]) -> None:
     pendulum, algorithm = lw.mechanisms.pendulum(), ALGORITHMS["inverse_dynamics"]
     golden("pendulum_specialised.txt", text(specialise(algorithm, pendulum, ("f_ext",), expand=False)))
-    tables = Rolled(Task(algorithm, pendulum)).tables
-    golden("pendulum_rolled.txt", text(roll.roll(algorithm, tables.kinds, tables.width, ("f_ext",), expand=False)[0]))
+    tables = Rolled(Task(algorithm, pendulum)).model_tables
+    rolled = laid_out(roll(algorithm, tables.kinds, tables.width, ("f_ext",), expand=False))
+    golden("pendulum_rolled.txt", text(rolled.program))
 
 
 # The tracer
@@ -209,14 +215,15 @@ def test_sine_cosine_and_arc_tangent_have_the_interpreters_bits(lanes: int, cpu:
 # The verifier
 
 
-def program_of(*instructions: tuple[str, tuple[Any, ...], Any]) -> Program:
+def program_of(*instructions: tuple[str, tuple[Any, ...], Any] | tuple[str, tuple[Any, ...], Any, int]) -> Program:
     program = Program()
-    for operation, operands, detail in instructions:
-        program.instruction(program.root, operation, operands, detail)
+    for instruction in instructions:
+        program.instruction(program.root, *instruction)
     return program
 
 
 LOAD = ("load", (), Address("argument0", 0))
+VECTOR = ("vector", (0, 0), None, 2)
 BROKEN: dict[str, tuple[Program, str]] = {
     "unknown": (program_of(LOAD, ("power", (0, 0), None)), r"%1 \(power\): there is no such operation"),
     "too_few": (program_of(LOAD, ("add", (0,), None)), r"%1 \(add\): has 1 operands instead of 2"),
@@ -231,15 +238,15 @@ BROKEN: dict[str, tuple[Program, str]] = {
     "stride": (program_of(("load", (), Address("data", 0, ((-1, "weight"),)))), r"size 'weight' is not known"),
     "unnamed_one": (program_of(("load", (), Address("data", 0, ((-1, 3),)))), r"needs the name of a size"),
     "negative": (program_of(("load", (), Address("data", -1))), r"before the beginning"),
-    "index_of_floats": (program_of(("index", (), Address("data", 0))), r"%0 \(index\): whole numbers are in ints"),
-    "load_of_ints": (program_of(("load", (), Address("ints", 0))), r"%0 \(load\): whole numbers are in ints"),
+    "index_of_floats": (program_of(("index", (), Address("data", 0))), r"%0 \(index\): integers are in ints"),
+    "load_of_ints": (program_of(("load", (), Address("ints", 0))), r"%0 \(load\): integers are in ints"),
     "detail": (program_of(LOAD, ("neg", (0,), "x")), r"%1 \(neg\): has a detail"),
-    "too_narrow": (program_of(LOAD, ("neg", (0,), 2)), r"%1 \(neg\): has operands of \[1\] lanes, and 2 itself"),
+    "too_narrow": (program_of(LOAD, ("neg", (0,), None, 2)), r"%1 \(neg\): has operands of \[1\] lanes, and 2 itself"),
     "too_wide": (program_of(LOAD, ("add", (0, (1.0, 2.0)), None)), r"%1 \(add\): has operands of \[1, 2\] lanes"),
-    "wide_store": (program_of(LOAD, ("gather", (0, 0), 2), ("store", (1,), Address("result0", 0))), r"%2 \(store\)"),
-    "few_gathered": (program_of(LOAD, ("gather", (0, 0), 3)), r"%1 \(gather\): has 2 operands instead of 3"),
-    "no_lane": (program_of(LOAD, ("gather", (0, 0), 2), ("lane", (1,), 2)), r"%2 \(lane\): there is no lane 2 of 2"),
-    "narrow_lane": (program_of(LOAD, ("lane", (0,), 0)), r"%1 \(lane\): there is no lane 0 of 1"),
+    "wide_store": (program_of(LOAD, VECTOR, ("store", (1,), Address("result0", 0))), r"%2 \(store\)"),
+    "few_in_vector": (program_of(LOAD, ("vector", (0, 0), None, 3)), r"%1 \(vector\): has 2 operands instead of 3"),
+    "no_lane": (program_of(LOAD, VECTOR, ("extract", (1,), 2)), r"%2 \(extract\): there is no lane 2 of 2"),
+    "narrow_lane": (program_of(LOAD, ("extract", (0,), 0)), r"%1 \(extract\): there is no lane 0 of 1"),
     "no_loop": (program_of(("loop", (), None)), r"%0 \(loop\): has no loop"),
 }
 
@@ -251,8 +258,10 @@ def test_the_verifier_names_the_broken_instruction(name: str) -> None:
         verify(program, ["argument0", "result0", *TABLES], ["bodies"])
 
 
-def looped(walk: str = "up", last: int | str = "bodies", start: int | None = None, cases: int = 1) -> Program:
-    """A loop that stores an argument's number, negated, at each turn."""
+def looped(
+    walk: str = "up", last: int | str = "bodies", start: int | None = None, cases: int = 1, kind_known: bool = False
+) -> Program:
+    """A loop that stores an argument's number, negated, in each iteration."""
     program = program_of(LOAD)
     counter = program.instruction(Block(), "counter", ())
     blocks = []
@@ -260,7 +269,8 @@ def looped(walk: str = "up", last: int | str = "bodies", start: int | None = Non
         blocks.append((case, Block()))
         inner = program.instruction(blocks[-1][1], "neg", (0,))
         program.instruction(blocks[-1][1], "store", (inner,), Address("result0", 0, ((counter, 1),)))
-    program.instruction(program.root, "loop", (), Loop(walk, counter, 1, last, start, blocks))
+    kind = Address("ints", 0, ((counter, 4),)) if kind_known else None
+    program.instruction(program.root, "loop", (), Loop(walk, counter, 1, last, start, blocks, kind=kind))
     return program
 
 
@@ -281,14 +291,16 @@ def doubled() -> Program:
     [
         (looped("sideways"), "walks 'sideways'"),
         (looped(last="frames"), "size 'frames' is not known"),
-        (looped("climb", start=0), "start %0 is no whole number"),
-        (looped("down", start=0), "start %0 is no whole number"),
+        (looped("climb", start=0), "start %0 is no integer"),
+        (looped("down", start=0), "start %0 is no integer"),
         (looped("up", start=0), "walks 'up', which begins at no value"),
         (looped(cases=0), "has no cases"),
+        (looped(cases=2), "has several cases and nothing that tells which"),
+        (looped(cases=2, kind_known=True), "array 'ints' is not among"),
         (escaping(), r"\(store\): operand 2 is no constant and no value defined before it"),
         (doubled(), r"%0 \(load\): stands in the program twice"),
     ],
-    ids=["walk", "last", "start", "start down", "start up", "cases", "escape", "doubled"],
+    ids=["walk", "last", "start", "start down", "start up", "cases", "kind", "table", "escape", "doubled"],
 )
 def test_the_verifier_checks_loops(program: Program, message: str) -> None:
     verify(looped(), ["argument0", "result0"], ["bodies"])

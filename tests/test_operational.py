@@ -171,7 +171,7 @@ def test_moving_points_need_no_new_code(humanoid: Model) -> None:
         J = lw.jacobian(humanoid, q, point)
         expected = J @ np.linalg.solve(lw.mass_matrix(humanoid, q), J.T)
         close(lw.operational_inertia_inverse(humanoid, q, point), expected, 1e-10)
-    made = [key for key in humanoid.__dict__["_functions"] if key[0] == "operational/sparse" and len(key[2]) == 1]
+    made = [key for key in humanoid._memo.plans if key[0] == "operational/sparse" and len(key[2]) == 1]
     assert len(made) <= 2  # with offsets, and without
 
 

@@ -15,16 +15,18 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms import PIECES
-from linkwork.engine import alone, crew, evaluator, jit, threads, verifier
-from linkwork.engine.alone import Pieces
-from linkwork.engine.function import Function, Task
-from linkwork.engine.interpreter import interpret
-from linkwork.engine.pieces import SIZES
-from linkwork.engine.single import Single, Words
+from linkwork.algorithms import SEGMENTS
+from linkwork.engine.code import jit
+from linkwork.engine.emit.call_frame import Words
+from linkwork.engine.ir import evaluator, verifier
+from linkwork.engine.plans import Task, plan_for, segmented
+from linkwork.engine.plans.segmented import Segmented
+from linkwork.engine.run import helper_threads, threads
+from linkwork.engine.run.one_state import OneState
+from linkwork.engine.trace.interpreter import interpret
 from linkwork.joints import Fixed, Free, Joint, Revolute, Spherical, Universal
 from linkwork.model import Model
-from linkwork.model.pieces import SHORTEST, cut, lined_up
+from linkwork.model.segments import SHORTEST, cut, lined_up
 from linkwork.model.tree import Tree
 from programs import bits
 from strategies import JOINTS, Array, Cam, State, close, random_inertia, random_placement, state_of
@@ -99,7 +101,7 @@ def test_a_cut_covers_the_chain(name: str) -> None:
     rows = [kinds[start : start + found.length] for start in range(0, len(kinds), found.length)]
     assert found.alike == all(row == rows[0] for row in rows)
     tree = Tree(model)
-    pieces = [body.index for piece in tree.pieces() for body in piece.outward()]
+    pieces = [body.index for segment in tree.segments() for body in segment.outward()]
     assert [*(body.index for body in tree.head()), *pieces] == [*range(1, len(model.bodies) + 1)]
 
 
@@ -126,7 +128,7 @@ def test_longer_chains_have_more_pieces_whose_length_stays_bounded() -> None:
 def test_chains_of_every_joint_kind(joint: Joint) -> None:
     model = chain([joint] * 50, 5, rotors=True)
     s = state_of(model, 3)
-    (found,) = interpret(PIECES, model, [s.q, s.v, s.tau, s.f_ext], ())
+    (found,) = interpret(SEGMENTS, model, [s.q, s.v, s.tau, s.f_ext], ())
     with lw.interpreted():
         close(found, lw.forward_dynamics(model, s.q, s.v, s.tau, s.f_ext), 1e-9)
 
@@ -144,7 +146,7 @@ def test_public_calls_have_the_interpreters_bits(name: str) -> None:
     for k in (0, 1, 2):  # the first goes the long way, the others the short one
         one = lw.forward_dynamics(model, *(x[k] for x in given), method="constraint_force")
         assert np.array_equal(bits(one), bits(wanted[k]))
-    assert (("constraint_force", "f_ext") in model._quick) == (name not in ("branched", "bushy"))
+    assert (("constraint_force", "f_ext") in model._memo.quick) == (name not in ("branched", "bushy"))
     again = pickle.loads(pickle.dumps(model))
     one = lw.forward_dynamics(again, *(x[0] for x in given), method="constraint_force")
     assert np.array_equal(bits(one), bits(wanted[0]))
@@ -154,7 +156,7 @@ def test_public_calls_have_the_interpreters_bits(name: str) -> None:
 @pytest.mark.parametrize("name", ["floating", "mixed"])
 def test_lanes_do_not_change_a_bit(name: str, cpu: tuple[str, str] | None, lanes: int) -> None:
     state, wanted = expected(name)
-    run = Function(Task(PIECES, chains()[name]), cpu=cpu, lanes=lanes)
+    run = plan_for(Task(SEGMENTS, chains()[name]), cpu=cpu, lanes=lanes)
     (found,), status = run.run(arguments(state, 1), 1)
     assert status == 0 and np.array_equal(bits(found[0]), bits(wanted[1]))
 
@@ -162,10 +164,10 @@ def test_lanes_do_not_change_a_bit(name: str, cpu: tuple[str, str] | None, lanes
 def test_the_evaluator_agrees_and_the_program_is_well_formed() -> None:
     model = chains()["mixed"]
     state, wanted = expected("mixed")
-    plan = Pieces(Task(PIECES, model), 1)
+    plan = Segmented(Task(SEGMENTS, model), lanes=1)
     program, row, cell = plan.program
-    tables, told = plan.tables(1)
-    sizes = dict(zip(SIZES, told, strict=False))
+    tables = plan.grouped_tables(1)
+    sizes = tables.sizes
     found = np.zeros(model.nv)
     rows, cells = plan.cut.length, plan.cut.count + 1 + plan.cut.head
     arrays = {f"argument{k}": x.ravel() for k, x in enumerate(arguments(state, 2))}
@@ -186,7 +188,7 @@ def in_threads(jobs: Sequence[threading.Thread]) -> None:
 @pytest.mark.parametrize("count", [2, 3])
 def test_a_team_does_not_change_a_bit(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many calls, from several threads at once, each with helpers that may or may not come in time."""
-    monkeypatch.setattr(alone, "_WORTH_A_TEAM", 1)
+    monkeypatch.setattr(segmented, "_WORTH_A_TEAM", 1)
     model = chains()["floating"]
     state, wanted = expected("floating")
     given = state.q, state.v, state.tau, state.f_ext
@@ -212,8 +214,8 @@ def test_a_call_in_the_middle_of_a_call(monkeypatch: pytest.MonkeyPatch) -> None
     state, wanted = expected("revolute")
     first, other = ([x[k].copy() for x in (state.q, state.v, state.tau, state.f_ext)] for k in (0, 1))
     lw.forward_dynamics(model, *first, method="constraint_force")
-    short = model._quick["constraint_force", "f_ext"]
-    assert isinstance(short, Single)
+    short = model._memo.quick["constraint_force", "f_ext"]
+    assert isinstance(short, OneState)
     run, calls = short.run, []
 
     def interrupted(words: Words, where: int) -> int:
@@ -230,36 +232,38 @@ def test_a_call_in_the_middle_of_a_call(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_helpers_of_a_call_that_is_interrupted_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(alone, "_WORTH_A_TEAM", 1)
-    monkeypatch.setattr(crew, "_helpers", [])
+    monkeypatch.setattr(segmented, "_WORTH_A_TEAM", 1)
+    monkeypatch.setattr(helper_threads, "_helpers", [])
     model = chains()["revolute"]
     state, _ = expected("revolute")
     lw.set_threads(2)
 
     def interrupted(*job: Any) -> None:
-        crew.ask(*job)
+        helper_threads.ask(*job)
         raise KeyboardInterrupt
 
     try:
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(alone, "ask", interrupted)
+            patch.setattr(segmented, "ask", interrupted)
             lw.forward_dynamics(model, state.q[0], state.v[0], state.tau[0], method="constraint_force")
     finally:
         lw.set_threads(None)
-    (helper,) = crew._helpers
+    (helper,) = helper_threads._helpers
+    mailbox = helper._mailbox
     for _ in range(600):  # it comes back for another job, and goes to sleep when there is none
-        if helper._door[crew.ASLEEP] and not helper._door[crew.JOB]:
+        if mailbox[helper_threads.ASLEEP] and not mailbox[helper_threads.JOB]:
             break
         time.sleep(0.05)
-    assert helper._door[crew.ASLEEP] and not helper._door[crew.JOB] and not helper._door[crew.AT_WORK]
+    assert mailbox[helper_threads.ASLEEP]
+    assert not mailbox[helper_threads.JOB] and not mailbox[helper_threads.BUSY]
 
 
 def test_without_more_threads_a_call_does_all_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(alone, "_WORTH_A_TEAM", 1)
-    monkeypatch.setattr(crew, "_helpers", [])
+    monkeypatch.setattr(segmented, "_WORTH_A_TEAM", 1)
+    monkeypatch.setattr(helper_threads, "_helpers", [])
     monkeypatch.setattr(threads, "_pool", None)
     monkeypatch.setattr(threading.Thread, "start", refused)
     model = chains()["floating"]

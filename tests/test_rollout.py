@@ -16,9 +16,10 @@ from exact import exact_tree
 from linkwork.algorithms import ALGORITHMS, stepping
 from linkwork.bench.peers.mujoco import mjcf
 from linkwork.cli.count import counted
-from linkwork.engine import function, march
-from linkwork.engine.interpreter import evaluate
+from linkwork.engine import rollout as engine_rollout
 from linkwork.engine.mode import form
+from linkwork.engine.run import threads as run_threads
+from linkwork.engine.trace.interpreter import evaluate
 from programs import bits
 from robots import robot
 from strategies import Array, close, models_of_form, random_tree, state_of
@@ -101,7 +102,7 @@ def test_drive_and_drag_are_what_they_say() -> None:
 
 @pytest.fixture(params=[1, 2])
 def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    monkeypatch.setattr(function, "_WORTH_A_THREAD", 1e-12)
+    monkeypatch.setattr(run_threads, "WORTH_A_THREAD", 1e-12)
     lw.set_threads(request.param)
     yield request.param
     lw.set_threads(None)
@@ -119,7 +120,7 @@ def test_all_forms_threads_and_slices_give_the_same_bits(
 ) -> None:
     for every in (1, 4, 100):
         for slice_of_time in (0.1, 1e-12):  # all at once, and step by step
-            monkeypatch.setattr(march, "_SLICE", slice_of_time)
+            monkeypatch.setattr(engine_rollout, "_SLICE", slice_of_time)
             with form(which):
                 assert_same(lw.rollout(tree(), **driven(tree(), (19,), 11), record=every), expected(every))
 

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.engine import jit, llvm, rows
-from linkwork.engine.ir import Address, Operand, Program
-from linkwork.engine.memory import address, aligned
-from linkwork.engine.tiles import Interface
+from linkwork.engine.code import jit
+from linkwork.engine.emit import kernel, row_kernel
+from linkwork.engine.emit.call_frame import Interface
+from linkwork.engine.ir.program import Address, Operand, Program
+from linkwork.engine.run.memory import address, aligned
 from strategies import Array, pool, state_of
 
 LANES = [(None, 8), (None, 4), (jit.BASELINE, 2), (jit.BASELINE, 4)]
@@ -22,7 +23,7 @@ GUARD = 16
 
 
 def products(result: Sequence[Operand], count: int) -> Program:
-    """A program whose result holds, for a whole number k, argument k times the last of ``count``, and constants."""
+    """A program whose result holds, for an integer k, argument k times the last of ``count``, and constants."""
     program = Program()
     loads = [program.instruction(program.root, "load", (), Address("argument0", k)) for k in range(count)]
     values = [program.instruction(program.root, "mul", (load, loads[-1])) for load in loads]
@@ -40,18 +41,20 @@ class Batch:
     ) -> None:
         cpu, interface, program = cpu or jit.host(), Interface((count,), (len(result),)), products(result, count)
         if way == "rows":
-            text = rows.module(program, interface, lanes, jit.register(cpu, lanes))
+            text = row_kernel.module(program, interface, lanes, jit.register_constraint(cpu, lanes))
         else:
-            text = llvm.module(program, interface, lanes)
-        self.text, self.width, self.tile = text, len(result), aligned(lanes * (count + len(result)))
+            text = kernel.module(program, interface, lanes)
+        self.text, self.width, self.frame = text, len(result), interface.batch
+        self.tile = aligned(lanes * (count + len(result)))
         self.work = aligned(lanes * len(result))
         self.run = jit.link(jit.compile_object(text, cpu), ["batch"]).function("batch")
 
     def __call__(self, inputs: Array) -> tuple[Array, int]:
         """Results and status; what lies around the results must stay as it is."""
         around = np.full(2 * GUARD + len(inputs) * self.width, 7.0)
-        where = [address(self.tile), address(inputs), inputs.shape[1], address(around) + 8 * GUARD, address(self.work)]
-        status = self.run(address(np.array([len(inputs), *where, 0, 0, 0], dtype=np.int64)))
+        words = {"states": len(inputs), "buffer": address(self.tile), "work": address(self.work)}
+        words |= {"argument0": address(inputs), "argument0_stride": inputs.shape[1], "square": 0, "data": 0, "ints": 0}
+        status = self.run(address(self.frame.pack({**words, "result0": address(around) + 8 * GUARD})))
         assert (around[:GUARD] == 7.0).all() and (around[-GUARD:] == 7.0).all()
         return around[GUARD:-GUARD].reshape(len(inputs), self.width), status
 
@@ -125,8 +128,8 @@ def test_a_constant_that_is_not_finite_is_found(way: str) -> None:
 
 def test_lines_of_large_results_are_asked_for_where_that_can_be_said() -> None:
     text = Batch("rows", RESULTS["large"], 68, None, 4).text
-    assert ("prefetchw" in text) == (jit.register(jit.host(), 4) is not None)
-    assert jit.register(jit.BASELINE, 4) is None
+    assert ("prefetchw" in text) == (jit.register_constraint(jit.host(), 4) is not None)
+    assert jit.register_constraint(jit.BASELINE, 4) is None
 
 
 @pytest.mark.parametrize("batch", [(2,), (70,), (3, 5), (4096,)])

@@ -22,8 +22,8 @@ import pytest
 import linkwork as lw
 from exact import exact_tree
 from linkwork.algorithms import ALGORITHMS
-from linkwork.engine.interpreter import evaluate
 from linkwork.engine.mode import form
+from linkwork.engine.trace.interpreter import evaluate
 from linkwork.model import Model
 from strategies import CALLS, State, pool, pool_to_compile, state_of
 

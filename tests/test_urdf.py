@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from linkwork.algorithms import ALGORITHMS
-from linkwork.engine.interpreter import interpret
+from linkwork.engine.trace.interpreter import interpret
 from linkwork.errors import ArgumentError, FormatError, LinkworkWarning
 from linkwork.formats import load
 from linkwork.formats.xml import MAX_DEPTH

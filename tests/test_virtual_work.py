@@ -14,9 +14,9 @@ import pytest
 import linkwork as lw
 from exact import exact_tree
 from linkwork.algorithms import ALGORITHMS, FRAMES, STUDIES, Algorithm
-from linkwork.engine.interpreter import evaluate
-from linkwork.engine.ir import count
-from linkwork.engine.trace import specialise
+from linkwork.engine.ir.program import count
+from linkwork.engine.plans.specialised import specialised_program as specialise
+from linkwork.engine.trace.interpreter import evaluate
 from linkwork.joints import Fixed, Free, Joint, Revolute, Spherical
 from linkwork.model import Model
 from linkwork.spatial import Columns, Mobility, Motion, RigidMobility, Transform
@@ -307,7 +307,7 @@ def operations(algorithm: Algorithm, model: Model) -> int:
 
 @pytest.mark.parametrize("make", [lw.mechanisms.serial_chain, lw.mechanisms.star])
 def test_operations_grow_linearly(make: Any) -> None:
-    for algorithm in (ALGORITHMS["virtual_work"], STUDIES["virtual_work_split"]):
+    for algorithm in (ALGORITHMS["virtual_work"], ALGORITHMS["virtual_work_split"]):
         four, eight, twelve, twenty = (operations(algorithm, make(n)) for n in (4, 8, 12, 20))
         slope = (twenty - twelve) / 8
         assert abs(twelve - eight - 4 * slope) <= 0.01 * twelve
@@ -315,7 +315,7 @@ def test_operations_grow_linearly(make: Any) -> None:
 
 
 def test_without_splitting_operations_grow_as_the_cube_on_a_star() -> None:
-    unsplit = STUDIES["virtual_work_unsplit"]
+    unsplit = ALGORITHMS["virtual_work_unsplit"]
 
     def star(n: int) -> Model:
         rng = np.random.default_rng(0)
@@ -353,7 +353,7 @@ def errors(model: Model, methods: Sequence[str], seed: int = 0) -> list[float]:
     (truth,) = evaluate(entry, model, [*exact, None], tree=exact_tree(model, context.mpf))
     size, found = max(map(abs, truth)), []
     for method in methods:
-        (rough,) = evaluate({**ALGORITHMS, **STUDIES}[method], model, [*given, None])
+        (rough,) = evaluate(ALGORITHMS[method], model, [*given, None])
         found.append(float(max(abs(x - t) for x, t in zip(rough, truth, strict=True)) / size))
     return found
 

@@ -47,7 +47,7 @@ from linkwork.dynamics import (
     rollout,
 )
 from linkwork.engine.mode import interpreted
-from linkwork.engine.threads import get_threads, set_threads
+from linkwork.engine.run.threads import get_threads, set_threads
 from linkwork.errors import (
     ArgumentError,
     FormatError,

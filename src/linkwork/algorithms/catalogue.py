@@ -10,7 +10,7 @@ Spaces of arguments and results, with the shape of one state (nb bodies, m frame
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -42,24 +42,43 @@ from linkwork.spatial import ArticulatedInertia
 
 @dataclass(frozen=True)
 class Algorithm:
-    """A text, the names and spaces of its arguments, and the spaces of its results."""
+    """A text, the names and spaces of its arguments, the spaces of its results, and the forms that it has."""
 
     name: str
     text: Callable[..., tuple[Any, ...]]
     arguments: tuple[tuple[str, str], ...]
     results: tuple[str, ...]
-    rolled: bool = True
-    """Whether its text needs to know nothing of the model, so that loops may stay loops."""
-    pieces: bool = False
-    """Whether its text cuts a chain into pieces: a rolled form of its own."""
+    forms: tuple[str, ...] = ("specialised", "rolled")
+    """What its text is traced into: "specialised" code for one model, "rolled" code, whose loops stay loops because the
+    text needs to know nothing of the model, or "segmented" code, for a text that cuts a chain into segments. None of
+    these for what is only there to compare with: it is interpreted, unless a form is asked for.
+    """
+    segmented: Algorithm | None = None
+    """What takes its place for a mechanism with a long chain, whose bodies are lined up."""
+    of_mechanism: bool = True
+    """Whether its text looks at the mechanism; code of one that does not serves all models."""
 
 
 Q, V, A, TAU = ("q", "configuration"), ("v", "velocity"), ("a", "velocity"), ("tau", "velocity")
 F_EXT = ("f_ext", "wrenches")
 
+FRAMES = ("child", "parent", "world")
+"""Where the wrench of a joint can be seen from."""
+
+REFERENCES = ("local", "world", "local_world_aligned")
+"""Where a frame's motion can be seen from."""
+
+OPERATIONAL = {text.__name__: text for text in (chang_khatib, extended_propagator, pv, sparse, dense)}
+"""The methods of ``lw.operational_inertia``, by their names."""
+
 
 def _entry(text: Callable[..., tuple[Any, ...]], arguments: tuple[tuple[str, str], ...], *results: str) -> Algorithm:
     return Algorithm(text.__name__, text, arguments, results)
+
+
+def _forward(text: Callable[..., tuple[Any, ...]], *forms: str, segmented: Algorithm | None = None) -> Algorithm:
+    """A method of forward dynamics, with these forms."""
+    return Algorithm(text.__name__, text, (Q, V, TAU, F_EXT), ("velocity",), forms, segmented)
 
 
 def _seen(text: Callable[..., tuple[Any, ...]], arguments: tuple[tuple[str, str], ...], result: str) -> list[Algorithm]:
@@ -76,15 +95,28 @@ def _reactions(text: Callable[..., tuple[Any, ...]]) -> list[Algorithm]:
     return [Algorithm(f"{text.__name__}/{frame}", partial(text, frame=frame), arguments, results) for frame in FRAMES]
 
 
-OPERATIONAL = {text.__name__: text for text in (chang_khatib, extended_propagator, pv, sparse, dense)}
-"""The methods of ``lw.operational_inertia``, by their names."""
+def _inertias() -> list[Algorithm]:
+    """Λ by each method; the text needs the number of frames."""
+    arguments = (Q, ("kept", "twists"), ("damping", "twists"))
+    return [
+        Algorithm(
+            f"operational_inertia/{name}",
+            partial(operational_inertia, method=text),
+            arguments,
+            ("operational",),
+            ("specialised",),
+        )
+        for name, text in OPERATIONAL.items()
+    ]
 
-FRAMES = ("child", "parent", "world")
-"""Where the wrench of a joint can be seen from."""
 
-REFERENCES = ("local", "world", "local_world_aligned")
-"""Where a frame's motion can be seen from."""
+INVERSION = Algorithm(
+    "inversion", inversion, (("matrix", "triples"),), ("triples",), ("specialised",), of_mechanism=False
+)
+"""Of a matrix that has three rows for each frame, whatever the model."""
 
+SEGMENTS = replace(_forward(constraint_force_pieces, "segmented"), name="constraint_force")
+"""What ``constraint_force`` is for a mechanism with a long chain, its bodies lined up."""
 
 ALGORITHMS: dict[str, Algorithm] = {
     entry.name: entry
@@ -111,65 +143,38 @@ ALGORITHMS: dict[str, Algorithm] = {
         _entry(force_responses, (Q,), "responses"),
         _entry(integrate, (Q, ("dv", "velocity")), "configuration"),
         _entry(difference, (("q0", "configuration"), ("q1", "configuration")), "velocity"),
-    )
-}
-
-INVERSION = Algorithm("inversion", inversion, (("matrix", "triples"),), ("triples",), rolled=False)
-"""Of a matrix that has three rows for each frame, whatever the model."""
-
-UNROLLED: dict[str, Algorithm] = {
-    entry.name: entry
-    for entry in (
+        # texts that need to know the model: the number of frames, the length of the main chain
+        _forward(constraint_force, "specialised", segmented=SEGMENTS),
+        _forward(constraint_force_world, "specialised"),
+        *_inertias(),
         INVERSION,
-        *(
-            Algorithm(
-                f"operational_inertia/{name}",
-                partial(operational_inertia, method=text),
-                (Q, ("kept", "twists"), ("damping", "twists")),
-                ("operational",),
-                rolled=False,
-            )
-            for name, text in OPERATIONAL.items()
-        ),
+        # to compare with; they walk over children
+        _forward(virtual_work_split),
+        _forward(virtual_work_unsplit),
     )
 }
-"""Algorithms whose text needs the number of frames: interpreted or specialised only."""
+"""Every algorithm, by its name."""
 
 FORWARD_DYNAMICS = ("articulated_body", "composite_body", "unit_vector", "virtual_work")
-"""The methods of ``lw.forward_dynamics``."""
-
-STUDIES: dict[str, Algorithm] = {
-    entry.name: entry
-    for entry in (
-        _entry(virtual_work_split, (Q, V, TAU, F_EXT), "velocity"),
-        _entry(virtual_work_unsplit, (Q, V, TAU, F_EXT), "velocity"),
-    )
-}
-"""More methods, which walk over children and so have no rolled form: to compare with, not to use."""
-
-CHAINS: dict[str, Algorithm] = {
-    text.__name__: Algorithm(text.__name__, text, (Q, V, TAU, F_EXT), ("velocity",), rolled=False)
-    for text in (constraint_force, constraint_force_world)
-}
-"""More methods of ``lw.forward_dynamics``, whose text needs the length of the main chain: specialised code for few
-bodies, interpreted for many. The second is for study.
-"""
-
-PIECES = Algorithm("constraint_force", constraint_force_pieces, (Q, V, TAU, F_EXT), ("velocity",), pieces=True)
-"""What ``constraint_force`` is for a mechanism with a long chain, its bodies lined up."""
+"""The methods of ``lw.forward_dynamics`` that need to know nothing of the model."""
+CHAIN_METHODS = ("constraint_force", "constraint_force_world")
+"""More of them, with a main chain. The second is for study."""
+STUDIES = ("virtual_work_split", "virtual_work_unsplit")
+"""More of them, to compare with, not to use."""
+INVERTING = ("virtual_work", *STUDIES, *CHAIN_METHODS)
+"""Those that invert the inertia of every body, so that none may be without."""
 
 
 def along(method: str, tip: int) -> Algorithm:
-    """A method of ``CHAINS`` whose main chain ends with body number ``tip``."""
-    entry = CHAINS[method]
-    return Algorithm(f"{method}/{tip}", partial(entry.text, tip=tip), entry.arguments, entry.results, rolled=False)
+    """A method of ``CHAIN_METHODS`` whose main chain ends with body number ``tip``."""
+    entry = ALGORITHMS[method]
+    return replace(entry, name=f"{method}/{tip}", text=partial(entry.text, tip=tip), segmented=None)
 
 
 def weighed(method: str, I_X: Sequence[ArticulatedInertia], tip: int | None = None) -> Algorithm:
-    """A method of ``CHAINS`` with any I_X for each body, as ``constraint_force_world`` has it."""
-    entry = along(method, tip) if tip else CHAINS[method]
-    text = partial(entry.text, I_X=lambda body: I_X[body.index - 1])
-    return Algorithm(entry.name, text, entry.arguments, entry.results, rolled=False)
+    """A method of ``CHAIN_METHODS`` with any I_X for each body, as ``constraint_force_world`` has it; not compiled."""
+    entry = along(method, tip) if tip else ALGORITHMS[method]
+    return replace(entry, text=partial(entry.text, I_X=lambda body: I_X[body.index - 1]), forms=(), segmented=None)
 
 
 STEP_PARTS = {
@@ -188,7 +193,3 @@ def stepping(parts: Iterable[str]) -> Algorithm:
 
     arguments = (Q, V, ("dt", "scalar"), *((name, STEP_PARTS[name]) for name in chosen))
     return Algorithm("+".join(["step", *chosen]), text, arguments, ("configuration", "velocity"))
-
-
-INVERTING = ("virtual_work", *STUDIES, *CHAINS)
-"""The methods that invert the inertia of every body, so that none may be without."""

@@ -55,7 +55,7 @@ def constraint_force_pieces(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) ->
     made, gone, a = (tree.field() for _ in range(3))  # at bodies of the head
     inner, inner_gone, inner_a = (tree.field() for _ in range(3))  # at bodies of a piece, while it is worked on
     qdd = tree.field()
-    IA, pA, whirl, motion = (tree.lasting() for _ in range(4))  # at all bodies, if there are side branches
+    IA, pA, whirl, motion = (tree.persistent_field() for _ in range(4))  # at all bodies, if there are side branches
     seam, width = tree.seam, tree.most_constraints
     nothing = [0.0] * width
 
@@ -110,7 +110,7 @@ def constraint_force_pieces(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) ->
         X, c, _ = made
         return body.joint.subspace(q[body]).dual().dot(a - X.to_child(a_parent) - c)
 
-    for piece in tree.pieces():
+    for piece in tree.segments():
         turned[piece] = Mat3.identity(), Vec3.zero()
         for body in piece.outward():
             X, moved = placed(body)
@@ -130,13 +130,13 @@ def constraint_force_pieces(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) ->
         gone[body] = _gone(Yp, rp, E)
         eliminate(Y, r, *gone[body])
         reached[seam] = Y, r
-    for piece in tree.pieces_outward():
+    for piece in tree.segments_outward():
         start[piece] = known[seam]
         for body in piece.outward(-1):
             R, turn = turned[piece]
             _, known[seam] = loose(body, R.apply_transpose(start[piece][0]) + turn)
 
-    for piece in tree.pieces():
+    for piece in tree.segments():
         for body in piece.outward(0, 1):
             w, W, u, M = start[piece]
             own, link = free(body, w)
@@ -156,7 +156,7 @@ def constraint_force_pieces(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) ->
             taken[piece] = Y1, r1
 
     # The last joint of each piece, from seam to seam and back
-    for piece in tree.pieces_outward():
+    for piece in tree.segments_outward():
         (Yp, rp), (Y1, r1), (*_, Y, F, r) = reached[seam], taken[piece], carried[piece]
         Yp = [[x + y for x, y in zip(*rows, strict=True)] for rows in zip(Yp, Y1, strict=True)]
         before[piece] = _gone(Yp, [x + y for x, y in zip(rp, r1, strict=True)], transposed(F))
@@ -166,7 +166,7 @@ def constraint_force_pieces(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) ->
     behind[seam] = Factor.of_matrix(Y).solve(r)
     _, _, u, M = known[seam]
     moved_last[seam] = u + Columns(M).times(behind[seam])
-    for piece in tree.pieces_inward():
+    for piece in tree.segments_inward():
         ends[piece] = _solved(before[piece], behind[seam]), behind[seam]
         behind[seam], _ = ends[piece]
 
@@ -183,7 +183,7 @@ def constraint_force_pieces(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) ->
         inner_a[body] = accelerated(body, force_on(piece, body), passed, bias)
         motion[body] = inner_a[body]
 
-    for piece in tree.pieces():
+    for piece in tree.segments():
         for body in piece.outward(0, 1):
             w, W, u, M = start[piece]
             inner[body], link = free(body, w)
@@ -215,7 +215,7 @@ def constraint_force_pieces(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) ->
             rest[piece] = X.to_child(inner_a[body.parent]) + c
 
     # What the last links of pieces do is known from those behind them
-    for piece in tree.pieces_inward():
+    for piece in tree.segments_inward():
         for body in piece.outward(-1):
             qdd[body] = body.joint.subspace(q[body]).dual().dot(moved_last[seam] - rest[piece])
             motion[body] = moved_last[seam]
@@ -255,20 +255,20 @@ def _gather_branches(
     for body in tree.head():
         begin(body, turning[seam])
         turning[seam] = whirl[body]
-    for piece in tree.pieces_outward():
+    for piece in tree.segments_outward():
         R, turn = turned[piece]
         spin[piece] = turning[seam]
         turning[seam] = R.apply_transpose(spin[piece]) + turn
-    for piece in tree.pieces():
+    for piece in tree.segments():
         for body in piece.outward():
             begin(body, spin[piece])
             spin[piece] = whirl[body]
-    for body in tree.sides():
+    for body in tree.side_branches():
         begin(body, whirl[body.parent])
         X[body], S[body] = body.placement * body.joint.transform(q[body]), body.joint.subspace(q[body])
         moved = S[body].times(v[body])
         c[body] = body.joint.bias(q[body], v[body]) + relative_bias(X[body], whirl[body.parent], moved)
-    for body in tree.sides_inward():
+    for body in tree.side_branches_inward():
         U[body] = S[body].through(IA[body])
         D[body] = Factor.of_matrix(plus_diagonal(S[body].project(U[body]), body.rotor))
         u[body] = [x - p for x, p in zip(tau[body], S[body].dot(pA[body]), strict=True)]
@@ -279,7 +279,7 @@ def _gather_branches(
 
     def turn_back(A: Any, qdd: Any) -> None:
         A[tree.world] = -tree.gravity
-        for body in tree.sides():
+        for body in tree.side_branches():
             a = X[body].to_child(A[body.parent]) + c[body]
             qdd[body] = D[body].solve([force - a.dot(column) for force, column in zip(u[body], U[body], strict=True)])
             A[body] = a + S[body].times(qdd[body])

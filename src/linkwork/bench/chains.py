@@ -12,9 +12,9 @@ from linkwork.bench.first_call import probe
 from linkwork.bench.machine import available_memory
 from linkwork.bench.peers import Door, Peer
 from linkwork.bench.subjects import Subject
-from linkwork.engine.function import MOST_BODIES
 from linkwork.engine.mode import form
-from linkwork.engine.threads import cores, set_threads
+from linkwork.engine.plans import MOST_BODIES
+from linkwork.engine.run.threads import cores, set_threads
 from linkwork.model import Model, mechanisms
 
 _WORK = 1_000_000

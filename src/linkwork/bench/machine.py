@@ -9,8 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from linkwork.engine import jit
-from linkwork.engine.threads import cores
+from linkwork.engine.code import jit
+from linkwork.engine.run.threads import cores
 
 _PACKAGES = ("linkwork", "numpy", "llvmlite", "pin", "mujoco", "example-robot-data")
 

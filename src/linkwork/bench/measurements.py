@@ -16,7 +16,7 @@ from linkwork.bench.peers import NAMES, Door, Peer, doors
 from linkwork.bench.rollouts import measure_rollout
 from linkwork.bench.subjects import Subject
 from linkwork.bench.targets import compare
-from linkwork.engine.threads import cores, set_threads
+from linkwork.engine.run.threads import cores, set_threads
 
 SCHEMA = 1
 

@@ -7,7 +7,7 @@ import json
 
 from rich.console import Console
 
-from linkwork.engine import cache
+from linkwork.engine.code import cache
 
 NAME = "cache"
 HELP = "show or clear the compiled code that is kept on disk"

@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from linkwork.algorithms import ALGORITHMS, CHAINS, Algorithm
+from linkwork.algorithms import ALGORITHMS, CHAIN_METHODS, Algorithm
 from linkwork.cli.describe import summary
 from linkwork.cli.info import add_model, find
-from linkwork.engine.ir import count
-from linkwork.engine.trace import specialise
+from linkwork.engine.ir.program import count
+from linkwork.engine.plans.specialised import specialised_program
+from linkwork.engine.spaces import SPACES
 from linkwork.errors import UnknownNameError
 from linkwork.model import WORLD, Frame, Model
 
@@ -31,9 +32,8 @@ COLUMNS = {
 }
 """The kinds of operations that are told apart, with their names in the intermediate code."""
 
-COUNTED = {**ALGORITHMS, **CHAINS}
+COUNTED = {name: entry for name, entry in ALGORITHMS.items() if "rolled" in entry.forms or name in CHAIN_METHODS}
 
-FRAME_SPACES = ("poses", "twists", "jacobian", "responses", "operational")
 MOST_BODIES, MOST_BODIES_SQUARED = 2000, 60
 """More bodies are counted on request only: for any algorithm, and for those whose cost grows faster than the bodies."""
 
@@ -68,8 +68,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 def counted(algorithm: Algorithm, model: Model, frames: Sequence[Frame]) -> dict[str, int]:
     """How many operations of each kind one state takes, and their total."""
-    about_frames = any(space in FRAME_SPACES for space in algorithm.results)
-    program = specialise(algorithm, model, ("f_ext",), frames if about_frames else (), expand=False)
+    about_frames = any(SPACES[space].of_frames for space in algorithm.results)
+    program = specialised_program(algorithm, model, ("f_ext",), frames if about_frames else (), expand=False)
     found = count(program)
     kinds = {kind: sum(found[name] for name in names) for kind, names in COLUMNS.items()}
     return {**kinds, "total": sum(kinds.values())}

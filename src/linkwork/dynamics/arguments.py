@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwork.algorithms import fewest_operations
-from linkwork.engine.spaces import shape
+from linkwork.engine.spaces import SPACES
 from linkwork.errors import ArgumentError, suggestion
-from linkwork.model.model import Frame, Model, Point, Quick
+from linkwork.model.memo import Quick
+from linkwork.model.model import Frame, Model, Point
 
 Array = NDArray[np.float64]
 Frames = str | Point | Sequence[str | Point]
@@ -32,7 +33,7 @@ def check_model(model: object) -> None:
 def as_array(model: Model, name: str, space: str, value: ArrayLike, frames: int = 0) -> Array:
     """A float64 array whose last axes are one state's shape."""
     check_model(model)
-    expected = shape(space, model, frames)
+    expected = SPACES[space].shape(model, frames)
     if type(value) is np.ndarray and value.dtype is _FLOAT64 and value.shape == expected:
         return value
     try:
@@ -46,7 +47,7 @@ def as_array(model: Model, name: str, space: str, value: ArrayLike, frames: int 
         )
     if array.ndim < len(expected) or array.shape[array.ndim - len(expected) :] != expected:
         raise ArgumentError(
-            f"{name} must have shape {_shown(expected)} for model {model.name!r} ({_meaning(space, model)}), "
+            f"{name} must have shape {_shown(expected)} for model {model.name!r} ({SPACES[space].describe(model)}), "
             f"but has shape {array.shape}"
         )
     if array.dtype.itemsize > 8 and array.dtype.kind == "f":
@@ -61,7 +62,8 @@ def check_finite(model: Model, name: str, space: str, array: Array) -> Array:
     if np.isfinite(array).all():
         return array
     where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-    which = name_coordinate(model, space, where[-len(shape(space, model)) :])
+    kind = SPACES[space]
+    which = kind.coordinate(model, where[array.ndim - len(kind.shape(model, 0)) :])
     raise ArgumentError(f"{name}[{', '.join(map(str, where))}] ({which}) is {array[where]}; it must be finite")
 
 
@@ -84,7 +86,7 @@ def as_batch(
             continue
         array = as_array(model, name, space, value, frames)  # type: ignore[arg-type]
         arrays.append(array)
-        leading.append(array.shape[: array.ndim - len(shape(space, model, frames))])
+        leading.append(array.shape[: array.ndim - len(SPACES[space].shape(model, frames))])
     try:
         batch = np.broadcast_shapes(*leading) if any(leading) else ()
     except ValueError:
@@ -97,7 +99,7 @@ def as_batch(
     if not batch:
         return arrays, ()
     full = [
-        None if array is None else _spread(array, (*batch, *shape(space, model, frames)))
+        None if array is None else _spread(array, (*batch, *SPACES[space].shape(model, frames)))
         for array, (_, space) in zip(arrays, spaces, strict=True)
     ]
     return full, batch
@@ -154,7 +156,7 @@ class Asked:
 def as_frames(model: Model, frames: Frames) -> Asked:
     """The frames of an argument; found at once if the model was asked for the same before."""
     try:
-        found: Asked = model._asked[tuple(frames) if type(frames) is list else frames]
+        found: Asked = model._memo.frames[tuple(frames) if type(frames) is list else frames]
     except (KeyError, TypeError, AttributeError):  # new, unhashable, or no model
         found = _asked(model, frames)
     return found
@@ -168,7 +170,7 @@ def _asked(model: Model, frames: Frames) -> Asked:
     for item in listed:
         if not isinstance(item, str | Point):
             raise ArgumentError(f"frames must hold names or lw.Point objects, not {item!r}")
-    known, key = model._asked, tuple(listed)
+    known, key = model._memo.frames, tuple(listed)
     found: Asked | None = known.get(key)
     if found is None:
         points = tuple(Point(item) if isinstance(item, str) else item for item in key)
@@ -192,25 +194,5 @@ def choice(name: str, value: Any, options: Sequence[str]) -> str:
     return value
 
 
-def name_coordinate(model: Model, space: str, index: tuple[int, ...]) -> str:
-    """Which joint or body a number of a state belongs to."""
-    if space == "wrenches":
-        return f"body {model.body_names[index[0]]!r}"
-    starts = model.q_start if space == "configuration" else model.v_start
-    for start, body in reversed(list(zip(starts, model.bodies, strict=True))):
-        count = body.joint.nq if space == "configuration" else body.joint.nv
-        if start <= index[0] < start + count:
-            return f"joint {body.joint_name!r}"
-    return "no joint"
-
-
 def _shown(expected: tuple[int, ...]) -> str:
     return f"(..., {', '.join(map(str, expected))})"
-
-
-def _meaning(space: str, model: Model) -> str:
-    return {
-        "configuration": f"nq = {model.nq}",
-        "velocity": f"nv = {model.nv}",
-        "wrenches": f"{len(model.bodies)} bodies, force and moment of each",
-    }[space]

@@ -9,16 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.algorithms import ALGORITHMS, CHAINS, PIECES, STUDIES, UNROLLED, Algorithm
-from linkwork.dynamics.arguments import Array, Asked, as_batch, name_coordinate
+from linkwork.algorithms import ALGORITHMS, Algorithm
+from linkwork.dynamics.arguments import Array, Asked, as_batch
 from linkwork.engine import mode
-from linkwork.engine.function import MOST_BODIES, Function, Task
-from linkwork.engine.interpreter import evaluate, interpret
+from linkwork.engine.function import function
 from linkwork.engine.mode import current_form
-from linkwork.engine.spaces import shape, shifted
+from linkwork.engine.plans import Plan
+from linkwork.engine.plans.task import moved
+from linkwork.engine.spaces import SPACES
+from linkwork.engine.trace.interpreter import evaluate
 from linkwork.errors import SingularError
-from linkwork.model.model import Frame, Model, Quick
-from linkwork.model.pieces import LinedUp, cut, lined_up
+from linkwork.model.memo import Quick
+from linkwork.model.model import Frame, Model
 from linkwork.model.tree import Node, Tree
 from linkwork.spatial import LARGEST_ANGLE
 
@@ -37,57 +39,52 @@ def call(
     is kept in ``quick``, or with the model.
     """
     if isinstance(algorithm, str):
-        name = algorithm
-        algorithm = ALGORITHMS.get(name) or UNROLLED.get(name) or CHAINS.get(name) or STUDIES[name]
+        algorithm = ALGORITHMS[algorithm]
     form = current_form()
-    long = algorithm.name.split("/")[0] in CHAINS and form != "specialised" and len(model.bodies) > MOST_BODIES
-    if long and algorithm.name == PIECES.name:
-        lined = lined_up(model)
-        if cut(lined.model if lined else model):
-            if lined:
-                return _lined_up(model, lined, values)
-            algorithm, long = PIECES, False
     arguments, batch = as_batch(model, algorithm.arguments, values, len(frames), finite=form == "interpreted")
+    shapes = [(*batch, *SPACES[space].shape(model, len(frames))) for space in algorithm.results]
     if 0 in batch:
         as_batch(model, algorithm.arguments, values, len(frames))
-        return [np.empty((*batch, *shape(space, model, len(frames)))) for space in algorithm.results]
+        return [np.empty(shape) for shape in shapes]
+    absent = tuple(name for (name, _), array in zip(algorithm.arguments, arguments, strict=True) if array is None)
+    states = prod(batch)
+    rows = [_rows(array, batch, states) for array in arguments if array is not None]
     try:
-        if form == "interpreted" or algorithm.name in STUDIES or long:
-            results = interpret(algorithm, model, arguments, batch, moved(frames, offsets))
-            fine = all(np.isfinite(result).all() for result in results)
-        else:
-            store = model._quick if quick is None else quick
-            results, fine = _compiled(algorithm, model, arguments, batch, frames, offsets, form, store)
-    except (ZeroDivisionError, OverflowError):
+        plan = function(algorithm, model, absent, frames, bool(offsets), form)
+        found, status = plan.run(rows, states, offsets)
+    except (ZeroDivisionError, OverflowError):  # a constant of the model, or the only state
+        found, status = [], 2
+    if status:
         as_batch(model, algorithm.arguments, values, len(frames))  # an argument that is not finite is said first
-        first = (0,) * len(batch)  # a constant of the model: every state fails
-        state = [None if a is None else a[first] for a in arguments]
-        raise diagnose(algorithm, model, state, moved(frames, offsets)) from None
-    if not fine:
-        as_batch(model, algorithm.arguments, values, len(frames))
-        finite = np.ones(batch, dtype=bool)
-        for result in results:
-            finite &= np.isfinite(result).reshape((*batch, -1)).all(axis=-1)
-        where = tuple(np.argwhere(~finite)[0])
-        raise diagnose(algorithm, model, [None if a is None else a[where] for a in arguments], moved(frames, offsets))
-    return results
+        where = _first_not_finite(found, batch)
+        state = [None if array is None else array[where] for array in arguments]
+        raise diagnose(algorithm, model, state, moved(frames, offsets))
+    if not batch and form == "auto":
+        _keep_short_path(plan, model._memo.quick if quick is None else quick)
+    return [result.reshape(shape) for result, shape in zip(found, shapes, strict=True)]
 
 
-def _lined_up(model: Model, lined: LinedUp, values: Sequence[ArrayLike | None]) -> list[Array]:
-    """Forward dynamics of a chain with side branches, whose bodies are brought into order and back."""
-    (q, v, tau, f_ext), _ = as_batch(model, PIECES.arguments, values, 0)
-    assert q is not None and v is not None and tau is not None
-    wrenches = None if f_ext is None else f_ext[..., lined.bodies, :]
-    (ordered,) = call(PIECES, lined.model, [q[..., lined.q], v[..., lined.v], tau[..., lined.v], wrenches])
-    result = np.empty_like(ordered)
-    result[..., lined.v] = ordered
-    return [result]
+def _first_not_finite(results: Sequence[Array], batch: tuple[int, ...]) -> tuple[int, ...]:
+    """The first state of a batch with a result that is not finite."""
+    finite = np.ones(prod(batch), dtype=bool)
+    for result in results:
+        finite &= np.isfinite(result).all(axis=1)
+    return tuple(int(k) for k in np.unravel_index(int(np.argmin(finite)), batch)) if batch else ()
+
+
+def _keep_short_path(plan: Plan, quick: Quick) -> None:
+    """From now on, ``quick`` and ``quick_frames`` can take one state of plain arrays."""
+    single = plan.single()
+    if single is not None:
+        algorithm = plan.task.algorithm
+        loaded = any(name == "f_ext" for name, _ in algorithm.arguments) and "f_ext" not in plan.task.absent
+        quick[(algorithm.name, "f_ext") if loaded else algorithm.name] = single
 
 
 def quick(name: str, model: Model, *values: ArrayLike | None) -> Any:
     """What an algorithm results in, an array or several: for one state of plain arrays at once, else by ``call``."""
     try:
-        answer = None if mode.forced else model._quick[name](*values)
+        answer = None if mode.forced else model._memo.quick[name](*values)
     except AttributeError:  # not a model, which ``call`` will say
         answer = None
     return every(name, model, *values) if answer is None else answer
@@ -107,57 +104,6 @@ def quick_frames(name: str, asked: Asked, *values: ArrayLike) -> Any:
         return answer
     results = call(name, asked.model, values, asked.frames, asked.offsets, asked.quick)
     return results[0] if len(results) == 1 else tuple(results)
-
-
-def function(
-    algorithm: Algorithm,
-    model: Model,
-    absent: tuple[str, ...] = (),
-    frames: Sequence[Frame] = (),
-    offsets: bool = False,
-    form: str = "auto",
-) -> Function:
-    """The compiled function of an algorithm for a model; made once for each model."""
-    made: dict[object, Function] = model.__dict__.setdefault("_functions", {})
-    key = (algorithm.name, absent, tuple(frames), offsets, form)
-    found = made.get(key)
-    if found is None:
-        found = made[key] = Function(Task(algorithm, model, absent, frames, offsets), form)
-    return found
-
-
-def moved(frames: Sequence[Frame], offsets: Sequence[float]) -> list[Frame]:
-    """The frames with their offsets in their placements."""
-    if not offsets:
-        return list(frames)
-    return [
-        Frame(frame.name, frame.body, shifted(frame.placement, offsets[3 * i : 3 * i + 3]))
-        for i, frame in enumerate(frames)
-    ]
-
-
-def _compiled(
-    algorithm: Algorithm,
-    model: Model,
-    arguments: Sequence[Array | None],
-    batch: tuple[int, ...],
-    frames: Sequence[Frame],
-    offsets: Sequence[float],
-    form: str,
-    quick: Quick,
-) -> tuple[list[Array], bool]:
-    absent = tuple(name for (name, _), array in zip(algorithm.arguments, arguments, strict=True) if array is None)
-    made = function(algorithm, model, absent, frames, bool(offsets), form)
-    states = prod(batch)
-    rows = [_rows(array, batch, states) for array in arguments if array is not None]
-    results, status = made.run(rows, states, offsets)
-    if not batch and form == "auto":  # from now on, ``quick`` and ``quick_frames`` can do it
-        single = made.single()
-        if single is not None:
-            loaded = any(name == "f_ext" for name, _ in algorithm.arguments) and "f_ext" not in absent
-            quick[(algorithm.name, "f_ext") if loaded else algorithm.name] = single
-    shapes = [(*batch, *dims) for dims in made.task.shapes]
-    return [result.reshape(dims) for result, dims in zip(results, shapes, strict=True)], status == 0
 
 
 def _rows(array: Array, batch: tuple[int, ...], states: int) -> Array:
@@ -184,7 +130,7 @@ def diagnose(
                     return SingularError(f"{algorithm.name}: joint {body.joint_name!r}: {reason}")
         if array.size and abs(array).max() > (LARGEST_ANGLE if name == "dv" else 1e100):
             where = tuple(int(i) for i in np.unravel_index(int(abs(array).argmax()), array.shape))
-            which = name_coordinate(model, space, where)
+            which = SPACES[space].coordinate(model, where)
             return SingularError(f"{algorithm.name}: the numbers overflow; {name} of {which} is {array[where]:.3g}")
     tree = _Watched(model, frames)
     try:

@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.dynamics.arguments import Array, as_batch, as_frames, check_model
-from linkwork.dynamics.call import moved
 from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.dynamics.kinematics import forward_kinematics, frame_acceleration, frame_velocity
 from linkwork.dynamics.operational import operational_inertia_inverse
+from linkwork.engine.plans.task import moved
 from linkwork.errors import ArgumentError, SingularError
 from linkwork.joints.joint import as_axis
 from linkwork.model.model import WORLD, Model, Point

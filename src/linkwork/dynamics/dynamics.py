@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.algorithms import CHAINS, FORWARD_DYNAMICS, STUDIES, along, weighed
+from linkwork.algorithms import CHAIN_METHODS, FORWARD_DYNAMICS, STUDIES, along, weighed
 from linkwork.dynamics.arguments import Array, check_model, choice
 from linkwork.dynamics.call import call, every, quick
 from linkwork.dynamics.light_bodies import check_inertias
@@ -39,9 +39,9 @@ def inverse_dynamics(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, f_e
         if mode.forced:
             answer = None
         elif f_ext is None:
-            answer = model._quick["inverse_dynamics"](q, v, a)
+            answer = model._memo.quick["inverse_dynamics"](q, v, a)
         else:
-            answer = model._quick["inverse_dynamics", "f_ext"](q, v, a, f_ext)
+            answer = model._memo.quick["inverse_dynamics", "f_ext"](q, v, a, f_ext)
     except AttributeError:
         answer = None
     return every("inverse_dynamics", model, q, v, a, f_ext) if answer is None else answer
@@ -105,7 +105,7 @@ def mass_matrix(model: Model, q: ArrayLike) -> Array:
         array([[2.]])
     """
     try:
-        answer = model._quick["mass_matrix"](q) if not mode.forced else None
+        answer = model._memo.quick["mass_matrix"](q) if not mode.forced else None
     except AttributeError:
         answer = None
     return every("mass_matrix", model, q) if answer is None else answer
@@ -164,17 +164,17 @@ def forward_dynamics(
         if mode.forced or main_chain is not None or i_x is not None:
             answer = None
         elif f_ext is None:
-            answer = model._quick[method](q, v, tau)
+            answer = model._memo.quick[method](q, v, tau)
         else:
-            answer = model._quick[method, "f_ext"](q, v, tau, f_ext)
+            answer = model._memo.quick[method, "f_ext"](q, v, tau, f_ext)
     except (AttributeError, TypeError):
         answer = None
     if answer is not None:
         return answer
     check_model(model)
-    check_inertias(choice("method", method, (*FORWARD_DYNAMICS, *CHAINS, *STUDIES)), model)
-    if main_chain is not None and method not in CHAINS:
-        raise ArgumentError(f"main_chain is for the methods {', '.join(CHAINS)}; method {method!r} has none")
+    check_inertias(choice("method", method, (*FORWARD_DYNAMICS, *CHAIN_METHODS, *STUDIES)), model)
+    if main_chain is not None and method not in CHAIN_METHODS:
+        raise ArgumentError(f"main_chain is for the methods {', '.join(CHAIN_METHODS)}; method {method!r} has none")
     tip = None if main_chain is None else model.body_index(main_chain) + 1
     if i_x is not None:
         if method != "constraint_force_world":

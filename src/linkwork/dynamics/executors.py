@@ -10,7 +10,7 @@ from typing import Any
 
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.jobs import Job, compute
-from linkwork.engine.threads import get_threads
+from linkwork.engine.run.threads import get_threads
 from linkwork.errors import ArgumentError, LinkworkWarning
 
 MOST_JOBS, FEWEST = 64, 64

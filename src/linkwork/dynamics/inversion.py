@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 
 from linkwork.algorithms import INVERSION
@@ -11,7 +9,7 @@ from linkwork.algorithms.inversion import SINGULAR
 from linkwork.dynamics.arguments import Array, Asked
 from linkwork.dynamics.call import quick_frames
 from linkwork.errors import ArgumentError, SingularError
-from linkwork.model.model import WORLD, Frame, Model
+from linkwork.model.model import WORLD, Frame
 from linkwork.spatial import Transform
 
 MOST_POINTS = 4
@@ -32,7 +30,7 @@ def inverted(asked: Asked, inverse: Array, damping: float = 0.0, pseudo_inverse:
         return np.asarray(np.linalg.pinv(matrix, rcond=1e-11, hermitian=True), dtype=np.float64)
     if 0 < size <= 6 * MOST_POINTS:
         try:
-            found: Array = quick_frames(INVERSION.name, _triples(size // 3), matrix)
+            found: Array = quick_frames(INVERSION.name, _triples(asked, size // 3), matrix)
         except SingularError:
             raise _deficient(asked, *_scaled(matrix)) from None
         return found
@@ -47,10 +45,14 @@ def inverted(asked: Asked, inverse: Array, damping: float = 0.0, pseudo_inverse:
     return 0.5 * (result + np.swapaxes(result, -1, -2))
 
 
-@cache
-def _triples(count: int) -> Asked:
-    """What stands for so many times three numbers where an algorithm looks at no mechanism."""
-    return Asked(Model("none", (), ()), (Frame(WORLD, 0, Transform.identity()),) * count, (), ())
+def _triples(asked: Asked, count: int) -> Asked:
+    """What is asked where an algorithm looks at no mechanism: so many times three numbers."""
+    known = asked.model._memo.frames
+    key = (_triples, count)  # no frames that anybody could ask for
+    if key not in known:
+        known[key] = Asked(asked.model, (Frame(WORLD, 0, Transform.identity()),) * count, (), ())
+    found: Asked = known[key]
+    return found
 
 
 def _scaled(matrix: Array) -> tuple[Array, Array]:

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
 from linkwork.algorithms import Algorithm, stepping
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.call import diagnose
-from linkwork.engine.function import Task
-from linkwork.engine.march import March, interpreted_march, records
-from linkwork.engine.memory import empty
+from linkwork.engine.function import function
 from linkwork.engine.mode import current_form
+from linkwork.engine.rollout import records, run_over_time
+from linkwork.engine.run.memory import empty
 from linkwork.errors import ArgumentError
 from linkwork.model.model import Model
 
@@ -89,23 +88,11 @@ class Job:
         given = [np.broadcast_to(self.parts[name], shape) for name, shape in zip(names, whole, strict=True)]
         engine = current_form() if self.engine == "auto" else self.engine  # a worker may have no machine code
         try:
-            if engine == "interpreted":
-                if not all(np.isfinite(array).all() for array in self.parts.values()):
-                    return 1
-                return interpreted_march(self.algorithm, self.model, state, given, into, self.steps, self.every)
-            return self._march(engine).march(state, given, into, self.steps, self.every, threads)
+            plan = function(self.algorithm, self.model, form=engine, over_time=True)
+            return run_over_time(plan, state, given, into, self.steps, self.every, threads)
         except (ZeroDivisionError, OverflowError):  # a constant of the model: every trajectory fails
             first = [self.q[0], self.v[0], *(array[0, 0] for array in given)]
             raise diagnose(self.algorithm, self.model, first, ()) from None
-
-    def _march(self, engine: str) -> March:
-        """Machine code for the model and these parts; made once for each model."""
-        made: dict[object, Any] = self.model.__dict__.setdefault("_functions", {})
-        key = ("march", self.algorithm.name, engine)
-        found = made.get(key)
-        if found is None:
-            found = made[key] = March(Task(self.algorithm, self.model), engine)
-        return found
 
 
 def compute(job: Job) -> tuple[Array, Array, int]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from linkwork.algorithms import INVERTING
 from linkwork.errors import LinkworkWarning, SingularError
+from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Body, Model
 
 LARGEST_MASS_RATIO = 1e4
@@ -23,15 +24,14 @@ def check_inertias(method: str, model: Model, stacklevel: int = 3) -> None:
     """Refuse a body without inertia, and warn of neighbours of very different mass, if the method would suffer."""
     if not method.startswith(INVERTING):
         return
-    if "_judged" not in model.__dict__:  # kept with the model, which no store then keeps alive
-        model.__dict__["_judged"] = _judged(model)
-    problem, warning = model.__dict__["_judged"]
+    problem, warning = _judged(model)
     if problem:
         raise SingularError(f"{method}: {problem}")
     if warning:
         warnings.warn(f"{method}: {warning}", LinkworkWarning, stacklevel=stacklevel)
 
 
+@kept_with_model
 def _judged(model: Model) -> tuple[str, str]:
     """What is wrong with a model, and what is doubtful; empty if nothing."""
     sizes, slender = [], ""

@@ -15,9 +15,9 @@ from linkwork.dynamics.divergence import cut_off, explained
 from linkwork.dynamics.executors import spread
 from linkwork.dynamics.jobs import Job
 from linkwork.dynamics.step_arguments import broadcast, check_over_time, rows, seconds, step_parts, whole
-from linkwork.engine.march import records
 from linkwork.engine.mode import current_form
-from linkwork.engine.threads import get_threads
+from linkwork.engine.rollout import records
+from linkwork.engine.run.threads import get_threads
 from linkwork.errors import ArgumentError, SimulationError
 from linkwork.model.model import Model
 

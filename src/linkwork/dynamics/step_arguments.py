@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.algorithms import STEP_PARTS
-from linkwork.dynamics.arguments import Array, as_array, check_finite, name_coordinate
+from linkwork.dynamics.arguments import Array, as_array, check_finite
+from linkwork.engine.spaces import SPACES
 from linkwork.errors import ArgumentError, LinkworkWarning
 from linkwork.model.model import Model
 
@@ -74,7 +75,7 @@ def _not_negative(model: Model, name: str, value: Any, own: Array, none: float) 
     if (array >= 0.0).all():
         return array
     where = tuple(int(i) for i in np.argwhere(~(array >= 0.0))[0])
-    which = name_coordinate(model, "velocity", where[-1:])
+    which = SPACES["velocity"].coordinate(model, where[-1:])
     raise ArgumentError(f"{name} of {which} is {array[where]}; it must be 0 or more")
 
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 
-from linkwork.engine import jit
+from linkwork.engine.code import jit
 from linkwork.errors import LinkworkWarning
 
 _form: ContextVar[str] = ContextVar("linkwork_form", default="auto")
@@ -58,13 +58,13 @@ def current_form() -> str:
 
 @cache
 def _default() -> str:
-    """Machine code where it can be had, otherwise the interpreter, which is said once."""
+    """Machine code where that is possible, otherwise the interpreter, of which a warning tells once."""
     if os.environ.get("LINKWORK_ENGINE") == "interpreter":
         return "interpreted"
     if jit.executable_memory():
         return "auto"
     warnings.warn(
-        "this system lets no memory be made executable, or llvmlite is missing: "
+        "this system does not allow executable memory, or llvmlite is missing: "
         "linkwork runs without compiled code, slowly",
         LinkworkWarning,
         stacklevel=2,

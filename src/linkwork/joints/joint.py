@@ -161,3 +161,8 @@ def sliding(axis: Axis) -> Subspace:
     if isinstance(axis, CoordinateAxis):
         return Selection(axis.index, signs=(axis.sign,))
     return Columns([Motion(axis.direction, Vec3.zero())])
+
+
+def is_built_in(joint: Joint) -> bool:
+    """Whether a joint is one of linkwork's, whose text is known and depends on its fields alone."""
+    return type(joint).__module__.startswith("linkwork.")

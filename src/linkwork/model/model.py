@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from linkwork.errors import ModelError, UnknownNameError
 from linkwork.joints import Joint
+from linkwork.model.memo import Memo
 from linkwork.spatial import Inertia, Transform
 
 WORLD = "world"
@@ -21,7 +22,7 @@ WORLD = "world"
 
 @dataclass(frozen=True)
 class Limits:
-    """What a joint may and what it costs, for each coordinate (position) or degree of freedom (all else).
+    """Limits, damping and friction of a joint, for each coordinate (position) or degree of freedom (all else).
 
     Units are those of the joint: m, rad, their rates, N or N m; damping in force per rate, friction (Coulomb) in force.
     """
@@ -71,17 +72,6 @@ class Frame:
     placement: Transform
 
 
-class Quick(dict[Any, Callable[..., Any]]):
-    """Functions by name; one that is not there yet answers None, as those do that cannot take their arguments."""
-
-    def __missing__(self, key: Any) -> Callable[..., None]:
-        return _nothing
-
-
-def _nothing(*_: object) -> None:
-    return None
-
-
 @dataclass(frozen=True)
 class Model:
     """A mechanism: bodies in an order in which parents come first, named frames, and gravity.
@@ -113,14 +103,9 @@ class Model:
         return {name: self.__dict__[name] for name in self.__dataclass_fields__}
 
     @cached_property
-    def _quick(self) -> Quick:
-        """Functions for one state that engines have made for this model; no part of what it is."""
-        return Quick()
-
-    @cached_property
-    def _asked(self) -> dict[Any, Any]:
-        """Frames that have been asked about, as the call took them; no part of what it is."""
-        return {}
+    def _memo(self) -> Memo:
+        """What is kept from call to call; no part of what the model is."""
+        return Memo()
 
     @cached_property
     def nq(self) -> int:

@@ -15,7 +15,7 @@ from linkwork.errors import ModelError
 from linkwork.joints import Joint
 from linkwork.model.junctions import common_ancestor, junctions_of
 from linkwork.model.model import Frame, Model
-from linkwork.model.pieces import cut
+from linkwork.model.segments import cut
 from linkwork.spatial import Force, Inertia, Motion, Transform, Vec3
 
 Item = TypeVar("Item")
@@ -179,7 +179,7 @@ class Tree(Walks):
         """A new store of values."""
         return Field()
 
-    def lasting(self) -> Field:
+    def persistent_field(self) -> Field:
         """A new store of values, which at bodies of a piece outlive its turn of a loop over pieces."""
         return Field()
 
@@ -219,23 +219,23 @@ class Tree(Walks):
         """The same, the last first."""
         return iter(self._pieces[0][::-1])
 
-    def pieces(self) -> Iterator[Piece]:
+    def segments(self) -> Iterator[Piece]:
         """The pieces of a chain, whose turns need nothing of each other."""
         return self.parallel(self._pieces[1])
 
-    def pieces_outward(self) -> Iterator[Piece]:
+    def segments_outward(self) -> Iterator[Piece]:
         """The pieces of a chain, one after the other from the first."""
         return iter(self._pieces[1])
 
-    def pieces_inward(self) -> Iterator[Piece]:
+    def segments_inward(self) -> Iterator[Piece]:
         """The same, from the last."""
         return iter(self._pieces[1][::-1])
 
-    def sides(self) -> Iterator[Node]:
+    def side_branches(self) -> Iterator[Node]:
         """The bodies of side branches of a chain that is cut into pieces, every body after its parent."""
         return iter(self._pieces[2])
 
-    def sides_inward(self) -> Iterator[Node]:
+    def side_branches_inward(self) -> Iterator[Node]:
         """The same, every body before its parent."""
         return iter(self._pieces[2][::-1])
 

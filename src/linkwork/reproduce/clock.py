@@ -14,9 +14,9 @@ import numpy as np
 from linkwork.algorithms import Algorithm
 from linkwork.bench.cases import States
 from linkwork.bench.contest import Array, Contestant, contest
-from linkwork.engine.function import Function, Task
+from linkwork.engine.plans import Task, plan_for
+from linkwork.engine.run.threads import set_threads
 from linkwork.engine.spaces import size
-from linkwork.engine.threads import set_threads
 from linkwork.model import Frame, Model
 
 _BODIES, _RESULTS = 4096, 200_000
@@ -82,7 +82,7 @@ def best(contestants: dict[str, Contestant], rounds: int, seconds: float) -> dic
 
 def machine_code(runner: Runner, model: Model, frames: Sequence[Frame] = ()) -> Callable[..., Array]:
     """What maps arrays (states, numbers) of the arguments, as q, v and tau, to the result, on one lane."""
-    function = Function(Task(runner.algorithm, model, ("f_ext",), frames), form=runner.form, lanes=1)
+    function = plan_for(Task(runner.algorithm, model, ("f_ext",), frames), form=runner.form, lanes=1)
 
     def call(*arguments: Array) -> Array:
         (result,), _ = function.run(arguments, len(arguments[0]))

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from linkwork.algorithms import Algorithm
-from linkwork.engine.interpreter import evaluate
-from linkwork.engine.ir import count
+from linkwork.engine.ir.program import count
+from linkwork.engine.plans.specialised import specialised_program
 from linkwork.engine.spaces import size
-from linkwork.engine.trace import specialise
+from linkwork.engine.trace.interpreter import evaluate
 from linkwork.model import Frame, Model
 from linkwork.model.tree import Tree
 
@@ -46,7 +46,7 @@ def as_written(algorithm: Algorithm, model: Model, frames: Sequence[Frame] = ())
 
 def folded(algorithm: Algorithm, model: Model, frames: Sequence[Frame] = ()) -> dict[str, int]:
     """The same in specialised code, where the mechanism's numbers are constants."""
-    return _by_kind(count(specialise(algorithm, model, ("f_ext",), frames, expand=False)))
+    return _by_kind(count(specialised_program(algorithm, model, ("f_ext",), frames, expand=False)))
 
 
 def _by_kind(found: Counter[str]) -> dict[str, int]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from linkwork.algorithms import ALGORITHMS, Algorithm
 from linkwork.dynamics import random_state
-from linkwork.engine.interpreter import evaluate
+from linkwork.engine.trace.interpreter import evaluate
 from linkwork.joints import Revolute
 from linkwork.model import Model
 from linkwork.reproduce.clock import Runner, machine_code

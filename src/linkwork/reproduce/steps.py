@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from linkwork.algorithms import Algorithm
-from linkwork.engine.interpreter import evaluate
 from linkwork.engine.spaces import size
+from linkwork.engine.trace.interpreter import evaluate
 from linkwork.model import Model
 from linkwork.model.tree import Item, Tree
 from linkwork.reproduce.counting import Counted
@@ -56,10 +56,10 @@ def steps(algorithm: Algorithm, model: Model) -> Steps:
     """The steps of an algorithm on a mechanism, for one state without external forces.
 
     Example:
-        >>> from linkwork.algorithms import CHAINS
+        >>> from linkwork.algorithms import ALGORITHMS
         >>> from linkwork.model import mechanisms
         >>> chains = [mechanisms.serial_chain(n) for n in (64, 1024)]
-        >>> [steps(CHAINS["constraint_force"], chain).depth for chain in chains]
+        >>> [steps(ALGORITHMS["constraint_force"], chain).depth for chain in chains]
         [33, 49]
     """
     found: Counter[str] = Counter()

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwork.algorithms import Algorithm
-from linkwork.engine.interpreter import evaluate
+from linkwork.engine.trace.interpreter import evaluate
 from linkwork.errors import MissingExtraError
 from linkwork.model import Model
 

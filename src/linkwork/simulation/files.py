@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from linkwork.dynamics.arguments import Array
-from linkwork.engine import fingerprint
+from linkwork.engine.code import fingerprint
 from linkwork.errors import ArgumentError
 from linkwork.model.model import Model
 

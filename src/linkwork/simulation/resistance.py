@@ -15,7 +15,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwork.dynamics.arguments import Array, name_coordinate
+from linkwork.dynamics.arguments import Array
+from linkwork.engine.spaces import SPACES
 from linkwork.errors import ArgumentError
 from linkwork.model.model import Model
 from linkwork.simulation.plant import Answer, Plant
@@ -40,7 +41,7 @@ class Resistance:
         if outside.size:
             i = int(outside[0])
             raise ArgumentError(
-                f"q of {name_coordinate(model, 'velocity', (int(self.stopped[i]),))} is {q[self.at[i]]:.6g}, outside "
+                f"q of {SPACES['velocity'].coordinate(model, (int(self.stopped[i]),))} is {q[self.at[i]]:.6g}, outside "
                 f"its limits {self.lower[i]:.6g} to {self.upper[i]:.6g}; begin within them, or pass joint_limits=False"
             )
 

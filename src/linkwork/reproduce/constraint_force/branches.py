@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.algorithms import ALGORITHMS, CHAINS, along
+from linkwork.algorithms import ALGORITHMS, along
 from linkwork.bench.contest import difference
 from linkwork.dynamics import random_state
 from linkwork.model import mechanisms
@@ -31,7 +31,7 @@ def branched(sizes: Sequence[int], say: Say) -> dict[str, Any]:
         found["bodies"].append(len(model.bodies))
         for name, cost in (
             ("branched", steps(algorithm, model)),
-            ("plain", steps(CHAINS["constraint_force"], mechanisms.serial_chain(n))),
+            ("plain", steps(ALGORITHMS["constraint_force"], mechanisms.serial_chain(n))),
         ):
             lines["depth"][name].append(cost.depth)
             lines["work"][name].append(cost.work)

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from linkwork.bench.machine import commit, machine, versions
-from linkwork.engine import jit
-from linkwork.engine.threads import cores
+from linkwork.engine.code import jit
+from linkwork.engine.run.threads import cores
 from linkwork.reproduce.clock import Effort
 from linkwork.reproduce.constraint_force import parallel, rounding, times
 from linkwork.reproduce.constraint_force.branches import branched

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from linkwork.algorithms import ALGORITHMS, CHAINS, PIECES
+from linkwork.algorithms import ALGORITHMS, SEGMENTS
 from linkwork.model import Model
-from linkwork.model.pieces import cut
+from linkwork.model.segments import cut
 from linkwork.reproduce.counting import as_written, folded
 from linkwork.reproduce.steps import steps
 
 METHODS = {name: ALGORITHMS[name] for name in ("articulated_body", "virtual_work")} | {
-    "constraint_force": CHAINS["constraint_force"]
+    "constraint_force": ALGORITHMS["constraint_force"]
 }
 
 PROCESSORS = (4, 8, 64, 1024, 16_384)
@@ -61,7 +61,9 @@ def gain(model: Model, pieces_up_to: int, say: Say) -> dict[str, Any]:
     processors = [2**k for k in range(links.bit_length())]
     one = sum(as_written(METHODS["articulated_body"], model).values())
     pieces = cut(model) if links <= pieces_up_to else None
-    forms = {"constraint_force": METHODS["constraint_force"]} | ({"constraint_force_pieces": PIECES} if pieces else {})
+    forms = {"constraint_force": METHODS["constraint_force"]} | (
+        {"constraint_force_pieces": SEGMENTS} if pieces else {}
+    )
     counted = {name: steps(algorithm, model) for name, algorithm in forms.items()}
     return {
         "links": links, "processors": processors, "pieces": pieces.count if pieces else None, "articulated_body": one,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from linkwork.algorithms import ALGORITHMS, CHAINS, PIECES
+from linkwork.algorithms import ALGORITHMS, CHAIN_METHODS, SEGMENTS
 from linkwork.model import Model, mechanisms
-from linkwork.model.pieces import cut
+from linkwork.model.segments import cut
 from linkwork.reproduce import rounding
 from linkwork.reproduce.rounding import FEW, HINGES, Case, Method, Say, compiled, interpreted, lighter
 
@@ -48,6 +48,6 @@ def _methods(model: Model, interpreted_up_to: int) -> dict[str, Method]:
     run = interpreted if len(model.bodies) <= FEW else compiled
     return {
         **{name: run(ALGORITHMS[name], model) for name in ("articulated_body", "virtual_work")},
-        **({"constraint_force_pieces": run(PIECES, model)} if cut(model) else {}),
-        **({name: interpreted(algorithm, model) for name, algorithm in CHAINS.items()} if short else {}),
+        **({"constraint_force_pieces": run(SEGMENTS, model)} if cut(model) else {}),
+        **({name: interpreted(ALGORITHMS[name], model) for name in CHAIN_METHODS} if short else {}),
     }

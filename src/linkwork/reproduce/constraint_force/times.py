@@ -11,14 +11,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from linkwork.algorithms import PIECES
+from linkwork.algorithms import SEGMENTS
 from linkwork.bench.cases import States
 from linkwork.bench.contest import Array, Contestant
 from linkwork.dynamics import forward_dynamics
-from linkwork.engine.function import MOST_BODIES, Function, Task
-from linkwork.engine.threads import cores, set_threads
+from linkwork.engine.plans import MOST_BODIES, Task, plan_for
+from linkwork.engine.run.threads import cores, set_threads
 from linkwork.model import Model
-from linkwork.model.pieces import cut
+from linkwork.model.segments import cut
 from linkwork.reproduce.clock import Effort, best
 
 SCALAR, LANES, TEAM = "constraint_force_scalar", "constraint_force_lanes", "constraint_force_team"
@@ -64,7 +64,7 @@ def _contestants(model: Model) -> dict[str, Contestant]:
 
 
 def _scalar(model: Model) -> Callable[..., Any]:
-    single = Function(Task(PIECES, model, ("f_ext",)), lanes=1).single()
+    single = plan_for(Task(SEGMENTS, model, ("f_ext",)), lanes=1).single()
     assert single is not None
     return single
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from linkwork.algorithms import ALGORITHMS, OPERATIONAL, UNROLLED
+from linkwork.algorithms import ALGORITHMS, OPERATIONAL
 from linkwork.model import Frame, Model, mechanisms
 from linkwork.reproduce.clock import Effort, Runner, race
 from linkwork.reproduce.counting import as_written, folded
@@ -65,7 +65,7 @@ def operations_folded(cases: Sequence[Case]) -> Lines:
 def inversion(cases: Sequence[Case]) -> list[int]:
     """Operations as written of the paper's step 6, from Λ⁻¹ to Λ."""
     return [
-        sum(as_written(UNROLLED["operational_inertia/pv"], model, frames).values())
+        sum(as_written(ALGORITHMS["operational_inertia/pv"], model, frames).values())
         - sum(as_written(METHODS["pv"], model, frames).values())
         for model, frames in cases
     ]

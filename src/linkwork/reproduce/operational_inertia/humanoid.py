@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.algorithms import ALGORITHMS, OPERATIONAL, UNROLLED
+from linkwork.algorithms import ALGORITHMS, OPERATIONAL
 from linkwork.bench.cases import States
 from linkwork.bench.contest import Array, Contestant
 from linkwork.dynamics import forward_dynamics, integrate, operational_inertia, operational_space
@@ -30,7 +30,7 @@ def one_matrix(states: int, batch: int, effort: Effort) -> dict[str, Any]:
     one_by_one = [(model, q.copy(), HANDS) for q in few]
     calls = {name: Contestant(name, function, one_by_one, states) for name, function in functions.items()}
     batches = {name: Contestant(name, function, [(model, many, HANDS)], batch) for name, function in functions.items()}
-    runners = {name: Runner(UNROLLED[f"operational_inertia/{name}"], "specialised") for name in OPERATIONAL}
+    runners = {name: Runner(ALGORITHMS[f"operational_inertia/{name}"], "specialised") for name in OPERATIONAL}
     everything = {"kept": np.ones(6 * len(HANDS)), "damping": np.zeros(6 * len(HANDS))}
     return {
         "links": len(model.bodies), "points": HANDS, "paper": PAPER,
@@ -45,7 +45,7 @@ def one_matrix(states: int, batch: int, effort: Effort) -> dict[str, Any]:
                 "inertia": {"written": as_written(whole, model, frames), "folded": folded(whole, model, frames)},
             }
             for name, inverse, whole in (
-                (name, ALGORITHMS[f"operational/{name}"], UNROLLED[f"operational_inertia/{name}"])
+                (name, ALGORITHMS[f"operational/{name}"], ALGORITHMS[f"operational_inertia/{name}"])
                 for name in OPERATIONAL
             )
         },

@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from math import log
 from typing import Any
 
-from linkwork.algorithms import ALGORITHMS, FORWARD_DYNAMICS
-from linkwork.algorithms.catalogue import STUDIES
+from linkwork.algorithms import ALGORITHMS, FORWARD_DYNAMICS, STUDIES
 from linkwork.model import Model, mechanisms
 from linkwork.reproduce.clock import crossover
 from linkwork.reproduce.counting import as_written, folded
 
-METHODS = {**{name: ALGORITHMS[name] for name in FORWARD_DYNAMICS}, **STUDIES}
+METHODS = {name: ALGORITHMS[name] for name in (*FORWARD_DYNAMICS, *STUDIES)}
 
 MECHANISMS: dict[str, Callable[[], Model]] = {
     "humanoid": mechanisms.humanoid,

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.algorithms import ALGORITHMS, FORWARD_DYNAMICS
-from linkwork.algorithms.catalogue import STUDIES
+from linkwork.algorithms import ALGORITHMS, FORWARD_DYNAMICS, STUDIES
 from linkwork.algorithms.link_splitting import MOST_JOINTS
 from linkwork.model import Model, mechanisms
 from linkwork.reproduce import rounding
@@ -66,7 +65,7 @@ def errors(case: Case, values: Sequence[float], states: int, dense_up_to: int, s
 def _method(name: str, model: Model) -> Method:
     """By the interpreter or by machine code: whichever is there sooner."""
     short = name in STUDIES or len(model.bodies) <= FEW
-    return (interpreted if short else compiled)(STUDIES.get(name) or ALGORITHMS[name], model)
+    return (interpreted if short else compiled)(ALGORITHMS[name], model)
 
 
 def _methods(model: Model, dense_up_to: int) -> dict[str, Method]:

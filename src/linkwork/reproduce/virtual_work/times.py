@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from linkwork.algorithms import ALGORITHMS
-from linkwork.algorithms.catalogue import STUDIES
+from linkwork.algorithms import ALGORITHMS, STUDIES
 from linkwork.model import Model, mechanisms
 from linkwork.reproduce.clock import Runner, crossover, race
 
 METHODS = {name: ALGORITHMS[name] for name in ("virtual_work", "unit_vector", "articulated_body")}
 ROLLED = {name: Runner(entry, "rolled") for name, entry in METHODS.items()}
-SPECIALISED = {name: Runner(entry, "specialised") for name, entry in (METHODS | STUDIES).items()}
+SPECIALISED = {name: Runner(ALGORITHMS[name], "specialised") for name in (*METHODS, *STUDIES)}
 
 Say = Callable[[str], None]
 

@@ -1,0 +1,162 @@
+"""LLVM through llvmlite: module text to object code for a CPU, and object code to callable memory.
+
+Object code is position independent and refers to Python's functions by name, so that it can be kept on disk. Memory
+is never writable and executable at once: LLVM's linker writes it first, then protects it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import mmap
+import os
+import threading
+from collections.abc import Callable
+from functools import cache, cached_property
+from typing import Any
+
+from linkwork.engine.emit import builtin
+
+lock = threading.RLock()
+"""Held while code is made, one module at a time; a fork waits for it, so that the child finds LLVM idle."""
+
+
+def _before_fork() -> None:
+    """Wait until no thread is in LLVM: in code that is made here, or in llvmlite, which frees things at any time."""
+    lock.acquire()
+    if _llvm.cache_info().currsize:
+        _llvm().ffi.lib._lock.__enter__()
+
+
+def _after_fork() -> None:
+    if _llvm.cache_info().currsize:
+        _llvm().ffi.lib._lock.__exit__(None, None, None)
+    lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
+
+_serial = itertools.count()
+
+
+class Code:
+    """Linked code: its functions by address. It stays in memory as long as this object."""
+
+    def __init__(self, tracker: Any, names: list[str]) -> None:
+        self._tracker = tracker
+        self.addresses: dict[str, int] = {name: tracker[name] for name in names}
+
+    def function(self, name: str) -> Callable[[int], int]:
+        """A function that is called with the address of its words; it runs without the interpreter's lock."""
+        function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(self.addresses[name])
+        function.code = self  # type: ignore[attr-defined]
+        return function
+
+    @cached_property
+    def integers(self) -> tuple[int, ...]:
+        """The compile-time integers of rolled code."""
+        integer = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(self.addresses["integer"])
+        return tuple(int(integer(which)) for which in range(1, 1 + int(integer(0))))
+
+
+@cache
+def _llvm() -> Any:
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    llvm.initialize_native_asmparser()
+    return llvm
+
+
+@cache
+def host() -> tuple[str, str]:
+    """The CPU's name and features."""
+    llvm = _llvm()
+    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+
+
+BASELINE = ("x86-64", "+sse2,-avx")
+"""Any 64-bit x86: for tests that results do not depend on the CPU."""
+
+
+def lanes(cpu: tuple[str, str]) -> int:
+    """How many float64 numbers fit a vector of this CPU."""
+    features = set(cpu[1].split(","))
+    if "+avx512f" in features:
+        return 8
+    return 4 if "+avx" in features else 2
+
+
+@cache
+def register_constraint(cpu: tuple[str, str], count: int) -> str | None:
+    """The inline-assembly constraint of a register for so many float64 numbers, on an x86 CPU that has such ones."""
+    if not _llvm().get_default_triple().startswith("x86_64") or count > lanes(cpu):
+        return None
+    return "v" if count == 8 else "x"
+
+
+@cache
+def _machine(cpu: tuple[str, str]) -> Any:
+    llvm = _llvm()
+    target = llvm.Target.from_default_triple()
+    return target.create_target_machine(cpu=cpu[0], features=cpu[1], opt=1, reloc="pic", codemodel="small", jit=False)
+
+
+@cache
+def _linker() -> Any:
+    return _llvm().create_lljit_compiler(_machine(host()))
+
+
+def version() -> str:
+    """What object code depends on besides its source: LLVM's version."""
+    return ".".join(map(str, _llvm().llvm_version_info))
+
+
+def compile_object(text: str, cpu: tuple[str, str]) -> bytes:
+    """Object code of a module for a CPU."""
+    llvm = _llvm()
+    with lock, llvm.parse_assembly(text) as module:
+        return bytes(_machine(cpu).emit_object(module))
+
+
+def link(image: bytes, names: list[str]) -> Code:
+    """Object code brought into executable memory."""
+    llvm = _llvm()
+    with lock:
+        library = llvm.JITLibraryBuilder().add_object_img(image)
+        for name, address in builtin.addresses().items() if "single" in names else ():
+            library.import_symbol(name, address)
+        for name in names:
+            library.export_symbol(name)
+        tracker = library.link(_linker(), f"linkwork{next(_serial)}")
+        return Code(tracker, names)
+
+
+@cache
+def executable_memory() -> bool:
+    """Whether the system lets a process make memory executable after writing it."""
+    try:
+        import llvmlite.binding  # noqa: F401
+    except ImportError:
+        return False
+    size = mmap.PAGESIZE
+    try:
+        page = mmap.mmap(-1, size)
+    except OSError:
+        return False
+    try:
+        protect = ctypes.CDLL(None, use_errno=True).mprotect
+    except (OSError, AttributeError, TypeError):
+        return True  # no mprotect to ask: let the linker try
+    try:
+        anchor = ctypes.c_char.from_buffer(page)
+        address = ctypes.addressof(anchor)
+        protect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+        allowed = protect(address, size, 1 | 4) == 0  # PROT_READ | PROT_EXEC
+        protect(address, size, 1 | 2)
+        del anchor
+        return bool(allowed)
+    finally:
+        page.close()

@@ -1,0 +1,119 @@
+"""What generated code is called with: a list of 8-byte words, declared by name.
+
+The same declaration packs the words in Python, and writes the code that reads them; nothing counts them by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwork.engine.emit.writer import Writer
+
+Words = NDArray[np.int64]
+
+TABLES = ("work", "square", "data", "ints")
+"""The arrays that a kernel takes besides arguments and results."""
+
+
+@dataclass(frozen=True)
+class CallFrame:
+    """Words by name, each a pointer ("ptr") or an integer ("i64")."""
+
+    words: tuple[tuple[str, str], ...]
+
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return {name: index for index, (_, name) in enumerate(self.words)}
+
+    def indices(self, names: Iterable[str]) -> list[int]:
+        """Where words of these names stand."""
+        return [self._index[name] for name in names]
+
+    def pack(self, values: Mapping[str, int]) -> Words:
+        """The words, given all of them by name."""
+        if len(values) != len(self.words):
+            raise KeyError(f"words that are missing or unknown: {sorted(values.keys() ^ self._index.keys())}")
+        return np.array([values[name] for _, name in self.words], dtype=np.int64)
+
+    def read(self, w: Writer) -> None:
+        """Code that reads every word into a value of its name, from the pointer %words."""
+        for index, (kind, name) in enumerate(self.words):
+            w.load(w.at("%words", index, "i64"), kind, name=f"%{name}")
+
+
+@dataclass(frozen=True)
+class Interface:
+    """The arrays of a program: how many numbers a state has in each, as an integer or the name of a size; and the
+    names of all sizes.
+    """
+
+    arguments: tuple[int | str, ...]
+    results: tuple[int | str, ...]
+    sizes: tuple[str, ...] = ()
+
+    @property
+    def argument_names(self) -> list[str]:
+        return [f"argument{k}" for k in range(len(self.arguments))]
+
+    @property
+    def result_names(self) -> list[str]:
+        return [f"result{k}" for k in range(len(self.results))]
+
+    @property
+    def counts(self) -> list[str]:
+        """The numbers of arguments and results, as values."""
+        return [str(n) if isinstance(n, int) else f"%{n}" for n in (*self.arguments, *self.results)]
+
+    @property
+    def tables(self) -> list[tuple[str, str]]:
+        """What a kernel takes after arguments and results."""
+        return [*(("ptr", name) for name in TABLES), *(("i64", name) for name in self.sizes)]
+
+    @property
+    def kernel(self) -> list[tuple[str, str]]:
+        """All that a kernel takes."""
+        return [*(("ptr", name) for name in (*self.argument_names, *self.result_names)), *self.tables]
+
+    def kernel_call(self, arrays: Sequence[str]) -> str:
+        """What a kernel is called with, given pointers to arguments and results."""
+        return listed([*(("ptr", name) for name in arrays), *((kind, f"%{name}") for kind, name in self.tables)])
+
+    @cached_property
+    def batch(self) -> CallFrame:
+        """A batch: number of states, a buffer for tiles, arguments with the distance of their states, results."""
+        arguments = [word for a in self.argument_names for word in (("ptr", a), ("i64", f"{a}_stride"))]
+        results = [("ptr", name) for name in self.result_names]
+        return CallFrame((("i64", "states"), ("ptr", "buffer"), *arguments, *results, *self.tables))
+
+    @cached_property
+    def one_state(self) -> CallFrame:
+        """One state of parallel loops: a team of threads (or 0), arguments and results."""
+        return CallFrame((("ptr", "team"), *self.kernel))
+
+    @cached_property
+    def time_loop(self) -> CallFrame:
+        """A loop over time around a step whose first arguments are the state, as its results are.
+
+        Number of trajectories, a buffer for tiles; steps done before, to do and in all, and after how many a state is
+        recorded; each array of the state; each other argument with the distance of trajectories and of steps; the
+        records of each array of the state with the distance of trajectories there.
+        """
+        words = [("i64", "trajectories"), ("ptr", "buffer")]
+        words += [("i64", name) for name in ("done", "steps", "total", "every")]
+        state = range(len(self.results))
+        words += [("ptr", f"state{k}") for k in state]
+        for k in range(len(state), len(self.arguments)):
+            words += [("ptr", f"given{k}"), ("i64", f"given{k}_stride"), ("i64", f"given{k}_pace")]
+        for k in state:
+            words += [("ptr", f"records{k}"), ("i64", f"records{k}_stride")]
+        return CallFrame((*words, *self.tables))
+
+
+def listed(values: Iterable[tuple[str, str]]) -> str:
+    """Types and values as a list of arguments."""
+    return ", ".join(f"{kind} {value}" for kind, value in values)

@@ -1,0 +1,199 @@
+"""From intermediate code to LLVM's: the same program over one state, or over the lanes of a vector.
+
+A module has up to three functions.
+
+    kernel   the program, for one tile: an element k of an array is ``lanes`` numbers at k * lanes
+    batch    i64 (ptr to the words of ``Interface.batch``): packs states into tiles, runs the kernel, unpacks (or has a
+             kernel that writes rows, row_kernel.py); returns a status
+    single   a builtin for one state that takes its arrays by the buffer protocol (builtin.py)
+
+Status bits: 1 an argument is not finite, 2 a result is not finite. No fast-math flag is ever set, and nothing is
+contracted, so results have the same bits for every number of lanes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from linkwork.engine.emit.call_frame import Interface, listed
+from linkwork.engine.emit.packing import batch, pack, unpack
+from linkwork.engine.emit.writer import Value, Writer, bits, constant, vector
+from linkwork.engine.ir.program import Address, Block, Loop, Operand, Program
+
+BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
+
+
+def module(program: Program, interface: Interface, lanes: int, more: str = "") -> str:
+    """The text of an LLVM module; ``more`` is the text of further functions, which may call the kernel."""
+    kernel = Kernel(program, interface, lanes).text()
+    widths = {lanes, *map(program.lanes, program.root.order)}
+    return "\n".join([kernel, pack(lanes), unpack(lanes), batch(interface, lanes), more, declarations(widths)])
+
+
+def compile_time_integers(numbers: Sequence[int]) -> str:
+    """A function ``integer`` that returns compile-time integers, number 0 being how many there are."""
+    numbers = [len(numbers), *numbers]
+    w = Writer()
+    w.do(f"ret i64 {w.load(w.at('@integers', '%which', 'i64'), 'i64')}")
+    array = f"@integers = internal constant [{len(numbers)} x i64] [{listed(('i64', str(n)) for n in numbers)}]\n"
+    return array + w.function("i64 @integer(i64 %which)")
+
+
+class Kernel(Writer):
+    """Writes the kernel."""
+
+    returns = "void"
+
+    def __init__(self, program: Program, interface: Interface, lanes: int) -> None:
+        super().__init__()
+        self.program, self.interface, self.lanes = program, interface, lanes
+        self.type, self.align = vector(lanes), 8 * lanes
+
+    def text(self) -> str:
+        self.body()
+        return self.function(f"internal {self.returns} @kernel({parameters(self.interface.kernel)})")
+
+    def body(self) -> None:
+        self.instructions(self.program.root)
+        self.do("ret void")
+
+    def value(self, x: Operand | tuple[float, ...]) -> str:
+        if isinstance(x, tuple):
+            return "<" + listed(("double", bits(number)) for number in x) + ">"
+        return f"%v{x}" if type(x) is int else constant(x, self.lanes)
+
+    def element(self, address: Address, lanes: int) -> str:
+        """A pointer to an element of ``lanes`` numbers."""
+        kind = "i64" if address.array == "ints" else "double"
+        return self.at(f"%{address.array}", self.mul(self.affine(address), lanes), kind)
+
+    def affine(self, address: Address) -> str:
+        """offset + Σ stride · index."""
+        total = "0"
+        for number, stride in address.terms:
+            factor: Value = stride if isinstance(stride, int) else f"%{stride}"
+            total = self.add(total, self.mul(f"%v{number}", factor) if number >= 0 else factor)
+        return self.add(total, address.offset)
+
+    def instructions(self, block: Block) -> None:
+        program, value = self.program, self.value
+        for n in block.order:
+            operation, operands, detail = program.operations[n], program.operands[n], program.details[n]
+            if operation == "load":
+                self.emit_load(n, detail)
+            elif operation == "store":
+                self.emit_store(operands[0], detail)
+            elif operation == "index":
+                self.load(self.element(detail, 1), "i64", name=f"%v{n}")
+            elif operation == "affine":
+                self.let(f"add i64 {self.affine(detail)}, 0", f"%v{n}")
+            elif operation == "loop":
+                self.emit_loop(detail)
+            elif operation == "vector":
+                self.vector([value(x) for x in operands], f"%v{n}")
+            elif operation == "extract":
+                wide = vector(program.lanes(operands[0]))
+                self.let(f"extractelement {wide} {value(operands[0])}, i32 {detail}", f"%v{n}")
+            else:
+                self.arithmetic(n, operation, max(self.lanes, program.widths[n]), *map(value, operands))
+
+    def arithmetic(self, n: int, operation: str, lanes: int, *values: str) -> None:
+        kind, name = vector(lanes), f"%v{n}"
+        if operation in BINARY:
+            self.let(f"{BINARY[operation]} {kind} {values[0]}, {values[1]}", name)
+        elif operation == "neg":
+            self.let(f"fneg {kind} {values[0]}", name)
+        elif operation == "sqrt":
+            self.let(f"call {kind} @llvm.sqrt.{_suffix(lanes)}({kind} {values[0]})", name)
+        elif operation == "less":
+            bit = _each("i1", lanes)
+            condition = self.let(f"fcmp olt {kind} {values[0]}, {values[1]}")
+            self.let(f"select {bit} {condition}, {kind} {values[2]}, {kind} {values[3]}", name)
+        elif operation in ("quadrant_sin", "quadrant_cos"):
+            self.quadrant(name, lanes, operation == "quadrant_cos", *values)
+        else:
+            raise ValueError(f"no machine code for {operation!r}; trace with expand=True")
+
+    def quadrant(self, name: str, lanes: int, cosine: bool, quarters: str, s: str, c: str) -> None:
+        """Sine: s, c, -s, -c by the quadrant; cosine: c, -s, -c, s. The sign is flipped as a bit."""
+        kind, integer, bit = vector(lanes), _each("i64", lanes), _each("i1", lanes)
+
+        def number(x: int) -> str:
+            return str(x) if lanes == 1 else f"splat (i64 {x})"
+
+        odd, even = (s, c) if cosine else (c, s)
+        low = self.let(f"bitcast {kind} {quarters} to {integer}")
+        parity = self.let(f"icmp ne {integer} {self.let(f'and {integer} {low}, {number(1)}')}, {number(0)}")
+        chosen = self.let(f"select {bit} {parity}, {kind} {odd}, {kind} {even}")
+        moved = self.let(f"add {integer} {low}, {number(1 if cosine else 0)}")
+        shifted = self.let(f"shl {integer} {moved}, {number(62)}")
+        sign = self.let(f"and {integer} {shifted}, {number(-(2**63))}")
+        flipped = self.let(f"xor {integer} {self.let(f'bitcast {kind} {chosen} to {integer}')}, {sign}")
+        self.let(f"bitcast {integer} {flipped} to {kind}", name)
+
+    def emit_load(self, n: int, address: Address) -> None:
+        if address.array == "data" and self.lanes > 1:  # a model's number, the same for all lanes
+            one = self.load(self.element(address, 1))
+            first = self.let(f"insertelement {self.type} poison, double {one}, i32 0")
+            mask = f"<{self.lanes} x i32> zeroinitializer"
+            self.let(f"shufflevector {self.type} {first}, {self.type} poison, {mask}", f"%v{n}")
+        else:
+            self.load(self.element(address, self.lanes), self.type, self.align, f"%v{n}")
+
+    def emit_store(self, x: Operand, address: Address) -> None:
+        self.store(self.value(x), self.element(address, self.lanes), self.type, self.align)
+
+    def emit_loop(self, loop: Loop) -> None:
+        tag, counter = self.block("L"), f"%v{loop.counter}"
+        first, last = (bound if isinstance(bound, int) else f"%{bound}" for bound in (loop.first, loop.last))
+        start = str(last if loop.walk == "down" else first) if loop.start is None else f"%v{loop.start}"
+        before = self.label
+        self.jump(f"{tag}.head")
+        self.begin(f"{tag}.head")
+        self.let(f"phi i64 [ {start}, %{before} ], [ %{tag}.next, %{tag}.latch ]", counter)
+        if loop.walk == "climb":
+            more = self.compare("ne", counter, "0" if loop.stop is None else f"%v{loop.stop}")
+        else:
+            more = self.compare("sge", counter, first) if loop.walk == "down" else self.compare("sle", counter, last)
+        self.branch(more, f"{tag}.body", f"{tag}.done")
+        self.begin(f"{tag}.body")
+        self.cases(loop, tag)
+        self.begin(f"{tag}.latch")
+        if loop.successor is not None:
+            self.load(self.element(loop.successor, 1), "i64", name=f"%{tag}.next")
+        else:
+            self.let(f"add i64 {counter}, {-1 if loop.walk == 'down' else 1}", f"%{tag}.next")
+        self.jump(f"{tag}.head")
+        self.begin(f"{tag}.done")
+
+    def cases(self, loop: Loop, tag: str) -> None:
+        """The block of an iteration, or one of several."""
+        if loop.kind is None:
+            self.instructions(loop.cases[0][1])
+            self.jump(f"{tag}.latch")
+            return
+        kind = self.load(self.element(loop.kind, 1), "i64")
+        targets = " ".join(f"i64 {kind}, label %{tag}.case{kind}" for kind, _ in loop.cases)
+        self.do(f"switch i64 {kind}, label %{tag}.latch [ {targets} ]")
+        for number, block in loop.cases:
+            self.begin(f"{tag}.case{number}")
+            self.instructions(block)
+            self.jump(f"{tag}.latch")
+
+
+def parameters(names: Sequence[tuple[str, str]]) -> str:
+    """What a function of these takes: no two pointers lead to the same memory."""
+    return ", ".join(f"{kind} {'noalias nocapture ' if kind == 'ptr' else ''}%{name}" for kind, name in names)
+
+
+def _each(kind: str, lanes: int) -> str:
+    return kind if lanes == 1 else f"<{lanes} x {kind}>"
+
+
+def _suffix(lanes: int) -> str:
+    return "f64" if lanes == 1 else f"v{lanes}f64"
+
+
+def declarations(widths: set[int]) -> str:
+    """What code with values of so many lanes calls."""
+    return "".join(f"declare {vector(n)} @llvm.sqrt.{_suffix(n)}({vector(n)})\n" for n in sorted(widths))

@@ -1,0 +1,138 @@
+"""States in and out of tiles: packs rows into lanes, runs the kernel, and unpacks the results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from linkwork.engine.emit.call_frame import Interface
+from linkwork.engine.emit.writer import Writer, vector, zero
+
+
+def pack(lanes: int) -> str:
+    """i1 pack(source, stride, valid, count, tile): true if all numbers are finite.
+
+    Lanes without a state of their own get the last one's.
+    """
+    w, kind = Writer(), vector(lanes)
+    last = w.sub("%valid", 1)
+    rows = []
+    for lane in range(lanes):
+        row = w.either(w.compare("slt", lane, last), "i64", lane, last)
+        rows.append(w.at("%source", w.mul(row, "%stride")))
+    whole, final = _blocks(w, lanes)
+    with w.loop(0, whole, lanes, [(kind, zero(lanes))]) as many:
+        start = _start(w, many.counter, final)
+        columns = w.transpose([w.load(w.at(row, start), kind) for row in rows])
+        first, total = w.mul(start, lanes), many.carried[0]
+        for k, column in enumerate(columns):
+            w.store(column, w.at("%tile", w.add(first, k * lanes)), kind, 8 * lanes)
+            total = w.watch(total, column, kind)
+        many.carry(total)
+    with w.loop(whole, "%count", 1, [(kind, many.carried[0])]) as one:
+        numbers = [w.load(w.at(row, one.counter)) for row in rows]
+        column = w.vector(numbers) if lanes > 1 else numbers[0]
+        w.store(column, w.at("%tile", w.mul(one.counter, lanes)), kind, 8 * lanes)
+        one.carry(w.watch(one.carried[0], column, kind))
+    w.do(f"ret i1 {w.is_finite(one.carried[0], lanes)}")
+    return w.function(
+        "internal i1 @pack(ptr nocapture %source, i64 %stride, i64 %valid, i64 %count, ptr nocapture %tile)"
+    )
+
+
+def unpack(lanes: int) -> str:
+    """i1 unpack(tile, target, stride, valid, count): the first ``valid`` states of a tile into rows; true if finite.
+
+    A zero loses its sign here, so that it has the same bits whichever way it was computed.
+    """
+    w, kind = Writer(), vector(lanes)
+    whole, final = _blocks(w, lanes, w.compare("eq", "%valid", lanes))
+    rows = [w.at("%target", w.mul("%stride", lane)) for lane in range(lanes)]
+    with w.loop(0, whole, lanes, [(kind, zero(lanes))]) as many:
+        start = _start(w, many.counter, final)
+        first, total, columns = w.mul(start, lanes), many.carried[0], []
+        for k in range(lanes):
+            column = w.load(w.at("%tile", w.add(first, k * lanes)), kind, 8 * lanes)
+            columns.append(w.let(f"fadd {kind} {column}, {zero(lanes)}"))
+            total = w.watch(total, columns[-1], kind)
+        for row, values in zip(rows, w.transpose(columns), strict=True):
+            w.store(values, w.at(row, start), kind)
+        many.carry(total)
+    fine = w.is_finite(many.carried[0], lanes)
+    with w.loop(0, "%valid", 1, [("double", "0.0")]) as state:
+        row = w.mul(state.counter, "%stride")
+        with w.loop(whole, "%count", 1, [("double", state.carried[0])]) as one:
+            number = w.load(w.at("%tile", w.add(w.mul(one.counter, lanes), state.counter)))
+            number = w.let(f"fadd double {number}, 0.0")
+            w.store(number, w.at("%target", w.add(row, one.counter)))
+            one.carry(w.watch(one.carried[0], number, "double"))
+        state.carry(one.carried[0])
+    w.do(f"ret i1 {w.all_of([fine, w.is_finite(state.carried[0], 1)])}")
+    return w.function(
+        "internal i1 @unpack(ptr nocapture %tile, ptr nocapture %target, i64 %stride, i64 %valid, i64 %count)"
+    )
+
+
+def _blocks(w: Writer, lanes: int, wanted: str = "true") -> tuple[str, str]:
+    """The numbers of a state that go in blocks of ``lanes``: all, if there are so many; and where the last block
+    begins, which ends with the state and may overlap the one before.
+    """
+    final = w.sub("%count", lanes)
+    blocks = w.all_of([w.compare("sge", final, 0), wanted])
+    return w.either(blocks, "i64", "%count", 0), final
+
+
+def _start(w: Writer, k: str, final: str) -> str:
+    return w.either(w.compare("slt", k, final), "i64", k, final)
+
+
+def tiles(w: Writer, interface: Interface, lanes: int) -> list[str]:
+    """Pointers to a tile for each argument and result, one behind the other in %buffer."""
+    found = ["%buffer"]
+    for count in interface.counts[:-1]:
+        found.append(w.at(found[-1], w.mul(count, lanes)))
+    return found
+
+
+def batch(interface: Interface, lanes: int, rows: bool = False) -> str:
+    """The function ``batch``, for a kernel that leaves its results in tiles, or one that writes ``rows``."""
+    w, given = Writer(), len(interface.arguments)
+    interface.batch.read(w)
+    places = tiles(w, interface, lanes)
+    with w.loop(0, "%states", lanes, [("i64", "0")]) as tile:
+        left = w.sub("%states", tile.counter)
+        full = w.compare("sge", left, lanes)
+        valid = w.either(full, "i64", lanes, left)
+        fine = []
+        for name, count, place in zip(interface.argument_names, interface.counts, places, strict=False):
+            source = w.at(f"%{name}", w.mul(tile.counter, f"%{name}_stride"))
+            packed = f"ptr {source}, i64 %{name}_stride, i64 {valid}, i64 {count}, ptr {place}"
+            fine.append(w.let(f"call i1 @pack({packed})"))
+        results = list(zip(interface.result_names, interface.counts[given:], places[given:], strict=True))
+        targets = [w.at(f"%{name}", w.mul(tile.counter, count)) for name, count, _ in results]
+        if rows:
+            good = _run_rows(w, interface, places, targets, full, valid)
+        else:
+            w.do(f"call void @kernel({interface.kernel_call(places)})")
+            good = []
+            for (_, count, place), target in zip(results, targets, strict=True):
+                unpacked = f"ptr {place}, ptr {target}, i64 {count}, i64 {valid}, i64 {count}"
+                good.append(w.let(f"call i1 @unpack({unpacked})"))
+        bad_in = w.either(w.all_of(fine), "i64", 0, 1)
+        bad_out = w.either(w.all_of(good), "i64", 0, 2)
+        bad = w.let(f"or i64 {bad_in}, {bad_out}")
+        tile.carry(w.let(f"or i64 {tile.carried[0]}, {bad}"))
+    w.do(f"ret i64 {tile.carried[0]}")
+    return w.function("i64 @batch(ptr nocapture %words)")
+
+
+def _run_rows(
+    w: Writer, interface: Interface, places: Sequence[str], targets: Sequence[str], full: str, valid: str
+) -> list[str]:
+    """Calls a kernel that writes rows: into the caller's array, or into the tile's place if that ends within."""
+    given = len(interface.arguments)
+    rows = [w.either(full, "ptr", target, place) for target, place in zip(targets, places[given:], strict=True)]
+    good = w.let(f"call i1 @kernel({interface.kernel_call([*places[:given], *rows])})")
+    for target, place, count in zip(targets, places[given:], interface.counts[given:], strict=True):
+        copied = w.either(full, "i64", 0, w.mul(valid, count))
+        w.do(f"call void @copy(ptr {place}, ptr {target}, i64 {copied})")
+    return [good]

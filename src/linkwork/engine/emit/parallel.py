@@ -1,0 +1,227 @@
+"""LLVM's text of a program for one state whose parallel loops run over lanes and over a team of threads.
+
+    kernel   the program; outside of parallel loops one lane, there ``lanes`` iterations at once
+    batch    i64 (ptr to the words of ``Interface.one_state``): runs the kernel on one state; returns a status as in
+             ``kernel``
+    help     i64 (the same words): takes part in the parallel loops of a call of ``batch`` that runs on another thread
+
+A team is an array of integers that are 0 at the start, or null for none: first the number of loops that were begun (or
+OVER) and the address of a function that yields to other threads (or 0), then for each loop how many of its iterations
+were taken and how many are done, each in a cache line of its own. Iterations are taken one at a time by whoever is
+free, so that nobody waits for a helper that has not come yet; a loop has ended when all iterations are done. A helper
+that comes late finds no iteration left, and touches nothing but the words and the team. What an iteration computes does
+not depend on who takes it.
+"""
+
+from __future__ import annotations
+
+from linkwork.engine.emit.call_frame import Interface, listed
+from linkwork.engine.emit.kernel import Kernel, declarations, parameters
+from linkwork.engine.emit.writer import Writer, sweep, zero
+from linkwork.engine.ir.program import Address, Loop, Operand, Program
+
+CACHE_LINE = 8
+"""Integers in a cache line."""
+OVER = 1 << 30
+"""More loops than there can be: the call has ended, or will never begin. The caller says so."""
+BEGUN, YIELD = 0, 1
+"""Where a team has the number of loops that were begun, and the function that yields."""
+_PATIENCE = 1024
+"""How often a thread that waits looks before it yields once."""
+
+
+def team_size(program: Program) -> int:
+    """How many integers a team has."""
+    return CACHE_LINE * (1 + 2 * len(_parallel_loops(program)))
+
+
+def _parallel_loops(program: Program) -> list[Loop]:
+    loops = [program.details[n] for n in program.root.order if program.operations[n] == "loop"]
+    return [loop for loop in loops if loop.walk == "parallel"]
+
+
+def module(program: Program, interface: Interface, lanes: int, more: str = "") -> str:
+    """The text of an LLVM module; ``more`` is the text of further functions."""
+    kernel = _Leader(program, interface, lanes)
+    parts = [kernel.text(), *kernel.iterations]
+    for number in range(len(kernel.iterations)):
+        parts += [_share(interface, number), _take(interface, number)]
+    parts += [_batch(interface), _help(interface, _parallel_loops(program)), sweep("finite", lanes), _wait(), more]
+    return "\n".join([*parts, declarations({1, lanes})])
+
+
+def _handed_on(interface: Interface) -> str:
+    return listed((kind, f"%{name}") for kind, name in interface.kernel)
+
+
+class _Grouped(Kernel):
+    """Writes code in which numbers of ``work``, ``square`` and ``data`` lie in groups."""
+
+    def __init__(self, program: Program, interface: Interface, lanes: int, group: int) -> None:
+        super().__init__(program, interface, lanes)
+        self.group = group
+
+    def element(self, address: Address, lanes: int) -> str:
+        if address.array not in ("work", "square", "data"):
+            return super().element(address, 1)
+        index = self.mul(self.affine(address), self.group)
+        return self.at(f"%{address.array}", index if address.lane is None else self.add(index, f"%v{address.lane}"))
+
+    def emit_load(self, n: int, address: Address) -> None:
+        pointer = self.element(address, 1)
+        if self.lanes == 1 or address.lane_stride is None:
+            self.load(pointer, self.type, self.align, f"%v{n}")
+        else:
+            self.vector([self.load(lane) for lane in self.each_lane(pointer, address.lane_stride)], f"%v{n}")
+
+    def emit_store(self, x: Operand, address: Address) -> None:
+        pointer, value = self.element(address, 1), self.value(x)
+        if address.array.startswith("result"):  # a zero loses its sign
+            value = self.let(f"fadd {self.type} {value}, {zero(self.lanes)}")
+        if self.lanes == 1 or address.lane_stride is None:
+            self.store(value, pointer, self.type, self.align)
+            return
+        for lane, where in enumerate(self.each_lane(pointer, address.lane_stride)):
+            self.store(self.let(f"extractelement {self.type} {value}, i32 {lane}"), where)
+
+    def each_lane(self, pointer: str, stride: str) -> list[str]:
+        """A pointer for each lane."""
+        found = [pointer]
+        for _ in range(self.lanes - 1):
+            found.append(self.at(found[-1], f"%{stride}"))
+        return found
+
+
+class _Leader(_Grouped):
+    """Writes the kernel, and the iterations of its parallel loops as functions."""
+
+    def __init__(self, program: Program, interface: Interface, lanes: int) -> None:
+        super().__init__(program, interface, 1, lanes)
+        self.iterations: list[str] = []
+
+    def text(self) -> str:
+        self.body()
+        return self.function(f"internal void @kernel({parameters(self.interface.kernel)}, ptr %team)")
+
+    def emit_loop(self, loop: Loop) -> None:
+        if loop.walk != "parallel":
+            super().emit_loop(loop)
+            return
+        number = len(self.iterations)
+        one = _Grouped(self.program, self.interface, self.group, self.group)
+        one.instructions(loop.cases[0][1])
+        one.do("ret void")
+        head = f"internal void @iteration{number}({parameters(self.interface.kernel)}, i64 %v{loop.counter})"
+        self.iterations.append(one.function(head))
+        self.do(f"call void @share{number}({_handed_on(self.interface)}, i64 %{loop.last}, ptr %team)")
+
+
+def _counters(number: int) -> tuple[int, int]:
+    """Where a team has how many iterations of a loop were taken, and are done."""
+    return CACHE_LINE * (1 + 2 * number), CACHE_LINE * (2 + 2 * number)
+
+
+def _share(interface: Interface, number: int) -> str:
+    """void share(..., last, team): runs iterations 0 to last, without a team all of them."""
+    w, passed = Writer(), _handed_on(interface)
+    serial, begin, end = (w.block(part) for part in ("serial", "begin", "end"))
+    w.branch(w.compare("eq", "%team", "null", "ptr"), serial, begin)
+    w.begin(serial)
+    with w.loop(0, w.add("%last", 1)) as own:
+        w.do(f"call void @iteration{number}({passed}, i64 {own.counter})")
+    w.jump(end)
+    w.begin(begin)
+    w.do(f"store atomic i64 {number + 1}, ptr %team release, align 8")
+    w.do(f"call void @take{number}({passed}, i64 %last, ptr %team)")
+    place, looking = w.at("%team", _counters(number)[1], "i64"), w.block("looking")
+    again = w.block("again")
+    w.jump(looking)
+    w.begin(looking)
+    looks, following = w.name(), w.name()
+    w.let(f"phi i64 [ 0, %{begin} ], [ {following}, %{again} ]", looks)
+    done = w.let(f"load atomic i64, ptr {place} acquire, align 8")
+    w.branch(w.compare("sgt", done, "%last"), end, again)
+    w.begin(again)
+    w.let(f"add i64 {looks}, 1", following)
+    w.do(f"call void @wait(ptr %team, i64 {following})")
+    w.jump(looking)
+    w.begin(end)
+    w.do("ret void")
+    return w.function(f"internal void @share{number}({parameters(interface.kernel)}, i64 %last, ptr %team)")
+
+
+def _take(interface: Interface, number: int) -> str:
+    """void take(..., last, team): takes iterations of a loop until none is left."""
+    w = Writer()
+    taken, done = (w.at("%team", place, "i64") for place in _counters(number))
+    head, body, end = (w.block(part) for part in ("head", "body", "end"))
+    w.jump(head)
+    w.begin(head)
+    own = w.let(f"atomicrmw add ptr {taken}, i64 1 acq_rel")
+    w.branch(w.compare("sle", own, "%last"), body, end)
+    w.begin(body)
+    w.do(f"call void @iteration{number}({_handed_on(interface)}, i64 {own})")
+    w.let(f"atomicrmw add ptr {done}, i64 1 acq_rel")
+    w.jump(head)
+    w.begin(end)
+    w.do("ret void")
+    return w.function(f"internal void @take{number}({parameters(interface.kernel)}, i64 %last, ptr %team)")
+
+
+def _batch(interface: Interface) -> str:
+    w = Writer()
+    interface.one_state.read(w)
+    given = len(interface.arguments)
+
+    def finite(names: list[str], counts: list[str], status: int) -> str:
+        found = [w.let(f"call i1 @finite(ptr %{name}, i64 {n})") for name, n in zip(names, counts, strict=True)]
+        return w.either(w.all_of(found), "i64", 0, status)
+
+    before = finite(interface.argument_names, interface.counts[:given], 1)
+    w.do(f"call void @kernel({_handed_on(interface)}, ptr %team)")
+    after = finite(interface.result_names, interface.counts[given:], 2)
+    w.do(f"ret i64 {w.let(f'or i64 {before}, {after}')}")
+    return w.function("i64 @batch(ptr nocapture %words)")
+
+
+def _help(interface: Interface, loops: list[Loop]) -> str:
+    w = Writer()
+    interface.one_state.read(w)
+    end = w.block("end")
+    for number, loop in enumerate(loops):  # none is left where no joint can move
+        looking, look, go, again = (w.block(part) for part in ("looking", "look", "go", "again"))
+        looks, following, before = w.name(), w.name(), w.label
+        w.jump(looking)
+        w.begin(looking)
+        w.let(f"phi i64 [ 0, %{before} ], [ {following}, %{again} ]", looks)
+        begun = w.let("load atomic i64, ptr %team acquire, align 8")
+        w.branch(w.compare("eq", begun, OVER), end, look)
+        w.begin(look)
+        w.branch(w.compare("sgt", begun, number), go, again)
+        w.begin(again)
+        w.let(f"add i64 {looks}, 1", following)
+        w.do(f"call void @wait(ptr %team, i64 {following})")
+        w.jump(looking)
+        w.begin(go)
+        w.do(f"call void @take{number}({_handed_on(interface)}, i64 %{loop.last}, ptr %team)")
+    w.jump(end)
+    w.begin(end)
+    w.do("ret i64 0")
+    return w.function("i64 @help(ptr nocapture %words)")
+
+
+def _wait() -> str:
+    """void wait(team, looks): yields to other threads after many looks that found nothing new."""
+    w = Writer()
+    ask, give, end = (w.block(part) for part in ("ask", "give", "end"))
+    low = w.let(f"and i64 %looks, {_PATIENCE - 1}")
+    w.branch(w.compare("eq", low, 0), ask, end)
+    w.begin(ask)
+    function = w.load(w.at("%team", YIELD, "i64"), "ptr")
+    w.branch(w.compare("eq", function, "null", "ptr"), end, give)
+    w.begin(give)
+    w.let(f"call i32 {function}()")
+    w.jump(end)
+    w.begin(end)
+    w.do("ret void")
+    return w.function("internal void @wait(ptr %team, i64 %looks)")

@@ -1,0 +1,188 @@
+"""A kernel that writes rows: of a tile's states the numbers of the first, then those of the second, and so on, as they
+lie in the caller's array.
+
+A value of the results waits in a slot of ``work``; what stands in several places, as in a symmetric matrix, has one
+slot. It loses the sign of its zeros once, and is looked at once, whether it is finite. At the end, loops go over strips
+of the rows, as many numbers as there are lanes: a table tells their slots, and they are transposed and stored for all
+states. Strips of zeros have a loop of their own.
+
+Cache lines that will be written are prefetched, or the stores would wait for them: by the loops, and, if the rows of a
+tile fit into the first-level cache, while arithmetic goes on. LLVM moves a prefetch to wherever it pleases, so it
+stands in inline assembly that a value goes through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from linkwork.engine.emit.call_frame import Interface, listed
+from linkwork.engine.emit.kernel import BINARY, Kernel, declarations
+from linkwork.engine.emit.packing import batch, pack
+from linkwork.engine.emit.writer import Writer, constant
+from linkwork.engine.ir.program import Address, Block, Operand, Program
+
+_SUMS = 4
+"""Sums that become NaN by what is not finite: several, so that one addition need not wait for the last."""
+_CACHE_LINE = 64
+"""Bytes."""
+_TOGETHER = 4
+"""Cache lines that are prefetched at once: as many as memory brings while some fifty operations run."""
+_EARLY = 0.6
+"""The part of a program in which lines are prefetched; what is prefetched later may come too late."""
+_NEAR = 40_000
+"""Bytes that stay in the first-level cache until they are written."""
+_AHEAD = 4
+"""Strips by which a loop prefetches ahead."""
+
+
+class RowKernel(Kernel):
+    """Writes the kernel of a program without loops; it returns whether all results are finite.
+
+    ``constraint`` is the inline-assembly constraint of a register for all lanes, None where nothing can be prefetched.
+    """
+
+    returns = "i1"
+
+    def __init__(self, program: Program, interface: Interface, lanes: int, constraint: str | None) -> None:
+        super().__init__(program, interface, lanes)
+        self.constraint = constraint
+        self.rows: dict[str, dict[int, Operand]] = {}
+        for n in program.root.order:
+            if program.operations[n] == "store":
+                address, (x,) = program.details[n], program.operands[n]
+                self.rows.setdefault(address.array, {})[address.offset] = x
+        self.renamed: dict[int, str] = {}  # the names of values that have gone through a prefetch
+        self.slots: dict[tuple[type, Operand], int] = {}
+        self.sums = [constant(0.0, lanes)] * _SUMS
+        self.tables: list[str] = []
+
+    def body(self) -> None:
+        order, done = self.program.root.order, 0
+        for position, array, lines in self.prefetches():
+            self.instructions(Block(order[done : position + 1]))
+            self.prefetch(order[position], array, lines)
+            done = position + 1
+        self.instructions(Block(order[done:]))
+        for array in self.rows:
+            self.write(array)
+        total = self.sums[0]
+        for other in self.sums[1:]:
+            total = self.let(f"fadd {self.type} {total}, {other}")
+        self.do(f"ret i1 {self.is_finite(total, self.lanes)}")
+
+    def value(self, x: Operand | tuple[float, ...]) -> str:
+        return self.renamed[x] if type(x) is int and x in self.renamed else super().value(x)
+
+    def prefetches(self) -> list[tuple[int, str, range]]:
+        """After which position in the order which cache lines of a result are prefetched; none if they do not fit."""
+        order, operations = self.program.root.order, self.program.operations
+        positions = [k for k in range(int(_EARLY * len(order))) if operations[order[k]] in BINARY]
+        sizes = {array: 8 * self.lanes * len(row) for array, row in self.rows.items()}
+        groups = [
+            (array, range(first, min(first + _TOGETHER * _CACHE_LINE, size), _CACHE_LINE))
+            for array, size in sizes.items()
+            for first in range(0, size, _TOGETHER * _CACHE_LINE)
+        ]
+        if self.constraint is None or len(positions) < len(groups) or sum(sizes.values()) > _NEAR:
+            return []
+        return [(positions[len(positions) * k // len(groups)], *group) for k, group in enumerate(groups)]
+
+    def prefetch(self, n: int, array: str, lines: range) -> None:
+        """Prefetch cache lines when a value is known."""
+        text = "\\0A".join(f"prefetchw {line}($2)" for line in lines)
+        through = f'asm "{text}", "={self.constraint},0,r"({self.type} {self.value(n)}, ptr %{array})'
+        self.renamed[n] = self.let(f"call {self.type} {through}")
+
+    def emit_store(self, x: Operand, address: Address) -> None:
+        """The first store of a value puts it into its slot."""
+        key = (type(x), x)
+        if key in self.slots:
+            return
+        slot = self.slot(self.slots.setdefault(key, len(self.slots)))
+        unsigned = self.let(f"fadd {self.type} {self.value(x)}, zeroinitializer")
+        terms = listed([(self.type, unsigned), (self.type, "zeroinitializer"), (self.type, self.sums[0])])
+        total = self.let(f"call {self.type} @llvm.fmuladd.v{self.lanes}f64({terms})")
+        self.store(unsigned, slot, self.type, self.align)
+        self.sums = [*self.sums[1:], total]
+
+    def write(self, array: str) -> None:
+        """The loops that store the rows of a result; the last strip of a row overlaps the one before it."""
+        row = self.rows[array]
+        width = min(len(row), self.lanes)
+        starts = [min(k, len(row) - width) for k in range(0, len(row), self.lanes)]
+        strips = {start: [row[k] for k in range(start, start + width)] for start in starts}
+        empty = [start for start, numbers in strips.items() if all(type(x) is float and x == 0.0 for x in numbers)]
+        full = [start for start in starts if start not in empty]
+        if full:
+            table = [[start, *(self.slots[type(x), x] for x in strips[start])] for start in full]
+            with self.each(f"{array}.strips", table) as (start, *slots):
+                values = [self.load(self.slot(slot), self.type, self.align) for slot in slots]
+                missing = ["poison"] * (self.lanes - width)
+                self.put(array, start, self.transpose([*values, *missing]), width)
+        if empty:
+            with self.each(f"{array}.zeros", [[start] for start in empty]) as (start,):
+                self.put(array, start, ["zeroinitializer"] * self.lanes, width)
+
+    def slot(self, number: int | str) -> str:
+        return self.at("%work", number, self.type)
+
+    @contextmanager
+    def each(self, name: str, table: Sequence[Sequence[int]]) -> Iterator[list[str]]:
+        """A loop over the rows of a table, at least one: the values of a row's numbers."""
+        width, count = len(table[0]), len(table) * len(table[0])
+        numbers = listed(("i32", str(number)) for row in table for number in row)
+        self.tables.append(f"@{name} = internal constant [{count} x i32] [{numbers}]")
+        before, head, done = (self.block(f"{name}.{part}") for part in ("before", "row", "done"))
+        self.jump(before)
+        self.begin(before)
+        self.jump(head)
+        self.begin(head)
+        k, following = self.name(), self.name()
+        self.let(f"phi i64 [ 0, %{before} ], [ {following}, %{head} ]", k)
+        row = self.at(f"@{name}", k, "i32")
+        short = [self.load(self.at(row, n, "i32"), "i32", 4) for n in range(width)]
+        yield [self.let(f"zext i32 {number} to i64") for number in short]
+        self.let(f"add i64 {k}, {width}", following)
+        self.branch(self.compare("slt", following, count), head, done)
+        self.begin(done)
+
+    def put(self, array: str, start: str, vectors: Sequence[str], width: int) -> None:
+        """Store a strip of all states, and prefetch a later one."""
+        mask = listed(("i1", str(int(k < width))) for k in range(self.lanes))
+        for state, values in enumerate(vectors):
+            row = self.let(f"getelementptr double, ptr %{array}, i64 {state * len(self.rows[array])}")
+            strip = self.let(f"getelementptr double, ptr {row}, i64 {start}")
+            later = self.let(f"getelementptr double, ptr {strip}, i64 {_AHEAD * self.lanes}")
+            self.do(f"call void @llvm.prefetch.p0(ptr {later}, i32 1, i32 3, i32 1)")
+            if width == self.lanes:
+                self.store(values, strip, self.type)
+            else:
+                part = f"{self.type} {values}, ptr {strip}, i32 8, <{self.lanes} x i1> <{mask}>"
+                self.do(f"call void @llvm.masked.store.v{self.lanes}f64.p0({part})")
+
+
+def module(program: Program, interface: Interface, lanes: int, constraint: str | None) -> str:
+    """The text of an LLVM module of such a kernel and ``batch``."""
+    kernel = RowKernel(program, interface, lanes, constraint)
+    text = kernel.text()
+    rest = [pack(lanes), _copy(), batch(interface, lanes, rows=True), _declarations(lanes)]
+    return "\n".join([*kernel.tables, text, *rest])
+
+
+def _declarations(lanes: int) -> str:
+    kind = f"<{lanes} x double>"
+    return declarations({lanes}) + (
+        f"declare {kind} @llvm.fmuladd.v{lanes}f64({kind}, {kind}, {kind})\n"
+        f"declare void @llvm.masked.store.v{lanes}f64.p0({kind}, ptr, i32, <{lanes} x i1>)\n"
+        "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n"
+    )
+
+
+def _copy() -> str:
+    """void copy(from, to, count): the rows of a tile that is not full go into the caller's array by this."""
+    w = Writer()
+    with w.loop(0, "%count") as one:
+        w.store(w.load(w.at("%from", one.counter)), w.at("%to", one.counter))
+    w.do("ret void")
+    return w.function("internal void @copy(ptr nocapture %from, ptr nocapture %to, i64 %count)")

@@ -1,0 +1,114 @@
+"""The loop over time around a kernel that makes one step: ``time_loop``, in LLVM's text.
+
+The kernel's first arguments are the state, as its results are; the others are given, constant or for each step. The
+states of a tile stay in lanes from step to step, in two buffers by turns.
+
+It takes the words of ``Interface.time_loop``. A record's number is its step's over ``every``, rounded up; record 0 is
+left to the caller, the last step is always recorded. The states are read and written, so that the loop can go on where
+it stopped. Status bits: 1 something given is not finite, 2 a record is not finite.
+"""
+
+from __future__ import annotations
+
+from linkwork.engine.emit.call_frame import Interface
+from linkwork.engine.emit.packing import tiles
+from linkwork.engine.emit.writer import Value, Writer
+
+
+def time_loop(interface: Interface, lanes: int) -> str:
+    """The text of the function, and of those that only it calls."""
+    w, sizes = Writer(), interface.counts
+    interface.time_loop.read(w)
+    places = tiles(w, interface, lanes)
+    state = range(len(interface.results))
+    given = range(len(state), len(interface.arguments))
+    status = w.let("alloca i64, align 8")
+    w.store(0, status, "i64")
+
+    def row(start: str, index: str, stride: str) -> str:
+        return w.at(start, w.mul(index, stride))
+
+    with w.loop(0, "%trajectories", lanes) as tile:
+        first = tile.counter
+        left = w.sub("%trajectories", first)
+        valid = w.either(w.compare("sge", left, lanes), "i64", lanes, left)
+
+        def take(source: str, k: int, ahead: Value) -> None:
+            moved = f"ptr {source}, i64 %given{k}_stride, i64 {valid}, i64 {sizes[k]}, ptr {places[k]}"
+            w.do(f"call void @take({moved}, i64 {ahead}, ptr {status})")
+
+        def give(source: str, target: str, k: int, stride: str) -> None:
+            moved = f"ptr {source}, ptr {target}, i64 {stride}, i64 {valid}, i64 {sizes[k]}"
+            w.do(f"call void @give({moved}, ptr {status})")
+
+        own = [row(f"%state{k}", first, sizes[k]) for k in state]
+        for k in state:
+            w.let(f"call i1 @pack(ptr {own[k]}, i64 {sizes[k]}, i64 {valid}, i64 {sizes[k]}, ptr {places[k]})")
+        sources = {k: row(f"%given{k}", first, f"%given{k}_stride") for k in given}
+        for k in given:
+            take(sources[k], k, 0)
+        buffers = [*(places[k] for k in state), *places[len(interface.arguments) :]]
+        with w.loop(0, "%steps", 1, [("ptr", place) for place in buffers]) as step:
+            old, new = step.carried[: len(state)], step.carried[len(state) :]
+            for k in given:
+                with w.when(w.compare("ne", f"%given{k}_pace", 0)):
+                    take(row(sources[k], step.counter, f"%given{k}_pace"), k, f"%given{k}_pace")
+            w.do(f"call void @kernel({interface.kernel_call([*old, *(places[k] for k in given), *new])})")
+            now = w.add("%done", w.add(step.counter, 1))
+            whole = w.compare("eq", w.let(f"urem i64 {now}, %every"), 0)
+            due = w.let(f"or i1 {whole}, {w.compare('eq', now, '%total')}")
+            with w.when(due):
+                number = w.let(f"udiv i64 {w.add(now, w.sub('%every', 1))}, %every")
+                for k in state:
+                    records = row(f"%records{k}", first, f"%records{k}_stride")
+                    give(new[k], row(records, number, sizes[k]), k, f"%records{k}_stride")
+            step.carry(*new, *old)
+        for k in state:
+            give(step.carried[k], own[k], k, sizes[k])
+    w.do(f"ret i64 {w.load(status, 'i64')}")
+    return "\n".join([w.function("i64 @time_loop(ptr nocapture %words)"), _take(), _give(), _prefetch()])
+
+
+def _noted(w: Writer, fine: str, bit: int) -> None:
+    """Set a bit of the status unless all was finite."""
+    seen = w.load("%status", "i64")
+    w.store(w.let(f"or i64 {seen}, {w.either(fine, 'i64', 0, bit)}"), "%status", "i64")
+
+
+def _take() -> str:
+    """void take(source, stride, valid, count, tile, ahead, status): what is given for a step, into a tile; the rows of
+    the next step are prefetched, which would otherwise take a third of a step's time.
+    """
+    w = Writer()
+    fine = w.let("call i1 @pack(ptr %source, i64 %stride, i64 %valid, i64 %count, ptr %tile)")
+    _noted(w, fine, 1)
+    w.do(f"call void @prefetch_rows(ptr {w.at('%source', '%ahead')}, i64 %stride, i64 %valid, i64 %count)")
+    w.do("ret void")
+    names = "ptr %source, i64 %stride, i64 %valid, i64 %count, ptr %tile, i64 %ahead, ptr %status"
+    return w.function(f"internal void @take({names})")
+
+
+def _give() -> str:
+    """void give(tile, target, stride, valid, count, status): a tile of the state into rows; those of the next record
+    are prefetched.
+    """
+    w = Writer()
+    fine = w.let("call i1 @unpack(ptr %tile, ptr %target, i64 %stride, i64 %valid, i64 %count)")
+    _noted(w, fine, 2)
+    w.do(f"call void @prefetch_rows(ptr {w.at('%target', '%count')}, i64 %stride, i64 %valid, i64 %count)")
+    w.do("ret void")
+    names = "ptr %tile, ptr %target, i64 %stride, i64 %valid, i64 %count, ptr %status"
+    return w.function(f"internal void @give({names})")
+
+
+def _prefetch() -> str:
+    """void prefetch_rows(start, stride, valid, count)."""
+    w = Writer()
+    with w.loop(0, "%valid") as state:
+        own = w.at("%start", w.mul(state.counter, "%stride"))
+        with w.loop(0, "%count", 8) as line:
+            w.do(f"call void @llvm.prefetch.p0(ptr {w.at(own, line.counter)}, i32 1, i32 3, i32 1)")
+    w.do("ret void")
+    declared = "declare void @llvm.prefetch.p0(ptr nocapture, i32, i32, i32)\n"
+    head = "internal void @prefetch_rows(ptr %start, i64 %stride, i64 %valid, i64 %count)"
+    return declared + w.function(head)

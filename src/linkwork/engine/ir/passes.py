@@ -1,0 +1,113 @@
+"""Passes over a traced program: dead code goes, what is left finds its place."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from linkwork.engine.ir.program import ONE, Address, Block, Loop, Program
+
+
+def schedule(program: Program) -> Program:
+    """A program without loops in an order in which few values live at once.
+
+    Dead code goes; a load moves to its first use, a store to where its value is made.
+    """
+    operations, operands = program.operations, program.operands
+    live: set[int] = set()
+    stores: dict[int, list[int]] = {}
+    constant: list[int] = []
+    for n in reversed(program.root.order):
+        if operations[n] == "store":
+            (value,) = operands[n]
+            if type(value) is int:
+                live.add(value)
+                stores.setdefault(value, []).append(n)
+            else:
+                constant.append(n)
+        elif n in live:
+            live.update(x for x in operands[n] if type(x) is int)
+    order: list[int] = []
+    placed: set[int] = set()
+    for n in program.root.order:
+        if n not in live or operations[n] == "load":
+            continue
+        for x in operands[n]:
+            if type(x) is int and operations[x] == "load" and x not in placed:
+                placed.add(x)
+                order.append(x)
+        order.append(n)
+        order.extend(reversed(stores.get(n, ())))
+    for value, numbers in stores.items():  # an argument handed through
+        if operations[value] == "load":
+            if value not in placed:
+                placed.add(value)
+                order.append(value)
+            order.extend(reversed(numbers))
+    order.extend(reversed(constant))
+    program.root.order = order
+    return program
+
+
+def eliminate_dead_code(program: Program) -> None:
+    """Take away what no result needs, stores that nothing reads included."""
+    stores: dict[tuple[str, int], list[int]] = {}
+    live: set[int] = set()
+    todo: list[int] = []
+    within: dict[int, list[int]] = {}  # the loops around an instruction
+
+    def visit(block: Block, around: list[int]) -> None:
+        for n in block.order:
+            within[n] = around
+            detail = program.details[n]
+            if program.operations[n] == "store":
+                if detail.array.startswith("field"):
+                    stores.setdefault((detail.array, detail.offset), []).append(n)
+                else:
+                    todo.append(n)
+            elif program.operations[n] == "loop":
+                for _, case in detail.cases:
+                    visit(case, [*around, n])
+
+    visit(program.root, [])
+    while todo:
+        n = todo.pop()
+        if n in live or n == ONE:
+            continue
+        live.add(n)
+        detail = program.details[n]
+        todo.extend(within.get(n, ()))
+        todo.extend(x for x in program.operands[n] if type(x) is int)
+        if isinstance(detail, Address | Loop):
+            todo.extend(detail.integers)
+        if program.operations[n] == "load":
+            todo.extend(stores.get((detail.array, detail.offset), ()))
+
+    def sweep(block: Block) -> None:
+        block.order = [n for n in block.order if n in live]
+        for n in block.order:
+            if program.operations[n] == "loop":
+                for _, case in program.details[n].cases:
+                    sweep(case)
+
+    sweep(program.root)
+
+
+def lay_out_fields(program: Program) -> tuple[int, int]:
+    """Give each used slot of each field its place in a row of ``work``, or in a cell of ``square`` if it is addressed
+    by cells; how wide a row and a cell become.
+    """
+    fields = [n for n in program.walk() if isinstance(program.details[n], Address)]
+    fields = [n for n in fields if program.details[n].array.startswith("field")]
+    in_cells = {program.details[n].array for n in fields if any(s == "cell" for _, s in program.details[n].terms)}
+    rows: dict[tuple[str, int], int] = {}
+    cells: dict[tuple[str, int], int] = {}
+    for n in fields:
+        address = program.details[n]
+        array, slots = ("square", cells) if address.array in in_cells else ("work", rows)
+        slot = slots.setdefault((address.array, address.offset), len(slots))
+        program.details[n] = replace(address, array=array, offset=slot)
+    widths = {"row": len(rows), "cell": len(cells)}
+    for n in fields:
+        terms = tuple((i, widths.get(s, s) if isinstance(s, str) else s) for i, s in program.details[n].terms)
+        program.details[n] = replace(program.details[n], terms=terms)
+    return len(rows), len(cells)

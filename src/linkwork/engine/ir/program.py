@@ -1,0 +1,192 @@
+"""The intermediate code: what an algorithm's text becomes before machine code.
+
+A program is a tree of blocks. A block is a list of instructions in the order in which they run; an instruction has a
+number (its value), an operation and operands, which are numbers of earlier instructions or Python floats (constants).
+
+    add sub mul div               of two values
+    neg sqrt sin cos              of one
+    atan2                         of y and x
+    less                          of a, b, x, y: x where a < b, otherwise y
+    quadrant_sin quadrant_cos     of t, s, c: sine and cosine after so many quarter turns, by the two lowest bits of t
+    load                          from an array at an address
+    store                         of one value into an array at an address
+    index                         an integer read from an integer array at an address
+    affine                        an integer that is an address itself: offset + Σ stride · index
+    loop                          over a walk, with a case for each kind of iteration
+    vector                        of several values: one wide value
+    extract                       one lane of a wide value
+    constant                      a number that the tracer does not fold; ``superword`` puts it into operands
+
+An address is an offset plus strides times integers (the values of ``index`` and ``affine`` instructions and loop
+counters). Arrays: the arguments, the results, ``work`` and ``square`` (fields of the rolled form), ``data`` and
+``ints`` (a model's tables there).
+
+An instruction has a width, the lanes of its value: 1, or more for an arithmetic one whose operands are wide values or
+tuples of constants.
+
+Iterations of a "parallel" loop are independent and use no value from outside: several may run at once, on the lanes of
+a vector and on threads. A number of ``work``, ``square`` or ``data`` is then one of a group that lies side by side,
+which an address chooses by ``lane``; arguments and results lie ``lane_stride`` apart from lane to lane.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+Operand = int | float
+"""The number of an instruction, or a constant."""
+
+Terms = tuple[tuple[int, int | str], ...]
+"""Integers (by instruction) with strides: fixed ones, or names of sizes known when the code runs."""
+
+ARITHMETIC = {
+    **dict.fromkeys(("add", "sub", "mul", "div", "atan2"), 2),
+    **dict.fromkeys(("neg", "sqrt", "sin", "cos"), 1),
+    **dict.fromkeys(("quadrant_sin", "quadrant_cos"), 3),
+    "less": 4,
+}
+"""The operations on values, with the number of their operands."""
+
+
+ONE = -1
+"""Stands for the integer 1 in an address."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """array[offset + Σ stride · index]; a stride is an integer or the name of a size known when the code runs."""
+
+    array: str
+    offset: int
+    terms: Terms = ()
+    lane: int | None = None
+    """The integer that tells which of a group; None in a parallel loop, where it is all of them, or the first."""
+    lane_stride: str | None = None
+    """The size that tells how far apart lanes are in a parallel loop; None for what lies side by side."""
+
+    @property
+    def integers(self) -> list[int]:
+        """The instructions whose values it is made of; ``ONE`` among them."""
+        return [*(index for index, _ in self.terms), *(() if self.lane is None else (self.lane,))]
+
+
+@dataclass(slots=True)
+class Block:
+    """Instructions in order."""
+
+    order: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Loop:
+    """Runs a block for every iteration of a walk; which of several is told by an integer read at ``kind``.
+
+    walk: "up" (counter from ``first`` to ``last``), "down" (from ``last``, or ``start``), "parallel" (in any order), or
+    "climb" (counter from ``start``, on by what is read at ``successor``, up to but without ``stop``, or 0). Bounds are
+    integers or names of sizes; ``start`` and ``stop`` are index values. A loop with one case needs no ``kind``.
+    """
+
+    walk: str
+    counter: int
+    first: int | str
+    last: int | str
+    start: int | None
+    cases: list[tuple[int, Block]]
+    stop: int | None = None
+    kind: Address | None = None
+    successor: Address | None = None
+
+    @property
+    def integers(self) -> list[int]:
+        """The instructions whose values it starts, stops and goes on by."""
+        ends = [index for index in (self.start, self.stop) if index is not None]
+        return [*ends, *(n for address in (self.kind, self.successor) if address for n in address.integers)]
+
+
+@dataclass(slots=True)
+class Program:
+    """A whole function. ``details``: the address of a load, store, index or affine, the loop of a loop, the lane of an
+    extract, the number of a constant.
+    """
+
+    operations: list[str] = field(default_factory=list)
+    operands: list[tuple[Any, ...]] = field(default_factory=list)
+    details: list[Any] = field(default_factory=list)
+    widths: list[int] = field(default_factory=list)
+    root: Block = field(default_factory=Block)
+
+    def instruction(
+        self, block: Block, operation: str, operands: tuple[Any, ...], detail: Any = None, width: int = 1
+    ) -> int:
+        """Append an instruction; its number."""
+        number = len(self.operations)
+        self.operations.append(operation)
+        self.operands.append(operands)
+        self.details.append(detail)
+        self.widths.append(width)
+        block.order.append(number)
+        return number
+
+    def lanes(self, x: Operand | tuple[float, ...]) -> int:
+        """How many lanes a value or a constant has."""
+        if isinstance(x, tuple):
+            return len(x)
+        return self.widths[x] if type(x) is int else 1
+
+    def walk(self, block: Block | None = None) -> Iterator[int]:
+        """All instructions, a loop before its cases."""
+        for number in (block or self.root).order:
+            yield number
+            if self.operations[number] == "loop":
+                for _, case in self.details[number].cases:
+                    yield from self.walk(case)
+
+
+def count(program: Program) -> Counter[str]:
+    """How often each arithmetic operation stands in a program without loops; ``sin`` and ``cos`` count one each."""
+    return Counter(op for op in (program.operations[n] for n in program.walk()) if op in ARITHMETIC)
+
+
+def text(program: Program) -> str:
+    """The program in a form to read and to compare."""
+    lines: list[str] = []
+
+    def block(b: Block, indent: str) -> None:
+        for n in b.order:
+            op, detail = program.operations[n], program.details[n]
+            shown = ", ".join(f"%{x}" if isinstance(x, int) else repr(x) for x in program.operands[n])
+            if op == "loop":
+                lines.append(f"{indent}{_loop_text(detail)}")
+                for kind, case in detail.cases:
+                    lines.append(f"{indent}  case {kind}")
+                    block(case, indent + "    ")
+            elif op == "store":
+                lines.append(f"{indent}{_address_text(detail)} = {shown}")
+            elif op in ("load", "index", "affine"):
+                lines.append(f"{indent}%{n} = {op} {_address_text(detail)}")
+            elif op == "extract":
+                lines.append(f"{indent}%{n} = extract {shown}, {detail}")
+            else:
+                lines.append(f"{indent}%{n} = {op} {shown}".rstrip())
+
+    block(program.root, "")
+    return "\n".join(lines) + "\n"
+
+
+def _address_text(address: Address) -> str:
+    terms = "".join(f" + {stride}*%{index}" for index, stride in address.terms)
+    lane = "" if address.lane is None else f"; lane %{address.lane}"
+    apart = "" if address.lane_stride is None else f"; lanes {address.lane_stride} apart"
+    return f"{address.array}[{address.offset}{terms}{lane}{apart}]"
+
+
+def _loop_text(loop: Loop) -> str:
+    climb = f"%{loop.start}" + ("" if loop.stop is None else f" to %{loop.stop}")
+    last = loop.last if loop.start is None else f"%{loop.start}"
+    bounds = climb if loop.walk == "climb" else f"{loop.first}..{last}"
+    by = "" if loop.kind is None else f" by {_address_text(loop.kind)}"
+    on = "" if loop.successor is None else f" on to {_address_text(loop.successor)}"
+    return f"loop %{loop.counter} {loop.walk} {bounds}{by}{on}"

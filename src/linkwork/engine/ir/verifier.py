@@ -1,0 +1,134 @@
+"""A check that a program of intermediate code is well formed, for tests: engines may then trust what tracing makes.
+
+Every operand is defined before its use, in the same block or one around it; operations are known and have the operands
+that they need; addresses are of known arrays, by integers; only results, ``work`` and ``square`` are written; loops are
+walks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from linkwork.engine.ir.program import ARITHMETIC, Address, Block, Loop, Program
+
+OPERANDS = {**ARITHMETIC, "load": 0, "index": 0, "affine": 0, "store": 1, "loop": 0, "extract": 1}
+WALKS = ("up", "down", "parallel", "climb")
+
+
+class InvalidProgram(Exception):
+    """A program that tracing should never have made; the message names the instruction."""
+
+
+def verify(program: Program, arrays: Collection[str], sizes: Collection[str] = ()) -> None:
+    """Raise InvalidProgram unless the program is well formed over arrays and sizes of these names."""
+    if not len(program.operations) == len(program.operands) == len(program.details) == len(program.widths):
+        raise InvalidProgram("operations, operands, details and widths are not of one length")
+    _Check(program, frozenset(arrays), frozenset(sizes)).block(program.root, set(), set())
+
+
+class _Check:
+    def __init__(self, program: Program, arrays: frozenset[str], sizes: frozenset[str]) -> None:
+        self.program, self.arrays, self.sizes = program, arrays, sizes
+        self.seen: set[int] = set()
+
+    def block(self, block: Block, floats: set[int], integers: set[int]) -> None:
+        """Check a block, given the values and the integers that the blocks around it have defined."""
+        floats, integers = set(floats), set(integers)
+        for n in block.order:
+            self.instruction(n, floats, integers)
+            if self.program.operations[n] in ("index", "affine"):
+                integers.add(n)
+            elif self.program.operations[n] not in ("store", "loop"):
+                floats.add(n)
+
+    def instruction(self, n: int, floats: set[int], integers: set[int]) -> None:
+        if not 0 <= n < len(self.program.operations):
+            raise InvalidProgram(f"%{n}: there is no such instruction")
+        operation, operands, detail = self.program.operations[n], self.program.operands[n], self.program.details[n]
+        here = f"%{n} ({operation})"
+        self.once(n, here)
+        if operation not in OPERANDS and operation != "vector":
+            raise InvalidProgram(f"{here}: there is no such operation")
+        needed = self.program.widths[n] if operation == "vector" else OPERANDS[operation]
+        if len(operands) != needed:
+            raise InvalidProgram(f"{here}: has {len(operands)} operands instead of {needed}")
+        for x in operands:
+            if type(x) not in (float, tuple) and (type(x) is not int or x not in floats):
+                raise InvalidProgram(f"{here}: operand {x!r} is no constant and no value defined before it")
+        self.lanes(n, here)
+        if operation in ("load", "store", "index", "affine"):
+            self.address(here, operation, detail, integers)
+        elif operation == "loop":
+            self.loop(here, detail, floats, integers)
+        elif detail is not None and operation != "extract":
+            raise InvalidProgram(f"{here}: has a detail, {detail!r}, that means nothing")
+
+    def lanes(self, n: int, here: str) -> None:
+        """Check that values are as wide as they should be."""
+        operation, detail = self.program.operations[n], self.program.details[n]
+        has = [self.program.lanes(x) for x in self.program.operands[n]]
+        if operation == "extract":
+            if type(detail) is not int or not 0 <= detail < has[0] or has[0] < 2:
+                raise InvalidProgram(f"{here}: there is no lane {detail!r} of {has[0]}")
+        elif any(lanes != (1 if operation == "vector" else self.program.widths[n]) for lanes in has):
+            raise InvalidProgram(f"{here}: has operands of {has} lanes, and {self.program.widths[n]} itself")
+
+    def once(self, n: int, here: str) -> None:
+        if n in self.seen:
+            raise InvalidProgram(f"{here}: stands in the program twice")
+        self.seen.add(n)
+
+    def address(self, here: str, operation: str, address: object, integers: set[int]) -> None:
+        if not isinstance(address, Address):
+            raise InvalidProgram(f"{here}: has no address but {address!r}")
+        if address.array not in self.arrays and operation != "affine":
+            raise InvalidProgram(f"{here}: array {address.array!r} is not among {', '.join(sorted(self.arrays))}")
+        if operation != "affine" and (operation == "index") != (address.array == "ints"):
+            raise InvalidProgram(f"{here}: integers are in ints, and nothing else is; not in {address.array!r}")
+        if operation == "store" and not (address.array.startswith("result") or address.array in ("work", "square")):
+            raise InvalidProgram(f"{here}: array {address.array!r} must not be written")
+        for index, stride in address.terms:
+            if index >= 0 and index not in integers:
+                raise InvalidProgram(f"{here}: index %{index} is no integer defined before it")
+            if isinstance(stride, str) and stride not in self.sizes:
+                raise InvalidProgram(f"{here}: size {stride!r} is not known")
+            if index < 0 and not isinstance(stride, str):
+                raise InvalidProgram(f"{here}: a term without an index needs the name of a size, not {stride!r}")
+        if address.lane is not None and address.lane not in integers:
+            raise InvalidProgram(f"{here}: lane %{address.lane} is no integer defined before it")
+        if address.lane_stride is not None and address.lane_stride not in self.sizes:
+            raise InvalidProgram(f"{here}: size {address.lane_stride!r} is not known")
+        if address.offset < 0 and not address.terms:
+            raise InvalidProgram(f"{here}: is before the beginning of {address.array!r}")
+
+    def loop(self, here: str, loop: object, floats: set[int], integers: set[int]) -> None:
+        if not isinstance(loop, Loop):
+            raise InvalidProgram(f"{here}: has no loop but {loop!r}")
+        if loop.walk not in WALKS:
+            raise InvalidProgram(f"{here}: walks {loop.walk!r}, which is none of {', '.join(WALKS)}")
+        if not 0 <= loop.counter < len(self.program.operations) or self.program.operations[loop.counter] != "counter":
+            raise InvalidProgram(f"{here}: %{loop.counter} is no counter")
+        self.once(loop.counter, here)
+        if loop.walk == "climb" or (loop.walk == "down" and loop.start is not None):
+            if loop.start not in integers:
+                raise InvalidProgram(f"{here}: start %{loop.start} is no integer defined before it")
+            if loop.stop is not None and loop.stop not in integers:
+                raise InvalidProgram(f"{here}: stop %{loop.stop} is no integer defined before it")
+        elif loop.start is not None:
+            raise InvalidProgram(f"{here}: walks {loop.walk!r}, which begins at no value")
+        for bound in (loop.first, loop.last) if loop.walk != "climb" else ():
+            if isinstance(bound, str) and bound not in self.sizes:
+                raise InvalidProgram(f"{here}: size {bound!r} is not known")
+        for address in (loop.kind, loop.successor):
+            if address is not None:
+                self.address(here, "index", address, integers | {loop.counter})
+        if (loop.walk == "climb") != (loop.successor is not None):
+            raise InvalidProgram(f"{here}: a climb, and nothing else, goes on by a successor")
+        kinds = [kind for kind, _ in loop.cases]
+        if len(set(kinds)) != len(kinds) or not kinds:
+            raise InvalidProgram(f"{here}: has no cases, or one twice: {kinds}")
+        if len(kinds) > 1 and loop.kind is None:
+            raise InvalidProgram(f"{here}: has several cases and nothing that tells which")
+        isolated = loop.walk == "parallel"  # iterations that may run anywhere
+        for _, case in loop.cases:
+            self.block(case, set() if isolated else floats, {loop.counter} | (set() if isolated else integers))

@@ -1,0 +1,72 @@
+"""The one place that decides in which form a task is computed."""
+
+from __future__ import annotations
+
+from linkwork.algorithms import Algorithm
+from linkwork.engine.code import jit
+from linkwork.engine.plans.plan import Compiled, Interpreted, Plan
+from linkwork.engine.plans.rolled import Rolled
+from linkwork.engine.plans.segmented import Reordered, Segmented
+from linkwork.engine.plans.specialised import Specialised
+from linkwork.engine.plans.task import Task
+from linkwork.model.model import Model
+from linkwork.model.segments import cut, lined_up
+
+MOST_BODIES = 50
+"""Up to here code is specialised: its size grows with the bodies, and LLVM's time more than that."""
+MOST_INSTRUCTIONS = 40_000
+"""And up to here, for algorithms whose code grows faster than the bodies."""
+
+FORMS = ("auto", "interpreted", "specialised", "rolled")
+
+
+def form_of(algorithm: Algorithm, model: Model, form: str = "auto") -> str:
+    """The form in which an algorithm is computed for a model, if ``form`` is asked for: that one, or the nearest that
+    it has; for "auto" the one that suits it. "specialised" code that would be too long becomes rolled after all.
+    """
+    if form not in FORMS:
+        raise ValueError(f"form must be one of {', '.join(FORMS)}, not {form!r}")
+    many = algorithm.of_mechanism and len(model.bodies) > MOST_BODIES
+    if "segmented" in algorithm.forms or (many and form != "specialised" and _chain(algorithm, model)):
+        return "segmented"
+    if form in ("interpreted", "specialised"):
+        return form
+    if "rolled" in algorithm.forms:
+        return "rolled" if many or form == "rolled" else "specialised"
+    return "specialised" if "specialised" in algorithm.forms and not many else "interpreted"
+
+
+def plan_for(task: Task, form: str = "auto", cpu: tuple[str, str] | None = None, lanes: int | None = None) -> Plan:
+    """The plan of a task, in the form of ``form_of``; cpu and lanes are the host's unless a test says."""
+    chosen = form_of(task.algorithm, task.model, form)
+    with jit.lock:  # tracing too: cached_property of Python 3.11 holds a lock that a forked child would find taken
+        if chosen == "segmented":
+            return _segmented(task, form, cpu, lanes)
+        if chosen == "interpreted":
+            return Interpreted(task)
+        plan: Compiled = (Rolled if chosen == "rolled" else Specialised)(task, cpu, lanes)
+        if chosen == "specialised" and form == "auto" and "rolled" in task.algorithm.forms:
+            return plan if _short_enough(plan) else Rolled(task, cpu, lanes)
+        return plan
+
+
+def _chain(algorithm: Algorithm, model: Model) -> bool:
+    """Whether there is a text for segments, and a chain that is long enough."""
+    order = lined_up(model) if algorithm.segmented else None
+    return algorithm.segmented is not None and cut(order.model if order else model) is not None
+
+
+def _segmented(task: Task, form: str, cpu: tuple[str, str] | None, lanes: int | None) -> Plan:
+    order = None
+    inner = task
+    if task.algorithm.segmented is not None:
+        order = lined_up(task.model)
+        inner = Task(task.algorithm.segmented, order.model if order else task.model, task.absent)
+    plan = Interpreted(inner) if form == "interpreted" else Segmented(inner, cpu, lanes)
+    return Reordered(task, plan, order) if order else plan
+
+
+def _short_enough(plan: Compiled) -> bool:
+    """Whether code for the one model is there already, or would not be too long."""
+    assert isinstance(plan, Specialised)
+    return plan.is_kept or len(plan.program.root.order) <= MOST_INSTRUCTIONS

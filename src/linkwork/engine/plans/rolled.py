@@ -1,0 +1,127 @@
+"""Code for all models of the same joint kinds; the model comes as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linkwork.engine.code import fingerprint, jit
+from linkwork.engine.emit import kernel
+from linkwork.engine.emit.call_frame import Interface
+from linkwork.engine.emit.time_loop import time_loop
+from linkwork.engine.ir.passes import eliminate_dead_code, lay_out_fields
+from linkwork.engine.ir.program import Program
+from linkwork.engine.plans.plan import Array, Compiled
+from linkwork.engine.plans.task import Task
+from linkwork.engine.run.memory import address, scratch
+from linkwork.engine.trace.rolled import SIZES, roll
+from linkwork.engine.trace.tables import PLACEMENT, Tables, tables_of
+
+
+class RolledProgram(NamedTuple):
+    """A program with loops, and how wide a row of ``work`` and a cell of ``square`` are."""
+
+    program: Program
+    row: int
+    cell: int
+
+
+def laid_out(program: Program) -> RolledProgram:
+    """A rolled program without dead code, its fields in ``work`` and ``square``."""
+    eliminate_dead_code(program)
+    return RolledProgram(program, *lay_out_fields(program))
+
+
+def rolled_interface(task: Task, sizes: Sequence[str]) -> Interface:
+    """Arguments and results whose sizes are told when the code runs."""
+    arguments = tuple(f"count{k}" for k in range(len(task.arguments)))
+    results = tuple(f"size{k}" for k in range(len(task.results)))
+    return Interface(arguments, results, (*sizes, *arguments, *results))
+
+
+class Rolled(Compiled):
+    def __init__(self, task: Task, cpu: tuple[str, str] | None = None, lanes: int | None = None) -> None:
+        super().__init__(task, cpu, lanes)
+        self.interface = rolled_interface(task, SIZES)
+        self.model_tables: Tables = tables_of(
+            task.model, task.frames, pairs=any(space.of_pairs for space in task.result_spaces)
+        )
+
+    @cached_property
+    def program(self) -> RolledProgram:
+        tables = self.model_tables
+        return laid_out(roll(self.task.algorithm, tables.kinds, tables.width, self.task.absent))
+
+    @cached_property
+    def identity(self) -> tuple[object, ...]:
+        kinds = fingerprint.of_kinds(self.model_tables.kinds) or fingerprint.of_program(self.program.program)
+        return "rolled", self.model_tables.width, kinds
+
+    def symbols(self, lanes: int) -> list[str]:
+        return [self.entry, "integer"]
+
+    def text(self, lanes: int) -> str:
+        program, *widths = self.program
+        more = kernel.compile_time_integers(widths)
+        if self.task.over_time:
+            more += time_loop(self.interface, lanes)
+        return kernel.module(program, self.interface, lanes, more)
+
+    @property
+    def zeroed(self) -> bool:
+        return any(space.patterned for space in self.task.result_spaces)
+
+    @property
+    def rows(self) -> int:
+        """Of ``work``: one for the world and each body, or for each frame."""
+        return max(len(self.task.model.bodies) + 1, len(self.task.frames))
+
+    def tables(self, code: jit.Code, lanes: int) -> dict[str, int]:
+        row, cell = code.integers
+        work, square = scratch("work", self.rows * row * lanes), scratch("square", self.rows**2 * cell * lanes)
+        return {"work": work, "square": square, **self._fixed(cell)}
+
+    def _fixed(self, cell: int) -> dict[str, int]:
+        """The words that are the same in every call: code for any number of lanes has the same cells."""
+        if "_fixed_words" not in self.__dict__:
+            data, ints = address(self.model_tables.data), address(self.model_tables.ints)
+            self._fixed_words = {"data": data, "ints": ints, **self.sizes(cell)}
+        return self._fixed_words
+
+    def sizes(self, cell: int) -> dict[str, int]:
+        """What the code is told; ``cell`` is the width of a cell of the square."""
+        frames, nv = len(self.task.frames), self.task.model.nv
+        counts = zip(self.interface.arguments, self.task.arguments, strict=True)
+        results = zip(self.interface.results, self.task.results, strict=True)
+        return {
+            **self.model_tables.sizes,
+            "last_body": len(self.task.model.bodies),
+            "frame_count": frames,
+            "square_row": self.rows * cell,
+            **{f"nv{k}": k * nv for k in range(1, 7)},
+            **{f"wide{k}": 6 * k * frames for k in range(1, 7)},
+            **{str(name): count for name, count in (*counts, *results)},
+        }
+
+    def moved(self, offsets: Sequence[float]) -> Rolled:
+        """The same with its frames moved."""
+        moved, frames = copy(self), self.task.moved_frames(offsets)
+        data = self.model_tables.data.copy()
+        placements = [frame.placement.numbers() for frame in frames]
+        data[data.size - PLACEMENT * len(frames) :] = np.array(placements).ravel()
+        moved.model_tables = replace(self.model_tables, data=data)
+        moved.__dict__.pop("_fixed_words", None)
+        return moved
+
+    def run(self, arguments: Sequence[Array], states: int, offsets: Sequence[float] = ()) -> tuple[list[Array], int]:
+        if offsets:
+            return self.moved(offsets).run(arguments, states)
+        return super().run(arguments, states)
+
+    def single(self) -> Callable[..., Any] | None:
+        return None if self.task.frames or self.zeroed else self.short_path()

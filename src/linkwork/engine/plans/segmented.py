@@ -1,0 +1,155 @@
+"""Code that cuts a chain into segments: one state over the lanes of a vector and over threads; a batch with states on
+the lanes, as everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from linkwork.engine.code import fingerprint, jit
+from linkwork.engine.emit import kernel, parallel
+from linkwork.engine.emit.call_frame import CallFrame, Words
+from linkwork.engine.plans.plan import Array, Compiled, Plan
+from linkwork.engine.plans.rolled import RolledProgram, laid_out, rolled_interface
+from linkwork.engine.plans.task import Task
+from linkwork.engine.run import threads
+from linkwork.engine.run.helper_threads import ask, yield_function
+from linkwork.engine.run.memory import address, aligned, scratch
+from linkwork.engine.trace.rolled import roll
+from linkwork.engine.trace.segmented import SIZES, SegmentedTree, segmented_tables
+from linkwork.engine.trace.tables import Tables, kinds_of
+from linkwork.model.segments import LinedUp, cut
+
+_WORTH_A_TEAM = 1500
+"""Bodies from which on helpers pay."""
+
+
+class Segmented(Compiled):
+    """Code for all chains of the same joint kinds; the chain comes as tables."""
+
+    def __init__(self, task: Task, cpu: tuple[str, str] | None = None, lanes: int | None = None) -> None:
+        super().__init__(task, cpu, lanes)
+        found = cut(task.model)
+        assert found is not None
+        self.cut = found
+        self.group = self.lanes if found.alike else 1
+        """Segments that run side by side if there is one state."""
+        self.interface = rolled_interface(task, SIZES)
+        self._tables: dict[int, Tables] = {}
+
+    @cached_property
+    def program(self) -> RolledProgram:
+        tables = self.grouped_tables(1)
+        form = partial(SegmentedTree, on_chain=self.kinds[0], beside=self.kinds[1])
+        return laid_out(roll(self.task.algorithm, tables.kinds, tables.width, self.task.absent, form=form))
+
+    @cached_property
+    def kinds(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Which kinds there are on the chain, and in side branches."""
+        _, numbers, _ = kinds_of(self.task.model)
+        chain = self.cut.chain
+        return tuple(sorted(set(numbers[:chain]))), tuple(sorted(set(numbers[chain:])))
+
+    def grouped_tables(self, group: int) -> Tables:
+        """The tables for groups of so many segments; made once, since code is told their addresses."""
+        if group not in self._tables:
+            with jit.lock:
+                if group not in self._tables:
+                    self._tables[group] = self._made(group)
+        return self._tables[group]
+
+    def _made(self, group: int) -> Tables:
+        tables = segmented_tables(self.task.model, self.cut, group)
+        data = aligned(tables.data.size)
+        data[:] = tables.data
+        names = (*self.interface.arguments, *self.interface.results)
+        counts = zip(map(str, names), (*self.task.arguments, *self.task.results), strict=True)
+        return Tables(tables.kinds, tables.width, data, tables.ints, {**tables.sizes, **dict(counts)})
+
+    @cached_property
+    def identity(self) -> tuple[object, ...]:
+        tables = self.grouped_tables(1)
+        kinds = fingerprint.of_kinds(tables.kinds) or fingerprint.of_program(self.program.program)
+        return "segmented", self.group, tables.width, kinds, self.kinds
+
+    def symbols(self, lanes: int) -> list[str]:
+        return ["batch", "integer"] if lanes > 1 else ["batch", "help", "integer"]
+
+    def text(self, lanes: int) -> str:
+        program, *widths = self.program
+        if lanes > 1:
+            return kernel.module(program, self.interface, lanes, kernel.compile_time_integers(widths))
+        integers = kernel.compile_time_integers([*widths, parallel.team_size(program)])
+        return parallel.module(program, self.interface, self.group, integers)
+
+    def tables(self, code: jit.Code, lanes: int, group: int = 1) -> dict[str, int]:
+        """``lanes`` are states, ``group`` is of segments."""
+        tables = self.grouped_tables(group)
+        row, cell, *_ = code.integers
+        work = scratch("work", self.cut.length * row * group * lanes)
+        persistent = tables.data.size // (tables.width * group) if self.kinds[1] else self.cut.head + 1
+        square = scratch("square", (self.cut.count // group + persistent) * cell * group * lanes)
+        return {
+            "work": work,
+            "square": square,
+            "data": address(tables.data),
+            "ints": address(tables.ints),
+        } | tables.sizes
+
+    # One state
+
+    @property
+    def one_state_frame(self) -> CallFrame:
+        return self.interface.one_state
+
+    def one_state_words(self) -> tuple[Words, object]:
+        code, _ = self.code(1)
+        missing = dict.fromkeys((name for _, name in self.one_state_frame.words), 0)
+        return self.one_state_frame.pack({**missing, **self.tables(code, 1, self.group)}), None
+
+    def call_one(self, words: Words, where: int) -> int:
+        code, batch = self.code(1)
+        wanted = min(threads.get_threads(), self.cut.count // self.group)
+        if wanted < 2 or len(self.task.model.bodies) < _WORTH_A_TEAM:
+            return batch(where)
+        size = self.cut.length * code.integers[0] * self.group
+        team_at, work = self.one_state_frame.indices(("team", "work"))
+        store = np.zeros(code.integers[2] + parallel.CACHE_LINE, dtype=np.int64)
+        team = store[-address(store) % 64 // 8 :]
+        team[parallel.YIELD] = yield_function()
+        words = words.copy()
+        words[team_at] = address(team)
+        try:
+            ask(wanted - 1, code.addresses["help"], words, work, size, store, code)
+            return batch(address(words))
+        finally:  # of a call that Ctrl-C ends before it has begun, too: helpers must not wait for it
+            team[parallel.BEGUN] = parallel.OVER
+
+    def single(self) -> Callable[..., Any] | None:
+        return self.short_path()
+
+
+class Reordered(Plan):
+    """A plan for a mechanism whose bodies must be lined up first: numbers are brought into their order and back."""
+
+    def __init__(self, task: Task, inner: Plan, order: LinedUp) -> None:
+        super().__init__(task)
+        self.inner, self.order = inner, order
+
+    def run(self, arguments: Sequence[Array], states: int, offsets: Sequence[float] = ()) -> tuple[list[Array], int]:
+        bodies = self.order.bodies
+        wrenches = (6 * bodies[:, None] + np.arange(6)).ravel()
+        columns = {"configuration": self.order.q, "velocity": self.order.v, "wrenches": wrenches}
+        present = [space for name, space in self.task.algorithm.arguments if name not in self.task.absent]
+        ordered = [np.ascontiguousarray(a[:, columns[space]]) for a, space in zip(arguments, present, strict=True)]
+        results, status = self.inner.run(ordered, states)
+        found = []
+        for result, space in zip(results, self.task.algorithm.results, strict=True):
+            own = np.empty_like(result)
+            own[:, columns[space]] = result
+            found.append(own)
+        return found, status

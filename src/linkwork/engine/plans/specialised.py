@@ -1,0 +1,113 @@
+"""Code for one model, every body in turn; frames' offsets are a last argument."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from linkwork.algorithms import Algorithm
+from linkwork.engine.code import fingerprint, jit, loader
+from linkwork.engine.emit import builtin, kernel, row_kernel
+from linkwork.engine.emit.call_frame import Interface
+from linkwork.engine.emit.time_loop import time_loop
+from linkwork.engine.ir.passes import schedule
+from linkwork.engine.ir.program import Program
+from linkwork.engine.plans.plan import NOT_FINITE_RESULT, Array, Compiled
+from linkwork.engine.plans.task import Task
+from linkwork.engine.run.memory import scratch
+from linkwork.engine.spaces import OFFSETS
+from linkwork.engine.trace.isomorphic import Seed, seeds
+from linkwork.engine.trace.specialise import specialise
+from linkwork.engine.trace.superword import pack_isomorphic
+from linkwork.model.model import Frame, Model
+
+
+def specialised_program(
+    algorithm: Algorithm,
+    model: Model,
+    absent: Sequence[str] = (),
+    frames: Sequence[Frame] = (),
+    offsets: bool = False,
+    expand: bool = True,
+) -> Program:
+    """The program of an algorithm for one model, without dead code, in the order in which it runs."""
+    return schedule(specialise(algorithm, model, absent, frames, offsets, expand))
+
+
+class Specialised(Compiled):
+    def __init__(self, task: Task, cpu: tuple[str, str] | None = None, lanes: int | None = None) -> None:
+        super().__init__(task, cpu, lanes)
+        spaces = [*task.spaces, *([OFFSETS] if task.offsets else [])]
+        self.spaces, self.shapes = spaces, [space.shape(task.model, len(task.frames)) for space in spaces]
+        sizes = tuple(space.size(task.model, len(task.frames)) for space in spaces)
+        self.interface = Interface(sizes, tuple(task.results))
+
+    @cached_property
+    def program(self) -> Program:
+        task = self.task
+        return specialised_program(task.algorithm, task.model, task.absent, task.frames, task.offsets)
+
+    @cached_property
+    def seeds(self) -> dict[tuple[str, int], Seed]:
+        """Which numbers of the arguments correspond; none if no branches are isomorphic."""
+        found = seeds(self.task.model, self.task.frames, self.spaces)
+        return found if any(lane for _, lane in found.values()) else {}
+
+    @property
+    def one_state_program(self) -> Program:
+        """The program for one state, in which isomorphic branches take the lanes."""
+        task = self.task
+        if not self.seeds:
+            return self.program
+        narrow = specialise(task.algorithm, task.model, task.absent, task.frames, task.offsets, isomorphic=True)
+        return pack_isomorphic(schedule(narrow), self.seeds)
+
+    @cached_property
+    def identity(self) -> tuple[object, ...]:
+        if not self.task.algorithm.of_mechanism:
+            return "specialised", self.interface
+        numbers = fingerprint.of_model(self.task.model, self.task.frames) or fingerprint.of_program(self.program)
+        return "specialised", self.interface, numbers
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether its code needs no compilation."""
+        return loader.is_kept(self.key(1)) or loader.is_kept(self.key(self.lanes))
+
+    def symbols(self, lanes: int) -> list[str]:
+        single = lanes == 1 and not self.task.over_time and builtin.available()
+        return [self.entry, "single"] if single else [self.entry]
+
+    def text(self, lanes: int) -> str:
+        if self.task.over_time:
+            return kernel.module(self.program, self.interface, lanes, time_loop(self.interface, lanes))
+        if lanes > 1:
+            return row_kernel.module(self.program, self.interface, lanes, jit.register_constraint(self.cpu, lanes))
+        more = builtin.text(self.shapes, self.task.shapes) if "single" in self.symbols(1) else ""
+        return kernel.module(self.one_state_program, self.interface, 1, more)
+
+    def tables(self, code: jit.Code, lanes: int) -> dict[str, int]:
+        return {"work": scratch("work", lanes * sum(self.task.results)), "square": 0, "data": 0, "ints": 0}
+
+    @property
+    def buffer_size(self) -> int:
+        return super().buffer_size + (3 * len(self.task.frames) if self.task.offsets else 0)
+
+    def run(self, arguments: Sequence[Array], states: int, offsets: Sequence[float] = ()) -> tuple[list[Array], int]:
+        if offsets:
+            row = np.array(offsets, dtype=np.float64)
+            arguments = [*arguments, np.broadcast_to(row, (states, len(offsets)))]
+        results, status = super().run(arguments, states)
+        if states == 1 and status == NOT_FINITE_RESULT and self.seeds:
+            # code for branches side by side has zeros that may meet an infinite number
+            return self.run_tiles(arguments, 1, self.lanes)
+        return results, status
+
+    def single(self) -> Callable[..., Any] | None:
+        if "single" not in self.symbols(1):
+            return None
+        code, _ = self.code(1)
+        return builtin.make(code.addresses["single"], code, self.task.shapes)

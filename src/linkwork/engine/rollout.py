@@ -1,0 +1,127 @@
+"""A step repeated over time: by machine code, in slices short enough to be interrupted, or by the interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from linkwork.engine.plans.plan import NOT_FINITE_ARGUMENT, NOT_FINITE_RESULT, Array, Compiled, Plan
+from linkwork.engine.run import threads
+from linkwork.engine.run.memory import address, scratch
+from linkwork.engine.trace.interpreter import evaluate
+from linkwork.model.tree import Tree
+
+_SLICE = 0.1
+"""Seconds of work after which Python looks up, for instance to see Ctrl-C."""
+
+
+def records(steps: int, every: int) -> int:
+    """How many states are recorded: the first, one after every so many steps, and the last."""
+    return -(-steps // every) + 1
+
+
+def run_over_time(
+    plan: Plan,
+    state: Sequence[Array],
+    given: Sequence[Array],
+    into: Sequence[Array],
+    steps: int,
+    every: int,
+    most_threads: int,
+) -> int:
+    """Go ``steps`` steps on from the states, which are changed; 0, or bit 1 set if something given is not finite, which
+    ends it, and bit 2 if a record is not.
+
+    Every array must have been checked: this is the door to machine code.
+
+    Args:
+        plan: of a step, of ``stepping``, made for a loop over time.
+        state: the arrays of the state (trajectories, numbers), contiguous.
+        given: the step's other arguments (trajectories, steps, numbers), their last axis contiguous.
+        into: for each array of the state its records (trajectories, records, numbers), contiguous.
+        steps: how many.
+        every: after how many a state is recorded.
+        most_threads: threads to use at most.
+    """
+    if not isinstance(plan, Compiled):
+        return _interpreted(plan, state, given, into, steps, every)
+    status = 0
+    count = len(state[0])
+    lanes = 1 if count == 1 else plan.lanes
+    for parts in _slices(count, lanes, steps, most_threads, len(plan.task.model.bodies)):
+        jobs = [_job(plan, lanes, state, given, into, steps, every, *part) for part in parts]
+        status |= threads.run(jobs)
+        if status & NOT_FINITE_ARGUMENT:
+            break
+    return status
+
+
+def _job(
+    plan: Compiled,
+    lanes: int,
+    state: Sequence[Array],
+    given: Sequence[Array],
+    into: Sequence[Array],
+    steps: int,
+    every: int,
+    first: int,
+    number: int,
+    done: int,
+    span: int,
+) -> Callable[[], int]:
+    """Some trajectories, for some steps."""
+    code, run = plan.code(lanes)
+    words = {"trajectories": number, "done": done, "steps": span, "total": steps, "every": every}
+    words |= {f"state{k}": address(array) + first * array.strides[0] for k, array in enumerate(state)}
+    for k, array in enumerate(given, len(state)):
+        stride, pace, _ = array.strides
+        words[f"given{k}"] = address(array) + first * stride + done * pace
+        words |= {f"given{k}_stride": stride // 8, f"given{k}_pace": pace // 8}
+    for k, array in enumerate(into):
+        words |= {f"records{k}": address(array) + first * array.strides[0], f"records{k}_stride": array.strides[0] // 8}
+
+    def job(kept: object = (state, given, into)) -> int:  # an interrupted caller must not take them away
+        buffer = scratch("tile", lanes * plan.buffer_size)
+        frame = plan.interface.time_loop.pack({**words, "buffer": buffer, **plan.tables(code, lanes)})
+        return run(address(frame))
+
+    return job
+
+
+def _slices(
+    count: int, lanes: int, steps: int, most_threads: int, bodies: int
+) -> Iterator[list[tuple[int, int, int, int]]]:
+    """Work for all threads at a time: of each the first trajectory, their number, the steps done and to do."""
+    tiles = -(-count // lanes)
+    cost = threads.SECONDS * max(1, bodies)  # of a tile's step, roughly
+    wanted = max(1, min(most_threads, tiles, int(tiles * steps * cost / threads.WORTH_A_THREAD)))
+    budget = max(1, int(_SLICE / cost))
+    group = max(1, min(-(-tiles // wanted), budget // max(steps, 1)))
+    span = max(1, budget // group)
+    for first in range(0, count, wanted * group * lanes):
+        stop = min(count, first + wanted * group * lanes)
+        starts = range(first, stop, group * lanes)
+        for done in range(0, steps, span):
+            yield [(at, min(group * lanes, stop - at), done, min(span, steps - done)) for at in starts]
+
+
+def _interpreted(
+    plan: Plan, state: Sequence[Array], given: Sequence[Array], into: Sequence[Array], steps: int, every: int
+) -> int:
+    """The same by the interpreter, all trajectories at once."""
+    algorithm, model = plan.task.algorithm, plan.task.model
+    once = (array[tuple(slice(None) if stride else slice(1) for stride in array.strides)] for array in given)
+    if not all(np.isfinite(array).all() for array in once):
+        return NOT_FINITE_ARGUMENT
+    tree = Tree(model)
+    now: list[Sequence[Array]] = [list(np.ascontiguousarray(array.T)) for array in state]
+    for done in range(steps):
+        row = [list(np.ascontiguousarray(array[:, done].T)) for array in given]
+        with np.errstate(all="ignore"):
+            now = evaluate(algorithm, model, [*now, *row], tree=tree)  # type: ignore[assignment]
+        if (done + 1) % every == 0 or done + 1 == steps:
+            for array, numbers in zip(into, now, strict=True):
+                for k, number in enumerate(numbers):
+                    array[:, -(-(done + 1) // every), k] = number + 0.0  # a zero has no sign
+    return 0 if all(np.isfinite(array[:, -1]).all() for array in into) else NOT_FINITE_RESULT

@@ -1,0 +1,12 @@
+"""The spaces that algorithms map between.
+
+Comes in: one state's numbers, flat as callers have them, or the values of an algorithm, at bodies, frames and pairs of
+these. Goes out: the other of the two, for numbers at hand (``scatter``, ``gather``) and for code that loops over bodies
+it does not know yet (``load``, ``store``). What else depends on a space, such as how a number of it is called in an
+error, is in its class too.
+"""
+
+from linkwork.engine.spaces.flatten import flatten, rebuild
+from linkwork.engine.spaces.space import OFFSETS, SPACES, Owner, Space, shape, shifted, size
+
+__all__ = ["OFFSETS", "SPACES", "Owner", "Space", "flatten", "rebuild", "shape", "shifted", "size"]

@@ -1,0 +1,378 @@
+"""The rolled form: an algorithm traced once for each joint kind, with the body as a symbol; loops stay loops.
+
+The program has the same size for any number of bodies. What a body is comes from ``tables``: integers in ``ints``, its
+placement, inertia, rotor and joint parameters in ``data``. Numbers that are 0, 1 or -1 for all bodies of a kind are
+folded into its code, so that axis-aligned mechanisms get code that knows it.
+
+A field lives in ``work``, a row for each body; a field of pairs in a square of such rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from linkwork.algorithms import Algorithm
+from linkwork.engine.ir.program import ONE, Address, Block, Loop, Program, Terms
+from linkwork.engine.spaces import SPACES, flatten, rebuild
+from linkwork.engine.trace.tables import (
+    ANCESTORS,
+    BODIES,
+    FRAME_JUNCTIONS,
+    FRAMES,
+    INERTIA,
+    JUNCTIONS,
+    PLACEMENT,
+    Kind,
+    Section,
+)
+from linkwork.engine.trace.tracer import Traced, Tracer
+from linkwork.joints import Joint
+from linkwork.model.tree import Walks
+from linkwork.spatial import Inertia, Motion, Transform, Vec3
+
+SIZES = (
+    *("last_body", "last_frame", "last_junction", "square_row", "frame_data", "frame_count"),
+    *(str(section.begin) for section in (FRAMES, JUNCTIONS, FRAME_JUNCTIONS, ANCESTORS)),
+    *(f"nv{k}" for k in range(1, 7)),
+    *(f"wide{k}" for k in range(1, 7)),
+)
+"""The sizes that rolled code is told: last body, frame and junction; numbers in a row of the square; where the frames'
+placements begin in ``data``; how many frames there are; where sections of ``ints`` begin; multiples of nv and of six
+numbers for each frame.
+"""
+
+
+class _Symbol:
+    """Something whose number is known only when the code runs: a row of a section of ``ints``."""
+
+    section: Section
+    kind: int | None = None
+
+    def __init__(self, tree: RolledTree, index: int | None) -> None:
+        self.tree, self.index = tree, index
+
+    def integer(self, column: str) -> int:
+        """What stands in a column of its row."""
+        return self.tree.tracer.emit("index", (), self.section.address(column, self.index))
+
+
+class Node(_Symbol):
+    """A body."""
+
+    section = BODIES
+
+    def __init__(self, tree: RolledTree, index: int | None, kind: int | None) -> None:
+        super().__init__(tree, index)
+        self.kind = kind
+
+    def integer(self, column: str) -> int:
+        return self.tree.tracer.emit("index", (), BODIES.address(column, self.number))
+
+    @property
+    def number(self) -> int:
+        if self.index is None:
+            raise TypeError("the world has no joint, no parent and no inertia")
+        return self.index
+
+    @property
+    def parent(self) -> Node:
+        return Node(self.tree, self.integer("parent"), None)
+
+    def numbers(self, start: int, count: int) -> list[Any]:
+        fixed = self._kind.fixed[start : start + count]
+        return [x if x == x else self.tree.tracer.load(self.address(start + k)) for k, x in enumerate(fixed)]
+
+    def address(self, slot: int) -> Address:
+        """Where a number of the body's is in ``data``."""
+        return Address("data", slot, ((self.number, self.tree.width),))
+
+    def lane_stride(self, size: str) -> str | None:
+        """The size that tells how far apart lanes are in an argument or a result, if the body stands for several."""
+        return None
+
+    @property
+    def _kind(self) -> Kind:
+        if self.kind is None:
+            raise TypeError("a parent's joint is not known while its child is at work; store what you need in a field")
+        return self.tree.kinds[self.kind]
+
+    @property
+    def placement(self) -> Transform:
+        return Transform.identity().of(self.numbers(0, PLACEMENT))
+
+    @property
+    def inertia(self) -> Inertia:
+        return Inertia.zero().of(self.numbers(PLACEMENT, INERTIA))
+
+    @property
+    def rotor(self) -> list[Any]:
+        return self.numbers(PLACEMENT + INERTIA, self._kind.joint.nv) if self._kind.rotor else []
+
+    @property
+    def joint(self) -> Joint:
+        kind = self._kind
+        start = PLACEMENT + INERTIA + (kind.joint.nv if kind.rotor else 0)
+        count = len(kind.fixed) - start
+        return kind.joint.of(self.numbers(start, count)) if count else kind.joint
+
+
+class _FrameNode(_Symbol):
+    """A frame."""
+
+    section = FRAMES
+
+    @property
+    def body(self) -> Node:
+        return Node(self.tree, self.integer("body"), None)
+
+    @property
+    def placement(self) -> Transform:
+        assert self.index is not None
+        terms: Terms = ((ONE, "frame_data"), (self.index, PLACEMENT))
+        load = self.tree.tracer.load
+        return Transform.identity().of([load(Address("data", k, terms)) for k in range(PLACEMENT)])
+
+
+class _Junction(_Symbol):
+    """A junction; without a number it is the ground."""
+
+    section = JUNCTIONS
+
+    @property
+    def body(self) -> Node:
+        return Node(self.tree, self.integer("body"), None)
+
+    @property
+    def next(self) -> _Junction:
+        return _Junction(self.tree, self.integer("next"))
+
+
+class Field:
+    """Values in ``work``: written when stored, read when asked for, remembered while nothing can have changed them."""
+
+    def __init__(self, tree: RolledTree, name: str) -> None:
+        self.tree, self.name = tree, name
+        self.shapes: list[tuple[Any, Any]] = []  # what was stored, newest last: for which kind, and a template
+
+    def _key(self, key: Any) -> tuple[tuple[int | None, ...], Any]:
+        if isinstance(key, tuple):
+            return (key[0].index, key[1].index), (key[0].kind, key[1].kind)
+        return (key.index,), key.kind
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        indices, kind = self._key(key)
+        numbers = flatten(value)
+        self.shapes.append((kind, value))
+        self.tree.remember(self, indices, numbers)
+        for k, number in enumerate(numbers):
+            self.tree.tracer.store(self.tree.address(self.name, key, k), number)
+
+    def __getitem__(self, key: Any) -> Any:
+        indices, kind = self._key(key)
+        template = self._template(kind)
+        numbers = self.tree.recall(self, indices)
+        if numbers is None:
+            constants = self.tree.constants
+            numbers = []
+            for k in range(len(flatten(template))):
+                constant = constants.get((self.name, k))
+                numbers.append(self.tree.read(self.tree.address(self.name, key, k)) if constant is None else constant)
+            self.tree.remember(self, indices, numbers)
+        return rebuild(template, iter(numbers))
+
+    def _template(self, kind: Any) -> Any:
+        """The newest thing stored that can be meant: for the same kind, or for a body whose kind is not known."""
+        for stored, template in reversed(self.shapes):
+            if _may_be(stored, kind):
+                return template
+        raise KeyError(f"nothing was stored in this field for {kind}")
+
+
+def _may_be(stored: Any, asked: Any) -> bool:
+    if isinstance(stored, tuple):
+        return all(s is None or a is None or s == a for s, a in zip(stored, asked, strict=True))
+    return stored is None or asked is None or stored == asked
+
+
+class RolledTree(Walks):
+    """A tree whose walks are loops in the code."""
+
+    field_type = Field
+
+    def __init__(
+        self, tracer: Tracer, kinds: Sequence[Kind], width: int, constants: dict[tuple[str, int], float]
+    ) -> None:
+        self.tracer, self.kinds, self.width, self.constants = tracer, kinds, width, constants
+        self.world = Node(self, None, None)
+        self.world.kind = -1
+        self.ground = _Junction(self, None)
+        self.gravity = Motion(Vec3(*(tracer.load(Address("data", k)) for k in range(3))), Vec3.zero())
+        self.fields: list[Field] = []
+        self._memory: list[dict[tuple[str, tuple[int | None, ...]], list[Any]]] = [{}]
+
+    def address(self, field: str, key: Any, slot: int) -> Address:
+        """Where a number of a field is at a node, or at a pair of nodes."""
+        nodes, strides = (key, ("square_row", "cell")) if isinstance(key, tuple) else ((key,), ("row",))
+        pairs = zip(nodes, strides, strict=True)
+        return Address(field, slot, tuple((node.index, stride) for node, stride in pairs if node.index is not None))
+
+    def field(self) -> Field:
+        field = self.field_type(self, f"field{len(self.fields)}")
+        self.fields.append(field)
+        return field
+
+    def outward(self) -> Iterator[Node]:
+        return self._bodies("up")
+
+    def inward(self) -> Iterator[Node]:
+        return self._bodies("down")
+
+    def path(self, body: Node, until: Node | None = None) -> Iterator[Node]:
+        return self._bodies("climb", body.index, until.index if until else None)
+
+    def ancestors(self, body: Node) -> Iterator[Node]:
+        return self.path(body.parent)
+
+    def frames(self) -> Iterator[_FrameNode]:
+        for counter, _ in self._loop("up", 0, "last_frame"):
+            yield _FrameNode(self, counter)
+
+    def frames_back_from(self, frame: _FrameNode) -> Iterator[_FrameNode]:
+        for counter, _ in self._loop("down", 0, "last_frame", start=frame.index):
+            yield _FrameNode(self, counter)
+
+    def common_ancestor(self, a: _FrameNode, b: _FrameNode) -> Node:
+        assert a.index is not None
+        address = ANCESTORS.address("body", b.index, ((a.index, "frame_count"),))
+        return Node(self, self.tracer.emit("index", (), address), None)
+
+    def junctions(self) -> Iterator[_Junction]:
+        for counter, _ in self._loop("up", 1, "last_junction"):
+            yield _Junction(self, counter)
+
+    def junctions_inward(self) -> Iterator[_Junction]:
+        for counter, _ in self._loop("down", 1, "last_junction"):
+            yield _Junction(self, counter)
+
+    def junction_of(self, frame: _FrameNode) -> _Junction:
+        address = FRAME_JUNCTIONS.address("junction", frame.index)
+        return _Junction(self, self.tracer.emit("index", (), address))
+
+    def _bodies(self, walk: str, start: int | None = None, stop: int | None = None) -> Iterator[Node]:
+        kinds = range(len(self.kinds))
+        for counter, kind in self._loop(walk, 1, "last_body", kinds, self._kind_address, start, stop):
+            yield Node(self, counter, kind)
+
+    @staticmethod
+    def _kind_address(counter: int) -> Address:
+        return BODIES.address("kind", counter)
+
+    def _loop(
+        self,
+        walk: str,
+        first: int | str,
+        last: int | str,
+        cases: Sequence[int] = (0,),
+        kind: Callable[[int], Address] | None = None,
+        start: int | None = None,
+        stop: int | None = None,
+    ) -> Iterator[tuple[int, int]]:
+        """Yields once for each case, while everything that is traced goes into that case.
+
+        ``kind`` tells where the kind of an iteration is read, given the counter.
+        """
+        program = self.tracer.program
+        counter = program.instruction(Block(), "counter", ())
+        loop = Loop(walk, counter, first, last, start, [], stop, kind(counter) if kind and len(cases) > 1 else None)
+        if walk == "climb":
+            loop.successor = BODIES.address("parent", counter)
+        outside = self.tracer.block
+        for case in cases:
+            block = Block()
+            loop.cases.append((case, block))
+            self.tracer.open(block, isolated=walk == "parallel")
+            self._memory.append({})
+            yield counter, case
+            self._memory.pop()
+            self.tracer.close(outside)
+        self._memory[-1].clear()
+        program.instruction(outside, "loop", (), loop)
+
+    def store_where_made(self, array: str, lane_stride: str, field: Any) -> bool:
+        """Write a result without a loop of its own, if that can be done."""
+        return False
+
+    def read(self, address: Address) -> Traced:
+        """A read of what may change: never taken from an earlier read."""
+        return Traced(self.tracer, self.tracer.program.instruction(self.tracer.block, "load", (), address))
+
+    def remember(self, field: Field, indices: tuple[int | None, ...], numbers: list[Any]) -> None:
+        memory = self._memory[-1]
+        for key in [key for key in memory if key[0] == field.name and key[1] != indices]:
+            if len(key[1]) != len(indices) or not self._differ(key[1], indices):
+                del memory[key]
+        memory[field.name, indices] = numbers
+
+    def recall(self, field: Field, indices: tuple[int | None, ...]) -> list[Any] | None:
+        return self._memory[-1].get((field.name, indices))
+
+    def _differ(self, a: tuple[int | None, ...], b: tuple[int | None, ...]) -> bool:
+        """Surely two places: a body and its own parent, or the world and a body of a loop."""
+        return any(self._is_parent(x, y) or self._is_parent(y, x) for x, y in zip(a, b, strict=True))
+
+    def _is_parent(self, child: int | None, parent: int | None) -> bool:
+        program = self.tracer.program
+        if child is None or program.operations[child] != "counter":
+            return False
+        if parent is None:
+            return True
+        return program.operations[parent] == "index" and program.details[parent] == BODIES.address("parent", child)
+
+
+def roll(
+    algorithm: Algorithm,
+    kinds: Sequence[Kind],
+    width: int,
+    absent: Sequence[str] = (),
+    expand: bool = True,
+    form: Callable[..., RolledTree] = RolledTree,
+) -> Program:
+    """The rolled program, its fields not yet laid out.
+
+    Traced until the numbers that turn out to be constant in a field are known and folded.
+    """
+    constants: dict[tuple[str, int], float] = {}
+    while True:
+        program = _roll_once(algorithm, form(Tracer(expand), kinds, width, constants), absent)
+        found = _constants(program)
+        if found == constants:
+            return program
+        constants = found
+
+
+def _roll_once(algorithm: Algorithm, tree: RolledTree, absent: Sequence[str]) -> Program:
+    present = [name for name, _ in algorithm.arguments if name not in absent]
+    arguments: list[Any] = [
+        tree.unloaded() if name in absent else SPACES[space].load(tree, f"argument{present.index(name)}")
+        for name, space in algorithm.arguments
+    ]
+    values = algorithm.text(tree, *arguments)
+    for number, (space, value) in enumerate(zip(algorithm.results, values, strict=True)):
+        SPACES[space].store(tree, f"result{number}", value)
+    return tree.tracer.program
+
+
+def _constants(program: Program) -> dict[tuple[str, int], float]:
+    """The numbers of fields that are the same constant wherever they are stored."""
+    stored: dict[tuple[str, int], set[Any]] = {}
+    for n in program.walk():
+        address = program.details[n]
+        if program.operations[n] == "store" and address.array.startswith("field"):
+            value = program.operands[n][0]
+            stored.setdefault((address.array, address.offset), set()).add((type(value), value))
+    return {
+        slot: next(iter(found))[1]
+        for slot, found in stored.items()
+        if len(found) == 1 and next(iter(found))[0] is float
+    }

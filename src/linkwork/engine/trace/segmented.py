@@ -1,0 +1,281 @@
+"""The rolled form of algorithms that cut a chain into segments: segments are iterations of parallel loops.
+
+Numbers lie in groups, so that what a parallel loop reads for all its lanes lies side by side: ``data`` has groups of
+the bodies with the same number in ``lanes`` segments that follow each other; the world and the head's bodies before
+these and side branches' behind them are the only ones in theirs. ``ints`` has, after the rows of bodies, the group and
+the lane of each body, then for each segment its first body, its group among segments and its lane there.
+
+Fields at segments are in ``square``, a cell for each group; then comes the seam's cell, which is the world's too, and
+those of bodies' groups. Fields at bodies of segments are in ``work``, which every thread has for itself: they live for
+one iteration of a parallel loop, unless they are persistent, which are in cells as well. A result is written when it is
+stored in its field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from linkwork.engine.ir.program import ONE, Address, Block, Terms
+from linkwork.engine.spaces import flatten
+from linkwork.engine.trace.rolled import Field, Node, RolledTree
+from linkwork.engine.trace.tables import BODIES, Kind, Section, Tables, body_tables, packed
+from linkwork.engine.trace.tracer import Tracer
+from linkwork.model.model import Model
+from linkwork.model.segments import Cut
+
+GROUPS = Section(("group", "lane"), "group_ints")
+"""A row for each body: the group of its numbers, and its lane there."""
+SEGMENTS = Section(("first", "group", "lane"), "segment_ints")
+"""A row for each segment: its first body, its group among segments, and its lane there."""
+
+SIZES = (
+    *("last_of_head", "last_segment", "last_group", "last_in_segment", "last_but_one", "start", "start_row"),
+    *("bodies_in_group", "rows_in_group", "length", "lane_q", "lane_v", "lane_f", "first_of_sides", "last_body"),
+    *(str(section.begin) for section in (GROUPS, SEGMENTS)),
+)
+"""The sizes that the code is told: last body of the head, last segment and last group of segments, last and last but
+one number in a segment; first body of the segments (and first group of theirs) and its row; bodies of a group of
+segments and the length of their rows; bodies of a segment; how far apart segments are in q, v and wrenches; first body
+of side branches and last body; where sections of ``ints`` begin.
+"""
+
+
+class _Body(Node):
+    """A body of a chain. ``group`` is where its numbers lie if that is known; in a parallel loop it is all of them.
+    ``position`` is its number in its segment.
+    """
+
+    tree: SegmentedTree
+
+    def __init__(
+        self,
+        tree: SegmentedTree,
+        index: int | None,
+        kind: int | None,
+        position: int | None = None,
+        group: int | None = None,
+    ) -> None:
+        super().__init__(tree, index, kind)
+        self.position, self.group = position, group
+
+    def group_and_lane(self) -> tuple[int, int | None]:
+        if self.group is not None:
+            return self.group, None
+        emit = self.tree.tracer.emit
+        return (
+            emit("index", (), GROUPS.address("group", self.number)),
+            emit("index", (), GROUPS.address("lane", self.number)),
+        )
+
+    def address(self, slot: int) -> Address:
+        group, lane = self.group_and_lane()
+        return Address("data", slot, ((group, self.tree.width),), lane)
+
+    @property
+    def parent(self) -> _Body:
+        """Of a side branch's body, or of one in a segment but the first."""
+        if self.position is None:
+            return _Body(self.tree, self.integer("parent"), None)
+        back = [None if n is None else self.tree.affine(((n, 1),), -1) for n in (self.index, self.position, self.group)]
+        return _Body(self.tree, back[0], None, *back[1:])
+
+    def lane_stride(self, size: str) -> str | None:
+        return None if self.group is None else size
+
+
+class _Segment:
+    """A segment whose number is known only when the code runs; in a parallel loop, a group of segments."""
+
+    kind = None
+
+    def __init__(self, tree: SegmentedTree, index: int, grouped: bool) -> None:
+        self.tree, self.index, self.grouped = tree, index, grouped
+
+    def integer(self, column: str) -> int:
+        return self.tree.tracer.emit("index", (), SEGMENTS.address(column, self.index))
+
+    def outward(self, start: int = 0, stop: int | None = None) -> Iterator[_Body]:
+        return self._walk("up", start, stop)
+
+    def inward(self, start: int = 0, stop: int | None = None) -> Iterator[_Body]:
+        return self._walk("down", start, stop)
+
+    def _walk(self, walk: str, start: int, stop: int | None) -> Iterator[_Body]:
+        first: int | str = "last_in_segment" if start == -1 else start
+        last: int | str = "last_in_segment" if stop is None else "last_but_one" if stop == -1 else stop - 1
+        before: Terms
+        if self.grouped:
+            before = ((ONE, "start_row"), (self.index, "rows_in_group"))
+        else:
+            before = ((self.integer("first"), len(BODIES.columns)),)
+        affine = self.tree.affine
+        for n, kind in self.tree.bodies_between(walk, first, last, self.tree.on_chain, before):
+            if self.grouped:
+                index = affine(((ONE, "start"), (self.index, "bodies_in_group"), (n, 1)))
+                group = affine(((ONE, "start"), (self.index, "length"), (n, 1)))
+                yield _Body(self.tree, index, kind, n, group)
+            else:
+                yield _Body(self.tree, affine(((self.integer("first"), 1), (n, 1))), kind, n)
+
+
+class _Field(Field):
+    """A field that knows where it was stored."""
+
+    tree: SegmentedTree
+
+    def __init__(self, tree: RolledTree, name: str) -> None:
+        super().__init__(tree, name)
+        self.stored: list[tuple[Block, int, Any, int]] = []
+
+    def __getitem__(self, key: Any) -> Any:
+        short_lived = isinstance(key, _Body) and key.position is not None and key.group is None
+        if short_lived and self.name not in self.tree.persistent:
+            raise TypeError("what is stored at a body of a segment lives for one iteration of a loop over segments")
+        return super().__getitem__(key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(key, value)
+        block = self.tree.tracer.block
+        count = len(flatten(value))
+        self.stored += [(block, n, key, k) for k, n in enumerate(block.order[len(block.order) - count :])]
+
+
+class SegmentedTree(RolledTree):
+    """A chain whose segments are iterations of loops in the code."""
+
+    field_type = _Field
+
+    def __init__(
+        self,
+        tracer: Tracer,
+        kinds: Sequence[Kind],
+        width: int,
+        constants: dict[tuple[str, int], float],
+        on_chain: Sequence[int],
+        beside: Sequence[int],
+    ) -> None:
+        """``on_chain`` and ``beside`` tell which kinds there are on the chain and in side branches."""
+        super().__init__(tracer, kinds, width, constants)
+        self.on_chain, self.beside, self.branched = on_chain, beside, bool(beside)
+        found = [kinds[number] for number in on_chain]
+        self.most_constraints = max(6 if kind.rotor else 6 - kind.joint.nv for kind in found)
+        self.seam = _Segment(self, ONE, False)
+        self.persistent: set[str] = set()
+
+    def persistent_field(self) -> Field:
+        field = self.field()
+        self.persistent.add(field.name)
+        return field
+
+    def affine(self, terms: Terms, offset: int = 0) -> int:
+        return self.tracer.emit("affine", (), Address("", offset, terms))
+
+    def head(self) -> Iterator[_Body]:
+        return self._bodies_of("up", 1, "last_of_head", self.on_chain)
+
+    def head_inward(self) -> Iterator[_Body]:
+        return self._bodies_of("down", 1, "last_of_head", self.on_chain)
+
+    def side_branches(self) -> Iterator[_Body]:
+        return self._bodies_of("up", "first_of_sides", "last_body", self.beside)
+
+    def side_branches_inward(self) -> Iterator[_Body]:
+        return self._bodies_of("down", "first_of_sides", "last_body", self.beside)
+
+    def _bodies_of(self, walk: str, first: int | str, last: int | str, kinds: Sequence[int]) -> Iterator[_Body]:
+        for counter, kind in self.bodies_between(walk, first, last, kinds):
+            yield _Body(self, counter, kind)
+
+    def segments(self) -> Iterator[_Segment]:
+        for counter, _ in self._loop("parallel", 0, "last_group"):
+            yield _Segment(self, counter, True)
+
+    def segments_outward(self) -> Iterator[_Segment]:
+        for counter, _ in self._loop("up", 0, "last_segment"):
+            yield _Segment(self, counter, False)
+
+    def segments_inward(self) -> Iterator[_Segment]:
+        for counter, _ in self._loop("down", 0, "last_segment"):
+            yield _Segment(self, counter, False)
+
+    def bodies_between(
+        self, walk: str, first: int | str, last: int | str, kinds: Sequence[int], before: Terms = ()
+    ) -> Iterator[tuple[int, int]]:
+        """A loop over bodies with a case for each kind; ``before`` tells where the row of body 0 is."""
+
+        def kind(counter: int) -> Address:
+            return BODIES.address("kind", counter, before)
+
+        return self._loop(walk, first, last, kinds, kind)
+
+    def address(self, field: str, key: Any, slot: int) -> Address:
+        if isinstance(key, _Segment) and key is not self.seam:
+            group, lane = (key.index, None) if key.grouped else (key.integer("group"), key.integer("lane"))
+            return Address(field, slot, ((group, "cell"),), lane)
+        if key is self.seam or key is self.world:
+            return Address(field, slot, ((self.affine(((ONE, "last_group"),), 1), "cell"),))
+        if key.position is None or field in self.persistent:
+            group, lane = key.group_and_lane()
+            return Address(field, slot, ((self.affine(((ONE, "last_group"), (group, 1)), 1), "cell"),), lane)
+        return Address(field, slot, ((key.position, "row"),))
+
+    def store_where_made(self, array: str, lane_stride: str, field: _Field) -> bool:
+        """Write a result, of a space that begins where v does, right after its field is stored."""
+        program = self.tracer.program
+        for block, n, body, k in field.stored:
+            start = program.instruction(Block(), "index", (), BODIES.address("v", body.index))
+            address = Address(array, k, ((start, 1),), lane_stride=body.lane_stride(lane_stride))
+            store = program.instruction(Block(), "store", program.operands[n], address)
+            at = block.order.index(n) + 1
+            block.order[at:at] = [start, store]
+        return True
+
+    def _differ(self, a: tuple[int | None, ...], b: tuple[int | None, ...]) -> bool:
+        """Surely two places: a body of a segment and its parent, or the seam and a segment."""
+        ((x, y),) = zip(a, b, strict=True)
+        if x is None or y is None:
+            return False
+        return ONE in (x, y) or any(self._is_before(*pair) for pair in ((x, y), (y, x)))
+
+    def _is_before(self, x: int, y: int) -> bool:
+        return self.tracer.program.details[y] == Address("", -1, ((x, 1),))
+
+
+def segmented_tables(model: Model, cut: Cut, lanes: int) -> Tables:
+    """The tables of a chain for groups of so many lanes, with all sizes."""
+    kinds, plain, rows = body_tables(model)
+    bodies, start = len(model.bodies), cut.head + 1
+    segment, position = np.divmod(np.arange(cut.chain - cut.head), cut.length)
+    inside, after = slice(start, cut.chain + 1), start + cut.count // lanes * cut.length
+    group, lane = np.arange(bodies + 1, dtype=np.int64), np.zeros(bodies + 1, dtype=np.int64)
+    group[inside] = start + segment // lanes * cut.length + position
+    group[cut.chain + 1 :] = after + np.arange(bodies - cut.chain)
+    lane[inside] = segment % lanes
+    data = np.zeros((after + bodies - cut.chain, plain.shape[1], lanes))
+    data[group, :, lane] = plain
+    numbers = np.arange(cut.count)
+    table = np.stack([start + numbers * cut.length, numbers // lanes, numbers % lanes], axis=1)
+    ints, begins = packed([(BODIES, rows), (GROUPS, np.stack([group, lane], axis=1)), (SEGMENTS, table)])
+    one = [body.joint for body in model.bodies[cut.head : cut.head + cut.length]]
+    sizes = {
+        "last_of_head": cut.head,
+        "last_segment": cut.count - 1,
+        "last_group": cut.count // lanes - 1,
+        "last_in_segment": cut.length - 1,
+        "last_but_one": cut.length - 2,
+        "start": start,
+        "start_row": len(BODIES.columns) * start,
+        "bodies_in_group": lanes * cut.length,
+        "rows_in_group": len(BODIES.columns) * lanes * cut.length,
+        "length": cut.length,
+        "lane_q": sum(joint.nq for joint in one),
+        "lane_v": sum(joint.nv for joint in one),
+        "lane_f": 6 * cut.length,
+        "first_of_sides": cut.chain + 1,
+        "last_body": bodies,
+        **begins,
+    }
+    return Tables(kinds, plain.shape[1], data.ravel(), ints, sizes)

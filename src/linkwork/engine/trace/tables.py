@@ -1,0 +1,149 @@
+"""A model as tables: what rolled code is told of the bodies that it was not made for.
+
+``ints`` holds sections of integers, each with named columns and a row for each body, frame, junction, ...; ``data``
+holds gravity in the world's row, for each body its placement, inertia, rotor and joint parameters, then the placement
+of each frame. Numbers that are 0, 1 or -1 for all bodies of a kind belong to the kind, so that the code of axis-aligned
+mechanisms knows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwork.engine.ir.program import ONE, Address, Terms
+from linkwork.joints import Joint
+from linkwork.model.junctions import common_ancestor, junctions_of
+from linkwork.model.model import Frame, Model
+
+PLACEMENT, INERTIA = 12, 10
+"""How many numbers these have."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """Rows of integers in ``ints``: the names of their columns, and of the size that tells where they begin (the first
+    section begins at 0).
+    """
+
+    columns: tuple[str, ...]
+    begin: str | None = None
+
+    def address(self, column: str, row: int | None, before: Terms = ()) -> Address:
+        """Where the integer of a column is in a row, given by the instruction that is its number, or in row 0;
+        ``before`` is the distance of row 0 from the section's beginning.
+        """
+        begin: Terms = () if self.begin is None else ((ONE, self.begin),)
+        own: Terms = () if row is None else ((row, len(self.columns)),)
+        return Address("ints", self.columns.index(column), (*begin, *before, *own))
+
+
+BODIES = Section(("kind", "parent", "q", "v"))
+"""A row for each body, the world's first: its kind, its parent, where its numbers begin in q and in v."""
+FRAMES = Section(("body",), "frame_ints")
+JUNCTIONS = Section(("body", "next"), "junction_ints")
+FRAME_JUNCTIONS = Section(("junction",), "frame_junction_ints")
+ANCESTORS = Section(("body",), "ancestor_ints")
+"""A row for each pair of frames: their common ancestor."""
+
+
+def packed(sections: Sequence[tuple[Section, ArrayLike]]) -> tuple[NDArray[np.int64], dict[str, int]]:
+    """``ints`` with the rows of these sections, the first without a size; and the sizes that tell where they begin."""
+    parts, begins, begin = [], {}, 0
+    for section, rows in sections:
+        part = np.asarray(rows, dtype=np.int64).reshape(-1, len(section.columns))
+        if section.begin is not None:
+            begins[section.begin] = begin
+        parts.append(part.ravel())
+        begin += part.size
+    return np.concatenate(parts), begins
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Bodies with the same code: the joint as a template, and which numbers are fixed (NaN where they are not)."""
+
+    joint: Joint
+    rotor: bool
+    fixed: tuple[float, ...]
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return (self.joint.kind(), self.rotor, tuple("x" if x != x else x for x in self.fixed))
+
+
+@dataclass(frozen=True)
+class Tables:
+    """A model as rolled code sees it: ``data`` has rows of ``width`` numbers, ``sizes`` are those that tell where
+    sections begin and how many frames and junctions (besides the ground) there are.
+    """
+
+    kinds: tuple[Kind, ...]
+    width: int
+    data: NDArray[np.float64]
+    ints: NDArray[np.int64]
+    sizes: dict[str, int]
+
+
+def kinds_of(model: Model) -> tuple[tuple[Kind, ...], list[int], list[list[float]]]:
+    """The kinds of a model, the kind of each body, and each body's numbers."""
+    rows = [
+        [*body.placement.numbers(), *body.inertia.numbers(), *body.armature, *body.joint.numbers()]
+        for body in model.bodies
+    ]
+    groups: dict[Any, list[int]] = {}
+    for i, body in enumerate(model.bodies):
+        groups.setdefault((body.joint.kind(), bool(body.armature)), []).append(i)
+    kinds, number = [], [0] * len(rows)
+    for k, members in enumerate(groups.values()):
+        table = np.array([rows[i] for i in members])
+        same = (table == table[0]).all(axis=0) & np.isin(table[0], (0.0, 1.0, -1.0))
+        body = model.bodies[members[0]]
+        fixed = tuple(float(x) if keep else float("nan") for x, keep in zip(table[0], same, strict=True))
+        kinds.append(Kind(body.joint, bool(body.armature), fixed))
+        for i in members:
+            number[i] = k
+    return tuple(kinds), number, rows
+
+
+def body_tables(model: Model) -> tuple[tuple[Kind, ...], NDArray[np.float64], NDArray[np.int64]]:
+    """The kinds of a model, and rows of ``data`` and of ``BODIES`` for the world and each body."""
+    kinds, number, rows = kinds_of(model)
+    data = np.zeros((len(rows) + 1, max([3, *(len(row) for row in rows)])))
+    data[0, :3] = model.gravity
+    for i, row in enumerate(rows, 1):
+        data[i, : len(row)] = row
+    ints = np.zeros((len(rows) + 1, len(BODIES.columns)), dtype=np.int64)
+    for i, body in enumerate(model.bodies, 1):
+        ints[i] = number[i - 1], body.parent, model.q_start[i - 1], model.v_start[i - 1]
+    return kinds, data, ints
+
+
+def tables_of(model: Model, frames: Sequence[Frame] = (), pairs: bool = False) -> Tables:
+    """The tables of a model and the frames asked for; ``pairs`` adds where the paths of these meet."""
+    kinds, data, bodies = body_tables(model)
+    points = [frame.body for frame in frames]
+    parents = [0, *(body.parent for body in model.bodies)]
+    junctions: list[tuple[int, int]] = [(0, 0)]
+    of_points: list[int] = []
+    ancestors: list[int] = []
+    if pairs:
+        junctions, of_points = junctions_of(parents, points)
+        ancestors = [common_ancestor(parents, a, b) for a in points for b in points]
+    ints, begins = packed(
+        [
+            (BODIES, bodies),
+            (FRAMES, points),
+            (JUNCTIONS, junctions),
+            (FRAME_JUNCTIONS, of_points),
+            (ANCESTORS, ancestors),
+        ]
+    )
+    placements = [x for frame in frames for x in frame.placement.numbers()]
+    sizes = {**begins, "frame_data": data.size, "last_frame": len(frames) - 1, "last_junction": len(junctions) - 1}
+    whole = np.concatenate([data.ravel(), np.array(placements, dtype=np.float64)])
+    return Tables(kinds, data.shape[1], whole, ints, sizes)

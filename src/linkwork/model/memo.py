@@ -1,0 +1,55 @@
+"""What is kept for a model from call to call: found once, no part of what the model is.
+
+A model is immutable and has no state of a computation; its memo is never compared, hashed or pickled, and goes when the
+model goes, so that no table elsewhere keeps a model alive. All of it can be found again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+Found = TypeVar("Found")
+
+
+class Quick(dict[Any, Callable[..., Any]]):
+    """Functions by name; one that is not there yet answers None, as those do that cannot take their arguments."""
+
+    def __missing__(self, key: Any) -> Callable[..., None]:
+        return _nothing
+
+
+def _nothing(*_: object) -> None:
+    return None
+
+
+class Memo:
+    """Four tables.
+
+    quick: what takes one state of plain arrays, by the name of an algorithm, with "f_ext" if it takes external forces.
+    plans: how tasks are computed, by algorithm, absent arguments, frames and form.
+    frames: frames that have been asked about, as the call took them.
+    derived: what follows from the model alone, by the function that finds it (``kept_with_model``).
+    """
+
+    __slots__ = ("derived", "frames", "plans", "quick")
+
+    def __init__(self) -> None:
+        self.quick = Quick()
+        self.plans: dict[Any, Any] = {}
+        self.frames: dict[Any, Any] = {}
+        self.derived: dict[Any, Any] = {}
+
+
+def kept_with_model(find: Callable[[Any], Found]) -> Callable[[Any], Found]:
+    """A function of a model alone, whose result is found once and kept in the model's memo."""
+
+    @wraps(find)
+    def found(model: Any) -> Found:
+        derived: dict[Any, Found] = model._memo.derived
+        if find not in derived:
+            derived[find] = find(model)
+        return derived[find]
+
+    return found
