@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.dynamics import executors
-from linkwork.dynamics.jobs import compute
+from linkwork.simulation.rollouts import executors
+from linkwork.simulation.rollouts.jobs import compute
 from workers import Deadly
 
 MODEL = lw.mechanisms.double_pendulum()

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from linkwork.dynamics.arguments import Array, as_array, check_finite, check_model
 from linkwork.dynamics.constraints import Constraint
-from linkwork.dynamics.step_arguments import warn_of_no_effort
 from linkwork.errors import ArgumentError, LinkworkError, SimulationError
 from linkwork.model.model import Model
 from linkwork.simulation.integrators import step_of
@@ -18,6 +17,7 @@ from linkwork.simulation.plant import Plant
 from linkwork.simulation.progress import Bar
 from linkwork.simulation.record import Record
 from linkwork.simulation.resistance import Resistance
+from linkwork.simulation.rollouts.step_arguments import warn_of_no_effort
 from linkwork.simulation.torques import Torque, source_of
 from linkwork.simulation.trajectory import Trajectory
 

@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.dynamics.arguments import Array, as_batch, check_model, choice
-from linkwork.dynamics.divergence import cut_off, explained
-from linkwork.dynamics.executors import spread
-from linkwork.dynamics.jobs import Job
-from linkwork.dynamics.step_arguments import broadcast, check_over_time, rows, seconds, step_parts, whole
 from linkwork.engine.march import records
 from linkwork.engine.mode import current_form
 from linkwork.engine.threads import get_threads
 from linkwork.errors import ArgumentError, SimulationError
 from linkwork.model.model import Model
+from linkwork.simulation.rollouts.divergence import cut_off, explained
+from linkwork.simulation.rollouts.executors import spread
+from linkwork.simulation.rollouts.jobs import Job
+from linkwork.simulation.rollouts.step_arguments import broadcast, check_over_time, rows, seconds, step_parts, whole
 
 
 class Rollout(NamedTuple):

@@ -9,9 +9,9 @@ from concurrent.futures import BrokenExecutor, CancelledError
 from typing import Any
 
 from linkwork.dynamics.arguments import Array
-from linkwork.dynamics.jobs import Job, compute
 from linkwork.engine.threads import get_threads
 from linkwork.errors import ArgumentError, LinkworkWarning
+from linkwork.simulation.rollouts.jobs import Job, compute
 
 MOST_JOBS, FEWEST = 64, 64
 """A batch is made into so many jobs at most, of so many trajectories at least, unless the caller says."""

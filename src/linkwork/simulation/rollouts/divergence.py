@@ -8,7 +8,7 @@ import numpy as np
 
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.call import diagnose
-from linkwork.dynamics.jobs import Job
+from linkwork.simulation.rollouts.jobs import Job
 
 _FAST = 1e6
 """Above this speed (rad/s or m/s) there is no need to look for another reason."""
