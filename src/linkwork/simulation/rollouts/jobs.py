@@ -75,7 +75,7 @@ class Job:
             raise not_enough_memory(f"{count:,} records of {len(self):,} trajectories", numbers, self.every) from None
 
     def run(self, into: Sequence[Array], threads: int) -> int:
-        """Run the time loop here; its status: bit 1 is set if an argument is non-finite, bit 2 if a record is."""
+        """Run the time loop here; its status: 1 if an argument is non-finite, plus 2 if a record is; else 0."""
         state = [np.array(array, order="C") for array in (self.q, self.v)]  # the time loop changes them
         for array, start in zip(into, state, strict=True):
             array[:, 0] = start
