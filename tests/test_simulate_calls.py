@@ -161,19 +161,23 @@ def test_a_bar_is_shown_when_it_takes_long(monkeypatch: pytest.MonkeyPatch, capf
         ({"q": [1.0]}, r"q must have shape \(..., 2\)"),
         ({"q": [[0.0, 0.0]]}, "begins in one state"),
         ({"v": [0.0, np.inf]}, r"v\[1\] \(joint 'joint2'\) is inf"),
-        ({"duration": 0.105}, r"whole number of steps dt of 0.01 s; pass duration=0\.1"),
-        ({"duration": -1.0}, "duration must be a time above zero"),
-        ({"duration": 1e300, "dt": 1e-300}, "1e\\+15 steps dt of 1e-300 s or more"),
-        ({"duration": 1e11, "dt": 1e-3}, "100,000,000,000,001 states of 'serial_chain' do not fit into memory"),
-        ({"dt": True, "duration": 1.0}, "dt must be a time above zero"),
+        ({"duration": 0.105}, r"must be a multiple of dt = 0.01 s; pass duration=0\.1"),
+        ({"duration": -1.0}, "duration must be a positive number of seconds, not -1.0"),
+        (
+            {"duration": 1e300, "dt": 1e-300},
+            r"steps must be at most 1,000,000,000,000,000,.* not inf \(duration 1e\+300 s in steps dt of 1e-300 s",
+        ),
+        ({"duration": 1e11, "dt": 1e-3}, "not enough memory for 100,000,000,000,001 states of 'serial_chain'"),
+        ({"dt": True, "duration": 1.0}, "dt must be a positive number of seconds, not True"),
         ({"damping": 0.5}, r"damping must be True or False, not 0\.5: .* lw\.rollout takes others"),
         ({"friction": "no"}, "friction must be True or False"),
         ({"effort_limits": [1.0, 1.0]}, "effort_limits must be True or False"),
         ({"joint_limits": None}, "joint_limits must be True or False"),
         ({"solver": "Euler"}, "solver must be one of"),
-        ({"proximal": "a little"}, "proximal must be a number from 0"),
-        ({"dt": "fast"}, "dt must be a time above zero"),
-        ({"torque": np.zeros((3, 2))}, r"\(10, 2\), a row for each step, but has shape \(3, 2\)"),
+        ({"proximal": "a little"}, "proximal must be a number of 0 or more"),
+        ({"dt": "fast"}, "dt must be a positive number of seconds, not 'fast'"),
+        ({"torque": np.zeros((3, 2))}, "torque has 3 rows over time for 10 steps; it must have a row for each step"),
+        ({"torque": np.zeros((4, 10, 2))}, r"\(10, 2\), a row for each step, but has shape \(4, 10, 2\)"),
         ({"torque": lambda t, q, v: [1.0]}, r"torque\(t, q, v\) must have shape"),
         ({"torque": lambda t, q, v: np.zeros((1, 2))}, r"must return shape \(2,\)"),
         ({"torque": [np.nan, 0.0]}, r"torque\[0\] \(joint 'joint1'\) is nan"),
@@ -182,11 +186,11 @@ def test_a_bar_is_shown_when_it_takes_long(monkeypatch: pytest.MonkeyPatch, capf
         ({"f_ext": lambda t, q, v: np.zeros((3, 2, 6))}, "must return shape"),
         ({"integrator": "runge_kutta"}, "did you mean 'runge_kutta_4'"),
         ({"integrator": "adaptive", "solver": "RK4"}, "solver must be one of"),
-        ({"integrator": "adaptive", "rtol": 0.0}, "rtol must be a number above zero"),
+        ({"integrator": "adaptive", "rtol": 0.0}, "rtol must be a positive number, not 0.0"),
         ({"method": "newton"}, "method must be one of"),
-        ({"record": 0}, "record must be a whole number from 1"),
-        ({"hold": 1.5}, "hold must be a whole number from 1"),
-        ({"stabilisation": -1.0}, "stabilisation must be a number above zero"),
+        ({"record": 0}, "record must be an integer of 1 or more"),
+        ({"hold": 1.5}, "hold must be an integer of 1 or more"),
+        ({"stabilisation": -1.0}, "stabilisation must be a positive number, not -1.0"),
         ({"constraints": lw.Ball("tip")}, "constraints must be a list"),
         ({"constraints": ["tip"]}, "constraints must hold lw.Weld"),
         ({"constraints": [lw.Ball("tip")], "method": "virtual_work"}, "leave method 'virtual_work' out"),
@@ -197,6 +201,49 @@ def test_bad_arguments_are_named(change: dict[str, Any], message: str) -> None:
     arguments = {"model": ARM, "q": Q, "v": V, "duration": 0.1, "dt": 0.01} | change
     with pytest.raises(lw.ArgumentError, match=message):
         lw.simulate(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("of_joint", "name"), [("damping", "damping"), ("friction", "friction"), ("effort", "effort_limits")]
+)
+def test_a_model_s_negative_numbers_are_refused_unless_they_do_not_count(of_joint: str, name: str) -> None:
+    builder = lw.Builder("slider")
+    builder.add_body("sled", joint=lw.joints.Prismatic("x"), mass=2.0, joint_name="rail", **{of_joint: -1.0})
+    model = builder.build()
+    with pytest.raises(lw.ArgumentError, match=f"{name} of joint 'rail' is -1.0; it must be 0 or more") as simulated:
+        lw.simulate(model, [0.0], [1.0], 0.1, 0.01)
+    with pytest.raises(lw.ArgumentError) as rolled:
+        lw.rollout(model, [0.0], [1.0], dt=0.01, steps=10)
+    assert str(simulated.value) == str(rolled.value)
+    assert lw.simulate(model, [0.0], [1.0], 0.1, 0.01, **{name: False}).v[-1] == 1.0
+
+
+def test_the_same_mistake_gets_the_same_words_as_in_a_rollout() -> None:
+    cases: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        ({"dt": 0.0}, {"dt": 0.0}),
+        ({"dt": 10**400}, {"dt": 10**400}),
+        ({"record": 1.5}, {"record": 1.5}),
+        ({"torque": np.zeros((3, 2))}, {"tau": np.zeros((3, 2))}),
+    ]
+    given: dict[str, Any] = {"model": ARM, "q": Q, "v": V, "dt": 0.01}
+    for one, other in cases:
+        with pytest.raises(lw.ArgumentError) as simulated:
+            lw.simulate(**given | {"duration": 0.1} | one)
+        with pytest.raises(lw.ArgumentError) as rolled:
+            lw.rollout(**given | {"steps": 10} | other)
+        said = str(rolled.value).replace("tau", "torque").partition(". Rows for each trajectory")[0]
+        assert str(simulated.value) == said
+
+
+def test_infinite_friction_locks_a_joint() -> None:
+    builder = lw.Builder("slider")
+    builder.add_body("sled", joint=lw.joints.Prismatic("z"), mass=2.0, joint_name="rail", friction=np.inf)
+    path = lw.simulate(builder.build(), [0.0], [0.0], 0.1, 0.01, torque=[50.0])
+    assert abs(path.q).max() < 1e-12
+
+
+def test_one_row_of_torques_is_for_all_steps() -> None:
+    assert (run(torque=[[0.3, -0.2]]).q == run(torque=[0.3, -0.2]).q).all()
 
 
 def test_a_start_beyond_a_limit_is_refused_if_limits_count() -> None:

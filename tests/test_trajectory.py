@@ -70,8 +70,8 @@ def test_resampling_at_an_interval_or_at_times(path: lw.Trajectory) -> None:
     close(one.v[0], 0.5 * (path.v[0] + path.v[1]), 1e-14)
     assert path[:1].resample([0.0]).q[0] == pytest.approx(path.q[0])
     for bad, message in (
-        (-0.1, "above zero"),
-        ([0.1, 0.1], "must grow"),
+        (-0.1, "interval of times must be a positive number of seconds, not -0.1"),
+        ([0.1, 0.1], "must increase"),
         ([0.1, 0.5], "only from 0 to 0.4 s"),
         ([np.nan], "finite"),
         ("often", "finite times"),

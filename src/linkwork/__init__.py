@@ -15,7 +15,6 @@ from linkwork.dynamics import (
     Hinge,
     OperationalSpace,
     PointOnPlane,
-    Rollout,
     Weld,
     centre_of_mass,
     constrained_dynamics,
@@ -44,7 +43,6 @@ from linkwork.dynamics import (
     operational_inertia_inverse,
     operational_space,
     random_state,
-    rollout,
 )
 from linkwork.engine.mode import interpreted
 from linkwork.engine.run.threads import get_threads, set_threads
@@ -61,7 +59,7 @@ from linkwork.errors import (
 )
 from linkwork.formats import load
 from linkwork.model import Builder, Frame, Model, Point, mechanisms, merge_fixed, placement
-from linkwork.simulation import Controller, Trajectory, simulate
+from linkwork.simulation import Controller, Rollout, Trajectory, rollout, simulate
 from linkwork.viewer import animate, draw, motion_sequence
 
 __version__ = "0.1.0"

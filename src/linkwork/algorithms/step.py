@@ -6,7 +6,9 @@
 
 The drive is what motors hold for the whole step. The drag is that of the velocity at the step's end, so that it never
 adds energy, however large it is; it stands beside the rotors on the diagonal of M. MuJoCo's Euler integrator treats
-damping in the same way. Friction is Coulomb's down to 0.001 rad/s or m/s; what it holds creeps more slowly than that.
+damping in the same way. The law of friction is smoothed Coulomb friction: constant down to 0.001 rad/s or m/s, and
+proportional to the speed below, so that a joint which it holds creeps more slowly than that. ``lw.simulate`` has the
+other law, Coulomb friction with stiction, which keeps such a joint at rest (``simulation.resistance``).
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from linkwork.model.tree import Tree
 from linkwork.spatial import Scalar, absolute, where_less
 
 SLOW = 1e-3
-"""The speed (rad/s or m/s) below which friction fades."""
+"""The speed (rad/s or m/s) below which smoothed Coulomb friction is proportional to the speed."""
 
 
 def step(tree: Tree, q: Any, v: Any, dt: Scalar, **parts: Any) -> tuple[Any, Any]:
@@ -47,7 +49,7 @@ def _drive(
     joint: Any, q: Any, v: Any, tau: Any = (), q_target: Any = (), kp: Any = (), v_target: Any = (), kd: Any = (),
     effort: Any = (), **_: Any,
 ) -> Sequence[Scalar]:  # fmt: skip
-    """What the motors do."""
+    """The forces of the motors."""
     drive = tau or [0.0] * joint.nv
     if kp:
         drive = _plus(drive, kp, joint.difference(q, q_target))
@@ -61,11 +63,16 @@ def _drive(
 
 
 def _drag(v: Any, damping: Any = (), friction: Any = (), **_: Any) -> Sequence[Scalar]:
-    """The force of damping and friction for each unit of speed; empty where there is neither."""
+    """The force of damping and friction per unit of speed; empty where there is neither."""
     if not friction:
         return damping
+    return [d + f for d, f in zip(damping or _zero(v), _smoothed_coulomb(v, friction), strict=True)]
+
+
+def _smoothed_coulomb(v: Any, friction: Any) -> list[Scalar]:
+    """Smoothed Coulomb friction per unit of speed."""
     speeds = [where_less(absolute(w), SLOW, SLOW, absolute(w)) for w in v]
-    return [d + most / speed for d, most, speed in zip(damping or _zero(v), friction, speeds, strict=True)]
+    return [most / speed for most, speed in zip(friction, speeds, strict=True)]
 
 
 def _plus(start: Sequence[Scalar], a: Sequence[Scalar], b: Sequence[Scalar]) -> list[Scalar]:

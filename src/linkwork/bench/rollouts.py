@@ -12,8 +12,8 @@ from linkwork.bench.contest import Array, Contestant, UnavailableError, contest
 from linkwork.bench.machine import resident_memory
 from linkwork.bench.peers import Door
 from linkwork.bench.subjects import Subject
-from linkwork.dynamics import Rollout, rollout
 from linkwork.engine.run.threads import set_threads
+from linkwork.simulation import Rollout, rollout
 
 STEP = 1e-4
 """Seconds: short enough for the light fingers of a random robot."""

@@ -24,7 +24,6 @@ from linkwork.dynamics.kinematics import (
 )
 from linkwork.dynamics.operational import force_responses, operational_inertia, operational_inertia_inverse
 from linkwork.dynamics.reactions import forward_dynamics_and_reactions
-from linkwork.dynamics.rollout import Rollout, rollout
 from linkwork.dynamics.task_space import (
     OperationalSpace,
     dynamically_consistent_inverse,
@@ -40,7 +39,6 @@ __all__ = [
     "Hinge",
     "OperationalSpace",
     "PointOnPlane",
-    "Rollout",
     "Weld",
     "centre_of_mass",
     "constrained_dynamics",
@@ -69,5 +67,4 @@ __all__ = [
     "operational_inertia_inverse",
     "operational_space",
     "random_state",
-    "rollout",
 ]

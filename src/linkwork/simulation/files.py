@@ -1,4 +1,4 @@
-"""Trajectories on disk: NumPy's .npz, nothing pickled, checked when it comes back."""
+"""Trajectories on disk: NumPy's .npz, nothing pickled, checked when it is read."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _FORMAT = "linkwork trajectory 1"
 
 
 def save(path: str | Path, model: Model, arrays: Mapping[str, Array], interrupted: bool) -> Path:
-    """Write arrays and what tells the model."""
+    """Write arrays and what identifies the model."""
     to = Path(path)
     to = to if to.suffix == ".npz" else to.with_name(to.name + ".npz")
-    told = {
+    header = {
         "format": np.array(_FORMAT),
         "model": np.array(model.name),
         "joints": np.array(model.joint_names, dtype=np.str_),
@@ -30,7 +30,7 @@ def save(path: str | Path, model: Model, arrays: Mapping[str, Array], interrupte
     }
     to.parent.mkdir(parents=True, exist_ok=True)
     with to.open("wb") as file:
-        np.savez_compressed(file, **told, **arrays)  # type: ignore[arg-type]
+        np.savez_compressed(file, **header, **arrays)  # type: ignore[arg-type]
     return to
 
 

@@ -23,7 +23,7 @@ Step = Callable[[Plant, float, Array, Array, Array, float], tuple[Array, Array]]
 
 INTEGRATORS = ("semi_implicit_euler", "runge_kutta_4", "adaptive")
 SOLVERS = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
-"""Of scipy.integrate."""
+"""Names of solvers in scipy.integrate."""
 
 
 def semi_implicit_euler(plant: Plant, t: float, q: Array, v: Array, a: Array, dt: float) -> tuple[Array, Array]:

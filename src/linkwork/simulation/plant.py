@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.dynamics.arguments import Array, as_array
+from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.constraints import Constraint, constrained_dynamics
 from linkwork.dynamics.dynamics import forward_dynamics
-from linkwork.errors import ArgumentError
 from linkwork.model.model import Model
+from linkwork.simulation.arguments import returned
 from linkwork.simulation.torques import Source
 
 Load = Callable[[float, Array, Array], ArrayLike]
@@ -45,13 +45,13 @@ class Plant:
         stabilisation: float,
         proximal: float,
         load: Load | Array | None,
-        damping: bool,
+        damping: Array,
         implicit: float,
     ) -> None:
         self.model, self.source, self.method = model, source, method
         self.constraints, self.stabilisation, self.proximal = tuple(constraints), stabilisation, proximal
         self.load = load
-        self.damping = model.damping if damping and model.damping.any() else None
+        self.damping = damping if damping.any() else None
         self.solved = model if self.damping is None or not implicit else _with_rotors(model, implicit)
         self.step = 0
         self.tau = np.zeros(model.nv)
@@ -88,10 +88,7 @@ class Plant:
         assert callable(self.load)
         expected = (len(self.model.bodies), 6)
         q.flags.writeable = v.flags.writeable = False  # they are the simulation's own
-        wrenches = as_array(self.model, "f_ext(t, q, v)", "wrenches", self.load(t, q, v))
-        if wrenches.shape != expected:
-            raise ArgumentError(f"f_ext(t, q, v) must return shape {expected}, but its result has {wrenches.shape}")
-        return wrenches
+        return returned(self.model, "f_ext(t, q, v)", "wrenches", self.load(t, q, v), expected)
 
 
 @lru_cache(maxsize=100)

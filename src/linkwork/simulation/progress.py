@@ -1,4 +1,4 @@
-"""A bar for those who wait."""
+"""A progress bar for long simulations."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from rich.console import Console
 from rich.progress import Progress
 
 _PATIENCE = 1.0  # s before a bar appears
-_PAUSE = 0.1  # s between two looks at it
+_PAUSE = 0.1  # s between two updates
 
 
 class Bar:
-    """A progress bar on stderr that comes only if the work takes longer than a moment, and leaves no trace."""
+    """A progress bar on stderr that appears only if the work takes more than a second, and is removed at the end."""
 
     def __init__(self, what: str, steps: int) -> None:
         self._what, self._steps = what, steps
@@ -27,7 +27,7 @@ class Bar:
         return sys.stderr.isatty() if progress is None else bool(progress)
 
     def __call__(self, step: int) -> None:
-        """So many steps are done."""
+        """Show that ``step`` steps are done."""
         now = perf_counter()
         if now < self._next:
             return
@@ -40,6 +40,6 @@ class Bar:
         self._shown.update(self._task, completed=step)
 
     def close(self) -> None:
-        """Take it away."""
+        """Remove the bar."""
         if self._shown is not None:
             self._shown.stop()

@@ -1,4 +1,7 @@
-"""What stops joints: Coulomb friction, and stops at the limits of position.
+"""What stops joints in ``lw.simulate``: Coulomb friction with stiction, and stops at the limits of position.
+
+(``lw.rollout`` has another law, smoothed Coulomb friction, which costs a division a joint and lets joints creep; see
+``algorithms.step``.)
 
 Both are forces λ, constant over a step, that are no larger than they need to be. With v₀ the velocities at the end of
 the step without them and G their response, v = v₀ + G λ, and
@@ -27,16 +30,15 @@ _MOST_ROUNDS = 20
 _SWEEPS = 200
 
 
-class Resistance:
-    """Friction and stops of a model's joints; ``stops`` says whether limits of position count."""
+class StictionAndStops:
+    """Coulomb friction with stiction, of up to ``friction`` (nv,), and stops at the limits of position if ``stops``."""
 
-    def __init__(self, model: Model, friction: bool, stops: bool, q: Array) -> None:
-        bounds = model.friction if friction else np.zeros(model.nv)
-        self.rubbing = np.flatnonzero(bounds)
-        self.most = bounds[self.rubbing]
+    def __init__(self, model: Model, friction: Array, stops: bool, q: Array) -> None:
+        self.frictional = np.flatnonzero(friction)
+        self.most = friction[self.frictional]
         self.stopped, self.at = _stopped(model) if stops else (_NONE, _NONE)
         self.lower, self.upper = model.lower_limit[self.at], model.upper_limit[self.at]
-        self.any = bool(self.rubbing.size or self.stopped.size)
+        self.any = bool(self.frictional.size or self.stopped.size)
         outside = np.flatnonzero((q[self.at] < self.lower) | (q[self.at] > self.upper))
         if outside.size:
             i = int(outside[0])
@@ -46,18 +48,18 @@ class Resistance:
             )
 
     def forces(self, plant: Plant, t: float, q: Array, v: Array, free: Answer, dt: float) -> Array | None:
-        """The joint forces (nv,) of friction and stops over a step that would go as ``free`` says; None for none."""
+        """The joint forces (nv,) of friction and stops over a step that is ``free`` without them; None for none."""
         driven, end = plant.forces(v, free.tau), v + dt * free.a
         below, above = (self.lower - q[self.at]) / dt, (self.upper - q[self.at]) / dt  # speeds that just reach a limit
         low, high = end[self.stopped] < below, end[self.stopped] > above
         while True:
-            dofs = np.concatenate([self.rubbing, self.stopped[low], self.stopped[high]])
+            dofs = np.concatenate([self.frictional, self.stopped[low], self.stopped[high]])
             if not dofs.size:
                 return None
             units = np.zeros((dofs.size, v.size))
             units[np.arange(dofs.size), dofs] = 1.0
             response = dt * (plant.accelerations(t, q, v, driven + units)[0] - free.a)
-            wanted = np.concatenate([np.zeros(self.rubbing.size), below[low], above[high]])
+            wanted = np.concatenate([np.zeros(self.frictional.size), below[low], above[high]])
             least = np.concatenate([-self.most, np.zeros(low.sum()), np.full(high.sum(), -np.inf)])
             most = np.concatenate([self.most, np.full(low.sum(), np.inf), np.zeros(high.sum())])
             found = least_within(response[:, dofs], end[dofs] - wanted, least, most)

@@ -1,30 +1,37 @@
-"""``lw.simulate``: the loop over time."""
+"""One motion over time: ``lw.simulate``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.dynamics.arguments import Array, as_array, check_finite, check_model
+from linkwork.dynamics.arguments import Array, check_model
 from linkwork.dynamics.constraints import Constraint
-from linkwork.dynamics.step_arguments import warn_of_no_effort
 from linkwork.errors import ArgumentError, LinkworkError, SimulationError
 from linkwork.model.model import Model
+from linkwork.simulation.arguments import (
+    constant_wrenches,
+    damping_of,
+    effort_limits_of,
+    friction_of,
+    integer,
+    not_negative,
+    one_state,
+    positive,
+    switch,
+    time_steps,
+    warn_of_no_effort,
+)
+from linkwork.simulation.blow_up import BLOWN_UP, joint_of
 from linkwork.simulation.integrators import step_of
 from linkwork.simulation.plant import Plant
 from linkwork.simulation.progress import Bar
 from linkwork.simulation.record import Record
-from linkwork.simulation.resistance import Resistance
+from linkwork.simulation.resistance import StictionAndStops
 from linkwork.simulation.torques import Torque, source_of
 from linkwork.simulation.trajectory import Trajectory
-
-_BLOWN_UP = 1e6
-"""A velocity (rad/s, m/s) that no mechanism has."""
-_MOST_STEPS = 1e15
-_NUMBERS = (float, int, np.floating, np.integer)
 
 Load = Callable[[float, Array, Array], ArrayLike] | ArrayLike | None
 
@@ -60,11 +67,11 @@ def simulate(
         model: the mechanism.
         q: configuration to begin with (nq,).
         v: velocity to begin with (nv,).
-        duration: s, a whole number of steps.
+        duration: s, a multiple of dt.
         dt: the step (s); for the adaptive integrator the interval between states, within which it takes its own steps.
         torque: what drives the joints: a function of (t, q, v) that gives tau (nv,), a controller (an object with a
-            method ``torque(t, q, v)``), an array (steps, nv) with a row for each step, or (nv,) for all; none if left
-            out.
+            method ``torque(t, q, v)``), an array (steps, nv) with a row for each step, or (nv,) for all steps; none if
+            left out.
         constraints: loop closures and contacts, such as ``lw.Weld``; see ``lw.constrained_dynamics``.
         f_ext: wrench on each body in its own frame (nbodies, 6), constant, or a function of (t, q, v).
         method: of ``lw.forward_dynamics``.
@@ -72,13 +79,14 @@ def simulate(
             or "adaptive" (a solver of scipy that keeps to tolerances).
         damping: joints are braked by the model's viscous damping. Semi-implicit Euler takes it at the end of the step,
             so that any damping is stable; the others as it is, so that strong damping needs a small step.
-        friction: joints are held back by the model's Coulomb friction. It is a force constant over a step that stops
-            a joint or opposes its motion, never adds energy, and keeps a joint at rest where it is.
+        friction: joints are held back by the model's friction. The law is Coulomb friction with stiction: a force
+            constant over a step that stops a joint or opposes its motion, never adds energy, and keeps a joint at rest
+            where it is. ``lw.rollout`` has the other law, smoothed Coulomb friction, under which such a joint creeps.
         effort_limits: cut ``torque`` off at the model's limits.
         joint_limits: stop joints at the model's limits of position, without a bounce.
-        hold: ask a controller or function at every so manyth step only and hold its answer meanwhile, as a robot's
-            computer does; by default it is asked whenever the integrator wants to know.
-        record: keep every so manyth state, and the last.
+        hold: call a controller or function every ``hold`` steps only and hold its answer meanwhile, as a robot's
+            computer does; by default it is called for every evaluation of the integrator.
+        record: keep a state every ``record`` steps, and the first and the last.
         stabilisation: the time (s) in which errors of constraints die out; 10 dt by default.
         proximal: for redundant constraints; see ``lw.constrained_dynamics``.
         solver: for "adaptive": "RK23", "RK45", "DOP853", "Radau", "BDF" or "LSODA" of scipy.
@@ -93,7 +101,7 @@ def simulate(
     Raises:
         SimulationError: if the motion blows up or a torque is not a number; it names time and joint, and its
         ``trajectory`` holds the motion so far.
-        ArgumentError: for arguments that are wrong, or lead to nothing in the very first state.
+        ArgumentError: for wrong arguments, or if the accelerations of the first state cannot be computed.
 
     Example:
         >>> import linkwork as lw
@@ -107,35 +115,35 @@ def simulate(
         True
     """
     check_model(model)
-    here, speed = _one_state(model, "q", "configuration", q), _one_state(model, "v", "velocity", v)
-    length, steps = _steps(duration, dt)
-    every, held = _count("record", record), 0 if hold is None else _count("hold", hold)
-    for name, number in (("stabilisation", stabilisation), ("rtol", rtol), ("atol", atol)):
-        if number is not None and not (isinstance(number, _NUMBERS) and 0.0 < number < np.inf):
-            raise ArgumentError(f"{name} must be a number above zero, not {number!r}")
-    if not (isinstance(proximal, _NUMBERS) and 0.0 <= proximal < np.inf):
-        raise ArgumentError(f"proximal must be a number from 0, not {proximal!r}")
-    _check_switches(damping=damping, friction=friction, effort_limits=effort_limits, joint_limits=joint_limits)
+    here, speed = one_state(model, "q", "configuration", q), one_state(model, "v", "velocity", v)
+    length, steps = time_steps(duration, dt)
+    every, held = integer("record", record, 1), 0 if hold is None else integer("hold", hold, 1)
+    time_constant = 10.0 * length if stabilisation is None else positive("stabilisation", stabilisation)
+    proximal = not_negative("proximal", proximal)
+    step = step_of(integrator, model, solver, positive("rtol", rtol), positive("atol", atol))
     if not isinstance(constraints, Sequence):
         raise ArgumentError(f"constraints must be a list of lw.Weld, lw.Ball, ... objects, not {constraints!r}")
     if constraints and method != "articulated_body":
         raise ArgumentError(f"constraints are solved for by articulated bodies; leave method {method!r} out")
+    damper = damping_of(model, switch("damping", damping))
+    resistance = StictionAndStops(
+        model, friction_of(model, switch("friction", friction)), switch("joint_limits", joint_limits), here
+    )
+    most = effort_limits_of(model, switch("effort_limits", effort_limits))
+    load = f_ext if f_ext is None or callable(f_ext) else constant_wrenches(model, f_ext)
     if effort_limits and torque is not None:
         warn_of_no_effort(model)
-    source = source_of(model, torque, steps, held, effort_limits)
     plant = Plant(
         model,
-        source,
+        source_of(model, torque, steps, held, most),
         method=method,
         constraints=constraints,
-        stabilisation=10.0 * length if stabilisation is None else float(stabilisation),
+        stabilisation=time_constant,
         proximal=proximal,
-        load=_load(model, f_ext),
-        damping=damping,
+        load=load,
+        damping=damper,
         implicit=length if integrator == "semi_implicit_euler" else 0.0,
     )
-    resistance = Resistance(model, friction, joint_limits, here)
-    step = step_of(integrator, model, solver, rtol, atol)
     states = Record(model, steps, every, len(constraints))
     bar = Bar(f"simulating {model.name}", steps) if Bar.wanted(progress) else None
     k, t = 0, 0.0
@@ -168,59 +176,6 @@ def simulate(
     return states.trajectory()
 
 
-def _one_state(model: Model, name: str, space: str, value: ArrayLike) -> Array:
-    array = check_finite(model, name, space, as_array(model, name, space, value))
-    if array.ndim != 1:
-        raise ArgumentError(
-            f"{name} has shape {array.shape}; a simulation begins in one state, ({array.shape[-1]},). "
-            f"Call it for each state of a batch"
-        )
-    return array.copy()
-
-
-def _steps(duration: Any, dt: Any) -> tuple[float, int]:
-    """The step's length and how many there are."""
-    for name, value in (("duration", duration), ("dt", dt)):
-        if isinstance(value, bool) or not isinstance(value, _NUMBERS) or not 0.0 < value < np.inf:
-            raise ArgumentError(f"{name} must be a time above zero (s), not {value!r}")
-    if not float(duration) / float(dt) < _MOST_STEPS:
-        raise ArgumentError(
-            f"duration {duration:g} s is {_MOST_STEPS:g} steps dt of {dt:g} s or more; take longer ones"
-        )
-    steps = round(duration / dt)
-    if not steps or abs(steps * dt - duration) > 1e-6 * dt:
-        near = max(steps, 1)
-        raise ArgumentError(
-            f"duration {duration:g} s must be a whole number of steps dt of {dt:g} s; pass duration={near * dt:.9g} or "
-            f"dt={duration / near:.9g}"
-        )
-    return float(dt), steps
-
-
-def _check_switches(**switches: Any) -> None:
-    for name, value in switches.items():
-        if not isinstance(value, bool | np.bool_):
-            raise ArgumentError(
-                f"{name} must be True or False, not {value!r}: a simulation takes the numbers of the model; "
-                f"lw.Builder sets them, and lw.rollout takes others"
-            )
-
-
-def _count(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ArgumentError(f"{name} must be a whole number from 1, not {value!r}")
-    return int(value)
-
-
-def _load(model: Model, f_ext: Load) -> Any:
-    if f_ext is None or callable(f_ext):
-        return f_ext
-    array = check_finite(model, "f_ext", "wrenches", as_array(model, "f_ext", "wrenches", f_ext))
-    if array.ndim != 2:
-        raise ArgumentError(f"f_ext must have shape ({len(model.bodies)}, 6) or be a function of (t, q, v)")
-    return array.copy()
-
-
 def _stopped(model: Model, t: float, v: Array, tau: Array, error: Exception, trajectory: Trajectory) -> SimulationError:
     """The error with its time and joint: the one whose numbers are bad, or else the fastest."""
     bad = next((np.flatnonzero(~np.isfinite(numbers)) for numbers in (tau, v) if not np.isfinite(numbers).all()), None)
@@ -229,13 +184,9 @@ def _stopped(model: Model, t: float, v: Array, tau: Array, error: Exception, tra
             f"the simulation of {model.name!r} stopped at t = {t:.6g} s: {error}", t, None, trajectory
         )
     index = int(bad[0]) if bad is not None else int(abs(v).argmax())
-    joint = next(
-        body.joint_name
-        for body, start in zip(model.bodies, model.v_start, strict=True)
-        if start <= index < start + body.joint.nv
-    )
+    joint = joint_of(model, index)
     reason = f"{error}"
-    if bad is None and abs(v[index]) > _BLOWN_UP:
+    if bad is None and abs(v[index]) > BLOWN_UP:
         reason = "the motion has blown up; a smaller dt may help, or another integrator"
     return SimulationError(
         f"the simulation of {model.name!r} stopped at t = {t:.6g} s, where joint {joint!r} has velocity {v[index]:.3g} "

@@ -1,4 +1,4 @@
-"""Configurations near one of them, as vectors: q = q₀ ⊕ δ, and how fast δ grows.
+"""Configurations near one of them, as vectors: q = q₀ ⊕ δ, and the rate of δ.
 
 For plain coordinates δ̇ = v. For rotations it is not: with [δ, v] the Lie bracket,
 

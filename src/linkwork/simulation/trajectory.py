@@ -1,4 +1,4 @@
-"""What a simulation gives back: states over time, to look at, cut, resample and keep."""
+"""The result of a simulation: states over time, to inspect, cut, resample and save."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Trajectory:
 
     Attributes:
         model: the mechanism.
-        t: times (K,), s, growing.
+        t: times (K,), s, increasing.
         q: configurations (K, nq).
         v: velocities (K, nv).
         a: accelerations (K, nv).
@@ -102,7 +102,7 @@ class Trajectory:
         """The motion at other times, between the states by curves on the configuration manifold.
 
         Args:
-            times: growing times (M,) within the trajectory (s), or one number: the interval between times from the
+            times: increasing times (M,) within the trajectory (s), or one number: the interval between times from the
                 first state on.
 
         Returns:
@@ -126,7 +126,7 @@ class Trajectory:
         return replace(self, t=at, q=integrate(self.model, self.q[left], offset), **blend)
 
     def save(self, path: str | Path) -> Path:
-        """Keep it in an .npz file of NumPy, with what tells the model; the model itself is not in it.
+        """Write it to an .npz file of NumPy, with what identifies the model; the model itself is not in it.
 
         Returns:
             The path, with ".npz" at its end if it had none.
@@ -135,7 +135,7 @@ class Trajectory:
 
     @staticmethod
     def load(path: str | Path, model: Model) -> Trajectory:
-        """A trajectory that ``save`` has kept.
+        """A trajectory that ``save`` has written.
 
         Raises:
             ArgumentError: if it is no such file, or was made with another model.
@@ -169,14 +169,14 @@ class Trajectory:
         first, last = self.t[0], self.t[-1]
         if at.ndim == 0:
             if not at > 0.0:
-                raise ArgumentError(f"an interval of times must be above zero, not {times!r}")
+                raise ArgumentError(f"an interval of times must be a positive number of seconds, not {times!r}")
             if (last - first) / float(at) > _MOST_TIMES:
                 raise ArgumentError(
                     f"an interval of {times!r} s makes more than {_MOST_TIMES:g} states; take a longer one"
                 )
             return first + float(at) * np.arange(int((last - first) / float(at) * (1 + 1e-12) + 1e-9) + 1)
         if (np.diff(at) <= 0.0).any():
-            raise ArgumentError("times must grow")
+            raise ArgumentError("times must increase")
         if at.size and (at[0] < first - 1e-9 or at[-1] > last + 1e-9):
             raise ArgumentError(
                 f"times go from {at[0]:.6g} to {at[-1]:.6g} s, but the trajectory only from {first:.6g} to {last:.6g} s"

@@ -11,15 +11,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.dynamics.arguments import Array, as_batch, check_model, choice
-from linkwork.dynamics.divergence import cut_off, explained
-from linkwork.dynamics.executors import spread
-from linkwork.dynamics.jobs import Job
-from linkwork.dynamics.step_arguments import broadcast, check_over_time, rows, seconds, step_parts, whole
 from linkwork.engine.mode import current_form
 from linkwork.engine.rollout import records
 from linkwork.engine.run.threads import get_threads
 from linkwork.errors import ArgumentError, SimulationError
 from linkwork.model.model import Model
+from linkwork.simulation.arguments import integer, seconds
+from linkwork.simulation.rollouts.divergence import cut_off, explained
+from linkwork.simulation.rollouts.executors import spread
+from linkwork.simulation.rollouts.jobs import Job
+from linkwork.simulation.rollouts.parts import broadcast, check_over_time, rows, step_parts
 
 
 class Rollout(NamedTuple):
@@ -57,13 +58,14 @@ def rollout(
     chunk: int | None = None,
     out: Rollout | None = None,
 ) -> Rollout:
-    """Many trajectories at once, wholly in compiled code: forces, dynamics, integration and the loop over time.
+    """Many trajectories at once, wholly in compiled code: forces, dynamics, integration and the time loop.
 
     Each step is semi-implicit Euler on the configuration manifold (order 1, symplectic): v⁺ = v + dt a, then q⁺ by
     moving at v⁺ for dt. The motors hold tau + kp (q_target ⊖ q) + kd (v_target - v), cut off at the effort limits, with
     q and v of the step's beginning. Damping and friction act with the velocity of the step's end, so that they never
-    add energy; friction is Coulomb's down to 0.001 rad/s or m/s and proportional to the speed below, so that what it
-    holds creeps (``lw.simulate`` keeps that at rest).
+    add energy. The law of friction is smoothed Coulomb friction: constant down to 0.001 rad/s or m/s and proportional
+    to the speed below, so that a joint which it holds creeps. ``lw.simulate`` has the other law, Coulomb friction with
+    stiction, which keeps such a joint at rest and costs more.
 
     A trajectory's numbers are the same to the last bit alone, in any batch, on any number of threads, with any
     executor, in ``lw.interpreted()``, and if it is continued from a record.
@@ -78,30 +80,30 @@ def rollout(
         tau: joint forces, N or N m; (nv,), (T, nv) or (..., T, nv); none if left out.
         dt: the time of a step, s.
         steps: how many; left out, it is T.
-        record: keep every so manyth state, and the first and the last: K = steps / record, rounded up, plus 1. Memory
-            is 8 K (nq + nv) bytes for each trajectory, whatever the number of steps.
+        record: keep a state every ``record`` steps, and the first and the last: K = steps / record, rounded up, plus 1.
+            Memory is 8 K (nq + nv) bytes for each trajectory, whatever the number of steps.
         q_target: configurations to be pulled to; (nq,), (T, nq) or (..., T, nq). It needs kp.
         kp: stiffness (..., nv), N/m or N m/rad, or one number for all.
         v_target: velocities to be pulled to; (nv,), (T, nv) or (..., T, nv); zero if left out. It needs kd.
         kd: damping of the control (..., nv), N s/m or N m s/rad, or one number for all. As in a robot's computer, more
             than twice the moved inertia over dt is unstable, and chatters at the effort limits; ``damping`` never is.
         damping: viscous damping, N s/m or N m s/rad: the model's (True), none (False), (..., nv) or one number.
-        friction: Coulomb friction, N or N m, in the same way.
+        friction: smoothed Coulomb friction, N or N m, in the same way.
         effort_limits: what the motors can do, N or N m, in the same way.
-        diverged: what to do with a trajectory that leaves the finite numbers: "raise", after all others are done, or
-            "nan", which is what its records are from there on.
+        diverged: what to do with a trajectory that becomes non-finite: "raise", after all others are done, or "nan",
+            which is what its records are from there on.
         executor: spreads the trajectories over its workers: anything with the interface of ``concurrent.futures``,
             for instance a ``ProcessPoolExecutor`` or ``dask.distributed.Client(...).get_executor()``. What is lost
             with a worker that dies is computed here, with a warning.
         chunk: the trajectories of one job of the executor; a 64th of all, but at least 64, if left out.
-        out: an earlier result of the same shapes to write into and return, which saves getting new memory.
+        out: an earlier result of the same shapes to write into and return, which saves allocating memory.
 
     Returns:
         t (K,), q (..., K, nq) and v (..., K, nv).
 
     Raises:
-        SimulationError: if a trajectory leaves the finite numbers; it names the trajectory, the time and a joint, and
-        has everything that was computed as ``trajectory``.
+        SimulationError: if a trajectory becomes non-finite; it names the trajectory, the time and a joint, and has
+        everything that was computed as ``trajectory``.
 
     Example:
         >>> import numpy as np, linkwork as lw
@@ -125,8 +127,8 @@ def rollout(
             f"executor must have the interface of concurrent.futures (submit), not {executor!r}; "
             f"for a Dask client, pass client.get_executor()"
         )
-    every, step = whole("record", record, 1), seconds("dt", dt)
-    size = None if chunk is None else whole("chunk", chunk, 1)
+    every, step = integer("record", record, 1), seconds("dt", dt)
+    size = None if chunk is None else integer("chunk", chunk, 1)
     (start, speed), batch = as_batch(model, (("q", "configuration"), ("v", "velocity")), (q, v))
     parts, steps = step_parts(
         model, steps, tau=tau, q_target=q_target, kp=kp, v_target=v_target, kd=kd, damping=damping, friction=friction,
@@ -143,7 +145,7 @@ def rollout(
         every,
         current_form(),
     )
-    into = job.room() if out is None else _reused(job, batch, out)
+    into = job.buffers() if out is None else _reused(job, batch, out)
     job = job if out is None else job.apart_from(into)
     status = job.run(into, get_threads()) if executor is None else spread(job, into, executor, size)
     if status & 1:
@@ -176,13 +178,13 @@ def _reused(job: Job, batch: tuple[int, ...], out: Rollout) -> list[Array]:
 def _error(
     job: Job, into: Sequence[Array], batch: tuple[int, ...], lost: list[tuple[int, int]], result: Rollout
 ) -> SimulationError:
-    """Of the first trajectory that was lost."""
+    """For the first trajectory that became non-finite."""
     step, joint, reason = explained(job, into, *lost[0])
     time = step * float(job.parts["dt"][0, 0, 0])
     index = ", ".join(map(str, np.unravel_index(lost[0][0], batch)))
     which, others = (f"trajectory [{index}]", f"; {len(lost)} of {len(job)} do") if batch else ("the trajectory", "")
     message = (
-        f"{which} leaves the finite numbers in step {step} (t = {time:.6g} s): {reason}{others}. All that was computed "
+        f"{which} becomes non-finite in step {step} (t = {time:.6g} s): {reason}{others}. All that was computed "
         f"is in the error's trajectory; diverged='nan' returns it instead"
     )
     return SimulationError(message, time, joint, result)

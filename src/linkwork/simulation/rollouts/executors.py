@@ -1,4 +1,4 @@
-"""A job spread over workers: whatever has the interface of ``concurrent.futures``, and whatever becomes of them."""
+"""A job spread over workers of anything that has the interface of ``concurrent.futures``; workers may die."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from concurrent.futures import BrokenExecutor, CancelledError
 from typing import Any
 
 from linkwork.dynamics.arguments import Array
-from linkwork.dynamics.jobs import Job, compute
 from linkwork.engine.run.threads import get_threads
 from linkwork.errors import ArgumentError, LinkworkWarning
+from linkwork.simulation.rollouts.jobs import Job, compute
 
 MOST_JOBS, FEWEST = 64, 64
-"""A batch is made into so many jobs at most, of so many trajectories at least, unless the caller says."""
+"""The largest number of jobs a batch is split into, and the smallest number of trajectories in each, by default."""
 
 
 def spread(job: Job, into: Sequence[Array], executor: Any, chunk: int | None) -> int:
@@ -33,17 +33,17 @@ def spread(job: Job, into: Sequence[Array], executor: Any, chunk: int | None) ->
             futures.append(_submitted(executor, one))
         for k, first in enumerate(starts):
             target = [array[first : first + size] for array in into]
-            future, futures[k] = futures[k], None  # its result is needed in this turn only
+            future, futures[k] = futures[k], None  # its result is needed in this iteration only
             try:
                 if isinstance(future, BaseException):
                     raise future
-                *found, told = future.result()
+                *found, flags = future.result()
                 for array, part in zip(target, found, strict=True):
                     array[...] = part
             except (BrokenExecutor, CancelledError, _killed()) as error:
                 lost.append(error)
-                told = jobs[k].run(target, get_threads())
-            status |= told
+                flags = jobs[k].run(target, get_threads())
+            status |= flags
     finally:
         for future in futures:
             if hasattr(future, "cancel"):

@@ -15,8 +15,8 @@ from linkwork.engine.function import function
 from linkwork.engine.mode import current_form
 from linkwork.engine.rollout import records, run_over_time
 from linkwork.engine.run.memory import empty
-from linkwork.errors import ArgumentError
 from linkwork.model.model import Model
+from linkwork.simulation.arguments import not_enough_memory
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Job:
 
     Attributes:
         q, v: where each begins (n, nq), (n, nv). parts: what a step takes besides, dt first, each (n or 1, steps or 1,
-        numbers of one step). engine: the form in which it runs.
+        numbers of one step). every: the steps between two records. engine: the form in which it runs.
     """
 
     model: Model
@@ -50,13 +50,13 @@ class Job:
         return replace(self, q=self.q[few], v=self.v[few], parts=parts)
 
     def later(self, step: int, q: Array, v: Array, steps: int, every: int) -> Job:
-        """So many steps from a later one on."""
+        """``steps`` steps from a later one on."""
         span = slice(step, step + steps)
         parts = {name: array if array.shape[1] == 1 else array[:, span] for name, array in self.parts.items()}
         return replace(self, q=q, v=v, parts=parts, steps=steps, every=every)
 
     def apart_from(self, into: Sequence[Array]) -> Job:
-        """The same, with copies of what lies in the memory that is written into."""
+        """The same, with copies of those arrays that share memory with the ones written into."""
 
         def kept(array: Array) -> Array:
             return array.copy() if any(np.may_share_memory(array, other) for other in into) else array
@@ -64,28 +64,25 @@ class Job:
         parts = {name: kept(array) for name, array in self.parts.items()}
         return replace(self, q=kept(self.q), v=kept(self.v), parts=parts)
 
-    def room(self) -> tuple[Array, Array]:
-        """Arrays for the records."""
+    def buffers(self) -> tuple[Array, Array]:
+        """Arrays for the records, q and v."""
         count = records(self.steps, self.every)
         try:
             return empty((len(self), count, self.model.nq)), empty((len(self), count, self.model.nv))
         except (MemoryError, OverflowError, ValueError):
-            size = 8e-9 * len(self) * count * (self.model.nq + self.model.nv)
-            raise ArgumentError(
-                f"{count:,} records of {len(self):,} trajectories take {size:.3g} GB, which cannot be had; keep fewer "
-                f"by a larger record (it is {self.every})"
-            ) from None
+            numbers = float(len(self)) * count * (self.model.nq + self.model.nv)
+            raise not_enough_memory(f"{count:,} records of {len(self):,} trajectories", numbers, self.every) from None
 
     def run(self, into: Sequence[Array], threads: int) -> int:
-        """Compute here; the status of a march."""
-        state = [np.array(array, order="C") for array in (self.q, self.v)]  # a march changes them
+        """Run the time loop here; its status: 1 if an argument is non-finite, plus 2 if a record is; else 0."""
+        state = [np.array(array, order="C") for array in (self.q, self.v)]  # the time loop changes them
         for array, start in zip(into, state, strict=True):
             array[:, 0] = start
         if not (self.steps and len(self)):
             return 0
         names = [name for name, _ in self.algorithm.arguments[2:]]
-        whole = [(len(self), self.steps, self.parts[name].shape[-1]) for name in names]
-        given = [np.broadcast_to(self.parts[name], shape) for name, shape in zip(names, whole, strict=True)]
+        shapes = [(len(self), self.steps, self.parts[name].shape[-1]) for name in names]
+        given = [np.broadcast_to(self.parts[name], shape) for name, shape in zip(names, shapes, strict=True)]
         engine = current_form() if self.engine == "auto" else self.engine  # a worker may have no machine code
         try:
             plan = function(self.algorithm, self.model, form=engine, over_time=True)
@@ -96,13 +93,13 @@ class Job:
 
 
 def compute(job: Job) -> tuple[Array, Array, int]:
-    """What a worker does, in one thread: records, and the status of the march."""
+    """What a worker does, in one thread: records, and the status of the time loop."""
     job = replace(job, model=_known(job.model))
-    into = job.room()
+    into = job.buffers()
     return *into, job.run(into, 1)
 
 
 @lru_cache(maxsize=4)
 def _known(model: Model) -> Model:
-    """The model that came first of those that are equal: it has its code already."""
+    """The first of equal models: it has its code already."""
     return model

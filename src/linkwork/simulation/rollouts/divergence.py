@@ -1,4 +1,4 @@
-"""Trajectories that leave the finite numbers: which, when, and why."""
+"""Trajectories that become non-finite: which, when, and why."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ import numpy as np
 
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.call import diagnose
-from linkwork.dynamics.jobs import Job
+from linkwork.simulation.blow_up import BLOWN_UP, joint_of
+from linkwork.simulation.rollouts.jobs import Job
 
-_FAST = 1e6
-"""Above this speed (rad/s or m/s) there is no need to look for another reason."""
 _FINER = 1000
-"""How many records an interval is divided into."""
+"""The number of records that an interval is divided into."""
 
 
 def cut_off(into: Sequence[Array]) -> list[tuple[int, int]]:
-    """Make every record NaN from the first that is not finite on; the trajectories with the numbers of these."""
+    """Make all records NaN from the first non-finite one on; the trajectories concerned and that record's index."""
     finite = np.asarray(np.isfinite(into[0]).all(axis=-1)) & np.asarray(np.isfinite(into[1]).all(axis=-1))
     found = []
     for trajectory in np.flatnonzero(~finite.all(axis=1)):
@@ -29,22 +28,21 @@ def cut_off(into: Sequence[Array]) -> list[tuple[int, int]]:
 
 
 def explained(job: Job, into: Sequence[Array], trajectory: int, record: int) -> tuple[int, str | None, str]:
-    """The step that led out of the finite numbers, from 1, the joint, and why: its interval is done again, in ever
-    finer records.
+    """The step, from 1, in which the state becomes non-finite, the joint, and why: its interval is computed again, with
+    ever finer records.
     """
     one, done, every = job.some(trajectory, 1), (record - 1) * job.every, job.every
     q, v = (array[trajectory, record - 1] for array in into)
     while every > 1:
         again = one.later(done, q[None], v[None], min(every, job.steps - done), max(1, every // _FINER))
-        room = again.room()
-        again.run(room, 1)
-        ((_, bad),) = cut_off(room)
-        q, v = (array[0, bad - 1] for array in room)
+        finer = again.buffers()
+        again.run(finer, 1)
+        ((_, bad),) = cut_off(finer)
+        q, v = (array[0, bad - 1] for array in finer)
         done, every = done + (bad - 1) * again.every, again.every
-    starts = zip(job.model.bodies, job.model.v_start, strict=True)
     fastest = int(abs(v).argmax())
-    if abs(v[fastest]) > _FAST:
-        joint = next(body.joint_name for body, start in starts if start <= fastest < start + body.joint.nv)
+    if abs(v[fastest]) > BLOWN_UP:
+        joint = joint_of(job.model, fastest)
         reason = (
             f"joint {joint!r} was the fastest one step before, at {v[fastest]:.3g} rad/s or m/s. Try a smaller dt, "
             f"smaller gains, or damping"

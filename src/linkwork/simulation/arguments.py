@@ -1,0 +1,219 @@
+"""Arguments of a motion over time made into checked values, or a clear error.
+
+``lw.simulate`` and ``lw.rollout`` share these, so that both name the same mistake in the same words. What all public
+functions check, such as the shape of a state, is in ``dynamics.arguments``.
+"""
+
+from __future__ import annotations
+
+import warnings
+from math import inf, nan
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.dynamics.arguments import Array, as_array, check_finite
+from linkwork.engine.spaces import SPACES
+from linkwork.errors import ArgumentError, LinkworkWarning
+from linkwork.model.model import Model
+
+_MOST_STEPS = 10**15
+"""Machine code counts in 64 bits."""
+_NUMBERS = (float, int, np.floating, np.integer)
+
+# Single numbers
+
+
+def integer(name: str, value: Any, least: int) -> int:
+    """An integer of at least ``least``."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ArgumentError(f"{name} must be an integer of {least} or more, not {value!r}")
+    return int(value)
+
+
+def seconds(name: str, value: Any) -> float:
+    """A time that is positive and finite."""
+    number = _number(value)
+    if not 0.0 < number < inf:
+        raise ArgumentError(f"{name} must be a positive number of seconds, not {value!r}")
+    return number
+
+
+def positive(name: str, value: Any) -> float:
+    """A number that is positive and finite."""
+    number = _number(value)
+    if not 0.0 < number < inf:
+        raise ArgumentError(f"{name} must be a positive number, not {value!r}")
+    return number
+
+
+def not_negative(name: str, value: Any) -> float:
+    """A finite number of 0 or more."""
+    number = _number(value)
+    if not 0.0 <= number < inf:
+        raise ArgumentError(f"{name} must be a number of 0 or more, not {value!r}")
+    return number
+
+
+def switch(name: str, value: Any) -> bool:
+    """True or False, for what the model has numbers of."""
+    if not isinstance(value, bool | np.bool_):
+        raise ArgumentError(
+            f"{name} must be True or False, not {value!r}: a simulation takes the numbers of the model; "
+            f"lw.Builder sets them, and lw.rollout takes others"
+        )
+    return bool(value)
+
+
+def _number(value: Any) -> float:
+    """The value as a float; NaN if it is no number."""
+    if isinstance(value, str | bytes | bool | np.bool_):
+        return nan
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return nan
+
+
+# Steps, and rows over time
+
+
+def time_steps(duration: Any, dt: Any) -> tuple[float, int]:
+    """The length of a step and the number of steps in a duration, which must be a multiple of it."""
+    seconds("duration", duration)
+    seconds("dt", dt)
+    length, step = (value if isinstance(value, _NUMBERS) else float(value) for value in (duration, dt))
+    if not float(length) / float(step) <= _MOST_STEPS:
+        raise _too_many(f"{float(length) / float(step):g} (duration {length:g} s in steps dt of {step:g} s)")
+    steps = round(length / step)
+    if not steps or abs(steps * step - length) > 1e-6 * step:
+        near = max(steps, 1)
+        raise ArgumentError(
+            f"duration {length:g} s must be a multiple of dt = {step:g} s; pass duration={near * step:.9g} or "
+            f"dt={length / near:.9g}"
+        )
+    return float(dt), steps
+
+
+def steps_over(rows: dict[str, int], steps: Any) -> int:
+    """The number of steps: the one given, or else that of the rows over time, which must agree with it."""
+    if steps is None:
+        steps = next((count for count in rows.values() if count != 1), None)
+    if steps is None:
+        raise ArgumentError("steps must be given, or a tau or target with a row for each step, (T, nv)")
+    steps = integer("steps", steps, 0)
+    if steps > _MOST_STEPS:
+        raise _too_many(f"{steps}")
+    for name, count in rows.items():
+        if count not in (1, steps):
+            hint = f". Rows for each trajectory, the same at all times, are {name}[:, None]"
+            raise _wrong_rows(name, count, steps, hint)
+    return steps
+
+
+def torque_table(model: Model, torque: Any, steps: int) -> Array:
+    """Joint forces (rows, nv) for one motion: a row for each step, or 1 for all. A last row for the end is fine."""
+    table = check_finite(model, "torque", "velocity", as_array(model, "torque", "velocity", torque))
+    if table.ndim > 2:
+        raise ArgumentError(
+            f"torque must have shape ({model.nv},), the same at all times, or ({steps}, {model.nv}), a row for each "
+            f"step, but has shape {table.shape}"
+        )
+    table = table if table.ndim == 2 else table[None]
+    if len(table) not in (1, steps, steps + 1):
+        raise _wrong_rows("torque", len(table), steps)
+    return table
+
+
+def _too_many(steps: str) -> ArgumentError:
+    return ArgumentError(f"steps must be at most {_MOST_STEPS:,}, which takes years, not {steps}")
+
+
+def _wrong_rows(name: str, rows: int, steps: int, hint: str = "") -> ArgumentError:
+    return ArgumentError(
+        f"{name} has {rows} rows over time for {steps} steps; it must have a row for each step, or 1 for all steps"
+        f"{hint}"
+    )
+
+
+def not_enough_memory(states: str, numbers: float, record: int) -> ArgumentError:
+    """For states of so many numbers in all."""
+    return ArgumentError(
+        f"not enough memory for {states}, which take {8e-9 * numbers:.3g} GB; keep fewer by a larger record "
+        f"(it is {record})"
+    )
+
+
+# What acts on the joints and bodies
+
+
+def per_dof(model: Model, name: str, value: Any) -> Array:
+    """Numbers (..., nv) for each degree of freedom, or one for all."""
+    single = not isinstance(value, str | list | tuple) and np.ndim(value) == 0
+    return as_array(model, name, "velocity", np.full(model.nv, value) if single else value)
+
+
+def damping_of(model: Model, value: Any) -> Array:
+    """Viscous damping (..., nv): the caller's, for True the model's own, for False none."""
+    array = _not_negative(model, "damping", value, model.damping, 0.0)
+    return check_finite(model, "damping", "velocity", array)
+
+
+def friction_of(model: Model, value: Any) -> Array:
+    """Coulomb friction (..., nv), in the same way; it may be infinite, if the law of friction has stiction."""
+    return _not_negative(model, "friction", value, model.friction, 0.0)
+
+
+def effort_limits_of(model: Model, value: Any) -> Array:
+    """The largest driving forces (..., nv), in the same way; infinite where there is no limit."""
+    return _not_negative(model, "effort_limits", value, model.effort_limit, inf)
+
+
+def _not_negative(model: Model, name: str, value: Any, own: Array, none: float) -> Array:
+    array = per_dof(model, name, (own if value else none) if isinstance(value, bool | np.bool_) else value)
+    if (array >= 0.0).all():
+        return array
+    where = tuple(int(i) for i in np.argwhere(~(array >= 0.0))[0])
+    which = SPACES["velocity"].coordinate(model, where[-1:])
+    raise ArgumentError(f"{name} of {which} is {array[where]}; it must be 0 or more")
+
+
+def warn_of_no_effort(model: Model, above: int = 3) -> None:
+    """Of effort limits that are 0, at the call that is so many frames above."""
+    stuck = [body.joint_name for body in model.bodies if body.joint.nv and not any(body.limits.effort)]
+    if stuck:
+        warnings.warn(
+            f"model {model.name!r} gives an effort limit of 0 for {', '.join(map(repr, stuck[:5]))}"
+            f"{', ...' if len(stuck) > 5 else ''}, so that nothing drives these; pass effort_limits=False if that is "
+            f"not meant",
+            LinkworkWarning,
+            stacklevel=above,
+        )
+
+
+def one_state(model: Model, name: str, space: str, value: ArrayLike) -> Array:
+    """A copy of the numbers of one state, all finite."""
+    array = check_finite(model, name, space, as_array(model, name, space, value))
+    if array.ndim != 1:
+        raise ArgumentError(
+            f"{name} has shape {array.shape}; a simulation begins in one state, ({array.shape[-1]},). "
+            f"Call it for each state of a batch, or use lw.rollout"
+        )
+    return array.copy()
+
+
+def constant_wrenches(model: Model, value: ArrayLike) -> Array:
+    """A copy of the wrenches (nbodies, 6) on the bodies, all finite."""
+    array = check_finite(model, "f_ext", "wrenches", as_array(model, "f_ext", "wrenches", value))
+    if array.ndim != 2:
+        raise ArgumentError(f"f_ext must have shape ({len(model.bodies)}, 6) or be a function of (t, q, v)")
+    return array.copy()
+
+
+def returned(model: Model, name: str, space: str, value: ArrayLike, expected: tuple[int, ...]) -> Array:
+    """What a function of the user has returned for one state; whether it is finite is seen later."""
+    array = as_array(model, name, space, value)
+    if array.shape != expected:
+        raise ArgumentError(f"{name} must return shape {expected}, but its result has shape {array.shape}")
+    return array

@@ -1,0 +1,90 @@
+"""What drives and brakes a step, as checked arrays (..., steps or 1, numbers) with a time axis."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.algorithms import STEP_PARTS
+from linkwork.dynamics.arguments import Array, as_array, check_finite
+from linkwork.errors import ArgumentError
+from linkwork.model.model import Model
+from linkwork.simulation.arguments import (
+    damping_of,
+    effort_limits_of,
+    friction_of,
+    per_dof,
+    steps_over,
+    warn_of_no_effort,
+)
+
+_OVER_TIME = ("tau", "q_target", "v_target")
+
+
+def step_parts(
+    model: Model, steps: int | None, effort_limits: bool | ArrayLike, **values: Any
+) -> tuple[dict[str, Array], int]:
+    """Of ``STEP_PARTS``, those that have an effect, each (..., T or 1, numbers), and the number of steps.
+
+    Machine code checks by itself whether what varies over time is finite; then ``check_over_time`` says where.
+    """
+    for target, gain in (("q_target", "kp"), ("v_target", "kd")):
+        if values[target] is not None and values[gain] is None:
+            raise ArgumentError(f"{target} needs {gain}, the gain that pulls to it")
+    if values["kp"] is not None and values["q_target"] is None:
+        raise ArgumentError("kp needs q_target, the configuration to be pulled to")
+    parts = {}
+    for name in _OVER_TIME:
+        if values[name] is not None:
+            array = as_array(model, name, STEP_PARTS[name], values[name])
+            parts[name] = array if array.ndim > 1 else array[None]
+    for name in ("kp", "kd"):
+        if values[name] is not None:
+            parts[name] = _at_all_times(check_finite(model, name, "velocity", per_dof(model, name, values[name])))
+    damping, friction = damping_of(model, values["damping"]), friction_of(model, values["friction"])
+    for name, array in (("damping", damping), ("friction", check_finite(model, "friction", "velocity", friction))):
+        if array.any():
+            parts[name] = _at_all_times(array)
+    most = effort_limits_of(model, effort_limits)
+    if parts.keys() & {"tau", "kp", "kd"}:
+        if effort_limits is True:
+            warn_of_no_effort(model, 4)
+        if np.isfinite(most).any():  # machine code takes finite numbers
+            parts["effort"] = _at_all_times(np.minimum(most, np.finfo(np.float64).max))
+    return parts, steps_over({name: parts[name].shape[-2] for name in _OVER_TIME if name in parts}, steps)
+
+
+def check_over_time(model: Model, parts: dict[str, Array]) -> None:
+    """An error if a number is not finite."""
+    for name in _OVER_TIME:
+        if name in parts:
+            array = parts[name]
+            check_finite(model, name, STEP_PARTS[name], array[0] if array.ndim == 2 and len(array) == 1 else array)
+
+
+def broadcast(batch: tuple[int, ...], parts: dict[str, Array]) -> tuple[int, ...]:
+    """The leading (batch) dimensions of a state with those of everything else."""
+    leading = {"q, v": batch, **{name: array.shape[:-2] for name, array in parts.items()}}
+    try:
+        return np.broadcast_shapes(*leading.values())
+    except ValueError:
+        shown = ", ".join(f"{name} {dims}" for name, dims in leading.items() if dims)
+        raise ArgumentError(
+            f"the leading (batch) dimensions, before the one over time, do not broadcast: {shown}"
+        ) from None
+
+
+def rows(array: Array, batch: tuple[int, ...]) -> Array:
+    """(trajectories, steps, numbers), or (1, steps, numbers) for what all trajectories share; contiguous."""
+    if all(length == 1 for length in array.shape[:-2]):
+        return np.ascontiguousarray(array).reshape(1, *array.shape[-2:])
+    whole_batch = np.broadcast_to(array, (*batch, *array.shape[-2:]))
+    return np.ascontiguousarray(whole_batch).reshape(prod(batch), *array.shape[-2:])
+
+
+def _at_all_times(array: Array) -> Array:
+    """Numbers (..., nv) as (..., 1, nv), one row for all steps."""
+    return array[..., None, :]
