@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
-
-from linkwork.errors import ArgumentError
 
 Rows = list[list[str]]
 
@@ -21,8 +18,6 @@ FOOTNOTE = (
 )
 PEERS = {"pin": "Pinocchio", "mujoco": "MuJoCo"}
 """Headings of columns."""
-MARKERS = ("<!-- bench -->\n", "<!-- end -->")
-"""Around the tables in a Markdown file."""
 
 
 def print_report(data: dict[str, Any], console: Console) -> None:
@@ -110,7 +105,7 @@ def first_call_table(model: dict[str, Any]) -> tuple[list[str], Rows]:
 
 def chain_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
     """Time of a joint against the length of a chain, each peer with its ratio to linkwork's time in the same column."""
-    used = sorted({name for chain in data["chains"] for name in chain["single"]["peers"]})
+    used = [name for name in data["notes"] if any(name in chain["single"]["peers"] for chain in data["chains"])]
     titles = [PEERS.get(name, name) for name in used]
     heading = ["joints", "one call, a joint", *titles, "constraint forces", "on all threads"]
     heading += ["batch, a joint", *titles, "states"]
@@ -129,7 +124,7 @@ def chain_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
 
 def rollout_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
     """The time of a step, every state kept or the last one only, and memory over many steps."""
-    used = sorted({name for row in data["rollouts"] for name in row["each"]["peers"]})
+    used = [name for name in data["notes"] if any(name in row["each"]["peers"] for row in data["rollouts"])]
     titles = [PEERS.get(name, name) for name in used]
     heading = ["robot", "rollout, a step", *titles, "last state only", *titles, "memory"]
     lines = []
@@ -194,26 +189,6 @@ def markdown(data: dict[str, Any]) -> str:
     if data["chains"]:
         parts.append(_markdown_table(*chain_table(data)))
     return "\n\n".join([*parts, FOOTNOTE.replace("* a", "\\* a"), "; ".join(header(data)) + "."])
-
-
-def put(path: Path, data: dict[str, Any]) -> None:
-    """Replace what stands between the markers of a Markdown file by the tables."""
-    head, tail = around_tables(path)
-    path.write_text(f"{head}{markdown(data)}\n{tail}", encoding="utf-8")
-
-
-def around_tables(path: Path) -> tuple[str, str]:
-    """What a Markdown file has up to the first marker, and from the second on."""
-    before, after = MARKERS
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ArgumentError(f"cannot read {path}: {error}") from None
-    head, found, rest = text.partition(before)
-    _, end, tail = rest.partition(after)
-    if not (found and end) or before in tail:
-        raise ArgumentError(f"{path} must have the lines {before.strip()} and {after} once, around the tables")
-    return head + before, after + tail
 
 
 def _markdown_table(heading: list[str], lines: Iterable[list[str]]) -> str:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from linkwork.bench import Settings, Subject, measure, standard
+from linkwork.bench import Settings, Subject, measure, pages, standard
 from linkwork.bench.measurements import SCHEMA
 from linkwork.bench.peers import NAMES
 from linkwork.bench.plot import plot_chains
-from linkwork.bench.report import around_tables, markdown, print_report, put
+from linkwork.bench.report import markdown, print_report
 from linkwork.cli.info import find
 from linkwork.errors import ArgumentError
 
@@ -49,7 +49,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, console: Console) -> int:
     if options.write:
-        around_tables(options.write)  # a wrong file gets its error before anything is measured
+        pages.around(options.write, NAME)  # a wrong file gets its error before anything is measured
     if options.from_json:
         try:
             data = json.loads(options.from_json.read_text(encoding="utf-8"))
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
         for file in plot_chains(data, options.plot):
             sys.stderr.write(f"linkwork: wrote {file}\n")
     if options.write:
-        put(options.write, data)
+        pages.put(options.write, NAME, markdown(data))
         sys.stderr.write(f"linkwork: wrote {options.write}\n")
     if options.markdown:
         console.print(markdown(data), markup=False, soft_wrap=True)
