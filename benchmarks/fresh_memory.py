@@ -77,7 +77,7 @@ def apart(states: int, settings: dict[str, str]) -> dict[str, Timed]:
 
 def table() -> str:
     """Times of one state, the best of all sweeps."""
-    found: dict[tuple[int, bool], dict[str, Timed]] = {}
+    host, found = machine(), dict[tuple[int, bool], dict[str, Timed]]()
     for _ in range(SWEEPS):
         for states in (1, *STATES):
             for kept in (False, True):
@@ -95,8 +95,8 @@ def table() -> str:
         cells += [text for row in (plain, reusing) for text in (duration(row["call"][0]), f"{row['call'][1]:.0f}")]
         cells += [duration(row[0]) for row in (plain["fill new"], plain["fill again"])] if states > 1 else ["", ""]
         lines.append("| " + " | ".join(cells) + " |")
-    host = machine()
-    lines += ["", f"{ROBOT}, one thread; {host['cpu']} ({host['llvm_cpu']}), {host['lanes']} lanes; {host['system']}."]
+    where = f"{host['cpu']} ({host['llvm_cpu']}), {host['lanes']} lanes; {host['system']}"
+    lines += ["", f"{ROBOT}, one thread; {where}; load {host['load']} when it began."]
     return "\n".join(lines)
 
 

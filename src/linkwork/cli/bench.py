@@ -42,7 +42,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--write",
         type=Path,
         metavar="F",
-        help="put these into a Markdown file, between <!-- bench --> and <!-- end -->",
+        help="put the short tables into a Markdown file, between <!-- bench --> and <!-- end -->",
     )
     parser.add_argument("--quick", action="store_true", help="fewer rounds, shorter chains: a minute")
 
