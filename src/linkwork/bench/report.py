@@ -79,7 +79,7 @@ def model_table(model: dict[str, Any], peers: list[str]) -> tuple[list[str], Row
 
 
 def _peer(row: dict[str, Any] | None, name: str, parts: int = 1) -> str:
-    """The peer's time, divided by so many parts, and how many times ours it is; or by how much its result differs."""
+    """The peer's time divided by ``parts`` and its ratio to linkwork's; or by how much its result differs."""
     found = row and row["peers"].get(name)
     if not found:
         return ""
