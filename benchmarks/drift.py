@@ -11,12 +11,12 @@ against the adaptive integrator at 1e-13; energies are relative to the largest k
 from __future__ import annotations
 
 import argparse
-import re
 from pathlib import Path
 
 import numpy as np
 
 import linkwork as lw
+from linkwork.bench import pages
 
 ROOT = Path(__file__).resolve().parent.parent
 STEPS = (4e-3, 2e-3, 1e-3, 5e-4)
@@ -83,14 +83,7 @@ def main() -> None:
     text = tables()
     print(text)
     if options.write:
-        page = ROOT / "docs" / "simulation.md"
-        old = page.read_text(encoding="utf-8")
-        new, count = re.subn(
-            r"(<!-- drift -->\n).*?(<!-- end -->)", lambda m: f"{m[1]}{text}\n{m[2]}", old, flags=re.DOTALL
-        )
-        if count != 1:
-            raise SystemExit(f"{page.name} must have the markers <!-- drift --> and <!-- end --> once")
-        page.write_text(new, encoding="utf-8")
+        pages.put(ROOT / "docs" / "simulation.md", "drift", text)
 
 
 if __name__ == "__main__":

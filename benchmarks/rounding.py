@@ -1,7 +1,7 @@
 """The float64 error of every algorithm: the same text run with floats and with 50 digits, on the built-in mechanisms.
 
     python benchmarks/rounding.py            prints the table
-    python benchmarks/rounding.py --write    puts it into docs/accuracy.md, and its short form into README.md
+    python benchmarks/rounding.py --write    puts it into docs/accuracy.md
 
 The error is max |x - x₅₀| / max |x₅₀| over all numbers of a result, the worst of five random states (seed 0).
 The truth takes the very floats of the model and the state as exact (a tree of mpmath numbers), so the error is the
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import re
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ import numpy as np
 
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS, Algorithm
+from linkwork.bench import pages
 from linkwork.engine.trace.interpreter import evaluate
 
 STATES, DIGITS = 5, 50
@@ -48,10 +48,6 @@ COLUMNS = {
     "virtual_work": "forward, virtual work",
     "composite_body": "forward, composite body",
 }
-SHORT = (
-    ("humanoid", "chain of 10 spherical", "chain of 100 revolute", "rope of 50"),
-    ("placement", "inverse dynamics", "mass matrix", *(name for name in COLUMNS.values() if "forward" in name)),
-)
 
 
 def error(algorithm: Algorithm, model: lw.Model, rng: np.random.Generator) -> float:
@@ -81,36 +77,23 @@ def measure() -> dict[str, dict[str, float]]:
     return table
 
 
-def markdown(table: dict[str, dict[str, float]], rows: Any = None, columns: Any = None) -> str:
-    """The table, or some of its rows and columns."""
-    rows, columns = rows or list(table), columns or list(next(iter(table.values())))
+def markdown(table: dict[str, dict[str, float]]) -> str:
+    columns = list(COLUMNS.values())
     lines = ["| mechanism | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
-    lines += [f"| {row} | " + " | ".join(f"{table[row][c]:.0e}" for c in columns) + " |" for row in rows]
+    lines += [f"| {name} | " + " | ".join(f"{row[c]:.0e}" for c in columns) + " |" for name, row in table.items()]
     return "\n".join(lines)
-
-
-def put(path: Path, text: str) -> None:
-    """Between the markers of the file."""
-    old = path.read_text(encoding="utf-8")
-    new, count = re.subn(
-        r"(<!-- rounding -->\n).*?(<!-- end -->)", lambda m: f"{m[1]}{text}\n{m[2]}", old, flags=re.DOTALL
-    )
-    if count != 1:
-        raise SystemExit(f"{path.name} must have the markers <!-- rounding --> and <!-- end --> once")
-    path.write_text(new, encoding="utf-8")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true", help="into docs/accuracy.md and README.md")
+    parser.add_argument("--write", action="store_true", help="into docs/accuracy.md")
     options = parser.parse_args()
     table = measure()
     print(markdown(table))
     worst = max(value for row in table.values() for value in row.values())
     print(f"\nworst: {worst:.0e}, {-math.log10(worst):.0f} digits")
     if options.write:
-        put(ROOT / "docs" / "accuracy.md", markdown(table))
-        put(ROOT / "README.md", markdown(table, *SHORT))
+        pages.put(ROOT / "docs" / "accuracy.md", "rounding", markdown(table))
 
 
 if __name__ == "__main__":

@@ -12,12 +12,12 @@ import pytest
 import linkwork as lw
 from linkwork import cli
 from linkwork.algorithms import FORWARD_DYNAMICS
-from linkwork.bench import Settings, Subject, measure, measurements, standard, subjects
+from linkwork.bench import Settings, Subject, chains, measure, measurements, standard, subjects
 from linkwork.bench.cases import CASES, States
 from linkwork.bench.contest import Contestant, UnavailableError, contest, difference, ours
-from linkwork.bench.peers import doors, mujoco, pinocchio
+from linkwork.bench.peers import factories, mujoco, pinocchio
 from linkwork.bench.plot import plot_chains
-from linkwork.bench.report import HONESTY, markdown
+from linkwork.bench.report import FOOTNOTE, chain_table, duration, markdown
 from linkwork.bench.targets import compare
 
 TINY = Settings(
@@ -95,7 +95,7 @@ def test_the_data_is_complete(data: dict[str, Any]) -> None:
 def test_a_peer_that_computes_something_else_is_flagged_and_not_timed(
     library: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    peer = library.enter(lw.mechanisms.serial_chain(2))
+    peer = library.create(lw.mechanisms.serial_chain(2))
     states = States.random(lw.mechanisms.serial_chain(2), 5)
     right, wrong = (peer.single(CASES[0], states) for _ in range(2))
     monkeypatch.setattr(wrong, "function", lambda *given, honest=wrong.function: honest(*given) * (1 + 1e-6))
@@ -126,7 +126,7 @@ def test_a_disagreement_shows_in_the_tables(
     printed = capsys.readouterr().out
     (line,) = (line for line in printed.splitlines() if line.startswith("gravity_torques"))
     assert line.count("differs by") >= 2 and "×" not in line
-    assert HONESTY in printed and "SSE" in printed
+    assert FOOTNOTE in printed and "SSE" in printed
 
 
 _NO_TIMES = {"process": 1.0, "import": 1.0, "load": 1.0, "call": 1.0, "calls": {}}
@@ -139,11 +139,68 @@ def test_what_was_saved_can_be_printed_and_plotted(
     saved.write_text(json.dumps(data))
     assert cli.main(["bench", "--from-json", str(saved), "--markdown"]) == 0
     text = capsys.readouterr().out
-    assert text.startswith("| robot | function | one call | pin | mujoco |") and "chain (9) | forward dynamics" in text
+    assert (
+        text.startswith("| robot | function | one call | Pinocchio | MuJoCo |")
+        and "chain (9) | forward dynamics" in text
+    )
     assert markdown(data).strip() == text.strip()
     files = plot_chains(data, tmp_path / "deep" / "chains")
     assert [file.suffix for file in files] == [".png", ".svg"] and all(file.stat().st_size > 1000 for file in files)
     assert cli.main(["bench", "--from-json", str(tmp_path / "nothing.json")]) == 2
+    saved.write_text(json.dumps({**data, "schema": 1}))
+    capsys.readouterr()
+    assert cli.main(["bench", "--from-json", str(saved)]) == 2
+    assert "measure again" in capsys.readouterr().err
+
+
+def test_tables_are_written_between_the_markers_of_a_page(
+    data: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    saved, page = tmp_path / "bench.json", tmp_path / "page.md"
+    saved.write_text(json.dumps(data))
+    other = "<!-- other -->\nkept\n<!-- end -->\n"
+    page.write_text(f"# Times\n{other}<!-- bench -->\nold\n<!-- end -->\nafter\n{other}", encoding="utf-8")
+    assert cli.main(["bench", "--from-json", str(saved), "--write", str(page)]) == 0
+    expected = f"# Times\n{other}<!-- bench -->\n{markdown(data)}\n<!-- end -->\nafter\n{other}"
+    assert page.read_text(encoding="utf-8") == expected
+    for wrong in ("nothing", "<!-- bench -->\n", "<!-- bench -->\n<!-- end --><!-- bench -->\n<!-- end -->"):
+        page.write_text(wrong, encoding="utf-8")
+        capsys.readouterr()
+        assert cli.main(["bench", "pendulum", "--write", str(page)]) == 2  # before anything is measured
+        assert "<!-- bench -->" in capsys.readouterr().err
+        assert page.read_text(encoding="utf-8") == wrong
+
+
+def test_peers_on_chains_are_compared_with_what_a_user_s_call_takes(
+    data: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Contestant] = []
+
+    def spied(mine: Contestant, *rest: Any) -> Any:
+        asked.append(mine)
+        return contest(mine, *rest)
+
+    monkeypatch.setattr(chains, "contest", spied)
+    available, _ = factories(["pin", "mujoco"])
+    measured = chains.measure_chain(10, available, 1, 1e-5, 9)
+    assert [(mine.function, mine.states) for mine in asked] == [(lw.forward_dynamics, 9), (lw.forward_dynamics, 9)]
+    assert [mine.best for mine in asked] == [measured[kind]["seconds"] for kind in ("single", "batch")]
+    for chain in (measured, *data["chains"]):
+        for kind in ("single", "batch"):
+            assert set(chain[kind]["peers"]) == {"pin", "mujoco"}
+            for peer in chain[kind]["peers"].values():
+                assert peer["ratio"] == peer["seconds"] / chain[kind]["seconds"]
+    heading, (first, *_) = chain_table(data)
+    joints, states, pin = (
+        data["chains"][0]["n"],
+        data["chains"][0]["states"],
+        data["chains"][0]["batch"]["peers"]["pin"],
+    )
+    batch = heading.index("batch, a joint")
+    assert first[batch] == duration(data["chains"][0]["batch"]["seconds"] / joints)
+    shown = first[batch + heading[batch:].index("Pinocchio")].replace("~", "")
+    assert shown == f"{duration(pin['seconds'] / joints)} ×{pin['ratio']:.1f}"
+    assert first[-1] == str(states)
 
 
 def test_targets_are_compared_only_where_they_were_measured(data: dict[str, Any]) -> None:
@@ -181,7 +238,7 @@ def test_peers_that_cannot_take_part_say_why(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(UnavailableError, match="Universal"):
-        mujoco.enter(lw.mechanisms.rope(2))
+        mujoco.create(lw.mechanisms.rope(2))
     assert cli.main(["bench", "pendulum", "--peers", "drake"]) == 2
     assert "no peer named 'drake'" in capsys.readouterr().err
 
@@ -189,7 +246,7 @@ def test_peers_that_cannot_take_part_say_why(
         raise ImportError(name)
 
     monkeypatch.setattr(pinocchio, "import_module", missing)
-    found, notes = doors(["pin"])
+    found, notes = factories(["pin"])
     assert found == {} and "not installed" in notes["pin"]
 
 

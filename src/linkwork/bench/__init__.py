@@ -1,6 +1,6 @@
 """Measured times of every public function, beside those of other libraries where they are installed.
 
-subjects -> cases and states -> contestants (ours, and each peer's) -> checked, then timed in turns -> report
+subjects -> cases and states -> contestants (ours, and each peer's) -> checked, then timed alternately -> report
 """
 
 from linkwork.bench.measurements import Settings, measure

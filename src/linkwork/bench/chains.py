@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import tempfile
-from contextlib import nullcontext
 from typing import Any
 
 from linkwork.bench.cases import CASES, CONSTRAINT_FORCE, States
 from linkwork.bench.contest import Contestant, UnavailableError, contest, ours
 from linkwork.bench.first_call import probe
 from linkwork.bench.machine import available_memory
-from linkwork.bench.peers import Door, Peer
+from linkwork.bench.peers import Factory, Peer
 from linkwork.bench.subjects import Subject
-from linkwork.engine.mode import form
 from linkwork.engine.plans import MOST_BODIES
 from linkwork.engine.run.threads import cores, set_threads
 from linkwork.model import Model, mechanisms
@@ -20,18 +18,24 @@ from linkwork.model import Model, mechanisms
 _WORK = 1_000_000
 """Joints times states in a batch."""
 _PEERS_UP_TO = 500
+"""Joints of the longest chain that peers are measured on."""
 
 
-def measure_chain(n: int, doors: dict[str, Door], rounds: int, seconds: float, most: int) -> dict[str, Any]:
-    """One length: a single state and a batch (one thread), in rolled code and as a call chooses itself."""
+def measure_chain(
+    n: int, available: dict[str, Factory], rounds: int, seconds: float, largest_batch: int
+) -> dict[str, Any]:
+    """One length: one state and a batch on one thread, called as a user calls, beside the peers.
+
+    Up to ``MOST_BODIES`` joints such a call runs code specialised for the chain, beyond it rolled code.
+    """
     case, model = CASES[0], mechanisms.serial_chain(n)
-    states = States.random(model, max(8, min(most, _WORK // n)))
+    states = States.random(model, max(8, min(largest_batch, _WORK // n)))
     few = states.first(max(1, min(16, len(states), 20_000 // n)))
     peers: dict[str, Peer] = {}
     absent: dict[str, str] = {}
-    for name, door in doors.items() if n <= _PEERS_UP_TO else ():
+    for name, factory in available.items() if n <= _PEERS_UP_TO else ():
         try:
-            peers[name] = _entered(name, door, n)
+            peers[name] = _with_chain(name, factory, n)
         except UnavailableError as error:
             absent[name] = str(error)
     row: dict[str, Any] = {"n": n, "states": len(states), "absent": absent, "constraint_force": None}
@@ -39,30 +43,27 @@ def measure_chain(n: int, doors: dict[str, Door], rounds: int, seconds: float, m
     try:
         for kind, chosen in (("single", few), ("batch", states)):
             rivals = {name: rival for name, peer in peers.items() if (rival := _rival(peer, kind, chosen)) is not None}
-            mine = ours(case, model, chosen, single=kind == "single")
-            with form("rolled") if n <= MOST_BODIES else nullcontext():  # beyond, a call chooses rolled code itself
-                best, others = contest(mine, rivals, rounds, seconds)
-            again = ours(case, model, chosen, single=kind == "single")
-            auto, _ = contest(again, {}, rounds, seconds)
-            row[kind] = {"seconds": best, "auto_seconds": auto, "peers": others}
+            best, others = contest(ours(case, model, chosen, single=kind == "single"), rivals, rounds, seconds)
+            row[kind] = {"seconds": best, "peers": others}
         if n > MOST_BODIES:
-            row["constraint_force"] = _spread(model, few, rounds, seconds)
+            row["constraint_force"] = _constraint_force(model, few, rounds, seconds)
     finally:
         set_threads(None)
     return row
 
 
-def _spread(model: Model, states: States, rounds: int, seconds: float) -> dict[str, Any]:
+def _constraint_force(model: Model, states: States, rounds: int, seconds: float) -> dict[str, Any]:
     """One state by constraint forces, on the lanes of one thread and on all threads, beside articulated bodies."""
     found = {}
     for name, threads in (("one_thread", 1), ("all_threads", cores())):
         set_threads(threads)
         rival = ours(CONSTRAINT_FORCE, model, states, single=True)
-        best, others = contest(ours(CASES[0], model, states, single=True), {"spread": rival}, rounds, seconds)
-        spread = others["spread"]
-        if not spread["agrees"]:
-            raise AssertionError(f"constraint forces differ from articulated bodies by {spread['error']}")
-        found[name] = {"seconds": spread["seconds"], "articulated_body": best, "threads": threads}
+        articulated = ours(CASES[0], model, states, single=True)
+        best, others = contest(articulated, {"constraint_force": rival}, rounds, seconds)
+        row = others["constraint_force"]
+        if not row["agrees"]:
+            raise AssertionError(f"constraint forces differ from articulated bodies by {row['error']}")
+        found[name] = {"seconds": row["seconds"], "articulated_body": best, "threads": threads}
     return found
 
 
@@ -77,9 +78,9 @@ def _rival(peer: Peer, kind: str, states: States) -> Contestant | None:
     return peer.single(CASES[0], states) if kind == "single" else peer.batch(CASES[0], states, 1)
 
 
-def _entered(name: str, door: Door, n: int) -> Peer:
-    """The peer with the chain in it."""
+def _with_chain(name: str, factory: Factory, n: int) -> Peer:
+    """The peer with the chain built in it, if memory is large enough."""
     needed = 2 * 5 * 8.0 * n**3 if name == "pin" else 0.0  # about five tensors of n³ numbers, for a while twice
     if 1.2 * needed > available_memory():
         raise UnavailableError(f"{name} needs about {needed / 1e9:.0f} GB for a chain of {n}")
-    return door(mechanisms.serial_chain(n))
+    return factory(mechanisms.serial_chain(n))

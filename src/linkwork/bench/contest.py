@@ -1,7 +1,7 @@
-"""Contestants that compute the same thing: checked against each other, then timed in turns.
+"""Contestants that compute the same thing: checked against each other, then timed alternately.
 
-Other work on the machine can only make a time longer, so the best of many is taken. Contestants take turns, so that a
-slow spell of the machine hits all of them.
+Other work on the machine can only make a time longer, so the best of many samples is taken. Contestants alternate, so
+that a slow spell of the machine hits all of them.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ TOLERANCE = 1e-8
 
 
 _LONG, _ENOUGH = 1.0, 10
-"""After so many seconds, so many rounds are enough."""
+"""After this many seconds, this many rounds are enough."""
 
 
 _UNDISTURBED = 0.95
-"""The share of a core that a contestant must have had in its best turn."""
+"""The fraction of a core that a contestant must have had in its best sample."""
 
 
 class UnavailableError(Exception):
@@ -50,7 +50,7 @@ class Contestant:
     Attributes:
         how: what is called, for the table.
         answer: a raw result and the number of its input, made into the row of numbers that is compared.
-        share: of its best turn, the part that a core spent on it; less than 1 if it had to wait for one.
+        share: CPU time over elapsed time in its best sample; less than 1 if it had to wait for a core.
     """
 
     how: str
@@ -71,14 +71,14 @@ class Contestant:
         return self.answer(self._last, len(self.inputs) - 1)
 
     def calibrate(self, seconds: float) -> None:
-        """As many passes over the inputs as fill a turn, after one that warms up."""
-        self.turn()
-        elapsed = self.turn() * self.states
+        """Choose as many passes over the inputs as fill a sample, after one that warms up."""
+        self.sample()
+        elapsed = self.sample() * self.states
         self.passes = max(1, round(seconds / max(elapsed, 1e-7)))
         self.best = math.inf
 
-    def turn(self) -> float:
-        """The time of one state in this turn, in seconds; the best is kept."""
+    def sample(self) -> float:
+        """The time of one state in this sample, in seconds; the best is kept."""
         function, inputs, passes = self.function, self.inputs, range(self.passes)
         result = None
         computing = time.process_time()
@@ -165,7 +165,7 @@ def contest(
             if done >= _ENOUGH and time.perf_counter() - start > _LONG:
                 break
             for contestant in timed:
-                contestant.turn()
+                contestant.sample()
     finally:
         if collecting:
             gc.enable()

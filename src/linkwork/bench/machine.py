@@ -51,7 +51,7 @@ def commit() -> str | None:
 
 
 def available_memory() -> float:
-    """Bytes that a process can still take; infinite if it cannot be told."""
+    """Bytes that a process can still allocate; infinite if unknown."""
     try:
         for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
             if line.startswith("MemAvailable:"):
@@ -62,7 +62,7 @@ def available_memory() -> float:
 
 
 def resident_memory() -> int | None:
-    """Bytes that this process has in memory now; None if it cannot be told."""
+    """Bytes of this process that are in memory now; None if unknown."""
     try:
         return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:

@@ -12,18 +12,19 @@ from linkwork.bench.chains import measure_chain, memory_of_chains
 from linkwork.bench.contest import Contestant, UnavailableError, contest, ours
 from linkwork.bench.first_call import first_calls
 from linkwork.bench.machine import commit, machine, versions
-from linkwork.bench.peers import NAMES, Door, Peer, doors
+from linkwork.bench.peers import NAMES, Factory, Peer, factories
 from linkwork.bench.rollouts import measure_rollout
 from linkwork.bench.subjects import Subject
 from linkwork.bench.targets import compare
 from linkwork.engine.run.threads import cores, set_threads
 
-SCHEMA = 1
+SCHEMA = 2
+"""Of the saved data. 2: the times of chains are those of a user's call, and peers are compared with these."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How much is measured. Times are the best of ``rounds`` turns, each of about ``seconds``."""
+    """How much is measured. Times are the best of ``rounds`` samples, each of about ``seconds``."""
 
     rounds: int = 15
     seconds: float = 0.004
@@ -62,10 +63,10 @@ def measure(
         say: is told what is being measured.
 
     Returns:
-        Data as described by its keys; times in seconds, of one state; a ratio is the peer's time over ours.
+        Data as described by its keys; times in seconds, of one state; a ratio is the peer's time over linkwork's.
     """
     settings = settings or Settings()
-    entries, notes = doors(list(peers))
+    available, notes = factories(list(peers))
     data: dict[str, Any] = {
         "schema": SCHEMA, "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine(), "versions": versions(), "commit": commit(), "settings": asdict(settings),
@@ -73,29 +74,29 @@ def measure(
     }  # fmt: skip
     for subject in subjects:
         say(subject.name)
-        data["models"].append(_of_model(subject, entries, settings, say))
+        data["models"].append(_of_model(subject, available, settings, say))
     for subject in subjects:
         say(f"{subject.name}: rollout")
-        rolled = measure_rollout(subject, entries, settings.rounds, *settings.rollout, settings.rollout_memory)
-        data["rollouts"].append(rolled)
+        rollout = measure_rollout(subject, available, settings.rounds, *settings.rollout, settings.rollout_memory)
+        data["rollouts"].append(rollout)
     for n in settings.chains:
         say(f"chain of {n}")
-        data["chains"].append(measure_chain(n, entries, settings.rounds, settings.seconds, settings.chain_batch))
+        data["chains"].append(measure_chain(n, available, settings.rounds, settings.seconds, settings.chain_batch))
     data["memory"] = memory_of_chains(settings.memory) if settings.memory else None
     data["targets"] = compare(data)
     return data
 
 
 def _of_model(
-    subject: Subject, entries: dict[str, Door], settings: Settings, say: Callable[[str], None]
+    subject: Subject, available: dict[str, Factory], settings: Settings, say: Callable[[str], None]
 ) -> dict[str, Any]:
     model = subject.model
     states = States.random(model, settings.batch)
     peers: dict[str, Peer] = {}
     absent: dict[str, str] = {}
-    for name, door in entries.items():
+    for name, factory in available.items():
         try:
-            peers[name] = door(model)
+            peers[name] = factory(model)
         except UnavailableError as error:
             absent[name] = str(error)
     rows = []

@@ -27,8 +27,7 @@ def plot_chains(data: dict[str, Any], path: Path) -> list[Path]:
     lengths = [chain["n"] for chain in chains]
     for kind, marker in (("single", "o"), ("batch", "s")):
         label = "one state" if kind == "single" else "a state of a batch"
-        axes.loglog(lengths, [c[kind]["seconds"] for c in chains], f"{marker}-", label=f"linkwork rolled, {label}")
-        axes.loglog(lengths, [c[kind]["auto_seconds"] for c in chains], "k:", linewidth=1, label=f"as called, {label}")
+        axes.loglog(lengths, [c[kind]["seconds"] for c in chains], f"{marker}-", label=f"linkwork, {label}")
         for name in sorted({name for c in chains for name in c[kind]["peers"]}):
             points = [(c["n"], c[kind]["peers"][name]["seconds"]) for c in chains if _timed(c[kind], name)]
             if points:

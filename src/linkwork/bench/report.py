@@ -10,11 +10,14 @@ from rich.table import Table
 
 Rows = list[list[str]]
 
-HONESTY = (
-    "Times are the best of many, of one state, measured in turns on the same states; ×n is the peer's time over ours. "
-    "Results were compared before timing; a peer that differs is not timed. * a Python loop: the peer has no batch. "
-    "~ other work kept the machine from the peer even in its best turn: the ratio flatters us."
+FOOTNOTE = (
+    "Each time is that of one state, the best of many samples taken alternately on the same states; ×n is the peer's "
+    "time over linkwork's. Results were compared before timing; a peer whose results differ is not timed. "
+    "* a Python loop over single calls: the peer has no batch. "
+    "~ the peer did not have a core to itself even in its best sample, so this ratio is too high."
 )
+PEERS = {"pin": "Pinocchio", "mujoco": "MuJoCo"}
+"""Headings of columns."""
 
 
 def print_report(data: dict[str, Any], console: Console) -> None:
@@ -33,7 +36,7 @@ def print_report(data: dict[str, Any], console: Console) -> None:
         console.print("\nRollouts on a fixed base, one thread: a step of one trajectory", markup=False)
         _print(console, *rollout_table(data))
     if data["chains"]:
-        console.print("\nChains of revolute joints, articulated bodies, one thread", markup=False)
+        console.print("\nForward dynamics of chains of revolute joints, one thread: time of a joint", markup=False)
         _print(console, *chain_table(data))
         for chain in data["chains"]:
             for reason in chain["absent"].values():
@@ -41,7 +44,7 @@ def print_report(data: dict[str, Any], console: Console) -> None:
     if data["targets"]:
         console.print("\nTargets", markup=False)
         _print(console, *target_table(data))
-    console.print(f"\n{HONESTY}", markup=False)
+    console.print(f"\n{FOOTNOTE}", markup=False)
 
 
 def header(data: dict[str, Any]) -> list[str]:
@@ -63,7 +66,7 @@ def model_table(model: dict[str, Any], peers: list[str]) -> tuple[list[str], Row
     heading = ["function"]
     for batch, states, threads in kinds:
         what = f"batch {states}, {threads} thread{'s' if threads > 1 else ''}" if batch else "one call"
-        heading += [what, *(f"{name}" for name in used)]
+        heading += [what, *(PEERS.get(name, name) for name in used)]
     lines = []
     for function in dict.fromkeys(row["function"] for row in model["rows"]):
         line = [function]
@@ -75,7 +78,8 @@ def model_table(model: dict[str, Any], peers: list[str]) -> tuple[list[str], Row
     return heading, lines
 
 
-def _peer(row: dict[str, Any] | None, name: str) -> str:
+def _peer(row: dict[str, Any] | None, name: str, parts: int = 1) -> str:
+    """The peer's time divided by ``parts`` and its ratio to linkwork's; or by how much its result differs."""
     found = row and row["peers"].get(name)
     if not found:
         return ""
@@ -83,7 +87,7 @@ def _peer(row: dict[str, Any] | None, name: str) -> str:
         error = "not finite" if found["error"] is None else f"by {found['error']:.0e}"
         return f"differs {error}"
     loop, busy = "*" if found["how"].startswith("loop") else "", "~" if found["disturbed"] else ""
-    return f"{duration(found['seconds'])}{loop} {busy}×{found['ratio']:.1f}"
+    return f"{duration(found['seconds'] / parts)}{loop} {busy}×{found['ratio']:.1f}"
 
 
 def first_call_table(model: dict[str, Any]) -> tuple[list[str], Rows]:
@@ -100,36 +104,29 @@ def first_call_table(model: dict[str, Any]) -> tuple[list[str], Rows]:
 
 
 def chain_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
-    """Time of a joint against the length of a chain."""
-    used = sorted({name for chain in data["chains"] for name in chain["single"]["peers"]})
-    heading = ["joints", "one state: a joint, rolled", "as called", *used]
-    heading += ["constraint forces", "on all threads", "batch: a joint, rolled", "as called", *used, "states"]
+    """Time of a joint against the length of a chain, each peer with its ratio to linkwork's time in the same column."""
+    used = [name for name in data["notes"] if any(name in chain["single"]["peers"] for chain in data["chains"])]
+    titles = [PEERS.get(name, name) for name in used]
+    heading = ["joints", "one call, a joint", *titles, "constraint forces", "on all threads"]
+    heading += ["batch, a joint", *titles, "states"]
     lines = []
     for chain in data["chains"]:
         line = [f"{chain['n']:,}"]
         for kind in ("single", "batch"):
             row = chain[kind]
-            line += [duration(row["seconds"] / chain["n"]), duration(row["auto_seconds"] / chain["n"])]
-            for name in used:
-                found = row["peers"].get(name, {})
-                fine = found.get("agrees")
-                line.append(_peer(row, name) if found and not fine else _per_joint(found, chain["n"]) if fine else "")
+            line += [duration(row["seconds"] / chain["n"]), *(_peer(row, name, chain["n"]) for name in used)]
             if kind == "single":
-                spread = chain["constraint_force"] or {}
-                times = (spread[name]["seconds"] / chain["n"] for name in spread)
-                line += [duration(time) for time in times] or ["", ""]
+                found = chain["constraint_force"] or {}
+                line += [duration(entry["seconds"] / chain["n"]) for entry in found.values()] or ["", ""]
         lines.append([*line, str(chain["states"])])
     return heading, lines
 
 
-def _per_joint(found: dict[str, Any], n: int) -> str:
-    return f"{duration(found['seconds'] / n)} {'~' if found['disturbed'] else ''}×{found['ratio']:.1f}"
-
-
 def rollout_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
     """The time of a step, every state kept or the last one only, and memory over many steps."""
-    used = sorted({name for row in data["rollouts"] for name in row["each"]["peers"]})
-    heading = ["robot", "rollout, a step", *used, "last state only", *used, "memory"]
+    used = [name for name in data["notes"] if any(name in row["each"]["peers"] for row in data["rollouts"])]
+    titles = [PEERS.get(name, name) for name in used]
+    heading = ["robot", "rollout, a step", *titles, "last state only", *titles, "memory"]
     lines = []
     for row in data["rollouts"]:
         line = [f"{row['name']} ({row['nv']})"]
@@ -146,7 +143,7 @@ def _memory(found: dict[str, Any] | None) -> str:
 
 
 def target_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
-    """What was aimed at, and what came."""
+    """Each target, what was measured, and whether it is met."""
     lines = []
     for row in data["targets"]:
         if row["unit"] == "s":
@@ -159,10 +156,11 @@ def target_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
 
 
 def markdown(data: dict[str, Any]) -> str:
-    """The short table for a README: each model's main functions, chains, and what it was measured with."""
+    """Short tables for a page: each model's main functions, chains, and what it was measured with."""
     main = ("forward_dynamics articulated_body", "inverse_dynamics", "mass_matrix", "jacobian")
     peers = [name for name in data["notes"] if any(name in r["peers"] for m in data["models"] for r in m["rows"])]
-    heading = ["robot", "function", "one call", *peers, "batch, one thread", *peers]
+    titles = [PEERS.get(name, name) for name in peers]
+    heading = ["robot", "function", "one call", *titles, "batch, one thread", *titles]
     lines: Rows = []
     for model in data["models"]:
         for function in main:
@@ -190,7 +188,7 @@ def markdown(data: dict[str, Any]) -> str:
         parts.append(_markdown_table(*rollout_table(data)))
     if data["chains"]:
         parts.append(_markdown_table(*chain_table(data)))
-    return "\n\n".join([*parts, HONESTY.replace("* a", "\\* a"), "; ".join(header(data)) + "."])
+    return "\n\n".join([*parts, FOOTNOTE.replace("* a", "\\* a"), "; ".join(header(data)) + "."])
 
 
 def _markdown_table(heading: list[str], lines: Iterable[list[str]]) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from linkwork.bench.cases import States
 from linkwork.bench.contest import Array, Contestant, UnavailableError, contest
 from linkwork.bench.machine import resident_memory
-from linkwork.bench.peers import Door
+from linkwork.bench.peers import Factory
 from linkwork.bench.subjects import Subject
 from linkwork.engine.run.threads import set_threads
 from linkwork.simulation import Rollout, rollout
@@ -20,7 +20,7 @@ STEP = 1e-4
 
 
 def measure_rollout(
-    subject: Subject, doors: dict[str, Door], rounds: int, trajectories: int, steps: int, memory: int
+    subject: Subject, available: dict[str, Factory], rounds: int, trajectories: int, steps: int, memory: int
 ) -> dict[str, Any]:
     """The time of a step, on a fixed base, without damping or limits: every state kept, and the last one only."""
     model = replace(subject, floating_base=False).model
@@ -31,7 +31,7 @@ def measure_rollout(
     try:
         for kind, every in (("each", 1), ("last", steps)):
             mine = _ours(states, tau, every)
-            best, others = contest(mine, _rivals(doors, states, tau, kind), rounds, 0.0)
+            best, others = contest(mine, _rivals(available, states, tau, kind), rounds, 0.0)
             row[kind] = {"seconds": best, "peers": others}
     finally:
         set_threads(None)
@@ -45,7 +45,7 @@ def _ours(states: States, tau: Array, every: int) -> Contestant:
     earlier = rollout(model, q, v, tau, **options)
 
     def function() -> Rollout:
-        return rollout(model, q, v, tau, **options, out=earlier)  # memory from before, as MuJoCo has it
+        return rollout(model, q, v, tau, **options, out=earlier)  # into memory of an earlier call, as MuJoCo does
 
     def answer(raw: Any, _: int) -> Array:
         return np.concatenate([raw.q[:, 1:], raw.v[:, 1:]], axis=-1).ravel()
@@ -53,13 +53,13 @@ def _ours(states: States, tau: Array, every: int) -> Contestant:
     return Contestant("lw.rollout", function, [()], tau.shape[0] * tau.shape[1], answer)
 
 
-def _rivals(doors: dict[str, Door], states: States, tau: Array, kind: str) -> dict[str, Contestant]:
+def _rivals(available: dict[str, Factory], states: States, tau: Array, kind: str) -> dict[str, Contestant]:
     """Libraries that have a rollout."""
     chosen = slice(None) if kind == "each" else slice(-1, None)
     found = {}
-    for name, door in doors.items():
+    for name, factory in available.items():
         try:
-            peer: Any = door(states.model)
+            peer: Any = factory(states.model)
         except UnavailableError:
             continue
         rival = peer.rollout(states, tau, STEP, lambda raw: raw[:, chosen].ravel()) if name == "mujoco" else None
@@ -69,7 +69,7 @@ def _rivals(doors: dict[str, Door], states: States, tau: Array, kind: str) -> di
 
 
 def _growth(states: States, steps: int) -> dict[str, Any]:
-    """What is in memory before and after very many steps, damped, so that they stay finite."""
+    """Resident memory before and after very many steps, damped, so that they stay finite."""
     model, q, v = states.model, states.fields["q"], states.fields["v"]
     rollout(model, q, v, dt=STEP, steps=1000, record=1000, damping=1.0)
     before = resident_memory()

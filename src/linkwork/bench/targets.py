@@ -1,4 +1,4 @@
-"""What linkwork set out to reach, as ratios to Pinocchio or MuJoCo in the same run, and what was measured."""
+"""Performance targets, as ratios to Pinocchio or MuJoCo in the same run, and what was measured."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def _chains(data: dict[str, Any]) -> list[dict[str, Any] | None]:
         if chain["n"] == 500:
             for kind, target in (("single", 4.0), ("batch", 10.0)):
                 ratio = chain[kind]["peers"].get("pin")
-                rows.append(_at_least(f"chain of 500, rolled ABA, {kind}", target, ratio))
-    rows += _spread(data)
+                rows.append(_at_least(f"chain of 500, ABA, {kind}", target, ratio))
+    rows += _constraint_force(data)
     long = [chain for chain in data["chains"] if chain["n"] >= 100]
     for kind in ("single", "batch"):
         each = [chain[kind]["seconds"] / chain["n"] for chain in long]
@@ -84,8 +84,8 @@ def _chains(data: dict[str, Any]) -> list[dict[str, Any] | None]:
     return rows
 
 
-def _spread(data: dict[str, Any]) -> list[dict[str, Any] | None]:
-    """One state of a long chain by constraint forces, spread over lanes and threads."""
+def _constraint_force(data: dict[str, Any]) -> list[dict[str, Any] | None]:
+    """One state of a long chain by constraint forces, on the lanes of one thread and on all threads."""
     rows: list[dict[str, Any] | None] = []
     for chain in data["chains"]:
         found = chain["constraint_force"]
@@ -107,7 +107,7 @@ def _spread(data: dict[str, Any]) -> list[dict[str, Any] | None]:
 
 
 def _ratio(model: dict[str, Any], function: str, kind: str, threads: int, states: int) -> dict[str, Any] | None:
-    """What is known of Pinocchio there."""
+    """The row of Pinocchio for that measurement, if there is one."""
     for row in model["rows"]:
         if (row["function"], row["kind"], row["threads"], row["states"]) == (function, kind, threads, states):
             found: dict[str, Any] | None = row["peers"].get("pin")

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from linkwork.bench import Settings, Subject, measure, standard
+from linkwork.bench import Settings, Subject, measure, pages, standard
+from linkwork.bench.measurements import SCHEMA
 from linkwork.bench.peers import NAMES
 from linkwork.bench.plot import plot_chains
 from linkwork.bench.report import markdown, print_report
@@ -37,15 +38,27 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--plot", type=Path, metavar="F", help="save a plot of time against chain length, F.png and F.svg"
     )
     parser.add_argument("--markdown", action="store_true", help="print short tables in Markdown instead")
+    parser.add_argument(
+        "--write",
+        type=Path,
+        metavar="F",
+        help="put the short tables into a Markdown file, between <!-- bench --> and <!-- end -->",
+    )
     parser.add_argument("--quick", action="store_true", help="fewer rounds, shorter chains: a minute")
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
+    if options.write:
+        pages.around(options.write, NAME)  # a wrong file gets its error before anything is measured
     if options.from_json:
         try:
             data = json.loads(options.from_json.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise ArgumentError(f"--from-json {options.from_json}: {error}") from None
+        if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+            raise ArgumentError(
+                f"--from-json {options.from_json}: not saved by this version of linkwork bench; measure again"
+            )
     else:
         data = _measure(options)
     if options.json:
@@ -54,6 +67,9 @@ def run(options: argparse.Namespace, console: Console) -> int:
     if options.plot:
         for file in plot_chains(data, options.plot):
             sys.stderr.write(f"linkwork: wrote {file}\n")
+    if options.write:
+        pages.put(options.write, NAME, markdown(data))
+        sys.stderr.write(f"linkwork: wrote {options.write}\n")
     if options.markdown:
         console.print(markdown(data), markup=False, soft_wrap=True)
     else:

@@ -25,12 +25,13 @@ class Peer(Protocol):
         """The case for all states at once, by the library's own batch or by a loop."""
 
 
-Door = Callable[[Model], Peer]
+Factory = Callable[[Model], Peer]
+"""Builds the model in a library; raises ``UnavailableError`` if the library cannot represent it."""
 
 
-def doors(names: list[str]) -> tuple[dict[str, Door], dict[str, str]]:
-    """How to bring a model into each library, and notes: what its build can use, or why it takes no part."""
-    found: dict[str, Door] = {}
+def factories(names: list[str]) -> tuple[dict[str, Factory], dict[str, str]]:
+    """How to build a model in each library, and notes: what the library's build can use, or why it takes no part."""
+    found: dict[str, Factory] = {}
     notes: dict[str, str] = {}
     for name in names:
         if name not in _MODULES:
@@ -38,7 +39,7 @@ def doors(names: list[str]) -> tuple[dict[str, Door], dict[str, str]]:
         module = import_module(_MODULES[name])
         try:
             notes[name] = module.note()
-            found[name] = module.enter
+            found[name] = module.create
         except UnavailableError as error:
             notes[name] = str(error)
     return found, notes

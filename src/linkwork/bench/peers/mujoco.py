@@ -1,4 +1,4 @@
-"""MuJoCo with the same bodies and joints, and nothing else: no geometry, contacts, limits or constraints.
+"""MuJoCo with the same bodies and joints and nothing else: no geometry, contacts, limits or constraints.
 
 Its conventions differ for a floating base: quaternions are (w, x, y, z), and the linear velocity is in the world's
 axes. States are converted before, and results after, what is timed.
@@ -33,7 +33,7 @@ def note() -> str:
     )
 
 
-def enter(model: Model) -> MuJoCo:
+def create(model: Model) -> MuJoCo:
     return MuJoCo(_mujoco(), model)
 
 
@@ -153,20 +153,20 @@ class Converted:
 
     def __init__(self, model: Model, states: States) -> None:
         self.fields = {name: array.copy() for name, array in states.fields.items()}
-        self.turns: list[tuple[int, Array]] = []
+        self.rotations: list[tuple[int, Array]] = []
         q = self.fields["q"]
         for body, start, rate in zip(model.bodies, model.q_start, model.v_start, strict=True):
             if isinstance(body.joint, Free | Spherical):
                 first = start + body.joint.nq - 4
                 q[:, first : first + 4] = np.roll(q[:, first : first + 4], 1, axis=1)
             if isinstance(body.joint, Free):
-                turn = forward_kinematics(model, states.fields["q"], [body.name])[:, 0, :3, :3]
+                rotation = forward_kinematics(model, states.fields["q"], [body.name])[:, 0, :3, :3]
                 linear, angular = slice(rate, rate + 3), slice(rate + 3, rate + 6)
                 v, a = self.fields["v"], self.fields["a"]
                 a[:, linear] += np.cross(v[:, angular], v[:, linear])
-                self.turns.append((rate, turn))
+                self.rotations.append((rate, rotation))
                 for name in ("v", "a", "tau"):
-                    self.fields[name][:, linear] = np.einsum("nij,nj->ni", turn, self.fields[name][:, linear])
+                    self.fields[name][:, linear] = np.einsum("nij,nj->ni", rotation, self.fields[name][:, linear])
         self.velocity = states.fields["v"]
 
     def given(self, name: str) -> Array:
@@ -176,11 +176,11 @@ class Converted:
         """Results of states from ``first`` on, as the public function gives them."""
         count = len(result)
         result = result.copy()
-        for rate, turns in self.turns:
-            turn, linear = turns[first : first + count], slice(rate, rate + 3)
-            result[:, linear] = np.einsum("nji,nj...->ni...", turn, result[:, linear])
+        for rate, rotations in self.rotations:
+            rotation, linear = rotations[first : first + count], slice(rate, rate + 3)
+            result[:, linear] = np.einsum("nji,nj...->ni...", rotation, result[:, linear])
             if function == "mass_matrix":
-                result[:, :, linear] = np.einsum("nij,njk->nik", result[:, :, linear], turn)
+                result[:, :, linear] = np.einsum("nij,njk->nik", result[:, :, linear], rotation)
             if function == "forward_dynamics":
                 v = self.velocity[first : first + count]
                 result[:, linear] -= np.cross(v[:, rate + 3 : rate + 6], v[:, linear])
@@ -188,7 +188,7 @@ class Converted:
 
 
 def _quaternions_last(model: Model, states: Array) -> Array:
-    """States (..., nq + nv) with the scalar of each ball's quaternion behind."""
+    """States (..., nq + nv) with the scalar of each spherical joint's quaternion last."""
     states = states.copy()
     for body, start in zip(model.bodies, model.q_start, strict=True):
         if isinstance(body.joint, Spherical):

@@ -34,7 +34,7 @@ def note() -> str:
     return f"Pinocchio {pin.__version__}, vector instructions compiled in: {simd}"
 
 
-def enter(model: Model) -> Pinocchio:
+def create(model: Model) -> Pinocchio:
     return Pinocchio(_pin(), model)
 
 
