@@ -139,21 +139,7 @@ def calls(model: lw.Model, batch: tuple[int, ...]) -> Iterator[tuple[str, Callab
     step = {"dt": 1e-3, "steps": 5, "record": 2}
     driven = {"q_target": lw.neutral(model), "kp": 30.0, "kd": 3.0, "damping": 0.5, "friction": 0.1, **step}
     yield "rollout", lambda: lw.rollout(model, q, v, tau, **step)
-    yield (
-        "rollout, driven",
-        lambda: lw.rollout(
-            model,
-            q,
-            v,
-            q_target=lw.neutral(model),
-            kp=30.0,
-            kd=3.0,
-            damping=0.5,
-            friction=0.1,
-            effort_limits=20.0,
-            **step,
-        ),
-    )
+    yield "rollout, driven", lambda: lw.rollout(model, q, v, effort_limits=20.0, **driven)
     if not batch and small:
         yield "simulate", lambda: path_of(lw.simulate(model, q, v, 4e-3, 1e-3))
         yield "simulate, rk4", lambda: path_of(lw.simulate(model, q, v, 4e-3, 1e-3, integrator="runge_kutta_4"))

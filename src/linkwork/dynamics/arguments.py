@@ -126,7 +126,7 @@ class Asked:
     @cached_property
     def moves(self) -> tuple[Array, ...]:
         """What these functions take after a state: the offsets, if there are any."""
-        return (np.array(self.offsets),) if self.offsets else ()
+        return (np.array(self.offsets).reshape(-1, 3),) if self.offsets else ()
 
     @cached_property
     def method(self) -> str:

@@ -46,47 +46,34 @@ def run_over_time(
     """
     if not isinstance(plan, Compiled):
         return _interpreted(plan, state, given, into, steps, every)
-    status = 0
-    count = len(state[0])
+    count, status = len(state[0]), 0
     lanes = 1 if count == 1 else plan.lanes
+    code, run = plan.code(lanes)
+
+    def part(first: int, number: int, done: int, span: int) -> Callable[[], int]:
+        """Some trajectories, for some steps."""
+        words = {"trajectories": number, "done": done, "steps": span, "total": steps, "every": every}
+        words |= {f"state{k}": address(array) + first * array.strides[0] for k, array in enumerate(state)}
+        for k, array in enumerate(given, len(state)):
+            stride, pace, _ = array.strides
+            words[f"given{k}"] = address(array) + first * stride + done * pace
+            words |= {f"given{k}_stride": stride // 8, f"given{k}_pace": pace // 8}
+        for k, array in enumerate(into):
+            stride = array.strides[0]
+            words |= {f"records{k}": address(array) + first * stride, f"records{k}_stride": stride // 8}
+
+        def job(kept: object = (state, given, into)) -> int:  # an interrupted caller must not take them away
+            buffer = scratch("tile", lanes * plan.buffer_size)
+            frame = plan.interface.time_loop.pack({**words, "buffer": buffer, **plan.tables(code, lanes)})
+            return run(address(frame))
+
+        return job
+
     for parts in _slices(count, lanes, steps, most_threads, len(plan.task.model.bodies)):
-        jobs = [_job(plan, lanes, state, given, into, steps, every, *part) for part in parts]
-        status |= threads.run(jobs)
+        status |= threads.run([part(*which) for which in parts])
         if status & NOT_FINITE_ARGUMENT:
             break
     return status
-
-
-def _job(
-    plan: Compiled,
-    lanes: int,
-    state: Sequence[Array],
-    given: Sequence[Array],
-    into: Sequence[Array],
-    steps: int,
-    every: int,
-    first: int,
-    number: int,
-    done: int,
-    span: int,
-) -> Callable[[], int]:
-    """Some trajectories, for some steps."""
-    code, run = plan.code(lanes)
-    words = {"trajectories": number, "done": done, "steps": span, "total": steps, "every": every}
-    words |= {f"state{k}": address(array) + first * array.strides[0] for k, array in enumerate(state)}
-    for k, array in enumerate(given, len(state)):
-        stride, pace, _ = array.strides
-        words[f"given{k}"] = address(array) + first * stride + done * pace
-        words |= {f"given{k}_stride": stride // 8, f"given{k}_pace": pace // 8}
-    for k, array in enumerate(into):
-        words |= {f"records{k}": address(array) + first * array.strides[0], f"records{k}_stride": array.strides[0] // 8}
-
-    def job(kept: object = (state, given, into)) -> int:  # an interrupted caller must not take them away
-        buffer = scratch("tile", lanes * plan.buffer_size)
-        frame = plan.interface.time_loop.pack({**words, "buffer": buffer, **plan.tables(code, lanes)})
-        return run(address(frame))
-
-    return job
 
 
 def _slices(

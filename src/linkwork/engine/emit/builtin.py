@@ -25,21 +25,17 @@ _WIDE = 8
 _CONTIGUOUS, _WRITABLE = 0x0004 | 0x0008, 0x0001  # PyBUF_FORMAT | PyBUF_ND, PyBUF_WRITABLE
 _FASTCALL = 0x0080
 
-_DECLARATIONS = (
-    "declare i32 @PyObject_GetBuffer(ptr, ptr, i32)",
-    "declare void @PyBuffer_Release(ptr)",
-    "declare void @PyErr_Clear()",
-    "declare void @Py_IncRef(ptr)",
-    "declare void @Py_DecRef(ptr)",
-    "declare ptr @PyObject_CallObject(ptr, ptr)",
-    "declare ptr @PyTuple_GetItem(ptr, i64)",
-    "declare ptr @PyTuple_Pack(i64, ...)",
-    "@_Py_NoneStruct = external global i8",
-)
-SYMBOLS = (
-    *("PyObject_GetBuffer", "PyBuffer_Release", "PyErr_Clear", "Py_IncRef", "Py_DecRef"),
-    *("PyObject_CallObject", "PyTuple_GetItem", "PyTuple_Pack"),
-)
+SYMBOLS = {
+    "PyObject_GetBuffer": "i32 {}(ptr, ptr, i32)",
+    "PyBuffer_Release": "void {}(ptr)",
+    "PyErr_Clear": "void {}()",
+    "Py_IncRef": "void {}(ptr)",
+    "Py_DecRef": "void {}(ptr)",
+    "PyObject_CallObject": "ptr {}(ptr, ptr)",
+    "PyTuple_GetItem": "ptr {}(ptr, i64)",
+    "PyTuple_Pack": "ptr {}(i64, ...)",
+}
+"""The functions of Python that it calls, all of the stable ABI."""
 
 
 def available() -> bool:
@@ -75,14 +71,10 @@ def make(address: int, code: Any, shapes: Sequence[tuple[int, ...]]) -> Callable
 
 def text(arguments: Sequence[tuple[int, ...]], results: Sequence[tuple[int, ...]]) -> str:
     """The builtin in LLVM's text, for arrays of these shapes."""
-    return "\n".join(
-        [
-            *_DECLARATIONS,
-            sweep("finite", _WIDE),
-            sweep("settle", _WIDE, unsigned_zeros=True),
-            _Single(arguments, results).text(),
-        ]
-    )
+    declared = [f"declare {kind.format(f'@{name}')}" for name, kind in SYMBOLS.items()]
+    sweeps = [sweep("finite", _WIDE), sweep("settle", _WIDE, unsigned_zeros=True)]
+    none = "@_Py_NoneStruct = external global i8"
+    return "\n".join([*declared, none, *sweeps, _Single(arguments, results).text()])
 
 
 class _Single(Writer):

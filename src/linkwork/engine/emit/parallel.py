@@ -124,30 +124,29 @@ def _counters(number: int) -> tuple[int, int]:
 def _share(interface: Interface, number: int) -> str:
     """void share(..., last, team): runs iterations 0 to last, without a team all of them."""
     w, passed = Writer(), _handed_on(interface)
-    serial, begin, end = (w.block(part) for part in ("serial", "begin", "end"))
-    w.branch(w.compare("eq", "%team", "null", "ptr"), serial, begin)
+    serial, together, end = (w.block(part) for part in ("serial", "together", "end"))
+    w.branch(w.compare("eq", "%team", "null", "ptr"), serial, together)
     w.begin(serial)
     with w.loop(0, w.add("%last", 1)) as own:
         w.do(f"call void @iteration{number}({passed}, i64 {own.counter})")
     w.jump(end)
-    w.begin(begin)
+    w.begin(together)
     w.do(f"store atomic i64 {number + 1}, ptr %team release, align 8")
     w.do(f"call void @take{number}({passed}, i64 %last, ptr %team)")
-    place, looking = w.at("%team", _counters(number)[1], "i64"), w.block("looking")
-    again = w.block("again")
-    w.jump(looking)
-    w.begin(looking)
-    looks, following = w.name(), w.name()
-    w.let(f"phi i64 [ 0, %{begin} ], [ {following}, %{again} ]", looks)
-    done = w.let(f"load atomic i64, ptr {place} acquire, align 8")
-    w.branch(w.compare("sgt", done, "%last"), end, again)
-    w.begin(again)
-    w.let(f"add i64 {looks}, 1", following)
-    w.do(f"call void @wait(ptr %team, i64 {following})")
-    w.jump(looking)
+    done = w.at("%team", _counters(number)[1], "i64")
+    w.spin(lambda: w.compare("sgt", _acquired(w, done), "%last"), lambda looks: _wait_on(w, looks))
+    w.jump(end)
     w.begin(end)
     w.do("ret void")
     return w.function(f"internal void @share{number}({parameters(interface.kernel)}, i64 %last, ptr %team)")
+
+
+def _acquired(w: Writer, pointer: str) -> str:
+    return w.let(f"load atomic i64, ptr {pointer} acquire, align 8")
+
+
+def _wait_on(w: Writer, looks: str) -> None:
+    w.do(f"call void @wait(ptr %team, i64 {looks})")
 
 
 def _take(interface: Interface, number: int) -> str:
@@ -189,19 +188,9 @@ def _help(interface: Interface, loops: list[Loop]) -> str:
     interface.one_state.read(w)
     end = w.block("end")
     for number, loop in enumerate(loops):  # none is left where no joint can move
-        looking, look, go, again = (w.block(part) for part in ("looking", "look", "go", "again"))
-        looks, following, before = w.name(), w.name(), w.label
-        w.jump(looking)
-        w.begin(looking)
-        w.let(f"phi i64 [ 0, %{before} ], [ {following}, %{again} ]", looks)
-        begun = w.let("load atomic i64, ptr %team acquire, align 8")
-        w.branch(w.compare("eq", begun, OVER), end, look)
-        w.begin(look)
-        w.branch(w.compare("sgt", begun, number), go, again)
-        w.begin(again)
-        w.let(f"add i64 {looks}, 1", following)
-        w.do(f"call void @wait(ptr %team, i64 {following})")
-        w.jump(looking)
+        go = w.block("go")
+        w.spin(lambda n=number: w.compare("sgt", _acquired(w, "%team"), n), lambda looks: _wait_on(w, looks))  # type: ignore[misc]
+        w.branch(w.compare("eq", _acquired(w, "%team"), OVER), end, go)
         w.begin(go)
         w.do(f"call void @take{number}({_handed_on(interface)}, i64 %{loop.last}, ptr %team)")
     w.jump(end)
@@ -213,15 +202,9 @@ def _help(interface: Interface, loops: list[Loop]) -> str:
 def _wait() -> str:
     """void wait(team, looks): yields to other threads after many looks that found nothing new."""
     w = Writer()
-    ask, give, end = (w.block(part) for part in ("ask", "give", "end"))
-    low = w.let(f"and i64 %looks, {_PATIENCE - 1}")
-    w.branch(w.compare("eq", low, 0), ask, end)
-    w.begin(ask)
-    function = w.load(w.at("%team", YIELD, "i64"), "ptr")
-    w.branch(w.compare("eq", function, "null", "ptr"), end, give)
-    w.begin(give)
-    w.let(f"call i32 {function}()")
-    w.jump(end)
-    w.begin(end)
+    with w.when(w.compare("eq", w.let(f"and i64 %looks, {_PATIENCE - 1}"), 0)):
+        function = w.load(w.at("%team", YIELD, "i64"), "ptr")
+        with w.when(w.compare("ne", function, "null", "ptr")):
+            w.let(f"call i32 {function}()")
     w.do("ret void")
     return w.function("internal void @wait(ptr %team, i64 %looks)")

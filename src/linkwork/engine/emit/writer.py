@@ -6,7 +6,7 @@ Values are names (``%x``) or literals. Every method that makes a value returns i
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 Value = str | int
@@ -123,6 +123,20 @@ class Writer:
         yield
         self.jump(end)
         self.begin(end)
+
+    def spin(self, until: Callable[[], str], wait: Callable[[str], None]) -> None:
+        """Iterations until a condition holds; each that finds it does not waits, given how many there were."""
+        look, again, done = (self.block(part) for part in ("look", "again", "done"))
+        before, looks, following = self.label, self.name(), self.name()
+        self.jump(look)
+        self.begin(look)
+        self.let(f"phi i64 [ 0, %{before} ], [ {following}, %{again} ]", looks)
+        self.branch(until(), done, again)
+        self.begin(again)
+        self.let(f"add i64 {looks}, 1", following)
+        wait(following)
+        self.jump(look)
+        self.begin(done)
 
     # Integers
 

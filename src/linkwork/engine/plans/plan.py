@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from linkwork.engine.code import jit, loader
 from linkwork.engine.emit.call_frame import CallFrame, Interface, Words
-from linkwork.engine.plans.task import Task
+from linkwork.engine.plans.task import Task, moved
 from linkwork.engine.run import threads
 from linkwork.engine.run.memory import address, aligned, empty, scratch
 from linkwork.engine.run.one_state import OneState
@@ -50,7 +50,7 @@ class Interpreted(Plan):
         task, batch = self.task, () if states == 1 else (states,)
         given = iter(arguments)
         values = [None if name in task.absent else next(given) for name, _ in task.algorithm.arguments]
-        results = interpret(task.algorithm, task.model, values, batch, task.moved_frames(offsets))
+        results = interpret(task.algorithm, task.model, values, batch, moved(task.frames, offsets))
         fine = all(np.isfinite(result).all() for result in results)
         return [result.reshape(states, -1) for result in results], 0 if fine else NOT_FINITE_RESULT
 

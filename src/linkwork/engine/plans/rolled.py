@@ -17,7 +17,7 @@ from linkwork.engine.emit.time_loop import time_loop
 from linkwork.engine.ir.passes import eliminate_dead_code, lay_out_fields
 from linkwork.engine.ir.program import Program
 from linkwork.engine.plans.plan import Array, Compiled
-from linkwork.engine.plans.task import Task
+from linkwork.engine.plans.task import Task, moved
 from linkwork.engine.run.memory import address, scratch
 from linkwork.engine.trace.rolled import SIZES, roll
 from linkwork.engine.trace.tables import PLACEMENT, Tables, tables_of
@@ -110,13 +110,13 @@ class Rolled(Compiled):
 
     def moved(self, offsets: Sequence[float]) -> Rolled:
         """The same with its frames moved."""
-        moved, frames = copy(self), self.task.moved_frames(offsets)
+        plan, frames = copy(self), moved(self.task.frames, offsets)
         data = self.model_tables.data.copy()
         placements = [frame.placement.numbers() for frame in frames]
         data[data.size - PLACEMENT * len(frames) :] = np.array(placements).ravel()
-        moved.model_tables = replace(self.model_tables, data=data)
-        moved.__dict__.pop("_fixed_words", None)
-        return moved
+        plan.model_tables = replace(self.model_tables, data=data)
+        plan.__dict__.pop("_fixed_words", None)
+        return plan
 
     def run(self, arguments: Sequence[Array], states: int, offsets: Sequence[float] = ()) -> tuple[list[Array], int]:
         if offsets:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from math import isqrt, prod
 from typing import Any, NamedTuple
 
 from linkwork.engine.ir.program import ONE, Address, Terms
 from linkwork.engine.spaces.flatten import flatten
-from linkwork.joints import Joint
 from linkwork.model.model import Model
-from linkwork.model.tree import Field
+from linkwork.model.tree import Constant, Field
 from linkwork.spatial import Force, Scalar, Transform, Vec3
 
 
@@ -24,19 +22,21 @@ class Owner(NamedTuple):
     length: int
 
 
-class Space(ABC):
-    """A space of arguments or results. ``frames`` is always how many frames an algorithm is asked about."""
+class Space:
+    """A space of arguments or results; ``shape`` gives that of one state's array, for a model and a number of frames.
+
+    This one has so many numbers whatever the mechanism: a scalar, a vector, a wrench.
+    """
 
     of_frames = False
     """Whether it has numbers for each frame, so that an algorithm with such results is asked about frames."""
-    patterned = False
-    """Whether rolled code stores only what the tree's pattern has, among zeros."""
     of_pairs = False
     """Whether it has numbers for pairs of frames, so that tables tell where the paths of these meet."""
+    patterned = False
+    """Whether rolled code stores only what the tree's pattern has, among zeros."""
 
-    @abstractmethod
-    def shape(self, model: Model, frames: int) -> tuple[int, ...]:
-        """Of one state's array."""
+    def __init__(self, shape: Callable[[Model, int], tuple[int, ...]]) -> None:
+        self.shape = shape
 
     def size(self, model: Model, frames: int) -> int:
         """How many numbers one state has."""
@@ -44,21 +44,22 @@ class Space(ABC):
 
     def scatter(self, model: Model, numbers: Sequence[Scalar]) -> Any:
         """An argument's flat numbers as what an algorithm takes: a field, rows of a matrix, or a scalar."""
-        raise TypeError(f"{type(self).__name__} is no space of arguments")
+        return numbers[0]
 
     def gather(self, model: Model, frames: int, value: Any) -> list[Scalar]:
         """A result as flat numbers."""
-        raise TypeError(f"{type(self).__name__} is no space of results")
+        return flatten(value)
 
     def load(self, tree: Any, array: str) -> Any:
-        """An argument of rolled code: what reads its numbers where the caller has them."""
-        raise TypeError(f"{type(self).__name__} is no space of rolled code's arguments")
+        """An argument of rolled code, which reads its numbers where the caller has them."""
+        return tree.tracer.load(Address(array, 0))
 
     def store(self, tree: Any, array: str, value: Any) -> None:
         """Write a result of rolled code, in loops, where the caller expects it."""
-        raise TypeError(f"{type(self).__name__} is no space of rolled code's results")
+        for k, number in enumerate(flatten(value)):
+            tree.tracer.store(Address(array, k), number)
 
-    def owners(self, model: Model, frames: int) -> Iterator[Owner]:
+    def owners(self, model: Model, frames: int = 0) -> Iterator[Owner]:
         """Which numbers of an argument belong to a body or to a frame."""
         return iter(())
 
@@ -71,129 +72,70 @@ class Space(ABC):
         return f"number {', '.join(map(str, index))}"
 
 
-class _Loaded:
-    """An argument of rolled code as a field: numbers are read when they are asked for."""
+class Joints(Space):
+    """Numbers of each joint, one after the other: q, or whatever has the length of v."""
 
-    def __init__(self, read: Callable[[Any], Any]) -> None:
-        self._read = read
-
-    def __getitem__(self, node: Any) -> Any:
-        return self._read(node)
-
-
-class _OfBodies(Space):
-    """Numbers of each body, one body after the other."""
-
-    lane_stride: str
-    """The size that tells how far apart the bodies of lanes are in a parallel loop."""
-
-    @abstractmethod
-    def count(self, joint: Joint) -> int:
-        """How many numbers a body with this joint has."""
-
-    @abstractmethod
-    def starts(self, model: Model) -> Sequence[int]:
-        """Where each body's numbers begin."""
-
-    @abstractmethod
-    def address(self, array: str, body: Any, k: int) -> Address:
-        """Where number k of a body is in an array, in rolled code."""
+    def __init__(self, letter: str) -> None:
+        self.letter, self.count, self.lane_stride = letter, f"n{letter}", f"lane_{letter}"
+        super().__init__(lambda model, frames: (getattr(model, self.count),))
 
     def value(self, numbers: list[Any]) -> Any:
         """What an algorithm takes for a body."""
         return numbers
 
-    def owners(self, model: Model, frames: int) -> Iterator[Owner]:
-        for index, (body, start) in enumerate(zip(model.bodies, self.starts(model), strict=True), 1):
-            yield Owner(False, index, start, self.count(body.joint))
+    def owners(self, model: Model, frames: int = 0) -> Iterator[Owner]:
+        starts: Sequence[int] = getattr(model, f"{self.letter}_start")
+        for number, (body, start) in enumerate(zip(model.bodies, starts, strict=True), 1):
+            yield Owner(False, number, start, getattr(body.joint, self.count))
+
+    def addresses(self, array: str, body: Any) -> list[Address]:
+        """Where the numbers of a body are in an array, in rolled code; its lanes are ``lane_stride`` apart."""
+        count = getattr(body.joint, self.count)
+        terms: Terms = ((body.integer(self.letter), 1),) if count else ()
+        return [Address(array, k, terms, lane_stride=body.lane_stride(self.lane_stride)) for k in range(count)]
 
     def scatter(self, model: Model, numbers: Sequence[Scalar]) -> Field:
         field = Field()
-        for _, index, start, count in self.owners(model, 0):
-            field.put(index, self.value(list(numbers[start : start + count])))
+        for _, number, start, length in self.owners(model):
+            field.put(number, self.value(list(numbers[start : start + length])))
         return field
 
     def gather(self, model: Model, frames: int, value: Any) -> list[Scalar]:
-        return [number for index in range(1, len(model.bodies) + 1) for number in flatten(value.get(index))]
+        return [number for body in range(1, len(model.bodies) + 1) for number in flatten(value.get(body))]
 
     def load(self, tree: Any, array: str) -> Any:
-        def read(body: Any) -> Any:
-            addresses = [self.address(array, body, k) for k in range(self.count(body.joint))]
-            return self.value([tree.tracer.load(address) for address in addresses])
-
-        return _Loaded(read)
+        return Constant(lambda body: self.value([tree.tracer.load(place) for place in self.addresses(array, body)]))
 
     def store(self, tree: Any, array: str, value: Any) -> None:
-        if tree.store_where_made(array, self.lane_stride, value):
-            return
-        for body in tree.outward():
-            for k, number in enumerate(flatten(value[body])):
-                tree.tracer.store(self.address(array, body, k), number)
+        if not tree.store_where_made(array, self.lane_stride, value):
+            for body in tree.outward():
+                for address, number in zip(self.addresses(array, body), flatten(value[body]), strict=True):
+                    tree.tracer.store(address, number)
+
+    def describe(self, model: Model) -> str:
+        return f"{self.count} = {getattr(model, self.count)}"
 
     def coordinate(self, model: Model, index: tuple[int, ...]) -> str:
-        for owner in self.owners(model, 0):
-            if owner.start <= index[0] < owner.start + owner.length:
-                return f"joint {model.joint_names[owner.number - 1]!r}"
-        return "no joint"
+        owner = next(owner for owner in self.owners(model) if index[0] < owner.start + owner.length)
+        return f"joint {model.joint_names[owner.number - 1]!r}"
 
 
-class Configuration(_OfBodies):
-    lane_stride = "lane_q"
+class Wrenches(Joints):
+    """Force and moment on each body, or through each joint."""
 
-    def shape(self, model: Model, frames: int) -> tuple[int, ...]:
-        return (model.nq,)
-
-    def count(self, joint: Joint) -> int:
-        return joint.nq
-
-    def starts(self, model: Model) -> Sequence[int]:
-        return model.q_start
-
-    def address(self, array: str, body: Any, k: int) -> Address:
-        return Address(array, k, ((body.integer("q"), 1),), lane_stride=body.lane_stride(self.lane_stride))
-
-    def describe(self, model: Model) -> str:
-        return f"nq = {model.nq}"
-
-
-class Velocity(_OfBodies):
-    """v, a and tau too."""
-
-    lane_stride = "lane_v"
-
-    def shape(self, model: Model, frames: int) -> tuple[int, ...]:
-        return (model.nv,)
-
-    def count(self, joint: Joint) -> int:
-        return joint.nv
-
-    def starts(self, model: Model) -> Sequence[int]:
-        return model.v_start
-
-    def address(self, array: str, body: Any, k: int) -> Address:
-        return Address(array, k, ((body.integer("v"), 1),), lane_stride=body.lane_stride(self.lane_stride))
-
-    def describe(self, model: Model) -> str:
-        return f"nv = {model.nv}"
-
-
-class Wrenches(_OfBodies):
-    lane_stride = "lane_f"
-
-    def shape(self, model: Model, frames: int) -> tuple[int, ...]:
-        return (len(model.bodies), 6)
-
-    def count(self, joint: Joint) -> int:
-        return 6
-
-    def starts(self, model: Model) -> Sequence[int]:
-        return range(0, 6 * len(model.bodies), 6)
-
-    def address(self, array: str, body: Any, k: int) -> Address:
-        return Address(array, k - 6, ((body.number, 6),), lane_stride=body.lane_stride(self.lane_stride))
+    def __init__(self) -> None:
+        super().__init__("f")
+        self.shape = lambda model, frames: (len(model.bodies), 6)
 
     def value(self, numbers: list[Any]) -> Force:
         return Force.from_numbers(numbers)
+
+    def owners(self, model: Model, frames: int = 0) -> Iterator[Owner]:
+        return (Owner(False, number, 6 * number - 6, 6) for number in range(1, len(model.bodies) + 1))
+
+    def addresses(self, array: str, body: Any) -> list[Address]:
+        lanes = body.lane_stride(self.lane_stride)
+        return [Address(array, k - 6, ((body.number, 6),), lane_stride=lanes) for k in range(6)]
 
     def describe(self, model: Model) -> str:
         return f"{len(model.bodies)} bodies, force and moment of each"
@@ -202,108 +144,80 @@ class Wrenches(_OfBodies):
         return f"body {model.body_names[index[0]]!r}"
 
 
-class _OfFrames(Space):
-    """Numbers of each frame, one frame after the other."""
+class Frames(Space):
+    """So many numbers of each frame, one frame after the other."""
 
     of_frames = True
-    count: int
+
+    def __init__(self, *shape: int) -> None:
+        self.count = prod(shape)
+        super().__init__(lambda model, frames: (frames, *shape))
 
     def numbers(self, value: Any) -> list[Any]:
         """Those of a value at a frame."""
         return flatten(value)
 
-    def gather(self, model: Model, frames: int, value: Any) -> list[Scalar]:
-        return [number for index in range(frames) for number in self.numbers(value.get(index))]
-
-    def store(self, tree: Any, array: str, value: Any) -> None:
-        for frame in tree.frames():
-            for k, number in enumerate(self.numbers(value[frame])):
-                tree.tracer.store(Address(array, k, ((frame.index, self.count),)), number)
-
-    def owners(self, model: Model, frames: int) -> Iterator[Owner]:
-        return (Owner(True, index, self.count * index, self.count) for index in range(frames))
-
-
-class Twists(_OfFrames):
-    count = 6
-
-    def shape(self, model: Model, frames: int) -> tuple[int, ...]:
-        return (frames, 6)
+    def owners(self, model: Model, frames: int = 0) -> Iterator[Owner]:
+        return (Owner(True, number, self.count * number, self.count) for number in range(frames))
 
     def scatter(self, model: Model, numbers: Sequence[Scalar]) -> Field:
         field = Field()
-        for index in range(len(numbers) // 6):
-            field.put(index, list(numbers[6 * index : 6 * index + 6]))
+        for _, number, start, length in self.owners(model, len(numbers) // self.count):
+            field.put(number, list(numbers[start : start + length]))
         return field
 
+    def gather(self, model: Model, frames: int, value: Any) -> list[Scalar]:
+        return [number for frame in range(frames) for number in self.numbers(value.get(frame))]
+
+    def _addresses(self, array: str, frame: Any) -> list[Address]:
+        return [Address(array, k, ((frame.index, self.count),)) for k in range(self.count)]
+
     def load(self, tree: Any, array: str) -> Any:
-        def read(frame: Any) -> list[Any]:
-            return [tree.tracer.load(Address(array, k, ((frame.index, 6),))) for k in range(6)]
+        return Constant(lambda frame: [tree.tracer.load(place) for place in self._addresses(array, frame)])
 
-        return _Loaded(read)
+    def store(self, tree: Any, array: str, value: Any) -> None:
+        for frame in tree.frames():
+            for address, number in zip(self._addresses(array, frame), self.numbers(value[frame]), strict=True):
+                tree.tracer.store(address, number)
 
 
-class Poses(_OfFrames):
-    count = 16
-
-    def shape(self, model: Model, frames: int) -> tuple[int, ...]:
-        return (frames, 4, 4)
-
+class Poses(Frames):
     def numbers(self, value: Any) -> list[Any]:
         r, p = value.rotation.numbers(), value.translation
         return [*r[0:3], p.x, *r[3:6], p.y, *r[6:9], p.z, 0.0, 0.0, 0.0, 1.0]
 
 
-class Offsets(_OfFrames):
-    """Three numbers that move each frame, which specialised code takes as a last argument."""
-
-    count = 3
-
-    def shape(self, model: Model, frames: int) -> tuple[int, ...]:
-        return (3 * frames,)
-
-
-class _OfFramesAndBodies(Space):
-    """A 6 × nv block of columns for each frame: one motion for each degree of freedom of each body."""
+class Columns(Space):
+    """Six rows for each frame, a motion for each degree of freedom; where the frame's path has none, zeros."""
 
     of_frames = True
 
-    def shape(self, model: Model, frames: int) -> tuple[int, ...]:
-        return (6 * frames, model.nv)
-
-    @abstractmethod
     def bodies(self, tree: Any, frame: Any) -> Iterator[Any]:
-        """The bodies that have columns for a frame."""
+        """Those that have columns for a frame."""
+        return tree.outward()
 
     def gather(self, model: Model, frames: int, value: Any) -> list[Scalar]:
         flat: list[Scalar] = [0.0] * self.size(model, frames)
-        for index, column in enumerate(model.v_start, 1):
+        for body, column in enumerate(model.v_start, 1):
             for frame in range(frames):
-                for k, motion in enumerate(value.get((frame, index)) or ()):
-                    for row, number in enumerate(motion.numbers()):
-                        flat[(6 * frame + row) * model.nv + column + k] = number
+                for k, motion in enumerate(value.get((frame, body)) or ()):
+                    start = 6 * frame * model.nv + column + k
+                    flat[start : start + 6 * model.nv : model.nv] = motion.numbers()
         return flat
 
     def store(self, tree: Any, array: str, value: Any) -> None:
         for frame in tree.frames():
             for body in self.bodies(tree, frame):
-                columns = [motion.numbers() for motion in value[frame, body]]
-                for row in range(6 if columns else 0):
-                    terms: Terms = ((frame.index, "nv6"), (body.integer("v"), 1), *_rows("nv", row))
-                    for k, column in enumerate(columns):
-                        tree.tracer.store(Address(array, k, terms), column[row])
+                if columns := [motion.numbers() for motion in value[frame, body]]:
+                    terms: Terms = ((frame.index, "nv6"), (body.integer("v"), 1))
+                    _store_rows(tree, array, list(zip(*columns, strict=True)), terms, "nv")
 
 
-class Jacobian(_OfFramesAndBodies):
+class PathColumns(Columns):
     patterned = True
 
     def bodies(self, tree: Any, frame: Any) -> Iterator[Any]:
         return tree.path(frame.body)
-
-
-class Responses(_OfFramesAndBodies):
-    def bodies(self, tree: Any, frame: Any) -> Iterator[Any]:
-        return tree.outward()
 
 
 class Matrix(Space):
@@ -311,41 +225,32 @@ class Matrix(Space):
 
     patterned = True
 
-    def shape(self, model: Model, frames: int) -> tuple[int, ...]:
-        return (model.nv, model.nv)
-
     def gather(self, model: Model, frames: int, value: Any) -> list[Scalar]:
         flat: list[Scalar] = [0.0] * self.size(model, frames)
         starts = list(enumerate(zip(model.v_start, model.bodies, strict=True), 1))
-        for index, (column, body) in starts:
+        for number, (column, body) in starts:
             for other, (first, _) in starts:
-                for i, row in enumerate(value.get((other, index)) or ()):
+                for i, row in enumerate(value.get((other, number)) or ()):
                     start = (first + i) * model.nv + column
                     flat[start : start + body.joint.nv] = row
         return flat
 
     def store(self, tree: Any, array: str, value: Any) -> None:
-        for body in tree.outward():
-            self._store_block(tree, array, body, body, value)
-            for other in tree.ancestors(body):
-                self._store_block(tree, array, body, other, value)
-                self._store_block(tree, array, other, body, value)
+        def block(a: Any, b: Any) -> None:
+            if rows := value[a, b]:
+                _store_rows(tree, array, rows, ((a.integer("v"), "nv1"), (b.integer("v"), 1)), "nv")
 
-    @staticmethod
-    def _store_block(tree: Any, array: str, a: Any, b: Any, value: Any) -> None:
-        for i, row in enumerate(value[a, b]):
-            terms: Terms = ((a.integer("v"), "nv1"), (b.integer("v"), 1), *_rows("nv", i))
-            for k, number in enumerate(row):
-                tree.tracer.store(Address(array, k, terms), number)
+        for body in tree.outward():
+            block(body, body)
+            for other in tree.ancestors(body):
+                block(body, other)
+                block(other, body)
 
 
 class Operational(Space):
     """A 6 × 6 block, by columns, for each pair of frames."""
 
     of_frames = of_pairs = True
-
-    def shape(self, model: Model, frames: int) -> tuple[int, ...]:
-        return (6 * frames, 6 * frames)
 
     def gather(self, model: Model, frames: int, value: Any) -> list[Scalar]:
         flat: list[Scalar] = [0.0] * self.size(model, frames)
@@ -359,76 +264,45 @@ class Operational(Space):
         for frame in tree.frames():
             for other in tree.frames():
                 columns = [motion.numbers() for motion in value[frame, other]]
-                for row in range(6):
-                    terms: Terms = ((frame.index, "wide6"), (other.index, 6), *_rows("wide", row))
-                    for k, column in enumerate(columns):
-                        tree.tracer.store(Address(array, k, terms), column[row])
+                terms: Terms = ((frame.index, "wide6"), (other.index, 6))
+                _store_rows(tree, array, list(zip(*columns, strict=True)), terms, "wide")
 
 
 class Triples(Space):
     """A square matrix with three rows for each frame, whatever the mechanism."""
 
-    def shape(self, model: Model, frames: int) -> tuple[int, ...]:
-        return (3 * frames, 3 * frames)
-
     def scatter(self, model: Model, numbers: Sequence[Scalar]) -> list[list[Scalar]]:
         rows = isqrt(len(numbers))
         return [list(numbers[rows * r : rows * (r + 1)]) for r in range(rows)]
 
-    def gather(self, model: Model, frames: int, value: Any) -> list[Scalar]:
-        return [number for row in value for number in row]
 
-
-class _Whole(Space):
-    """Numbers of the whole mechanism."""
-
-    def gather(self, model: Model, frames: int, value: Any) -> list[Scalar]:
-        return flatten(value)
-
-    def store(self, tree: Any, array: str, value: Any) -> None:
-        for k, number in enumerate(flatten(value)):
-            tree.tracer.store(Address(array, k), number)
-
-
-class Vector(_Whole):
-    def shape(self, model: Model, frames: int) -> tuple[int, ...]:
-        return (3,)
-
-
-class Wrench(_Whole):
-    def shape(self, model: Model, frames: int) -> tuple[int, ...]:
-        return (6,)
-
-
-class ScalarSpace(_Whole):
-    def shape(self, model: Model, frames: int) -> tuple[int, ...]:
-        return ()
-
-    def scatter(self, model: Model, numbers: Sequence[Scalar]) -> Scalar:
-        return numbers[0]
-
-    def load(self, tree: Any, array: str) -> Any:
-        return tree.tracer.load(Address(array, 0))
+def _store_rows(tree: Any, array: str, rows: Sequence[Sequence[Any]], terms: Terms, size: str) -> None:
+    """Store a block by rows, which are a size apart, from its first number on."""
+    for row, numbers in enumerate(rows):
+        below: Terms = ((ONE, f"{size}{row}"),) if row else ()
+        for k, number in enumerate(numbers):
+            tree.tracer.store(Address(array, k, (*terms, *below)), number)
 
 
 SPACES: dict[str, Space] = {
-    "configuration": Configuration(),
-    "velocity": Velocity(),
+    "configuration": Joints("q"),
+    "velocity": Joints("v"),
     "wrenches": Wrenches(),
-    "matrix": Matrix(),
-    "poses": Poses(),
-    "twists": Twists(),
-    "jacobian": Jacobian(),
-    "responses": Responses(),
-    "operational": Operational(),
-    "triples": Triples(),
-    "vector": Vector(),
-    "wrench": Wrench(),
-    "scalar": ScalarSpace(),
+    "matrix": Matrix(lambda model, frames: (model.nv, model.nv)),
+    "poses": Poses(4, 4),
+    "twists": Frames(6),
+    "jacobian": PathColumns(lambda model, frames: (6 * frames, model.nv)),
+    "responses": Columns(lambda model, frames: (6 * frames, model.nv)),
+    "operational": Operational(lambda model, frames: (6 * frames, 6 * frames)),
+    "triples": Triples(lambda model, frames: (3 * frames, 3 * frames)),
+    "vector": Space(lambda model, frames: (3,)),
+    "wrench": Space(lambda model, frames: (6,)),
+    "scalar": Space(lambda model, frames: ()),
 }
 """The spaces by the names that algorithms give them."""
 
-OFFSETS = Offsets()
+OFFSETS = Frames(3)
+"""Three numbers that move each frame, which specialised code takes as a last argument."""
 
 
 def shape(space: str, model: Model, frames: int = 0) -> tuple[int, ...]:
@@ -444,8 +318,3 @@ def size(space: str, model: Model, frames: int = 0) -> int:
 def shifted(placement: Transform, offset: Sequence[Scalar]) -> Transform:
     """A placement moved by an offset in its own axes."""
     return Transform(placement.rotation, placement.rotation.apply(Vec3(*offset)) + placement.translation)
-
-
-def _rows(size: str, row: int) -> Terms:
-    """A row's distance from the first, in multiples of a size."""
-    return ((ONE, f"{size}{row}"),) if row else ()
