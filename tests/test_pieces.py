@@ -24,7 +24,7 @@ from linkwork.engine.pieces import SIZES
 from linkwork.engine.single import Single, Words
 from linkwork.joints import Fixed, Free, Joint, Revolute, Spherical, Universal
 from linkwork.model import Model
-from linkwork.model.pieces import SHORTEST, cut, lined_up
+from linkwork.model.segments import SHORTEST, cut, lined_up
 from linkwork.model.tree import Tree
 from programs import bits
 from strategies import JOINTS, Array, Cam, State, close, random_inertia, random_placement, state_of
@@ -99,7 +99,7 @@ def test_a_cut_covers_the_chain(name: str) -> None:
     rows = [kinds[start : start + found.length] for start in range(0, len(kinds), found.length)]
     assert found.alike == all(row == rows[0] for row in rows)
     tree = Tree(model)
-    pieces = [body.index for piece in tree.pieces() for body in piece.outward()]
+    pieces = [body.index for piece in tree.segments() for body in piece.outward()]
     assert [*(body.index for body in tree.head()), *pieces] == [*range(1, len(model.bodies) + 1)]
 
 

@@ -20,21 +20,21 @@ from linkwork.algorithms.chang_khatib import chang_khatib, force_responses
 from linkwork.algorithms.composite_body import composite_body
 from linkwork.algorithms.configuration import difference, integrate
 from linkwork.algorithms.constraint_force import constraint_force
-from linkwork.algorithms.constraint_force_pieces import constraint_force_pieces
-from linkwork.algorithms.constraint_force_world import constraint_force_world
+from linkwork.algorithms.constraint_force_segments import constraint_force_segments
 from linkwork.algorithms.dense import dense
 from linkwork.algorithms.extended_propagator import extended_propagator
 from linkwork.algorithms.inverse_dynamics import gravity_torques, inverse_dynamics, nonlinear_effects
 from linkwork.algorithms.inversion import inversion
 from linkwork.algorithms.jacobian import frame_accelerations, frame_velocities, jacobian, jacobian_drift
 from linkwork.algorithms.kinematics import frame_placements
-from linkwork.algorithms.link_splitting import virtual_work_split, virtual_work_unsplit
 from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.algorithms.operational_inertia import operational_inertia
 from linkwork.algorithms.pv import pv
 from linkwork.algorithms.reactions import articulated_body_reactions, virtual_work_reactions
 from linkwork.algorithms.sparse import sparse
 from linkwork.algorithms.step import step
+from linkwork.algorithms.studies.constraint_force_world import constraint_force_world
+from linkwork.algorithms.studies.link_splitting import virtual_work_split, virtual_work_unsplit
 from linkwork.algorithms.unit_vector import unit_vector
 from linkwork.algorithms.virtual_work import virtual_work
 from linkwork.spatial import ArticulatedInertia
@@ -155,7 +155,7 @@ CHAINS: dict[str, Algorithm] = {
 bodies, interpreted for many. The second is for study.
 """
 
-PIECES = Algorithm("constraint_force", constraint_force_pieces, (Q, V, TAU, F_EXT), ("velocity",), pieces=True)
+PIECES = Algorithm("constraint_force", constraint_force_segments, (Q, V, TAU, F_EXT), ("velocity",), pieces=True)
 """What ``constraint_force`` is for a mechanism with a long chain, its bodies lined up."""
 
 

@@ -18,7 +18,7 @@ from linkwork.engine.mode import current_form
 from linkwork.engine.spaces import shape, shifted
 from linkwork.errors import SingularError
 from linkwork.model.model import Frame, Model, Quick
-from linkwork.model.pieces import LinedUp, cut, lined_up
+from linkwork.model.segments import LinedUp, cut, lined_up
 from linkwork.model.tree import Node, Tree
 from linkwork.spatial import LARGEST_ANGLE
 

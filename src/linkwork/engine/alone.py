@@ -19,7 +19,7 @@ from linkwork.engine.pieces import SIZES, PiecesTree, grouped
 from linkwork.engine.roll import roll
 from linkwork.engine.tables import Tables, kinds_of
 from linkwork.engine.tiles import Interface
-from linkwork.model.pieces import cut
+from linkwork.model.segments import cut
 
 if TYPE_CHECKING:
     from linkwork.engine.function import Task

@@ -20,7 +20,7 @@ def library() -> str:
     root = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for part in ("spatial", "joints", "model", "algorithms", "engine"):
-        for path in sorted((root / part).glob("*.py")):
+        for path in sorted((root / part).rglob("*.py")):
             digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 

@@ -24,7 +24,7 @@ from linkwork.engine.roll import Field, Node, RolledTree
 from linkwork.engine.tables import Kind, Tables, tables_of
 from linkwork.engine.trace import Tracer
 from linkwork.model.model import Model
-from linkwork.model.pieces import Cut
+from linkwork.model.segments import Cut
 
 SIZES = (
     *("head_end", "pieces", "groups", "tail", "inner", "start", "start_ints", "group", "group_ints"),
@@ -146,15 +146,15 @@ class PiecesTree(RolledTree):
         self.seam = _Piece(self, ONE, False)
         self._lasting: set[str] = set()
 
-    def lasting(self) -> Field:
+    def persistent_field(self) -> Field:
         field = self.field()
         self._lasting.add(field.name)
         return field
 
-    def sides(self) -> Iterator[_Body]:
+    def side_branches(self) -> Iterator[_Body]:
         return self._sides("up")
 
-    def sides_inward(self) -> Iterator[_Body]:
+    def side_branches_inward(self) -> Iterator[_Body]:
         return self._sides("down")
 
     def _sides(self, walk: str) -> Iterator[_Body]:
@@ -174,15 +174,15 @@ class PiecesTree(RolledTree):
         for counter, kind in self.turns(walk, 1, "head_end", ()):
             yield _Body(self, counter, kind)
 
-    def pieces(self) -> Iterator[_Piece]:
+    def segments(self) -> Iterator[_Piece]:
         for counter, _ in self._loop("spread", 0, "groups", None, 1):
             yield _Piece(self, counter, True)
 
-    def pieces_outward(self) -> Iterator[_Piece]:
+    def segments_outward(self) -> Iterator[_Piece]:
         for counter, _ in self._loop("up", 0, "pieces", None, 1):
             yield _Piece(self, counter, False)
 
-    def pieces_inward(self) -> Iterator[_Piece]:
+    def segments_inward(self) -> Iterator[_Piece]:
         for counter, _ in self._loop("down", 0, "pieces", None, 1):
             yield _Piece(self, counter, False)
 

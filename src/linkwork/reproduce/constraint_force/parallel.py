@@ -11,7 +11,7 @@ from typing import Any
 
 from linkwork.algorithms import ALGORITHMS, CHAINS, PIECES
 from linkwork.model import Model
-from linkwork.model.pieces import cut
+from linkwork.model.segments import cut
 from linkwork.reproduce.counting import as_written, folded
 from linkwork.reproduce.steps import steps
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from linkwork.algorithms import ALGORITHMS, CHAINS, PIECES
 from linkwork.model import Model, mechanisms
-from linkwork.model.pieces import cut
+from linkwork.model.segments import cut
 from linkwork.reproduce import rounding
 from linkwork.reproduce.rounding import FEW, HINGES, Case, Method, Say, compiled, interpreted, lighter
 

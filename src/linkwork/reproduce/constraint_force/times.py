@@ -18,7 +18,7 @@ from linkwork.dynamics import forward_dynamics
 from linkwork.engine.function import MOST_BODIES, Function, Task
 from linkwork.engine.threads import cores, set_threads
 from linkwork.model import Model
-from linkwork.model.pieces import cut
+from linkwork.model.segments import cut
 from linkwork.reproduce.clock import Effort, best
 
 SCALAR, LANES, TEAM = "constraint_force_scalar", "constraint_force_lanes", "constraint_force_team"
