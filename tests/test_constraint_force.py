@@ -15,9 +15,9 @@ import linkwork as lw
 from exact import exact_tree
 from linkwork.algorithms import ALGORITHMS, CHAIN_METHODS, Algorithm
 from linkwork.algorithms.constraint_force import constraint_force, joined_motion
-from linkwork.algorithms.constraint_force_world import constraint_force_world
 from linkwork.algorithms.cyclic_reduction import cyclic_reduction
 from linkwork.algorithms.parallel_prefix import parallel_prefix
+from linkwork.algorithms.studies.constraint_force_world import constraint_force_world
 from linkwork.engine.mode import form
 from linkwork.engine.trace.interpreter import evaluate
 from linkwork.joints import Fixed, Free, Joint, Revolute, Spherical

@@ -6,33 +6,46 @@
               Iᴬₚ += Xᵢ Iᵃ Xᵢᵀ,   pᴬₚ += Xᵢ pᵃ
     outward   a′ = Xᵢ⁻¹ Aₚ + cᵢ,   q̈ᵢ = Dᵢ⁻¹ (uᵢ - Uᵢᵀ a′),   Aᵢ = a′ + Sᵢ q̈ᵢ          A of the world is -g
 
-Featherstone 1983, in the form of Rigid Body Dynamics Algorithms (2008), table 7.1, in link coordinates. Iᵃ is formed
-by the subspace, which knows that nothing is felt along the joint's own motions.
+Featherstone 1983, in the form of Rigid Body Dynamics Algorithms (2008), table 7.1, in link coordinates. What happens
+at a joint is ``ArticulatedBodies``'s.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
-from linkwork.model.tree import Tree
-from linkwork.spatial import ArticulatedInertia, Factor, Force, Motion, combination, plus_diagonal
+from linkwork.algorithms.articulated import ArticulatedBodies
+from linkwork.algorithms.tree import BodyForces, Field, JointField, JointValues, Tree, fields
+from linkwork.spatial import ArticulatedInertia, Force, Motion, Transform
 
 
-def articulated_body(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) -> tuple[Any]:
+class ArticulatedMotion(NamedTuple):
+    """What the recursions find."""
+
+    qdd: JointField
+    A: Field[Motion]
+    """Accelerations, with -g."""
+    IA: Field[ArticulatedInertia]
+    pA: Field[Force]
+    X: Field[Transform]
+    """Placements in the parents."""
+
+
+def articulated_body(
+    tree: Tree, q: JointValues, v: JointValues, tau: JointValues, f_ext: BodyForces
+) -> tuple[JointField]:
     """q̈, from configuration, velocity, joint forces and the external force on each body."""
-    qdd, *_ = articulated_motion(tree, q, v, tau, f_ext)
-    return (qdd,)
+    return (articulated_motion(tree, q, v, tau, f_ext).qdd,)
 
 
 def articulated_motion(
-    tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any, rotor: Any = None
-) -> tuple[Any, Any, Any, Any, Any]:
-    """q̈, articulated inertias, accelerations (with -g), articulated bias forces, and placements in the parents.
-
-    ``rotor`` is a field that stands in for the rotors of the bodies.
-    """
-    rotor = rotor or tree.rotors()
-    X, S, V, c, IA, pA, U, D, u, A, qdd = (tree.field() for _ in range(11))
+    tree: Tree, q: JointValues, v: JointValues, tau: JointValues, f_ext: BodyForces, rotor: JointValues | None = None
+) -> ArticulatedMotion:
+    """Accelerations and what they were found from; ``rotor`` stands in for the rotors of the bodies."""
+    step = ArticulatedBodies(tree, rotor)
+    X, S, c, IA, pA = step.X, step.S, step.c, step.IA, step.pA
+    V, A = fields(tree, Motion, 2)
+    qdd: JointField = tree.field()
     V[tree.world], A[tree.world] = Motion.zero(), -tree.gravity
     IA[tree.world], pA[tree.world] = ArticulatedInertia.zero(), Force.zero()
 
@@ -46,17 +59,11 @@ def articulated_motion(
         pA[body] = V[body].cross(body.inertia * V[body]) - f_ext[body]
 
     for body in tree.inward():
-        U[body] = S[body].through(IA[body])
-        D[body] = Factor.of_matrix(plus_diagonal(S[body].project(U[body]), rotor[body]))
-        u[body] = [t - p for t, p in zip(tau[body], S[body].dot(pA[body]), strict=True)]
-        Ia = S[body].released(IA[body], U[body], D[body], rotor[body])
-        pa = pA[body] + Ia * c[body] + combination(U[body], D[body].solve(u[body]))
-        IA[body.parent] = IA[body.parent] + X[body].to_parent(Ia)
-        pA[body.parent] = pA[body.parent] + X[body].to_parent(pa)
+        step.factor(body)
+        step.drive(body, tau[body])
+        step.hand_over(body)
 
     for body in tree.outward():
-        a = X[body].to_child(A[body.parent]) + c[body]
-        qdd[body] = D[body].solve([force - a.dot(column) for force, column in zip(u[body], U[body], strict=True)])
-        A[body] = a + S[body].times(qdd[body])
+        step.follow(body, A, qdd)
 
-    return qdd, IA, A, pA, X
+    return ArticulatedMotion(qdd, A, IA, pA, X)

@@ -20,21 +20,21 @@ from linkwork.algorithms.chang_khatib import chang_khatib, force_responses
 from linkwork.algorithms.composite_body import composite_body
 from linkwork.algorithms.configuration import difference, integrate
 from linkwork.algorithms.constraint_force import constraint_force
-from linkwork.algorithms.constraint_force_pieces import constraint_force_pieces
-from linkwork.algorithms.constraint_force_world import constraint_force_world
+from linkwork.algorithms.constraint_force_segments import constraint_force_segments
 from linkwork.algorithms.dense import dense
 from linkwork.algorithms.extended_propagator import extended_propagator
 from linkwork.algorithms.inverse_dynamics import gravity_torques, inverse_dynamics, nonlinear_effects
 from linkwork.algorithms.inversion import inversion
 from linkwork.algorithms.jacobian import frame_accelerations, frame_velocities, jacobian, jacobian_drift
 from linkwork.algorithms.kinematics import frame_placements
-from linkwork.algorithms.link_splitting import virtual_work_split, virtual_work_unsplit
 from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.algorithms.operational_inertia import operational_inertia
 from linkwork.algorithms.pv import pv
 from linkwork.algorithms.reactions import articulated_body_reactions, virtual_work_reactions
 from linkwork.algorithms.sparse import sparse
 from linkwork.algorithms.step import step
+from linkwork.algorithms.studies.constraint_force_world import constraint_force_world
+from linkwork.algorithms.studies.link_splitting import virtual_work_split, virtual_work_unsplit
 from linkwork.algorithms.unit_vector import unit_vector
 from linkwork.algorithms.virtual_work import virtual_work
 from linkwork.spatial import ArticulatedInertia
@@ -115,7 +115,7 @@ INVERSION = Algorithm(
 )
 """Of a matrix that has three rows for each frame, whatever the model."""
 
-SEGMENTS = replace(_forward(constraint_force_pieces, "segmented"), name="constraint_force")
+SEGMENTS = replace(_forward(constraint_force_segments, "segmented"), name="constraint_force")
 """What ``constraint_force`` is for a mechanism with a long chain, its bodies lined up."""
 
 ALGORITHMS: dict[str, Algorithm] = {

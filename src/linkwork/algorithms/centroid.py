@@ -7,32 +7,32 @@ Momentum is about the centre of mass, in the world's axes; rotors carry energy b
 
 from __future__ import annotations
 
-from typing import Any
-
 from linkwork.algorithms.kinematics import motions, placements
-from linkwork.model.tree import Tree
-from linkwork.spatial import Force, Inertia, total
+from linkwork.algorithms.tree import Field, JointValues, Tree
+from linkwork.spatial import Force, Inertia, Scalar, Transform, Vec3, total
 
 
-def _whole(tree: Tree, q: Any) -> tuple[Any, Any]:
+def _whole(tree: Tree, q: JointValues) -> tuple[Field[Transform], Field[Inertia]]:
     """Placements in the world, and the inertia of everything about the world's origin, at the world's node."""
-    X0, whole = placements(tree, q), tree.field()
+    X0 = placements(tree, q)
+    whole: Field[Inertia] = tree.field()
     whole[tree.world] = Inertia.zero()
     for body in tree.outward():
         whole[tree.world] = whole[tree.world] + X0[body].to_parent(body.inertia)
     return X0, whole
 
 
-def centre_of_mass(tree: Tree, q: Any) -> tuple[Any]:
+def centre_of_mass(tree: Tree, q: JointValues) -> tuple[Vec3]:
     """The centre of mass of the whole, in the world."""
     _, whole = _whole(tree, q)
     return (whole[tree.world].moment * (1.0 / whole[tree.world].mass),)
 
 
-def energy(tree: Tree, q: Any, v: Any) -> tuple[Any, Any]:
+def energy(tree: Tree, q: JointValues, v: JointValues) -> tuple[Scalar, Scalar]:
     """Kinetic and potential energy; the potential is zero with every mass at the world's origin."""
     _, whole = _whole(tree, q)
-    (V, _), kinetic = motions(tree, q, v, tree.still()), tree.field()
+    V, _ = motions(tree, q, v, tree.still())
+    kinetic: Field[list[Scalar]] = tree.field()
     kinetic[tree.world] = [0.0]
     for body in tree.outward():
         moved = V[body].dot(body.inertia * V[body])
@@ -41,10 +41,11 @@ def energy(tree: Tree, q: Any, v: Any) -> tuple[Any, Any]:
     return kinetic[tree.world][0], -whole[tree.world].moment.dot(tree.gravity.linear)
 
 
-def momentum(tree: Tree, q: Any, v: Any) -> tuple[Any]:
+def momentum(tree: Tree, q: JointValues, v: JointValues) -> tuple[Force]:
     """Linear and angular momentum about the centre of mass, in the world's axes."""
     X0, whole = _whole(tree, q)
-    (V, _), h = motions(tree, q, v, tree.still()), tree.field()
+    V, _ = motions(tree, q, v, tree.still())
+    h: Field[Force] = tree.field()
     h[tree.world] = Force.zero()
     for body in tree.outward():
         h[tree.world] = h[tree.world] + X0[body].to_parent(body.inertia * V[body])

@@ -18,26 +18,27 @@ The same walk gives q̈ = D⁻¹ (Sᵀ F - Uᵀ X Ωₕ), a column of M⁻¹ J�
 
 from __future__ import annotations
 
-from typing import Any
-
 from linkwork.algorithms.force_propagators import Propagators, placed
-from linkwork.model.tree import Tree
+from linkwork.algorithms.tree import Field, JointValues, PointedTree, fields
 from linkwork.spatial import Force, Mobility, Motion, transposed
+from linkwork.spatial.matrices import minus
 
 
-def chang_khatib(tree: Tree, q: Any) -> tuple[Any]:
+def chang_khatib(tree: PointedTree, q: JointValues) -> tuple[Field[list[Motion]]]:
     """Λ⁻¹ = J M⁻¹ Jᵀ, a block for each pair of frames."""
     return (_driven(tree, q)[0],)
 
 
-def force_responses(tree: Tree, q: Any) -> tuple[Any]:
+def force_responses(tree: PointedTree, q: JointValues) -> tuple[Field[list[Motion]]]:
     """J M⁻¹: the acceleration of every joint that a unit force at each frame causes."""
     return (_driven(tree, q)[1],)
 
 
-def _driven(tree: Tree, q: Any) -> tuple[Any, Any]:
+def _driven(tree: PointedTree, q: JointValues) -> tuple[Field[list[Motion]], Field[list[Motion]]]:
+    """The blocks of Λ⁻¹, and q̈ for unit forces."""
     L = Propagators(tree, q)
-    F, Omega, block, answers = (tree.field() for _ in range(4))
+    F: Field[list[Force]] = tree.field()
+    Omega, block, answers = fields(tree, list[Motion], 3)
 
     for point in tree.frames():
         F[tree.world], Omega[tree.world] = [Force.zero()] * 6, [Motion.zero()] * 6
@@ -50,7 +51,7 @@ def _driven(tree: Tree, q: Any) -> tuple[Any, Any]:
             carried = [L.X[body].to_child(motion) for motion in Omega[body.parent]]
             pulls = [[motion.dot(column) for column in L.U[body]] for motion in carried]
             rates = [
-                L.D[body].solve([own - pull for own, pull in zip(L.S[body].dot(force), pulled, strict=True)])
+                L.D[body].solve(minus(L.S[body].dot(force), pulled))
                 for force, pulled in zip(F[body], pulls, strict=True)
             ]
             answers[point, body] = [Motion.from_numbers([rate[k] for rate in rates]) for k in range(body.joint.nv)]

@@ -9,68 +9,66 @@ freedom. Only ancestors meet, so nothing outside the tree's pattern is touched: 
 
 from __future__ import annotations
 
-from typing import Any
-
 from linkwork.algorithms.inverse_dynamics import inverse_dynamics
 from linkwork.algorithms.mass_matrix import mass_matrix
-from linkwork.model.tree import Tree
-from linkwork.spatial import Factor, total
+from linkwork.algorithms.tree import BodyForces, Field, JointField, JointValues, Tree
+from linkwork.spatial import Factor
+from linkwork.spatial.matrices import Column, Matrix, columns, dot, minus, minus_applied, transposed
 
 
-def composite_body(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) -> tuple[Any]:
+def composite_body(
+    tree: Tree, q: JointValues, v: JointValues, tau: JointValues, f_ext: BodyForces
+) -> tuple[JointField]:
     """q̈, from configuration, velocity, joint forces and the external force on each body."""
     (M,) = mass_matrix(tree, q)
     (b,) = inverse_dynamics(tree, q, v, tree.still(), f_ext)
-    x = tree.field()
+    x: Field[Column] = tree.field()
     for body in tree.outward():
-        x[body] = [t - bias for t, bias in zip(tau[body], b[body], strict=True)]
+        x[body] = minus(tau[body], b[body])
     return (solve_along_tree(tree, M, x),)
 
 
-def solve_along_tree(tree: Tree, M: Any, x: Any) -> Any:
+def solve_along_tree(tree: Tree, M: Field[Matrix], x: Field[Column]) -> JointField:
     """q̈ with M q̈ = x; both are used up."""
-    (D, L), qdd = factor_along_tree(tree, M), tree.field()
+    D, L = factor_along_tree(tree, M)
+    qdd: JointField = tree.field()
 
     for body in tree.inward():
         for j in tree.ancestors(body):
-            x[j] = [
-                r - total(row[i] * s for row, s in zip(L[body, j], x[body], strict=True)) for i, r in enumerate(x[j])
-            ]
+            x[j] = minus_applied(x[j], columns(L[body, j], len(x[j])), x[body])
 
     for body in tree.outward():
         qdd[body] = D[body].solve(x[body])
 
     for body in tree.outward():
         for j in tree.ancestors(body):
-            qdd[body] = [
-                a - total(e * f for e, f in zip(row, qdd[j], strict=True))
-                for a, row in zip(qdd[body], L[body, j], strict=True)
-            ]
+            qdd[body] = minus_applied(qdd[body], L[body, j], qdd[j])
 
     return qdd
 
 
-def factor_along_tree(tree: Tree, M: Any) -> tuple[Any, Any]:
+def factor_along_tree(tree: Tree, M: Field[Matrix]) -> tuple[Field[Factor], Field[Matrix]]:
     """The factors D, for each joint, and L, for each joint and ancestor, of M, which is used up."""
-    D, L = tree.field(), tree.field()
+    D: Field[Factor] = tree.field()
+    L: Field[Matrix] = tree.field()
     for body in tree.inward():
         D[body] = Factor.of_matrix(M[body, body])
         for j in tree.ancestors(body):
-            L[body, j] = _columns(D[body].solve, M[body, j])
+            L[body, j] = _solved(D[body], M[body, j])
             for k in tree.path(j):
-                M[j, k] = _minus(M[j, k], L[body, j], M[body, k])
+                M[j, k] = _minus_product(M[j, k], L[body, j], M[body, k])
     return D, L
 
 
-def _columns(solve: Any, rows: list[list[Any]]) -> list[list[Any]]:
+def _solved(D: Factor, rows: Matrix) -> Matrix:
     """D⁻¹ applied to each column."""
-    columns = [solve(column) for column in zip(*rows, strict=True)]
-    return [list(row) for row in zip(*columns, strict=True)] if columns else rows
+    found = [D.solve(column) for column in transposed(rows)]
+    return transposed(found) if found else rows
 
 
-def _minus(a: list[list[Any]], left: list[list[Any]], right: list[list[Any]]) -> list[list[Any]]:
+def _minus_product(A: Matrix, L: Matrix, R: Matrix) -> Matrix:
     """A - Lᵀ R."""
     return [
-        [entry - total(left[m][i] * right[m][j] for m in range(len(left))) for j, entry in enumerate(row)]
-        for i, row in enumerate(a)
+        [entry - dot(left, right) for entry, right in zip(row, columns(R, len(row)), strict=True)]
+        for row, left in zip(A, columns(L, len(A)), strict=True)
     ]

@@ -37,29 +37,23 @@ the number of side branches' levels, steps are at most 4 log₂ n + 12.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
+from linkwork.algorithms.articulated import ArticulatedBodies
 from linkwork.algorithms.cyclic_reduction import cyclic_reduction
 from linkwork.algorithms.parallel_prefix import parallel_prefix
-from linkwork.model.tree import Tree
-from linkwork.spatial import (
-    Factor,
-    Force,
-    Inertia,
-    Mat3,
-    Mobility,
-    Motion,
-    RigidMobility,
-    Transform,
-    Vec3,
-    combination,
-    plus_diagonal,
-    total,
-)
+from linkwork.algorithms.tree import Body, BodyForces, Field, JointField, JointValues, KnownTree, fields
+from linkwork.spatial import Force, Inertia, Mat3, Mobility, Motion, RigidMobility, Transform, Vec3, Wrenches
+from linkwork.spatial.matrices import Column, Matrix, applied, padded, padded_with_identity, transposed
+
+Turned = tuple[Mat3, Vec3]
+"""Rotation and angular velocity (in the last axes) over a stretch of a chain."""
 
 
-def constraint_force(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any, tip: int | None = None) -> tuple[Any]:
+def constraint_force(
+    tree: KnownTree, q: JointValues, v: JointValues, tau: JointValues, f_ext: BodyForces, tip: int | None = None
+) -> tuple[JointField]:
     """q̈, from configuration, velocity, joint forces and the external force on each body.
 
     ``tip`` is the number of the body at the end of the main chain; the longest path is taken if it is left out.
@@ -68,10 +62,21 @@ def constraint_force(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any, tip: int 
     return (qdd,)
 
 
-def joined_motion(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any, tip: int | None = None) -> tuple[Any, Any]:
+def joined_motion(
+    tree: KnownTree, q: JointValues, v: JointValues, tau: JointValues, f_ext: BodyForces, tip: int | None = None
+) -> tuple[JointField, Field[Force]]:
     """q̈, and what each joint of the main chain transmits to its child."""
-    X, S, K, J, moved, turned, c, IA, pA, U, D, u = (tree.field() for _ in range(12))
-    W, t, f, free, Y, E, r, a, qdd = (tree.field() for _ in range(9))
+    step = ArticulatedBodies(tree)
+    X, S, c, IA, pA = step.X, step.S, step.c, step.IA, step.pA
+    K: Field[Wrenches] = tree.field()
+    J: Field[Wrenches] = tree.field()
+    turned: Field[Turned] = tree.field()
+    W: Field[Mobility] = tree.field()
+    moved, free, a = fields(tree, Motion, 3)
+    t, f, constraint = fields(tree, Force, 3)
+    Y, E = fields(tree, Matrix, 2)
+    r: Field[Column] = tree.field()
+    qdd: JointField = tree.field()
     chain = tree.main_chain(tip)
     branches, bodies = tree.branches(chain), list(tree.outward())
     turned[tree.world], a[tree.world] = (Mat3.identity(), Vec3.zero()), -tree.gravity
@@ -100,20 +105,17 @@ def joined_motion(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any, tip: int | N
         for body in tree.parallel(level):
             for child in tree.children(body):
                 if child.index not in on_chain:
-                    Ia = S[child].released(IA[child], U[child], D[child], child.rotor)
-                    pa = pA[child] + Ia * c[child] + combination(U[child], D[child].solve(u[child]))
-                    IA[body], pA[body] = IA[body] + X[child].to_parent(Ia), pA[body] + X[child].to_parent(pa)
+                    step.hand_over(child)
             if body.index not in on_chain:
-                U[body] = S[body].through(IA[body])
-                D[body] = Factor.of_matrix(plus_diagonal(S[body].project(U[body]), body.rotor))
-                u[body] = [x - p for x, p in zip(tau[body], S[body].dot(pA[body]), strict=True)]
+                step.factor(body)
+                step.drive(body, tau[body])
             else:
                 K[body], J[body] = S[body].complement(body.rotor), S[body].dual()
                 f[body] = J[body].times(tau[body])
 
     behind = {body.index: after for body, after in pairwise(chain)}
 
-    def total_on(body: Any, force: Any) -> Force:
+    def total_on(body: Body, force: Field[Force]) -> Force:
         """What forces that act on the joints' children, and back on their parents, come to on a body: Pᵀ of them."""
         after = behind.get(body.index)
         return force[body] - X[after].to_parent(force[after]) if after else force[body]
@@ -127,15 +129,13 @@ def joined_motion(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any, tip: int | N
     width = max((len(K[body].compliance) for body in chain), default=0)
     for body in tree.parallel(chain):
         half, felt = W[body.parent].across(X[body])
-        Y[body] = filled(K[body].project(W[body] + felt), width)
-        right = K[body].dot(c[body] - free[body] + X[body].to_child(free[body.parent]))
-        r[body] = [*right, *[0.0] * (width - len(right))]
+        Y[body] = padded_with_identity(K[body].project(W[body] + felt), width)
+        r[body] = padded(K[body].dot(c[body] - free[body] + X[body].to_child(free[body.parent])), width)
         if body.parent.index:
             E[body] = coupled(K[body], half, K[body.parent], width)
 
     n = cyclic_reduction(tree, chain, Y, E, r)
 
-    constraint = tree.field()
     for body in tree.parallel(chain):
         constraint[body] = K[body].times(n[body][: len(K[body].compliance)])
         f[body] = f[body] + constraint[body]
@@ -147,9 +147,7 @@ def joined_motion(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any, tip: int | N
     # Side branches, outward
     for level in branches:
         for body in tree.parallel(level):
-            A = X[body].to_child(a[body.parent]) + c[body]
-            qdd[body] = D[body].solve([force - A.dot(column) for force, column in zip(u[body], U[body], strict=True)])
-            a[body] = A + S[body].times(qdd[body])
+            step.follow(body, a, qdd)
 
     return qdd, f
 
@@ -168,24 +166,16 @@ def bias_force(inertia: Inertia, w: Vec3) -> Force:
     return whirl.cross(inertia * whirl)
 
 
-def turned_further(before: tuple[Mat3, Vec3], after: tuple[Mat3, Vec3]) -> tuple[Mat3, Vec3]:
-    """Rotation and angular velocity (in the last axes) of two stretches of a chain, one behind the other."""
+def turned_further(before: Turned, after: Turned) -> Turned:
+    """Over two stretches of a chain, one behind the other."""
     (R, w), (Q, x) = before, after
     return R * Q, Q.apply_transpose(w) + x
 
 
-def coupled(K: Any, half: list[Motion], before: Any, width: int) -> list[list[Any]]:
+def coupled(K: Wrenches, half: Sequence[Motion], before: Wrenches, width: int) -> Matrix:
     """-K (Xᵀ W) Kᵢ₋₁ᵀ, from the columns of Xᵀ W, filled up with zeros."""
-    columns = []
-    for k in range(len(before.compliance)):
-        wrench = before.times([float(i == k) for i in range(len(before.compliance))]).numbers()
-        rows = zip(*(column.numbers() for column in half), strict=True)
-        felt = Motion.from_numbers([total(x * y for x, y in zip(row, wrench, strict=True)) for row in rows])
-        columns.append([*K.dot(-felt), *[0.0] * (width - len(K.compliance))])
+    rows = transposed([column.numbers() for column in half])
+    felt = (Motion.from_numbers(applied(rows, wrench.numbers())) for wrench in before.units())
+    columns = [padded(K.dot(-motion), width) for motion in felt]
     columns += [[0.0] * width for _ in range(width - len(columns))]
-    return [list(row) for row in zip(*columns, strict=True)]
-
-
-def filled(rows: list[list[Any]], width: int) -> list[list[Any]]:
-    """The lower triangle of a block, filled up with the identity's."""
-    return [*(list(row) for row in rows), *([0.0] * k + [1.0] for k in range(len(rows), width))]
+    return transposed(columns)

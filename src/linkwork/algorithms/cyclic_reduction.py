@@ -17,17 +17,19 @@ is inverted, and the elimination of a positive definite system in any order need
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from linkwork.model.tree import Node, Tree
-from linkwork.spatial import Factor, Scalar, total
-
-Matrix = list[list[Scalar]]
+from linkwork.algorithms.tree import Body, Field, KnownTree, fields
+from linkwork.spatial import Factor, Scalar
+from linkwork.spatial.matrices import Column, Matrix, dot, minus_applied, transposed
 
 
-def cyclic_reduction(tree: Tree, chain: Sequence[Node], Y: Any, E: Any, r: Any) -> Any:
+def cyclic_reduction(
+    tree: KnownTree, chain: Sequence[Body], Y: Field[Matrix], E: Field[Matrix], r: Field[Column]
+) -> Field[Column]:
     """n; Y is given by lower triangles, E at a body couples it to the one before. Y and r are used up."""
-    D, A, B, z, n = (tree.field() for _ in range(5))
+    D: Field[Factor] = tree.field()
+    A, B = fields(tree, Matrix, 2)
+    z, n = fields(tree, Column, 2)
     count = len(chain)
     spans = [1 << level for level in range(count.bit_length())]
 
@@ -57,43 +59,29 @@ def cyclic_reduction(tree: Tree, chain: Sequence[Node], Y: Any, E: Any, r: Any) 
             body = chain[k]
             known = z[body]
             if A[body]:
-                known = minus(known, A[body], n[chain[k - span]])
+                known = minus_applied(known, A[body], n[chain[k - span]])
             if B[body]:
-                known = minus(known, B[body], n[chain[k + span]])
-            scaled = [number * weight for number, weight in zip(known, D[body].inverse_pivots, strict=True)]
-            n[body] = D[body].backward(scaled)
+                known = minus_applied(known, B[body], n[chain[k + span]])
+            n[body] = D[body].complete(known)
 
     return n
 
 
-def eliminate(Y: Matrix, r: list[Scalar], A: Matrix, D: Factor, z: Sequence[Scalar]) -> None:
+def eliminate(Y: Matrix, r: Column, A: Matrix, D: Factor, z: Sequence[Scalar]) -> None:
     """Y -= Aᵀ D⁻¹ A in its lower triangle, r -= Aᵀ D⁻¹ z."""
     scaled = transposed(_scaled(A, D))
     for i, column in enumerate(transposed(A)):
         for j in range(i + 1):
-            Y[i][j] = Y[i][j] - _dot(column, scaled[j])
-        r[i] = r[i] - _dot(scaled[i], z)
+            Y[i][j] = Y[i][j] - dot(column, scaled[j])
+        r[i] = r[i] - dot(scaled[i], z)
 
 
 def coupling(A: Matrix, B: Matrix, D: Factor) -> Matrix:
     """The columns of -Aᵀ D⁻¹ B."""
     rows = transposed(_scaled(A, D))
-    return [[-_dot(row, column) for row in rows] for column in transposed(B)]
+    return [[-dot(row, column) for row in rows] for column in transposed(B)]
 
 
 def _scaled(A: Matrix, D: Factor) -> Matrix:
     """D⁻¹ A."""
     return [[number * weight for number in row] for row, weight in zip(A, D.inverse_pivots, strict=True)]
-
-
-def minus(x: Sequence[Scalar], A: Matrix, y: Sequence[Scalar]) -> list[Scalar]:
-    """x - A y."""
-    return [number - _dot(row, y) for number, row in zip(x, A, strict=True)]
-
-
-def _dot(x: Sequence[Scalar], y: Sequence[Scalar]) -> Scalar:
-    return total(a * b for a, b in zip(x, y, strict=True))
-
-
-def transposed(rows: Matrix) -> Matrix:
-    return [list(column) for column in zip(*rows, strict=True)]

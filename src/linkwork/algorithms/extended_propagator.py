@@ -12,17 +12,17 @@ Eq. 29 with the products taken first.
 
 from __future__ import annotations
 
-from typing import Any
-
 from linkwork.algorithms.force_propagators import UNIT_FORCES, Propagators, placed
-from linkwork.model.tree import Tree
-from linkwork.spatial import Mobility, Motion, transposed
+from linkwork.algorithms.tree import Field, JointValues, PointedTree
+from linkwork.spatial import Force, Mobility, Motion, transposed
 
 
-def extended_propagator(tree: Tree, q: Any) -> tuple[Any]:
+def extended_propagator(tree: PointedTree, q: JointValues) -> tuple[Field[list[Motion]]]:
     """Λ⁻¹ = J M⁻¹ Jᵀ, a block for each pair of frames."""
     L = Propagators(tree, q)
-    Omega, P, block = (tree.field() for _ in range(3))
+    Omega: Field[Mobility] = tree.field()
+    P: Field[list[Force]] = tree.field()
+    block: Field[list[Motion]] = tree.field()
 
     Omega[tree.world] = Mobility.zero()
     for body in tree.outward():

@@ -10,58 +10,58 @@ number of degrees of freedom; rotors, which the paper does not have, are in D al
 
 from __future__ import annotations
 
-from typing import Any
+from linkwork.algorithms.articulated import ArticulatedBodies
+from linkwork.algorithms.tree import Body, JointValues, Point, Tree
+from linkwork.spatial import ArticulatedInertia, Force, Motion
+from linkwork.spatial.matrices import units
 
-from linkwork.model.tree import Tree
-from linkwork.spatial import ArticulatedInertia, Factor, Force, Motion, plus_diagonal
-
-UNIT_FORCES = tuple(Force.from_numbers([float(i == k) for i in range(6)]) for k in range(6))
+UNIT_FORCES = tuple(Force.from_numbers(unit) for unit in units(6))
 
 
 class Propagators:
     """X, S, U and D of every body, and what they do to forces and motions."""
 
-    def __init__(self, tree: Tree, q: Any) -> None:
-        X, S, IA, U, D = (tree.field() for _ in range(5))
+    def __init__(self, tree: Tree, q: JointValues) -> None:
+        step = ArticulatedBodies(tree)
+        X, S, IA = step.X, step.S, step.IA
         for body in tree.outward():
             X[body] = body.placement * body.joint.transform(q[body])  # Eq. 2
             S[body] = body.joint.subspace(q[body])
             IA[body] = body.inertia.articulated()
         IA[tree.world] = ArticulatedInertia.zero()
         for body in tree.inward():
-            U[body] = S[body].through(IA[body])
-            D[body] = Factor.of_matrix(plus_diagonal(S[body].project(U[body]), body.rotor))
-            released = S[body].released(IA[body], U[body], D[body], body.rotor)
+            step.factor(body)
+            released = step.released(body)
             IA[body.parent] = IA[body.parent] + X[body].to_parent(released)  # Eq. 10
-        self.X, self.S, self.U, self.D = X, S, U, D
+        self.X, self.S, self.U, self.D = X, S, step.U, step.D
 
-    def inward(self, body: Any, force: Force) -> Force:
+    def inward(self, body: Body, force: Force) -> Force:
         """L f: a force on the body, as its parent feels it."""
         given = self.D[body].solve(self.S[body].dot(force))
         return self.X[body].to_parent(self.S[body].withheld(force, self.U[body], given, body.rotor))  # Eqs. 6, 8
 
-    def across(self, body: Any, forces: list[Force]) -> tuple[list[Motion], list[Force]]:
+    def across(self, body: Body, forces: list[Force]) -> tuple[list[Motion], list[Force]]:
         """Forces on the body as the joint sees them, a row for each pivot of D, and as its parent feels them."""
         S, U, D = self.S[body], self.U[body], self.D[body]
         columns = [D.forward(S.dot(force)) for force in forces]
-        given = [D.backward([x * w for x, w in zip(column, D.inverse_pivots, strict=True)]) for column in columns]
+        given = [D.complete(column) for column in columns]
         felt = [S.withheld(force, U, rates, body.rotor) for force, rates in zip(forces, given, strict=True)]
         rows = [Motion.from_numbers(row) for row in zip(*columns, strict=True)]
         return rows, [self.X[body].to_parent(force) for force in felt]  # Eqs. 6, 8
 
-    def outward(self, body: Any, motion: Motion) -> Motion:
+    def outward(self, body: Body, motion: Motion) -> Motion:
         """Lᵀ a: an acceleration of the parent, as the body follows it."""
         return self.following(body, self.X[body].to_child(motion))  # Eqs. 7, 9
 
-    def following(self, body: Any, motion: Motion) -> Motion:
+    def following(self, body: Body, motion: Motion) -> Motion:
         """(1 - S D⁻¹ Uᵀ) a, of a motion that is given in the body's frame."""
         return motion - self.S[body].times(self.D[body].solve([motion.dot(force) for force in self.U[body]]))
 
-    def giving(self, body: Any, force: Force) -> Motion:
+    def giving(self, body: Body, force: Force) -> Motion:
         """S D⁻¹ Sᵀ f: how the joint gives way to a force on the body while the parent is held."""
         return self.S[body].times(self.D[body].solve(self.S[body].dot(force)))
 
 
-def placed(frame: Any) -> list[Force]:
+def placed(frame: Point) -> list[Force]:
     """The unit forces at a frame, about its body's frame."""
     return [frame.placement.to_parent(force) for force in UNIT_FORCES]  # Eq. 4

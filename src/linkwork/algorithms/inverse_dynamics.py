@@ -11,15 +11,19 @@ in its own frame. Nonlinear effects and gravity torques are the same text at q̈
 
 from __future__ import annotations
 
-from typing import Any
-
-from linkwork.model.tree import Tree
-from linkwork.spatial import Force, Motion, plus_rotor
+from linkwork.algorithms.tree import BodyForces, Field, JointField, JointValues, Tree, fields
+from linkwork.spatial import Force, Motion, Subspace, Transform, plus_rotor
 
 
-def inverse_dynamics(tree: Tree, q: Any, v: Any, a: Any, f_ext: Any) -> tuple[Any]:
+def inverse_dynamics(
+    tree: Tree, q: JointValues, v: JointValues, a: JointValues, f_ext: BodyForces
+) -> tuple[JointField]:
     """τ, from configuration, velocity, acceleration and the external force on each body."""
-    X, S, V, A, F, tau = (tree.field() for _ in range(6))
+    X: Field[Transform] = tree.field()
+    S: Field[Subspace] = tree.field()
+    V, A = fields(tree, Motion, 2)
+    F: Field[Force] = tree.field()
+    tau: JointField = tree.field()
     V[tree.world], A[tree.world] = Motion.zero(), -tree.gravity
 
     for body in tree.outward():
@@ -43,11 +47,11 @@ def inverse_dynamics(tree: Tree, q: Any, v: Any, a: Any, f_ext: Any) -> tuple[An
     return (tau,)
 
 
-def nonlinear_effects(tree: Tree, q: Any, v: Any) -> tuple[Any]:
+def nonlinear_effects(tree: Tree, q: JointValues, v: JointValues) -> tuple[JointField]:
     """τ that holds q̈ = 0: gravity, Coriolis and centrifugal forces."""
     return inverse_dynamics(tree, q, v, tree.still(), tree.unloaded())
 
 
-def gravity_torques(tree: Tree, q: Any) -> tuple[Any]:
+def gravity_torques(tree: Tree, q: JointValues) -> tuple[JointField]:
     """τ that holds the mechanism at rest."""
     return inverse_dynamics(tree, q, tree.still(), tree.still(), tree.unloaded())

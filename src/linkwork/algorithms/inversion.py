@@ -8,23 +8,23 @@ looked at: code for r numbers serves all.
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from linkwork.model.tree import Tree
-from linkwork.spatial import Factor, where_less
+from linkwork.algorithms.tree import Tree
+from linkwork.spatial import Factor, Scalar, where_less
+from linkwork.spatial.matrices import Matrix, units
 
 SINGULAR = 1e-12
 
 
-def inversion(tree: Tree, A: list[list[Any]]) -> tuple[list[list[Any]]]:
+def inversion(tree: Tree, A: Matrix) -> tuple[Matrix]:
     """A⁻¹, from the lower triangle of A."""
     n = len(A)
     factor = Factor.of_matrix(A)
-    sound: Any = 0.0
+    sound: Scalar = 0.0
     for r in range(n):
         stretched = factor.inverse_pivots[r] * A[r][r]  # at least 1 for a positive definite matrix
         sound = where_less(0.5, stretched, where_less(stretched, 1.0 / SINGULAR, sound, math.nan), math.nan)
-    columns = [factor.solve([float(r == c) for r in range(n)]) for c in range(n)]
+    columns = [factor.solve(unit) for unit in units(n)]
     inverse = [[columns[min(r, c)][max(r, c)] for c in range(n)] for r in range(n)]
     inverse[0][0] = inverse[0][0] + sound
     return (inverse,)

@@ -12,10 +12,8 @@ in Pinocchio:
 
 from __future__ import annotations
 
-from typing import Any
-
-from linkwork.algorithms.kinematics import motions, placements
-from linkwork.model.tree import Tree
+from linkwork.algorithms.kinematics import Motions, motions, placements
+from linkwork.algorithms.tree import Field, JointValues, PointedTree, fields
 from linkwork.spatial import Mat3, Motion, Transform, Vec3
 
 
@@ -26,9 +24,11 @@ def _seen(reference: str, pose: Transform) -> Transform:
     return Transform(Mat3.identity(), Vec3.zero() if reference == "world" else pose.translation)
 
 
-def jacobian(tree: Tree, q: Any, reference: str) -> tuple[Any]:
+def jacobian(tree: PointedTree, q: JointValues, reference: str) -> tuple[Field[list[Motion]]]:
     """The motion of each frame for a unit rate of each degree of freedom."""
-    X0, back, J = placements(tree, q), tree.field(), tree.field()
+    X0 = placements(tree, q)
+    back: Field[Transform] = tree.field()
+    J: Field[list[Motion]] = tree.field()
     for frame in tree.frames():
         back[frame] = _seen(reference, X0[frame.body] * frame.placement).inverse()
         for body in tree.path(frame.body):
@@ -37,24 +37,26 @@ def jacobian(tree: Tree, q: Any, reference: str) -> tuple[Any]:
     return (J,)
 
 
-def frame_velocities(tree: Tree, q: Any, v: Any, reference: str) -> tuple[Any]:
+def frame_velocities(tree: PointedTree, q: JointValues, v: JointValues, reference: str) -> tuple[Field[Motion]]:
     """J v, by one outward recursion."""
-    return (_frame_motions(tree, q, v, tree.still(), reference)[0],)
+    return (_frame_motions(tree, q, v, tree.still(), reference).velocities,)
 
 
-def frame_accelerations(tree: Tree, q: Any, v: Any, a: Any, reference: str) -> tuple[Any]:
+def frame_accelerations(
+    tree: PointedTree, q: JointValues, v: JointValues, a: JointValues, reference: str
+) -> tuple[Field[Motion]]:
     """J q̈ + J̇ v."""
-    return (_frame_motions(tree, q, v, a, reference)[1],)
+    return (_frame_motions(tree, q, v, a, reference).accelerations,)
 
 
-def jacobian_drift(tree: Tree, q: Any, v: Any, reference: str) -> tuple[Any]:
+def jacobian_drift(tree: PointedTree, q: JointValues, v: JointValues, reference: str) -> tuple[Field[Motion]]:
     """J̇ v: the acceleration of each frame when q̈ is zero."""
-    return (_frame_motions(tree, q, v, tree.still(), reference)[1],)
+    return (_frame_motions(tree, q, v, tree.still(), reference).accelerations,)
 
 
-def _frame_motions(tree: Tree, q: Any, v: Any, a: Any, reference: str) -> tuple[Any, Any]:
+def _frame_motions(tree: PointedTree, q: JointValues, v: JointValues, a: JointValues, reference: str) -> Motions:
     X0, (V, A) = placements(tree, q), motions(tree, q, v, a)
-    velocities, accelerations = tree.field(), tree.field()
+    velocities, accelerations = fields(tree, Motion, 2)
     for frame in tree.frames():
         pose = X0[frame.body] * frame.placement
         X = _seen(reference, pose).inverse() * pose
@@ -64,4 +66,4 @@ def _frame_motions(tree: Tree, q: Any, v: Any, a: Any, reference: str) -> tuple[
             acceleration = acceleration + turning.cross(velocity)
         velocities[frame] = X.to_parent(velocity)
         accelerations[frame] = X.to_parent(acceleration)
-    return velocities, accelerations
+    return Motions(velocities, accelerations)

@@ -8,32 +8,40 @@ accelerations are spatial ones (the classical acceleration of the frame's origin
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
-from linkwork.model.tree import Tree
+from linkwork.algorithms.tree import Field, JointValues, PointedTree, Tree, fields
 from linkwork.spatial import Motion, Transform
 
 
-def placements(tree: Tree, q: Any) -> Any:
+class Motions(NamedTuple):
+    """How bodies or frames move."""
+
+    velocities: Field[Motion]
+    accelerations: Field[Motion]
+
+
+def placements(tree: Tree, q: JointValues) -> Field[Transform]:
     """The placement of every body in the world."""
-    X0 = tree.field()
+    X0: Field[Transform] = tree.field()
     X0[tree.world] = Transform.identity()
     for body in tree.outward():
         X0[body] = X0[body.parent] * (body.placement * body.joint.transform(q[body]))
     return X0
 
 
-def frame_placements(tree: Tree, q: Any) -> tuple[Any]:
+def frame_placements(tree: PointedTree, q: JointValues) -> tuple[Field[Transform]]:
     """The placement of every frame in the world."""
-    X0, poses = placements(tree, q), tree.field()
+    X0 = placements(tree, q)
+    poses: Field[Transform] = tree.field()
     for frame in tree.frames():
         poses[frame] = X0[frame.body] * frame.placement
     return (poses,)
 
 
-def motions(tree: Tree, q: Any, v: Any, a: Any) -> tuple[Any, Any]:
+def motions(tree: Tree, q: JointValues, v: JointValues, a: JointValues) -> Motions:
     """Velocity and acceleration of every body, in its own frame, without gravity."""
-    V, A = tree.field(), tree.field()
+    V, A = fields(tree, Motion, 2)
     V[tree.world] = A[tree.world] = Motion.zero()
     for body in tree.outward():
         X = body.placement * body.joint.transform(q[body])
@@ -43,4 +51,4 @@ def motions(tree: Tree, q: Any, v: Any, a: Any) -> tuple[Any, Any]:
         A[body] = (
             X.to_child(A[body.parent]) + S.times(a[body]) + body.joint.bias(q[body], v[body]) + V[body].cross(moved)
         )
-    return V, A
+    return Motions(V, A)

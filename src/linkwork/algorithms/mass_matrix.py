@@ -9,15 +9,18 @@ joints of which neither is the other's ancestor have no entry: they are zero.
 
 from __future__ import annotations
 
-from typing import Any
+from linkwork.algorithms.tree import Field, JointValues, Tree
+from linkwork.spatial import Force, Inertia, Subspace, Transform, plus_diagonal
+from linkwork.spatial.matrices import Matrix, columns
 
-from linkwork.model.tree import Tree
-from linkwork.spatial import Inertia, plus_diagonal
 
-
-def mass_matrix(tree: Tree, q: Any) -> tuple[Any]:
+def mass_matrix(tree: Tree, q: JointValues) -> tuple[Field[Matrix]]:
     """M, as blocks for each joint and its ancestors, above and below the diagonal."""
-    X, S, I, F, M = (tree.field() for _ in range(5))
+    X: Field[Transform] = tree.field()
+    S: Field[Subspace] = tree.field()
+    I: Field[Inertia] = tree.field()
+    F: Field[list[Force]] = tree.field()
+    M: Field[Matrix] = tree.field()
 
     for body in tree.outward():
         X[body] = body.placement * body.joint.transform(q[body])
@@ -32,7 +35,7 @@ def mass_matrix(tree: Tree, q: Any) -> tuple[Any]:
         F[body.parent] = [X[body].to_parent(force) for force in F[body]]
         for ancestor in tree.ancestors(body):
             M[ancestor, body] = S[ancestor].project(F[ancestor])
-            M[body, ancestor] = [[row[k] for row in M[ancestor, body]] for k in range(body.joint.nv)]
+            M[body, ancestor] = columns(M[ancestor, body], body.joint.nv)
             F[ancestor.parent] = [X[ancestor].to_parent(force) for force in F[ancestor]]
 
     return (M,)

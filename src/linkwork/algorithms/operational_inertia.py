@@ -8,21 +8,28 @@ The text needs to know how many frames there are, so it has no rolled form.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from linkwork.algorithms.inversion import inversion
-from linkwork.model.tree import Tree
-from linkwork.spatial import Motion
+from linkwork.algorithms.tree import Field, JointValues, PointedTree, Values
+from linkwork.spatial import Coordinates, Motion
+from linkwork.spatial.matrices import Matrix
 
 
-def operational_inertia(tree: Tree, q: Any, kept: Any, damping: Any, method: Callable[..., tuple[Any]]) -> tuple[Any]:
+def operational_inertia(
+    tree: PointedTree,
+    q: JointValues,
+    kept: Values[Coordinates],
+    damping: Values[Coordinates],
+    method: Callable[[PointedTree, JointValues], tuple[Field[list[Motion]]]],
+) -> tuple[Field[list[Motion]]]:
     """Λ, a block for each pair of frames."""
     (block,) = method(tree, q)
-    frames, Lambda = list(tree.frames()), tree.field()
+    frames = list(tree.frames())
+    Lambda: Field[list[Motion]] = tree.field()
     keep = [number for frame in frames for number in kept[frame]]
     diagonal = [number for frame in frames for number in damping[frame]]
 
-    rows: list[list[Any]] = []
+    rows: Matrix = []
     for frame in frames:
         blocks = [[motion.numbers() for motion in block[frame, other]] for other in frames[: frame.index + 1]]
         for k in range(6):

@@ -10,12 +10,13 @@ N; half as many steps would take N log₂ N of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from linkwork.model.tree import Node, Tree
+from linkwork.algorithms.tree import Body, Field, Item, KnownTree
 
 
-def parallel_prefix(tree: Tree, chain: Sequence[Node], x: Any, combine: Callable[[Any, Any], Any]) -> None:
+def parallel_prefix(
+    tree: KnownTree, chain: Sequence[Body], x: Field[Item], combine: Callable[[Item, Item], Item]
+) -> None:
     """Put into the field x at each body what its value and all before it on the chain combine to."""
     count = len(chain)
     spans = [1 << level for level in range(count.bit_length() - 1)]

@@ -18,17 +18,17 @@ What several points share behind a junction is paid for once.
 
 from __future__ import annotations
 
-from typing import Any
-
 from linkwork.algorithms.force_propagators import UNIT_FORCES, Propagators, placed
-from linkwork.model.tree import Tree
+from linkwork.algorithms.tree import Body, Field, JointValues, PointedTree, fields
 from linkwork.spatial import Force, Mobility, Motion, combination, transposed
 
 
-def pv(tree: Tree, q: Any) -> tuple[Any]:
+def pv(tree: PointedTree, q: JointValues) -> tuple[Field[list[Motion]]]:
     """Λ⁻¹ = J M⁻¹ Jᵀ, a block for each pair of frames."""
     L = Propagators(tree, q)
-    K, W, K_on, W_on, F, A, block = (tree.field() for _ in range(7))
+    K, K_on, F = fields(tree, list[Force], 3)
+    W, W_on = fields(tree, Mobility, 2)
+    A, block = fields(tree, list[Motion], 2)
 
     for point in tree.frames():
         K[point], W[point] = placed(point), Mobility.zero()
@@ -61,7 +61,7 @@ def pv(tree: Tree, q: Any) -> tuple[Any]:
     return (block,)
 
 
-def _across(L: Propagators, body: Any, K: list[Force], W: Mobility) -> tuple[list[Force], Mobility]:
+def _across(L: Propagators, body: Body, K: list[Force], W: Mobility) -> tuple[list[Force], Mobility]:
     """K and W, one joint further."""
     G, onward = L.across(body, K)
     return onward, W.minus(G, [-weight for weight in L.D[body].inverse_pivots])

@@ -10,36 +10,37 @@ between τ and the child: Sᵀ f = τ - rotor q̈.
 
 from __future__ import annotations
 
-from typing import Any
-
 from linkwork.algorithms.articulated_body import articulated_motion
+from linkwork.algorithms.tree import BodyForces, Field, JointField, JointValues, Tree
 from linkwork.algorithms.virtual_work import constrained_motion
-from linkwork.model.tree import Tree
-from linkwork.spatial import Transform
+from linkwork.spatial import Force, Transform
 
 
-def virtual_work_reactions(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any, frame: str = "child") -> tuple[Any, Any]:
+def virtual_work_reactions(
+    tree: Tree, q: JointValues, v: JointValues, tau: JointValues, f_ext: BodyForces, frame: str = "child"
+) -> tuple[JointField, Field[Force]]:
     """q̈ and the wrench that each joint transmits to its child."""
-    qdd, f, X = constrained_motion(tree, q, v, tau, f_ext)
-    return qdd, _seen(tree, f, X, frame)
+    found = constrained_motion(tree, q, v, tau, f_ext)
+    return found.qdd, _seen(tree, found.f, found.X, frame)
 
 
 def articulated_body_reactions(
-    tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any, frame: str = "child"
-) -> tuple[Any, Any]:
+    tree: Tree, q: JointValues, v: JointValues, tau: JointValues, f_ext: BodyForces, frame: str = "child"
+) -> tuple[JointField, Field[Force]]:
     """q̈ and the wrench that each joint transmits to its child."""
-    qdd, IA, A, pA, X = articulated_motion(tree, q, v, tau, f_ext)
-    f = tree.field()
+    found = articulated_motion(tree, q, v, tau, f_ext)
+    f: Field[Force] = tree.field()
     for body in tree.outward():
-        f[body] = IA[body] * A[body] + pA[body]
-    return qdd, _seen(tree, f, X, frame)
+        f[body] = found.IA[body] * found.A[body] + found.pA[body]
+    return found.qdd, _seen(tree, f, found.X, frame)
 
 
-def _seen(tree: Tree, f: Any, X: Any, frame: str) -> Any:
+def _seen(tree: Tree, f: Field[Force], X: Field[Transform], frame: str) -> Field[Force]:
     """The wrenches in the child's frame as they are, in the parent's or in the world's, about that frame's origin."""
     if frame == "child":
         return f
-    X0, seen = tree.field(), tree.field()
+    X0: Field[Transform] = tree.field()
+    seen: Field[Force] = tree.field()
     X0[tree.world] = Transform.identity()
     for body in tree.outward():
         X0[body] = X0[body.parent] * X[body]

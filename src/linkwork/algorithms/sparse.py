@@ -15,17 +15,16 @@ so this is short where ways meet near the root.
 
 from __future__ import annotations
 
-from typing import Any
-
 from linkwork.algorithms.force_propagators import Propagators, placed
-from linkwork.model.tree import Tree
-from linkwork.spatial import Mobility, Motion, transposed
+from linkwork.algorithms.tree import Field, JointValues, Point, PointedTree, fields
+from linkwork.spatial import Factor, Force, Mobility, Motion, transposed
 
 
-def sparse(tree: Tree, q: Any) -> tuple[Any]:
+def sparse(tree: PointedTree, q: JointValues) -> tuple[Field[list[Motion]]]:
     """Λ⁻¹ = J M⁻¹ Jᵀ, a block for each pair of frames."""
     L = Propagators(tree, q)
-    K, Y, block = (tree.field() for _ in range(3))
+    K: Field[list[Force]] = tree.field()
+    Y, block = fields(tree, list[Motion], 2)
 
     for point in tree.frames():
         K[point] = placed(point)
@@ -36,7 +35,9 @@ def sparse(tree: Tree, q: Any) -> tuple[Any]:
     return (block,)
 
 
-def products(tree: Tree, point: Any, Y: Any, D: Any, block: Any) -> None:
+def products(
+    tree: PointedTree, point: Point, Y: Field[list[Motion]], D: Field[Factor], block: Field[list[Motion]]
+) -> None:
     """The blocks of a point with itself and those before it, from rows that each D's own factor is taken out of."""
     for other in tree.frames_back_from(point):
         block[other, point] = [Motion.zero()] * 6

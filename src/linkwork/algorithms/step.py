@@ -13,30 +13,31 @@ other law, Coulomb friction with stiction, which keeps such a joint at rest (``s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from linkwork.algorithms.articulated_body import articulated_motion
-from linkwork.model.tree import Tree
-from linkwork.spatial import Scalar, absolute, where_less
+from linkwork.algorithms.tree import JointField, JointValues, Tree
+from linkwork.joints import Joint
+from linkwork.spatial import Coordinates, Scalar, absolute, where_less
 
 SLOW = 1e-3
 """The speed (rad/s or m/s) below which smoothed Coulomb friction is proportional to the speed."""
 
 
-def step(tree: Tree, q: Any, v: Any, dt: Scalar, **parts: Any) -> tuple[Any, Any]:
+def step(tree: Tree, q: JointValues, v: JointValues, dt: Scalar, **parts: JointValues) -> tuple[JointField, JointField]:
     """q and v after dt. ``parts`` are, as far as they are there, the fields tau, q_target, kp, v_target, kd, effort,
     damping and friction.
     """
-    force, rotor, rate, moved = (tree.field() for _ in range(4))
+    force: JointField = tree.field()
+    rotor: JointField = tree.field()
+    rate: JointField = tree.field()
+    moved: JointField = tree.field()
 
     for body in tree.outward():
         here = {name: field[body] for name, field in parts.items()}
         drive, drag = _drive(body.joint, q[body], v[body], **here), _drag(v[body], **here)
-        force[body] = _plus(drive, drag, [-w for w in v[body]]) if drag else drive
-        rotor[body] = _plus(body.rotor or _zero(drag), drag, [dt] * len(drag)) if drag else body.rotor
+        force[body] = _plus_products(drive, drag, [-w for w in v[body]]) if drag else drive
+        rotor[body] = _plus_products(body.rotor or _zero(drag), drag, [dt] * len(drag)) if drag else body.rotor
 
-    a, *_ = articulated_motion(tree, q, v, force, tree.unloaded(), rotor)
+    a = articulated_motion(tree, q, v, force, tree.unloaded(), rotor).qdd
 
     for body in tree.outward():
         rate[body] = [w + dt * change for w, change in zip(v[body], a[body], strict=True)]
@@ -46,15 +47,23 @@ def step(tree: Tree, q: Any, v: Any, dt: Scalar, **parts: Any) -> tuple[Any, Any
 
 
 def _drive(
-    joint: Any, q: Any, v: Any, tau: Any = (), q_target: Any = (), kp: Any = (), v_target: Any = (), kd: Any = (),
-    effort: Any = (), **_: Any,
-) -> Sequence[Scalar]:  # fmt: skip
+    joint: Joint,
+    q: Coordinates,
+    v: Coordinates,
+    tau: Coordinates = (),
+    q_target: Coordinates = (),
+    kp: Coordinates = (),
+    v_target: Coordinates = (),
+    kd: Coordinates = (),
+    effort: Coordinates = (),
+    **_: Coordinates,
+) -> Coordinates:
     """The forces of the motors."""
     drive = tau or [0.0] * joint.nv
     if kp:
-        drive = _plus(drive, kp, joint.difference(q, q_target))
+        drive = _plus_products(drive, kp, joint.difference(q, q_target))
     if kd:
-        drive = _plus(drive, kd, [goal - w for goal, w in zip(v_target or _zero(v), v, strict=True)])
+        drive = _plus_products(drive, kd, [goal - w for goal, w in zip(v_target or _zero(v), v, strict=True)])
     if effort:
         drive = [
             where_less(most, u, most, where_less(u, -most, -most, u)) for u, most in zip(drive, effort, strict=True)
@@ -62,23 +71,23 @@ def _drive(
     return drive
 
 
-def _drag(v: Any, damping: Any = (), friction: Any = (), **_: Any) -> Sequence[Scalar]:
+def _drag(v: Coordinates, damping: Coordinates = (), friction: Coordinates = (), **_: Coordinates) -> Coordinates:
     """The force of damping and friction per unit of speed; empty where there is neither."""
     if not friction:
         return damping
     return [d + f for d, f in zip(damping or _zero(v), _smoothed_coulomb(v, friction), strict=True)]
 
 
-def _smoothed_coulomb(v: Any, friction: Any) -> list[Scalar]:
+def _smoothed_coulomb(v: Coordinates, friction: Coordinates) -> list[Scalar]:
     """Smoothed Coulomb friction per unit of speed."""
     speeds = [where_less(absolute(w), SLOW, SLOW, absolute(w)) for w in v]
     return [most / speed for most, speed in zip(friction, speeds, strict=True)]
 
 
-def _plus(start: Sequence[Scalar], a: Sequence[Scalar], b: Sequence[Scalar]) -> list[Scalar]:
+def _plus_products(start: Coordinates, a: Coordinates, b: Coordinates) -> list[Scalar]:
     """start + a b, number by number."""
     return [x + y * z for x, y, z in zip(start, a, b, strict=True)]
 
 
-def _zero(like: Sequence[Scalar]) -> list[Scalar]:
+def _zero(like: Coordinates) -> list[Scalar]:
     return [0.0] * len(like)

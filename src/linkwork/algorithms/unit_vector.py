@@ -11,23 +11,27 @@ on a chain it is the dense one.
 
 from __future__ import annotations
 
-from typing import Any
-
 from linkwork.algorithms.composite_body import solve_along_tree
 from linkwork.algorithms.inverse_dynamics import inverse_dynamics
-from linkwork.model.tree import Tree
-from linkwork.spatial import Force, Motion, plus_diagonal
+from linkwork.algorithms.tree import BodyForces, Field, JointField, JointValues, Tree
+from linkwork.spatial import Force, Motion, Subspace, Transform, plus_diagonal
+from linkwork.spatial.matrices import Column, Matrix, minus
 
 
-def unit_vector(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) -> tuple[Any]:
+def unit_vector(tree: Tree, q: JointValues, v: JointValues, tau: JointValues, f_ext: BodyForces) -> tuple[JointField]:
     """q̈, from configuration, velocity, joint forces and the external force on each body."""
     (b,) = inverse_dynamics(tree, q, v, tree.still(), f_ext)
-    X, S, A, F, M, x = (tree.field() for _ in range(6))
+    X: Field[Transform] = tree.field()
+    S: Field[Subspace] = tree.field()
+    A: Field[list[Motion]] = tree.field()
+    F: Field[list[Force]] = tree.field()
+    M: Field[Matrix] = tree.field()
+    x: Field[Column] = tree.field()
 
     for body in tree.outward():
         X[body] = body.placement * body.joint.transform(q[body])
         S[body] = body.joint.subspace(q[body])
-        x[body] = [t - bias for t, bias in zip(tau[body], b[body], strict=True)]
+        x[body] = minus(tau[body], b[body])
 
     for moving in tree.outward():
         units = range(moving.joint.nv)

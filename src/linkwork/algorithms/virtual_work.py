@@ -37,21 +37,42 @@ Every link needs an inertia, and neighbours of very different mass cost digits; 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
-from linkwork.model.tree import Tree
-from linkwork.spatial import Factor, Force, Mobility, Motion, RigidMobility
+from linkwork.algorithms.tree import BodyForces, Field, JointField, JointValues, Tree, fields
+from linkwork.spatial import Factor, Force, Mobility, Motion, RigidMobility, Transform, Wrenches
 
 
-def virtual_work(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) -> tuple[Any]:
+class ConstrainedMotion(NamedTuple):
+    """What the recursions find."""
+
+    qdd: JointField
+    f: Field[Force]
+    """What each joint transmits to its child."""
+    X: Field[Transform]
+    """Placements in the parents."""
+
+
+def virtual_work(tree: Tree, q: JointValues, v: JointValues, tau: JointValues, f_ext: BodyForces) -> tuple[JointField]:
     """q̈, from configuration, velocity, joint forces and the external force on each body."""
-    qdd, _, _ = constrained_motion(tree, q, v, tau, f_ext)
-    return (qdd,)
+    return (constrained_motion(tree, q, v, tau, f_ext).qdd,)
 
 
-def constrained_motion(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) -> tuple[Any, Any, Any]:
-    """q̈, what each joint transmits to its child, and the placements of children in their parents."""
-    P, Z, X, K, J, V, c, A, W, t, u, D, G, y, d, f, a, qdd = (tree.field() for _ in range(18))
+def constrained_motion(
+    tree: Tree, q: JointValues, v: JointValues, tau: JointValues, f_ext: BodyForces
+) -> ConstrainedMotion:
+    """Accelerations, and the forces of the joints that cause them."""
+    P, Z, X = fields(tree, Transform, 3)
+    V, c, u, a = fields(tree, Motion, 4)
+    t, d, f = fields(tree, Force, 3)
+    K: Field[Wrenches] = tree.field()
+    J: Field[Wrenches] = tree.field()
+    A: Field[RigidMobility] = tree.field()
+    W: Field[Mobility] = tree.field()
+    D: Field[Factor] = tree.field()
+    G: Field[list[Motion]] = tree.field()
+    y: JointField = tree.field()
+    qdd: JointField = tree.field()
     V[tree.world], W[tree.world], t[tree.world] = Motion.zero(), Mobility.zero(), Force.zero()
     u[tree.world], d[tree.world], a[tree.world] = -tree.gravity, Force.zero(), -tree.gravity
 
@@ -89,14 +110,14 @@ def constrained_motion(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) -> tupl
 
     for body in tree.outward():
         known = [number + row.dot(d[body.parent]) for number, row in zip(y[body], G[body], strict=True)]
-        scaled = [number * weight for number, weight in zip(known, D[body].inverse_pivots, strict=True)]
-        n = K[body].times(D[body].backward(scaled))  # Eqs. 40, 47
-        f[body] = f[body] + n
-        d[body] = d[body] + n
-        d[body.parent] = d[body.parent] - X[body].to_parent(n)
+        n = D[body].complete(known)  # Eqs. 40, 47
+        force = K[body].times(n)
+        f[body] = f[body] + force
+        d[body] = d[body] + force
+        d[body.parent] = d[body.parent] - X[body].to_parent(force)
 
     for body in tree.outward():
         a[body] = A[body] * (t[body] + d[body])  # Eq. 48
         qdd[body] = J[body].dot(a[body] - X[body].to_child(a[body.parent]) - c[body])  # Eq. 49
 
-    return qdd, f, X
+    return ConstrainedMotion(qdd, f, X)

@@ -1,4 +1,4 @@
-"""Where the ways of several points to the world meet, in a tree given by its parents; the world is body 0."""
+"""Where the paths of several points to the world meet, in a tree given by its parents; the world is body 0."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ def common_ancestor(parents: Sequence[int], a: int, b: int) -> int:
 
 
 def junctions_of(parents: Sequence[int], points: Sequence[int]) -> tuple[list[tuple[int, int]], list[int]]:
-    """The junctions of points on bodies, each as (its body, the junction its way leads to), and that of each point.
+    """The junctions of points on bodies, each as (its body, the junction its path leads to), and that of each point.
 
-    Junction 0 is the world. Any other is a body at which at least two ways meet: of points on it, and of all points
+    Junction 0 is the world. Any other is a body at which at least two paths meet: of points on it, and of all points
     behind one child. There are fewer of them than points. O(bodies + points).
     """
     ways = [0] * len(parents)

@@ -1,8 +1,8 @@
-"""A long chain cut into pieces of equal length, for processors that each take one.
+"""A long chain cut into segments of equal length, for processors that each take one.
 
-How a chain is cut depends on its bodies alone, never on the machine, so that results do not either. Before the pieces
-stands a head: what comes before the joint kinds repeat, and what is left over. Side branches come after them, in a
-mechanism whose bodies are lined up.
+How a chain is cut depends on its bodies alone, never on the machine, so that results do not either. Before the
+segments stands a head: what comes before the joint kinds repeat, and what is left over. Side branches come after them,
+in a mechanism whose bodies are lined up.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
 
 FEWEST = 16
-"""Pieces of a short chain: whole vectors of any machine. A long one has more, so that threads have some each."""
+"""Segments of a short chain: a multiple of any machine's SIMD lanes. A long one has more, for threads."""
 SHORTEST = 3
-"""Bodies of a piece."""
+"""Bodies of a segment."""
 _LONGEST_PERIOD = 12
 
 
 @dataclass(frozen=True)
 class Cut:
-    """The first ``head`` bodies, then ``count`` pieces of ``length`` bodies each; what comes then are side branches."""
+    """The first ``head`` bodies, then ``count`` segments of ``length`` bodies each; what follows are side branches."""
 
     head: int
     count: int
     length: int
     alike: bool
-    """Whether bodies at the same place in all pieces are of one kind, so that pieces can be worked on side by side."""
+    """Whether bodies at the same place in all segments are of one kind, so that segments can be SIMD lanes."""
 
     @property
     def chain(self) -> int:
@@ -90,7 +90,7 @@ def cut(model: Model) -> Cut | None:
 
 
 def _option(kinds: Sequence[int], count: int, period: int) -> Cut | None:
-    """With pieces of whole periods, as many bodies as repeat with this period."""
+    """With segments of whole periods, as many bodies as repeat with this period."""
     start = len(kinds)
     while start and (start + period > len(kinds) or kinds[start - 1] == kinds[start - 1 + period]):
         start -= 1

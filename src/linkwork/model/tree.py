@@ -1,8 +1,9 @@
 """A mechanism as the algorithms see it: a tree of nodes, walked outward or inward, with values stored at its nodes.
 
 This is the plain form, in which a walk is an ordinary loop and a field an ordinary store; the scalars may be floats,
-NumPy arrays or mpmath numbers. Engines have their own forms with the same methods. One rule makes that possible:
-a value that outlives its turn of a loop is kept in a field, never in a local variable.
+NumPy arrays or mpmath numbers. Engines have their own forms with the same methods, which ``algorithms.tree`` lists.
+One rule makes that possible: a value that outlives its iteration of a loop is kept in a field, never in a local
+variable.
 """
 
 from __future__ import annotations
@@ -45,9 +46,9 @@ class FrameNode:
 
 
 class Junction:
-    """A body at which the ways of frames to the world meet; the ground, where all ways end, is number 0.
+    """A body at which the paths of frames to the world meet; the ground, where all paths end, is number 0.
 
-    ``next`` is the junction that its own way comes to.
+    ``next`` is the junction that its own path comes to.
     """
 
     __slots__ = ("body", "index", "next")
@@ -57,7 +58,7 @@ class Junction:
     next: Junction
 
 
-class Piece:
+class Segment:
     """A stretch of a chain, its bodies numbered from 0."""
 
     __slots__ = ("bodies", "index")
@@ -83,7 +84,7 @@ class Piece:
 
 
 class Field:
-    """Values at nodes, at frames, at junctions, at pieces, or at pairs of them."""
+    """Values at nodes, at frames, at junctions, at segments, or at pairs of them."""
 
     __slots__ = ("_values",)
 
@@ -123,6 +124,19 @@ class Constant:
 
 class Walks:
     """What every form of a tree has in common."""
+
+    world: Any
+
+    def path(self, body: Any, until: Any = None) -> Iterator[Any]:
+        """The body and its ancestors, up to but without ``until``, an ancestor of it, or the world."""
+        end = until or self.world
+        while body.index != end.index:
+            yield body
+            body = body.parent
+
+    def ancestors(self, body: Any) -> Iterator[Any]:
+        """The body's ancestors, nearest first, without the world."""
+        return self.path(body.parent)
 
     def still(self) -> Constant:
         """Zero for every degree of freedom."""
@@ -166,21 +180,21 @@ class Tree(Walks):
     @property
     def most_constraints(self) -> int:
         """The most wrenches that a joint of the chain transmits, those of rotors included."""
-        head, pieces, _ = self._pieces
-        chain = [*head, *(body for piece in pieces for body in piece.bodies)]
+        head, segments, _ = self._segments
+        chain = [*head, *(body for segment in segments for body in segment.bodies)]
         return max(6 if body.rotor else 6 - body.joint.nv for body in chain)
 
     @property
     def branched(self) -> bool:
-        """Whether a chain that is cut into pieces has side branches."""
-        return bool(self._pieces[2])
+        """Whether a chain that is cut into segments has side branches."""
+        return bool(self._segments[2])
 
     def field(self) -> Field:
         """A new store of values."""
         return Field()
 
     def persistent_field(self) -> Field:
-        """A new store of values, which at bodies of a piece outlive its turn of a loop over pieces."""
+        """A new store of values, which at bodies of a segment outlive its iteration of a loop over segments."""
         return Field()
 
     def outward(self) -> Iterator[Node]:
@@ -191,53 +205,42 @@ class Tree(Walks):
         """Every body before its parent."""
         return iter(self._nodes[:0:-1])
 
-    def path(self, body: Node, until: Node | None = None) -> Iterator[Node]:
-        """The body and its ancestors, up to but without ``until``, an ancestor of it, or the world."""
-        end = until or self.world
-        while body.index != end.index:
-            yield body
-            body = body.parent
-
-    def ancestors(self, body: Node) -> Iterator[Node]:
-        """The body's ancestors, nearest first, without the world."""
-        return self.path(body.parent)
-
     def parallel(self, items: Iterable[Item]) -> Iterator[Item]:
-        """Items whose turns need nothing of each other: one step of a method on enough processors."""
+        """Items whose iterations are independent: one step of a method on enough processors."""
         return iter(items)
 
     @property
-    def seam(self) -> Piece:
-        """Where to keep what goes from one piece to the next."""
-        return Piece(-1, ())
+    def seam(self) -> Segment:
+        """Where to keep what goes from one segment to the next."""
+        return Segment(-1, ())
 
     def head(self) -> Iterator[Node]:
-        """The bodies of a chain that come before its pieces, the first first."""
-        return iter(self._pieces[0])
+        """The bodies of a chain that come before its segments, the first first."""
+        return iter(self._segments[0])
 
     def head_inward(self) -> Iterator[Node]:
         """The same, the last first."""
-        return iter(self._pieces[0][::-1])
+        return iter(self._segments[0][::-1])
 
-    def segments(self) -> Iterator[Piece]:
-        """The pieces of a chain, whose turns need nothing of each other."""
-        return self.parallel(self._pieces[1])
+    def segments(self) -> Iterator[Segment]:
+        """The segments of a chain, whose iterations are independent."""
+        return self.parallel(self._segments[1])
 
-    def segments_outward(self) -> Iterator[Piece]:
-        """The pieces of a chain, one after the other from the first."""
-        return iter(self._pieces[1])
+    def segments_outward(self) -> Iterator[Segment]:
+        """The segments of a chain, one after the other from the first."""
+        return iter(self._segments[1])
 
-    def segments_inward(self) -> Iterator[Piece]:
+    def segments_inward(self) -> Iterator[Segment]:
         """The same, from the last."""
-        return iter(self._pieces[1][::-1])
+        return iter(self._segments[1][::-1])
 
     def side_branches(self) -> Iterator[Node]:
-        """The bodies of side branches of a chain that is cut into pieces, every body after its parent."""
-        return iter(self._pieces[2])
+        """The bodies of side branches of a chain that is cut into segments, every body after its parent."""
+        return iter(self._segments[2])
 
     def side_branches_inward(self) -> Iterator[Node]:
         """The same, every body before its parent."""
-        return iter(self._pieces[2][::-1])
+        return iter(self._segments[2][::-1])
 
     def children(self, body: Node) -> Sequence[Node]:
         """The bodies whose joints stand on a body, or on the world."""
@@ -268,7 +271,7 @@ class Tree(Walks):
         return iter(self._frames)
 
     def frames_back_from(self, frame: FrameNode) -> Iterator[FrameNode]:
-        """A frame and those that were asked for before it: with each frame in turn, every pair once."""
+        """A frame and those that were asked for before it: over all frames, every pair once."""
         return iter(self._frames[frame.index :: -1])
 
     def common_ancestor(self, a: FrameNode, b: FrameNode) -> Node:
@@ -277,19 +280,19 @@ class Tree(Walks):
 
     @property
     def ground(self) -> Junction:
-        """Where all ways end."""
+        """Where all paths end."""
         return self._junctions[0][0]
 
     def junctions(self) -> Iterator[Junction]:
-        """Every junction after the one that its way leads to, without the ground."""
+        """Every junction after the one that its path leads to, without the ground."""
         return iter(self._junctions[0][1:])
 
     def junctions_inward(self) -> Iterator[Junction]:
-        """Every junction before the one that its way leads to, without the ground."""
+        """Every junction before the one that its path leads to, without the ground."""
         return iter(self._junctions[0][:0:-1])
 
     def junction_of(self, frame: FrameNode) -> Junction:
-        """The first junction on a frame's way; its own body may be one."""
+        """The first junction on a frame's path; its own body may be one."""
         found, of_frames = self._junctions
         return found[of_frames[frame.index]]
 
@@ -304,13 +307,13 @@ class Tree(Walks):
         return found, of_frames
 
     @cached_property
-    def _pieces(self) -> tuple[list[Node], list[Piece], list[Node]]:
+    def _segments(self) -> tuple[list[Node], list[Segment], list[Node]]:
         found = cut(self._model)
         if found is None:
-            raise ModelError(f"model {self._model.name!r} is no chain that is long enough to be cut into pieces")
+            raise ModelError(f"model {self._model.name!r} is no chain that is long enough to be cut into segments")
         starts = range(found.head + 1, found.chain + 1, found.length)
-        pieces = [Piece(i, self._nodes[start : start + found.length]) for i, start in enumerate(starts)]
-        return self._nodes[1 : found.head + 1], pieces, self._nodes[found.chain + 1 :]
+        segments = [Segment(i, self._nodes[start : start + found.length]) for i, start in enumerate(starts)]
+        return self._nodes[1 : found.head + 1], segments, self._nodes[found.chain + 1 :]
 
     @cached_property
     def _children(self) -> list[list[Node]]:

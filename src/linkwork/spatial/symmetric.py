@@ -46,8 +46,11 @@ class Factor(Numbers):
 
     def solve(self, right: Sequence[Scalar]) -> list[Scalar]:
         """x with L D Lᵀ x = right."""
-        halfway = zip(self.forward(right), self.inverse_pivots, strict=True)
-        return self.backward([value * inverse for value, inverse in halfway])
+        return self.complete(self.forward(right))
+
+    def complete(self, right: Sequence[Scalar]) -> list[Scalar]:
+        """x with D Lᵀ x = right: what ``solve`` does after ``forward``."""
+        return self.backward([value * inverse for value, inverse in zip(right, self.inverse_pivots, strict=True)])
 
     def forward(self, right: Sequence[Scalar]) -> list[Scalar]:
         """x with L x = right."""

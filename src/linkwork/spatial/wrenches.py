@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from linkwork.spatial.functions import Scalar
+from linkwork.spatial.matrices import units
 from linkwork.spatial.mobility import Mobility
 from linkwork.spatial.motion import Force, Motion
 from linkwork.spatial.vectors import Numbers
@@ -27,6 +28,10 @@ class Wrenches(ABC):
     @abstractmethod
     def times(self, sizes: Sequence[Scalar]) -> Force:
         """Kᵀ n."""
+
+    def units(self) -> list[Force]:
+        """Each wrench alone, of unit size: the columns of Kᵀ."""
+        return [self.times(sizes) for sizes in units(len(self.compliance))]
 
     @abstractmethod
     def dot(self, motion: Motion) -> list[Scalar]:

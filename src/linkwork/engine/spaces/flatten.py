@@ -16,7 +16,8 @@ def flatten(value: Any) -> list[Any]:
 def rebuild(template: Any, numbers: Iterator[Any]) -> Any:
     """The same structure with other scalars."""
     if isinstance(template, list | tuple):
-        return [rebuild(item, numbers) for item in template]
+        items = [rebuild(item, numbers) for item in template]
+        return template._make(items) if hasattr(template, "_make") else items  # a NamedTuple keeps its names
     if hasattr(template, "of"):
         return template.of([next(numbers) for _ in template.numbers()])
     return next(numbers)

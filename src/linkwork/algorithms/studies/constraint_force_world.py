@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
 
-from linkwork.algorithms.constraint_force import coupled, filled
+from linkwork.algorithms.articulated import ArticulatedBodies
+from linkwork.algorithms.constraint_force import coupled
 from linkwork.algorithms.cyclic_reduction import cyclic_reduction
 from linkwork.algorithms.inverse_dynamics import inverse_dynamics
-from linkwork.model.tree import Node, Tree
+from linkwork.algorithms.tree import Body, BodyForces, Field, JointField, JointValues, KnownTree, fields
 from linkwork.spatial import (
     AnyWrenches,
     ArticulatedInertia,
@@ -33,28 +33,36 @@ from linkwork.spatial import (
     Sym3,
     Transform,
     combination,
-    plus_diagonal,
     sqrt,
 )
+from linkwork.spatial.matrices import Column, Matrix, minus, padded, padded_with_identity, units
 
 IDENTITY = ArticulatedInertia(Sym3.diagonal(1.0, 1.0, 1.0), Mat3.zero(), Sym3.diagonal(1.0, 1.0, 1.0))
 
 
 def constraint_force_world(
-    tree: Tree,
-    q: Any,
-    v: Any,
-    tau: Any,
-    f_ext: Any,
-    I_X: Callable[[Node], ArticulatedInertia] = lambda body: IDENTITY,
+    tree: KnownTree,
+    q: JointValues,
+    v: JointValues,
+    tau: JointValues,
+    f_ext: BodyForces,
+    I_X: Callable[[Body], ArticulatedInertia] = lambda body: IDENTITY,
     tip: int | None = None,
-) -> tuple[Any]:
+) -> tuple[JointField]:
     """q̈, from configuration, velocity, joint forces and the external force on each body.
 
     ``I_X`` gives any symmetric positive definite mapping for each body, in the world's coordinates.
     """
-    X, X0, S, IA, pA, U, D, u = (tree.field() for _ in range(8))
-    H, B, W, t, free, Y, E, r, a, qdd = (tree.field() for _ in range(10))
+    step = ArticulatedBodies(tree, moving=False)
+    X, S, IA, pA, u = step.X, step.S, step.IA, step.pA, step.u
+    X0: Field[Transform] = tree.field()
+    H, B = fields(tree, AnyWrenches, 2)
+    W: Field[Mobility] = tree.field()
+    t: Field[Force] = tree.field()
+    free, a = fields(tree, Motion, 2)
+    Y, E = fields(tree, Matrix, 2)
+    r: Field[Column] = tree.field()
+    qdd: JointField = tree.field()
     chain = tree.main_chain(tip)
     branches, on_chain = tree.branches(chain), {body.index for body in chain}
     (needed,) = inverse_dynamics(tree, q, v, tree.still(), f_ext)
@@ -66,24 +74,21 @@ def constraint_force_world(
         X0[body] = X0[body.parent] * X[body]
         S[body] = body.joint.subspace(q[body])
         IA[body], pA[body] = body.inertia.articulated(), Force.zero()
-        u[body] = [x - y for x, y in zip(tau[body], needed[body], strict=True)]
+        u[body] = minus(tau[body], needed[body])
 
     for level in (*reversed(branches), chain):
         for body in level:
             for child in tree.children(body):
                 if child.index not in on_chain:
-                    Ia = S[child].released(IA[child], U[child], D[child], child.rotor)
-                    pa = pA[child] + combination(U[child], D[child].solve(u[child]))
-                    IA[body], pA[body] = IA[body] + X[child].to_parent(Ia), pA[body] + X[child].to_parent(pa)
+                    step.hand_over(child)
             if body.index not in on_chain:
-                U[body] = S[body].through(IA[body])
-                D[body] = Factor.of_matrix(plus_diagonal(S[body].project(U[body]), body.rotor))
-                u[body] = [x - p for x, p in zip(u[body], S[body].dot(pA[body]), strict=True)]
+                step.factor(body)
+                step.drive(body, u[body])
 
     for body in chain:
         h = [X0[body].to_parent(column) for column in S[body].columns()]
         B[body] = AnyWrenches(_reciprocal(h, I_X(body)))
-        held = [X0[body].to_parent(wrench) for wrench in _wrenches(S[body].complement())]
+        held = [X0[body].to_parent(wrench) for wrench in S[body].complement().units()]
         rotor = [column * sqrt(inertia) for column, inertia in zip(B[body].columns, body.rotor, strict=False)]
         H[body] = AnyWrenches([*held, *rotor], len(rotor))
         W[body] = Mobility.of_inertia(X0[body].to_parent(IA[body]))
@@ -94,9 +99,8 @@ def constraint_force_world(
     width = max((len(H[body].compliance) for body in chain), default=0)
     for body in chain:
         free[body] = W[body] * t[body]
-        Y[body] = filled(H[body].project(W[body] + W[body.parent]), width)
-        right = H[body].dot(free[body.parent] - free[body])
-        r[body] = [*right, *[0.0] * (width - len(right))]
+        Y[body] = padded_with_identity(H[body].project(W[body] + W[body.parent]), width)
+        r[body] = padded(H[body].dot(free[body.parent] - free[body]), width)
         if body.parent.index:
             E[body] = coupled(H[body], W[body.parent].columns(), H[body.parent], width)
 
@@ -115,9 +119,7 @@ def constraint_force_world(
         a[body] = X0[body].to_child(a[body])
     for level in branches:
         for body in level:
-            A = X[body].to_child(a[body.parent])
-            qdd[body] = D[body].solve([force - A.dot(column) for force, column in zip(u[body], U[body], strict=True)])
-            a[body] = A + S[body].times(qdd[body])
+            step.follow(body, a, qdd)
 
     return (qdd,)
 
@@ -126,11 +128,4 @@ def _reciprocal(h: list[Motion], I_X: ArticulatedInertia) -> list[Force]:
     """The columns of I_X h (hᵀ I_X h)⁻¹."""
     felt = [I_X * column for column in h]
     factor = Factor.of_matrix([[row.dot(column) for column in felt] for row in h])
-    units = ([float(i == k) for i in range(len(h))] for k in range(len(h)))
-    return [combination(felt, factor.solve(unit)) for unit in units]
-
-
-def _wrenches(wrenches: Any) -> list[Force]:
-    """Each wrench of a set, of unit size."""
-    count = len(wrenches.compliance)
-    return [wrenches.times([float(i == k) for i in range(count)]) for k in range(count)]
+    return [combination(felt, factor.solve(unit)) for unit in units(len(h))]

@@ -20,22 +20,27 @@ rolled form.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+from linkwork.algorithms.tree import Body, BodyForces, Field, JointField, JointValues, KnownTree, fields
 from linkwork.algorithms.virtual_work import virtual_work
 from linkwork.joints import Fixed
-from linkwork.model.tree import Field, Node, Tree, Walks
-from linkwork.spatial import Factor, Force, Mobility, Motion, RigidMobility, Transform, total
+from linkwork.model.tree import Node, Walks
+from linkwork.spatial import Factor, Force, Mobility, Motion, RigidMobility, Transform, Wrenches
+from linkwork.spatial.matrices import Column, Matrix, applied, minus, product, transposed, units
 
 MOST_JOINTS = 3
 """On one link, after splitting."""
 
 
-def virtual_work_split(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) -> tuple[Any]:
+def virtual_work_split(
+    tree: KnownTree, q: JointValues, v: JointValues, tau: JointValues, f_ext: BodyForces
+) -> tuple[JointField]:
     """q̈, with every link split until it has at most three joints."""
-    split: Any = SplitTree(tree)
+    split = SplitTree(tree)
     (parted,) = virtual_work(split, split.share(q), split.share(v), split.share(tau), split.share_forces(f_ext))
-    qdd = tree.field()
+    qdd: JointField = tree.field()
     for body in tree.outward():
         qdd[body] = parted[split.first[body.index]]
     return (qdd,)
@@ -44,10 +49,10 @@ def virtual_work_split(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) -> tupl
 class SplitTree(Walks):
     """A tree in which no link but the world has more than three joints."""
 
-    def __init__(self, tree: Tree) -> None:
-        self.gravity, self.world = tree.gravity, tree.world
-        self.first: dict[int, Node] = {0: tree.world}  # the part of each old body that its own joint carries
-        self._bodies: list[tuple[Node, Node, float]] = []  # each part, the old body, its share
+    def __init__(self, tree: KnownTree) -> None:
+        self._tree, self.gravity, self.world = tree, tree.gravity, tree.world
+        self.first: dict[int, Body] = {0: tree.world}  # the part of each old body that its own joint carries
+        self._bodies: list[tuple[Node, Body, float]] = []  # each part, the old body, its share
         places: dict[int, list[Node]] = {}  # for each old body, where its next children go
         children: dict[int, int] = {}
         for body in tree.outward():
@@ -69,35 +74,45 @@ class SplitTree(Walks):
             self.first[body.index] = parts[0]
             places[body.index] = [*parts, parts[-1]]
 
-    def field(self) -> Field:
-        return Field()
+    def field(self) -> Field[Any]:
+        return self._tree.field()
 
-    def outward(self) -> Any:
+    def outward(self) -> Iterator[Node]:
         return (part for part, _, _ in self._bodies)
 
-    def inward(self) -> Any:
+    def inward(self) -> Iterator[Node]:
         return (part for part, _, _ in reversed(self._bodies))
 
-    def share(self, field: Any) -> Field:
+    def share(self, field: JointValues) -> JointField:
         """An argument of the old tree for this one: a part on a fixed joint has no coordinates."""
-        new = Field()
+        new: JointField = self.field()
         for part, body, _ in self._bodies:
             new[part] = field[body] if self.first[body.index] is part else []
         return new
 
-    def share_forces(self, f_ext: Any) -> Field:
-        new = Field()
+    def share_forces(self, f_ext: BodyForces) -> Field[Force]:
+        new: Field[Force] = self.field()
         for part, body, share in self._bodies:
             new[part] = f_ext[body] * share
         return new
 
 
-def virtual_work_unsplit(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) -> tuple[Any]:
+def virtual_work_unsplit(
+    tree: KnownTree, q: JointValues, v: JointValues, tau: JointValues, f_ext: BodyForces
+) -> tuple[JointField]:
     """q̈, by explicit blocks of Φ⁻¹."""
-    X, K, J, V, c, A, t, u, f, n, Phi, Omega, d, a, qdd = (tree.field() for _ in range(15))
+    X: Field[Transform] = tree.field()
+    K: Field[Wrenches] = tree.field()
+    J: Field[Wrenches] = tree.field()
+    A: Field[Mobility] = tree.field()
+    V, c, u, a = fields(tree, Motion, 4)
+    t, f, d = fields(tree, Force, 3)
+    Phi, Omega = fields(tree, Matrix, 2)
+    n: Field[Column] = tree.field()
+    qdd: JointField = tree.field()
     V[tree.world], A[tree.world], t[tree.world] = Motion.zero(), Mobility.zero(), Force.zero()
     u[tree.world], d[tree.world], a[tree.world] = -tree.gravity, Force.zero(), -tree.gravity
-    hanging: dict[int, list[Node]] = {0: []}  # for each link the joints of its children, as they come
+    hanging: dict[int, list[Body]] = {0: []}  # for each link the joints of its children, as they come
 
     for body in tree.outward():
         X[body] = body.placement * body.joint.transform(q[body])
@@ -121,12 +136,12 @@ def virtual_work_unsplit(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) -> tu
             continue
         children, siblings = hanging[m.index], hanging[m.parent.index]
         for x in children:
-            Phi[m, x] = _rows(K[m].dot(-(A[m] * X[x].to_parent(pull))) for pull in _pulls(K[x]))  # Eq. 39
+            Phi[m, x] = transposed([K[m].dot(-(A[m] * X[x].to_parent(pull))) for pull in K[x].units()])  # Eq. 39
         for x in siblings:
-            felt = (A[m.parent] * X[x].to_parent(pull) for pull in _pulls(K[x]))
-            Phi[m, x] = _rows(K[m].dot(X[m].to_child(motion)) for motion in felt)
+            pulled = (A[m.parent] * X[x].to_parent(pull) for pull in K[x].units())
+            Phi[m, x] = transposed([K[m].dot(X[m].to_child(motion)) for motion in pulled])
         B = {
-            x.index: _sum([_times(Omega[x, y], _rows(Phi[m, y])) for y in near])
+            x.index: _sum([product(Omega[x, y], transposed(Phi[m, y])) for y in near])
             for near in (children, siblings)
             for x in near
         }
@@ -134,26 +149,26 @@ def virtual_work_unsplit(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) -> tu
         S = K[m].project(A[m] + felt)  # Eq. 32
         right = K[m].dot(c[m] - u[m] + X[m].to_child(u[m.parent]))
         for x in (*children, *siblings):
-            S = _plus(S, _times(Phi[m, x], B[x.index]), -1.0)
-            right = [r - s for r, s in zip(right, _apply(Phi[m, x], n[x]), strict=True)]
+            S = _plus(S, product(Phi[m, x], B[x.index]), -1.0)
+            right = minus(right, applied(Phi[m, x], n[x]))
         factor = Factor.of_matrix(S)
-        M = [factor.solve([float(i == k) for i in range(len(S))]) for k in range(len(S))]  # Eq. 37
-        n[m] = _apply(M, right)  # Eq. 36
+        M = [factor.solve(unit) for unit in units(len(S))]  # Eq. 37
+        n[m] = applied(M, right)  # Eq. 36
         for x in siblings:
-            n[x] = _minus(n[x], _apply(B[x.index], n[m]))  # Eq. 35
-            BM = _times(B[x.index], M)
+            n[x] = minus(n[x], applied(B[x.index], n[m]))  # Eq. 35
+            BM = product(B[x.index], M)
             for y in siblings:
-                Omega[x, y] = _plus(Omega[x, y], _times(BM, _rows(B[y.index])), 1.0)  # Eq. 43
+                Omega[x, y] = _plus(Omega[x, y], product(BM, transposed(B[y.index])), 1.0)  # Eq. 43
             Omega[x, m] = [[-number for number in row] for row in BM]
-            Omega[m, x] = _rows(Omega[x, m])
+            Omega[m, x] = transposed(Omega[x, m])
         Omega[m, m] = M
         siblings.append(m)
 
     for m in tree.outward():
-        pushed = {y.index: _apply(_rows(Phi[m, y]), n[m]) for y in hanging[m.index] if n[m]}
+        pushed = {y.index: applied(transposed(Phi[m, y]), n[m]) for y in hanging[m.index] if n[m]}
         for x in hanging[m.index] if n[m] else ():
             for y in hanging[m.index]:
-                n[x] = _minus(n[x], _apply(Omega[x, y], pushed[y.index]))  # Eq. 47
+                n[x] = minus(n[x], applied(Omega[x, y], pushed[y.index]))  # Eq. 47
         force = K[m].times(n[m])
         d[m] = d[m] + force
         d[m.parent] = d[m.parent] - X[m].to_parent(force)
@@ -163,28 +178,6 @@ def virtual_work_unsplit(tree: Tree, q: Any, v: Any, tau: Any, f_ext: Any) -> tu
         qdd[body] = J[body].dot(a[body] - X[body].to_child(a[body.parent]) - c[body])  # Eq. 49
 
     return (qdd,)
-
-
-Matrix = list[list[Any]]
-
-
-def _pulls(wrenches: Any) -> list[Force]:
-    """Each wrench of a set, of unit size."""
-    count = len(wrenches.compliance)
-    return [wrenches.times([float(i == k) for i in range(count)]) for k in range(count)]
-
-
-def _rows(columns: Any) -> Matrix:
-    """A matrix from its columns: the transpose."""
-    return [list(row) for row in zip(*columns, strict=True)]
-
-
-def _apply(a: Matrix, x: list[Any]) -> list[Any]:
-    return [total(number * y for number, y in zip(row, x, strict=True)) for row in a]
-
-
-def _times(a: Matrix, b: Matrix) -> Matrix:
-    return _rows([_apply(a, list(column)) for column in zip(*b, strict=True)])
 
 
 def _plus(a: Matrix, b: Matrix, sign: float) -> Matrix:
@@ -197,7 +190,3 @@ def _sum(matrices: list[Matrix]) -> Matrix:
     for matrix in matrices[1:]:
         result = _plus(result, matrix, 1.0)
     return result
-
-
-def _minus(x: list[Any], y: list[Any]) -> list[Any]:
-    return [a - b for a, b in zip(x, y, strict=True)]

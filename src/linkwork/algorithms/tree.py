@@ -1,0 +1,225 @@
+"""What an algorithm may use of a mechanism: a tree that it walks, and fields that keep values at the tree's places.
+
+``linkwork.model.tree`` has the plain form, in which a walk is an ordinary loop; engines have forms of their own. An
+algorithm says by the type of its tree how much of it must be known when the text is read: of ``Tree`` nothing but the
+joint of the body at hand, so that its loops may stay loops in code that serves any number of bodies; of
+``SegmentedTree`` the same, and how a long chain is cut; of ``KnownTree`` everything.
+
+One rule makes all forms possible: a value that outlives its iteration of a loop is kept in a field, never in a local
+variable. Parameters that are places have no narrower type than Any, since each form has places of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from linkwork.joints import Joint
+from linkwork.spatial import Coordinates, Force, Inertia, Motion, Scalar, Transform
+
+if TYPE_CHECKING:
+    from linkwork.model import tree as plain
+
+Item = TypeVar("Item")
+Value = TypeVar("Value")
+Given = TypeVar("Given", covariant=True)
+
+
+class Values(Protocol[Given]):
+    """A value at each place, or at each pair of places: an argument of an algorithm."""
+
+    def __getitem__(self, place: Any, /) -> Given: ...
+
+
+class Field(Values[Value], Protocol[Value]):
+    """The same to be written to: what an algorithm finds out."""
+
+    def __setitem__(self, place: Any, value: Value, /) -> None: ...
+
+
+JointValues = Values[Coordinates]
+"""Numbers for each joint, such as q, v, a and τ."""
+JointField = Field[Coordinates]
+BodyForces = Values[Force]
+"""A force on each body, in its own frame."""
+
+
+class Body(Protocol):
+    """A body, or the world, which has nothing but its number 0."""
+
+    @property
+    def index(self) -> int: ...
+    @property
+    def parent(self) -> Body: ...
+    @property
+    def joint(self) -> Joint:
+        """What it hangs on."""
+
+    @property
+    def placement(self) -> Transform:
+        """Of the joint in the parent."""
+
+    @property
+    def inertia(self) -> Inertia: ...
+    @property
+    def rotor(self) -> Sequence[Scalar]:
+        """Rotor inertias of the joint; empty where there are none."""
+
+
+class Point(Protocol):
+    """A frame that was asked for, at ``placement`` on ``body``."""
+
+    @property
+    def index(self) -> int: ...
+    @property
+    def body(self) -> Body: ...
+    @property
+    def placement(self) -> Transform: ...
+
+
+class Junction(Protocol):
+    """A body at which the paths of points to the world meet; ``next`` is the junction that its own path comes to."""
+
+    @property
+    def body(self) -> Body: ...
+    @property
+    def next(self) -> Junction: ...
+
+
+class Segment(Protocol):
+    """A stretch of a chain, its bodies numbered from 0."""
+
+    def outward(self, start: int = 0, stop: int | None = None) -> Iterator[Body]:
+        """The bodies from number ``start`` up to but without ``stop``; -1 is the last."""
+
+    def inward(self, start: int = 0, stop: int | None = None) -> Iterator[Body]:
+        """The same, the last first."""
+
+
+class Tree(Protocol):
+    """A mechanism of which one body is looked at at a time."""
+
+    @property
+    def world(self) -> Body: ...
+    @property
+    def gravity(self) -> Motion: ...
+
+    def field(self) -> Field[Any]:
+        """A new store of values."""
+
+    def still(self) -> JointValues:
+        """Zero for every degree of freedom."""
+
+    def unloaded(self) -> BodyForces:
+        """No force on any body."""
+
+    def rotors(self) -> JointValues:
+        """The rotor inertias of each joint; empty where there are none."""
+
+    def outward(self) -> Iterator[Body]:
+        """Every body after its parent."""
+
+    def inward(self) -> Iterator[Body]:
+        """Every body before its parent."""
+
+    def path(self, body: Any, until: Any = None) -> Iterator[Body]:
+        """The body and its ancestors, up to but without ``until``, an ancestor of it, or the world."""
+
+    def ancestors(self, body: Any) -> Iterator[Body]:
+        """The body's ancestors, nearest first, without the world."""
+
+
+class PointedTree(Tree, Protocol):
+    """A mechanism, and points on it that are asked about."""
+
+    def frames(self) -> Iterator[Point]:
+        """The points, as frames."""
+
+    def frames_back_from(self, frame: Any) -> Iterator[Point]:
+        """A frame and those that were asked for before it: over all frames, every pair once."""
+
+    def common_ancestor(self, a: Any, b: Any) -> Body:
+        """The nearest body that is on both frames' paths; the world if there is none."""
+
+    @property
+    def ground(self) -> Junction:
+        """Where all paths end."""
+
+    def junctions(self) -> Iterator[Junction]:
+        """Every junction after the one that its path leads to, without the ground."""
+
+    def junctions_inward(self) -> Iterator[Junction]:
+        """Every junction before the one that its path leads to, without the ground."""
+
+    def junction_of(self, frame: Any) -> Junction:
+        """The first junction on a frame's path; its own body may be one."""
+
+
+class KnownTree(Tree, Protocol):
+    """A mechanism whose shape is known when the text is read."""
+
+    def parallel(self, items: Iterable[Item]) -> Iterator[Item]:
+        """Items whose iterations are independent: one step of a method on enough processors."""
+
+    def children(self, body: Any) -> Sequence[Body]:
+        """The bodies whose joints stand on a body, or on the world."""
+
+    def main_chain(self, tip: int | None = None) -> Sequence[Body]:
+        """The longest path from the world, or the one to body number ``tip``, its first body first."""
+
+    def branches(self, chain: Any) -> Sequence[Sequence[Body]]:
+        """The bodies that are not on a chain from the world, in levels, each behind the level of its parents."""
+
+
+class SegmentedTree(Tree, Protocol):
+    """A mechanism with a long chain, cut into segments of equal length behind a head of single bodies, and perhaps
+    with side branches.
+    """
+
+    @property
+    def branched(self) -> bool:
+        """Whether there are side branches."""
+
+    @property
+    def most_constraints(self) -> int:
+        """The most wrenches that a joint of the chain transmits, those of rotors included."""
+
+    @property
+    def seam(self) -> Segment:
+        """Where to keep what goes from one segment to the next."""
+
+    def persistent_field(self) -> Field[Any]:
+        """A new store of values, which at bodies of a segment outlive its iteration of a loop over segments."""
+
+    def head(self) -> Iterator[Body]:
+        """The bodies of the chain that come before its segments, the first first."""
+
+    def head_inward(self) -> Iterator[Body]:
+        """The same, the last first."""
+
+    def segments(self) -> Iterator[Segment]:
+        """The segments of the chain; iterations are independent."""
+
+    def segments_outward(self) -> Iterator[Segment]:
+        """The segments of the chain, one after the other from the first."""
+
+    def segments_inward(self) -> Iterator[Segment]:
+        """The same, from the last."""
+
+    def side_branches(self) -> Iterator[Body]:
+        """The bodies of side branches, every body after its parent."""
+
+    def side_branches_inward(self) -> Iterator[Body]:
+        """The same, every body before its parent."""
+
+
+def fields(tree: Tree, kind: type[Value], count: int) -> list[Field[Value]]:
+    """New fields for values of one kind."""
+    return [tree.field() for _ in range(count)]
+
+
+if TYPE_CHECKING:
+
+    def _has_it_all(tree: plain.Tree) -> tuple[PointedTree, KnownTree, SegmentedTree]:
+        """The plain form is each of these."""
+        return tree, tree, tree
