@@ -403,10 +403,10 @@ def test_a_thousand_links_keep_more_digits_than_articulated_bodies() -> None:
     rng = np.random.default_rng(1)
     state = rng.uniform(-3.1, 3.1, n), rng.normal(size=n), rng.normal(size=n)
     (truth,) = exact(ALGORITHMS["articulated_body"], model, [*state, None])
-    in_pieces, articulated = (
+    in_segments, articulated = (
         relative_error(lw.forward_dynamics(model, *state, method=method).tolist(), truth)
         for method in ("constraint_force", "articulated_body")
     )
     (numbers,) = evaluate(ALGORITHMS["constraint_force"], model, [*(x.tolist() for x in state), None])
-    assert in_pieces <= articulated and relative_error(numbers, truth) <= articulated
-    assert in_pieces < 1e-14
+    assert in_segments <= articulated and relative_error(numbers, truth) <= articulated
+    assert in_segments < 1e-14

@@ -257,7 +257,7 @@ def test_processors_gain_what_operations_allow(constraint: Any) -> None:
             for count, gain in zip(found["processors"], gains, strict=True):
                 assert gain <= count * one / found["work"][form] and gain <= one / found["span"][form]
     short, long = constraint["gains"]
-    assert (short["pieces"], long["pieces"]) == (None, 16)
+    assert (short["segments"], long["segments"]) == (None, 16)
     assert long["gain"]["constraint_force"][-1] > short["gain"]["constraint_force"][-1] > 1.0
 
 
@@ -274,8 +274,8 @@ def test_side_branches_cost_steps_for_their_length_only(constraint: Any) -> None
 def test_errors_of_the_constraint_force_algorithm(constraint: Any) -> None:
     assert len(constraint["rounding"]) == 6
     for case in constraint["rounding"].values():
-        assert case["values"] == [10, 60] and case["errors"]["constraint_force_pieces"][0] is None
-        for method in ("articulated_body", "virtual_work", "constraint_force", "constraint_force_pieces"):
+        assert case["values"] == [10, 60] and case["errors"]["constraint_force_segments"][0] is None
+        for method in ("articulated_body", "virtual_work", "constraint_force", "constraint_force_segments"):
             assert 0.0 < case["errors"][method][1] < 1e-13, (case["label"], method)
         assert case["errors"]["constraint_force_world"][1] > 10 * case["errors"]["constraint_force"][1]
 

@@ -239,7 +239,7 @@ def _known_grips(model: Model, constraints: tuple[Constraint, ...]) -> _Grips:
 def _solved(matrix: Array, right: Array, proximal: float, constraints: Sequence[Constraint]) -> Array:
     """The sizes of the constraint forces, by Cholesky; if damped, by the proximal iteration."""
     if not proximal >= 0.0:
-        raise ArgumentError(f"proximal must be a number from 0, not {proximal!r}")
+        raise ArgumentError(f"proximal must be a number of 0 or more, not {proximal!r}")
     size = matrix.shape[-1]
     diagonal = matrix.diagonal(axis1=-2, axis2=-1)
     if not proximal:

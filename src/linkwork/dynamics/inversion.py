@@ -18,7 +18,7 @@ MOST_POINTS = 4
 
 def check_damping(damping: float) -> None:
     if not damping >= 0.0:
-        raise ArgumentError(f"damping must be a number from 0, not {damping!r}")
+        raise ArgumentError(f"damping must be a number of 0 or more, not {damping!r}")
 
 
 def inverted(asked: Asked, inverse: Array, damping: float = 0.0, pseudo_inverse: bool = False) -> Array:

@@ -61,13 +61,13 @@ def random_state(
     try:
         generator = np.random.default_rng(rng)
     except (TypeError, ValueError):
-        raise ArgumentError(f"rng must be a NumPy generator or a whole number as its seed, not {rng!r}") from None
+        raise ArgumentError(f"rng must be a NumPy generator or an integer as its seed, not {rng!r}") from None
     try:
         batch = tuple(map(index, (shape,) if isinstance(shape, int) else shape))
     except TypeError:
         batch = (-1,)
     if min(batch, default=0) < 0:
-        raise ArgumentError(f"shape must be whole numbers from 0, not {shape!r}")
+        raise ArgumentError(f"shape must be integers of 0 or more, not {shape!r}")
     lower, upper = model.lower_limit, model.upper_limit
     bounded = np.isfinite(lower) & np.isfinite(upper) & (lower <= upper)
     q = np.empty((*batch, model.nq))

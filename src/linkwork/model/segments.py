@@ -30,7 +30,7 @@ class Cut:
     head: int
     count: int
     length: int
-    alike: bool
+    uniform: bool
     """Whether bodies at the same place in all segments are of one kind, so that segments can be SIMD lanes."""
 
     @property

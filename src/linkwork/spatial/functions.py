@@ -71,7 +71,7 @@ def where_less(a: Scalar, b: Scalar, x: Scalar, y: Scalar) -> Scalar:
 
 
 def rint(x: Scalar) -> Scalar:
-    """The nearest whole number, halves to even, for |x| < 2**51: by what adding a large number rounds away."""
+    """The nearest integer, halves to even, for |x| < 2**51: by what adding a large number rounds away."""
     return (x + _SHIFT) - _SHIFT
 
 

@@ -36,7 +36,7 @@ class Segmented(Compiled):
         found = cut(task.model)
         assert found is not None
         self.cut = found
-        self.group = self.lanes if found.alike else 1
+        self.group = self.lanes if found.uniform else 1
         """Segments that run side by side if there is one state."""
         self.interface = rolled_interface(task, SIZES)
         self._tables: dict[int, Tables] = {}

@@ -42,7 +42,7 @@ def ball(mass: float, radius: float) -> tuple[float, float, float]:
 def whole(what: str, value: Any, least: int = 1) -> int:
     """A count, checked."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ArgumentError(f"{what} must be a whole number of at least {least}, not {value!r}")
+        raise ArgumentError(f"{what} must be an integer of {least} or more, not {value!r}")
     return value
 
 

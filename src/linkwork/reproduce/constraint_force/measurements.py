@@ -29,7 +29,7 @@ class Settings:
     counted_links: tuple[int, ...] = (8, 16, 32, 64, 128, 256, 512, 1024)
     operations: int = 30
     gains: tuple[int, ...] = (64, 1024, 16_384)
-    pieces_up_to: int = 1024
+    segments_up_to: int = 1024
     combs: tuple[int, ...] = (8, 16, 32, 64, 128, 256)
     states: int = 2
     sizes: tuple[int, ...] = (10, 30, 100, 300, 1000, 3000, 10_000)
@@ -55,7 +55,7 @@ def measure(quick: bool, say: Callable[[str], None]) -> dict[str, Any]:
     data["times"] = {name: times.seconds(name, CHAINS[name], s.links, s.effort, say) for name in s.timed}
     data["growth"] = {name: parallel.growth(name, CHAINS[name], s.counted_links, say) for name in s.counted}
     data["operations"] = {name: parallel.operations(CHAINS[name], s.operations) for name in s.counted}
-    data["gains"] = [parallel.gain(CHAINS["revolute"](n), s.pieces_up_to, say) for n in s.gains]
+    data["gains"] = [parallel.gain(CHAINS["revolute"](n), s.segments_up_to, say) for n in s.gains]
     data["branches"] = branched(s.combs, say)
     data["rounding"] = {
         name: rounding.errors(case, s.sizes, s.states, s.interpreted_up_to, say)

@@ -52,21 +52,22 @@ def operations(make: Callable[[int], Model], n: int) -> dict[str, dict[str, int]
     }
 
 
-def gain(model: Model, pieces_up_to: int, say: Say) -> dict[str, Any]:
+def gain(model: Model, segments_up_to: int, say: Say) -> dict[str, Any]:
     """How many times sooner than articulated bodies on one processor 1, 2, 4, ... are done, up to one for each link:
-    by cyclic reduction, and, if the chain is neither too short nor too long, in pieces.
+    by cyclic reduction, and, if the chain is neither too short nor too long, in segments.
     """
     links = len(model.bodies)
     say(f"processors: {links} links")
     processors = [2**k for k in range(links.bit_length())]
     one = sum(as_written(METHODS["articulated_body"], model).values())
-    pieces = cut(model) if links <= pieces_up_to else None
+    segments = cut(model) if links <= segments_up_to else None
     forms = {"constraint_force": METHODS["constraint_force"]} | (
-        {"constraint_force_pieces": SEGMENTS} if pieces else {}
+        {"constraint_force_segments": SEGMENTS} if segments else {}
     )
     counted = {name: steps(algorithm, model) for name, algorithm in forms.items()}
     return {
-        "links": links, "processors": processors, "pieces": pieces.count if pieces else None, "articulated_body": one,
+        "links": links, "processors": processors, "articulated_body": one,
+        "segments": segments.count if segments else None,
         "work": {name: cost.work for name, cost in counted.items()},
         "span": {name: cost.span for name, cost in counted.items()},
         "gain": {name: [one / cost.time(count) for count in processors] for name, cost in counted.items()},

@@ -16,8 +16,8 @@ STYLES: dict[str, dict[str, Any]] = {
     "constraint_force_scalar": {"label": "constraint force, one lane", "color": "C3", "marker": "s"},
     "constraint_force_lanes": {"label": "constraint force, lanes", "color": "C1", "marker": "v"},
     "constraint_force_team": {"label": "constraint force, lanes and threads", "color": "C2", "marker": "D"},
-    "constraint_force_pieces": {
-        "label": "constraint force, in pieces",
+    "constraint_force_segments": {
+        "label": "constraint force, in segments",
         "color": "C1",
         "marker": "v",
         "linestyle": "-.",
@@ -104,10 +104,10 @@ def _processors(gains: list[dict[str, Any]]) -> Any:
     picture = figure(7.5, 4.8)
     axes = picture.subplots()
     for shade, found in enumerate(gains):
-        for name, look in (("constraint_force", "-"), ("constraint_force_pieces", ":")):
+        for name, look in (("constraint_force", "-"), ("constraint_force_segments", ":")):
             line = found["gain"].get(name)
             if line:
-                what = "" if name == "constraint_force" else f", in {found['pieces']} pieces"
+                what = "" if name == "constraint_force" else f", in {found['segments']} segments"
                 label = f"{found['links']:,} links{what}"
                 style = {name: {"color": f"C{shade}", "linestyle": look, "label": label}}
                 lines(style, axes, found["processors"], {name: line}, 1.0, log="xy")

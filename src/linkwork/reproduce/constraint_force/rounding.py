@@ -48,6 +48,6 @@ def _methods(model: Model, interpreted_up_to: int) -> dict[str, Method]:
     run = interpreted if len(model.bodies) <= FEW else compiled
     return {
         **{name: run(ALGORITHMS[name], model) for name in ("articulated_body", "virtual_work")},
-        **({"constraint_force_pieces": run(SEGMENTS, model)} if cut(model) else {}),
+        **({"constraint_force_segments": run(SEGMENTS, model)} if cut(model) else {}),
         **({name: interpreted(ALGORITHMS[name], model) for name in CHAIN_METHODS} if short else {}),
     }

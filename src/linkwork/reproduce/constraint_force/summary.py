@@ -67,6 +67,6 @@ def _gains(gains: list[dict[str, Any]], console: Console) -> None:
     for found in gains:
         by_count = {name: dict(zip(found["processors"], line, strict=True)) for name, line in found["gain"].items()}
         for name, line in by_count.items():
-            what = STYLES[name]["label"] if name == "constraint_force" else f"in {found['pieces']} pieces"
+            what = STYLES[name]["label"] if name == "constraint_force" else f"in {found['segments']} segments"
             columns[f"{found['links']} links, {what}"] = [line.get(count) for count in counts]
     over(console, "processors", counts, columns, lambda x: f"{x:.2f}")

@@ -1,8 +1,8 @@
 """Times of one state of a chain, as a call from Python: nothing but the chain itself is there to be spread.
 
-The constraint force algorithm cuts chains of more than 50 bodies into pieces. It is timed on one lane, on all lanes of
-the vector unit, and with threads as well; shorter chains have specialised code, on one lane. A long mechanism whose
-main chain is too short for pieces is interpreted, which is not timed.
+The constraint force algorithm cuts chains of more than 50 bodies into segments. It is timed on one lane, on all lanes
+of the vector unit, and with threads as well; shorter chains have specialised code, on one lane. A long mechanism whose
+main chain is too short for segments is interpreted, which is not timed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Long chains cut into pieces: the cut, agreement with articulated bodies, the same bits on any lanes and threads."""
+"""Long chains cut into segments: the cut, agreement with articulated bodies, the same bits on any lanes and threads."""
 
 from __future__ import annotations
 
@@ -96,16 +96,16 @@ def test_a_cut_covers_the_chain(name: str) -> None:
     assert found is not None
     assert found.head + found.count * found.length == len(model.bodies)
     assert found.count % 16 == 0 and found.length >= SHORTEST
-    assert found.alike == (name != "irregular")
+    assert found.uniform == (name != "irregular")
     kinds = [(body.joint.kind(), bool(body.armature)) for body in model.bodies[found.head :]]
     rows = [kinds[start : start + found.length] for start in range(0, len(kinds), found.length)]
-    assert found.alike == all(row == rows[0] for row in rows)
+    assert found.uniform == all(row == rows[0] for row in rows)
     tree = Tree(model)
-    pieces = [body.index for segment in tree.segments() for body in segment.outward()]
-    assert [*(body.index for body in tree.head()), *pieces] == [*range(1, len(model.bodies) + 1)]
+    segments = [body.index for segment in tree.segments() for body in segment.outward()]
+    assert [*(body.index for body in tree.head()), *segments] == [*range(1, len(model.bodies) + 1)]
 
 
-def test_what_has_no_pieces() -> None:
+def test_what_has_no_segments() -> None:
     assert cut(lw.mechanisms.serial_chain(47)) is None
     assert cut(lw.mechanisms.serial_chain(48)) is not None
     assert cut(lw.mechanisms.binary_tree(7)) is None
@@ -114,7 +114,7 @@ def test_what_has_no_pieces() -> None:
         next(Tree(lw.mechanisms.serial_chain(47)).head())
 
 
-def test_longer_chains_have_more_pieces_whose_length_stays_bounded() -> None:
+def test_longer_chains_have_more_segments_whose_length_stays_bounded() -> None:
     for n in (4_000, 10_000, 50_000):
         found = cut(lw.mechanisms.serial_chain(n))
         assert found is not None

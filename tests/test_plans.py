@@ -1,0 +1,187 @@
+"""Which form a task is computed in, what its code is called with, and what a space knows."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.algorithms import ALGORITHMS, CHAIN_METHODS, SEGMENTS, STUDIES, along
+from linkwork.engine.emit.call_frame import Interface
+from linkwork.engine.function import function
+from linkwork.engine.plans import MOST_BODIES, Task, form_of, plan_for
+from linkwork.engine.plans.plan import Interpreted, Plan
+from linkwork.engine.plans.rolled import Rolled
+from linkwork.engine.plans.segmented import Reordered, Segmented
+from linkwork.engine.plans.specialised import Specialised
+from linkwork.engine.spaces import SPACES
+from linkwork.engine.trace import rolled, segmented
+from linkwork.engine.trace.tables import BODIES, FRAMES, JUNCTIONS, packed
+from linkwork.model import Model
+from strategies import pool, state_of
+
+ROOT = Path(__file__).parent.parent
+
+
+def comb(length: int) -> Model:
+    """A chain with a side branch on its first link, numbered last."""
+    builder, parent = lw.Builder("comb"), "world"
+    for k in range(length):
+        mass = {"mass": 1.0, "inertia": (1.0, 1.0, 1.0)}
+        parent = builder.add_body(f"b{k}", parent, lw.joints.Revolute("xyz"[k % 3]), lw.placement((0.1, 0, 0)), **mass)
+        if k == 0:
+            builder.add_body("side", parent, lw.joints.Revolute("x"), lw.placement((0, 0.1, 0)), **mass)
+    return builder.build()
+
+
+CHAIN, LONG, STAR, COMB = (
+    lw.mechanisms.serial_chain(4),
+    lw.mechanisms.serial_chain(60),
+    lw.mechanisms.star(60),
+    comb(60),
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "form", "plan"),
+    [
+        ("articulated_body", CHAIN, "auto", Specialised),
+        ("articulated_body", CHAIN, "rolled", Rolled),
+        ("articulated_body", CHAIN, "interpreted", Interpreted),
+        ("articulated_body", LONG, "auto", Rolled),
+        ("articulated_body", LONG, "specialised", Specialised),
+        ("operational_inertia/pv", CHAIN, "rolled", Specialised),
+        ("constraint_force", CHAIN, "auto", Specialised),
+        ("constraint_force", CHAIN, "rolled", Specialised),
+        ("constraint_force", LONG, "auto", Segmented),
+        ("constraint_force", LONG, "rolled", Segmented),
+        ("constraint_force", LONG, "specialised", Specialised),
+        ("constraint_force", LONG, "interpreted", Interpreted),
+        ("constraint_force", COMB, "auto", Reordered),
+        ("constraint_force", COMB, "interpreted", Reordered),
+        ("constraint_force", STAR, "auto", Interpreted),
+        ("constraint_force_world", LONG, "auto", Interpreted),
+        ("virtual_work_split", CHAIN, "auto", Interpreted),
+        ("virtual_work_split", CHAIN, "specialised", Specialised),
+        ("inversion", LONG, "auto", Specialised),
+    ],
+)
+def test_the_planner_decides(name: str, model: Model, form: str, plan: type[Plan]) -> None:
+    task = Task(ALGORITHMS[name], model, (), [model.frame(lw.mechanisms.serial_chain(1).frame_names[0])] * 2)
+    assert type(plan_for(task, form)) is plan
+
+
+def test_long_chains_are_interpreted_by_the_text_that_is_compiled() -> None:
+    plan = plan_for(Task(ALGORITHMS["constraint_force"], LONG), "interpreted")
+    assert plan.task.algorithm is SEGMENTS
+    assert type(plan_for(Task(along("constraint_force", 60), LONG))) is Interpreted
+
+
+def test_code_that_would_be_too_long_is_rolled(monkeypatch: pytest.MonkeyPatch) -> None:
+    from linkwork.engine.plans import planner
+
+    monkeypatch.setattr(planner, "MOST_INSTRUCTIONS", 10)
+    task = Task(ALGORITHMS["articulated_body"], lw.mechanisms.rope(5))
+    monkeypatch.setattr(Specialised, "is_kept", False)
+    assert type(plan_for(task)) is Rolled
+    assert type(plan_for(task, "specialised")) is Specialised
+    monkeypatch.setattr(Specialised, "is_kept", True)
+    assert type(plan_for(task)) is Specialised
+
+
+def test_a_form_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(ValueError, match="form must be one of auto, interpreted, specialised, rolled, not 'fast'"):
+        form_of(ALGORITHMS["articulated_body"], CHAIN, "fast")
+
+
+def test_every_algorithm_says_which_forms_it_has() -> None:
+    assert MOST_BODIES == 50
+    for name, algorithm in ALGORITHMS.items():
+        assert algorithm.name == name and {*algorithm.forms} <= {"specialised", "rolled", "segmented"}
+        assert bool(algorithm.forms) == (name not in STUDIES)
+        assert (algorithm.segmented is None) == (name != "constraint_force")
+        assert "rolled" not in algorithm.forms or name not in CHAIN_METHODS
+        for space in (*(space for _, space in algorithm.arguments), *algorithm.results):
+            assert space in SPACES
+
+
+# What code is called with
+
+
+def test_words_are_packed_by_name_and_none_is_missing_or_unknown() -> None:
+    frame = Interface((3,), (2,), ("last_body",)).batch
+    values = {name: 10 + k for k, (_, name) in enumerate(frame.words)}
+    assert list(values) == [
+        *("states", "buffer", "argument0", "argument0_stride", "result0"),
+        *("work", "square", "data", "ints", "last_body"),
+    ]
+    assert frame.pack(dict(reversed(values.items()))).tolist() == list(values.values())
+    assert frame.indices(["result0", "states"]) == [4, 0]
+    with pytest.raises(KeyError, match="last_body"):
+        frame.pack({name: value for name, value in values.items() if name != "last_body"})
+    with pytest.raises(KeyError, match="speed"):
+        frame.pack({**values, "speed": 1})
+
+
+def test_plans_tell_code_exactly_the_words_that_it_reads() -> None:
+    for plan in (Rolled(Task(ALGORITHMS["mass_matrix"], CHAIN)), Segmented(Task(SEGMENTS, LONG), lanes=1)):
+        words, _ = plan.one_state_words()
+        assert len(words) == len(plan.one_state_frame.words)
+    assert {*rolled.SIZES} <= {*Rolled(Task(ALGORITHMS["energy"], CHAIN)).sizes(1)}
+    assert {*segmented.SIZES} <= {*Segmented(Task(SEGMENTS, LONG)).grouped_tables(1).sizes}
+
+
+def test_sections_of_integers_lie_one_behind_the_other() -> None:
+    ints, begins = packed([(BODIES, np.arange(8)), (FRAMES, [7, 8, 9]), (JUNCTIONS, [(1, 2)])])
+    assert ints.tolist() == [*range(8), 7, 8, 9, 1, 2] and begins == {"frame_ints": 8, "junction_ints": 11}
+    assert BODIES.address("parent", 5).terms == ((5, 4),) and BODIES.address("parent", 5).offset == 1
+    assert JUNCTIONS.address("next", None).terms == ((-1, "junction_ints"),)
+
+
+# Spaces
+
+
+@pytest.mark.parametrize("name", ["configuration", "velocity", "wrenches"])
+def test_numbers_go_to_bodies_and_back(name: str) -> None:
+    model, space = pool()[3], SPACES[name]
+    numbers = [float(k) for k in range(space.size(model, 0))]
+    assert space.gather(model, 0, space.scatter(model, numbers)) == numbers
+    owners = list(space.owners(model))
+    assert sum(owner.length for owner in owners) == len(numbers) and len(owners) == len(model.bodies)
+
+
+def test_a_number_is_named_by_its_joint_or_body() -> None:
+    model = lw.mechanisms.serial_chain(3, "spherical")
+    assert SPACES["configuration"].coordinate(model, (4,)) == "joint 'joint2'"
+    assert SPACES["velocity"].coordinate(model, (8,)) == "joint 'joint3'"
+    assert SPACES["wrenches"].coordinate(model, (1, 5)) == "body 'body2'"
+
+
+# What is kept with a model
+
+
+def test_a_plan_is_made_once_and_kept_with_its_model_alone() -> None:
+    model: Model = pickle.loads(pickle.dumps(CHAIN))
+    algorithm = ALGORITHMS["energy"]
+    assert function(algorithm, model) is function(algorithm, model) is not function(algorithm, model, form="rolled")
+    assert function(algorithm, model, form="interpreted") is not function(algorithm, model, form="interpreted")
+    assert len(model._memo.plans) == 2
+    s = state_of(model, 1)
+    lw.energy(model, s.q, s.v)
+    assert "energy" in model._memo.quick and "_memo" not in pickle.loads(pickle.dumps(model)).__dict__
+
+
+# The page
+
+
+def test_the_architecture_names_every_module_of_the_engine() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text()
+    engine = ROOT / "src" / "linkwork" / "engine"
+    for path in engine.rglob("*.py"):
+        assert path.stem == "__init__" or f"`{path.stem}`" in page, f"{path.stem} is not in ARCHITECTURE.md"
+    for room in (path for path in engine.iterdir() if path.is_dir() and path.name != "__pycache__"):
+        text = (room / "__init__.py").read_text()
+        assert f"| `{room.name}` |" in page and "Comes in:" in text and "Goes out:" in text, room.name
