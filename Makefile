@@ -65,6 +65,7 @@ layout: $(STAMP)
 
 types: $(STAMP)
 	$(BIN)/mypy
+	$(BIN)/mypy --config-file tests/mypy.ini
 
 layers: $(STAMP)
 	$(BIN)/lint-imports

@@ -137,6 +137,7 @@ def test_a_motion_that_blows_up_says_so(integrator: str) -> None:
             ARM, Q, V, 50.0, 0.05, torque=lambda t, q, v: 1e3 * v * abs(v), integrator=integrator, effort_limits=False
         )
     path = caught.value.trajectory
+    assert isinstance(path, lw.Trajectory)
     assert len(path) >= 1 and np.isfinite(path.q).all() and path.t[-1] <= caught.value.time
 
 
