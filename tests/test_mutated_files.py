@@ -234,8 +234,8 @@ def test_large_nonsense_is_refused_without_work(path: Path, case: str) -> None:
     data, most = NONSENSE_BY_THE_MEGABYTE[case]
     refused, lines = load_or_refuse(path, data, lines=True)
     assert isinstance(refused, FormatError) and lines <= most
-    number = (
-        b"<robot><link name='a'><inertial><mass value='" + data.replace(b"<", b"") + b"'/></inertial></link></robot>"
-    )
+    value = data.replace(b"<", b"")
+    inertia = b"<inertia ixx='1' iyy='1' izz='1' ixy='0' ixz='0' iyz='0'/>"
+    number = b"<robot><link name='a'><inertial><mass value='%b'/>%b</inertial></link></robot>" % (value, inertia)
     refused, lines = load_or_refuse(path, number, lines=True)
     assert isinstance(refused, FormatError) and lines <= 10_000
