@@ -1,34 +1,78 @@
 # One verb set for everyone who works on linkwork. Needs make and Python 3.11 or later, nothing else.
-PYTHON ?= $(shell command -v python3.11 || command -v python3)
-BIN := .venv/bin
-STAMP := .venv/.stamp
+#
+# Tools live in .venv. A Python that is asked for (make test PYTHON=python3.13) gets an environment of its own,
+# .venv-3.13, so that none is ever used with another interpreter than the one it was made for.
+ifeq ($(origin PYTHON),undefined)
+PYTHON := $(shell command -v python3.11 || command -v python3)
+VENV ?= .venv
+else
+VENV ?= .venv-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+endif
+# Versions to hold packages to, such as numpy==1.26.*; give such an environment a name of its own with VENV. They are
+# installed last, since wheels of the tests' oracles ask for a newer numpy than they need.
+PINS ?=
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.stamp
 
-.PHONY: help demo test check bench fuzz docs clean
+# A test file goes to one process as a whole, which then reuses the code that it compiled.
+PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
+
+.PHONY: help demo quick test oldest coverage check lint layout types layers format bench fuzz docs clean
 
 help:
-	@echo "make demo    a humanoid puts a box on the floor: out/demo"
-	@echo "make test    all tests, the examples in docstrings included"
-	@echo "make check   ruff, mypy, import-linter"
-	@echo "make bench   measure times: linkwork bench"
-	@echo "make fuzz    mutated model files by the ten thousand"
-	@echo "make docs    measure the tables in docs/ anew"
-	@echo "make clean   remove what can be made again, .venv included"
+	@echo "make demo      a humanoid puts a box on the floor: out/demo"
+	@echo "make quick     a telling part of the tests, in about a minute"
+	@echo "make test      all tests, the examples in docstrings included"
+	@echo "make oldest    all tests with the oldest numpy and llvmlite that are supported"
+	@echo "make coverage  which lines of src the tests run: out/coverage"
+	@echo "make check     ruff, its formatter, mypy, import-linter: make lint layout types layers"
+	@echo "make format    lay out the code as make check wants it"
+	@echo "make bench     measure times: linkwork bench"
+	@echo "make fuzz      mutated model files by the ten thousand"
+	@echo "make docs      measure the tables in docs/ anew"
+	@echo "make clean     remove what can be made again, environments included"
+	@echo
+	@echo "make test PYTHON=python3.13 uses another Python, in an environment .venv-3.13."
 
 $(STAMP): pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,check,plot,mjcf]'
+	test -z '$(PINS)' || $(BIN)/python -m pip install --quiet --disable-pip-version-check $(foreach pin,$(PINS),'$(pin)')
 	touch $@
 
 demo: $(STAMP)
 	$(BIN)/linkwork demo
 
-test: $(STAMP)
-	$(BIN)/python -m pytest -q -n 2
+quick: $(STAMP)
+	$(PYTEST) -m quick tests
 
-check: $(STAMP)
+test: $(STAMP)
+	$(PYTEST)
+
+oldest:
+	$(MAKE) test VENV=.venv-oldest PINS='numpy==1.26.* llvmlite==0.45.* pandas==2.*'
+
+coverage: $(STAMP)
+	$(PYTEST) --cov --cov-report=term --cov-report=html
+
+check: lint layout types layers
+
+lint: $(STAMP)
 	$(BIN)/ruff check .
+
+layout: $(STAMP)
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)
 	$(BIN)/mypy
+	$(BIN)/mypy --config-file tests/mypy.ini
+
+layers: $(STAMP)
 	$(BIN)/lint-imports
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
 
 bench: $(STAMP)
 	$(BIN)/linkwork bench --json out/bench/bench.json --plot out/bench/chains
@@ -41,5 +85,5 @@ docs: $(STAMP)
 	$(BIN)/python benchmarks/drift.py --write
 
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist build out
+	rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.* dist build out
 	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

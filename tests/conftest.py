@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable, Iterator
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+import linkwork
 from linkwork.engine.mode import form
+from strategies import FORMS
 
-FORMS = ("interpreted", "specialised", "rolled")
-"""The forms of ``linkwork.engine.mode``."""
+SOURCE = Path(linkwork.__file__).parent
 
 # The form is entered around the whole test, which is what the health check about function-scoped fixtures asks about.
 settings.register_profile(
@@ -33,19 +38,105 @@ def engine(request: pytest.FixtureRequest) -> Iterator[str]:
         yield request.param
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """SIGINT interrupts, even in a background job of a shell, which would ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+QUICK = {
+    "test_project": "",
+    "test_spatial": "",
+    "test_functions": "first_octant|million|plane|same_bits|too_large|screw",
+    "test_joints": "",
+    "test_model": "",
+    "test_mechanisms": "",
+    "test_urdf": "panda|solo12|refused|kept|order|fixed_joints|world|limits|encodings",
+    "test_mjcf": "",
+    "test_engine": "verifier|small_program|folding|subexpression|(inverse_dynamics|articulated_body)",
+    "test_bits": "builtin|every_lane.*(inverse_dynamics|jacobian)|one_argument",
+    "test_rows": "constant|empty",
+    "test_cache": "compiled_once|damaged|belong",
+    "test_batches": r"1000.*\barticulated_body\b|broadcast.*\b(inverse_dynamics|energy)\b|strides.*interpreted|types",
+    "test_calls": "every_kind_of_argument_in_turn|builtin|eight_threads|forked|one_thread_only",
+    "test_errors": "wrong|no_model|option|unknown|not_broadcast|overflow|not_finite.*(interpreted|inverse_dynamics)",
+    "test_laws": "undoes|agree.*interpreted|symmetric|power.*interpreted|derivative_of_placement.*rolled",
+    "test_pinocchio": r"\b(ur5|small)\b",
+    "test_counts": "linear|table",
+    "test_virtual_work": "balance.*interpreted",
+    "test_constraint_force": "revolute z|spherical",
+    "test_operational": "ur5|singular|wrong|planar_arm|junctions",
+    "test_constraints": "kinds|wrong|redundant",
+    "test_change_of_basis": "",
+    "test_references": "",
+    "test_control": "khatib|cannot_be|torque_limits|wrong_size",
+    "test_simulation": "pendulum|friction_stops|efforts",
+    "test_simulate_calls": "bad_arguments",
+    "test_trajectory": "length|slices|disk|wrong_shape",
+    "test_rollout": "over_and_over|broadcast|records|effort",
+    "test_rollout_errors": "",
+    "test_viewer": "camera|hull|skeleton|bad_arguments",
+    "test_cli": "info|bad_input|json",
+}
+"""What ``make quick`` runs: files, with a pattern of the tests in them; about a minute on two cores, all that it needs
+compiled anew. Something of every area, and each form in which an algorithm runs.
+"""
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Spare ``-m quick`` the import of files that it takes nothing from."""
+    if config.getoption("markexpr") != "quick" or not collection_path.name.startswith("test_"):
+        return None
+    return True if collection_path.suffix == ".py" and collection_path.stem not in QUICK else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    used = set()
+    for item in items:
+        pattern = QUICK.get(item.path.stem)
+        if pattern is not None and re.search(pattern, item.name):
+            item.add_marker(pytest.mark.quick)
+            used.add(item.path.stem)
+    unused = sorted({item.path.stem for item in items} & QUICK.keys() - used)
+    if unused and config.getoption("markexpr") == "quick":
+        raise pytest.UsageError(f"no test of these files matches its pattern in QUICK: {', '.join(unused)}")
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write tests/golden anew")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Compiled code is kept for this run only, by all of its processes; never in the user's cache."""
+    """Compiled code is kept for all processes of a run and for the next run; never in the user's cache."""
     if not hasattr(config, "workerinput"):
-        os.environ["LINKWORK_CACHE_DIR"] = tempfile.mkdtemp(prefix="linkwork-tests-")
+        os.environ["LINKWORK_CACHE_DIR"] = str(_kept_code(config))
 
 
-def pytest_unconfigure(config: pytest.Config) -> None:
-    if not hasattr(config, "workerinput"):
-        shutil.rmtree(os.environ["LINKWORK_CACHE_DIR"], ignore_errors=True)
+def _kept_code(config: pytest.Config) -> Path:
+    """A folder of pytest's cache for the code that these sources make.
+
+    It is named by a digest of everything that takes part in making code, the engine's own digest apart: then code that
+    an older source made is not found, even where the engine would take it for new. What older sources made goes.
+    """
+    digest = hashlib.sha256(metadata.version("llvmlite").encode())
+    for part in ("spatial", "joints", "model", "algorithms", "engine"):
+        for path in sorted((SOURCE / part).rglob("*.py")):
+            digest.update(f"{path.relative_to(SOURCE)}".encode() + b"\0" + path.read_bytes())
+    try:
+        folder = config.cache.mkdir("linkwork")  # type: ignore[union-attr]  # None without pytest's cache
+        kept = folder / digest.hexdigest()[:16]
+        kept.mkdir(mode=0o700, exist_ok=True)
+    except (AttributeError, OSError):
+        kept = Path(tempfile.mkdtemp(prefix="linkwork-tests-"))
+        config.add_cleanup(lambda: shutil.rmtree(kept, ignore_errors=True))
+        return kept
+    for other in folder.iterdir():
+        if other != kept:
+            shutil.rmtree(other, ignore_errors=True)
+    return kept
 
 
 @pytest.fixture

@@ -37,6 +37,9 @@ from linkwork.spatial import Columns, Coordinates, Motion, Quaternion, Subspace,
 
 Array = NDArray[np.float64]
 
+FORMS = ("interpreted", "specialised", "rolled")
+"""The forms of ``linkwork.engine.mode``, in which an algorithm's text can run."""
+
 
 @dataclass(frozen=True)
 class Cam(Joint):
@@ -295,10 +298,10 @@ def law(models: Sequence[Model] | None = None, *more: Any) -> Any:
         def run(s: Choice, **rest: Any) -> None:
             test(s.state(models or models_of_form()), **rest)
 
-        run = given(choices, *more)(run)
+        law: Any = given(choices, *more)(run)
         for number in range(5) if not more else ():
-            run = example(Choice(number, number, (3,) if number % 2 else ()))(run)
-        return run
+            law = example(Choice(number, number, (3,) if number % 2 else ()))(law)
+        return law
 
     return decorate
 

@@ -403,7 +403,7 @@ def test_the_environment_can_ask_for_the_interpreter() -> None:
 
 
 def test_the_interpreter_can_be_asked_for_in_one_thread_only() -> None:
-    seen = {}
+    seen: dict[str, str] = {}
     with lw.interpreted():
         thread = threading.Thread(target=lambda: seen.update(other=mode.current_form()))
         thread.start()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,10 +14,10 @@ import pytest
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS, FORWARD_DYNAMICS, INVERTING
 from linkwork.engine.mode import form
-from linkwork.joints import Fixed, Free, Joint, Planar, Revolute, Spherical
+from linkwork.joints import Fixed, Free, Joint, Planar, Revolute, Spherical, Universal
 from linkwork.model import Model
 from linkwork.spatial import LARGEST_ANGLE
-from strategies import CALLS, JOINTS, State, pool, state_of
+from strategies import CALLS, FORMS, JOINTS, Cam, State, pool, state_of
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -23,6 +25,16 @@ MODEL = pool()[5]
 STATE = state_of(MODEL, 1)
 FRAMES = ["f0", "f1"]
 CASES = [(name, argument, space) for name in CALLS for argument, space in ALGORITHMS[name].arguments]
+
+TELLING = {ALGORITHMS[name].arguments: name for name in reversed(CALLS)}.values()
+"""One function for each set of arguments."""
+
+# What the public functions check before a form is chosen: each function in one form, each set of arguments in all.
+in_every_form_once = pytest.mark.parametrize(
+    ("engine", "name", "argument", "space"),
+    [(form, *case) for form in FORMS for case in CASES if form == "interpreted" or case[0] in TELLING],
+    indirect=["engine"],
+)
 
 
 def changed(s: State, argument: str, value: Any) -> State:
@@ -41,7 +53,7 @@ def bits(results: Any) -> list[bytes]:
 # Shapes, types, numbers
 
 
-@pytest.mark.parametrize(("name", "argument", "space"), CASES)
+@in_every_form_once
 def test_a_wrong_shape_names_the_argument_and_both_shapes(name: str, argument: str, space: str) -> None:
     good = value_of(argument)
     for bad in (good[:-1], np.append(good, good, axis=0), np.float64(1.0), good[..., None]):
@@ -57,7 +69,7 @@ class Stubborn:
         raise RuntimeError("I will not")
 
 
-@pytest.mark.parametrize(("name", "argument", "space"), CASES)
+@in_every_form_once
 def test_a_wrong_type_names_the_argument(name: str, argument: str, space: str) -> None:
     good = value_of(argument)
     ragged = [[1.0], [1.0, 2.0]]
@@ -69,14 +81,12 @@ def test_a_wrong_type_names_the_argument(name: str, argument: str, space: str) -
         assert isinstance(caught.value, ValueError)
 
 
-@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize(("name", "argument", "space"), CASES)
-def test_a_number_that_is_not_finite_names_argument_place_and_joint(
-    name: str, argument: str, space: str, number: float
-) -> None:
+def test_a_number_that_is_not_finite_names_argument_place_and_joint(name: str, argument: str, space: str) -> None:
+    """Compiled code looks for itself, so each function is asked in each form."""
     batch = state_of(MODEL, 2, (3,))
-    for s, index in ((STATE, ()), (batch, (1,))):
-        field = {"q0": "q", "dv": "v"}.get(argument, argument)
+    field = {"q0": "q", "dv": "v"}.get(argument, argument)
+    for (s, index), number in product(((STATE, ()), (batch, (1,))), (np.nan, np.inf, -np.inf)):
         bad = getattr(s, field).copy()
         last = (*index, *(n - 1 for n in bad.shape[len(index) :]))
         bad[last] = number
@@ -92,11 +102,9 @@ def test_batches_that_do_not_broadcast_are_listed() -> None:
         lw.forward_dynamics(MODEL, two.q, three.v, STATE.tau, state_of(MODEL, 3, (4,)).f_ext)
 
 
-@pytest.mark.parametrize(
-    "call", [*CALLS.values(), lambda s, f: lw.neutral(s.model), lambda s, f: lw.random_state(s.model)]
-)
-def test_what_is_no_model_is_refused(call: Any) -> None:
-    for nothing in (None, "panda.urdf", 3):
+def test_what_is_no_model_is_refused() -> None:
+    calls = [*CALLS.values(), lambda s, f: lw.neutral(s.model), lambda s, f: lw.random_state(s.model)]
+    for call, nothing in product(calls, (None, "panda.urdf", 3)):
         with pytest.raises(lw.ArgumentError, match="model must be a linkwork Model"):
             call(changed(STATE, "model", nothing), FRAMES)
     with pytest.raises(lw.ArgumentError, match="model must be a linkwork Model"):
@@ -133,12 +141,13 @@ def test_a_bad_option_lists_the_options() -> None:
         lw.ArgumentError, match=r"method must be one of 'articulated_body', .* did you mean 'composite_body'"
     ):
         lw.forward_dynamics(MODEL, STATE.q, STATE.v, STATE.tau, method="compositebody")
-    for call in (
+    calls: tuple[Callable[[], Any], ...] = (
         lambda: lw.jacobian(MODEL, STATE.q, FRAMES, "globe"),
         lambda: lw.frame_velocity(MODEL, STATE.q, STATE.v, FRAMES, "globe"),
         lambda: lw.frame_acceleration(MODEL, STATE.q, STATE.v, STATE.a, FRAMES, "globe"),
         lambda: lw.jacobian_drift(MODEL, STATE.q, STATE.v, FRAMES, None),  # type: ignore[arg-type]
-    ):
+    )
+    for call in calls:
         with pytest.raises(lw.ArgumentError, match="reference must be one of 'local', 'world', 'local_world_aligned'"):
             call()
     with pytest.raises(lw.ArgumentError, match=r"frame_velocity gives six numbers.*'f0' asks for 'position'"):
@@ -159,15 +168,31 @@ def arm(joint: Joint, **inertia: Any) -> Model:
     return builder.build()
 
 
-@pytest.mark.parametrize("batch", [(), (3,)])
+MOVING = [joint for joint in JOINTS if joint.nv]
+OF_EACH_SIZE = (Revolute("x"), Universal("x", "y"), Spherical(), Free(), Cam())
+"""A joint of one, two, three and six freedoms, and one whose subspace varies."""
+
+
+def in_forms(joints: Sequence[Joint]) -> Any:
+    """All of these joints in the interpreter, and where new code is compiled for each, one of each size.
+
+    Compiled code finds any result that is not finite in the same way, whichever joint it comes from; that it has the
+    interpreter's bits for every joint kind is for test_bits to show.
+    """
+    cases = [(form, joint) for form in FORMS for joint in joints if form == "interpreted" or joint in OF_EACH_SIZE]
+    ids = [f"{form}-{joint.describe()}" for form, joint in cases]
+    return pytest.mark.parametrize(("engine", "joint"), cases, ids=ids, indirect=["engine"])
+
+
 @pytest.mark.parametrize("method", [method for method in FORWARD_DYNAMICS if method not in INVERTING])
-@pytest.mark.parametrize("joint", [joint for joint in JOINTS if joint.nv], ids=lambda joint: joint.describe())
-def test_a_massless_tip_names_its_joint(joint: Joint, method: str, batch: tuple[int, ...]) -> None:
+@in_forms(MOVING)
+def test_a_massless_tip_names_its_joint(joint: Joint, method: str) -> None:
     model = arm(joint)
-    s = state_of(model, 4, batch)
-    with pytest.raises(lw.SingularError, match=r"joint 'wrist' can move without moving any inertia.*armature"):
-        lw.forward_dynamics(model, s.q, s.v, s.tau, method=method)
-    assert np.isfinite(lw.inverse_dynamics(model, s.q, s.v, s.a)).all()
+    for batch in ((), (3,)):
+        s = state_of(model, 4, batch)
+        with pytest.raises(lw.SingularError, match=r"joint 'wrist' can move without moving any inertia.*armature"):
+            lw.forward_dynamics(model, s.q, s.v, s.tau, method=method)
+        assert np.isfinite(lw.inverse_dynamics(model, s.q, s.v, s.a)).all()
 
 
 @pytest.mark.parametrize("method", [method for method in FORWARD_DYNAMICS if method not in INVERTING])
@@ -180,7 +205,8 @@ def test_an_armature_or_a_weld_makes_a_massless_tip_well_posed(method: str) -> N
 
 def test_a_mechanism_without_mass_has_no_centre() -> None:
     model = lw.Builder("nothing").build()
-    for q in ([], np.empty((3, 0))):
+    nowhere: tuple[Any, ...] = ([], np.empty((3, 0)))
+    for q in nowhere:
         with pytest.raises(lw.SingularError, match="centre_of_mass: model 'nothing' has no mass"):
             lw.centre_of_mass(model, q)
     assert lw.mass_matrix(model, []).shape == (0, 0)
@@ -195,21 +221,22 @@ def test_a_rotation_of_length_zero_names_its_joint(joint: Joint, count: int, len
     model = arm(joint, **SOLID)
     for s, bad in ((state_of(model, 6), ()), (state_of(model, 6, (3,)), (1,))):
         s.q[(*bad, slice(-count, None))] = length
-        for call in (
-            lambda s=s: lw.forward_kinematics(model, s.q, ["tip"]),
-            lambda s=s: lw.integrate(model, s.q, s.v),
-            lambda s=s: lw.mass_matrix(model, s.q),
-            lambda s=s: lw.forward_dynamics(model, s.q, s.v, s.tau),
-        ):
+        calls: tuple[Callable[[State], Any], ...] = (
+            lambda s: lw.forward_kinematics(model, s.q, ["tip"]),
+            lambda s: lw.integrate(model, s.q, s.v),
+            lambda s: lw.mass_matrix(model, s.q),
+            lambda s: lw.forward_dynamics(model, s.q, s.v, s.tau),
+        )
+        for call in calls:
             with pytest.raises(lw.SingularError, match="joint 'wrist': the rotation in q has length zero"):
-                call()
+                call(s)
 
 
-@pytest.mark.parametrize("angle", [1.01 * LARGEST_ANGLE, -1e12, 1e18, 1e300])
-@pytest.mark.parametrize("joint", [joint for joint in JOINTS if joint.angles], ids=lambda joint: joint.describe())
-def test_a_gigantic_angle_names_its_joint(joint: Joint, angle: float) -> None:
+@in_forms([joint for joint in JOINTS if joint.angles])
+def test_a_gigantic_angle_names_its_joint(joint: Joint) -> None:
     model = arm(joint, **SOLID)
-    for s, bad in ((state_of(model, 7), ()), (state_of(model, 7, (3,)), (1,))):
+    wanted = (state_of(model, 7), ()), (state_of(model, 7, (3,)), (1,))
+    for (s, bad), angle in product(wanted, (1.01 * LARGEST_ANGLE, -1e12, 1e18, 1e300)):
         s.q[(*bad, 1 + joint.angles[-1])] = angle
         with pytest.raises(lw.SingularError, match=r"joint 'wrist': q is an angle of .* whole turns"):
             lw.mass_matrix(model, s.q)

@@ -12,7 +12,7 @@ import pytest
 import linkwork as lw
 from linkwork.joints import KINDS, Joint, Revolute
 from linkwork.spatial import CoordinateAxis, Motion, Transform
-from strategies import JOINTS, Cam, Crank
+from strategies import JOINTS, Array, Cam, Crank
 
 context = mpmath.mp.clone()
 context.dps = 50
@@ -112,7 +112,7 @@ def test_a_joint_moves_a_body_in_a_model(joint: Joint) -> None:
     q, v = lw.random_state(model, 5)
     expected = np.array(joint.subspace(q.tolist()).times(v.tolist()).numbers(), dtype=float)
     assert lw.frame_velocity(model, q, v, ["body"])[0] == pytest.approx(expected, abs=1e-14)
-    inertia = np.array(model.bodies[0].inertia.articulated().rows())
+    inertia: Array = np.array(model.bodies[0].inertia.articulated().rows())
     assert lw.energy(model, q, v)[0] == pytest.approx(0.5 * expected @ inertia @ expected, rel=1e-13)
 
 

@@ -110,7 +110,7 @@ def test_power_is_the_rate_of_energy(s: State) -> None:
     bodies = lw.frame_velocity(s.model, s.q, s.v, s.model.body_names)
     power = np.einsum("...i,...i", tau, s.v) + np.einsum("...bi,...bi", s.f_ext, bodies)
     kinetic, potential = lw.energy(s.model, s.q, s.v)
-    rate = along(s, lambda q, v: sum(lw.energy(s.model, q, v)))
+    rate = along(s, lambda q, v: np.add(*lw.energy(s.model, q, v)))
     close(power, rate, 1e-9, scale=float(np.max(kinetic + abs(potential))))
 
 

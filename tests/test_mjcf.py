@@ -14,6 +14,7 @@ from linkwork.engine.trace.interpreter import interpret
 from linkwork.errors import ArgumentError, FormatError, LinkworkWarning, MissingExtraError
 from linkwork.formats import load
 from linkwork.formats.mjcf import BALL, FREE, HINGE, SLIDE
+from strategies import Array
 
 GEOM = '<geom type="box" size=".1 .2 .3" pos=".05 -.02 .1" euler="10 20 30"/>'
 MODELS = {
@@ -51,7 +52,7 @@ def write(folder: Path, world: str, head: str = "") -> Path:
     return path
 
 
-def to_linkwork(m, qpos, qvel):
+def to_linkwork(m: mujoco.MjModel, qpos: Array, qvel: Array) -> tuple[Array, Array, Array]:
     """MuJoCo's qpos and qvel as our q and v, and the matrix T with qvel = T v."""
     q, turn = qpos.copy(), np.eye(m.nv)
     for joint in range(m.njnt):
@@ -66,7 +67,7 @@ def to_linkwork(m, qpos, qvel):
     return q, turn.T @ qvel, turn
 
 
-def acceleration_bias(m, v, turn):
+def acceleration_bias(m: mujoco.MjModel, v: Array, turn: Array) -> Array:
     """Ṫ v: a free body's world acceleration has ω × v beyond the change of its body-frame velocity."""
     bias = np.zeros(m.nv)
     for joint in range(m.njnt):
@@ -76,7 +77,7 @@ def acceleration_bias(m, v, turn):
     return turn @ bias
 
 
-def random_state(m, rng):
+def random_state(m: mujoco.MjModel, rng: np.random.Generator) -> mujoco.MjData:
     d = mujoco.MjData(m)
     mujoco.mj_integratePos(m, d.qpos, rng.normal(size=m.nv), 1.0)
     d.qvel[:] = rng.normal(size=m.nv)
@@ -85,7 +86,7 @@ def random_state(m, rng):
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("fixed_joints", ["merge", "keep"])
-def test_dynamics_are_mujocos(tmp_path, name, fixed_joints):
+def test_dynamics_are_mujocos(tmp_path: Path, name: str, fixed_joints: str) -> None:
     path = write(tmp_path, MODELS[name], '<option gravity="1 -2 -9"><flag contact="disable"/></option>')
     model, m = load(path, fixed_joints=fixed_joints), mujoco.MjModel.from_xml_path(str(path))
     assert (model.nq, model.nv, model.gravity) == (m.nq, m.nv, (1.0, -2.0, -9.0))
@@ -122,7 +123,7 @@ def test_dynamics_are_mujocos(tmp_path, name, fixed_joints):
             np.testing.assert_allclose(pose[:3, :3], rotation.reshape(3, 3), rtol=0, atol=1e-9)
 
 
-def test_names_order_and_limits(tmp_path):
+def test_names_order_and_limits(tmp_path: Path) -> None:
     model = load(write(tmp_path, MODELS["free"]))
     assert model.name == "m"
     assert model.body_names == ("torso", "body2", "body3", "box")
@@ -132,7 +133,7 @@ def test_names_order_and_limits(tmp_path):
     assert (hinge.damping, hinge.friction, hinge.effort) == ((2.0,), (0.3,), (7.0,))
 
 
-def test_a_body_with_several_joints_is_a_chain(tmp_path):
+def test_a_body_with_several_joints_is_a_chain(tmp_path: Path) -> None:
     model = load(write(tmp_path, MODELS["several joints"]))
     assert model.body_names == ("base_joint0", "base_turn", "base", "ball_joint3", "ball")
     assert [body.inertia.mass > 0 for body in model.bodies] == [False, False, True, False, True]
@@ -140,7 +141,7 @@ def test_a_body_with_several_joints_is_a_chain(tmp_path):
     assert model.bodies[4].armature == (0.05,) * 3
 
 
-def test_fixed_bodies_are_merged_or_kept(tmp_path):
+def test_fixed_bodies_are_merged_or_kept(tmp_path: Path) -> None:
     path = write(tmp_path, MODELS["fixed bodies"])
     merged, kept = load(path), load(path, fixed_joints="keep")
     assert merged.body_names == ("arm", "finger")
@@ -148,14 +149,14 @@ def test_fixed_bodies_are_merged_or_kept(tmp_path):
     assert set(merged.frame_names) == {"world", "post", "top", "arm", "tool", "grip", "finger", "joint0", "joint1"}
 
 
-def test_made_up_names_do_not_clash(tmp_path):
+def test_made_up_names_do_not_clash(tmp_path: Path) -> None:
     world = f'<body><joint/>{GEOM}<body name="body1"><joint name="joint0"/>{GEOM}<site name="body1"/></body></body>'
     model = load(write(tmp_path, world))
     assert model.body_names == ("body1_", "body1") and model.joint_names == ("joint0_", "joint0")
     assert "body1__" in model.frame_names
 
 
-def test_constants_are_mujocos(tmp_path):
+def test_constants_are_mujocos(tmp_path: Path) -> None:
     kinds = mujoco.mjtJoint
     assert [int(k) for k in (kinds.mjJNT_FREE, kinds.mjJNT_BALL, kinds.mjJNT_SLIDE, kinds.mjJNT_HINGE)] == [
         FREE,
@@ -179,7 +180,7 @@ def test_constants_are_mujocos(tmp_path):
         ("<option density='1.2'/>", "", "the medium"),
     ],
 )
-def test_what_is_left_out_is_said(tmp_path, head, world, name):
+def test_what_is_left_out_is_said(tmp_path: Path, head: str, world: str, name: str) -> None:
     path = tmp_path / "robot.xml"
     body = f"<body><joint name='a'/>{GEOM}</body>"
     path.write_text(f"<mujoco><worldbody>{body}{world}</worldbody>{head}</mujoco>")
@@ -187,7 +188,7 @@ def test_what_is_left_out_is_said(tmp_path, head, world, name):
         load(path)
 
 
-def test_a_compile_error_has_its_place(tmp_path):
+def test_a_compile_error_has_its_place(tmp_path: Path) -> None:
     path = tmp_path / "robot.xml"
     path.write_text("<mujoco>\n <worldbody>\n  <body><body name='x'><joint/></body></body></worldbody></mujoco>")
     with pytest.raises(FormatError, match="mass and inertia") as caught:
@@ -203,7 +204,7 @@ def test_a_compile_error_has_its_place(tmp_path):
     assert caught.value.line is not None
 
 
-def test_mujocos_warnings_are_passed_on_and_no_log_is_written(tmp_path, monkeypatch):
+def test_mujocos_warnings_are_passed_on_and_no_log_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(FormatError, match="NaN"):
         load(write(tmp_path, '<body pos="nan 0 0"/>'))
@@ -230,7 +231,7 @@ def test_mujocos_warnings_are_passed_on_and_no_log_is_written(tmp_path, monkeypa
         "<include file='inner/deeper.xml'/>",
     ],
 )
-def test_nothing_is_read_from_outside_the_folder(tmp_path, body):
+def test_nothing_is_read_from_outside_the_folder(tmp_path: Path, body: str) -> None:
     folder = tmp_path / "model"
     (folder / "inner").mkdir(parents=True)
     (tmp_path / "secret.xml").write_text("<mujoco/>")
@@ -242,7 +243,7 @@ def test_nothing_is_read_from_outside_the_folder(tmp_path, body):
     assert caught.value.line and caught.value.column and caught.value.element
 
 
-def test_files_inside_the_folder_are_read(tmp_path):
+def test_files_inside_the_folder_are_read(tmp_path: Path) -> None:
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts" / "arm.xml").write_text(f"<mujoco><body name='arm'><joint/>{GEOM}</body></mujoco>")
     tetrahedron = ["v 0 0 0", "v 1 0 0", "v 0 1 0", "v 0 0 1", "f 1 3 2", "f 1 2 4", "f 2 3 4", "f 3 1 4", ""]
@@ -252,7 +253,7 @@ def test_files_inside_the_folder_are_read(tmp_path):
     assert load(write(tmp_path, world, head)).body_names == ("arm", "rock")
 
 
-def test_an_included_document_type_is_refused(tmp_path):
+def test_an_included_document_type_is_refused(tmp_path: Path) -> None:
     (tmp_path / "part.xml").write_text('<!DOCTYPE a [<!ENTITY x "y">]><mujoco/>')
     (tmp_path / "robot.xml").write_text("<mujoco><include file='part.xml'/></mujoco>")
     with pytest.raises(FormatError, match="document type") as caught:
@@ -260,12 +261,12 @@ def test_an_included_document_type_is_refused(tmp_path):
     assert caught.value.path.endswith("part.xml")
 
 
-def test_floating_base_is_not_for_mjcf(tmp_path):
+def test_floating_base_is_not_for_mjcf(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match="freejoint"):
         load(write(tmp_path, MODELS["hinges"]), floating_base=True)
 
 
-def test_without_mujoco_the_message_says_what_to_install(tmp_path, monkeypatch):
+def test_without_mujoco_the_message_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mujoco", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'linkwork\[mjcf\]'"):
         load(write(tmp_path, MODELS["hinges"]))

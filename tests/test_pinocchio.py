@@ -187,14 +187,12 @@ def test_motions(pair: Pair, reference: str) -> None:
     s = pair.state
     accelerate = pin.getFrameClassicalAcceleration if reference == "local_world_aligned" else pin.getFrameAcceleration
 
-    def motions(data: pin.Data, q: Array, v: Array, a: Array) -> list[list[Array]]:
+    def motions(data: pin.Data, q: Array, v: Array, a: Array) -> Array:
         pin.forwardKinematics(pair.there, data, q, v, a)
         pin.updateFramePlacements(pair.there, data)
         ids = [pair.there.getFrameId(frame) for frame in pair.frames]
-        return [
-            [pin.getFrameVelocity(pair.there, data, i, NAMES[reference]).vector for i in ids],
-            [accelerate(pair.there, data, i, NAMES[reference]).vector for i in ids],
-        ]
+        velocities = [pin.getFrameVelocity(pair.there, data, i, NAMES[reference]).vector for i in ids]
+        return np.array([velocities, [accelerate(pair.there, data, i, NAMES[reference]).vector for i in ids]])
 
     moving = pair.each(motions, "v", "a")
     drifting = pair.each(lambda data, q, v: motions(data, q, v, 0.0 * v), "v")

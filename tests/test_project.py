@@ -8,8 +8,6 @@ import sys
 import tomllib
 from pathlib import Path
 
-import pytest
-
 import linkwork as lw
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -21,6 +19,8 @@ OURS = [
         "Makefile",
         "pyproject.toml",
         ".ci/*",
+        ".pre-commit-config.yaml",
+        "CITATION.cff",
         "docs/**/*.md",
         "src/**/*.py",
         "tests/**/*.py",
@@ -60,6 +60,7 @@ def test_the_version_is_one() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["version"] == lw.__version__
     assert f"## {lw.__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"\nversion: {lw.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
 def test_imports_go_one_way() -> None:
@@ -68,12 +69,12 @@ def test_imports_go_one_way() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT / "src" / "linkwork")))
-def test_a_source_file_is_short_and_says_what_it_is(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert text.count("\n") < 400
-    assert path.stem not in ("utils", "helpers", "misc", "common")
-    assert not text or text.startswith('"""')
+def test_a_source_file_is_short_and_says_what_it_is() -> None:
+    for path in SOURCES:
+        text = path.read_text(encoding="utf-8")
+        assert text.count("\n") < 400, path
+        assert path.stem not in ("utils", "helpers", "misc", "common"), path
+        assert not text or text.startswith('"""'), path
 
 
 def test_every_package_is_in_the_architecture() -> None:

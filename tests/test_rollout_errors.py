@@ -121,7 +121,8 @@ def test_the_time_of_the_step_that_leads_out_is_exact() -> None:
     push[4321] = 1e300
     with pytest.raises(lw.SimulationError, match=r"in step 432[2-4] ") as caught:  # found without keeping 5000 states
         lw.rollout(MODEL, q[0], v[0], push, dt=1e-4, record=5000)
-    assert caught.value.trajectory.q.shape == (20, 2, 2)
+    path = caught.value.trajectory
+    assert isinstance(path, lw.Rollout) and path.q.shape == (20, 2, 2)
 
 
 def test_a_state_that_no_step_can_leave_says_why() -> None:
@@ -148,7 +149,7 @@ def test_a_joint_that_moves_no_inertia_is_named() -> None:
     assert np.isfinite(damped.q).all()
 
 
-def test_it_can_be_interrupted() -> None:
+def test_it_can_be_interrupted(interruptible: None) -> None:
     lw.rollout(MODEL, np.zeros((40, 2)), [0.0, 0.0], dt=1e-3, steps=1)  # makes the code
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):

@@ -107,7 +107,7 @@ def test_every_kth_state_is_kept_and_the_last() -> None:
     np.testing.assert_array_equal(every.v[1:], every.v[:-1] + 0.01 * every.a[:-1])
 
 
-def test_ctrl_c_returns_what_there_is() -> None:
+def test_ctrl_c_returns_what_there_is(interruptible: None) -> None:
     def interrupting(t: float, q: Array, v: Array) -> Array:
         if t > 0.045:
             os.kill(os.getpid(), signal.SIGINT)
@@ -137,6 +137,7 @@ def test_a_motion_that_blows_up_says_so(integrator: str) -> None:
             ARM, Q, V, 50.0, 0.05, torque=lambda t, q, v: 1e3 * v * abs(v), integrator=integrator, effort_limits=False
         )
     path = caught.value.trajectory
+    assert isinstance(path, lw.Trajectory)
     assert len(path) >= 1 and np.isfinite(path.q).all() and path.t[-1] <= caught.value.time
 
 

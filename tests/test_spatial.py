@@ -60,8 +60,7 @@ def articulated(rng: np.random.Generator) -> ArticulatedInertia:
 
 def rigid(rng: np.random.Generator) -> Inertia:
     root = rng.normal(size=(3, 3))
-    moments = (root @ root.T).tolist()
-    about = Sym3(*moments[0], *moments[1][1:], moments[2][2])
+    about = Sym3(*(root @ root.T)[np.triu_indices(3)].tolist())
     return Inertia.from_com(float(rng.uniform(0.5, 2.0)), Vec3(*floats(rng, 3)), about)
 
 
@@ -179,8 +178,8 @@ def test_a_rigid_inertia_is_that_of_its_points(rng: np.random.Generator) -> None
     masses, points = rng.uniform(0.1, 1.0, 5), rng.normal(size=(5, 3))
     centre = masses @ points / masses.sum()
     around = points - centre
-    second = sum(m * (p @ p * np.eye(3) - np.outer(p, p)) for m, p in zip(masses, around, strict=True)).tolist()
-    about = Sym3(*second[0], *second[1][1:], second[2][2])
+    second = sum(m * (p @ p * np.eye(3) - np.outer(p, p)) for m, p in zip(masses, around, strict=True))
+    about = Sym3(*second[np.triu_indices(3)].tolist())
     inertia = Inertia.from_com(float(masses.sum()), Vec3(*centre.tolist()), about)
     v = motion(rng)
     speeds = array(v)[:3] + np.cross(array(v)[3:], points)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import os
 import warnings
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from linkwork.errors import ArgumentError, FormatError, LinkworkWarning
 from linkwork.formats import load
 from linkwork.formats.xml import MAX_DEPTH
 from linkwork.joints import Free, Planar
+from linkwork.model import Model
 from robots import ROBOTS, robot
 
 EMPTY = robot("ur3.urdf")
@@ -24,14 +27,17 @@ EMPTY = robot("ur3.urdf")
 INERTIA = '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
 
 
-def quietly(path, *arguments, **options):
+def quietly(path: Path, *arguments: Any, **options: Any) -> Model:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LinkworkWarning)  # published files hold impossible inertias
         return load(path, *arguments, **options)
 
 
+Write = Callable[[str | bytes], Path]
+
+
 @pytest.fixture
-def write(tmp_path):
+def write(tmp_path: Path) -> Write:
     def write(text: str | bytes) -> Path:
         path = tmp_path / "robot.urdf"
         path.write_bytes(text.encode() if isinstance(text, str) else text)
@@ -53,13 +59,13 @@ def of(links: str, *parts: str) -> str:
 # Published robots
 
 
-def test_the_package_has_69_files():
+def test_the_package_has_69_files() -> None:
     assert len(ROBOTS) == 69
 
 
 @pytest.mark.parametrize("floating_base", [False, True], ids=["fixed", "floating"])
 @pytest.mark.parametrize("path", ROBOTS, ids=lambda path: path.stem)
-def test_a_published_robot_agrees_with_pinocchio(path, floating_base):
+def test_a_published_robot_agrees_with_pinocchio(path: Path, floating_base: bool) -> None:
     pin = pytest.importorskip("pinocchio")
     model = quietly(path, floating_base)
     if path == EMPTY:
@@ -85,7 +91,7 @@ def test_a_published_robot_agrees_with_pinocchio(path, floating_base):
 
 @pytest.mark.parametrize("name", ["panda.urdf", "talos_full_v2.urdf", "romeo.urdf", "solo12.urdf", "tiago_dual.urdf"])
 @pytest.mark.parametrize("floating_base", [False, True])
-def test_torques_are_pinocchios(name, floating_base):
+def test_torques_are_pinocchios(name: str, floating_base: bool) -> None:
     pin = pytest.importorskip("pinocchio")
     path = robot(name)
     model = quietly(path, floating_base)
@@ -103,7 +109,7 @@ def test_torques_are_pinocchios(name, floating_base):
     np.testing.assert_allclose(ours, expected, rtol=0, atol=1e-10 * abs(expected).max())
 
 
-def test_an_empty_robot_is_an_empty_mechanism_with_a_warning():
+def test_an_empty_robot_is_an_empty_mechanism_with_a_warning() -> None:
     with pytest.warns(LinkworkWarning, match=r"ur3\.urdf:6:1: robot 'ur3' has no <link>"):
         assert load(EMPTY).nv == 0
 
@@ -111,7 +117,7 @@ def test_an_empty_robot_is_an_empty_mechanism_with_a_warning():
 # What is kept
 
 
-def test_limits_damping_and_meshes(write):
+def test_limits_damping_and_meshes(write: Write) -> None:
     mesh = '<visual><geometry><mesh filename="package://a/b.dae"/></geometry></visual>'
     again = '<collision><geometry><mesh filename="../x.stl"/></geometry></collision>'
     links = f'<link name="a">{mesh}</link><link name="b">{mesh}{again}</link><link name="c"/><link name="d"/>'
@@ -127,7 +133,7 @@ def test_limits_damping_and_meshes(write):
     assert model.damping.tolist() == [5] * 3 and model.friction.tolist() == [6] * 3
 
 
-def test_orders_of_joints(write):
+def test_orders_of_joints(write: Write) -> None:
     path = write(of("abcdef", joint("z", "b", "c"), joint("m", "a", "b", "fixed"), joint("y", "a", "d"),
                     joint("B", "d", "e"), joint("x", "b", "f")))  # fmt: skip
     assert load(path).joint_names == ("x", "z", "y", "B")
@@ -136,7 +142,7 @@ def test_orders_of_joints(write):
     assert load(path, fixed_joints="keep", joint_order="file").joint_names == ("m", "z", "y", "B", "x")
 
 
-def test_fixed_joints_become_frames(write):
+def test_fixed_joints_become_frames(write: Write) -> None:
     inertial = f'<inertial><origin xyz="1 0 0"/><mass value="2"/>{INERTIA}</inertial>'
     links = f'<link name="a"/><link name="b">{inertial}</link><link name="c">{inertial}</link>'
     origin = '<origin xyz="0 0 1" rpy="0 0 1.5707963267948966"/>'
@@ -149,7 +155,7 @@ def test_fixed_joints_become_frames(write):
     assert merged.bodies[0].inertia.moment.numbers() == [2.0, 2.0, 2.0]
 
 
-def test_floating_base_and_floating_and_planar_joints(write):
+def test_floating_base_and_floating_and_planar_joints(write: Write) -> None:
     path = write(of("abc", joint("f", "a", "b", "floating"), joint("p", "b", "c", "planar", '<axis xyz="0 0 1"/>')))
     model = load(path, True)
     assert model.joint_names == ("root_joint", "f", "p") and model.body_names == ("a", "b", "c")
@@ -157,12 +163,12 @@ def test_floating_base_and_floating_and_planar_joints(write):
     assert load(write(of("ab", joint("root_joint", "a", "b"))), True).joint_names == ("root_joint_", "root_joint")
 
 
-def test_a_planar_joint_is_pinocchios_whatever_its_axis_says(write):
+def test_a_planar_joint_is_pinocchios_whatever_its_axis_says(write: Write) -> None:
     with pytest.warns(LinkworkWarning, match="planar joint 'p' moves in the x-y plane"):
         load(write(of("ab", joint("p", "a", "b", "planar", '<axis xyz="1 0 0"/>'))))
 
 
-def test_links_named_world(write):
+def test_links_named_world(write: Write) -> None:
     links = '<link name="world"/><link name="a"/>'
     rooted = write(f'<robot name="r">{links}{joint("j", "world", "a")}</robot>')
     assert load(rooted).frame_names == ("world", "a", "j")
@@ -173,30 +179,30 @@ def test_links_named_world(write):
         assert load(hanging).body_names == ("world_link",)
 
 
-def test_a_mimic_joint_is_independent_with_a_warning(write):
+def test_a_mimic_joint_is_independent_with_a_warning(write: Write) -> None:
     path = write(of("abc", joint("one", "a", "b"), joint("two", "b", "c", inside='<mimic joint="one"/>')))
     with pytest.warns(LinkworkWarning, match="'two' mimics another"):
         assert load(path).nv == 2
 
 
-def test_a_joint_without_limits_is_read_with_a_warning(write):
+def test_a_joint_without_limits_is_read_with_a_warning(write: Write) -> None:
     with pytest.warns(LinkworkWarning, match="'j' has no <limit>"):
         assert load(write(of("ab", joint("j", "a", "b", "revolute")))).upper_limit[0] == math.inf
 
 
-def test_what_does_not_move_it_is_ignored(write):
+def test_what_does_not_move_it_is_ignored(write: Write) -> None:
     noise = '<gazebo><joint name="j"/><link/></gazebo><transmission name="t"/><sensor/><mujoco/><material/><own:thing/>'
     assert load(write(of("ab", noise, joint("j", "a", "b", inside='<safety_controller k_velocity="x"/>')))).nv == 1
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "iso-8859-1"])
-def test_encodings(write, encoding):
+def test_encodings(write: Write, encoding: str) -> None:
     name = "iso-8859-1" if encoding == "iso-8859-1" else encoding[: len("utf-8" if "8" in encoding else "utf-16")]
     text = f'<?xml version="1.0" encoding="{name}"?>' + of("aé", joint("j", "a", "é"))
     assert load(write(text.encode(encoding))).body_names == ("é",)
 
 
-def test_a_comment_may_speak_of_document_types(write):
+def test_a_comment_may_speak_of_document_types(write: Write) -> None:
     assert load(write(f"<!-- <!DOCTYPE x [ > -->\n{of('ab', joint('j', 'a', 'b'))}")).nv == 1
     assert load(write(of("ab", "<!-- <!DOCTYPE x [ > -->", joint("j", "a", "b")))).nv == 1
 
@@ -328,7 +334,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_refused(write, case):
+def test_refused(write: Write, case: str) -> None:
     text, line, column, element, words = REFUSED[case]
     path = write(text)
     with pytest.raises(FormatError) as caught:
@@ -338,14 +344,14 @@ def test_refused(write, case):
     assert words in str(error) and str(error).startswith(f"{path}:{line}:{column}: ")
 
 
-def test_messages_stay_short(write):
+def test_messages_stay_short(write: Write) -> None:
     long = "x" * 1_000_000
     with pytest.raises(FormatError) as caught:
         load(write(of("ab", joint("j", long, "b"))))
     assert len(str(caught.value)) < 1000
 
 
-def test_files_that_cannot_be_read(tmp_path, write):
+def test_files_that_cannot_be_read(tmp_path: Path, write: Write) -> None:
     for path, words in (
         (tmp_path / "none.urdf", "No such file"),
         (tmp_path, "Is a directory"),
@@ -358,7 +364,7 @@ def test_files_that_cannot_be_read(tmp_path, write):
         assert caught.value.path == os.fspath(path) and caught.value.line is None
 
 
-def test_a_file_of_absurd_size(tmp_path):
+def test_a_file_of_absurd_size(tmp_path: Path) -> None:
     path = tmp_path / "robot.urdf"
     with path.open("wb") as file:
         file.truncate(64 * 2**20 + 1)  # a hole: no disk is used
@@ -366,13 +372,13 @@ def test_a_file_of_absurd_size(tmp_path):
         load(path)
 
 
-def test_too_many_elements(write, monkeypatch):
+def test_too_many_elements(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("linkwork.formats.xml.MAX_ELEMENTS", 3)
     with pytest.raises(FormatError, match="more than 3 elements"):
         load(write(of("abc")))
 
 
-def test_wrong_options(write):
+def test_wrong_options(write: Write) -> None:
     path = write(of("a"))
     for options, words in (
         ({"joint_order": "files"}, "joint_order must be 'pinocchio' or 'file', not 'files'"),

@@ -164,14 +164,14 @@ def test_a_sequence_shows_all_states_at_one_scale(swing: lw.Trajectory, tmp_path
 def test_an_animation_has_its_frames_and_they_move(swing: lw.Trajectory, tmp_path: Path) -> None:
     path = lw.animate(swing, tmp_path / "new" / "swing.gif", fps=8, trails=["tip"], size=2.0)
     with Image.open(path) as film:
-        assert film.n_frames == 9 and film.info["duration"] == pytest.approx(125, abs=10)
+        assert getattr(film, "n_frames", 1) == 9 and film.info["duration"] == pytest.approx(125, abs=10)
         pictures = []
         for k in (0, 4, 8):
             film.seek(k)
             pictures.append(np.asarray(film.convert("L"), dtype=float))
     assert all(abs(a - b).max() > 100 for a, b in pairwise(pictures))
     with Image.open(lw.animate(swing, tmp_path / "slow.gif", fps=8, speed=0.5, size=2.0)) as film:
-        assert film.n_frames == 17
+        assert getattr(film, "n_frames", 1) == 17
 
 
 @pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="ffmpeg is not installed")

@@ -68,7 +68,7 @@ def test_mobilities_are_inverse_inertias_and_move_like_them() -> None:
     builder = lw.Builder()
     builder.add_body("body", **random_inertia(rng))
     inertia = builder.build().bodies[0].inertia
-    dense = np.array(inertia.articulated().rows())
+    dense: Array = np.array(inertia.articulated().rows())
     rigid = RigidMobility.of_inertia(inertia)
 
     def full(mobility: Mobility) -> Array:
@@ -79,7 +79,7 @@ def test_mobilities_are_inverse_inertias_and_move_like_them() -> None:
     close((rigid * force).numbers(), (rigid.full() * force).numbers(), 1e-14)
     place: Transform = random_placement(rng)
     _, seen = rigid.full().across(place.inverse())  # the frame in which ours is a child
-    moved = np.array(place.to_parent(inertia).articulated().rows())
+    moved: Array = np.array(place.to_parent(inertia).articulated().rows())
     close(full(seen) @ moved, np.eye(6), 1e-11)
 
 
@@ -99,7 +99,7 @@ def test_every_body_is_in_balance(s: State) -> None:
         poses = lw.forward_kinematics(s.model, s.q, names)
         left = wrenches + s.f_ext
         for index, body in enumerate(s.model.bodies):
-            I = np.array(body.inertia.articulated().rows())
+            I: Array = np.array(body.inertia.articulated().rows())
             h = np.einsum("ij,...j->...i", I, V[..., index, :])
             w, v = V[..., index, 3:], V[..., index, :3]
             bias = np.concatenate([np.cross(w, h[..., :3]), np.cross(w, h[..., 3:]) + np.cross(v, h[..., :3])], axis=-1)
