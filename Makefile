@@ -83,6 +83,7 @@ fuzz: $(STAMP)
 docs: $(STAMP)
 	$(BIN)/python benchmarks/rounding.py --write
 	$(BIN)/python benchmarks/drift.py --write
+	$(BIN)/python benchmarks/fresh_memory.py --write
 
 clean:
 	rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.* dist build out

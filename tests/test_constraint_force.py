@@ -169,7 +169,7 @@ def test_models_without_bodies_or_freedom() -> None:
 
 
 def run(text: Any, s: State, tree: Tree | None = None, **options: Any) -> Array:
-    algorithm = Algorithm("constraint_force", partial(text, **options), ARGUMENTS, ("velocity",), rolled=False)
+    algorithm = Algorithm("constraint_force", partial(text, **options), ARGUMENTS, ("velocity",), ())
     (found,) = evaluate(algorithm, s.model, [x.ravel().tolist() for x in (s.q, s.v, s.tau, s.f_ext)], tree=tree)
     return np.array(found)
 

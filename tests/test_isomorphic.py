@@ -12,10 +12,9 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS
-from linkwork.engine.ir import evaluator
-from linkwork.engine.ir.program import ARITHMETIC, Program
+from linkwork.engine.ir.program import ARITHMETIC, Program, evaluator
 from linkwork.engine.ir.verifier import verify
-from linkwork.engine.plans import Task, plan_for
+from linkwork.engine.plans import Task
 from linkwork.engine.plans.specialised import Specialised
 from linkwork.engine.spaces import SPACES
 from linkwork.engine.trace import isomorphic
@@ -240,7 +239,7 @@ def test_a_zero_in_one_branch_only_does_not_meet_an_infinite_number() -> None:
         wheel = builder.add_body(f"{side} wheel", joint=Revolute("z"), mass=1.0, inertia=np.eye(3))
         place = lw.placement((1.0, offset, 0.0))
         builder.add_body(f"{side} bob", wheel, Prismatic("z"), place, mass=1.0, inertia=np.eye(3))
-    function = plan_for(Task(ALGORITHMS["inverse_dynamics"], builder.build(), ("f_ext",)))
+    function = Specialised(Task(ALGORITHMS["inverse_dynamics"], builder.build(), ("f_ext",)))
     arguments = [np.zeros((1, 4)), np.array([[1e200, 0.0, 0.0, 0.0]]), np.zeros((1, 4))]
     assert function.run_one(arguments)[1] == 2
     (tau,), status = function.run(arguments, 1)
