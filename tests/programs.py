@@ -10,7 +10,8 @@ import numpy as np
 from linkwork.engine.code import jit
 from linkwork.engine.emit import kernel
 from linkwork.engine.emit.call_frame import TABLES, Interface
-from linkwork.engine.ir.program import Program, evaluator, verifier
+from linkwork.engine.ir import evaluator, verifier
+from linkwork.engine.ir.program import Program
 from linkwork.engine.plans import Task
 from linkwork.engine.plans.rolled import Rolled
 from linkwork.engine.plans.specialised import Specialised

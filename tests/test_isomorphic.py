@@ -12,7 +12,8 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS
-from linkwork.engine.ir.program import ARITHMETIC, Program, evaluator
+from linkwork.engine.ir import evaluator
+from linkwork.engine.ir.program import ARITHMETIC, Program
 from linkwork.engine.ir.verifier import verify
 from linkwork.engine.plans import Task
 from linkwork.engine.plans.specialised import Specialised
