@@ -87,7 +87,7 @@ def test_mobilities_are_inverse_inertias_and_move_like_them() -> None:
 
 
 @pytest.mark.usefixtures("engine")
-@law()
+@law(few=True)
 def test_every_body_is_in_balance(s: State) -> None:
     """Momentum changes by gravity, the external force, its own joint's wrench and its children's, reversed."""
     for method in METHODS:
