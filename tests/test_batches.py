@@ -49,7 +49,7 @@ def flat_shape(name: str, space: str) -> tuple[int, ...]:
 
 
 def test_every_algorithm_has_a_public_function() -> None:
-    assert CALLS.keys() == ALGORITHMS.keys()
+    assert CALLS.keys() == {name for name, entry in ALGORITHMS.items() if "rolled" in entry.forms}
 
 
 @pytest.mark.parametrize("name", CALLS)

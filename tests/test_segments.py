@@ -152,8 +152,9 @@ def test_public_calls_have_the_interpreters_bits(name: str) -> None:
     assert np.array_equal(bits(one), bits(wanted[0]))
 
 
-@pytest.mark.parametrize("cpu, lanes", [(None, 1), (jit.BASELINE, 2), (None, 4), (None, 8)])
-@pytest.mark.parametrize("name", ["floating", "mixed"])
+@pytest.mark.parametrize(
+    "name, cpu, lanes", [("floating", None, 1), ("mixed", jit.BASELINE, 2), ("floating", None, 4), ("mixed", None, 8)]
+)
 def test_lanes_do_not_change_a_bit(name: str, cpu: tuple[str, str] | None, lanes: int) -> None:
     state, wanted = expected(name)
     run = plan_for(Task(SEGMENTS, chains()[name]), cpu=cpu, lanes=lanes)

@@ -75,7 +75,7 @@ def relative_error(result: Sequence[float], exact: Sequence[mpmath.mpf]) -> floa
 CASES = [*(("interpreted", name) for name in MECHANISMS), ("specialised", "kinds2"), ("rolled", "kinds2")]
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", [name for name, entry in ALGORITHMS.items() if "rolled" in entry.forms])
 @pytest.mark.parametrize(("engine", "name"), CASES, indirect=["engine"])
 def test_float_results_are_near_the_truth(engine: str, name: str, algorithm: str) -> None:
     state, exact = truth(name, algorithm)

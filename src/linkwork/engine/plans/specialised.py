@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.algorithms import Algorithm
 from linkwork.engine.code import fingerprint, jit, loader
 from linkwork.engine.emit import builtin, kernel, row_kernel
 from linkwork.engine.emit.call_frame import Interface
@@ -22,19 +21,11 @@ from linkwork.engine.spaces import OFFSETS
 from linkwork.engine.trace.isomorphic import Seed, seeds
 from linkwork.engine.trace.specialise import specialise
 from linkwork.engine.trace.superword import pack_isomorphic
-from linkwork.model.model import Frame, Model
 
 
-def specialised_program(
-    algorithm: Algorithm,
-    model: Model,
-    absent: Sequence[str] = (),
-    frames: Sequence[Frame] = (),
-    offsets: bool = False,
-    expand: bool = True,
-) -> Program:
-    """The program of an algorithm for one model, without dead code, in the order in which it runs."""
-    return schedule(specialise(algorithm, model, absent, frames, offsets, expand))
+def specialised_program(*what: Any, **options: Any) -> Program:
+    """The program of ``specialise``, without dead code, in the order in which it runs."""
+    return schedule(specialise(*what, **options))
 
 
 class Specialised(Compiled):

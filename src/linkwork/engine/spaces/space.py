@@ -109,7 +109,7 @@ class Joints(Space):
     def store(self, tree: Any, array: str, value: Any) -> None:
         if not tree.store_where_made(array, self.lane_stride, value):
             for body in tree.outward():
-                for address, number in zip(self.addresses(array, body), flatten(value[body]), strict=True):
+                for number, address in zip(flatten(value[body]), self.addresses(array, body), strict=True):
                     tree.tracer.store(address, number)
 
     def describe(self, model: Model) -> str:
@@ -177,7 +177,7 @@ class Frames(Space):
 
     def store(self, tree: Any, array: str, value: Any) -> None:
         for frame in tree.frames():
-            for address, number in zip(self._addresses(array, frame), self.numbers(value[frame]), strict=True):
+            for number, address in zip(self.numbers(value[frame]), self._addresses(array, frame), strict=True):
                 tree.tracer.store(address, number)
 
 
