@@ -13,7 +13,7 @@ from linkwork.cli.count import COUNTED, counted
 
 MECHANISMS = [
     *("pendulum", "double_pendulum", "free_box", "serial_30dof", "branched_30dof", "humanoid", "rope:20"),
-    *("serial_chain:20", "serial_chain:40", "serial_chain:10:spherical", "star:4", "binary_tree:4"),
+    *("serial_chain:20", "serial_chain:10:spherical", "star:4", "binary_tree:4"),
 ]
 
 

@@ -15,7 +15,7 @@ from linkwork.spatial import Mat3, Transform, Vec3
 from strategies import Array, State, close, models_of_form, random_placement, renumbered, state_of
 
 # Some of the pool: each test makes further models to compile.
-CASES = {"interpreted": [0, 1, 3, 10], "specialised": [0, 7], "rolled": [3, 7]}
+CASES = {"interpreted": [0, 1, 3, 10], "specialised": [3], "rolled": [3]}
 pytestmark = pytest.mark.parametrize(
     ("engine", "index"), [(form, index) for form, some in CASES.items() for index in some], indirect=["engine"]
 )
