@@ -127,9 +127,20 @@ def test_words_are_packed_by_name_and_none_is_missing_or_unknown() -> None:
 
 
 def test_plans_tell_code_exactly_the_words_that_it_reads() -> None:
-    for plan in (Rolled(Task(ALGORITHMS["mass_matrix"], CHAIN)), Segmented(Task(SEGMENTS, LONG), lanes=1)):
-        words, _ = plan.one_state_words()
-        assert len(words) == len(plan.one_state_frame.words)
+    batch = {"states", "buffer", "argument0", "argument0_stride", "result0"}
+    one = {"team", "argument0", "argument1", "argument2", "result0"}
+    for plan, name, call in (
+        (Rolled(Task(ALGORITHMS["mass_matrix"], CHAIN)), "batch", batch),
+        (
+            Segmented(Task(SEGMENTS, LONG, ("v", "tau", "f_ext")), lanes=1),
+            "one_state",
+            {"team", "argument0", "result0"},
+        ),
+    ):
+        code, _ = plan.code(1)
+        told = {**plan.tables(code, name), **plan.workspace(code, 1, name)}
+        assert {*told, *call} == {word for _, word in getattr(plan.interface, name).words}
+        assert not told.keys() & call and plan.words(name, 1).any()
     assert {*rolled.SIZES} <= {*Rolled(Task(ALGORITHMS["energy"], CHAIN)).sizes(1)}
     assert {*segmented.SIZES} <= {*Segmented(Task(SEGMENTS, LONG)).grouped_tables(1).sizes}
 

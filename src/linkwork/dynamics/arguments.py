@@ -33,7 +33,10 @@ def check_model(model: object) -> None:
 def as_array(model: Model, name: str, space: str, value: ArrayLike, frames: int = 0) -> Array:
     """A float64 array whose last axes are one state's shape."""
     check_model(model)
-    expected = SPACES[space].shape(model, frames)
+    return _as_array(model, name, space, value, SPACES[space].shape(model, frames))
+
+
+def _as_array(model: Model, name: str, space: str, value: ArrayLike, expected: tuple[int, ...]) -> Array:
     if type(value) is np.ndarray and value.dtype is _FLOAT64 and value.shape == expected:
         return value
     try:
@@ -78,15 +81,17 @@ def as_batch(
 
     Machine code looks for itself whether they are finite, and needs no look here.
     """
+    check_model(model)
+    shapes = [SPACES[space].shape(model, frames) for _, space in spaces]
     arrays: list[Array | None] = []
     leading: list[tuple[int, ...]] = []
-    for (name, space), value in zip(spaces, values, strict=True):
+    for (name, space), value, shape in zip(spaces, values, shapes, strict=True):
         if value is None and space == "wrenches":
             arrays.append(None)
             continue
-        array = as_array(model, name, space, value, frames)  # type: ignore[arg-type]
+        array = _as_array(model, name, space, value, shape)  # type: ignore[arg-type]
         arrays.append(array)
-        leading.append(array.shape[: array.ndim - len(SPACES[space].shape(model, frames))])
+        leading.append(array.shape[: array.ndim - len(shape)])
     try:
         batch = np.broadcast_shapes(*leading) if any(leading) else ()
     except ValueError:
@@ -99,8 +104,7 @@ def as_batch(
     if not batch:
         return arrays, ()
     full = [
-        None if array is None else _spread(array, (*batch, *SPACES[space].shape(model, frames)))
-        for array, (_, space) in zip(arrays, spaces, strict=True)
+        None if array is None else _spread(array, (*batch, *shape)) for array, shape in zip(arrays, shapes, strict=True)
     ]
     return full, batch
 

@@ -42,10 +42,9 @@ def call(
         algorithm = ALGORITHMS[algorithm]
     form = current_form()
     arguments, batch = as_batch(model, algorithm.arguments, values, len(frames), finite=form == "interpreted")
-    shapes = [(*batch, *SPACES[space].shape(model, len(frames))) for space in algorithm.results]
     if 0 in batch:
         as_batch(model, algorithm.arguments, values, len(frames))
-        return [np.empty(shape) for shape in shapes]
+        return [np.empty((*batch, *SPACES[space].shape(model, len(frames)))) for space in algorithm.results]
     absent = tuple(name for (name, _), array in zip(algorithm.arguments, arguments, strict=True) if array is None)
     states = prod(batch)
     rows = [_rows(array, batch, states) for array in arguments if array is not None]
@@ -61,7 +60,7 @@ def call(
         raise diagnose(algorithm, model, state, moved(frames, offsets))
     if not batch and form == "auto":
         _keep_short_path(plan, model._memo.quick if quick is None else quick)
-    return [result.reshape(shape) for result, shape in zip(found, shapes, strict=True)]
+    return [result.reshape((*batch, *shape)) for result, shape in zip(found, plan.task.shapes, strict=True)]
 
 
 def _first_not_finite(results: Sequence[Array], batch: tuple[int, ...]) -> tuple[int, ...]:

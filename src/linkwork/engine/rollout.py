@@ -48,24 +48,24 @@ def run_over_time(
         return _interpreted(plan, state, given, into, steps, every)
     count, status = len(state[0]), 0
     lanes = 1 if count == 1 else plan.lanes
-    code, run = plan.code(lanes)
+    _, run = plan.code(lanes)
 
     def part(first: int, number: int, done: int, span: int) -> Callable[[], int]:
         """Some trajectories, for some steps."""
-        words = {"trajectories": number, "done": done, "steps": span, "total": steps, "every": every}
-        words |= {f"state{k}": address(array) + first * array.strides[0] for k, array in enumerate(state)}
+        call = {"trajectories": number, "done": done, "steps": span, "total": steps, "every": every}
+        call |= {f"state{k}": address(array) + first * array.strides[0] for k, array in enumerate(state)}
         for k, array in enumerate(given, len(state)):
             stride, pace, _ = array.strides
-            words[f"given{k}"] = address(array) + first * stride + done * pace
-            words |= {f"given{k}_stride": stride // 8, f"given{k}_pace": pace // 8}
+            call[f"given{k}"] = address(array) + first * stride + done * pace
+            call |= {f"given{k}_stride": stride // 8, f"given{k}_pace": pace // 8}
         for k, array in enumerate(into):
             stride = array.strides[0]
-            words |= {f"records{k}": address(array) + first * stride, f"records{k}_stride": stride // 8}
+            call |= {f"records{k}": address(array) + first * stride, f"records{k}_stride": stride // 8}
 
         def job(kept: object = (state, given, into)) -> int:  # an interrupted caller must not take them away
-            buffer = scratch("tile", lanes * plan.buffer_size)
-            frame = plan.interface.time_loop.pack({**words, "buffer": buffer, **plan.tables(code, lanes)})
-            return run(address(frame))
+            call["buffer"] = scratch("tile", lanes * plan.buffer_size)
+            words = plan.interface.time_loop.put(plan.words("time_loop", lanes), call)
+            return run(address(words))
 
         return job
 

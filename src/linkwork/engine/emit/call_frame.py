@@ -40,6 +40,13 @@ class CallFrame:
             raise KeyError(f"words that are missing or unknown: {sorted(values.keys() ^ self._index.keys())}")
         return np.array([values[name] for _, name in self.words], dtype=np.int64)
 
+    def put(self, words: Words, values: Mapping[str, int]) -> Words:
+        """Set words by name in a list of them."""
+        index = self._index
+        for name, value in values.items():
+            words[index[name]] = value
+        return words
+
     def read(self, w: Writer) -> None:
         """Code that reads every word into a value of its name, from the pointer %words."""
         for index, (kind, name) in enumerate(self.words):
@@ -56,11 +63,16 @@ class Interface:
     results: tuple[int | str, ...]
     sizes: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def argument_names(self) -> list[str]:
         return [f"argument{k}" for k in range(len(self.arguments))]
 
-    @property
+    @cached_property
+    def stride_names(self) -> list[str]:
+        """Of the distances of states in arguments."""
+        return [f"{name}_stride" for name in self.argument_names]
+
+    @cached_property
     def result_names(self) -> list[str]:
         return [f"result{k}" for k in range(len(self.results))]
 
@@ -86,7 +98,8 @@ class Interface:
     @cached_property
     def batch(self) -> CallFrame:
         """A batch: number of states, a buffer for tiles, arguments with the distance of their states, results."""
-        arguments = [word for a in self.argument_names for word in (("ptr", a), ("i64", f"{a}_stride"))]
+        pairs = zip(self.argument_names, self.stride_names, strict=True)
+        arguments = [word for name, stride in pairs for word in (("ptr", name), ("i64", stride))]
         results = [("ptr", name) for name in self.result_names]
         return CallFrame((("i64", "states"), ("ptr", "buffer"), *arguments, *results, *self.tables))
 

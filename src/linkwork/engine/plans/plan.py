@@ -65,6 +65,7 @@ class Compiled(Plan):
         self.cpu = cpu or jit.host()
         self.lanes = lanes or jit.lanes(self.cpu)
         self._codes: dict[int, tuple[jit.Code, Callable[[int], int]]] = {}
+        self._templates: dict[str, Words] = {}
 
     # What a form of code has of its own
 
@@ -82,8 +83,12 @@ class Compiled(Plan):
         """The module for so many lanes."""
 
     @abstractmethod
-    def tables(self, code: jit.Code, lanes: int) -> dict[str, int]:
-        """The words for the kernel's tables and sizes, its workspace in this thread's memory."""
+    def tables(self, code: jit.Code, frame: str) -> dict[str, int]:
+        """The words of a call frame for the kernel's tables and sizes, which are the same in every call."""
+
+    @abstractmethod
+    def workspace(self, code: jit.Code, lanes: int, frame: str) -> dict[str, int]:
+        """The words for what the kernel works in, in this thread's memory."""
 
     @property
     def zeroed(self) -> bool:
@@ -118,23 +123,34 @@ class Compiled(Plan):
     def run(self, arguments: Sequence[Array], states: int, offsets: Sequence[float] = ()) -> tuple[list[Array], int]:
         return self.run_one(arguments) if states == 1 else self.run_tiles(arguments, states, self.lanes)
 
+    def words(self, name: str, lanes: int) -> Words:
+        """The words of a call frame that follow from the plan; those of the call are 0."""
+        code, _ = self.code(lanes)
+        frame: CallFrame = getattr(self.interface, name)
+        found = self._templates.get(name)
+        if found is None:
+            found = np.zeros(len(frame.words), dtype=np.int64)
+            self._templates[name] = frame.put(found, self.tables(code, name))
+        return frame.put(found.copy(), self.workspace(code, lanes, name))
+
     def run_tiles(self, arguments: Sequence[Array], states: int, lanes: int) -> tuple[list[Array], int]:
         """Any number of states, tile by tile, over threads."""
         results = [empty((states, count)) for count in self.task.results]
-        code, batch = self.code(lanes)
+        _, batch = self.code(lanes)
+        interface = self.interface
 
         def part(first: int, count: int) -> Callable[[], int]:
-            words = {"states": count}
-            for name, array in zip(self.interface.argument_names, arguments, strict=True):
-                stride = 0 if array.strides[0] == 0 else array.shape[1]
-                words |= {name: address(array) + 8 * first * stride, f"{name}_stride": stride}
-            for name, array in zip(self.interface.result_names, results, strict=True):
-                words[name] = address(array) + 8 * first * array.shape[1]
+            call = {"states": count}
+            for name, distance, array in zip(interface.argument_names, interface.stride_names, arguments, strict=True):
+                call[distance] = stride = 0 if array.strides[0] == 0 else array.shape[1]
+                call[name] = address(array) + 8 * first * stride
+            for name, array in zip(interface.result_names, results, strict=True):
+                call[name] = address(array) + 8 * first * array.shape[1]
 
             def job(kept: object = (arguments, results)) -> int:  # an interrupted caller must not take them away
-                buffer, _owner = self.buffer(lanes)
-                frame = self.interface.batch.pack({**words, "buffer": buffer, **self.tables(code, lanes)})
-                return batch(address(frame))
+                call["buffer"], _owner = self.buffer(lanes)
+                words = interface.batch.put(self.words("batch", lanes), call)
+                return batch(address(words))
 
             return job
 
@@ -165,22 +181,20 @@ class Compiled(Plan):
             task.argument_shapes, task.shapes, lambda: self.one_state_words()[0], self.array_indices, self.call_one
         )
 
-    @property
-    def one_state_frame(self) -> CallFrame:
-        return self.interface.batch
+    one_state_frame = "batch"
+    """The call frame of code for one lane."""
 
     @cached_property
     def array_indices(self) -> list[int]:
         """Where the addresses of arguments and results stand in the words for one state."""
-        return self.one_state_frame.indices([*self.interface.argument_names, *self.interface.result_names])
+        frame: CallFrame = getattr(self.interface, self.one_state_frame)
+        return frame.indices([*self.interface.argument_names, *self.interface.result_names])
 
     def one_state_words(self) -> tuple[Words, object]:
         """The words for one state, the addresses of arrays still missing, and what keeps the memory in them."""
-        code, _ = self.code(1)
         buffer, owner = self.buffer(1)
-        missing = dict.fromkeys((name for _, name in self.one_state_frame.words), 0)
-        words = {**missing, "states": 1, "buffer": buffer, **self.tables(code, 1)}
-        return self.one_state_frame.pack(words), owner
+        words = self.interface.batch.put(self.words("batch", 1), {"states": 1, "buffer": buffer})
+        return words, owner
 
     def call_one(self, words: Words, where: int) -> int:
         """One state, by words at an address; the status."""

@@ -81,17 +81,15 @@ class Rolled(Compiled):
         """Of ``work``: one for the world and each body, or for each frame."""
         return max(len(self.task.model.bodies) + 1, len(self.task.frames))
 
-    def tables(self, code: jit.Code, lanes: int) -> dict[str, int]:
+    def tables(self, code: jit.Code, frame: str) -> dict[str, int]:
+        _, cell = code.integers  # code for any number of lanes has the same
+        data, ints = address(self.model_tables.data), address(self.model_tables.ints)
+        return {"data": data, "ints": ints, **self.sizes(cell)}
+
+    def workspace(self, code: jit.Code, lanes: int, frame: str) -> dict[str, int]:
         row, cell = code.integers
         work, square = scratch("work", self.rows * row * lanes), scratch("square", self.rows**2 * cell * lanes)
-        return {"work": work, "square": square, **self._fixed(cell)}
-
-    def _fixed(self, cell: int) -> dict[str, int]:
-        """The words that are the same in every call: code for any number of lanes has the same cells."""
-        if "_fixed_words" not in self.__dict__:
-            data, ints = address(self.model_tables.data), address(self.model_tables.ints)
-            self._fixed_words = {"data": data, "ints": ints, **self.sizes(cell)}
-        return self._fixed_words
+        return {"work": work, "square": square}
 
     def sizes(self, cell: int) -> dict[str, int]:
         """What the code is told; ``cell`` is the width of a cell of the square."""
@@ -115,7 +113,7 @@ class Rolled(Compiled):
         placements = [frame.placement.numbers() for frame in frames]
         data[data.size - PLACEMENT * len(frames) :] = np.array(placements).ravel()
         plan.model_tables = replace(self.model_tables, data=data)
-        plan.__dict__.pop("_fixed_words", None)
+        plan._templates = {}
         return plan
 
     def run(self, arguments: Sequence[Array], states: int, offsets: Sequence[float] = ()) -> tuple[list[Array], int]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from linkwork.engine.code import fingerprint, jit
 from linkwork.engine.emit import kernel, parallel
-from linkwork.engine.emit.call_frame import CallFrame, Words
+from linkwork.engine.emit.call_frame import Words
 from linkwork.engine.plans.plan import Array, Compiled, Plan
 from linkwork.engine.plans.rolled import RolledProgram, laid_out, rolled_interface
 from linkwork.engine.plans.task import Task
@@ -86,30 +86,28 @@ class Segmented(Compiled):
         integers = kernel.compile_time_integers([*widths, parallel.team_size(program)])
         return parallel.module(program, self.interface, self.group, integers)
 
-    def tables(self, code: jit.Code, lanes: int, group: int = 1) -> dict[str, int]:
-        """``lanes`` are states, ``group`` is of segments."""
-        tables = self.grouped_tables(group)
-        row, cell, *_ = code.integers
+    def _group(self, frame: str) -> int:
+        """Segments side by side: one state has them on the lanes, in a batch states are there."""
+        return self.group if frame == "one_state" else 1
+
+    def tables(self, code: jit.Code, frame: str) -> dict[str, int]:
+        tables = self.grouped_tables(self._group(frame))
+        return {"data": address(tables.data), "ints": address(tables.ints), **tables.sizes}
+
+    def workspace(self, code: jit.Code, lanes: int, frame: str) -> dict[str, int]:
+        group = self._group(frame)
+        tables, (row, cell, *_) = self.grouped_tables(group), code.integers
         work = scratch("work", self.cut.length * row * group * lanes)
         persistent = tables.data.size // (tables.width * group) if self.kinds[1] else self.cut.head + 1
         square = scratch("square", (self.cut.count // group + persistent) * cell * group * lanes)
-        return {
-            "work": work,
-            "square": square,
-            "data": address(tables.data),
-            "ints": address(tables.ints),
-        } | tables.sizes
+        return {"work": work, "square": square}
 
     # One state
 
-    @property
-    def one_state_frame(self) -> CallFrame:
-        return self.interface.one_state
+    one_state_frame = "one_state"
 
     def one_state_words(self) -> tuple[Words, object]:
-        code, _ = self.code(1)
-        missing = dict.fromkeys((name for _, name in self.one_state_frame.words), 0)
-        return self.one_state_frame.pack({**missing, **self.tables(code, 1, self.group)}), None
+        return self.words("one_state", 1), None
 
     def call_one(self, words: Words, where: int) -> int:
         code, batch = self.code(1)
@@ -117,7 +115,7 @@ class Segmented(Compiled):
         if wanted < 2 or len(self.task.model.bodies) < _WORTH_A_TEAM:
             return batch(where)
         size = self.cut.length * code.integers[0] * self.group
-        team_at, work = self.one_state_frame.indices(("team", "work"))
+        team_at, work = self.interface.one_state.indices(("team", "work"))
         store = np.zeros(code.integers[2] + parallel.CACHE_LINE, dtype=np.int64)
         team = store[-address(store) % 64 // 8 :]
         team[parallel.YIELD] = yield_function()

@@ -80,8 +80,11 @@ class Specialised(Compiled):
         more = builtin.text(self.shapes, self.task.shapes) if "single" in self.symbols(1) else ""
         return kernel.module(self.one_state_program, self.interface, 1, more)
 
-    def tables(self, code: jit.Code, lanes: int) -> dict[str, int]:
-        return {"work": scratch("work", lanes * sum(self.task.results)), "square": 0, "data": 0, "ints": 0}
+    def tables(self, code: jit.Code, frame: str) -> dict[str, int]:
+        return {}
+
+    def workspace(self, code: jit.Code, lanes: int, frame: str) -> dict[str, int]:
+        return {"work": scratch("work", lanes * sum(self.task.results))}
 
     @property
     def buffer_size(self) -> int:
