@@ -129,14 +129,11 @@ def test_words_are_packed_by_name_and_none_is_missing_or_unknown() -> None:
 def test_plans_tell_code_exactly_the_words_that_it_reads() -> None:
     batch = {"states", "buffer", "argument0", "argument0_stride", "result0"}
     one = {"team", "argument0", "argument1", "argument2", "result0"}
-    for plan, name, call in (
+    plans: list[tuple[Rolled | Segmented, str, set[str]]] = [
         (Rolled(Task(ALGORITHMS["mass_matrix"], CHAIN)), "batch", batch),
-        (
-            Segmented(Task(SEGMENTS, LONG, ("v", "tau", "f_ext")), lanes=1),
-            "one_state",
-            {"team", "argument0", "result0"},
-        ),
-    ):
+        (Segmented(Task(SEGMENTS, LONG, ("f_ext",)), lanes=1), "one_state", one),
+    ]
+    for plan, name, call in plans:
         code, _ = plan.code(1)
         told = {**plan.tables(code, name), **plan.workspace(code, 1, name)}
         assert {*told, *call} == {word for _, word in getattr(plan.interface, name).words}
