@@ -69,36 +69,30 @@ def time_loop(interface: Interface, lanes: int) -> str:
     return "\n".join([w.function("i64 @time_loop(ptr nocapture %words)"), _take(), _give(), _prefetch()])
 
 
-def _noted(w: Writer, fine: str, bit: int) -> None:
-    """Set a bit of the status unless all was finite."""
-    seen = w.load("%status", "i64")
-    w.store(w.let(f"or i64 {seen}, {w.either(fine, 'i64', 0, bit)}"), "%status", "i64")
+def _moved(head: str, call: str, bit: int, ahead: tuple[str, str]) -> str:
+    """A function that packs or unpacks a tile by a call, sets a bit of the status unless all was finite, and prefetches
+    rows from ``ahead`` on.
+    """
+    w = Writer()
+    bad = w.either(w.let(f"call i1 {call}"), "i64", 0, bit)
+    w.store(w.let(f"or i64 {w.load('%status', 'i64')}, {bad}"), "%status", "i64")
+    w.do(f"call void @prefetch_rows(ptr {w.at(*ahead)}, i64 %stride, i64 %valid, i64 %count)")
+    w.do("ret void")
+    return w.function(head)
 
 
 def _take() -> str:
-    """void take(source, stride, valid, count, tile, ahead, status): what is given for a step, into a tile; the rows of
-    the next step are prefetched, which would otherwise take a third of a step's time.
-    """
-    w = Writer()
-    fine = w.let("call i1 @pack(ptr %source, i64 %stride, i64 %valid, i64 %count, ptr %tile)")
-    _noted(w, fine, 1)
-    w.do(f"call void @prefetch_rows(ptr {w.at('%source', '%ahead')}, i64 %stride, i64 %valid, i64 %count)")
-    w.do("ret void")
-    names = "ptr %source, i64 %stride, i64 %valid, i64 %count, ptr %tile, i64 %ahead, ptr %status"
-    return w.function(f"internal void @take({names})")
+    """What is given for a step, into a tile; prefetches that of the next step, or it would take a third of the time."""
+    head = "@take(ptr %source, i64 %stride, i64 %valid, i64 %count, ptr %tile, i64 %ahead, ptr %status)"
+    call = "@pack(ptr %source, i64 %stride, i64 %valid, i64 %count, ptr %tile)"
+    return _moved(f"internal void {head}", call, 1, ("%source", "%ahead"))
 
 
 def _give() -> str:
-    """void give(tile, target, stride, valid, count, status): a tile of the state into rows; those of the next record
-    are prefetched.
-    """
-    w = Writer()
-    fine = w.let("call i1 @unpack(ptr %tile, ptr %target, i64 %stride, i64 %valid, i64 %count)")
-    _noted(w, fine, 2)
-    w.do(f"call void @prefetch_rows(ptr {w.at('%target', '%count')}, i64 %stride, i64 %valid, i64 %count)")
-    w.do("ret void")
-    names = "ptr %tile, ptr %target, i64 %stride, i64 %valid, i64 %count, ptr %status"
-    return w.function(f"internal void @give({names})")
+    """A tile of the state into rows; prefetches those of the next record."""
+    head = "@give(ptr %tile, ptr %target, i64 %stride, i64 %valid, i64 %count, ptr %status)"
+    call = "@unpack(ptr %tile, ptr %target, i64 %stride, i64 %valid, i64 %count)"
+    return _moved(f"internal void {head}", call, 2, ("%target", "%count"))
 
 
 def _prefetch() -> str:

@@ -7,10 +7,23 @@ but for the sign of a zero: x + 0, x * 1, x * 0, x - x, and signs moved outward 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from linkwork.engine.ir.program import Address, Block, Operand, Program
 from linkwork.spatial.functions import atan2_text, sin_cos_text
+
+
+def _operator(name: str) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
+    """An arithmetic operator of traced scalars, and the same with its operands swapped."""
+
+    def forward(self: Traced, other: Any) -> Any:
+        return self.tracer.wrap(getattr(self.tracer, name)(self.number, _operand(other)))
+
+    def swapped(self: Traced, other: Any) -> Any:
+        return self.tracer.wrap(getattr(self.tracer, name)(_operand(other), self.number))
+
+    return forward, swapped
 
 
 class Traced:
@@ -21,29 +34,10 @@ class Traced:
     def __init__(self, tracer: Tracer, number: int) -> None:
         self.tracer, self.number = tracer, number
 
-    def __add__(self, other: Any) -> Any:
-        return self.tracer.wrap(self.tracer.add(self.number, _operand(other)))
-
-    def __radd__(self, other: Any) -> Any:
-        return self.tracer.wrap(self.tracer.add(_operand(other), self.number))
-
-    def __sub__(self, other: Any) -> Any:
-        return self.tracer.wrap(self.tracer.sub(self.number, _operand(other)))
-
-    def __rsub__(self, other: Any) -> Any:
-        return self.tracer.wrap(self.tracer.sub(_operand(other), self.number))
-
-    def __mul__(self, other: Any) -> Any:
-        return self.tracer.wrap(self.tracer.mul(self.number, _operand(other)))
-
-    def __rmul__(self, other: Any) -> Any:
-        return self.tracer.wrap(self.tracer.mul(_operand(other), self.number))
-
-    def __truediv__(self, other: Any) -> Any:
-        return self.tracer.wrap(self.tracer.div(self.number, _operand(other)))
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return self.tracer.wrap(self.tracer.div(_operand(other), self.number))
+    __add__, __radd__ = _operator("add")
+    __sub__, __rsub__ = _operator("sub")
+    __mul__, __rmul__ = _operator("mul")
+    __truediv__, __rtruediv__ = _operator("div")
 
     def __neg__(self) -> Any:
         return self.tracer.wrap(self.tracer.neg(self.number))
