@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwork.algorithms import fewest_operations
+from linkwork.algorithms import ALGORITHMS, fewest_operations
+from linkwork.engine.plans import form_of
 from linkwork.engine.spaces import SPACES
 from linkwork.errors import ArgumentError, suggestion
 from linkwork.model.memo import Quick
@@ -136,6 +137,11 @@ class Asked:
     def method(self) -> str:
         """The method for Λ⁻¹ that takes the fewest operations."""
         return fewest_operations(self.model, tuple(frame.body for frame in self.frames))
+
+    @cached_property
+    def specialised(self) -> bool:
+        """Whether a text that needs the number of frames is compiled, for this model alone."""
+        return form_of(ALGORITHMS[f"operational_inertia/{self.method}"], self.model) == "specialised"
 
     @cached_property
     def kept(self) -> list[int] | None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from linkwork.algorithms import ALGORITHMS, OPERATIONAL
+from linkwork.algorithms import OPERATIONAL
 from linkwork.dynamics.arguments import Array, Asked, Frames, as_frames, choice
 from linkwork.dynamics.call import quick_frames
 from linkwork.dynamics.inversion import MOST_POINTS, check_damping, inverted
 from linkwork.engine.mode import current_form
-from linkwork.engine.plans import form_of
 from linkwork.errors import SingularError
 from linkwork.model.model import Model
 
@@ -89,7 +88,7 @@ def operational_inertia(
     asked = as_frames(model, frames)
     chosen = _method(asked, method)
     check_damping(damping)
-    if pseudo_inverse or not _whole(asked, _INERTIAS[chosen]):
+    if pseudo_inverse or not _whole(asked):
         return inverted(asked, operational_inertia_inverse(model, q, frames, chosen), damping, pseudo_inverse)
     kept, rest = asked.mask
     try:
@@ -134,8 +133,6 @@ def _kept(asked: Asked, matrix: Array) -> Array:
     return matrix if asked.kept is None else asked.rows(asked.rows(matrix, axis=-1), axis=-2)
 
 
-def _whole(asked: Asked, algorithm: str) -> bool:
+def _whole(asked: Asked) -> bool:
     """Whether one text goes all the way to Λ: for few points on few bodies, unless rolled code is asked for."""
-    form = current_form()
-    few = 0 < len(asked.frames) <= MOST_POINTS and form != "rolled"
-    return few and form_of(ALGORITHMS[algorithm], asked.model, "auto") == "specialised"
+    return asked.specialised and 0 < len(asked.frames) <= MOST_POINTS and current_form() != "rolled"
