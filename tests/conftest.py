@@ -86,6 +86,10 @@ compiled anew. Something of every area, and each form in which an algorithm runs
 """
 
 
+LONG = ("test_reproduce", "test_laws", "test_operational", "test_pinocchio", "test_segments", "test_virtual_work")
+"""Files that take long and come late in the alphabet: dealt out first, so that no process waits for another."""
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Spare ``-m quick`` the import of files that it takes nothing from."""
     if config.getoption("markexpr") != "quick" or not collection_path.name.startswith("test_"):
@@ -95,6 +99,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.stem not in LONG)  # stable: files stay together
     used = set()
     for item in items:
         pattern = QUICK.get(item.path.stem)

@@ -122,7 +122,7 @@ def seen_from(wrench: Array, frame: Array, other: Array) -> Array:
 
 
 @pytest.mark.usefixtures("engine")
-@law()
+@law(few=True)
 def test_joints_transmit_their_own_force_less_what_turns_the_rotor(s: State) -> None:
     for method in METHODS:
         a, wrenches = lw.forward_dynamics_and_reactions(s.model, s.q, s.v, s.tau, s.f_ext, method=method)
