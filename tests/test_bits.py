@@ -113,16 +113,22 @@ def test_one_argument_for_all_states_has_the_same_bits(form: str, threads: int) 
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_builtin_for_one_state_has_the_same_bits(name: str) -> None:
+def test_the_builtin_has_the_same_bits(name: str) -> None:
+    """For one state, and for batches with any leading axes."""
     state, wanted = expected(name)
     run = made(name, "specialised", "host")
-    single = run.single()
-    assert single is not None
-    for k in range(0, STATES, 7):
-        answer = single(*(np.ascontiguousarray(a[k]) for a in arguments_of(run.task, state)))
+    served = run.served("one", "batch")
+    assert served is not None
+    arguments = [np.ascontiguousarray(a) for a in arguments_of(run.task, state)]
+    parts: list[int | slice] = [*range(0, STATES, 7), *(slice(k, k + n) for k in (0, 3) for n in (1, 2, 5))]
+    for part in parts:
+        given = [a[part] for a in arguments]
+        if isinstance(part, slice):
+            given = [a[None] for a in given]
+        answer = served(None, *given)
         results = answer if isinstance(answer, tuple) else (answer,)
         for result, numbers in zip(results, wanted, strict=True):
-            assert np.array_equal(bits(result).ravel(), bits(numbers[k]).ravel())
+            assert np.array_equal(bits(result).ravel(), bits(numbers[part]).ravel())
 
 
 @pytest.mark.parametrize("name", sorted(name for name, entry in ALGORITHMS.items() if "rolled" in entry.forms))

@@ -12,6 +12,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -188,28 +189,28 @@ def test_a_mechanism_without_freedom() -> None:
 # The builtin itself
 
 
-def single() -> Callable[..., Any]:
-    made = plan_for(Task(ALGORITHMS["inverse_dynamics"], MODEL, ("f_ext",)), "specialised").single()
+def served(name: str = "inverse_dynamics") -> Callable[..., Any]:
+    made = plan_for(Task(ALGORITHMS[name], MODEL, ("f_ext",)), "specialised").served("one", "batch")
     assert made is not None
-    return made
+    return partial(made, None)
 
 
 def test_the_builtin_gives_none_for_what_it_does_not_take() -> None:
-    call, good = single(), [ONE.q, ONE.v, ONE.a]
+    call, good = served(), [ONE.q, ONE.v, ONE.a]
     assert np.array_equal(call(*good), lw.inverse_dynamics(MODEL, *good))
     assert call() is None and call(*good[:2]) is None and call(*good, ONE.a) is None
     for place in range(3):
-        for kind in set(GIVEN) - {"plain", "read_only", "subclass", "masked", "memoryview", "reversed", "transposed"}:
+        for kind in set(GIVEN) - {"plain", "read_only", "reversed", "transposed", "one_more_axis"}:
             arguments = list(good)
             arguments[place] = GIVEN[kind](good[place])
-            if kind not in ("fortran", "tiny", "minus_zero", "huge", "array.array", "misaligned", "class", "function"):
+            if kind not in ("fortran", "tiny", "minus_zero", "huge", "misaligned", "class", "function"):
                 assert call(*arguments) is None, kind
             else:
                 call(*arguments)
 
 
 def test_the_builtin_keeps_no_reference_and_no_buffer() -> None:
-    call = single()
+    call = served()
     arguments = [x.copy() for x in (ONE.q, ONE.v, ONE.a)]
     bad = object()
     gc.collect()
@@ -234,7 +235,7 @@ def test_the_builtin_keeps_no_reference_and_no_buffer() -> None:
 
 
 def test_a_result_is_the_callers_own() -> None:
-    call = single()
+    call = served()
     first = call(ONE.q, ONE.v, ONE.a)
     assert sys.getrefcount(first) == 2 and first.flags.owndata and first.flags.writeable
     first.resize(1, refcheck=False)
@@ -285,6 +286,7 @@ def of_pickle(data: bytes) -> Array:
 def split(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Two threads for the smallest batch."""
     monkeypatch.setattr(threads, "WORTH_A_THREAD", 1e-12)
+    MODEL._memo.quick.clear()  # what was made for builtins knows batches that are worth none
     lw.set_threads(2)
     yield
     lw.set_threads(None)
@@ -371,7 +373,7 @@ def test_without_the_builtin_calls_work_as_well(monkeypatch: pytest.MonkeyPatch)
         assert np.array_equal(lw.mass_matrix(model, ONE.q), lw.mass_matrix(MODEL, ONE.q))
         for mine, other in zip(lw.energy(model, ONE.q, ONE.v), lw.energy(MODEL, ONE.q, ONE.v), strict=True):
             assert np.array_equal(mine, other)
-    assert plan_for(Task(ALGORITHMS["mass_matrix"], model), "specialised").single() is None
+    assert plan_for(Task(ALGORITHMS["mass_matrix"], model), "specialised").served("one") is None
 
 
 def test_without_executable_memory_the_interpreter_takes_over_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:

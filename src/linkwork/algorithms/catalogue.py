@@ -125,7 +125,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         *_seen(jacobian, (Q,), "jacobian"),
         *_seen(frame_velocities, (Q, V), "twists"),
         *_seen(frame_accelerations, (Q, V, A), "twists"),
-        *_seen(jacobian_drift, (Q, V), "twists"),
+        *_seen(jacobian_drift, (Q, V), "stacked_twists"),
         _entry(centre_of_mass, (Q,), "vector"),
         _entry(energy, (Q, V), "scalar", "scalar"),
         _entry(momentum, (Q, V), "wrench"),

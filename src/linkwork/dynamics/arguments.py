@@ -14,7 +14,6 @@ from linkwork.algorithms import ALGORITHMS, fewest_operations
 from linkwork.engine.plans import form_of
 from linkwork.engine.spaces import SPACES
 from linkwork.errors import ArgumentError, suggestion
-from linkwork.model.memo import Quick
 from linkwork.model.model import Frame, Model, Point
 
 Array = NDArray[np.float64]
@@ -71,48 +70,91 @@ def check_finite(model: Model, name: str, space: str, array: Array) -> Array:
     raise ArgumentError(f"{name}[{', '.join(map(str, where))}] ({which}) is {array[where]}; it must be finite")
 
 
-def as_batch(
+Given = tuple[Array, int]
+"""An argument as an array, and how many axes of it are one state's."""
+
+
+def as_given(
     model: Model,
     spaces: Sequence[tuple[str, str]],
     values: Sequence[ArrayLike | None],
     frames: int = 0,
     finite: bool = True,
-) -> tuple[list[Array | None], tuple[int, ...]]:
-    """All arguments of a call as arrays that share their leading (batch) dimensions; None stays None.
+) -> tuple[list[Given | None], tuple[int, ...]]:
+    """All arguments of a call as arrays, and the leading (batch) dimensions to which they broadcast; None stays None.
 
     Machine code looks for itself whether they are finite, and needs no look here.
     """
     check_model(model)
-    shapes = [SPACES[space].shape(model, frames) for _, space in spaces]
-    arrays: list[Array | None] = []
+    given: list[Given | None] = []
     leading: list[tuple[int, ...]] = []
-    for (name, space), value, shape in zip(spaces, values, shapes, strict=True):
+    for (name, space), value in zip(spaces, values, strict=True):
         if value is None and space == "wrenches":
-            arrays.append(None)
+            given.append(None)
             continue
+        shape = SPACES[space].shape(model, frames)
         array = _as_array(model, name, space, value, shape)  # type: ignore[arg-type]
-        arrays.append(array)
+        given.append((array, len(shape)))
         leading.append(array.shape[: array.ndim - len(shape)])
+    different = set(leading) - {()}
     try:
-        batch = np.broadcast_shapes(*leading) if any(leading) else ()
+        batch = np.broadcast_shapes(*different) if len(different) > 1 else next(iter(different), ())
     except ValueError:
         shown = ", ".join(f"{name} {dims}" for (name, _), dims in zip(spaces, leading, strict=False))
         raise ArgumentError(f"the leading (batch) dimensions do not broadcast: {shown}") from None
-    if finite:
-        for (name, space), given in zip(spaces, arrays, strict=True):
-            if given is not None:
-                check_finite(model, name, space, given)
-    if not batch:
-        return arrays, ()
-    full = [
-        None if array is None else _spread(array, (*batch, *shape)) for array, shape in zip(arrays, shapes, strict=True)
-    ]
-    return full, batch
+    for (name, space), found in zip(spaces, given, strict=True):
+        if finite and found is not None:
+            check_finite(model, name, space, found[0])
+    return given, batch
 
 
-def _spread(array: Array, dims: tuple[int, ...]) -> Array:
-    """numpy.broadcast_to, which takes its time even if there is nothing to do."""
-    return array if array.shape == dims else np.broadcast_to(array, dims)
+def as_batch(
+    model: Model, spaces: Sequence[tuple[str, str]], values: Sequence[ArrayLike | None]
+) -> tuple[list[Array | None], tuple[int, ...]]:
+    """The same, all finite, with the arrays brought to these dimensions."""
+    given, batch = as_given(model, spaces, values)
+    return [None if found is None else spread(*found, batch) for found in given], batch
+
+
+def spread(array: Array, axes: int, batch: tuple[int, ...]) -> Array:
+    """The array with all leading dimensions, given how many axes are one state's."""
+    shape = (*batch, *array.shape[array.ndim - axes :])
+    return array if array.shape == shape else np.broadcast_to(array, shape)
+
+
+def as_out(
+    out: Any, shapes: Sequence[tuple[int, ...]], spaces: Sequence[tuple[str, str]], arguments: Sequence[Given | None]
+) -> list[Array]:
+    """The arrays that results of these shapes are to be written into, or an error that says why they cannot be."""
+    if len(shapes) > 1 and not (isinstance(out, tuple) and len(out) == len(shapes)):
+        raise ArgumentError(
+            f"out must be a tuple of {len(shapes)} arrays, one for each result, not {type(out).__name__}"
+        )
+    targets = list(out) if len(shapes) > 1 else [out]
+    others = [(name, given[0]) for (name, _), given in zip(spaces, arguments, strict=True) if given is not None]
+    for k, (target, shape) in enumerate(zip(targets, shapes, strict=True)):
+        name = f"out[{k}]" if len(shapes) > 1 else "out"
+        if type(target) is not np.ndarray or target.dtype != _FLOAT64 or target.shape != shape:
+            found = f"{target.dtype} {target.shape}" if isinstance(target, np.ndarray) else type(target).__name__
+            raise ArgumentError(f"{name} must be a float64 array of shape {shape}, not {found}")
+        if not target.flags.c_contiguous:
+            raise ArgumentError(f"{name} must be C-contiguous; this array has strides {target.strides}")
+        if not target.flags.writeable:
+            raise ArgumentError(f"{name} must be writeable, but is read-only")
+        for other, array in others:
+            if np.may_share_memory(target, array):
+                raise ArgumentError(f"{name} must not overlap {other} in memory")
+        others.append((name, target))
+    return targets
+
+
+def put_into(out: Any, *results: Array) -> Any:
+    """Results copied into ``out``, which is returned; the results themselves, one or a tuple, if it is None."""
+    if out is None:
+        return results[0] if len(results) == 1 else results
+    for target, result in zip(as_out(out, [result.shape for result in results], (), ()), results, strict=True):
+        target[...] = result
+    return out
 
 
 @dataclass(frozen=True)
@@ -125,13 +167,10 @@ class Asked:
     frames: tuple[Frame, ...]
     offsets: tuple[float, ...]
     points: tuple[Point, ...]
-    quick: Quick = field(default_factory=Quick, compare=False, repr=False)
-    """Functions for one state that engines have made for these frames."""
-
-    @cached_property
-    def moves(self) -> tuple[Array, ...]:
-        """What these functions take after a state: the offsets, if there are any."""
-        return (np.array(self.offsets).reshape(-1, 3),) if self.offsets else ()
+    quick: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """What serves plain arrays at once for these frames, by the name of an algorithm."""
+    whole: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """The same where rows of the results are left out afterwards."""
 
     @cached_property
     def method(self) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import ctypes
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from math import prod
 from typing import Any
 
@@ -10,16 +12,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.algorithms import ALGORITHMS, Algorithm
-from linkwork.dynamics.arguments import Array, Asked, as_batch
+from linkwork.dynamics.arguments import Array, Frames, as_frames, as_given, as_out, check_model, put_into, spread
 from linkwork.engine import mode
 from linkwork.engine.function import function
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import Plan
 from linkwork.engine.plans.task import moved
+from linkwork.engine.run.entries import Entry, Holder, held, make
 from linkwork.engine.spaces import SPACES
 from linkwork.engine.trace.interpreter import evaluate
 from linkwork.errors import SingularError
-from linkwork.model.memo import Quick
 from linkwork.model.model import Frame, Model
 from linkwork.model.tree import Node, Tree
 from linkwork.spatial import LARGEST_ANGLE
@@ -31,36 +33,67 @@ def call(
     values: Sequence[ArrayLike | None],
     frames: Sequence[Frame] = (),
     offsets: Sequence[float] = (),
-    quick: Quick | None = None,
+    table: dict[str, Holder | None] | None = None,
+    out: Any = None,
 ) -> list[Array]:
     """The results of an algorithm, of the catalogue if it is a name, for arguments as the user gave them.
 
-    ``offsets`` moves the frames, three numbers each, without new code being made for it. What is made for single states
-    is kept in ``quick``, or with the model.
+    ``offsets`` moves the frames, three numbers each, without new code being made for it. What the builtins need to
+    serve such a call at once is kept in ``table``. The results are those of ``out``, if that is given.
     """
     if isinstance(algorithm, str):
         algorithm = ALGORITHMS[algorithm]
     form = current_form()
-    arguments, batch = as_batch(model, algorithm.arguments, values, len(frames), finite=form == "interpreted")
-    if 0 in batch:
-        as_batch(model, algorithm.arguments, values, len(frames))
-        return [np.empty((*batch, *SPACES[space].shape(model, len(frames)))) for space in algorithm.results]
+    arguments, batch = as_given(model, algorithm.arguments, values, len(frames), finite=form == "interpreted")
+    targets = None
+    if out is not None or 0 in batch:
+        shapes = [(*batch, *SPACES[space].shape(model, len(frames))) for space in algorithm.results]
+        targets = None if out is None else as_out(out, shapes, algorithm.arguments, arguments)
+        if 0 in batch:
+            as_given(model, algorithm.arguments, values, len(frames))
+            return targets or [np.empty(shape) for shape in shapes]
+    present = [(_plain(*given, batch), given[1]) for given in arguments if given is not None]
+    holder = table.get(algorithm.name) if table and form == "auto" else None
+    if holder is not None and (not batch or any(array.ndim > axes for array, axes in present)):
+        answer = served(holder, out, *(array for array, _ in present))
+        if answer is not None:
+            return list(answer) if isinstance(answer, tuple) else [answer]
     absent = tuple(name for (name, _), array in zip(algorithm.arguments, arguments, strict=True) if array is None)
     states = prod(batch)
-    rows = [_rows(array, batch, states) for array in arguments if array is not None]
+    rows = [_rows(array, axes, states) for array, axes in present]
     try:
         plan = function(algorithm, model, absent, frames, bool(offsets), form)
-        found, status = plan.run(rows, states, offsets)
+        given = None if targets is None else [target.reshape(states, -1) for target in targets]
+        found, status = plan.run(rows, states, offsets, given)
     except (ZeroDivisionError, OverflowError):  # a constant of the model, or the only state
         found, status = [], 2
     if status:
-        as_batch(model, algorithm.arguments, values, len(frames))  # an argument that is not finite is said first
+        as_given(model, algorithm.arguments, values, len(frames))  # an argument that is not finite is said first
         where = _first_not_finite(found, batch)
-        state = [None if array is None else array[where] for array in arguments]
+        state = [None if array is None else spread(*array, batch)[where] for array in arguments]
         raise diagnose(algorithm, model, state, moved(frames, offsets))
-    if not batch and form == "auto":
-        _keep_short_path(plan, model._memo.quick if quick is None else quick)
+    if table is not None and form == "auto":
+        _keep(plan, table, "one" if states == 1 else "batch", offsets)
+    if targets is not None:
+        return targets
     return [result.reshape((*batch, *shape)) for result, shape in zip(found, plan.task.shapes, strict=True)]
+
+
+def _plain(array: Array, axes: int, batch: tuple[int, ...]) -> Array:
+    """The array, contiguous, with all leading axes or none."""
+    if array.ndim > axes:
+        array = spread(array, axes, batch)
+        if not any(array.strides[: len(batch)]):  # all states are the same
+            array = array[(0,) * len(batch)]
+    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+
+
+def _rows(array: Array, axes: int, states: int) -> Array:
+    """(states, numbers of one state) of such an array: contiguous, or one row for all states."""
+    if array.ndim > axes:
+        return array.reshape(states, -1)
+    one = array.reshape(1, -1)
+    return one if states == 1 else np.broadcast_to(one, (states, one.shape[1]))
 
 
 def _first_not_finite(results: Sequence[Array], batch: tuple[int, ...]) -> tuple[int, ...]:
@@ -71,48 +104,72 @@ def _first_not_finite(results: Sequence[Array], batch: tuple[int, ...]) -> tuple
     return tuple(int(k) for k in np.unravel_index(int(np.argmin(finite)), batch)) if batch else ()
 
 
-def _keep_short_path(plan: Plan, quick: Quick) -> None:
-    """From now on, ``quick`` and ``quick_frames`` can take one state of plain arrays."""
-    single = plan.single()
-    if single is not None:
-        algorithm = plan.task.algorithm
-        loaded = any(name == "f_ext" for name, _ in algorithm.arguments) and "f_ext" not in plan.task.absent
-        quick[(algorithm.name, "f_ext") if loaded else algorithm.name] = single
+def _keep(plan: Plan, table: dict[str, Holder | None], form: str, offsets: Sequence[float]) -> None:
+    """From now on, the builtins serve "one" state or a "batch" of plain arrays."""
+    name, count = plan.task.algorithm.name, len(plan.task.argument_shapes)
+    holder = table.get(name)
+    entries: dict[int, Entry] = holder[1] if holder else {}
+    entry = entries.get(count)
+    if entry is not None:
+        if form not in entry.forms:
+            plan.serve(entry, form, offsets)
+    elif offsets and name not in table:
+        table[name] = None  # points may move from call to call: these may be asked for once only
+    elif (entry := plan.entry()) is not None:
+        plan.serve(entry, form, offsets)
+        table[name] = held({**entries, count: entry})
+        _install()
 
 
-def quick(name: str, model: Model, *values: ArrayLike | None) -> Any:
-    """What an algorithm results in, an array or several: for one state of plain arrays at once, else by ``call``."""
-    try:
-        answer = None if mode.forced else model._memo.quick[name](*values)
-    except AttributeError:  # not a model, which ``call`` will say
-        answer = None
-    return every(name, model, *values) if answer is None else answer
+# The ways into it. The builtins take their places as soon as there is anything that they can serve.
 
 
-def every(name: str, model: Model, *values: ArrayLike | None) -> Any:
-    """The same by ``call`` at once; an external force may be left out at the end."""
+def every(name: str, model: Model, out: Any, *values: ArrayLike | None) -> Any:
+    """What an algorithm results in, an array or several; an external force may be left out at the end."""
+    check_model(model)
     absent = [None] * (len(ALGORITHMS[name].arguments) - len(values))
-    results = call(name, model, [*values, *absent])
+    return _answer(call(name, model, [*values, *absent], table=model._memo.quick, out=out), out)
+
+
+def every_frames(name: str, model: Model, frames: Frames, out: Any, *values: ArrayLike) -> Any:
+    """The same for an algorithm that is asked about frames; of six rows for each, those that its point asks for."""
+    asked = as_frames(model, frames)
+    axes = SPACES[ALGORITHMS[name].results[0]].row_axes if asked.kept is not None else ()
+    if not axes:
+        return _answer(call(name, model, values, asked.frames, asked.offsets, asked.quick, out), out)
+    (result,) = call(name, model, values, asked.frames, asked.offsets, asked.whole)
+    for axis in axes:
+        result = asked.rows(result, axis)
+    return put_into(out, result)
+
+
+def _answer(results: list[Array], out: Any) -> Any:
+    if out is not None:
+        return out
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def quick_frames(name: str, asked: Asked, *values: ArrayLike) -> Any:
-    """Like ``quick``, for an algorithm that is asked about frames."""
-    answer = None if mode.forced else asked.quick[name](*values, *asked.moves)
-    if answer is not None:
-        return answer
-    results = call(name, asked.model, values, asked.frames, asked.offsets, asked.quick)
-    return results[0] if len(results) == 1 else tuple(results)
+def _nothing(*_: object) -> None:
+    return None
 
 
-def _rows(array: Array, batch: tuple[int, ...], states: int) -> Array:
-    """(states, numbers of one state): contiguous, or one row for all states where all are the same."""
-    if not batch and array.flags.c_contiguous:
-        return array.reshape(1, -1)
-    if not any(array.strides[: len(batch)]) or states == 1:
-        one = np.ascontiguousarray(array[(0,) * len(batch)]).reshape(1, -1)
-        return np.broadcast_to(one, (states, one.shape[1]))
-    return np.ascontiguousarray(array).reshape(states, -1)
+quick: Callable[..., Any] = every
+"""(name, model, out, arguments...): plain arrays are served at once, all else goes to ``every``."""
+quick_frames: Callable[..., Any] = every_frames
+"""(name, model, frames, out, arguments...): the same with ``every_frames``."""
+tried: Callable[..., Any] = _nothing
+tried_frames: Callable[..., Any] = _nothing
+"""The same, with None for what is not served at once."""
+served: Callable[..., Any] = _nothing
+"""(holder, out, arguments...): in the same way, given the holder of an entry."""
+
+
+@cache
+def _install() -> None:
+    global quick, quick_frames, tried, tried_frames, served
+    forced = ctypes.addressof(mode.forced)
+    served, tried, tried_frames = (make(name, forced) for name in ("served", "quick", "quick_frames"))
+    quick, quick_frames = make("quick", forced, every), make("quick_frames", forced, every_frames)
 
 
 def diagnose(

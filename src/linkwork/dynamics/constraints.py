@@ -21,7 +21,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.dynamics.arguments import Array, as_batch, as_frames, check_model
+from linkwork.dynamics.arguments import Array, as_batch, as_frames, check_model, put_into
 from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.dynamics.kinematics import forward_kinematics, frame_acceleration, frame_velocity
 from linkwork.dynamics.operational import operational_inertia_inverse
@@ -119,6 +119,8 @@ def constrained_dynamics(
     f_ext: ArrayLike | None = None,
     time_constant: float | None = None,
     proximal: float = 0.0,
+    *,
+    out: tuple[Array, Array] | None = None,
 ) -> tuple[Array, Array]:
     """Accelerations of a mechanism with loop closures and contacts, and the forces of its constraints.
 
@@ -134,6 +136,7 @@ def constrained_dynamics(
         proximal: for constraints that are redundant: a damping of the forces, relative to the mean diagonal of the
             constraints' matrix, whose effect is taken out again by iteration; 1e-6 is a good value. The forces are
             then the smallest that do.
+        out: a tuple of arrays for the results, written in place and returned; new ones if left out.
 
     Returns:
         a (..., nv), and wrenches (..., k, 6): the force (N) and moment (N m) on frame a of each constraint, in its
@@ -157,7 +160,7 @@ def constrained_dynamics(
     assert q_ is not None and v_ is not None and tau_ is not None
     free = forward_dynamics(model, q_, v_, tau_, f_ext_)
     if not constraints:
-        return free, np.zeros((*batch, 0, 6))
+        return put_into(out, free, np.zeros((*batch, 0, 6)))
     places = forward_kinematics(model, q_, grip.ends)
     V, A = frame_velocity(model, q_, v_, grip.ends), frame_acceleration(model, q_, v_, free, grip.ends)
 
@@ -194,7 +197,7 @@ def constrained_dynamics(
     for k in range(len(constraints)):
         own, a = slice(starts[k], starts[k + 1]), 6 * grip.a[k]
         wrenches[..., k, :] = _times(across[..., a : a + 6, own], sizes[..., own])
-    return forward_dynamics(model, q_, v_, tau_, forces), wrenches
+    return put_into(out, forward_dynamics(model, q_, v_, tau_, forces), wrenches)
 
 
 @dataclass(frozen=True)

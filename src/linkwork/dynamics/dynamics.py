@@ -6,16 +6,26 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.algorithms import CHAIN_METHODS, FORWARD_DYNAMICS, STUDIES, along, weighed
+from linkwork.dynamics import call
 from linkwork.dynamics.arguments import Array, check_model, choice
-from linkwork.dynamics.call import call, every, quick
 from linkwork.dynamics.light_bodies import check_inertias
 from linkwork.engine import mode
 from linkwork.errors import ArgumentError
 from linkwork.model.model import Model
 from linkwork.spatial import ArticulatedInertia
 
+_METHODS = (*FORWARD_DYNAMICS, *CHAIN_METHODS, *STUDIES)
 
-def inverse_dynamics(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, f_ext: ArrayLike | None = None) -> Array:
+
+def inverse_dynamics(
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    a: ArrayLike,
+    f_ext: ArrayLike | None = None,
+    *,
+    out: Array | None = None,
+) -> Array:
     """The joint forces that a motion takes (recursive Newton-Euler).
 
     Args:
@@ -25,6 +35,7 @@ def inverse_dynamics(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, f_e
         a: acceleration (..., nv).
         f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6); none if
             left out.
+        out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
         tau (..., nv), N or N m.
@@ -35,25 +46,17 @@ def inverse_dynamics(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, f_e
         >>> lw.inverse_dynamics(pendulum, [0.0], [0.0], [0.0])  # 1 kg, held at 0.5 m
         array([-4.905])
     """
-    try:  # the shortest way for one state: a few hundred nanoseconds count here
-        if mode.forced:
-            answer = None
-        elif f_ext is None:
-            answer = model._memo.quick["inverse_dynamics"](q, v, a)
-        else:
-            answer = model._memo.quick["inverse_dynamics", "f_ext"](q, v, a, f_ext)
-    except AttributeError:
-        answer = None
-    return every("inverse_dynamics", model, q, v, a, f_ext) if answer is None else answer
+    return call.quick("inverse_dynamics", model, out, q, v, a, f_ext)
 
 
-def nonlinear_effects(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
+def nonlinear_effects(model: Model, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
     """The joint forces of gravity, Coriolis and centrifugal effects: inverse dynamics at zero acceleration.
 
     Args:
         model: the mechanism.
         q: configuration (..., nq).
         v: velocity (..., nv).
+        out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
         (..., nv), N or N m.
@@ -64,15 +67,16 @@ def nonlinear_effects(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
         >>> lw.nonlinear_effects(pendulum, [0.0], [2.0])
         array([-4.905])
     """
-    return quick("nonlinear_effects", model, q, v)
+    return call.quick("nonlinear_effects", model, out, q, v)
 
 
-def gravity_torques(model: Model, q: ArrayLike) -> Array:
+def gravity_torques(model: Model, q: ArrayLike, *, out: Array | None = None) -> Array:
     """The joint forces that hold the mechanism at rest.
 
     Args:
         model: the mechanism.
         q: configuration (..., nq).
+        out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
         (..., nv), N or N m.
@@ -84,15 +88,16 @@ def gravity_torques(model: Model, q: ArrayLike) -> Array:
         array([[-4.905],
                [ 0.   ]])
     """
-    return quick("gravity_torques", model, q)
+    return call.quick("gravity_torques", model, out, q)
 
 
-def mass_matrix(model: Model, q: ArrayLike) -> Array:
+def mass_matrix(model: Model, q: ArrayLike, *, out: Array | None = None) -> Array:
     """The joint-space mass matrix M (composite rigid bodies), rotors included.
 
     Args:
         model: the mechanism.
         q: configuration (..., nq).
+        out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
         (..., nv, nv), symmetric, kg, kg m or kg m².
@@ -104,11 +109,7 @@ def mass_matrix(model: Model, q: ArrayLike) -> Array:
         >>> lw.mass_matrix(builder.build(), [0.3])
         array([[2.]])
     """
-    try:
-        answer = model._memo.quick["mass_matrix"](q) if not mode.forced else None
-    except AttributeError:
-        answer = None
-    return every("mass_matrix", model, q) if answer is None else answer
+    return call.quick("mass_matrix", model, out, q)
 
 
 def forward_dynamics(
@@ -120,6 +121,8 @@ def forward_dynamics(
     method: str = "articulated_body",
     main_chain: str | None = None,
     i_x: ArrayLike | None = None,
+    *,
+    out: Array | None = None,
 ) -> Array:
     """The accelerations that joint forces, external forces and gravity cause.
 
@@ -144,6 +147,7 @@ def forward_dynamics(
         i_x: for "constraint_force_world", the paper's I_X: any symmetric positive definite matrix in the world's
             coordinates, (6, 6) or one for each body (nbodies, 6, 6). The identity if left out; the result is the same.
             Never compiled.
+        out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
         (..., nv), rad/s² or m/s².
@@ -160,19 +164,14 @@ def forward_dynamics(
         >>> lw.forward_dynamics(box, lw.neutral(box), [0] * 6, [0] * 6, f_ext=[[4, 0, 0, 0, 0, 3]])
         array([  2.,   0., -10.,   0.,   0.,   3.])
     """
-    try:
-        if mode.forced or main_chain is not None or i_x is not None:
-            answer = None
-        elif f_ext is None:
-            answer = model._memo.quick[method](q, v, tau)
-        else:
-            answer = model._memo.quick[method, "f_ext"](q, v, tau, f_ext)
-    except (AttributeError, TypeError):
-        answer = None
-    if answer is not None:
-        return answer
+    if not isinstance(method, str) or method not in _METHODS:
+        choice("method", method, _METHODS)
+    if main_chain is None and i_x is None:
+        answer: Array | None = call.tried(method, model, out, q, v, tau, f_ext)
+        if answer is not None:
+            return answer
     check_model(model)
-    check_inertias(choice("method", method, (*FORWARD_DYNAMICS, *CHAIN_METHODS, *STUDIES)), model)
+    check_inertias(method, model)
     if main_chain is not None and method not in CHAIN_METHODS:
         raise ArgumentError(f"main_chain is for the methods {', '.join(CHAIN_METHODS)}; method {method!r} has none")
     tip = None if main_chain is None else model.body_index(main_chain) + 1
@@ -180,8 +179,10 @@ def forward_dynamics(
         if method != "constraint_force_world":
             raise ArgumentError(f"i_x is for the method 'constraint_force_world'; method {method!r} needs none")
         with mode.interpreted():
-            return call(weighed(method, _matrices(model, i_x), tip), model, [q, v, tau, f_ext])[0]
-    return call(method if tip is None else along(method, tip), model, [q, v, tau, f_ext])[0]
+            return call.call(weighed(method, _matrices(model, i_x), tip), model, [q, v, tau, f_ext], out=out)[0]
+    if tip is not None:
+        return call.call(along(method, tip), model, [q, v, tau, f_ext], out=out)[0]
+    return call.every(method, model, out, q, v, tau, f_ext)
 
 
 def _matrices(model: Model, i_x: ArrayLike) -> list[ArticulatedInertia]:
@@ -197,13 +198,14 @@ def _matrices(model: Model, i_x: ArrayLike) -> list[ArticulatedInertia]:
     return [ArticulatedInertia.from_rows(matrix.tolist()) for matrix in each]
 
 
-def energy(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
+def energy(model: Model, q: ArrayLike, v: ArrayLike, *, out: tuple[Array, Array] | None = None) -> tuple[Array, Array]:
     """Kinetic and potential energy.
 
     Args:
         model: the mechanism.
         q: configuration (..., nq).
         v: velocity (..., nv).
+        out: a tuple of arrays for the results, written in place and returned; new ones if left out.
 
     Returns:
         Kinetic energy, rotors included, and potential energy, zero with all mass at the world's origin; both (...), J.
@@ -216,16 +218,17 @@ def energy(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
         >>> float(kinetic), float(potential)
         (16.0, 60.0)
     """
-    return quick("energy", model, q, v)
+    return call.quick("energy", model, out, q, v)
 
 
-def momentum(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
+def momentum(model: Model, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
     """The momentum of the whole about its centre of mass, in the world's axes.
 
     Args:
         model: the mechanism.
         q: configuration (..., nq).
         v: velocity (..., nv).
+        out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
         (..., 6): linear (kg m/s) and angular (kg m²/s).
@@ -237,15 +240,16 @@ def momentum(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
         >>> lw.momentum(builder.build(), [3.0], [4.0])
         array([0., 0., 8., 0., 0., 0.])
     """
-    return quick("momentum", model, q, v)
+    return call.quick("momentum", model, out, q, v)
 
 
-def centre_of_mass(model: Model, q: ArrayLike) -> Array:
+def centre_of_mass(model: Model, q: ArrayLike, *, out: Array | None = None) -> Array:
     """Where the centre of mass of the whole is.
 
     Args:
         model: the mechanism.
         q: configuration (..., nq).
+        out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
         (..., 3), m, in the world.
@@ -255,4 +259,4 @@ def centre_of_mass(model: Model, q: ArrayLike) -> Array:
         >>> lw.centre_of_mass(lw.mechanisms.serial_chain(2), [0.0, 0.0])
         array([1., 0., 0.])
     """
-    return quick("centre_of_mass", model, q)
+    return call.quick("centre_of_mass", model, out, q)

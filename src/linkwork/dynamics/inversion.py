@@ -7,7 +7,7 @@ import numpy as np
 from linkwork.algorithms import INVERSION
 from linkwork.algorithms.inversion import SINGULAR
 from linkwork.dynamics.arguments import Array, Asked
-from linkwork.dynamics.call import quick_frames
+from linkwork.dynamics.call import call
 from linkwork.errors import ArgumentError, SingularError
 from linkwork.model.model import WORLD, Frame
 from linkwork.spatial import Transform
@@ -30,7 +30,8 @@ def inverted(asked: Asked, inverse: Array, damping: float = 0.0, pseudo_inverse:
         return np.asarray(np.linalg.pinv(matrix, rcond=1e-11, hermitian=True), dtype=np.float64)
     if 0 < size <= 6 * MOST_POINTS:
         try:
-            found: Array = quick_frames(INVERSION.name, _triples(asked, size // 3), matrix)
+            triples = _triples(asked, size // 3)
+            (found,) = call(INVERSION.name, asked.model, [matrix], triples.frames, table=triples.quick)
         except SingularError:
             raise _deficient(asked, *_scaled(matrix)) from None
         return found

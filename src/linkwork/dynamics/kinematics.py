@@ -8,23 +8,24 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.algorithms import REFERENCES
-from linkwork.dynamics.arguments import Array, Asked, Frames, as_frames, check_model, choice
-from linkwork.dynamics.call import quick, quick_frames
+from linkwork.dynamics import call
+from linkwork.dynamics.arguments import Array, Frames, as_frames, check_model, choice, put_into
 from linkwork.errors import ArgumentError
 from linkwork.model.model import Model
 
-_NAMES = {
-    (text, reference): f"{text}/{reference}"
+_JACOBIAN, _DRIFT, _VELOCITY, _ACCELERATION = (
+    {reference: f"{text}/{reference}" for reference in REFERENCES}
     for text in ("jacobian", "jacobian_drift", "frame_velocities", "frame_accelerations")
-    for reference in REFERENCES
-}
+)
+"""The names of algorithms as seen from a reference."""
 
 
-def neutral(model: Model) -> Array:
+def neutral(model: Model, *, out: Array | None = None) -> Array:
     """The configuration of rest: angles and lengths zero, rotations the identity.
 
     Args:
         model: the mechanism.
+        out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
         q (nq,).
@@ -35,11 +36,16 @@ def neutral(model: Model) -> Array:
         array([0., 0., 0., 1.])
     """
     check_model(model)
-    return np.array([number for body in model.bodies for number in body.joint.neutral()], dtype=np.float64)
+    numbers = [number for body in model.bodies for number in body.joint.neutral()]
+    return put_into(out, np.array(numbers, dtype=np.float64))
 
 
 def random_state(
-    model: Model, rng: np.random.Generator | int | None = None, shape: int | tuple[int, ...] = ()
+    model: Model,
+    rng: np.random.Generator | int | None = None,
+    shape: int | tuple[int, ...] = (),
+    *,
+    out: tuple[Array, Array] | None = None,
 ) -> tuple[Array, Array]:
     """A random configuration, inside the position limits where these are finite, and a random velocity.
 
@@ -47,6 +53,7 @@ def random_state(
         model: the mechanism.
         rng: a NumPy generator, or a seed for one.
         shape: of the batch; () for one state.
+        out: a tuple of arrays for the results, written in place and returned; new ones if left out.
 
     Returns:
         q (*shape, nq) and v (*shape, nv), the latter normal with unit variance (rad/s, m/s).
@@ -74,16 +81,17 @@ def random_state(
     for state in np.ndindex(batch):
         q[state] = [number for body in model.bodies for number in body.joint.random(generator)]
     q[..., bounded] = generator.uniform(lower[bounded], upper[bounded], (*batch, int(bounded.sum())))
-    return q, generator.normal(size=(*batch, model.nv))
+    return put_into(out, q, generator.normal(size=(*batch, model.nv)))
 
 
-def integrate(model: Model, q: ArrayLike, dv: ArrayLike) -> Array:
+def integrate(model: Model, q: ArrayLike, dv: ArrayLike, *, out: Array | None = None) -> Array:
     """The configuration reached from q by moving at a constant rate for a unit of time, exact on the manifold.
 
     Args:
         model: the mechanism.
         q: (..., nq).
         dv: (..., nv), a velocity times a time (rad, m).
+        out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
         (..., nq).
@@ -93,16 +101,17 @@ def integrate(model: Model, q: ArrayLike, dv: ArrayLike) -> Array:
         >>> lw.integrate(lw.mechanisms.serial_chain(2), [0.1, 0.2], [1.0, 2.0])
         array([1.1, 2.2])
     """
-    return quick("integrate", model, q, dv)
+    return call.quick("integrate", model, out, q, dv)
 
 
-def difference(model: Model, q0: ArrayLike, q1: ArrayLike) -> Array:
+def difference(model: Model, q0: ArrayLike, q1: ArrayLike, *, out: Array | None = None) -> Array:
     """The constant rate that leads from q0 to q1 in a unit of time: the inverse of ``integrate``.
 
     Args:
         model: the mechanism.
         q0: (..., nq).
         q1: (..., nq).
+        out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
         (..., nv), rotations by the shorter way.
@@ -112,16 +121,17 @@ def difference(model: Model, q0: ArrayLike, q1: ArrayLike) -> Array:
         >>> lw.difference(lw.mechanisms.serial_chain(2), [0.0, 0.0], [1.0, 2.0])
         array([1., 2.])
     """
-    return quick("difference", model, q0, q1)
+    return call.quick("difference", model, out, q0, q1)
 
 
-def forward_kinematics(model: Model, q: ArrayLike, frames: Frames) -> Array:
+def forward_kinematics(model: Model, q: ArrayLike, frames: Frames, *, out: Array | None = None) -> Array:
     """Where frames are.
 
     Args:
         model: the mechanism.
         q: configuration (..., nq).
         frames: m names of ``model.frame_names`` or ``lw.Point`` objects.
+        out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
         (..., m, 4, 4): the placement of each frame in the world, [[R, p], [0, 1]], p in m.
@@ -132,10 +142,12 @@ def forward_kinematics(model: Model, q: ArrayLike, frames: Frames) -> Array:
         >>> lw.forward_kinematics(arm, [0.0, 0.0], ["tip"])[0, :3, 3]
         array([2., 0., 0.])
     """
-    return quick_frames("frame_placements", as_frames(model, frames), q)
+    return call.quick_frames("frame_placements", model, frames, out, q)
 
 
-def jacobian(model: Model, q: ArrayLike, frames: Frames, reference: str = "local") -> Array:
+def jacobian(
+    model: Model, q: ArrayLike, frames: Frames, reference: str = "local", *, out: Array | None = None
+) -> Array:
     """How frames move for a unit rate of each degree of freedom.
 
     Args:
@@ -144,6 +156,7 @@ def jacobian(model: Model, q: ArrayLike, frames: Frames, reference: str = "local
         frames: m names of ``model.frame_names`` or ``lw.Point`` objects.
         reference: "local" (the frame's own axes and origin), "world" (the world's axes and origin) or
             "local_world_aligned" (the world's axes at the frame's origin).
+        out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
         (..., 6m, nv): for each frame three rows of linear (m/s) and three of angular (rad/s) velocity;
@@ -157,11 +170,14 @@ def jacobian(model: Model, q: ArrayLike, frames: Frames, reference: str = "local
         >>> lw.jacobian(arm, [0.0, 0.0], [lw.Point("tip", axes="position")], "local")[1]
         array([2., 1.])
     """
-    asked = as_frames(model, frames)
-    return asked.rows(quick_frames(_seen("jacobian", reference), asked, q), axis=-2)
+    if not isinstance(reference, str) or reference not in _JACOBIAN:
+        choice("reference", reference, REFERENCES)
+    return call.quick_frames(_JACOBIAN[reference], model, frames, out, q)
 
 
-def jacobian_drift(model: Model, q: ArrayLike, v: ArrayLike, frames: Frames, reference: str = "local") -> Array:
+def jacobian_drift(
+    model: Model, q: ArrayLike, v: ArrayLike, frames: Frames, reference: str = "local", *, out: Array | None = None
+) -> Array:
     """J̇ v: the acceleration of frames that comes from velocity alone.
 
     Args:
@@ -171,6 +187,7 @@ def jacobian_drift(model: Model, q: ArrayLike, v: ArrayLike, frames: Frames, ref
         frames: m names of ``model.frame_names`` or ``lw.Point`` objects.
         reference: as in ``jacobian``, so that J a + (J̇ v) is the derivative of J v. With "local_world_aligned" it is
             the classical acceleration of the frame's origin.
+        out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
         (..., 6m), linear (m/s²) and angular (rad/s²) for each frame; fewer rows as in ``jacobian``.
@@ -181,12 +198,14 @@ def jacobian_drift(model: Model, q: ArrayLike, v: ArrayLike, frames: Frames, ref
         >>> lw.jacobian_drift(arm, [0.0], [3.0], ["tip"], "local_world_aligned")[:3]  # centripetal, ω² r
         array([-9.,  0.,  0.])
     """
-    asked = as_frames(model, frames)
-    result = quick_frames(_seen("jacobian_drift", reference), asked, q, v)
-    return asked.rows(result.reshape((*result.shape[:-2], 6 * len(asked.frames))), axis=-1)
+    if not isinstance(reference, str) or reference not in _DRIFT:
+        choice("reference", reference, REFERENCES)
+    return call.quick_frames(_DRIFT[reference], model, frames, out, q, v)
 
 
-def frame_velocity(model: Model, q: ArrayLike, v: ArrayLike, frames: Frames, reference: str = "local") -> Array:
+def frame_velocity(
+    model: Model, q: ArrayLike, v: ArrayLike, frames: Frames, reference: str = "local", *, out: Array | None = None
+) -> Array:
     """How frames move: J v, by one recursion.
 
     Args:
@@ -195,6 +214,7 @@ def frame_velocity(model: Model, q: ArrayLike, v: ArrayLike, frames: Frames, ref
         v: velocity (..., nv).
         frames: m names of ``model.frame_names`` or ``lw.Point`` objects.
         reference: as in ``jacobian``.
+        out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
         (..., m, 6), linear (m/s) and angular (rad/s) velocity.
@@ -205,12 +225,25 @@ def frame_velocity(model: Model, q: ArrayLike, v: ArrayLike, frames: Frames, ref
         >>> lw.frame_velocity(arm, [0.0], [3.0], ["tip"])[0]
         array([0., 3., 0., 0., 0., 3.])
     """
-    asked = _poses_only(model, frames, "frame_velocity")
-    return quick_frames(_seen("frame_velocities", reference), asked, q, v)
+    if not isinstance(reference, str) or reference not in _VELOCITY:
+        choice("reference", reference, REFERENCES)
+    name = _VELOCITY[reference]
+    answer: Array | None = call.tried_frames(name, model, frames, out, q, v)
+    if answer is None:
+        _check_poses(model, frames, "frame_velocity")
+        answer = call.every_frames(name, model, frames, out, q, v)
+    return answer
 
 
 def frame_acceleration(
-    model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, frames: Frames, reference: str = "local"
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    a: ArrayLike,
+    frames: Frames,
+    reference: str = "local",
+    *,
+    out: Array | None = None,
 ) -> Array:
     """How the motion of frames changes: J a + J̇ v.
 
@@ -221,6 +254,7 @@ def frame_acceleration(
         a: acceleration (..., nv).
         frames: m names of ``model.frame_names`` or ``lw.Point`` objects.
         reference: as in ``jacobian``; "local_world_aligned" gives the classical acceleration of the frame's origin.
+        out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
         (..., m, 6), linear (m/s²) and angular (rad/s²).
@@ -231,21 +265,20 @@ def frame_acceleration(
         >>> lw.frame_acceleration(arm, [0.0], [3.0], [2.0], ["tip"], "local_world_aligned")[0, :3]
         array([-9.,  2.,  0.])
     """
-    asked = _poses_only(model, frames, "frame_acceleration")
-    return quick_frames(_seen("frame_accelerations", reference), asked, q, v, a)
+    if not isinstance(reference, str) or reference not in _ACCELERATION:
+        choice("reference", reference, REFERENCES)
+    name = _ACCELERATION[reference]
+    answer: Array | None = call.tried_frames(name, model, frames, out, q, v, a)
+    if answer is None:
+        _check_poses(model, frames, "frame_acceleration")
+        answer = call.every_frames(name, model, frames, out, q, v, a)
+    return answer
 
 
-def _seen(text: str, reference: str) -> str:
-    """The name of an algorithm as seen from a reference."""
-    try:
-        return _NAMES[text, reference]
-    except (KeyError, TypeError):
-        return f"{text}/{choice('reference', reference, REFERENCES)}"
-
-
-def _poses_only(model: Model, frames: Frames, function: str) -> Asked:
-    asked = as_frames(model, frames)
-    if asked.kept is not None:
-        point = next(point for point in asked.points if point.axes != "pose")
-        raise ArgumentError(f"{function} gives six numbers a frame; point on {point.frame!r} asks for {point.axes!r}")
-    return asked
+def _check_poses(model: Model, frames: Frames, function: str) -> None:
+    """Six numbers are asked of every frame."""
+    for point in as_frames(model, frames).points:
+        if point.axes != "pose":
+            raise ArgumentError(
+                f"{function} gives six numbers a frame; point on {point.frame!r} asks for {point.axes!r}"
+            )

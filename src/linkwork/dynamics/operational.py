@@ -5,8 +5,8 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 from linkwork.algorithms import OPERATIONAL
-from linkwork.dynamics.arguments import Array, Asked, Frames, as_frames, choice
-from linkwork.dynamics.call import quick_frames
+from linkwork.dynamics import call
+from linkwork.dynamics.arguments import Array, Asked, Frames, as_frames, choice, put_into
 from linkwork.dynamics.inversion import MOST_POINTS, check_damping, inverted
 from linkwork.engine.mode import current_form
 from linkwork.errors import SingularError
@@ -17,7 +17,9 @@ _INVERSES = {method: f"operational/{method}" for method in OPERATIONAL}
 _INERTIAS = {method: f"operational_inertia/{method}" for method in OPERATIONAL}
 
 
-def operational_inertia_inverse(model: Model, q: ArrayLike, frames: Frames, method: str = "auto") -> Array:
+def operational_inertia_inverse(
+    model: Model, q: ArrayLike, frames: Frames, method: str = "auto", *, out: Array | None = None
+) -> Array:
     """Λ⁻¹ = J M⁻¹ Jᵀ: how points accelerate under forces at them. It exists in every configuration.
 
     Args:
@@ -28,6 +30,7 @@ def operational_inertia_inverse(model: Model, q: ArrayLike, frames: Frames, meth
             "sparse", O(n + md + m²d), Yᵀ D⁻¹ Y with M = Lᵀ D L, Y = L⁻ᵀ Jᵀ; "dense", J M⁻¹ Jᵀ from sparse factors of M;
             or "auto": one of these by a rule over the tree and the points, which takes the fewest operations, or up to
             15 % more, in nine of ten cases that were counted.
+        out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
         (..., 6m, 6m), symmetric, in the frames' own axes: 1/kg, 1/(kg m), 1/(kg m²); three rows and columns for a
@@ -45,8 +48,8 @@ def operational_inertia_inverse(model: Model, q: ArrayLike, frames: Frames, meth
                [0. , 0. , 0. ],
                [0. , 0. , 0. ]])
     """
-    asked = as_frames(model, frames)
-    return _kept(asked, quick_frames(_INVERSES[_method(asked, method)], asked, q))
+    name = _INVERSES[_method(as_frames(model, frames), method)]
+    return call.quick_frames(name, model, frames, out, q)
 
 
 def operational_inertia(
@@ -56,6 +59,8 @@ def operational_inertia(
     method: str = "auto",
     damping: float = 0.0,
     pseudo_inverse: bool = False,
+    *,
+    out: Array | None = None,
 ) -> Array:
     """Λ = (J M⁻¹ Jᵀ)⁻¹: the inertia that is felt at points, the operational-space inertia matrix.
 
@@ -66,6 +71,7 @@ def operational_inertia(
         method: for Λ⁻¹, as in ``operational_inertia_inverse``.
         damping: added to the diagonal of Λ⁻¹ (1/kg, 1/(kg m²)), which makes Λ exist everywhere.
         pseudo_inverse: give the pseudo-inverse of Λ⁻¹, which is Λ where Λ exists.
+        out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
         (..., 6m, 6m), symmetric, in the frames' own axes: kg, kg m, kg m²; three rows and columns for a point that
@@ -89,22 +95,25 @@ def operational_inertia(
     chosen = _method(asked, method)
     check_damping(damping)
     if pseudo_inverse or not _whole(asked):
-        return inverted(asked, operational_inertia_inverse(model, q, frames, chosen), damping, pseudo_inverse)
+        inverse = operational_inertia_inverse(model, q, frames, chosen)
+        return put_into(out, inverted(asked, inverse, damping, pseudo_inverse))
     kept, rest = asked.mask
+    rest = rest + damping * kept if damping else rest
     try:
-        return _kept(asked, quick_frames(_INERTIAS[chosen], asked, q, kept, rest + damping * kept if damping else rest))
+        return call.quick_frames(_INERTIAS[chosen], model, frames, out, q, kept, rest)
     except SingularError:
         inverted(asked, operational_inertia_inverse(model, q, frames, chosen), damping)
         raise
 
 
-def force_responses(model: Model, q: ArrayLike, frames: Frames) -> Array:
+def force_responses(model: Model, q: ArrayLike, frames: Frames, *, out: Array | None = None) -> Array:
     """J M⁻¹: the joint accelerations that unit forces at points cause, by propagation; neither J nor M⁻¹ is formed.
 
     Args:
         model: the mechanism.
         q: configuration (..., nq).
         frames: m names of ``model.frame_names`` or ``lw.Point`` objects.
+        out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
         (..., 6m, nv): a row for each force (per N) or moment (per N m) in the frame's own axes; three rows for a
@@ -119,18 +128,13 @@ def force_responses(model: Model, q: ArrayLike, frames: Frames) -> Array:
                [0. ],
                [0. ]])
     """
-    asked = as_frames(model, frames)
-    return asked.rows(quick_frames("force_responses", asked, q), axis=-2)
+    return call.quick_frames("force_responses", model, frames, out, q)
 
 
 def _method(asked: Asked, method: str) -> str:
     if method == "auto":
         return asked.method
     return choice("method", method, METHODS)
-
-
-def _kept(asked: Asked, matrix: Array) -> Array:
-    return matrix if asked.kept is None else asked.rows(asked.rows(matrix, axis=-1), axis=-2)
 
 
 def _whole(asked: Asked) -> bool:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 from linkwork.algorithms import FRAMES
+from linkwork.dynamics import call
 from linkwork.dynamics.arguments import Array, check_model, choice
-from linkwork.dynamics.call import every, quick
 from linkwork.dynamics.light_bodies import check_inertias
 from linkwork.model.model import Model
 
 METHODS = ("articulated_body", "virtual_work")
+_NAMES = {(method, frame): f"{method}_reactions/{frame}" for method in METHODS for frame in FRAMES}
 
 
 def forward_dynamics_and_reactions(
@@ -21,6 +22,8 @@ def forward_dynamics_and_reactions(
     f_ext: ArrayLike | None = None,
     method: str = "articulated_body",
     frame: str = "child",
+    *,
+    out: tuple[Array, Array] | None = None,
 ) -> tuple[Array, Array]:
     """Accelerations, and the wrench that every joint transmits to the body it carries.
 
@@ -41,6 +44,7 @@ def forward_dynamics_and_reactions(
             is far lighter than its neighbours, of which it warns; every body needs an inertia.
         frame: "child" (the frame of the body that the joint carries, which is also the joint's own), "parent" (the
             frame of the body that carries the joint) or "world". Moments are about the origin of that frame.
+        out: a tuple of arrays for the results, written in place and returned; new ones if left out.
 
     Returns:
         a (..., nv), rad/s² or m/s², and wrenches (..., njoints, 6), force (N) then moment (N m), in the order of
@@ -62,7 +66,11 @@ def forward_dynamics_and_reactions(
         array([[  4.,   0.,  50.,   0., -10.,   0.],
                [  4.,   0.,  20.,   0.,   0.,   0.]])
     """
-    check_model(model)
-    name = f"{choice('method', method, METHODS)}_reactions/{choice('frame', frame, FRAMES)}"
-    check_inertias(method, model)
-    return quick(name, model, q, v, tau) if f_ext is None else every(name, model, q, v, tau, f_ext)
+    named = isinstance(method, str) and isinstance(frame, str) and _NAMES.get((method, frame))
+    name = named or f"{choice('method', method, METHODS)}_reactions/{choice('frame', frame, FRAMES)}"
+    answer: tuple[Array, Array] | None = call.tried(name, model, out, q, v, tau, f_ext)
+    if answer is None:
+        check_model(model)
+        check_inertias(method, model)
+        answer = call.every(name, model, out, q, v, tau, f_ext)
+    return answer

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.dynamics.arguments import Array, Frames, as_array, as_frames, check_finite
+from linkwork.dynamics.arguments import Array, Frames, as_array, as_frames, check_finite, put_into
 from linkwork.dynamics.dynamics import gravity_torques, nonlinear_effects
 from linkwork.dynamics.inversion import inverted
 from linkwork.dynamics.kinematics import jacobian, jacobian_drift
@@ -74,6 +74,7 @@ def operational_space(
         method: for Λ⁻¹, as in ``operational_inertia_inverse``.
         damping: added to the diagonal of Λ⁻¹; F = Λ a + μ + p is then approximate.
         pseudo_inverse: take the pseudo-inverse where Λ does not exist.
+        out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
         An ``OperationalSpace``.
@@ -105,7 +106,9 @@ def operational_space(
     return OperationalSpace(jacobian(model, q, points), drift, inverse, inertia, consistent, mu, p)
 
 
-def dynamically_consistent_inverse(model: Model, q: ArrayLike, frames: Frames, method: str = "auto") -> Array:
+def dynamically_consistent_inverse(
+    model: Model, q: ArrayLike, frames: Frames, method: str = "auto", *, out: Array | None = None
+) -> Array:
     """J̄ = M⁻¹ Jᵀ Λ: of all inverses of J (J J̄ = 1) the one that moves no more kinetic energy than it must.
 
     Args:
@@ -113,6 +116,7 @@ def dynamically_consistent_inverse(model: Model, q: ArrayLike, frames: Frames, m
         q: configuration (..., nq).
         frames: m names of ``model.frame_names`` or ``lw.Point`` objects.
         method: for Λ⁻¹, as in ``operational_inertia_inverse``.
+        out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
         (..., nv, 6m): joint motion for a unit motion of each point; three columns for a point that asks for "position"
@@ -131,10 +135,12 @@ def dynamically_consistent_inverse(model: Model, q: ArrayLike, frames: Frames, m
                [0., 0., 1.]])
     """
     inertia = operational_inertia(model, q, frames, method)
-    return np.asarray(np.swapaxes(force_responses(model, q, frames), -1, -2) @ inertia, dtype=np.float64)
+    return put_into(out, np.swapaxes(force_responses(model, q, frames), -1, -2) @ inertia)
 
 
-def null_space_torque(model: Model, q: ArrayLike, tau: ArrayLike, frames: Frames, method: str = "auto") -> Array:
+def null_space_torque(
+    model: Model, q: ArrayLike, tau: ArrayLike, frames: Frames, method: str = "auto", *, out: Array | None = None
+) -> Array:
     """Nᵀ τ = τ - Jᵀ J̄ᵀ τ: the part of joint forces that does not accelerate points.
 
     Args:
@@ -160,11 +166,17 @@ def null_space_torque(model: Model, q: ArrayLike, tau: ArrayLike, frames: Frames
     """
     tau = check_finite(model, "tau", "velocity", as_array(model, "tau", "velocity", tau))
     force = _times(operational_inertia(model, q, frames, method), _times(force_responses(model, q, frames), tau))
-    return tau - _times(np.swapaxes(jacobian(model, q, frames), -1, -2), force)
+    return put_into(out, tau - _times(np.swapaxes(jacobian(model, q, frames), -1, -2), force))
 
 
 def operational_bias(
-    model: Model, q: ArrayLike, v: ArrayLike, frames: Frames, method: str = "auto"
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    frames: Frames,
+    method: str = "auto",
+    *,
+    out: tuple[Array, Array] | None = None,
 ) -> tuple[Array, Array]:
     """μ and p of F = Λ a + μ + p: Coriolis and centrifugal forces, and gravity, as felt at points.
 
@@ -174,6 +186,7 @@ def operational_bias(
         v: velocity (..., nv).
         frames: m names of ``model.frame_names`` or ``lw.Point`` objects.
         method: for Λ⁻¹, as in ``operational_inertia_inverse``.
+        out: a tuple of arrays for the results, written in place and returned; new ones if left out.
 
     Returns:
         μ = Λ (J M⁻¹ c - J̇v) and p = Λ J M⁻¹ g, each (..., 6m), N and N m, in the frames' own axes.
@@ -189,10 +202,18 @@ def operational_bias(
         True
     """
     space = operational_space(model, q, v, frames, method)
-    return space.coriolis, space.gravity
+    return put_into(out, space.coriolis, space.gravity)
 
 
-def effective_mass(model: Model, q: ArrayLike, point: str | Point, direction: ArrayLike, method: str = "auto") -> Array:
+def effective_mass(
+    model: Model,
+    q: ArrayLike,
+    point: str | Point,
+    direction: ArrayLike,
+    method: str = "auto",
+    *,
+    out: Array | None = None,
+) -> Array:
     """The mass that is felt when a point is pushed along a direction: 1 / (uᵀ Λ⁻¹ u).
 
     Args:
@@ -201,6 +222,7 @@ def effective_mass(model: Model, q: ArrayLike, point: str | Point, direction: Ar
         point: a name of ``model.frame_names`` or an ``lw.Point``; only its place matters.
         direction: (..., 3), of any length, in the frame's own axes.
         method: for Λ⁻¹, as in ``operational_inertia_inverse``.
+        out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
         (...), kg; infinite where the point cannot move along the direction.
@@ -220,7 +242,7 @@ def effective_mass(model: Model, q: ArrayLike, point: str | Point, direction: Ar
     place = Point(given.frame, given.offset, "position") if isinstance(given, Point) else given
     inverse = operational_inertia_inverse(model, q, [place], method)
     with np.errstate(divide="ignore"):
-        return np.asarray(1.0 / np.einsum("...i,...ij,...j->...", u, inverse, u), dtype=np.float64)
+        return put_into(out, np.asarray(1.0 / np.einsum("...i,...ij,...j->...", u, inverse, u)))
 
 
 def _times(matrix: Array, vector: Array) -> Array:

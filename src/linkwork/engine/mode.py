@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
 import warnings
@@ -15,8 +16,10 @@ from linkwork.errors import LinkworkWarning
 
 _form: ContextVar[str] = ContextVar("linkwork_form", default="auto")
 _lock = threading.Lock()
-forced = 0
-"""How many ``form`` blocks are open anywhere: while it is 0, nobody needs to look at the context."""
+forced = ctypes.c_int64(0)
+"""How many ``form`` blocks are open anywhere: while it is 0, nobody needs to look at the context. The builtins
+read it, too.
+"""
 
 
 @contextmanager
@@ -40,20 +43,19 @@ def interpreted() -> Iterator[None]:
 @contextmanager
 def form(name: str) -> Iterator[None]:
     """Force one form of running, for tests and measurements: "interpreted", "specialised", "rolled" or "auto"."""
-    global forced
     token = _form.set(name)
     with _lock:
-        forced += 1
+        forced.value += 1
     try:
         yield
     finally:
         with _lock:
-            forced -= 1
+            forced.value -= 1
         _form.reset(token)
 
 
 def current_form() -> str:
-    return _form.get() if forced else _default()
+    return _form.get() if forced.value else _default()
 
 
 @cache

@@ -13,21 +13,10 @@ from typing import Any, TypeVar
 Found = TypeVar("Found")
 
 
-class Quick(dict[Any, Callable[..., Any]]):
-    """Functions by name; one that is not there yet answers None, as those do that cannot take their arguments."""
-
-    def __missing__(self, key: Any) -> Callable[..., None]:
-        return _nothing
-
-
-def _nothing(*_: object) -> None:
-    return None
-
-
 class Memo:
     """Four tables.
 
-    quick: what takes one state of plain arrays, by the name of an algorithm, with "f_ext" if it takes external forces.
+    quick: what serves plain arrays without a line of Python, by the name of an algorithm (``engine.run.entries``).
     plans: how tasks are computed, by algorithm, absent arguments, frames and form.
     frames: frames that have been asked about, as the call took them.
     derived: what follows from the model alone, by the function that finds it (``kept_with_model``).
@@ -36,7 +25,7 @@ class Memo:
     __slots__ = ("derived", "frames", "plans", "quick")
 
     def __init__(self) -> None:
-        self.quick = Quick()
+        self.quick: dict[str, Any] = {}
         self.plans: dict[Any, Any] = {}
         self.frames: dict[Any, Any] = {}
         self.derived: dict[Any, Any] = {}

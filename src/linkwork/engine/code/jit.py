@@ -126,7 +126,7 @@ def link(image: bytes, names: list[str]) -> Code:
     llvm = _llvm()
     with lock:
         library = llvm.JITLibraryBuilder().add_object_img(image)
-        for name, address in builtin.addresses().items() if "single" in names else ():
+        for name, address in builtin.addresses().items() if names == list(builtin.NAMES) else ():
             library.import_symbol(name, address)
         for name in names:
             library.export_symbol(name)

@@ -1,45 +1,35 @@
-"""A builtin made from generated code: one state in, one state out, arrays taken by the buffer protocol.
+"""The builtins: functions of Python, made from generated code, that serve a call without a line of Python.
 
-It is an ordinary METH_FASTCALL function of C's stable ABI. Called with the arguments' arrays, it looks at each
-(contiguous float64 of the right shape?), makes the results' arrays with ``numpy.empty``, runs the kernel and returns
-the array, or a tuple of several; or None if anything does not fit or is not finite: then Python takes the slower way,
-which tells why.
+They are ordinary METH_FASTCALL functions of C's stable ABI, one module for all plans. A plan that they can serve has an
+``ENTRY``: words that tell the shapes of its arrays and where its code is. A builtin looks at each argument (is it a
+contiguous float64 array of the right shape, for one state or with the same leading axes as the others?), makes the
+results with ``numpy.empty`` or takes the caller's ``out``, runs the code and returns the array, or a tuple of several.
+What does not fit, or is not finite, it does not serve: then Python takes the slower way, which tells why.
+
+    quick         (name, model, out, arguments...): finds the entry in the model's memo
+    quick_frames  (name, model, frames, out, arguments...): the same for an algorithm that is asked about frames
+    served        (holder, out, arguments...): given the holder of the entry
+
+What is not served goes to the function ``otherwise`` with all that was given; None if there is no such function.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterable, Sequence
-from math import prod
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
+from linkwork.engine.emit import serve
+from linkwork.engine.emit.python_calls import SETTING, SYMBOLS, PythonWriter
+from linkwork.engine.emit.writer import Value
 
-from linkwork.engine.emit.call_frame import TABLES
-from linkwork.engine.emit.writer import Writer, sweep
-
-_VIEW, _NDIM, _FORMAT, _SHAPE = 80, 36, 40, 48
-"""Bytes of a Py_buffer, and where its fields are there, as fixed by the stable ABI; the data's address is the first."""
-_WIDE = 8
-"""Numbers that are looked at together, whether they are finite."""
-_CONTIGUOUS, _WRITABLE = 0x0004 | 0x0008, 0x0001  # PyBUF_FORMAT | PyBUF_ND, PyBUF_WRITABLE
+NAMES = ("quick", "quick_frames", "served")
 _FASTCALL = 0x0080
-
-SYMBOLS = {
-    "PyObject_GetBuffer": "i32 {}(ptr, ptr, i32)",
-    "PyBuffer_Release": "void {}(ptr)",
-    "PyErr_Clear": "void {}()",
-    "Py_IncRef": "void {}(ptr)",
-    "Py_DecRef": "void {}(ptr)",
-    "PyObject_CallObject": "ptr {}(ptr, ptr)",
-    "PyTuple_GetItem": "ptr {}(ptr, i64)",
-    "PyTuple_Pack": "ptr {}(i64, ...)",
-}
-"""The functions of Python that it calls, all of the stable ABI."""
+_CAPSULE = b"linkwork entry"
 
 
 def available() -> bool:
-    """Whether this Python offers what the builtin needs."""
+    """Whether this Python offers what the builtins need."""
     return hasattr(ctypes, "pythonapi") and all(hasattr(ctypes.pythonapi, name) for name in SYMBOLS)
 
 
@@ -58,135 +48,180 @@ class _Method(ctypes.Structure):
     )
 
 
-def make(address: int, code: Any, shapes: Sequence[tuple[int, ...]]) -> Callable[..., Any]:
-    """The Python callable for a ``single`` function at an address, with results of these shapes; it keeps ``code``
-    alive.
+def make(name: str, address: int, setting: int, *kept: object) -> Callable[..., Any]:
+    """The Python callable for a builtin at an address, with the words of its ``SETTING`` at another; it keeps what must
+    live as long.
     """
-    method = _Method(b"linkwork_single", address, _FASTCALL, None)
+    method = _Method(name.encode(), address, _FASTCALL, None)
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype, new.argtypes = ctypes.py_object, (ctypes.POINTER(_Method), ctypes.py_object, ctypes.c_void_p)
-    kept = (np.empty, *((shape,) for shape in shapes), method, code)
-    return new(ctypes.byref(method), kept, None)
+    return new(ctypes.byref(method), (setting, method, *kept), None)
 
 
-def text(arguments: Sequence[tuple[int, ...]], results: Sequence[tuple[int, ...]]) -> str:
-    """The builtin in LLVM's text, for arrays of these shapes."""
+def holder(entry: int, *kept: object) -> tuple[Any, ...]:
+    """What a builtin takes for an entry at an address: it keeps what must live as long."""
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+    return (new(entry, _CAPSULE, None), *kept)
+
+
+def text() -> str:
+    """The module of all builtins, in LLVM's text."""
     declared = [f"declare {kind.format(f'@{name}')}" for name, kind in SYMBOLS.items()]
-    sweeps = [sweep("finite", _WIDE), sweep("settle", _WIDE, unsigned_zeros=True)]
-    none = "@_Py_NoneStruct = external global i8"
-    return "\n".join([*declared, none, *sweeps, _Single(arguments, results).text()])
+    name = f'@capsule = internal constant [{len(_CAPSULE) + 1} x i8] c"{_CAPSULE.decode()}\\00"'
+    functions = [serve.text(), _find(), _otherwise()]
+    return "\n".join([*declared, name, "@_Py_NoneStruct = external global i8", *functions, *map(_builtin, NAMES)])
 
 
-class _Single(Writer):
-    """Writes ``single``. What has been taken is released in reverse order wherever it ends early: the block release{k}
-    gives back view k and all before it.
+def _find() -> str:
+    """ptr find(object, name, key): the item of a dictionary that is an attribute of an object, a new reference; null,
+    without an error, if there is none.
     """
+    w = PythonWriter()
+    table = w.call("PyObject_GetAttr", ("ptr", "%object"), ("ptr", "%name"))
+    w.leave_if(w.null(table), "error")
+    item = w.call("PyDict_GetItemWithError", ("ptr", table), ("ptr", "%key"))
+    found, missing = w.block("found"), w.block("missing")
+    w.branch(w.null(item), missing, found)
+    w.begin(found)
+    w.call("Py_IncRef", ("ptr", item))
+    w.call("Py_DecRef", ("ptr", table))
+    w.do(f"ret ptr {item}")
+    w.begin(missing)
+    w.call("Py_DecRef", ("ptr", table))
+    w.jump("error")
+    w.begin("error")
+    w.call("PyErr_Clear")
+    w.do("ret ptr null")
+    return w.function("internal ptr @find(ptr %object, ptr %name, ptr %key)")
 
-    def __init__(self, arguments: Sequence[tuple[int, ...]], results: Sequence[tuple[int, ...]]) -> None:
-        super().__init__()
-        self.arguments, self.results = arguments, results
-        self.first, self.total = len(arguments), len(arguments) + len(results)
-        self.objects: list[str] = []
-        self.data: list[str] = []
 
-    def text(self) -> str:
-        self.views = [self.let(f"alloca [{_VIEW} x i8], align 8") for _ in range(self.total)]
-        self.expect(self.compare("eq", "%count", self.first), "none")
-        for k, shape in enumerate(self.arguments):
-            self.objects.append(self.load(self.at("%objects", k, "ptr"), "ptr"))
-            self.take(k, shape)
-        sizes = [prod(shape) for shape in (*self.arguments, *self.results)]
-        last = f"release{self.first - 1}"
-        self.expect(self.checked("finite", zip(self.data, sizes, strict=False)), last)
-        for k in range(self.first, self.total):
-            self.make(k)
-        null = ["null"] * len(TABLES)
-        self.do(f"call void @kernel({', '.join(f'ptr {pointer}' for pointer in (*self.data, *null))})")
-        good = self.checked("settle", list(zip(self.data, sizes, strict=True))[self.first :])
-        for view in self.views:
-            self.do(f"call void @PyBuffer_Release(ptr {view})")
-        self.expect(good, "drop")
-        self.answer()
-        self.begin("drop")
-        self.forget(self.objects[self.first :])
-        self.jump("none")
-        for k in reversed(range(self.first)):
-            self.begin(f"release{k}")
-            self.do(f"call void @PyBuffer_Release(ptr {self.views[k]})")
-            self.jump("none" if k == 0 else f"release{k - 1}")
-        self.begin("none")
-        self.do("call void @Py_IncRef(ptr @_Py_NoneStruct)")
-        self.do("ret ptr @_Py_NoneStruct")
-        return self.function("ptr @single(ptr %self, ptr %objects, i64 %count)")
+def _otherwise() -> str:
+    """ptr otherwise(setting, objects, count): the answer of Python's way, or None."""
+    w = PythonWriter()
+    function = SETTING.get(w, "%setting", "otherwise")
+    w.leave_if(w.null(function), "none")
+    given = w.call("PyTuple_New", ("i64", "%count"))
+    w.leave_if(w.null(given), "lost")
+    with w.each("%count") as k:
+        item = w.load(w.at("%objects", k, "ptr"), "ptr")
+        w.call("Py_IncRef", ("ptr", item))
+        w.call("PyTuple_SetItem", ("ptr", given), ("i64", k), ("ptr", item))
+    answer = w.call("PyObject_CallObject", ("ptr", function), ("ptr", given))
+    w.call("Py_DecRef", ("ptr", given))
+    w.do(f"ret ptr {answer}")
+    w.begin("none")
+    w.call("Py_IncRef", ("ptr", "@_Py_NoneStruct"))
+    w.do("ret ptr @_Py_NoneStruct")
+    w.begin("lost")
+    w.do("ret ptr null")
+    return w.function("internal ptr @otherwise(ptr %setting, ptr %objects, i64 %count)")
 
-    def expect(self, condition: str, otherwise: str) -> None:
-        """Go on if a condition holds."""
-        onward = self.block("onward")
-        self.branch(condition, onward, otherwise)
-        self.begin(onward)
 
-    def buffer(self, k: int, flags: int) -> str:
-        """Whether object k gives its buffer into view k."""
-        failed = self.let(f"call i32 @PyObject_GetBuffer(ptr {self.objects[k]}, ptr {self.views[k]}, i32 {flags})")
-        return self.compare("eq", failed, 0, "i32")
+class _Builtin(PythonWriter):
+    """Writes one of ``NAMES``."""
 
-    def take(self, k: int, shape: tuple[int, ...]) -> None:
-        """Argument k: go on if it is a contiguous array of doubles of this shape."""
-        taken, error = self.block("taken"), self.block("error")
-        self.branch(self.buffer(k, _CONTIGUOUS), taken, error)
-        self.begin(error)
-        self.do("call void @PyErr_Clear()")
-        self.jump("none" if k == 0 else f"release{k - 1}")
-        self.begin(taken)
-        view, release = self.views[k], f"release{k}"
-        self.data.append(self.load(view, "ptr"))
-        axes = self.load(self.at(view, _NDIM, "i8"), "i32", 4)
-        self.expect(self.compare("eq", axes, len(shape), "i32"), release)
-        letters = self.load(self.load(self.at(view, _FORMAT, "i8"), "ptr"), "i16", 1)
-        sizes = self.load(self.at(view, _SHAPE, "i8"), "ptr")
-        fits = self.compare("eq", letters, ord("d"), "i16")  # "d" and the end of the string, little-endian
-        for axis, length in enumerate(shape):
-            same = self.compare("eq", self.load(self.at(sizes, axis, "i64"), "i64"), length)
-            fits = self.let(f"and i1 {fits}, {same}")
-        self.expect(fits, release)
-
-    def make(self, k: int) -> None:
-        """A new array for result k from ``self``: (numpy.empty, the arguments for each result, ...). Without memory,
-        Python's own error goes up.
-        """
-        empty = self.let("call ptr @PyTuple_GetItem(ptr %self, i64 0)")
-        shape = self.let(f"call ptr @PyTuple_GetItem(ptr %self, i64 {k - self.first + 1})")
-        self.objects.append(self.let(f"call ptr @PyObject_CallObject(ptr {empty}, ptr {shape})"))
-        self.give_up_unless(self.compare("ne", self.objects[k], "null", "ptr"), k, self.objects[self.first : k])
-        self.give_up_unless(self.buffer(k, _CONTIGUOUS | _WRITABLE), k, self.objects[self.first : k + 1])
-        self.data.append(self.load(self.views[k], "ptr"))
-
-    def give_up_unless(self, condition: str, views: int, made: Sequence[str]) -> None:
-        """Go on if a condition holds; else give back so many views and the arrays that were made, and raise."""
-        onward, lost = self.block("onward"), self.block("lost")
-        self.branch(condition, onward, lost)
-        self.begin(lost)
-        for view in self.views[:views]:
-            self.do(f"call void @PyBuffer_Release(ptr {view})")
-        self.forget(made)
+    def text(self, name: str) -> str:
+        before = {"quick": 3, "quick_frames": 4, "served": 2}[name]
+        setting = self.call("PyLong_AsVoidPtr", ("ptr", self.call("PyTuple_GetItem", ("ptr", "%self"), ("i64", 0))))
+        self.setting = setting
+        self.leave_if(self.compare("slt", "%count", before), "otherwise")
+        forced = self.load(SETTING.get(self, setting, "forced"), "i64")
+        self.leave_if(self.compare("ne", forced, 0), "otherwise")
+        holder = {"quick": self.by_model, "quick_frames": self.by_frames, "served": self.given}[name]()
+        first = self.call("PyTuple_GetItem", ("ptr", holder), ("i64", 0))
+        entry = self.block("entry"), self.block("foreign"), self.block("capsule")
+        self.branch(self.null(first), entry[1], entry[2])
+        self.begin(entry[2])
+        record = self.call("PyCapsule_GetPointer", ("ptr", first), ("ptr", "@capsule"))
+        self.branch(self.null(record), entry[1], entry[0])
+        self.begin(entry[1])
+        self.call("PyErr_Clear")
+        self.call("Py_DecRef", ("ptr", holder))
+        self.jump("otherwise")
+        self.begin(entry[0])
+        out, objects = self.object(before - 1), self.at("%objects", before, "ptr")
+        count = self.present(before)
+        answer = self.call("serve", ("ptr", setting), ("ptr", record), ("ptr", out), ("ptr", objects), ("i64", count))
+        self.call("Py_DecRef", ("ptr", holder))
+        self.leave_if(self.null(answer), "unserved")
+        self.do(f"ret ptr {answer}")
+        self.begin("unserved")
+        error = self.call("PyErr_Occurred")
+        self.leave_if(self.null(error), "otherwise")
         self.do("ret ptr null")
-        self.begin(onward)
+        self.begin("otherwise")
+        other = self.call("otherwise", ("ptr", setting), ("ptr", "%objects"), ("i64", "%count"))
+        self.do(f"ret ptr {other}")
+        return self.function(f"ptr @{name}(ptr %self, ptr %objects, i64 %count)")
 
-    def checked(self, function: str, arrays: Iterable[tuple[str, int]]) -> str:
-        """Whether all numbers of these arrays are finite."""
-        return self.all_of([self.let(f"call i1 @{function}(ptr {data}, i64 {size})") for data, size in arrays])
+    def object(self, k: Value) -> str:
+        return self.load(self.at("%objects", k, "ptr"), "ptr")
 
-    def answer(self) -> None:
-        """Return the array, or a tuple of several."""
-        made = self.objects[self.first :]
-        if len(made) == 1:
-            self.do(f"ret ptr {made[0]}")
-            return
-        packed = ", ".join(f"ptr {name}" for name in made)
-        pack = self.let(f"call ptr (i64, ...) @PyTuple_Pack(i64 {len(made)}, {packed})")
-        self.forget(made)
-        self.do(f"ret ptr {pack}")
+    def python(self, name: str) -> str:
+        return SETTING.get(self, self.setting, name)
 
-    def forget(self, objects: Sequence[str]) -> None:
-        for name in objects:
-            self.do(f"call void @Py_DecRef(ptr {name})")
+    def present(self, before: int) -> str:
+        """How many arguments there are, those at the end not counted that are None."""
+        place = self.variable("i64", "%count")
+        look, last, less, done = (self.block(part) for part in ("look", "last", "less", "done"))
+        self.jump(look)
+        self.begin(look)
+        count = self.load(place, "i64")
+        self.branch(self.compare("sgt", count, before), last, done)
+        self.begin(last)
+        item = self.object(self.sub(count, 1))
+        self.branch(self.compare("eq", item, "@_Py_NoneStruct", "ptr"), less, done)
+        self.begin(less)
+        self.store(self.sub(count, 1), place, "i64")
+        self.jump(look)
+        self.begin(done)
+        return self.sub(count, before)
+
+    def given(self) -> str:
+        holder = self.object(0)
+        self.call("Py_IncRef", ("ptr", holder))
+        return holder
+
+    def memo(self) -> str:
+        """The memo of the model; go on if there is one."""
+        found = self.call("PyObject_GetAttr", ("ptr", self.object(1)), ("ptr", self.python("memo")))
+        error, good = self.block("error"), self.block("good")
+        self.branch(self.null(found), error, good)
+        self.begin(error)
+        self.call("PyErr_Clear")
+        self.jump("otherwise")
+        self.begin(good)
+        return found
+
+    def found(self, owner: str, table: str, key: str) -> str:
+        """The item of a table of an object; go on if there is one. The object's reference is given back."""
+        item = self.call("find", ("ptr", owner), ("ptr", self.python(table)), ("ptr", key))
+        self.call("Py_DecRef", ("ptr", owner))
+        self.leave_if(self.null(item), "otherwise")
+        return item
+
+    def by_model(self) -> str:
+        return self.found(self.memo(), "quick", self.object(0))
+
+    def by_frames(self) -> str:
+        """Frames may be a list, which is no key: then a tuple of them is."""
+        frames, memo = self.object(2), self.memo()
+        key = self.variable("ptr", frames)
+        self.call("Py_IncRef", ("ptr", frames))
+        with self.when(self.has_type(frames, self.python("list"))):
+            made = self.call("PyList_AsTuple", ("ptr", frames))
+            self.call("PyErr_Clear")
+            with self.when(self.compare("ne", made, "null", "ptr")):
+                self.call("Py_DecRef", ("ptr", frames))
+                self.store(made, key, "ptr")
+        held = self.load(key, "ptr")
+        asked = self.call("find", ("ptr", memo), ("ptr", self.python("frames")), ("ptr", held))
+        self.call("Py_DecRef", ("ptr", held))
+        self.call("Py_DecRef", ("ptr", memo))
+        self.leave_if(self.null(asked), "otherwise")
+        return self.found(asked, "quick", self.object(0))
+
+
+def _builtin(name: str) -> str:
+    return _Builtin().text(name)

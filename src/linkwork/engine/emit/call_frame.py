@@ -47,6 +47,14 @@ class CallFrame:
             words[index[name]] = value
         return words
 
+    def pointer(self, w: Writer, words: str, name: str) -> str:
+        """Code for the address of a word of a list of them."""
+        return w.at(words, self._index[name], "i64")
+
+    def get(self, w: Writer, words: str, name: str) -> str:
+        """Code that reads a word of a list of them."""
+        return w.load(self.pointer(w, words, name), self.words[self._index[name]][0])
+
     def read(self, w: Writer) -> None:
         """Code that reads every word into a value of its name, from the pointer %words."""
         for index, (kind, name) in enumerate(self.words):

@@ -1,11 +1,11 @@
 """From intermediate code to LLVM's: the same program over one state, or over the lanes of a vector.
 
-A module has up to three functions.
+A module has these functions.
 
     kernel   the program, for one tile: an element k of an array is ``lanes`` numbers at k * lanes
     batch    i64 (ptr to the words of ``Interface.batch``): packs states into tiles, runs the kernel, unpacks (or has a
-             kernel that writes rows, row_kernel.py); returns a status
-    single   a builtin for one state that takes its arrays by the buffer protocol (builtin.py)
+             kernel that writes rows, row_kernel.py); for one lane it runs the kernel on the caller's arrays; returns a
+             status
 
 Status bits: 1 an argument is not finite, 2 a result is not finite. No fast-math flag is ever set, and nothing is
 contracted, so results have the same bits for every number of lanes.
@@ -16,18 +16,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from linkwork.engine.emit.call_frame import Interface, listed
-from linkwork.engine.emit.packing import batch, pack, unpack
+from linkwork.engine.emit.packing import batch, pack, rows_in_place, unpack
 from linkwork.engine.emit.writer import Value, Writer, bits, constant, vector
 from linkwork.engine.ir.program import Address, Block, Loop, Operand, Program
 
 BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 
 
-def module(program: Program, interface: Interface, lanes: int, more: str = "") -> str:
-    """The text of an LLVM module; ``more`` is the text of further functions, which may call the kernel."""
-    kernel = Kernel(program, interface, lanes).text()
-    widths = {lanes, *map(program.lanes, program.root.order)}
-    return "\n".join([kernel, pack(lanes), unpack(lanes), batch(interface, lanes), more, declarations(widths)])
+def module(program: Program, interface: Interface, lanes: int, more: str = "", zeroed: bool = False) -> str:
+    """The text of an LLVM module; ``more`` is the text of further functions, which may call the kernel, ``pack`` and
+    ``unpack``. The results may have to be ``zeroed`` before the kernel runs.
+    """
+    parts = [Kernel(program, interface, lanes).text()]
+    if lanes > 1 or more:
+        parts += [pack(lanes), unpack(lanes)]
+    parts += [batch(interface, lanes) if lanes > 1 else rows_in_place(interface, zeroed), more]
+    return "\n".join([*parts, declarations({lanes, *map(program.lanes, program.root.order)})])
 
 
 def compile_time_integers(numbers: Sequence[int]) -> str:

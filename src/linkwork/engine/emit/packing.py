@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from linkwork.engine.emit.call_frame import Interface
-from linkwork.engine.emit.writer import Writer, vector, zero
+from linkwork.engine.emit.writer import Writer, sweep, vector, zero
+
+_WIDE = 8
+"""Numbers that are looked at together, whether they are finite."""
 
 
 def pack(lanes: int) -> str:
@@ -123,6 +126,30 @@ def batch(interface: Interface, lanes: int, rows: bool = False) -> str:
         tile.carry(w.let(f"or i64 {tile.carried[0]}, {bad}"))
     w.do(f"ret i64 {tile.carried[0]}")
     return w.function("i64 @batch(ptr nocapture %words)")
+
+
+def rows_in_place(interface: Interface, zeroed: bool) -> str:
+    """The function ``batch`` for one lane, where a row is a tile: the kernel reads and writes the caller's arrays, the
+    results ``zeroed`` before if need be.
+    """
+    w, given = Writer(), len(interface.arguments)
+    interface.batch.read(w)
+    names = [*interface.argument_names, *interface.result_names]
+    strides = [f"%{name}" for name in interface.stride_names] + interface.counts[given:]
+    with w.loop(0, "%states", 1, [("i64", "0")]) as state:
+        rows = [w.at(f"%{name}", w.mul(state.counter, stride)) for name, stride in zip(names, strides, strict=True)]
+        arrays = list(zip(rows, interface.counts, strict=True))
+        fine = [w.let(f"call i1 @finite(ptr {row}, i64 {count})") for row, count in arrays[:given]]
+        for row, count in arrays[given:] if zeroed else ():
+            with w.loop(0, count) as one:
+                w.store("0.0", w.at(row, one.counter))
+        w.do(f"call void @kernel({interface.kernel_call(rows)})")
+        good = [w.let(f"call i1 @settle(ptr {row}, i64 {count})") for row, count in arrays[given:]]
+        bad = w.let(f"or i64 {w.either(w.all_of(fine), 'i64', 0, 1)}, {w.either(w.all_of(good), 'i64', 0, 2)}")
+        state.carry(w.let(f"or i64 {state.carried[0]}, {bad}"))
+    w.do(f"ret i64 {state.carried[0]}")
+    sweeps = [sweep("finite", _WIDE), sweep("settle", _WIDE, unsigned_zeros=True)]
+    return "\n".join([*sweeps, w.function("i64 @batch(ptr nocapture %words)")])
 
 
 def _run_rows(

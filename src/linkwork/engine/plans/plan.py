@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,14 +14,16 @@ from linkwork.engine.code import jit, loader
 from linkwork.engine.emit.call_frame import CallFrame, Interface, Words
 from linkwork.engine.plans.task import Task, moved
 from linkwork.engine.run import threads
+from linkwork.engine.run.entries import Entry, fit, held, make
 from linkwork.engine.run.memory import address, aligned, empty, scratch
-from linkwork.engine.run.one_state import OneState
 from linkwork.engine.trace.interpreter import interpret
 
 Array = NDArray[np.float64]
 
 NOT_FINITE_ARGUMENT, NOT_FINITE_RESULT = 1, 2
 """Bits of a status."""
+_MOST_MEMORY = 4 * 2**20
+"""Bytes of a plan's own for calls by the builtins; code that works in more is not called often enough to matter."""
 
 
 class Plan(ABC):
@@ -31,28 +33,65 @@ class Plan(ABC):
         self.task = task
 
     @abstractmethod
-    def run(self, arguments: Sequence[Array], states: int, offsets: Sequence[float] = ()) -> tuple[list[Array], int]:
+    def run(
+        self,
+        arguments: Sequence[Array],
+        states: int,
+        offsets: Sequence[float] = (),
+        out: Sequence[Array] | None = None,
+    ) -> tuple[list[Array], int]:
         """Results (states, numbers of one state) for arrays of the same kind, each contiguous or with all states the
-        same; and a status, 0 if all is well.
+        same; and a status, 0 if all is well. The results are those of ``out``, contiguous, if it is given.
 
         Every array must have been checked: this is the door to machine code.
         """
 
-    def single(self) -> Callable[..., Any] | None:
-        """What takes one state of plain arrays, and says None to anything else; None where there is no such thing."""
+    def entry(self) -> Entry | None:
+        """A new entry for the builtins, without code; None where there is no such thing."""
         return None
+
+    def serve(self, entry: Entry, form: str, offsets: Sequence[float] = ()) -> None:
+        """Add the code for "one" state or a "batch" to an entry, if it can be served."""
+        return None
+
+    def served(self, *forms: str) -> Callable[..., Any] | None:
+        """A function (out, arguments...) that serves plain arrays, for one state or a batch, and says None to anything
+        else; None where there is no such thing.
+        """
+        entry = self.entry()
+        if entry is None:
+            return None
+        for form in forms:
+            self.serve(entry, form)
+        return partial(make("served"), held({entry.arguments: entry}))
 
 
 class Interpreted(Plan):
     """The algorithm's text as it stands."""
 
-    def run(self, arguments: Sequence[Array], states: int, offsets: Sequence[float] = ()) -> tuple[list[Array], int]:
+    def run(
+        self,
+        arguments: Sequence[Array],
+        states: int,
+        offsets: Sequence[float] = (),
+        out: Sequence[Array] | None = None,
+    ) -> tuple[list[Array], int]:
         task, batch = self.task, () if states == 1 else (states,)
         given = iter(arguments)
         values = [None if name in task.absent else next(given) for name, _ in task.algorithm.arguments]
         results = interpret(task.algorithm, task.model, values, batch, moved(task.frames, offsets))
         fine = all(np.isfinite(result).all() for result in results)
-        return [result.reshape(states, -1) for result in results], 0 if fine else NOT_FINITE_RESULT
+        found = [result.reshape(states, -1) for result in results]
+        return given_back(found, out), 0 if fine else NOT_FINITE_RESULT
+
+
+def given_back(results: list[Array], out: Sequence[Array] | None) -> list[Array]:
+    """The results, in the caller's arrays if there are any."""
+    if out is None:
+        return results
+    for target, result in zip(out, results, strict=True):
+        target[...] = result
+    return list(out)
 
 
 class Compiled(Plan):
@@ -66,6 +105,8 @@ class Compiled(Plan):
         self.lanes = lanes or jit.lanes(self.cpu)
         self._codes: dict[int, tuple[jit.Code, Callable[[int], int]]] = {}
         self._templates: dict[str, Words] = {}
+        self._busy: Words = np.zeros(1, dtype=np.int64)
+        self._own: dict[tuple[str, str], Array] = {}
 
     # What a form of code has of its own
 
@@ -88,7 +129,7 @@ class Compiled(Plan):
 
     @abstractmethod
     def workspace(self, code: jit.Code, lanes: int, frame: str) -> dict[str, int]:
-        """The words for what the kernel works in, in this thread's memory."""
+        """What the kernel works in, by the words of a call frame: how many numbers each has."""
 
     @property
     def zeroed(self) -> bool:
@@ -98,7 +139,8 @@ class Compiled(Plan):
     # What they share
 
     @property
-    def entry(self) -> str:
+    def entry_point(self) -> str:
+        """The function that is called."""
         return "time_loop" if self.task.over_time else "batch"
 
     def key(self, lanes: int) -> str:
@@ -120,22 +162,39 @@ class Compiled(Plan):
         """How many numbers tiles take, for one lane."""
         return sum(self.task.arguments) + sum(self.task.results)
 
-    def run(self, arguments: Sequence[Array], states: int, offsets: Sequence[float] = ()) -> tuple[list[Array], int]:
-        return self.run_one(arguments) if states == 1 else self.run_tiles(arguments, states, self.lanes)
+    def run(
+        self,
+        arguments: Sequence[Array],
+        states: int,
+        offsets: Sequence[float] = (),
+        out: Sequence[Array] | None = None,
+    ) -> tuple[list[Array], int]:
+        if states == 1:
+            return self.run_one(arguments, out)
+        return self.run_tiles(arguments, states, self.lanes, out)
 
     def words(self, name: str, lanes: int) -> Words:
-        """The words of a call frame that follow from the plan; those of the call are 0."""
-        code, _ = self.code(lanes)
-        frame: CallFrame = getattr(self.interface, name)
+        """The words of a call frame that follow from the plan and this thread's memory; those of the call are 0."""
+        sizes = self.workspace(self.code(lanes)[0], lanes, name)
+        return self.frame(name).put(self.template(name, lanes), {part: scratch(part, n) for part, n in sizes.items()})
+
+    def frame(self, name: str) -> CallFrame:
+        found: CallFrame = getattr(self.interface, name)
+        return found
+
+    def template(self, name: str, lanes: int) -> Words:
+        """The words of a call frame that follow from the plan; all others are 0."""
         found = self._templates.get(name)
         if found is None:
-            found = np.zeros(len(frame.words), dtype=np.int64)
-            self._templates[name] = frame.put(found, self.tables(code, name))
-        return frame.put(found.copy(), self.workspace(code, lanes, name))
+            found = np.zeros(len(self.frame(name).words), dtype=np.int64)
+            self._templates[name] = self.frame(name).put(found, self.tables(self.code(lanes)[0], name))
+        return found.copy()
 
-    def run_tiles(self, arguments: Sequence[Array], states: int, lanes: int) -> tuple[list[Array], int]:
+    def run_tiles(
+        self, arguments: Sequence[Array], states: int, lanes: int, out: Sequence[Array] | None = None
+    ) -> tuple[list[Array], int]:
         """Any number of states, tile by tile, over threads."""
-        results = [empty((states, count)) for count in self.task.results]
+        results = list(out) if out is not None else [empty((states, count)) for count in self.task.results]
         _, batch = self.code(lanes)
         interface = self.interface
 
@@ -167,36 +226,65 @@ class Compiled(Plan):
 
     # One state, by code for one lane
 
-    def run_one(self, arguments: Sequence[Array]) -> tuple[list[Array], int]:
-        results = [empty((1, count)) for count in self.task.results]
-        words, _owner = self.one_state_words()
-        for index, array in zip(self.array_indices, (*arguments, *results), strict=True):
+    def run_one(self, arguments: Sequence[Array], out: Sequence[Array] | None = None) -> tuple[list[Array], int]:
+        results = list(out) if out is not None else [empty((1, count)) for count in self.task.results]
+        frame, words = self.frame(self.one_state_frame), self.one_state_words()
+        for index, array in zip(frame.indices(self.array_names), (*arguments, *results), strict=True):
             words[index] = address(array)
-        return results, self.call_one(words, address(words))
-
-    def short_path(self) -> OneState:
-        """One state of plain arrays, in memory that is prepared once for each thread."""
-        task = self.task
-        return OneState(
-            task.argument_shapes, task.shapes, lambda: self.one_state_words()[0], self.array_indices, self.call_one
-        )
+        return results, self.call_one(words)
 
     one_state_frame = "batch"
     """The call frame of code for one lane."""
 
-    @cached_property
-    def array_indices(self) -> list[int]:
-        """Where the addresses of arguments and results stand in the words for one state."""
-        frame: CallFrame = getattr(self.interface, self.one_state_frame)
-        return frame.indices([*self.interface.argument_names, *self.interface.result_names])
+    @property
+    def array_names(self) -> list[str]:
+        return [*self.interface.argument_names, *self.interface.result_names]
 
-    def one_state_words(self) -> tuple[Words, object]:
-        """The words for one state, the addresses of arrays still missing, and what keeps the memory in them."""
-        buffer, owner = self.buffer(1)
-        words = self.interface.batch.put(self.words("batch", 1), {"states": 1, "buffer": buffer})
-        return words, owner
+    def one_state_words(self) -> Words:
+        """The words for one state, the addresses of arrays still missing."""
+        return self.interface.batch.put(self.words("batch", 1), {"states": 1})
 
-    def call_one(self, words: Words, where: int) -> int:
-        """One state, by words at an address; the status."""
+    def call_one(self, words: Words) -> int:
+        """One state, by its words; the status."""
         _, batch = self.code(1)
-        return batch(where)
+        return batch(address(words))
+
+    # By the builtins
+
+    def entry(self) -> Entry | None:
+        task = self.task
+        if self.task.over_time or not fit(task.argument_shapes, task.shapes):
+            return None
+        seconds = threads.SECONDS * max(1, len(task.model.bodies)) / self.lanes
+        return Entry(task.argument_shapes, task.shapes, self._busy, seconds)
+
+    def serve(self, entry: Entry, form: str, offsets: Sequence[float] = ()) -> None:
+        name, lanes = (self.one_state_frame, 1) if form == "one" else ("batch", self.lanes)
+        code, _ = self.code(lanes)
+        sizes = self.workspace(code, lanes, name)
+        if form == "batch":
+            sizes["buffer"] = lanes * self.buffer_size
+        if 8 * sum(sizes.values()) > _MOST_MEMORY:
+            return
+        frame, words = self.frame(name), self.template(name, lanes)
+        own = {part: self._memory(part, form, size) for part, size in sizes.items()}
+        frame.put(words, {part: address(memory) for part, memory in own.items()})
+        if name == "batch":
+            frame.put(words, {"states": 1})
+        fixed = self.fixed_arguments(offsets)
+        first = len(self.interface.arguments) - len(fixed)
+        names = self.array_names
+        for argument, array in zip(names[first:], fixed, strict=False):
+            frame.put(words, {argument: address(array)})
+        entry.add(form, code, frame, words, names[:first] + self.interface.result_names, self, fixed, own)
+
+    def fixed_arguments(self, offsets: Sequence[float]) -> list[Array]:
+        """Arguments of the code that are the same in every call through one entry."""
+        return []
+
+    def _memory(self, part: str, form: str, size: int) -> Array:
+        """Memory of the plan's own for what an entry's code works in, zeros at first."""
+        found = self._own.get((part, form))
+        if found is None or found.size < size:
+            found = self._own[part, form] = aligned(size, 0.0)
+        return found

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,8 @@ from linkwork.engine.ir.passes import eliminate_dead_code, lay_out_fields
 from linkwork.engine.ir.program import Program
 from linkwork.engine.plans.plan import Array, Compiled
 from linkwork.engine.plans.task import Task, moved
-from linkwork.engine.run.memory import address, scratch
+from linkwork.engine.run.entries import Entry
+from linkwork.engine.run.memory import address
 from linkwork.engine.trace.rolled import SIZES, roll
 from linkwork.engine.trace.tables import PLACEMENT, Tables, tables_of
 
@@ -63,14 +64,14 @@ class Rolled(Compiled):
         return "rolled", self.model_tables.width, kinds
 
     def symbols(self, lanes: int) -> list[str]:
-        return [self.entry, "integer"]
+        return [self.entry_point, "integer"]
 
     def text(self, lanes: int) -> str:
         program, *widths = self.program
         more = kernel.compile_time_integers(widths)
         if self.task.over_time:
             more += time_loop(self.interface, lanes)
-        return kernel.module(program, self.interface, lanes, more)
+        return kernel.module(program, self.interface, lanes, more, self.zeroed)
 
     @property
     def zeroed(self) -> bool:
@@ -88,8 +89,7 @@ class Rolled(Compiled):
 
     def workspace(self, code: jit.Code, lanes: int, frame: str) -> dict[str, int]:
         row, cell = code.integers
-        work, square = scratch("work", self.rows * row * lanes), scratch("square", self.rows**2 * cell * lanes)
-        return {"work": work, "square": square}
+        return {"work": self.rows * row * lanes, "square": self.rows**2 * cell * lanes}
 
     def sizes(self, cell: int) -> dict[str, int]:
         """What the code is told; ``cell`` is the width of a cell of the square."""
@@ -116,10 +116,16 @@ class Rolled(Compiled):
         plan._templates = {}
         return plan
 
-    def run(self, arguments: Sequence[Array], states: int, offsets: Sequence[float] = ()) -> tuple[list[Array], int]:
+    def run(
+        self,
+        arguments: Sequence[Array],
+        states: int,
+        offsets: Sequence[float] = (),
+        out: Sequence[Array] | None = None,
+    ) -> tuple[list[Array], int]:
         if offsets:
-            return self.moved(offsets).run(arguments, states)
-        return super().run(arguments, states)
+            return self.moved(offsets).run(arguments, states, out=out)
+        return super().run(arguments, states, out=out)
 
-    def single(self) -> Callable[..., Any] | None:
-        return None if self.task.frames or self.zeroed else self.short_path()
+    def serve(self, entry: Entry, form: str, offsets: Sequence[float] = ()) -> None:
+        super(Rolled, self.moved(offsets) if offsets else self).serve(entry, form)

@@ -4,21 +4,21 @@ the lanes, as everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 
 from linkwork.engine.code import fingerprint, jit
 from linkwork.engine.emit import kernel, parallel
 from linkwork.engine.emit.call_frame import Words
-from linkwork.engine.plans.plan import Array, Compiled, Plan
+from linkwork.engine.plans.plan import Array, Compiled, Plan, given_back
 from linkwork.engine.plans.rolled import RolledProgram, laid_out, rolled_interface
 from linkwork.engine.plans.task import Task
 from linkwork.engine.run import threads
+from linkwork.engine.run.entries import Entry
 from linkwork.engine.run.helper_threads import ask, yield_function
-from linkwork.engine.run.memory import address, aligned, scratch
+from linkwork.engine.run.memory import address, aligned
 from linkwork.engine.trace.rolled import roll
 from linkwork.engine.trace.segmented import SIZES, SegmentedTree, segmented_tables
 from linkwork.engine.trace.tables import Tables, kinds_of
@@ -97,23 +97,26 @@ class Segmented(Compiled):
     def workspace(self, code: jit.Code, lanes: int, frame: str) -> dict[str, int]:
         group = self._group(frame)
         tables, (row, cell, *_) = self.grouped_tables(group), code.integers
-        work = scratch("work", self.cut.length * row * group * lanes)
         persistent = tables.data.size // (tables.width * group) if self.kinds[1] else self.cut.head + 1
-        square = scratch("square", (self.cut.count // group + persistent) * cell * group * lanes)
-        return {"work": work, "square": square}
+        square = (self.cut.count // group + persistent) * cell * group * lanes
+        return {"work": self.cut.length * row * group * lanes, "square": square}
 
     # One state
 
     one_state_frame = "one_state"
 
-    def one_state_words(self) -> tuple[Words, object]:
-        return self.words("one_state", 1), None
+    def one_state_words(self) -> Words:
+        return self.words("one_state", 1)
 
-    def call_one(self, words: Words, where: int) -> int:
+    @property
+    def worth_a_team(self) -> bool:
+        return len(self.task.model.bodies) >= _WORTH_A_TEAM
+
+    def call_one(self, words: Words) -> int:
         code, batch = self.code(1)
         wanted = min(threads.get_threads(), self.cut.count // self.group)
-        if wanted < 2 or len(self.task.model.bodies) < _WORTH_A_TEAM:
-            return batch(where)
+        if wanted < 2 or not self.worth_a_team:
+            return batch(address(words))
         size = self.cut.length * code.integers[0] * self.group
         team_at, work = self.interface.one_state.indices(("team", "work"))
         store = np.zeros(code.integers[2] + parallel.CACHE_LINE, dtype=np.int64)
@@ -127,8 +130,9 @@ class Segmented(Compiled):
         finally:  # of a call that Ctrl-C ends before it has begun, too: helpers must not wait for it
             team[parallel.BEGUN] = parallel.OVER
 
-    def single(self) -> Callable[..., Any] | None:
-        return self.short_path()
+    def serve(self, entry: Entry, form: str, offsets: Sequence[float] = ()) -> None:
+        if form == "batch" or not self.worth_a_team:
+            super().serve(entry, form, offsets)
 
 
 class Reordered(Plan):
@@ -138,7 +142,13 @@ class Reordered(Plan):
         super().__init__(task)
         self.inner, self.order = inner, order
 
-    def run(self, arguments: Sequence[Array], states: int, offsets: Sequence[float] = ()) -> tuple[list[Array], int]:
+    def run(
+        self,
+        arguments: Sequence[Array],
+        states: int,
+        offsets: Sequence[float] = (),
+        out: Sequence[Array] | None = None,
+    ) -> tuple[list[Array], int]:
         bodies = self.order.bodies
         wrenches = (6 * bodies[:, None] + np.arange(6)).ravel()
         columns = {"configuration": self.order.q, "velocity": self.order.v, "wrenches": wrenches}
@@ -150,4 +160,4 @@ class Reordered(Plan):
             own = np.empty_like(result)
             own[:, columns[space]] = result
             found.append(own)
-        return found, status
+        return given_back(found, out), status

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from linkwork.engine.code import fingerprint, jit, loader
-from linkwork.engine.emit import builtin, kernel, row_kernel
+from linkwork.engine.emit import kernel, row_kernel
 from linkwork.engine.emit.call_frame import Interface
 from linkwork.engine.emit.time_loop import time_loop
 from linkwork.engine.ir.passes import schedule
 from linkwork.engine.ir.program import Program
 from linkwork.engine.plans.plan import NOT_FINITE_RESULT, Array, Compiled
 from linkwork.engine.plans.task import Task
-from linkwork.engine.run.memory import scratch
 from linkwork.engine.spaces import OFFSETS
 from linkwork.engine.trace.isomorphic import Seed, seeds
 from linkwork.engine.trace.specialise import specialise
@@ -69,39 +68,39 @@ class Specialised(Compiled):
         return loader.is_kept(self.key(1)) or loader.is_kept(self.key(self.lanes))
 
     def symbols(self, lanes: int) -> list[str]:
-        single = lanes == 1 and not self.task.over_time and builtin.available()
-        return [self.entry, "single"] if single else [self.entry]
+        return [self.entry_point]
 
     def text(self, lanes: int) -> str:
         if self.task.over_time:
             return kernel.module(self.program, self.interface, lanes, time_loop(self.interface, lanes))
         if lanes > 1:
             return row_kernel.module(self.program, self.interface, lanes, jit.register_constraint(self.cpu, lanes))
-        more = builtin.text(self.shapes, self.task.shapes) if "single" in self.symbols(1) else ""
-        return kernel.module(self.one_state_program, self.interface, 1, more)
+        return kernel.module(self.one_state_program, self.interface, 1)
 
     def tables(self, code: jit.Code, frame: str) -> dict[str, int]:
         return {}
 
     def workspace(self, code: jit.Code, lanes: int, frame: str) -> dict[str, int]:
-        return {"work": scratch("work", lanes * sum(self.task.results))}
+        return {"work": lanes * sum(self.task.results)} if lanes > 1 else {}
 
     @property
     def buffer_size(self) -> int:
         return super().buffer_size + (3 * len(self.task.frames) if self.task.offsets else 0)
 
-    def run(self, arguments: Sequence[Array], states: int, offsets: Sequence[float] = ()) -> tuple[list[Array], int]:
-        if offsets:
-            row = np.array(offsets, dtype=np.float64)
-            arguments = [*arguments, np.broadcast_to(row, (states, len(offsets)))]
-        results, status = super().run(arguments, states)
+    def run(
+        self,
+        arguments: Sequence[Array],
+        states: int,
+        offsets: Sequence[float] = (),
+        out: Sequence[Array] | None = None,
+    ) -> tuple[list[Array], int]:
+        for array in self.fixed_arguments(offsets):
+            arguments = [*arguments, np.broadcast_to(array, (states, len(offsets)))]
+        results, status = super().run(arguments, states, out=out)
         if states == 1 and status == NOT_FINITE_RESULT and self.seeds:
             # code for branches side by side has zeros that may meet an infinite number
-            return self.run_tiles(arguments, 1, self.lanes)
+            return self.run_tiles(arguments, 1, self.lanes, out)
         return results, status
 
-    def single(self) -> Callable[..., Any] | None:
-        if "single" not in self.symbols(1):
-            return None
-        code, _ = self.code(1)
-        return builtin.make(code.addresses["single"], code, self.task.shapes)
+    def fixed_arguments(self, offsets: Sequence[float]) -> list[Array]:
+        return [np.array(offsets, dtype=np.float64)] if offsets else []

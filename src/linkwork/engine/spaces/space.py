@@ -32,6 +32,8 @@ class Space:
     """Whether it has numbers for each frame, so that an algorithm with such results is asked about frames."""
     of_pairs = False
     """Whether it has numbers for pairs of frames, so that tables tell where the paths of these meet."""
+    row_axes: tuple[int, ...] = ()
+    """The axes that run over six rows for each frame, of which a point may ask for three."""
     patterned = False
     """Whether rolled code stores only what the tree's pattern has, among zeros."""
 
@@ -181,6 +183,16 @@ class Frames(Space):
                 tree.tracer.store(address, number)
 
 
+class StackedTwists(Frames):
+    """Six numbers of each frame along one axis."""
+
+    row_axes = (-1,)
+
+    def __init__(self) -> None:
+        super().__init__(6)
+        self.shape = lambda model, frames: (6 * frames,)
+
+
 class Poses(Frames):
     def numbers(self, value: Any) -> list[Any]:
         r, p = value.rotation.numbers(), value.translation
@@ -191,6 +203,7 @@ class Columns(Space):
     """Six rows for each frame, a motion for each degree of freedom; where the frame's path has none, zeros."""
 
     of_frames = True
+    row_axes = (-2,)
 
     def bodies(self, tree: Any, frame: Any) -> Iterator[Any]:
         """Those that have columns for a frame."""
@@ -251,6 +264,7 @@ class Operational(Space):
     """A 6 × 6 block, by columns, for each pair of frames."""
 
     of_frames = of_pairs = True
+    row_axes = (-1, -2)
 
     def gather(self, model: Model, frames: int, value: Any) -> list[Scalar]:
         flat: list[Scalar] = [0.0] * self.size(model, frames)
@@ -291,6 +305,7 @@ SPACES: dict[str, Space] = {
     "matrix": Matrix(lambda model, frames: (model.nv, model.nv)),
     "poses": Poses(4, 4),
     "twists": Frames(6),
+    "stacked_twists": StackedTwists(),
     "jacobian": PathColumns(lambda model, frames: (6 * frames, model.nv)),
     "responses": Columns(lambda model, frames: (6 * frames, model.nv)),
     "operational": Operational(lambda model, frames: (6 * frames, 6 * frames)),

@@ -64,9 +64,9 @@ def _contestants(model: Model) -> dict[str, Contestant]:
 
 
 def _scalar(model: Model) -> Callable[..., Any]:
-    single = plan_for(Task(SEGMENTS, model, ("f_ext",)), lanes=1).single()
-    assert single is not None
-    return single
+    served = plan_for(Task(SEGMENTS, model, ("f_ext",)), lanes=1).served("one")
+    assert served is not None
+    return partial(served, None)
 
 
 def _together(function: Callable[..., Array]) -> Callable[..., Array]:

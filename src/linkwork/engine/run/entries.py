@@ -1,0 +1,114 @@
+"""What the builtins know of a plan: an entry, and the memory that its code works in, one call at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from linkwork.engine.code import jit, loader
+from linkwork.engine.emit import builtin
+from linkwork.engine.emit.call_frame import CallFrame, Words
+from linkwork.engine.emit.python_calls import ARRAY, ENTRY, MOST_ARRAYS, MOST_AXES, SETTING
+from linkwork.engine.run import threads
+from linkwork.engine.run.memory import address
+
+Shape = tuple[int, ...]
+Holder = tuple[Any, ...]
+"""What keeps entries alive, and what the builtins take for them."""
+
+_BRIEF = 20e-6
+"""Seconds of work up to which the interpreter's lock is held."""
+
+
+class Entry:
+    """The words of an entry, for arrays of these shapes; its code comes with ``add``.
+
+    Args:
+        arguments: shapes of one state's arrays.
+        results: the same.
+        busy: a word that is 1 while somebody works with the words of its code.
+        seconds: what one state takes in a batch, roughly.
+    """
+
+    def __init__(self, arguments: Sequence[Shape], results: Sequence[Shape], busy: Words, seconds: float) -> None:
+        self.arguments, self.results, self.busy = len(arguments), len(results), busy
+        self.forms: set[str] = set()
+        new = [None] * len(arguments) + [(shape,) for shape in results]
+        self._kept: list[object] = [new]
+        arrays = [
+            ARRAY.pack(
+                {
+                    "axes": len(shape),
+                    **{f"length{axis}": length for axis, length in enumerate((*shape, 0, 0, 0)[:MOST_AXES])},
+                    "size": prod(shape),
+                    **dict.fromkeys(("one_at", "batch_at", "stride_at"), 0),
+                    "new": id(given) if given else 0,
+                }
+            )
+            for shape, given in zip((*arguments, *results), new, strict=True)
+        ]
+        head = {
+            **{name: 0 for _, name in ENTRY.words},
+            "busy": address(busy),
+            "arguments": len(arguments),
+            "results": len(results),
+            "most": max(1, int(2 * threads.WORTH_A_THREAD / seconds) - 1),
+            "brief": max(1, int(_BRIEF / seconds)),
+        }
+        self.words = np.concatenate([ENTRY.pack(head), *arrays])
+
+    def add(
+        self, form: str, code: jit.Code, frame: CallFrame, words: Words, names: Sequence[str], *kept: object
+    ) -> None:
+        """Code for "one" state or a "batch": its words in a call frame, and the names of all arrays there."""
+        self._kept += [code, words, kept]
+        arrays = self.words[len(ENTRY.words) :].reshape(-1, len(ARRAY.words))
+        (column,) = ARRAY.indices([f"{form}_at"])
+        arrays[:, column] = frame.indices(names)
+        if form == "batch":
+            (column,) = ARRAY.indices(["stride_at"])
+            arrays[: self.arguments, column] = frame.indices([f"{name}_stride" for name in names[: self.arguments]])
+            ENTRY.put(self.words, {"states_at": frame.indices(["states"])[0]})
+        ENTRY.put(self.words, {f"{form}_words": address(words)})
+        ENTRY.put(self.words, {form: code.addresses["batch"]})  # last: another thread may look
+        self.forms.add(form)
+
+
+def fit(arguments: Sequence[Shape], results: Sequence[Shape]) -> bool:
+    """Whether there can be an entry for arrays of these shapes."""
+    shapes = (*arguments, *results)
+    return builtin.available() and len(shapes) <= MOST_ARRAYS and max(map(len, shapes)) <= MOST_AXES
+
+
+def held(entries: dict[int, Entry]) -> Holder:
+    """The holder of entries by their number of arguments."""
+    chain = list(entries.values())
+    for entry, following in zip(chain, [*chain[1:], None], strict=True):
+        ENTRY.put(entry.words, {"next": address(following.words) if following else 0})
+    return builtin.holder(address(chain[0].words), entries)
+
+
+_NEVER = np.zeros(1, dtype=np.int64)
+
+
+def make(name: str, forced: int = 0, otherwise: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    """A builtin of ``builtin.NAMES``, which serves while the number at an address is 0, if one is given; what it does
+    not serve goes to ``otherwise``, or is answered by None.
+    """
+    objects = {"array": np.ndarray, "list": list, "dtype": np.dtype(np.float64), "empty": np.empty}
+    objects["otherwise"] = otherwise
+    words = {name: id(value) if value is not None else 0 for name, value in objects.items()}
+    names = {name: name if name != "memo" else "_memo" for name in ("memo", "quick", "frames")}
+    words |= {name: id(text) for name, text in names.items()}
+    setting = SETTING.pack({**words, "forced": forced or address(_NEVER)})
+    code = _code()
+    return builtin.make(name, code.addresses[name], address(setting), setting, code, objects, names)
+
+
+@cache
+def _code() -> jit.Code:
+    return loader.load(loader.key_of(jit.host(), "builtins"), builtin.text, jit.host(), builtin.NAMES)
