@@ -133,7 +133,7 @@ def test_lines_of_large_results_are_asked_for_where_that_can_be_said() -> None:
 
 
 @pytest.mark.parametrize("batch", [(2,), (70,), (3, 5), (4096,)])
-def test_results_of_a_batch_begin_at_a_line_of_memory(batch: tuple[int, ...]) -> None:
+def test_large_results_of_a_batch_begin_at_a_cache_line(batch: tuple[int, ...]) -> None:
     model = pool()[7]
     s = state_of(model, 3, batch)
     moved = lw.rollout(model, *(array.reshape(-1, array.shape[-1]) for array in (s.q, s.v)), steps=1, dt=1e-3)
@@ -145,7 +145,7 @@ def test_results_of_a_batch_begin_at_a_line_of_memory(batch: tuple[int, ...]) ->
         moved.v,
     ]
     for result in results:
-        assert address(result) % 64 == 0
+        assert result.size < 512 or address(result) % 64 == 0
         assert result.flags.c_contiguous and result.flags.writeable and result.flags.aligned
         assert np.array_equal(pickle.loads(pickle.dumps(result)), result)
 

@@ -1,0 +1,230 @@
+"""Calls with plain arrays, which builtins serve: for every public function, in place, and without a line of Python."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.engine.run.memory import aligned
+from linkwork.joints import Free, Prismatic, Revolute, Spherical
+from strategies import Array, random_tree, state_of
+
+MODEL = random_tree(510, (Free(), Revolute((1.0, 2.0, 3.0)), Spherical(), Prismatic("x")), 5, name="served")
+WHERE = ["f1", "post"]
+POINT = lw.Point("f2", (0.1, 0.2, 0.3))
+HALF = lw.Point("f4", axes="position")
+WELD = [lw.PointOnPlane("f1", "world")]
+
+Call = Callable[..., Any]
+SERVED: dict[str, Call] = {
+    "integrate": lambda s, **to: lw.integrate(MODEL, s.q, s.v, **to),
+    "difference": lambda s, **to: lw.difference(MODEL, s.q, s.q[::-1].copy() if s.q.ndim > 1 else s.q, **to),
+    "forward_kinematics": lambda s, **to: lw.forward_kinematics(MODEL, s.q, WHERE, **to),
+    "jacobian": lambda s, **to: lw.jacobian(MODEL, s.q, WHERE, "world", **to),
+    "jacobian of one": lambda s, **to: lw.jacobian(MODEL, s.q, "f1", **to),
+    "jacobian_drift": lambda s, **to: lw.jacobian_drift(MODEL, s.q, s.v, WHERE, **to),
+    "frame_velocity": lambda s, **to: lw.frame_velocity(MODEL, s.q, s.v, POINT, **to),
+    "frame_acceleration": lambda s, **to: lw.frame_acceleration(MODEL, s.q, s.v, s.a, WHERE, **to),
+    "inverse_dynamics": lambda s, **to: lw.inverse_dynamics(MODEL, s.q, s.v, s.a, **to),
+    "inverse_dynamics with forces": lambda s, **to: lw.inverse_dynamics(MODEL, s.q, s.v, s.a, f_ext=s.f_ext, **to),
+    "nonlinear_effects": lambda s, **to: lw.nonlinear_effects(MODEL, s.q, s.v, **to),
+    "gravity_torques": lambda s, **to: lw.gravity_torques(MODEL, s.q, **to),
+    "mass_matrix": lambda s, **to: lw.mass_matrix(MODEL, s.q, **to),
+    "forward_dynamics": lambda s, **to: lw.forward_dynamics(MODEL, s.q, s.v, s.tau, **to),
+    "forward_dynamics with forces": lambda s, **to: lw.forward_dynamics(MODEL, s.q, s.v, s.tau, s.f_ext, **to),
+    "virtual_work": lambda s, **to: lw.forward_dynamics(MODEL, s.q, s.v, s.tau, method="virtual_work", **to),
+    "reactions": lambda s, **to: lw.forward_dynamics_and_reactions(MODEL, s.q, s.v, s.tau, s.f_ext, **to),
+    "energy": lambda s, **to: lw.energy(MODEL, s.q, s.v, **to),
+    "momentum": lambda s, **to: lw.momentum(MODEL, s.q, s.v, **to),
+    "centre_of_mass": lambda s, **to: lw.centre_of_mass(MODEL, s.q, **to),
+    "force_responses": lambda s, **to: lw.force_responses(MODEL, s.q, WHERE, **to),
+}
+"""What a builtin serves from the public function on."""
+OTHERS: dict[str, Call] = {
+    "neutral": lambda s, **to: lw.neutral(MODEL, **to),
+    "random_state": lambda s, **to: lw.random_state(MODEL, 3, s.q.shape[:-1], **to),
+    "jacobian of three rows": lambda s, **to: lw.jacobian(MODEL, s.q, HALF, **to),
+    "composite_body": lambda s, **to: lw.forward_dynamics(MODEL, s.q, s.v, s.tau, method="composite_body", **to),
+    "operational_inertia_inverse": lambda s, **to: lw.operational_inertia_inverse(MODEL, s.q, ["f1"], **to),
+    "operational_inertia": lambda s, **to: lw.operational_inertia(MODEL, s.q, HALF, damping=1.0, **to),
+    "consistent inverse": lambda s, **to: lw.dynamically_consistent_inverse(MODEL, s.q, HALF, **to),
+    "null_space_torque": lambda s, **to: lw.null_space_torque(MODEL, s.q, s.tau, HALF, **to),
+    "operational_bias": lambda s, **to: lw.operational_bias(MODEL, s.q, s.v, HALF, **to),
+    "effective_mass": lambda s, **to: lw.effective_mass(MODEL, s.q, HALF, [1.0, 0.0, 0.0], **to),
+    "constrained_dynamics": lambda s, **to: lw.constrained_dynamics(MODEL, s.q, s.v, s.tau, WELD, **to),
+}
+BATCHES = ((), (1,), (3,), (2, 3), (70,))
+
+
+def several(results: Any) -> tuple[Array, ...]:
+    return results if isinstance(results, tuple) else (results,)
+
+
+def empty_like(results: Any) -> Any:
+    """Arrays of the same shapes, full of something else."""
+    made = tuple(np.full(result.shape, 7.0) for result in several(results))
+    return made if isinstance(results, tuple) else made[0]
+
+
+@pytest.mark.parametrize("name", [*SERVED, *OTHERS])
+def test_results_in_place_are_the_same(name: str) -> None:
+    call = {**SERVED, **OTHERS}[name]
+    for batch in BATCHES:
+        s = state_of(MODEL, 5, batch)
+        with lw.interpreted():
+            expected = call(s)
+            out = empty_like(expected)
+            assert call(s, out=out) is out
+        for _ in range(3):  # by Python, and then by a builtin if it serves this
+            out = empty_like(expected)
+            assert call(s, out=out) is out
+            for mine, fresh, other in zip(several(out), several(call(s)), several(expected), strict=True):
+                assert np.array_equal(mine, other) and np.array_equal(fresh, other)
+                assert mine.shape == fresh.shape == other.shape
+
+
+@pytest.mark.parametrize("name", [*SERVED, *OTHERS])
+def test_an_out_that_does_not_fit_is_refused_before_anything_is_written(name: str) -> None:
+    call = {**SERVED, **OTHERS}[name]
+    s = state_of(MODEL, 6, () if name == "neutral" else (3,))
+    results = several(call(s))
+
+    def changed(change: Callable[[Array], Any]) -> Any:
+        made = (*(np.full(r.shape, 7.0) for r in results[:-1]), change(np.full(results[-1].shape, 7.0)))
+        return made if len(results) > 1 else made[0]
+
+    def read_only(x: Array) -> Array:
+        x.flags.writeable = False
+        return x
+
+    wrong: dict[str, tuple[Callable[[Array], Any], str]] = {
+        "shape": (lambda x: np.full((*x.shape, 2), 7.0), "shape"),
+        "more states": (lambda x: np.full((2, *x.shape), 7.0), "shape"),
+        "dtype": (lambda x: x.astype(np.float32), "float64"),
+        "order": (lambda x: np.repeat(x[..., None], 2, axis=-1)[..., 0], "contiguous"),
+        "read_only": (read_only, "read-only"),
+        "list": (lambda x: x.tolist(), "float64 array"),
+        "subclass": (lambda x: np.ma.masked_array(x), "float64 array"),
+    }
+    for _ in range(2):
+        call(s)
+        for change, words in wrong.values():
+            out = changed(change)
+            with pytest.raises(lw.ArgumentError, match=rf"^out.*{words}"):
+                call(s, out=out)
+            assert all((np.asarray(x) == 7.0).all() for x in several(out))
+        if len(results) > 1:
+            for out in (results[0], results[:1], list(results), (*results, results[0])):
+                with pytest.raises(lw.ArgumentError, match=f"out must be a tuple of {len(results)}"):
+                    call(s, out=out)
+            if results[0].shape == results[1].shape:
+                with pytest.raises(lw.ArgumentError, match=r"out\[1\] must not overlap out\[0\]"):
+                    call(s, out=(results[0], results[0]))
+
+
+def test_an_out_that_overlaps_an_argument_is_refused() -> None:
+    memory = np.zeros(100)
+    q = memory[: MODEL.nq]
+    q[:] = state_of(MODEL, 7).q
+    before = memory.copy()
+    for _ in range(3):
+        lw.gravity_torques(MODEL, q)
+        for first in (0, MODEL.nq - 1):
+            with pytest.raises(lw.ArgumentError, match="out must not overlap q"):
+                lw.gravity_torques(MODEL, q, out=memory[first : first + MODEL.nv])
+        assert np.array_equal(memory, before)
+        lw.gravity_torques(MODEL, q, out=memory[MODEL.nq : MODEL.nq + MODEL.nv])
+        memory[:] = before
+
+
+def calls_in_python(call: Callable[[], Any]) -> list[str]:
+    """The functions of the library that run while a call lasts."""
+    found: list[str] = []
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and "linkwork" in frame.f_code.co_filename and "tests" not in frame.f_code.co_filename:
+            found.append(frame.f_code.co_name)
+
+    sys.setprofile(note)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return found
+
+
+@pytest.mark.parametrize("name", SERVED)
+def test_nothing_of_ours_runs_between_a_public_function_and_its_code(name: str) -> None:
+    for batch in BATCHES:
+        s = state_of(MODEL, 8, batch)
+        out = empty_like(SERVED[name](s))
+        SERVED[name](s, out=out)
+        SERVED[name](s)  # points are kept the second time
+        for to in ({}, {"out": out}):
+            found = calls_in_python(lambda to=to, s=s: SERVED[name](s, **to))  # type: ignore[misc]
+            assert [f for f in found if f != "__hash__"] == found[:1], (batch, found)
+
+
+def test_arguments_without_leading_axes_go_for_every_state() -> None:
+    s = state_of(MODEL, 9, (6,))
+    wanted = lw.forward_dynamics(MODEL, np.repeat(s.q[:1], 6, axis=0), s.v, np.repeat(s.tau[:1], 6, axis=0))
+    for _ in range(2):
+        assert np.array_equal(lw.forward_dynamics(MODEL, s.q[0], s.v, s.tau[0]), wanted)
+    assert len(calls_in_python(lambda: lw.forward_dynamics(MODEL, s.q[0], s.v, s.tau[0]))) == 1
+
+
+def test_large_results_begin_at_a_cache_line() -> None:
+    s = state_of(MODEL, 10, (70,))
+    for _ in range(2):
+        assert lw.mass_matrix(MODEL, s.q).ctypes.data % 64 == 0
+
+
+def test_a_plan_that_is_busy_is_left_to_python() -> None:
+    s = state_of(MODEL, 11, (4,))
+    wanted = lw.momentum(MODEL, s.q, s.v)
+    (plan,) = (plan for key, plan in MODEL._memo.plans.items() if key[0] == "momentum" and key[4] == "auto")
+    plan._busy[0] = 1
+    try:
+        assert np.array_equal(lw.momentum(MODEL, s.q, s.v), wanted)
+        assert plan._busy[0] == 1  # whoever set it takes it back
+    finally:
+        plan._busy[0] = 0
+    assert np.array_equal(lw.momentum(MODEL, s.q, s.v), wanted) and plan._busy[0] == 0
+
+
+def test_many_threads_with_their_own_arrays() -> None:
+    """Batches that run without the interpreter's lock, of one plan, at once."""
+    wrong: list[Any] = []
+    states = [state_of(MODEL, 20 + k, (200,)) for k in range(4)]
+    with lw.interpreted():
+        wanted = [lw.mass_matrix(MODEL, s.q) for s in states]
+
+    def work(k: int) -> None:
+        out = aligned(wanted[k].size).reshape(wanted[k].shape)
+        for _ in range(30):
+            if not np.array_equal(lw.mass_matrix(MODEL, states[k].q, out=out), wanted[k]):
+                wrong.append(k)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_a_method_of_other_dynamics_is_no_method() -> None:
+    """The names of all algorithms are in one table; forward dynamics must not take another's."""
+    s = state_of(MODEL, 12)
+    lw.inverse_dynamics(MODEL, s.q, s.v, s.a)
+    with pytest.raises(lw.ArgumentError, match="method must be one of"):
+        lw.forward_dynamics(MODEL, s.q, s.v, s.a, method="inverse_dynamics")
+    with pytest.raises(lw.ArgumentError, match="method must be one of"):
+        lw.forward_dynamics(MODEL, s.q, s.v, s.a, method=np.array(["a"]))  # type: ignore[arg-type]
