@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -94,8 +95,8 @@ class Contestant:
         return elapsed
 
 
-def ours(case: Case, model: Model, states: States, *, single: bool) -> Contestant:
-    """The public function, called as a user would."""
+def ours(case: Case, model: Model, states: States, *, single: bool, in_place: bool = False) -> Contestant:
+    """The public function, called as a user would; for a batch its results may be written in place."""
     frames = (states.frames(case.frames),) if case.frames else ()
     if single:
         inputs = [(model, *arguments, *frames) for arguments in states.one_by_one(case)]
@@ -106,9 +107,9 @@ def ours(case: Case, model: Model, states: States, *, single: bool) -> Contestan
         rows = [np.array(part, dtype=np.float64).reshape(len(states), -1) for part in parts]
         return np.concatenate(rows, axis=1).ravel()
 
-    return Contestant(
-        f"lw.{case.base}", case.function, [(model, *states.arguments(case), *frames)], len(states), by_state
-    )
+    inputs = [(model, *states.arguments(case), *frames)]
+    function = partial(case.function, out=case.function(*inputs[0])) if in_place else case.function
+    return Contestant(f"lw.{case.base}", function, inputs, len(states), by_state)
 
 
 def looped(one: Contestant) -> Contestant:

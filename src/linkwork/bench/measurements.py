@@ -18,8 +18,10 @@ from linkwork.bench.subjects import Subject
 from linkwork.bench.targets import compare
 from linkwork.engine.run.threads import cores, set_threads
 
-SCHEMA = 2
-"""Of the saved data. 2: the times of chains are those of a user's call, and peers are compared with these."""
+SCHEMA = 3
+"""Of the saved data. 2: the times of chains are those of a user's call, and peers are compared with these. 3: small
+batches, and results in place.
+"""
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,8 @@ class Settings:
 
     rounds: int = 15
     seconds: float = 0.004
+    small: tuple[int, ...] = (1, 4, 16, 64, 256)
+    """Sizes of batches on one thread, beside Pinocchio alone."""
     batch: int = 4096
     large: int = 65_536
     singles: int = 32
@@ -43,8 +47,8 @@ class Settings:
     @staticmethod
     def quick() -> Settings:
         return Settings(
-            rounds=5, seconds=0.002, batch=1024, large=0, first_rounds=1, chains=(10, 100, 1000, 10_000), memory=None,
-            rollout_memory=0,
+            rounds=5, seconds=0.002, small=(16,), batch=1024, large=0, first_rounds=1, chains=(10, 100, 1000, 10_000),
+            memory=None, rollout_memory=0,
         )  # fmt: skip
 
 
@@ -99,16 +103,17 @@ def _of_model(
             peers[name] = factory(model)
         except UnavailableError as error:
             absent[name] = str(error)
+    pinned = {name: peer for name, peer in peers.items() if name == "pin"}
     rows = []
     for case in CASES:
         say(f"{subject.name}: {case.name}")
         rows.append(_single(case, states.first(settings.singles), peers, settings))
+        rows += [_batch(case, states.first(n), 1, pinned, settings) for n in settings.small]
         rows += [_batch(case, states, threads, peers, settings) for threads in sorted({1, cores()})]
     if subject.large and settings.large:
         many = states.repeated(settings.large)
         for case in (case for case in CASES if case.name in (CASES[0].name, "inverse_dynamics")):
             say(f"{subject.name}: {case.name}, {settings.large} states")
-            pinned = {name: peer for name, peer in peers.items() if name == "pin"}
             rows += [_batch(case, many, threads, pinned, settings) for threads in sorted({1, cores()})]
     say(f"{subject.name}: first calls")
     return {
@@ -128,10 +133,12 @@ def _batch(case: Case, states: States, threads: int, peers: dict[str, Peer], set
     set_threads(threads)
     try:
         rivals = {name: peer.batch(case, states, threads) for name, peer in peers.items()}
-        row = _row(case, ours(case, states.model, states, single=False), rivals, settings)
+        mine, in_place = (ours(case, states.model, states, single=False, in_place=to) for to in (False, True))
+        row = _row(case, mine, {**rivals, "in_place": in_place}, settings)
     finally:
         set_threads(None)
-    return row | {"kind": "batch", "threads": threads, "states": len(states)}
+    own = row["peers"].pop("in_place")
+    return row | {"in_place": own["seconds"], "kind": "batch", "threads": threads, "states": len(states)}
 
 
 def _row(case: Case, mine: Contestant, rivals: dict[str, Contestant | None], settings: Settings) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -30,7 +30,9 @@ def print_report(data: dict[str, Any], console: Console) -> None:
         )
         for reason in model["absent"].values():
             console.print(reason, markup=False)
-        _print(console, *model_table(model, list(data["notes"])))
+        _print(console, *model_table(model, list(data["notes"]), data["settings"]["small"]))
+        console.print("batches on one thread, a state; in brackets into the caller's array", markup=False)
+        _print(console, *size_table([model], data["settings"]))
         _print(console, *first_call_table(model))
     if data.get("rollouts"):
         console.print("\nRollouts on a fixed base, one thread: a step of one trajectory", markup=False)
@@ -59,9 +61,10 @@ def header(data: dict[str, Any]) -> list[str]:
     ]
 
 
-def model_table(model: dict[str, Any], peers: list[str]) -> tuple[list[str], Rows]:
+def model_table(model: dict[str, Any], peers: list[str], small: Sequence[int] = ()) -> tuple[list[str], Rows]:
     """A row for each function: one call, and batches; ours, then each peer with the ratio."""
     kinds = sorted({(row["kind"] == "batch", row["states"], row["threads"]) for row in model["rows"]})
+    kinds = [kind for kind in kinds if not kind[0] or kind[1] not in small]
     used = [name for name in peers if any(name in row["peers"] for row in model["rows"])]
     heading = ["function"]
     for batch, states, threads in kinds:
@@ -76,6 +79,32 @@ def model_table(model: dict[str, Any], peers: list[str]) -> tuple[list[str], Row
             line += [duration(row["seconds"]) if row else "", *(_peer(row, name) for name in used)]
         lines.append(line)
     return heading, lines
+
+
+def size_table(
+    models: Sequence[dict[str, Any]], settings: dict[str, Any], functions: Sequence[str] | None = None
+) -> tuple[list[str], Rows]:
+    """A row for each function: batches by their size on one thread, a state; with ``out=`` in brackets; and the ratio
+    to Pinocchio.
+    """
+    sizes = [*settings["small"], settings["batch"]]
+    lines = []
+    for model in models:
+        rows = {(r["function"], r["states"]): r for r in model["rows"] if r["kind"] == "batch" and r["threads"] == 1}
+        for function in functions or dict.fromkeys(row["function"] for row in model["rows"]):
+            line = [f"{model['name']} ({model['nv']})", _short(function)] if functions else [function]
+            for size in sizes:
+                row = rows[function, size]
+                peer = row["peers"].get("pin", {})
+                ratio = f" {'~' if peer['disturbed'] else ''}×{peer['ratio']:.1f}" if "ratio" in peer else ""
+                line.append(f"{duration(row['seconds'])} ({duration(row['in_place'])}){ratio}")
+            lines.append(line)
+    heading = ["robot", "function"] if functions else ["function"]
+    return [*heading, *(f"{size:,} states" if size > 1 else "1 state" for size in sizes)], lines
+
+
+def _short(function: str) -> str:
+    return function.replace("_", " ").removesuffix(" articulated body")
 
 
 def _peer(row: dict[str, Any] | None, name: str, parts: int = 1) -> str:
@@ -164,7 +193,7 @@ def markdown(data: dict[str, Any]) -> str:
     lines: Rows = []
     for model in data["models"]:
         for function in main:
-            line = [f"{model['name']} ({model['nv']})", function.replace("_", " ").removesuffix(" articulated body")]
+            line = [f"{model['name']} ({model['nv']})", _short(function)]
             for kind, states in (("single", 1), ("batch", data["settings"]["batch"])):
                 key = (function, kind, states, 1)
                 row = next(r for r in model["rows"] if (r["function"], r["kind"], r["states"], r["threads"]) == key)
@@ -172,6 +201,10 @@ def markdown(data: dict[str, Any]) -> str:
             lines.append(line)
     parts = [_markdown_table(heading, lines)]
     if data["models"]:
+        parts.append(
+            "Batches by their size, one thread: the time of a state; with `out=` in brackets; against Pinocchio\n\n"
+            + _markdown_table(*size_table(data["models"], data["settings"], main))
+        )
         starts = [
             [m["name"], *(duration(m["first_call"][c][p]) for c in ("cold", "cached") for p in ("call", "process"))]
             for m in data["models"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from linkwork.bench.peers import NAMES
 from linkwork.bench.plot import plot_chains
 from linkwork.bench.report import markdown, print_report
 from linkwork.cli.info import find
+from linkwork.engine.code import jit
 from linkwork.errors import ArgumentError
 
 NAME = "bench"
@@ -43,6 +45,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="F",
         help="put the short tables into a Markdown file, between <!-- bench --> and <!-- end -->",
+    )
+    parser.add_argument(
+        "--lanes",
+        type=int,
+        choices=(2, 4, 8),
+        help="measure as on a CPU whose vectors have so many float64 numbers, if this one has more",
     )
     parser.add_argument("--quick", action="store_true", help="fewer rounds, shorter chains: a minute")
 
@@ -79,6 +87,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 def _measure(options: argparse.Namespace) -> dict[str, object]:
     settings = Settings.quick() if options.quick else Settings()
+    if options.lanes:
+        os.environ[jit.LANES] = str(options.lanes)  # other processes, which measure the first call, take it over
     if options.models:
         for text in options.models:
             find(text, options.floating_base)  # a bad name gets its error before anything is measured

@@ -70,11 +70,21 @@ def _llvm() -> Any:
     return llvm
 
 
+LANES = "LINKWORK_LANES"
+"""The environment variable that holds how many lanes are used at most: 2, 4 or 8."""
+
+
 @cache
 def host() -> tuple[str, str]:
-    """The CPU's name and features."""
+    """The CPU's name and features, those left out whose vectors have more lanes than are wanted."""
     llvm = _llvm()
-    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+    features = dict(llvm.get_host_cpu_features())
+    wanted = os.environ.get(LANES, "8")
+    unwanted = {"2": ("avx", "fma", "f16c", "xop", "vaes", "vpclmulqdq"), "4": ("avx512", "avx10", "evex512")}
+    for name in features:
+        features[name] &= not name.startswith(unwanted.get(wanted, ("\0",)))
+    flags = [f"{'+' if there else '-'}{name}" for name, there in sorted(features.items())]
+    return llvm.get_host_cpu_name(), ",".join(flags)
 
 
 BASELINE = ("x86-64", "+sse2,-avx")

@@ -16,11 +16,12 @@ What is not served goes to the function ``otherwise`` with all that was given; N
 from __future__ import annotations
 
 import ctypes
+import sysconfig
 from collections.abc import Callable
 from typing import Any
 
 from linkwork.engine.emit import serve
-from linkwork.engine.emit.python_calls import SETTING, SYMBOLS, PythonWriter
+from linkwork.engine.emit.python_calls import SETTING, SYMBOLS, PythonWriter, array_fields_are_known
 from linkwork.engine.emit.writer import Value
 
 NAMES = ("quick", "quick_frames", "served")
@@ -29,8 +30,10 @@ _CAPSULE = b"linkwork entry"
 
 
 def available() -> bool:
-    """Whether this Python offers what the builtins need."""
-    return hasattr(ctypes, "pythonapi") and all(hasattr(ctypes.pythonapi, name) for name in SYMBOLS)
+    """Whether this Python and its NumPy offer what the builtins need: no lock of the interpreter, no builtins."""
+    if sysconfig.get_config_var("Py_GIL_DISABLED") or not hasattr(ctypes, "pythonapi"):
+        return False
+    return all(hasattr(ctypes.pythonapi, name) for name in SYMBOLS) and array_fields_are_known()
 
 
 def addresses() -> dict[str, int]:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from linkwork.engine.emit.call_frame import CallFrame
 from linkwork.engine.emit.writer import Value, Writer
@@ -47,9 +53,13 @@ SETTING = CallFrame(
 )
 """What the builtins are made with: the address of a number that is 0 while they may serve, and Python's objects."""
 
-VIEW, LENGTH, NDIM, FORMAT, SHAPE = 80, 16, 36, 40, 48
-"""Bytes of a Py_buffer, and where its fields are there, as fixed by the stable ABI; the data's address is the first."""
-CONTIGUOUS, WRITABLE = 0x0004 | 0x0008, 0x0001  # PyBUF_FORMAT | PyBUF_ND, PyBUF_WRITABLE
+VIEW = 80
+"""Bytes of a Py_buffer, as fixed by the stable ABI."""
+_HEAD = object.__basicsize__
+DATA, AXES, LENGTHS, DTYPE, FLAGS = (_HEAD + offset for offset in (0, 8, 16, 40, 48))
+"""Where the fields of an array of NumPy's are in memory, as fixed by its ABI; ``array_fields_are_known`` looks."""
+CONTIGUOUS, ALIGNED, WRITEABLE = 0x0001, 0x0100, 0x0400
+"""Bits of an array's flags."""
 
 SYMBOLS = {
     "PyObject_GetBuffer": "i32 {}(ptr, ptr, i32)",
@@ -77,10 +87,10 @@ SYMBOLS = {
 
 
 KINDS = {
-    "fits": "i1",
     "same": "i1",
     "apart": "i1",
     "new_array": "ptr",
+    "hold": "i64",
     "release": "void",
     "forget": "void",
     "serve": "ptr",
@@ -123,11 +133,9 @@ class PythonWriter(Writer):
         self.branch(condition, label, onward)
         self.begin(onward)
 
-    def view(self, views: str, k: Value) -> str:
-        return self.at(views, self.mul(k, VIEW), "i8")
-
-    def field(self, view: str, offset: int, kind: str) -> str:
-        return self.load(self.at(view, offset, "i8"), kind, 4 if kind == "i32" else 8)
+    def field(self, array: str, offset: int, kind: str) -> str:
+        """A field of an array of NumPy's."""
+        return self.load(self.at(array, offset, "i8"), kind, 4 if kind == "i32" else 8)
 
     def array(self, record: str, k: Value) -> str:
         """The words of array k of an entry."""
@@ -138,3 +146,28 @@ class PythonWriter(Writer):
         """Iterations over integers: their counter."""
         with self.loop(first, count) as iteration:
             yield iteration.counter
+
+
+@cache
+def array_fields_are_known() -> bool:
+    """Whether arrays of NumPy's have their fields where generated code reads them."""
+    writeable, other = np.zeros((2, 3)), np.zeros((4, 5, 6))[:, ::2]
+    writeable.flags.writeable = other.flags.writeable = True
+    fixed = np.zeros(7)
+    fixed.flags.writeable = False
+    for array in (writeable, fixed, other):
+
+        def read(kind: Any, offset: int, array: NDArray[np.float64] = array) -> int:
+            return int(kind.from_address(id(array) + offset).value or 0)
+
+        flags, bits = array.flags, read(ctypes.c_int32, FLAGS)
+        found = [bool(bits & bit) for bit in (CONTIGUOUS, ALIGNED, WRITEABLE)]
+        axes = read(ctypes.c_int32, AXES)
+        if found != [flags.c_contiguous, flags.aligned, flags.writeable] or axes != array.ndim:
+            return False
+        if read(ctypes.c_void_p, DATA) != array.ctypes.data or read(ctypes.c_void_p, DTYPE) != id(array.dtype):
+            return False
+        lengths = (ctypes.c_ssize_t * axes).from_address(read(ctypes.c_void_p, LENGTHS))
+        if tuple(lengths) != array.shape:
+            return False
+    return True

@@ -1,26 +1,33 @@
 """``serve``: one call of code by its entry, in LLVM's text.
 
-It takes the arguments' buffers, makes the results or takes the caller's, runs the code and gives everything back.
+It looks at the arguments' arrays, makes the results or takes the caller's, and runs the code. The arrays are read where
+NumPy has them, which is safe while the interpreter's lock is held; code that takes longer runs without it, and then
+their buffers are held, so that nobody can take the memory away.
 """
 
 from __future__ import annotations
 
+from linkwork.engine.emit.call_frame import CallFrame
 from linkwork.engine.emit.python_calls import (
+    ALIGNED,
     ARRAY,
+    AXES,
     CONTIGUOUS,
+    DATA,
+    DTYPE,
     ENTRY,
-    FORMAT,
-    LENGTH,
+    FLAGS,
+    LENGTHS,
     MOST_ARRAYS,
-    NDIM,
     SETTING,
-    SHAPE,
     VIEW,
-    WRITABLE,
+    WRITEABLE,
     PythonWriter,
 )
 from linkwork.engine.emit.writer import Value
 
+PLACE = CallFrame((("ptr", "object"), ("ptr", "data"), ("i64", "axes"), ("ptr", "lengths"), ("i64", "bytes")))
+"""What has been read of an array."""
 _CACHE_LINE = 64
 """Bytes."""
 _LARGE = 512
@@ -29,21 +36,7 @@ _LARGE = 512
 
 def text() -> str:
     """``serve``, and the functions that only it calls."""
-    return "\n".join([_fits(), _same(), _apart(), _new_array(), _release(), _forget(), _Serve().text()])
-
-
-def _fits() -> str:
-    """i1 fits(view, array, leading): whether a buffer has doubles, and an array's own lengths behind so many axes."""
-    w = PythonWriter()
-    w.leave_if(w.compare("slt", "%leading", 0), "no")
-    letters = w.load(w.field("%view", FORMAT, "ptr"), "i16", 1)
-    w.leave_if(w.compare("ne", letters, ord("d"), "i16"), "no")  # "d" and the end of the string, little-endian
-    lengths = w.at(w.field("%view", SHAPE, "ptr"), "%leading", "i64")
-    own = ARRAY.pointer(w, "%array", "length0")
-    w.do(f"ret i1 {w.call('same', ('ptr', lengths), ('ptr', own), ('i64', ARRAY.get(w, '%array', 'axes')))}")
-    w.begin("no")
-    w.do("ret i1 false")
-    return w.function("internal i1 @fits(ptr %view, ptr %array, i64 %leading)")
+    return "\n".join([_same(), _apart(), _new_array(), _hold(), _release(), _forget(), _Serve().text()])
 
 
 def _same() -> str:
@@ -61,22 +54,23 @@ def _same() -> str:
 
 
 def _apart() -> str:
-    """i1 apart(views, count): whether the memory of a view overlaps that of none of the so many views before it."""
+    """i1 apart(places, count): whether the memory of an array overlaps that of none of the so many before it."""
     w = PythonWriter()
 
-    def span(view: str) -> tuple[str, str]:
-        start = w.load(view, "i64")
-        return start, w.add(start, w.field(view, LENGTH, "i64"))
+    def span(k: Value) -> tuple[str, str]:
+        place = w.at("%places", w.mul(k, len(PLACE.words)), "i64")
+        start = w.let(f"ptrtoint ptr {PLACE.get(w, place, 'data')} to i64")
+        return start, w.add(start, PLACE.get(w, place, "bytes"))
 
-    first, end = span(w.view("%views", "%count"))
+    first, end = span("%count")
     with w.each("%count") as k:
-        other, other_end = span(w.view("%views", k))
+        other, other_end = span(k)
         meets = w.all_of([w.compare("ult", first, other_end), w.compare("ult", other, end)])
         w.leave_if(meets, "no")
     w.do("ret i1 true")
     w.begin("no")
     w.do("ret i1 false")
-    return w.function("internal i1 @apart(ptr %views, i64 %count)")
+    return w.function("internal i1 @apart(ptr %places, i64 %count)")
 
 
 def _new_array() -> str:
@@ -120,11 +114,7 @@ def _new_array() -> str:
     dtype = SETTING.get(w, "%setting", "dtype")
     w.call("Py_IncRef", ("ptr", dtype))
     put(pack, 1, dtype)
-    view = w.let(f"alloca [{VIEW} x i8], align 8")
-    failed = w.call("PyObject_GetBuffer", ("ptr", memory), ("ptr", view), ("i32", CONTIGUOUS))
-    w.leave_if(w.compare("ne", failed, 0, "i32"), "lost")
-    skip = w.let(f"and i64 {w.sub(0, w.load(view, 'i64'))}, {_CACHE_LINE - 1}")
-    w.call("PyBuffer_Release", ("ptr", view))
+    skip = w.let(f"and i64 {w.sub(0, w.field(memory, DATA, 'i64'))}, {_CACHE_LINE - 1}")
     put(pack, 3, w.call("PyLong_FromSsize_t", ("i64", skip)))
     made = w.call("PyObject_CallObject", ("ptr", SETTING.get(w, "%setting", "array")), ("ptr", pack))
     w.call("Py_DecRef", ("ptr", pack))
@@ -138,11 +128,26 @@ def _new_array() -> str:
     return w.function("internal ptr @new_array(ptr %setting, ptr %array, i64 %leading, ptr %lengths, i64 %states)")
 
 
+def _hold() -> str:
+    """i64 hold(places, count, views): takes the buffers of so many arrays; how many it could take."""
+    w = PythonWriter()
+    with w.each("%count") as k:
+        target = PLACE.get(w, w.at("%places", w.mul(k, len(PLACE.words)), "i64"), "object")
+        view = w.at("%views", w.mul(k, VIEW), "i8")
+        failed = w.call("PyObject_GetBuffer", ("ptr", target), ("ptr", view), ("i32", 0))
+        with w.when(w.compare("ne", failed, 0, "i32")):
+            w.call("PyErr_Clear")
+            w.do(f"ret i64 {k}")
+            w.begin(w.block("after"))
+    w.do("ret i64 %count")
+    return w.function("internal i64 @hold(ptr %places, i64 %count, ptr %views)")
+
+
 def _release() -> str:
     """void release(views, count): gives so many buffers back."""
     w = PythonWriter()
     with w.each("%count") as k:
-        w.call("PyBuffer_Release", ("ptr", w.view("%views", k)))
+        w.call("PyBuffer_Release", ("ptr", w.at("%views", w.mul(k, VIEW), "i8")))
     w.do("ret void")
     return w.function("internal void @release(ptr %views, i64 %count)")
 
@@ -160,13 +165,14 @@ class _Serve(PythonWriter):
     """Writes ptr serve(setting, first, out, objects, count): the answer of an entry, of ``first`` or those that follow
     it; null, without an error of Python's, where it is not served.
 
-    What has been taken is counted, and given back wherever it ends: ``taken`` buffers, ``made`` objects, the word busy.
+    What has been taken is given back wherever it ends: ``made`` objects, and the word busy.
     """
 
     def text(self) -> str:
         self.views = self.let(f"alloca [{MOST_ARRAYS * VIEW} x i8], align 8")
+        self.places = self.let(f"alloca [{MOST_ARRAYS * len(PLACE.words)} x i64], align 8")
         self.results = self.let(f"alloca [{MOST_ARRAYS} x ptr], align 8")
-        self.leading, self.taken, self.made = (self.variable("i64", 0) for _ in range(3))
+        self.leading, self.made, self.status = (self.variable("i64", 0) for _ in range(3))
         self.states, self.lengths = self.variable("i64", 1), self.variable("ptr", "null")
         self.record = self.entry()
         self.leave_if(self.compare("ne", self.locked(), 0), "nothing")
@@ -176,17 +182,18 @@ class _Serve(PythonWriter):
         code, words = self.chosen()
         with self.each(results) as k:
             self.target(k, arguments, results)
-        with self.each(self.add(arguments, results)) as k:
+        total = self.add(arguments, results)
+        with self.each(total) as k:
             self.tell(k, arguments, words)
-        self.store(
-            self.load(self.states, "i64"), self.at(words, ENTRY.get(self, self.record, "states_at"), "i64"), "i64"
-        )
-        status = self.run(code, words)
-        self.give_back()
+        with self.when(self.compare("sgt", self.load(self.states, "i64"), 1)):
+            place = self.at(words, ENTRY.get(self, self.record, "states_at"), "i64")
+            self.store(self.load(self.states, "i64"), place, "i64")
+        status = self.run(code, words, total)
+        self.unlock()
         self.leave_if(self.compare("ne", status, 0), "drop")
         self.answer(results)
         self.begin("unserved")
-        self.give_back()
+        self.unlock()
         self.jump("drop")
         self.begin("drop")
         self.call("forget", ("ptr", self.results), ("i64", self.load(self.made, "i64")))
@@ -214,42 +221,49 @@ class _Serve(PythonWriter):
         """What the word busy was before it was set."""
         return self.let(f"atomicrmw xchg ptr {ENTRY.get(self, self.record, 'busy')}, i64 1 acquire")
 
-    def give_back(self) -> None:
-        """Buffers and words."""
-        self.call("release", ("ptr", self.views), ("i64", self.load(self.taken, "i64")))
+    def unlock(self) -> None:
         self.do(f"store atomic i64 0, ptr {ENTRY.get(self, self.record, 'busy')} release, align 8")
 
-    def buffer(self, target: str, flags: int) -> tuple[str, str]:
-        """The next view, taken from an array of NumPy's own class, and its number of axes."""
-        plain = self.has_type(target, SETTING.get(self, "%setting", "array"))
-        self.leave_if(self.let(f"xor i1 {plain}, true"), "unserved")
-        taken = self.load(self.taken, "i64")
-        view = self.view(self.views, taken)
-        failed = self.call("PyObject_GetBuffer", ("ptr", target), ("ptr", view), ("i32", flags))
-        good, error = self.block("good"), self.block("error")
-        self.branch(self.compare("eq", failed, 0, "i32"), good, error)
-        self.begin(error)
-        self.call("PyErr_Clear")
-        self.jump("unserved")
-        self.begin(good)
-        self.store(self.add(taken, 1), self.taken, "i64")
-        axes = self.let(f"sext i32 {self.field(view, NDIM, 'i32')} to i64")
-        return view, axes
+    def place(self, k: Value) -> str:
+        return self.at(self.places, self.mul(k, len(PLACE.words)), "i64")
+
+    def look(self, target: str, k: Value, array: str, flags: int) -> tuple[str, str]:
+        """Read an array, number k of all: go on if it is of NumPy's own class, has float64 numbers, these flags, and
+        the right lengths behind its leading axes. Their number, and the lengths of all axes.
+        """
+        self.expect(self.has_type(target, SETTING.get(self, "%setting", "array")))
+        own = self.compare("eq", self.field(target, DTYPE, "ptr"), SETTING.get(self, "%setting", "dtype"), "ptr")
+        bits = self.let(f"and i32 {self.field(target, FLAGS, 'i32')}, {flags}")
+        self.expect(self.all_of([own, self.compare("eq", bits, flags, "i32")]))
+        axes = self.let(f"sext i32 {self.field(target, AXES, 'i32')} to i64")
+        lengths = self.field(target, LENGTHS, "ptr")
+        leading = self.sub(axes, ARRAY.get(self, array, "axes"))
+        self.expect(self.compare("sge", leading, 0))
+        behind, expected = self.at(lengths, leading, "i64"), ARRAY.pointer(self, array, "length0")
+        count = ARRAY.get(self, array, "axes")
+        self.expect(self.call("same", ("ptr", behind), ("ptr", expected), ("i64", count)))
+        place = self.place(k)
+        found = {"object": target, "data": self.field(target, DATA, "ptr"), "axes": axes, "lengths": lengths}
+        for (kind, name), value in zip(PLACE.words, found.values(), strict=False):
+            self.store(value, PLACE.pointer(self, place, name), kind)
+        return leading, lengths
+
+    def expect(self, condition: str) -> None:
+        """Go on if a condition holds."""
+        onward = self.block("onward")
+        self.branch(condition, onward, "unserved")
+        self.begin(onward)
 
     def take(self, k: str) -> None:
         """Argument k: go on if it is an array for one state, or for as many as the others."""
-        view, axes = self.buffer(self.load(self.at("%objects", k, "ptr"), "ptr"), CONTIGUOUS)
-        array = self.array(self.record, k)
-        leading = self.sub(axes, ARRAY.get(self, array, "axes"))
-        fits = self.call("fits", ("ptr", view), ("ptr", array), ("i64", leading))
-        self.leave_if(self.let(f"xor i1 {fits}, true"), "unserved")
+        target = self.load(self.at("%objects", k, "ptr"), "ptr")
+        leading, lengths = self.look(target, k, self.array(self.record, k), CONTIGUOUS | ALIGNED)
         known = self.load(self.leading, "i64")
-        lengths = self.field(view, SHAPE, "ptr")
         with self.when(self.compare("ne", leading, 0)):
             compare, learn, end = (self.block(part) for part in ("compare", "learn", "learned"))
             self.branch(self.compare("eq", known, 0), learn, compare)
             self.begin(compare)
-            self.leave_if(self.compare("ne", leading, known), "unserved")
+            self.expect(self.compare("eq", leading, known))
             shape = self.load(self.lengths, "ptr")
             same = self.call("same", ("ptr", lengths), ("ptr", shape), ("i64", leading))
             self.branch(same, end, "unserved")
@@ -315,46 +329,61 @@ class _Serve(PythonWriter):
         self.jump("unserved")
         self.begin(ready)
         self.store(self.add(k, 1), self.made, "i64")
-        taken = self.load(self.taken, "i64")
-        view, axes = self.buffer(self.load(place, "ptr"), CONTIGUOUS | WRITABLE)
+        number = self.add(arguments, k)
+        own, shape = self.look(self.load(place, "ptr"), number, array, CONTIGUOUS | ALIGNED | WRITEABLE)
         self.branch(none, end, check)
         self.begin(check)
-        fits = self.call("fits", ("ptr", view), ("ptr", array), ("i64", leading))
-        exact = self.compare("eq", axes, self.add(leading, ARRAY.get(self, array, "axes")))
-        own = self.call("same", ("ptr", self.field(view, SHAPE, "ptr")), ("ptr", lengths), ("i64", leading))
-        apart = self.call("apart", ("ptr", self.views), ("i64", taken))
-        self.branch(self.all_of([fits, exact, own, apart]), end, "unserved")
+        same = self.call("same", ("ptr", shape), ("ptr", lengths), ("i64", leading))
+        self.expect(self.all_of([self.compare("eq", own, leading), same]))
+        with self.each(self.add(number, 1)) as other:
+            self.measure(other, arguments)
+        self.expect(self.call("apart", ("ptr", self.places), ("i64", number)))
+        self.jump(end)
         self.begin(end)
+
+    def measure(self, k: str, arguments: str) -> None:
+        """How many bytes array k has, for one that must not overlap it."""
+        place, array = self.place(k), self.array(self.record, k)
+        axes = PLACE.get(self, place, "axes")
+        spread = self.compare("sgt", axes, ARRAY.get(self, array, "axes"))
+        states = self.either(spread, "i64", self.load(self.states, "i64"), 1)
+        count = self.mul(states, ARRAY.get(self, array, "size"))
+        self.store(self.mul(count, 8), PLACE.pointer(self, place, "bytes"), "i64")
 
     def tell(self, k: str, arguments: str, words: str) -> None:
         """Put where array k is, and how far its states are apart, into the words."""
-        array, view = self.array(self.record, k), self.view(self.views, k)
+        array, place = self.array(self.record, k), self.place(k)
         single = self.compare("eq", self.load(self.states, "i64"), 1)
         index = self.either(single, "i64", *(ARRAY.get(self, array, name) for name in ("one_at", "batch_at")))
-        self.store(self.load(view, "ptr"), self.at(words, index, "i64"), "ptr")
-        axes = self.let(f"sext i32 {self.field(view, NDIM, 'i32')} to i64")
+        self.store(PLACE.get(self, place, "data"), self.at(words, index, "i64"), "ptr")
         several = self.let(f"xor i1 {single}, true")
         with self.when(self.all_of([self.compare("slt", k, arguments), several])):
-            spread = self.compare("sgt", axes, ARRAY.get(self, array, "axes"))
+            spread = self.compare("sgt", PLACE.get(self, place, "axes"), ARRAY.get(self, array, "axes"))
             stride = self.either(spread, "i64", ARRAY.get(self, array, "size"), 0)
             self.store(stride, self.at(words, ARRAY.get(self, array, "stride_at"), "i64"), "i64")
 
-    def run(self, code: str, words: str) -> str:
-        """The status of the code; what takes longer runs without the interpreter's lock."""
-        status = self.variable("i64", 0)
-        quick, slow, done = (self.block(part) for part in ("quick", "slow", "done"))
+    def run(self, code: str, words: str, total: str) -> str:
+        """The status of the code."""
+        brief, long, free, released, done = (self.block(p) for p in ("brief", "long", "free", "released", "done"))
         few = self.compare("sle", self.load(self.states, "i64"), ENTRY.get(self, self.record, "brief"))
-        self.branch(few, quick, slow)
-        self.begin(quick)
-        self.store(self.let(f"call i64 {code}(ptr {words})"), status, "i64")
+        self.branch(few, brief, long)
+        self.begin(brief)
+        self.store(self.let(f"call i64 {code}(ptr {words})"), self.status, "i64")
         self.jump(done)
-        self.begin(slow)
+        self.begin(long)
+        held = self.call("hold", ("ptr", self.places), ("i64", total), ("ptr", self.views))
+        self.store(1, self.status, "i64")
+        self.branch(self.compare("eq", held, total), free, released)
+        self.begin(free)
         thread = self.call("PyEval_SaveThread")
-        self.store(self.let(f"call i64 {code}(ptr {words})"), status, "i64")
+        self.store(self.let(f"call i64 {code}(ptr {words})"), self.status, "i64")
         self.call("PyEval_RestoreThread", ("ptr", thread))
+        self.jump(released)
+        self.begin(released)
+        self.call("release", ("ptr", self.views), ("i64", held))
         self.jump(done)
         self.begin(done)
-        return self.load(status, "i64")
+        return self.load(self.status, "i64")
 
     def answer(self, results: str) -> None:
         """Return the array, or a tuple of several; the caller's own, if it was given."""

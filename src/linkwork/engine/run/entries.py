@@ -111,4 +111,6 @@ def make(name: str, forced: int = 0, otherwise: Callable[..., Any] | None = None
 
 @cache
 def _code() -> jit.Code:
-    return loader.load(loader.key_of(jit.host(), "builtins"), builtin.text, jit.host(), builtin.NAMES)
+    return loader.load(
+        loader.key_of(jit.host(), "builtins", object.__basicsize__), builtin.text, jit.host(), builtin.NAMES
+    )
