@@ -7,7 +7,10 @@ q, v = lw.random_state(arm, 0, shape=1000)           # a batch of 1000 states
 a = lw.forward_dynamics(arm, q, v, tau=0 * v)        # (1000, nv)
 """
 
-from linkwork import control, joints, spatial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from linkwork import joints, spatial
 from linkwork.change_of_basis import ChangeOfBasis, change_of_basis
 from linkwork.dynamics import (
     Ball,
@@ -57,10 +60,14 @@ from linkwork.errors import (
     SingularError,
     UnknownNameError,
 )
-from linkwork.formats import load
-from linkwork.model import Builder, Frame, Model, Point, mechanisms, merge_fixed, placement
-from linkwork.simulation import Controller, Rollout, Trajectory, rollout, simulate
-from linkwork.viewer import animate, draw, motion_sequence
+from linkwork.model import Builder, Frame, Model, Point, merge_fixed, placement
+
+if TYPE_CHECKING:
+    from linkwork import control
+    from linkwork.formats import load
+    from linkwork.model import mechanisms
+    from linkwork.simulation import Controller, Rollout, Trajectory, rollout, simulate
+    from linkwork.viewer import animate, draw, motion_sequence
 
 __version__ = "0.1.0"
 
@@ -132,3 +139,25 @@ __all__ = [
     "simulate",
     "spatial",
 ]
+
+_LATE = {
+    "linkwork.control": (),
+    "linkwork.formats": ("load",),
+    "linkwork.model.mechanisms": (),
+    "linkwork.simulation": ("Controller", "Rollout", "Trajectory", "rollout", "simulate"),
+    "linkwork.viewer": ("animate", "draw", "motion_sequence"),
+}
+"""Modules that are imported when they, or these things of theirs, are first used: most scripts use few of them."""
+
+
+def __getattr__(name: str) -> Any:
+    for module, things in _LATE.items():
+        if name in things or (not things and name == module.rpartition(".")[2]):
+            found = import_module(module)
+            globals()[name] = found = getattr(found, name) if things else found
+            return found
+    raise AttributeError(f"module 'linkwork' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,7 +1,6 @@
 """The immutable Model, the Builder that makes one, and the tree that algorithms walk."""
 
-from linkwork.model import mechanisms
 from linkwork.model.builder import Builder, merge_fixed, placement
 from linkwork.model.model import WORLD, Body, Frame, Limits, Model, Point
 
-__all__ = ["WORLD", "Body", "Builder", "Frame", "Limits", "Model", "Point", "mechanisms", "merge_fixed", "placement"]
+__all__ = ["WORLD", "Body", "Builder", "Frame", "Limits", "Model", "Point", "merge_fixed", "placement"]

@@ -6,9 +6,6 @@ import sys
 from time import perf_counter
 from typing import Any
 
-from rich.console import Console
-from rich.progress import Progress
-
 _PATIENCE = 1.0  # s before a bar appears
 _PAUSE = 0.1  # s between two updates
 
@@ -33,6 +30,9 @@ class Bar:
             return
         self._next = now + _PAUSE
         if self._shown is None:
+            from rich.console import Console
+            from rich.progress import Progress
+
             console = Console(stderr=True)
             self._shown = Progress(console=console, transient=True, disable=not console.is_terminal)
             self._shown.start()

@@ -6,12 +6,14 @@ import hashlib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from linkwork.engine.ir.program import Program, text
-from linkwork.engine.trace.tables import Kind
 from linkwork.joints.joint import is_built_in
 from linkwork.model.model import Frame, Model
+
+if TYPE_CHECKING:
+    from linkwork.engine.ir.program import Program
+    from linkwork.engine.trace.tables import Kind
 
 SOURCES = ("spatial", "joints", "model", "algorithms", "engine")
 """The packages that generated code follows from."""
@@ -52,6 +54,8 @@ def of_kinds(kinds: Sequence[Kind]) -> str | None:
 
 def of_program(program: Program) -> str:
     """Of a traced program: what to go by where a joint is not linkwork's own, for its code may depend on anything."""
+    from linkwork.engine.ir.program import text
+
     return hashlib.sha256(text(program).encode()).hexdigest()
 
 

@@ -16,11 +16,10 @@ What is not served goes to the function ``otherwise`` with all that was given; N
 from __future__ import annotations
 
 import ctypes
-import sysconfig
+import sys
 from collections.abc import Callable
 from typing import Any
 
-from linkwork.engine.emit import serve
 from linkwork.engine.emit.python_calls import SETTING, SYMBOLS, PythonWriter, array_fields_are_known
 from linkwork.engine.emit.writer import Value
 
@@ -31,7 +30,7 @@ _CAPSULE = b"linkwork entry"
 
 def available() -> bool:
     """Whether this Python and its NumPy offer what the builtins need: no lock of the interpreter, no builtins."""
-    if sysconfig.get_config_var("Py_GIL_DISABLED") or not hasattr(ctypes, "pythonapi"):
+    if not getattr(sys, "_is_gil_enabled", lambda: True)() or not hasattr(ctypes, "pythonapi"):
         return False
     return all(hasattr(ctypes.pythonapi, name) for name in SYMBOLS) and array_fields_are_known()
 
@@ -70,6 +69,8 @@ def holder(entry: int, *kept: object) -> tuple[Any, ...]:
 
 def text() -> str:
     """The module of all builtins, in LLVM's text."""
+    from linkwork.engine.emit import serve
+
     declared = [f"declare {kind.format(f'@{name}')}" for name, kind in SYMBOLS.items()]
     name = f'@capsule = internal constant [{len(_CAPSULE) + 1} x i8] c"{_CAPSULE.decode()}\\00"'
     functions = [serve.text(), _find(), _otherwise()]

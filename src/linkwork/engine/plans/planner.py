@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from linkwork.algorithms import Algorithm
 from linkwork.engine.code import jit
-from linkwork.engine.plans.plan import Compiled, Interpreted, Plan
-from linkwork.engine.plans.rolled import Rolled
-from linkwork.engine.plans.segmented import Reordered, Segmented
+from linkwork.engine.plans.plan import Interpreted, Plan
 from linkwork.engine.plans.specialised import Specialised
 from linkwork.engine.plans.task import Task
 from linkwork.model.model import Model
@@ -44,10 +42,11 @@ def plan_for(task: Task, form: str = "auto", cpu: tuple[str, str] | None = None,
             return _segmented(task, form, cpu, lanes)
         if chosen == "interpreted":
             return Interpreted(task)
-        plan: Compiled = (Rolled if chosen == "rolled" else Specialised)(task, cpu, lanes)
-        if chosen == "specialised" and form == "auto" and "rolled" in task.algorithm.forms:
-            return plan if _short_enough(plan) else Rolled(task, cpu, lanes)
-        return plan
+        if chosen == "rolled":
+            return _rolled(task, cpu, lanes)
+        plan = Specialised(task, cpu, lanes)
+        too_long = form == "auto" and "rolled" in task.algorithm.forms and not _short_enough(plan)
+        return _rolled(task, cpu, lanes) if too_long else plan
 
 
 def _chain(algorithm: Algorithm, model: Model) -> bool:
@@ -56,7 +55,15 @@ def _chain(algorithm: Algorithm, model: Model) -> bool:
     return algorithm.segmented is not None and cut(order.model if order else model) is not None
 
 
+def _rolled(task: Task, cpu: tuple[str, str] | None, lanes: int | None) -> Plan:
+    from linkwork.engine.plans.rolled import Rolled
+
+    return Rolled(task, cpu, lanes)
+
+
 def _segmented(task: Task, form: str, cpu: tuple[str, str] | None, lanes: int | None) -> Plan:
+    from linkwork.engine.plans.segmented import Reordered, Segmented
+
     order = None
     inner = task
     if task.algorithm.segmented is not None:
@@ -66,7 +73,6 @@ def _segmented(task: Task, form: str, cpu: tuple[str, str] | None, lanes: int | 
     return Reordered(task, plan, order) if order else plan
 
 
-def _short_enough(plan: Compiled) -> bool:
+def _short_enough(plan: Specialised) -> bool:
     """Whether code for the one model is there already, or would not be too long."""
-    assert isinstance(plan, Specialised)
     return plan.is_kept or len(plan.program.root.order) <= MOST_INSTRUCTIONS

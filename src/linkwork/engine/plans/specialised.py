@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linkwork.engine.code import fingerprint, jit, loader
-from linkwork.engine.emit import kernel, row_kernel
 from linkwork.engine.emit.call_frame import Interface
-from linkwork.engine.emit.time_loop import time_loop
-from linkwork.engine.ir.passes import schedule
-from linkwork.engine.ir.program import Program
 from linkwork.engine.plans.plan import NOT_FINITE_RESULT, Array, Compiled
 from linkwork.engine.plans.task import Task
 from linkwork.engine.spaces import OFFSETS
-from linkwork.engine.trace.isomorphic import Seed, seeds
-from linkwork.engine.trace.specialise import specialise
-from linkwork.engine.trace.superword import pack_isomorphic
+
+if TYPE_CHECKING:
+    from linkwork.engine.ir.program import Program
+    from linkwork.engine.trace.isomorphic import Seed
 
 
 def specialised_program(*what: Any, **options: Any) -> Program:
     """The program of ``specialise``, without dead code, in the order in which it runs."""
+    from linkwork.engine.ir.passes import schedule
+    from linkwork.engine.trace.specialise import specialise
+
     return schedule(specialise(*what, **options))
 
 
@@ -43,12 +43,18 @@ class Specialised(Compiled):
     @cached_property
     def seeds(self) -> dict[tuple[str, int], Seed]:
         """Which numbers of the arguments correspond; none if no branches are isomorphic."""
+        from linkwork.engine.trace.isomorphic import seeds
+
         found = seeds(self.task.model, self.task.frames, self.spaces)
         return found if any(lane for _, lane in found.values()) else {}
 
     @property
     def one_state_program(self) -> Program:
         """The program for one state, in which isomorphic branches take the lanes."""
+        from linkwork.engine.ir.passes import schedule
+        from linkwork.engine.trace.specialise import specialise
+        from linkwork.engine.trace.superword import pack_isomorphic
+
         task = self.task
         if not self.seeds:
             return self.program
@@ -71,6 +77,9 @@ class Specialised(Compiled):
         return [self.entry_point]
 
     def text(self, lanes: int) -> str:
+        from linkwork.engine.emit import kernel, row_kernel
+        from linkwork.engine.emit.time_loop import time_loop
+
         if self.task.over_time:
             return kernel.module(self.program, self.interface, lanes, time_loop(self.interface, lanes))
         if lanes > 1:
