@@ -179,6 +179,15 @@ def pool_to_compile() -> tuple[Model, ...]:
     return (*parts, *pool()[1:4])
 
 
+FEW_FRAMES = ("f6", "post")
+
+
+@cache
+def few_kinds() -> Model:
+    """A small tree for tests of all functions in all forms: the same everywhere, so that its code is compiled once."""
+    return random_tree(120, (Spherical(), Revolute((1.0, 2.0, 3.0)), Prismatic("y"), Fixed()), 7, name="few_kinds")
+
+
 def models_of_form(few: bool = False) -> tuple[Model, ...]:
     """All where nothing is compiled; else every other tree, or ``few``. Laws hold the text to account, and test_bits
     compares the bits of every algorithm's code with the interpreter's, on trees that among them hold every kind.

@@ -13,23 +13,22 @@ import pytest
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS
 from linkwork.engine.spaces import shape
-from linkwork.joints import Fixed, Revolute, Spherical
-from strategies import CALLS, Array, Cam, State, pool, random_tree, state_of
+from linkwork.joints import Revolute, Spherical
+from strategies import CALLS, FEW_FRAMES, Array, State, few_kinds, pool, random_tree, state_of
 
 pytestmark = pytest.mark.usefixtures("engine")
 
 EVERY = pool()[0]
 FRAMES: Sequence[str] = ("f3", "f16", "post", "b18")
 TWO = random_tree(121, (Spherical(), Revolute((1.0, 2.0, 3.0))), 2, name="two_bodies")
-FEW = random_tree(120, (Spherical(), Cam(), Revolute("y"), Fixed()), 7, name="few_kinds")
 
 
 @pytest.fixture(autouse=True)
 def fewer_kinds_in_compiled_code(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What has many joints of many kinds compiles slowly; test_bits and test_laws compile every kind."""
     if engine != "interpreted":
-        monkeypatch.setitem(globals(), "EVERY", FEW)
-        monkeypatch.setitem(globals(), "FRAMES", ("f3", "f6", "post", "b2"))
+        monkeypatch.setitem(globals(), "EVERY", few_kinds())
+        monkeypatch.setitem(globals(), "FRAMES", FEW_FRAMES)
 
 
 def taken(s: State, where: Any) -> State:
