@@ -6,9 +6,10 @@ Every result is compared for a batch of states, to a relative 1e-10 of the large
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -144,14 +145,18 @@ def make(name: str) -> Pair:
     return robot(name) if name in ROBOTS else tree(name)
 
 
-CASES = {
-    "interpreted": [*ROBOTS, *TREES],
-    "specialised": ["ur5", "solo12", "talos", "small"],
-    "rolled": ["panda", "anymal", "small"],  # trees of many joint kinds compile slowly
-}
-pytestmark = pytest.mark.parametrize(
-    ("engine", "pair"), [(form, name) for form, names in CASES.items() for name in names], indirect=True
-)
+COMPILED = {"specialised": ["ur5", "talos"], "rolled": ["panda", "anymal"]}
+"""Where code is compiled: test_bits shows for every algorithm that it has the interpreter's bits."""
+CASES = [("interpreted", name) for name in (*ROBOTS, *TREES)]
+CASES += [(form, name) for form, names in COMPILED.items() for name in names]
+
+
+def on_pairs(parameter: str | None = None, values: Sequence[str] = ()) -> Any:
+    """All mechanisms, with all values of a parameter; where code is compiled, with the first."""
+    if parameter is None:
+        return pytest.mark.parametrize(("engine", "pair"), CASES, indirect=True)
+    cases = [(*case, value) for case in CASES for value in (values if case[0] == "interpreted" else values[:1])]
+    return pytest.mark.parametrize(("engine", "pair", parameter), cases, indirect=["engine", "pair"])
 
 
 @pytest.fixture
@@ -159,12 +164,14 @@ def pair(request: pytest.FixtureRequest, engine: str) -> Pair:
     return make(request.param)
 
 
+@on_pairs()
 def test_joints_stand_in_the_same_order(pair: Pair) -> None:
     assert [name for name, n in zip(pair.there.names, pair.there.nvs, strict=True) if n] == list(pair.model.joint_names)
     assert [n for n in pair.there.nvs if n] == [body.joint.nv for body in pair.model.bodies]
     assert pair.model.nv == pair.there.nv
 
 
+@on_pairs()
 def test_placements(pair: Pair) -> None:
     def placements(data: pin.Data, q: Array) -> list[Array]:
         pin.framesForwardKinematics(pair.there, data, q)
@@ -173,7 +180,7 @@ def test_placements(pair: Pair) -> None:
     close(lw.forward_kinematics(pair.model, pair.state.q, pair.frames), pair.each(placements), 1e-10)
 
 
-@pytest.mark.parametrize("reference", REFERENCES)
+@on_pairs("reference", REFERENCES)
 def test_jacobians(pair: Pair, reference: str) -> None:
     def jacobians(data: pin.Data, q: Array) -> Array:
         ids = [pair.there.getFrameId(frame) for frame in pair.frames]
@@ -182,7 +189,7 @@ def test_jacobians(pair: Pair, reference: str) -> None:
     close(lw.jacobian(pair.model, pair.state.q, pair.frames, reference), pair.each(jacobians), 1e-10)
 
 
-@pytest.mark.parametrize("reference", REFERENCES)
+@on_pairs("reference", REFERENCES)
 def test_motions(pair: Pair, reference: str) -> None:
     s = pair.state
     accelerate = pin.getFrameClassicalAcceleration if reference == "local_world_aligned" else pin.getFrameAcceleration
@@ -202,6 +209,7 @@ def test_motions(pair: Pair, reference: str) -> None:
     close(drift.reshape(drifting[:, 1].shape), drifting[:, 1], 1e-10)
 
 
+@on_pairs()
 def test_mass_matrix(pair: Pair) -> None:
     def crba(data: pin.Data, q: Array) -> Array:
         upper = np.triu(pin.crba(pair.there, data, q))
@@ -210,6 +218,7 @@ def test_mass_matrix(pair: Pair) -> None:
     close(lw.mass_matrix(pair.model, pair.state.q), pair.each(crba), 1e-10)
 
 
+@on_pairs()
 def test_inverse_dynamics(pair: Pair) -> None:
     s, there = pair.state, pair.there
     free = pair.each(lambda data, q, v, a: pin.rnea(there, data, q, v, a), "v", "a")
@@ -218,6 +227,7 @@ def test_inverse_dynamics(pair: Pair) -> None:
     close(lw.inverse_dynamics(pair.model, s.q, s.v, s.a, s.f_ext), loaded, 1e-10)
 
 
+@on_pairs()
 def test_nonlinear_effects_and_gravity(pair: Pair) -> None:
     s, there = pair.state, pair.there
     effects = pair.each(lambda data, q, v: pin.nonLinearEffects(there, data, q, v), "v")
@@ -226,21 +236,20 @@ def test_nonlinear_effects_and_gravity(pair: Pair) -> None:
     close(lw.gravity_torques(pair.model, s.q), gravity, 1e-10)
 
 
-@pytest.mark.parametrize("method", FORWARD_DYNAMICS)
-def test_forward_dynamics(pair: Pair, method: str, engine: str) -> None:
+@on_pairs("method", FORWARD_DYNAMICS)
+def test_forward_dynamics(pair: Pair, method: str) -> None:
     s, there = pair.state, pair.there
     if pair.model.name.startswith("iCub") and method in INVERTING:
         with pytest.raises(lw.SingularError, match=r"body '.*' has mass .* and principal moments 0"):
             lw.forward_dynamics(pair.model, s.q, s.v, s.tau, method=method)
         return
-    if engine == "interpreted" or method == "articulated_body":  # compiled without forces, it is other code
-        free = pair.each(lambda data, q, v, tau: pin.aba(there, data, q, v, tau), "v", "tau")
-        close(lw.forward_dynamics(pair.model, s.q, s.v, s.tau, method=method), free, 1e-10)
+    free = pair.each(lambda data, q, v, tau: pin.aba(there, data, q, v, tau), "v", "tau")
+    close(lw.forward_dynamics(pair.model, s.q, s.v, s.tau, method=method), free, 1e-10)
     loaded = pair.each(lambda data, q, v, tau, f: pin.aba(there, data, q, v, tau, pair.forces(f)), "v", "tau", "f_ext")
     close(lw.forward_dynamics(pair.model, s.q, s.v, s.tau, s.f_ext, method=method), loaded, 1e-10)
 
 
-@pytest.mark.parametrize("method", ["articulated_body", "virtual_work"])
+@on_pairs("method", ["articulated_body", "virtual_work"])
 def test_reactions(pair: Pair, method: str) -> None:
     """Pinocchio's data.f after inverse dynamics at our accelerations; its rotors, too, act on tau alone."""
     s, there = pair.state, pair.there
@@ -258,6 +267,7 @@ def test_reactions(pair: Pair, method: str) -> None:
     close(wrenches, moving.each(transmitted, "v", "a", "f_ext"), 1e-9)
 
 
+@on_pairs()
 def test_centre_of_mass_momentum_and_energy(pair: Pair) -> None:
     s, there, model = pair.state, pair.there, pair.model
     assert model.mass == pytest.approx(sum(inertia.mass for inertia in list(there.inertias)[1:]), rel=1e-14)
@@ -273,6 +283,7 @@ def test_centre_of_mass_momentum_and_energy(pair: Pair) -> None:
     close(potential, pair.each(lambda data, q: pin.computePotentialEnergy(there, data, q)), 1e-10)
 
 
+@on_pairs()
 def test_moving_on_the_manifold(pair: Pair) -> None:
     s, there = pair.state, pair.there
     step = 0.4 * s.v  # turns by less than pi
