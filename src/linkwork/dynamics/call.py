@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwork import memory
 from linkwork.algorithms import ALGORITHMS, Algorithm
 from linkwork.dynamics.arguments import Array, Asked, as_batch
 from linkwork.engine import mode
@@ -23,6 +24,8 @@ from linkwork.model.memo import Quick
 from linkwork.model.model import Frame, Model
 from linkwork.model.tree import Node, Tree
 from linkwork.spatial import LARGEST_ANGLE
+
+_FEWER = "take fewer states at a time, or a smaller mechanism"
 
 
 def call(
@@ -47,10 +50,15 @@ def call(
         return [np.empty((*batch, *SPACES[space].shape(model, len(frames)))) for space in algorithm.results]
     absent = tuple(name for (name, _), array in zip(algorithm.arguments, arguments, strict=True) if array is None)
     states = prod(batch)
+    needed = 8.0 * states * sum(prod(SPACES[space].shape(model, len(frames))) for space in algorithm.results)
+    asked = f"the results of {algorithm.name} for {states:,} state(s) of {model.name!r}"
+    memory.check(asked, needed, _FEWER)
     rows = [_rows(array, batch, states) for array in arguments if array is not None]
     try:
         plan = function(algorithm, model, absent, frames, bool(offsets), form)
         found, status = plan.run(rows, states, offsets)
+    except MemoryError:
+        raise memory.not_enough(asked, needed, _FEWER) from None
     except (ZeroDivisionError, OverflowError):  # a constant of the model, or the only state
         found, status = [], 2
     if status:
