@@ -17,9 +17,7 @@ import stat
 from collections.abc import Iterator
 from math import prod
 
-from linkwork.errors import FormatError
-from linkwork.files import open_regular
-from linkwork.formats.xml import MAX_BYTES, MAX_ELEMENTS, Element, parse, quoted
+from linkwork.formats.xml import MAX_ELEMENTS, Element, quoted, read
 
 MAX_FILES = 1000
 MAX_NESTING = 20
@@ -53,12 +51,7 @@ class _Folder:
     def document(self, element: Element, path: str) -> Element:
         """The root of a file that an element refers to; each use counts, as MuJoCo reads it each time."""
         if path not in self.documents:
-            try:
-                with open_regular(path) as file:
-                    data = file.read(MAX_BYTES + 1)
-            except OSError as error:
-                raise FormatError(f"cannot read the file: {error.strerror or error}", path) from None
-            self.documents[path] = parse(data, path)
+            self.documents[path] = read(path, regular=True)
         found = self.documents[path]
         self.files += 1
         self.elements += sum(1 for _ in found.walk())
