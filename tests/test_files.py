@@ -32,7 +32,9 @@ def motion(k: int = K) -> lw.Trajectory:
 
 # Writing
 
-CHAINS = {"chains": [{"n": n, **{kind: {"seconds": n, "peers": {}} for kind in ("single", "batch")}} for n in (1, 2)]}
+CHAINS: dict[str, Any] = {
+    "chains": [{"n": n, **{kind: {"seconds": n, "peers": {}} for kind in ("single", "batch")}} for n in (1, 2)]
+}
 WRITERS: dict[str, tuple[str, Callable[[Path], Any]]] = {
     "Trajectory.save": ("old.npz", lambda path: motion().save(path)),
     "pictures": ("old.svg", lambda path: pictures.write(pictures.figure(1, 1), path)),
@@ -229,7 +231,12 @@ def test_a_file_that_lies_is_refused_before_memory_is_taken(
     file = changed(motion().save(tmp_path / "true.npz"), tmp_path / "lie.npz", **members)
     allocated: list[float] = []
     empty = np.empty
-    monkeypatch.setattr(np, "empty", lambda shape, *rest: allocated.append(np.prod(shape)) or empty(shape, *rest))
+
+    def watched(shape: Any, *rest: Any) -> Any:
+        allocated.append(np.prod(shape))
+        return empty(shape, *rest)
+
+    monkeypatch.setattr(np, "empty", watched)
     with pytest.raises(lw.ArgumentError, match=message) as caught:
         lw.Trajectory.load(file, MODEL)
     assert str(file) in str(caught.value)
