@@ -303,6 +303,8 @@ def test_requests_beyond_memory_say_what_they_would_take(monkeypatch: pytest.Mon
             MODEL, [0.0], [0.0], steps=100_000, dt=0.001
         ),
         "40,001 states of 'pendulum', which take": lambda: motion().resample(1e-4),
+        "n = 2,000 links, which take": lambda: lw.mechanisms.serial_chain(2000),
+        "n = 1,000,000,000,000,000 links, which take": lambda: lw.mechanisms.star(10**5000),
     }
     for message, request in requests.items():
         with pytest.raises(lw.ArgumentError, match=f"not enough memory for {message}"):
