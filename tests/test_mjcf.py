@@ -316,6 +316,14 @@ def nest(tag: str, counts: str, inner: str) -> str:
     return inner
 
 
+def doubling(world: str, of: str, name: str) -> str:
+    """Bodies that each attach the one before twice."""
+    for i in range(40):
+        attach = "".join(f"<attach body='{of.format(i=i, copy='p' * i)}' prefix='{prefix}'/>" for prefix in "pq")
+        world += f"<body name='{name.format(next=i + 1)}'>{attach}</body>" if name else f"<body>{attach}</body>"
+    return world
+
+
 UNFOLDING = {
     "replicate": ("replicate", nest("replicate", "30000000", GEOM), ""),
     "nested": ("replicate", nest("replicate", "40 40 40", GEOM), ""),
@@ -327,6 +335,9 @@ UNFOLDING = {
         nest("replicate", "3000", "<attach model='part' prefix='p'/>"),
         "<asset><model file='part.xml'/></asset>",
     ),
+    "doubled": ("attach", doubling("<body name='b0'/>", "b{i}", "b{next}"), ""),
+    "doubled copies": ("attach", doubling("<body name='b'/>", "{copy}b", ""), ""),
+    "doubled in itself": ("attach", "<body name='b'>" + 40 * "<attach body='b' prefix='p'/>" + "</body>", ""),
     "flexcomp": ("flexcomp", "<body name='b'><flexcomp name='f' type='grid' count='300 300 300'/></body>", ""),
     "cells": ("flexcomp", "<body name='b'><flexcomp name='f' dof='trilinear' cellcount='300 300 300'/></body>", ""),
     "composite": ("composite", "<composite type='cable' count='1000000 1 1'/>", ""),

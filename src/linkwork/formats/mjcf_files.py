@@ -27,7 +27,7 @@ MAX_COPIES = 20_000
 """Elements beyond those written down; as many bodies take MuJoCo about a minute."""
 MAX_DATA = 2.0**30
 """Bytes that numbers in the file ask for."""
-_NESTED = ("include", "model")  # elements whose file is XML again
+_MAX_DEPTH = 200
 _PROVIDER = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # "http:", "C:" and the like
 _POINTS = ("flexcomp", "composite")  # elements that make a grid of bodies
 
@@ -107,7 +107,8 @@ class _Model:
         own = os.path.dirname(os.path.abspath(root.path))
         self.places: list[str] = list(dict.fromkeys([own, *(parent.places if parent else ())]))
         self.directories: dict[str, list[str]] = {}
-        self.unfolded: dict[Element, tuple[float, float]] = {}  # elements and bytes of each document
+        self.named: dict[str, float] = {}  # elements that each named one unfolds to
+        self.so_far = 0.0  # elements that there are before the next
         self.size = 0.0  # elements in all, once it has been checked
 
     def check(self) -> None:
@@ -182,9 +183,7 @@ class _Model:
     def unfold(self) -> float:
         """How many elements there are once all copies are made."""
         written = sum(1 for _ in self.walk())
-        for document in reversed(self.documents):  # what is included comes after what includes it
-            self.unfolded[document] = self.unfolding(document)
-        size, data = self.unfolded[self.root]
+        size, data = self.unfolding(self.root, 1)
         user = sum(
             number
             for element in self.walk()
@@ -196,23 +195,39 @@ class _Model:
         _bound(self.root, size - written, data + 8.0 * user * size)
         return size
 
-    def unfolding(self, element: Element) -> tuple[float, float]:
+    def unfolding(self, element: Element, depth: int) -> tuple[float, float]:
         """How many elements it becomes, and the bytes of data that they ask for."""
+        if depth > _MAX_DEPTH:
+            raise element.error(f"elements are nested more than {_MAX_DEPTH} deep, with what is included")
         size, data = 1.0, _data(element)
-        parts = [self.unfolding(child) for child in element.children]
-        parts += [self.unfolded[document] for document in self.included.get(element, ())]
-        if element.tag == "attach":
-            parts += [(model.size, 0.0) for model in self.attached.get(element.attributes.get("model", ""), ())]
-        for more, theirs in parts:
+        self.so_far += 1.0
+        for child in element.children:
+            more, theirs = self.unfolding(child, depth + 1)
             size, data = size + more, data + theirs
-        copies = 1.0
-        if element.tag == "replicate":
+        for document in self.included.get(element, ()):
+            more, theirs = self.unfolding(document, depth + 1)
+            size, data = size + more, data + theirs
+        before, copies = size, 1.0
+        if element.tag == "attach":
+            size += self.attaching(element)
+        elif element.tag == "replicate":
             copies = prod(_numbers(element, "count"))
         elif element.tag in _POINTS:  # a body and its joints at each
             cells = prod(number + 1.0 for number in _numbers(element, "cellcount"))
             size += 2.0 * max(prod(_numbers(element, "count")), cells)
-        _bound(element, size * (copies - 1.0) if element.tag not in _POINTS else size, data * copies)
-        return size * copies, data * copies
+        size, data = size * copies, data * copies
+        _bound(element, size - before, data)
+        self.so_far += size - before
+        if "name" in element.attributes:
+            self.named[element.attributes["name"]] = max(size, self.named.get(element.attributes["name"], 0.0))
+        return size, data
+
+    def attaching(self, element: Element) -> float:
+        """How many elements an <attach> copies: of another model, or of what this one has so far."""
+        if "model" in element.attributes:
+            return max((model.size for model in self.attached.get(element.attributes["model"], ())), default=0.0)
+        name = element.attributes.get("body") or element.attributes.get("frame") or ""
+        return self.named.get(name, self.so_far)  # at most all, for the name of a copy or of what is not complete
 
 
 def _bound(element: Element, copies: float, data: float) -> None:
