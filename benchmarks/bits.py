@@ -25,6 +25,7 @@ import numpy as np
 
 import linkwork as lw
 from linkwork.engine.mode import form
+from linkwork.files import write_text
 
 FILES = {
     **dict.fromkeys(("ur5_robot.urdf", "panda.urdf", "xarm7.urdf", "allegro_right_hand.urdf", "baxter.urdf"), False),
@@ -193,7 +194,7 @@ def main() -> None:
     parser.add_argument("--compare", action="store_true")
     options = parser.parse_args()
     if not options.compare:
-        Path(options.files[0]).write_text(json.dumps(dict(recorded()), indent=0, ensure_ascii=False))
+        write_text(options.files[0], json.dumps(dict(recorded()), indent=0, ensure_ascii=False))
         return
     before, after = (json.loads(Path(name).read_text()) for name in options.files)
     different = [key for key in before.keys() & after.keys() if before[key] != after[key]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -246,11 +247,158 @@ def test_nothing_is_read_from_outside_the_folder(tmp_path: Path, body: str) -> N
 def test_files_inside_the_folder_are_read(tmp_path: Path) -> None:
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts" / "arm.xml").write_text(f"<mujoco><body name='arm'><joint/>{GEOM}</body></mujoco>")
-    tetrahedron = ["v 0 0 0", "v 1 0 0", "v 0 1 0", "v 0 0 1", "f 1 3 2", "f 1 2 4", "f 2 3 4", "f 3 1 4", ""]
-    (tmp_path / "parts" / "tetra.obj").write_text("\n".join(tetrahedron))
+    (tmp_path / "parts" / "tetra.obj").write_text(TETRAHEDRON)
     head = "<compiler meshdir='parts/..//parts'/><asset><mesh name='t' file='tetra.obj'/></asset>"
     world = "<include file='parts/arm.xml'/><body name='rock'><freejoint/><geom type='mesh' mesh='t'/></body>"
     assert load(write(tmp_path, world, head)).body_names == ("arm", "rock")
+
+
+TETRAHEDRON = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 3 1 4\n"
+
+
+def arm_with(mesh: str, compiler: str = "") -> str:
+    """A model to attach, of a body shaped like a mesh."""
+    return f"""<mujoco>{compiler}<asset><mesh name="t" file="{mesh}"/></asset>
+      <worldbody><body name="arm"><freejoint/><geom type="mesh" mesh="t"/></body></worldbody></mujoco>"""
+
+
+def attaching(file: str, head: str = "") -> str:
+    return f"""<mujoco>{head}<asset><model name="sub" file="{file}"/></asset>
+      <worldbody><frame><attach model="sub" body="arm" prefix="x"/></frame></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("head", ["", "<compiler meshdir='a/b'/>", "<compiler assetdir='a/b'/>"])
+@pytest.mark.parametrize("mesh", ["../outside.obj", "a/../../outside.obj", "link.obj", "links/outside.obj"])
+def test_an_attached_model_reads_nothing_from_outside(tmp_path: Path, head: str, mesh: str) -> None:
+    """Its references are its own: the directories of the model that attaches it do not make them harmless."""
+    folder = tmp_path / "model"
+    (folder / "a" / "b").mkdir(parents=True)
+    (tmp_path / "outside.obj").write_text(TETRAHEDRON)
+    (folder / "link.obj").symlink_to(tmp_path / "outside.obj")
+    (folder / "links").symlink_to(tmp_path)
+    (folder / "sub.xml").write_text(arm_with(mesh))
+    (folder / "robot.xml").write_text(attaching("sub.xml", head))
+    with pytest.raises(FormatError, match="leads out of the model's folder") as caught:
+        load(folder / "robot.xml")
+    assert caught.value.path.endswith("sub.xml") and caught.value.element == "mesh"
+
+
+@pytest.mark.parametrize("places", [("sub/sub.xml", "sub/t.obj"), ("sub/sub.xml", "t.obj"), ("sub.xml", "t.obj")])
+def test_an_attached_model_has_directories_of_its_own(tmp_path: Path, places: tuple[str, str]) -> None:
+    model, mesh = (tmp_path / "model" / place for place in places)
+    model.parent.mkdir(parents=True, exist_ok=True)
+    mesh.write_text(TETRAHEDRON)
+    meshdir = Path("meshes", "..", *[".."] * (len(model.parents) - len(mesh.parents)))
+    (model.parent / "meshes").mkdir()
+    model.write_text(arm_with("t.obj", f"<compiler meshdir='{meshdir}'/>"))
+    (tmp_path / "model" / "robot.xml").write_text(attaching(places[0], "<compiler meshdir='nowhere'/>"))
+    assert load(tmp_path / "model" / "robot.xml").body_names == ("xarm",)
+
+
+def test_models_that_attach_each_other_are_refused(tmp_path: Path) -> None:
+    """MuJoCo would follow them until its stack ends, and the interpreter with it."""
+    one, two = tmp_path / "one.xml", tmp_path / "two.xml"
+    one.write_text(attaching("one.xml"))
+    with pytest.raises(FormatError, match="attaches itself") as caught:
+        load(one)
+    assert (caught.value.line, caught.value.element) == (1, "model")
+    one.write_text(attaching("two.xml"))
+    two.write_text(attaching("part.xml"))
+    (tmp_path / "part.xml").write_text("<mujoco><include file='more.xml'/></mujoco>")
+    (tmp_path / "more.xml").write_text("<mujoco><asset><model file='two.xml'/></asset></mujoco>")
+    with pytest.raises(FormatError, match="attaches itself"):
+        load(one)
+
+
+def nest(tag: str, counts: str, inner: str) -> str:
+    for count in reversed(counts.split()):
+        inner = f"<{tag} count='{count}'>{inner}</{tag}>"
+    return inner
+
+
+def doubling(world: str, of: str, name: str) -> str:
+    """Bodies that each attach the one before twice."""
+    for i in range(40):
+        attach = "".join(f"<attach body='{of.format(i=i, copy='p' * i)}' prefix='{prefix}'/>" for prefix in "pq")
+        world += f"<body name='{name.format(next=i + 1)}'>{attach}</body>" if name else f"<body>{attach}</body>"
+    return world
+
+
+UNFOLDING = {
+    "replicate": ("replicate", nest("replicate", "30000000", GEOM), ""),
+    "nested": ("replicate", nest("replicate", "40 40 40", GEOM), ""),
+    "many": ("mujoco", 3000 * nest("replicate", "9", GEOM), ""),
+    "infinite": ("replicate", nest("replicate", "1e999", GEOM), ""),
+    "included": ("replicate", nest("replicate", "7000", "<include file='part.xml'/>"), ""),
+    "attached": (
+        "replicate",
+        nest("replicate", "3000", "<attach model='part' prefix='p'/>"),
+        "<asset><model file='part.xml'/></asset>",
+    ),
+    "doubled": ("attach", doubling("<body name='b0'/>", "b{i}", "b{next}"), ""),
+    "doubled copies": ("attach", doubling("<body name='b'/>", "{copy}b", ""), ""),
+    "doubled in itself": ("attach", "<body name='b'>" + 40 * "<attach body='b' prefix='p'/>" + "</body>", ""),
+    "flexcomp": ("flexcomp", "<body name='b'><flexcomp name='f' type='grid' count='300 300 300'/></body>", ""),
+    "cells": ("flexcomp", "<body name='b'><flexcomp name='f' dof='trilinear' cellcount='300 300 300'/></body>", ""),
+    "composite": ("composite", "<composite type='cable' count='1000000 1 1'/>", ""),
+    "hfield": ("hfield", "", "<asset><hfield name='h' nrow='100000' ncol='100000' size='1 1 1 1'/></asset>"),
+    "texture": ("texture", "", "<default><texture width='100000' height='100000'/></default>"),
+    "mesh": ("mesh", "", "<asset><mesh name='m' builtin='plate' params='30000 30000'/></asset>"),
+    "keys": ("size", "", "<size nkey='100000000'/>"),
+    "user data": ("mujoco", 10 * GEOM, "<size nuser_geom='100000000'/>"),
+    "user sensor": ("user", "", "<sensor><user name='u' dim='1000000000'/></sensor>"),
+    "history": ("motor", "", "<actuator><motor joint='j' nsample='1000000000'/></actuator>"),
+}
+
+
+@pytest.mark.parametrize("case", UNFOLDING)
+def test_what_unfolds_to_too_much_never_reaches_mujoco(
+    tmp_path: Path, case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    element, world, head = UNFOLDING[case]
+    monkeypatch.setattr(mujoco, "MjModel", None)
+    (tmp_path / "part.xml").write_text(f"<mujoco><worldbody><body>{5 * GEOM}</body></worldbody></mujoco>")
+    with pytest.raises(FormatError, match=r"further elements; at most|GB of data; at most") as caught:
+        load(write(tmp_path, world, head))
+    assert caught.value.element == element and caught.value.line == 1
+
+
+def test_what_unfolds_to_little_is_read(tmp_path: Path) -> None:
+    head = "<asset><hfield name='h' nrow='50' ncol='50' size='1 1 1 1'/></asset><size nkey='2' nuser_geom='3'/>"
+    world = nest("replicate", "3 4", f"<body><joint/>{GEOM}</body>")
+    assert len(load(write(tmp_path, world, head)).bodies) == 12
+
+
+def test_files_that_multiply_are_refused(tmp_path: Path) -> None:
+    """Ten sub-models, each with ten, and so on: MuJoCo would read each as often as it is attached."""
+    for level in range(9):
+        models = "".join(f"<model name='m{i}' file='{level + 1}.xml'/>" for i in range(10))
+        (tmp_path / f"{level}.xml").write_text(f"<mujoco><asset>{models}</asset></mujoco>")
+    (tmp_path / "9.xml").write_text("<mujoco/>")
+    with pytest.raises(FormatError, match="more than 1000 files"):
+        load(tmp_path / "0.xml")
+    for level in range(30):
+        (tmp_path / f"{level}.xml").write_text(f"<mujoco><include file='{level + 1}.xml'/></mujoco>")
+    with pytest.raises(FormatError, match="more than 20 deep"):
+        load(tmp_path / "0.xml")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_pipe_in_the_folder_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.xml")
+    os.mkfifo(tmp_path / "pipe.obj")
+    for body in ("<include file='pipe.xml'/>", "<asset><mesh file='pipe.obj'/></asset>"):
+        (tmp_path / "robot.xml").write_text(f"<mujoco>{body}</mujoco>")
+        with pytest.raises(FormatError, match="no regular file"):
+            load(tmp_path / "robot.xml")
+
+
+def test_assets_of_absurd_size_are_refused(tmp_path: Path) -> None:
+    with (tmp_path / "holes.stl").open("wb") as file:
+        file.truncate(2**31)
+    (tmp_path / "robot.xml").write_text("<mujoco><asset><mesh file='holes.stl'/></asset></mujoco>")
+    with pytest.raises(FormatError, match="files of more than 1024 MiB"):
+        load(tmp_path / "robot.xml")
 
 
 def test_an_included_document_type_is_refused(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import tracemalloc
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -199,6 +200,7 @@ def test_mutated_files_load_or_are_refused_with_their_place(
 DENSE = {
     "a chain": "<joint name='j{i}' type='continuous'><parent link='{i}'/><child link='{next}'/></joint>",
     "a star of fixed": "<joint name='{i}' type='fixed'><parent link='0'/><child link='{next}'/></joint>",
+    "a star": "<joint name='{i}' type='continuous'><parent link='0'/><child link='{next}'/></joint>",
     "loops": "<joint name='{i}' type='fixed'><parent link='{i}'/><child link='{i}'/></joint>",
     "many roots": "",
     "an unknown link": "<joint name='{i}' type='fixed'><parent link='x{i}'/></joint>",
@@ -218,6 +220,33 @@ def test_twice_the_file_is_twice_the_work(path: Path, case: str) -> None:
     _, half = load_or_refuse(path, dense(case, 600), lines=True)
     _, whole = load_or_refuse(path, dense(case, 1200), lines=True)
     assert whole <= 2.2 * half
+
+
+@pytest.mark.parametrize("case", ["a chain", "a star of fixed", "a star"])
+def test_large_mechanisms_take_little_work_and_memory(path: Path, case: str) -> None:
+    """At 160 calls and 4 kB for each link, 180,000 links take seconds and less than 1 GB."""
+    links = 1000
+    path.write_bytes(dense(case, links))
+    calls = 0
+
+    def count(frame: FrameType, event: str, argument: Any) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    load(path)  # whatever is made once
+    sys.setprofile(count)
+    try:
+        load(path)
+    finally:
+        sys.setprofile(None)
+    assert calls <= 160 * links
+    tracemalloc.start()
+    try:
+        load(path)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak <= 4000 * links
 
 
 NONSENSE_BY_THE_MEGABYTE = {

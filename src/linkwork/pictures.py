@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from linkwork.errors import ArgumentError, MissingExtraError
+from linkwork.files import as_path, replacing
 
 
 def figure(width: float, height: float) -> Any:
@@ -20,12 +21,12 @@ def figure(width: float, height: float) -> Any:
     return module.Figure(figsize=(width, height), layout="constrained")
 
 
-def write(figure: Any, path: str | Path) -> Path:
-    """The figure as a file of the kind that its name says."""
-    to = Path(path)
+def write(figure: Any, path: str | Path, dpi: float | str = 120, **options: Any) -> Path:
+    """The figure as a file of the kind that its name says; the options are those of matplotlib's ``savefig``."""
+    to = as_path(path)
     known = figure.canvas.get_supported_filetypes()
     if to.suffix[1:].lower() not in known:
         raise ArgumentError(f"a picture's name must end in one of .{', .'.join(sorted(known))}; {path} does not")
-    to.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(to, dpi=120)
+    with replacing(to) as beside:
+        figure.savefig(beside, dpi=dpi, **options)
     return to

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from linkwork.errors import ArgumentError
+from linkwork.files import write_text
 
 _END = "<!-- end -->"
 
@@ -12,7 +13,7 @@ _END = "<!-- end -->"
 def put(path: Path, name: str, text: str) -> None:
     """Replace what is between the markers of that name."""
     head, tail = around(path, name)
-    path.write_text(f"{head}{text}\n{tail}", encoding="utf-8")
+    write_text(path, f"{head}{text}\n{tail}")
 
 
 def around(path: Path, name: str) -> tuple[str, str]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from linkwork.errors import MissingExtraError
+from linkwork.pictures import figure, write
 
 
 def plot_chains(data: dict[str, Any], path: Path) -> list[Path]:
@@ -15,14 +14,8 @@ def plot_chains(data: dict[str, Any], path: Path) -> list[Path]:
     Returns:
         The files.
     """
-    try:
-        matplotlib = import_module("matplotlib")
-        figure_module = import_module("matplotlib.figure")
-    except ImportError:
-        raise MissingExtraError("a plot needs matplotlib: pip install 'linkwork[plot]'") from None
-    matplotlib.rcParams["svg.hashsalt"] = "linkwork"
-    figure = figure_module.Figure(figsize=(7, 4.5), layout="constrained")
-    axes = figure.subplots()
+    picture = figure(7, 4.5)
+    axes = picture.subplots()
     chains = data["chains"]
     lengths = [chain["n"] for chain in chains]
     for kind, marker in (("single", "o"), ("batch", "s")):
@@ -35,11 +28,7 @@ def plot_chains(data: dict[str, Any], path: Path) -> list[Path]:
     axes.set(xlabel="revolute joints in the chain", ylabel="time of a state (s)", title="Forward dynamics, one thread")
     axes.grid(True, which="major", alpha=0.3)
     axes.legend(fontsize="small")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    files = [path.with_suffix(suffix) for suffix in (".png", ".svg")]
-    for file in files:
-        figure.savefig(file, dpi=150)
-    return files
+    return [write(picture, path.with_suffix(suffix), dpi=150) for suffix in (".png", ".svg")]
 
 
 def _timed(row: dict[str, Any], name: str) -> bool:

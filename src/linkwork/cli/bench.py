@@ -18,6 +18,7 @@ from linkwork.bench.report import markdown, print_report
 from linkwork.cli.info import find
 from linkwork.engine.code import jit
 from linkwork.errors import ArgumentError
+from linkwork.files import write_text
 
 NAME = "bench"
 HELP = "measure the time of every function, beside other libraries where they are installed"
@@ -70,8 +71,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     else:
         data = _measure(options)
     if options.json:
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        write_text(options.json, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
     if options.plot:
         for file in plot_chains(data, options.plot):
             sys.stderr.write(f"linkwork: wrote {file}\n")

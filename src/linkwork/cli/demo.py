@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from linkwork import demo
+from linkwork.files import write_text
 
 NAME = "demo"
 HELP = "let the humanoid of Chang and Khatib put a box on the floor; write pictures, an animation and numbers"
@@ -30,7 +31,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     _say("simulating")
     motion, data = demo.measure(scene, demo.Settings.quick() if options.quick else None)
     file = options.out / "summary.json"
-    file.write_text(json.dumps(data, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    write_text(file, json.dumps(data, indent=1, allow_nan=False) + "\n")
     _say("drawing")
     files = [file, *demo.draw(scene, motion, data, options.out, moving=not options.quick)]
     good = demo.summarise(data["numbers"], console)

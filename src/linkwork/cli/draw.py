@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from rich.console import Console
 from linkwork.cli.info import add_model, find
 from linkwork.dynamics import neutral, random_state
 from linkwork.errors import ArgumentError
+from linkwork.files import harmless
 from linkwork.model import Model
 from linkwork.viewer import draw
 from linkwork.viewer.camera import VIEW
@@ -29,6 +31,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "numbers: joint=a:b:c), or random; neutral if left out; --q=-1,0 where it begins with a minus",
     )
     parser.add_argument("--out", type=Path, metavar="FILE", help="the picture, .png, .svg or .pdf (NAME.png)")
+    parser.add_argument("--force", action="store_true", help="overwrite NAME.png, where --out names no file")
     parser.add_argument("--frames", metavar="NAMES", default="", help="frames to show as axes, commas between them")
     parser.add_argument("--view", type=float, nargs=2, default=VIEW, metavar=("AZIMUTH", "ELEVATION"))
     parser.add_argument("--seed", type=int, default=0, help="of a random configuration (0)")
@@ -37,10 +40,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, console: Console) -> int:
     model = find(options.model, options.floating_base)
     frames = [name for name in options.frames.split(",") if name]
-    path = options.out or Path(f"{model.name}.png")
+    path = options.out or _free(Path(f"{harmless(model.name)}.png"), options.force)
     draw(model, configuration(model, options.q, options.seed), frames=frames, view=tuple(options.view), path=path)
     console.print(f"{path}: {model.name}, {len(model.bodies)} bodies", markup=False)
     return 0
+
+
+def _free(path: Path, force: bool) -> Path:
+    """A path that the user has not written down: nothing that is there already goes unasked."""
+    if not force and os.path.lexists(path):
+        raise ArgumentError(f"{path} exists already; pass --force to overwrite it, or another name with --out")
+    return path
 
 
 def configuration(model: Model, text: str | None, seed: int = 0) -> NDArray[np.float64]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from linkwork.errors import ArgumentError
+from linkwork.files import write_text
 from linkwork.reproduce import EXPERIMENTS
 
 NAME = "reproduce"
@@ -33,9 +34,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
             raise ArgumentError(f"--from-json {options.from_json}: {error}") from None
     else:
         data = experiment.measure(options.quick, _say)
-    folder.mkdir(parents=True, exist_ok=True)
     file = folder / "data.json"
-    file.write_text(json.dumps(data, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    write_text(file, json.dumps(data, indent=1, allow_nan=False) + "\n")
     files = [file, *experiment.draw(data, folder)]
     experiment.summarise(data, console)
     console.print(f"\nwrote {len(files)} files into {folder}", markup=False)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwork import memory
 from linkwork.algorithms import ALGORITHMS, Algorithm
 from linkwork.dynamics.arguments import Array, Frames, as_frames, as_given, as_out, check_model, put_into, spread
 from linkwork.engine import mode
@@ -21,10 +22,12 @@ from linkwork.engine.plans.task import moved
 from linkwork.engine.run.entries import Entry, Holder, held, make
 from linkwork.engine.spaces import SPACES
 from linkwork.engine.trace.interpreter import evaluate
-from linkwork.errors import SingularError
+from linkwork.errors import ArgumentError, SingularError
 from linkwork.model.model import Frame, Model
 from linkwork.model.tree import Node, Tree
 from linkwork.spatial import LARGEST_ANGLE
+
+_FEWER = "take fewer states at a time, or a smaller mechanism"
 
 
 def call(
@@ -50,25 +53,28 @@ def call(
         if answer is not None:
             return list(answer) if isinstance(answer, tuple) else [answer]
     arguments, batch = as_given(model, algorithm.arguments, values, len(frames), finite=form == "interpreted")
-    targets = None
-    if out is not None or 0 in batch:
-        shapes = [(*batch, *SPACES[space].shape(model, len(frames))) for space in algorithm.results]
-        targets = None if out is None else as_out(out, shapes, algorithm.arguments, arguments)
-        if 0 in batch:
-            as_given(model, algorithm.arguments, values, len(frames))
-            return targets or [np.empty(shape) for shape in shapes]
-    present = [(_plain(*given, batch), given[1]) for given in arguments if given is not None]
-    if holder is not None and (not batch or any(array.ndim > axes for array, axes in present)):
-        answer = served(holder, out, *(array for array, _ in present))
-        if answer is not None:
-            return list(answer) if isinstance(answer, tuple) else [answer]
-    absent = tuple(name for (name, _), array in zip(algorithm.arguments, arguments, strict=True) if array is None)
+    shapes = [(*batch, *SPACES[space].shape(model, len(frames))) for space in algorithm.results]
+    targets = None if out is None else as_out(out, shapes, algorithm.arguments, arguments)
+    if 0 in batch:
+        as_given(model, algorithm.arguments, values, len(frames))
+        return targets or [np.empty(shape) for shape in shapes]
     states = prod(batch)
-    rows = [_rows(array, axes, states) for array, axes in present]
+    needed = 8.0 * sum(map(prod, shapes)) if targets is None else 0.0
+    if needed > memory.limit():
+        raise _too_large(algorithm, model, states, needed)
     try:
+        present = [(_plain(*given, batch), given[1]) for given in arguments if given is not None]
+        if holder is not None and (not batch or any(array.ndim > axes for array, axes in present)):
+            answer = served(holder, out, *(array for array, _ in present))
+            if answer is not None:
+                return list(answer) if isinstance(answer, tuple) else [answer]
+        absent = tuple(name for (name, _), array in zip(algorithm.arguments, arguments, strict=True) if array is None)
+        rows = [_rows(array, axes, states) for array, axes in present]
         plan = function(algorithm, model, absent, frames, bool(offsets), form)
         given = None if targets is None else [target.reshape(states, -1) for target in targets]
         found, status = plan.run(rows, states, offsets, given)
+    except MemoryError:
+        raise _too_large(algorithm, model, states, needed) from None
     except (ZeroDivisionError, OverflowError):  # a constant of the model, or the only state
         found, status = [], 2
     if status:
@@ -81,6 +87,11 @@ def call(
     if targets is not None:
         return targets
     return [result.reshape((*batch, *shape)) for result, shape in zip(found, plan.task.shapes, strict=True)]
+
+
+def _too_large(algorithm: Algorithm, model: Model, states: int, needed: float) -> ArgumentError:
+    asked = f"the results of {algorithm.name} for {states:,} state(s) of {model.name!r}"
+    return memory.not_enough(asked, needed, _FEWER)
 
 
 def _converted(value: Any) -> Any:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import os
+from collections.abc import Iterator
 
 from linkwork.errors import ArgumentError
 from linkwork.formats import mjcf, urdf
@@ -79,14 +82,30 @@ def load(
         raise ArgumentError(f"floating_base must be True or False, not {floating_base!r}")
     _check("joint_order", joint_order, ("pinocchio", "file"))
     _check("fixed_joints", fixed_joints, ("merge", "keep"))
-    root = read(name)
-    if root.tag == "robot":
-        return urdf.model_of(root, floating_base=floating_base, joint_order=joint_order, fixed_joints=fixed_joints)
+    with _resting_collector():
+        root = read(name)
+        if root.tag == "robot":
+            return urdf.model_of(root, floating_base=floating_base, joint_order=joint_order, fixed_joints=fixed_joints)
     if root.tag == "mujoco":
         if floating_base:
             raise ArgumentError(f"floating_base is for URDF; in {name}, an MJCF file, write <freejoint/> in the body")
         return mjcf.model_of(root, fixed_joints=fixed_joints)
     raise root.error(f"the root element must be <robot> (URDF) or <mujoco> (MJCF), not <{quoted(root.tag)[1:-1]}>")
+
+
+@contextlib.contextmanager
+def _resting_collector() -> Iterator[None]:
+    """Without the search for cyclic garbage, of which reading makes none: it would look through the growing tree of
+    elements again and again.
+    """
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _check(option: str, value: object, known: tuple[str, ...]) -> None:

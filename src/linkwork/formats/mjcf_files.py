@@ -1,67 +1,268 @@
-"""What an MJCF file refers to: every file that MuJoCo's compiler would open must lie in the model's own folder.
+"""What an MJCF file pulls in and what it unfolds to, looked at before MuJoCo's compiler sees it.
 
-MuJoCo reads included files, sub-models, meshes, textures and height fields by itself. So before it sees the file, each
-of these references is resolved, links of the file system too, wherever the compiler might look for it.
+MuJoCo reads included files, sub-models, meshes, textures and height fields by itself. So each reference is resolved
+first, links of the file system too, at every place where a version of the compiler looks for it: beside the file that
+the reference stands in, beside the model that this belongs to and the models that attach it, in the directories that
+their ``<compiler>`` elements name. None of these places may hold a file outside of the folder of the first file.
+
+MuJoCo also copies (replicate, flexcomp, composite, attach) and allocates (height fields, textures, user data) whatever
+a few numbers ask for, in time that grows with the square of the copies, and no signal stops it. So these are bounded.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Iterator
+from math import prod
 
-from linkwork.formats.xml import Element, quoted, read
+from linkwork.formats.xml import MAX_ELEMENTS, Element, quoted, read
 
 MAX_FILES = 1000
-_NESTED = ("include", "model")  # elements whose file is XML again
+MAX_NESTING = 20
+MAX_ASSETS = 2**30
+"""Bytes of all files that are no XML."""
+MAX_COPIES = 20_000
+"""Elements beyond those written down; as many bodies take MuJoCo about a minute."""
+MAX_DATA = 2.0**30
+"""Bytes that numbers in the file ask for."""
+_MAX_DEPTH = 200
 _PROVIDER = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # "http:", "C:" and the like
+_POINTS = ("flexcomp", "composite")  # elements that make a grid of bodies
 
 
 def check_files(root: Element) -> None:
-    """Refuse references out of the folder of the file, in it and in all XML that it pulls in."""
-    folder = os.path.dirname(os.path.abspath(root.path))
-    documents = _documents(root, folder)
-    directories = {
-        kind: {
-            element.attributes[name]
-            for document in documents
-            for element in document.walk()
-            if element.tag == "compiler"
-            for name in (f"{kind}dir", "assetdir")
-            if name in element.attributes
-        }
-        for kind in ("mesh", "texture")
-    }
-    for document in documents:
-        own = os.path.dirname(os.path.abspath(document.path))
-        for element in document.walk():
-            if element.tag in _NESTED:
-                continue  # seen to by _documents
-            kind = "texture" if element.tag == "texture" else "mesh"
-            for reference in _references(element):
-                for directory in directories[kind] or {""}:
-                    for base in {folder, own}:
-                        _inside(element, reference, os.path.join(base, directory), folder)
+    """Refuse references out of the folder of the file, in it and in all XML that it pulls in, and what unfolds to more
+    than MuJoCo can handle.
+    """
+    _Model(root, None, _Folder(os.path.dirname(os.path.abspath(root.path)))).check()
 
 
-def _documents(root: Element, folder: str) -> list[Element]:
-    """The file, all that it includes, and all that they include."""
-    documents, seen = [root], {os.path.realpath(root.path)}
-    for document in documents:  # grows as it goes
-        own = os.path.dirname(os.path.abspath(document.path))
-        for element in document.walk():
-            if element.tag not in _NESTED:
+class _Folder:
+    """The folder that nothing may lead out of, and what has been read in it."""
+
+    def __init__(self, path: str) -> None:
+        self.path, self.real = path, os.path.realpath(path)
+        self.documents: dict[str, Element] = {}
+        self.sizes: dict[str, int] = {}
+        self.files, self.elements = 0, 0
+
+    def document(self, element: Element, path: str) -> Element:
+        """The root of a file that an element refers to; each use counts, as MuJoCo reads it each time."""
+        if path not in self.documents:
+            self.documents[path] = read(path, regular=True)
+        found = self.documents[path]
+        self.files += 1
+        self.elements += sum(1 for _ in found.walk())
+        if self.files > MAX_FILES:
+            raise element.error(f"the model pulls in more than {MAX_FILES} files")
+        if self.elements > MAX_ELEMENTS:
+            raise element.error(f"the model pulls in more than {MAX_ELEMENTS} elements")
+        return found
+
+    def holds(self, path: str) -> bool:
+        """Whether a real path lies in it."""
+        try:
+            return os.path.commonpath([path, self.real]) == self.real
+        except ValueError:  # another drive
+            return False
+
+    def existing(self, element: Element, reference: str, places: Iterator[str]) -> list[str]:
+        """The real paths of files in the folder that a reference may mean."""
+        inside: list[str] = []
+        wrong = "\\" in reference or "\0" in reference or _PROVIDER.match(reference) is not None
+        for place in places:
+            if wrong:
+                break
+            path = os.path.join(place, reference)
+            for real in {os.path.realpath(path), os.path.realpath(os.path.normpath(path))}:  # whoever undoes the ".."
+                if self.holds(real):
+                    inside.append(real)
+                elif os.path.lexists(real):
+                    wrong = True
+        if wrong or not inside:
+            raise element.error(f"{quoted(reference)} leads out of the model's folder; nothing is read from there")
+        return [path for path in dict.fromkeys(inside) if os.path.exists(path)]
+
+    def asset(self, element: Element, path: str) -> None:
+        """Bound a file that MuJoCo reads."""
+        found = os.stat(path)
+        if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
+            raise element.error(f"{quoted(path)} is no regular file")
+        self.sizes[path] = found.st_size
+        if sum(self.sizes.values()) > MAX_ASSETS:
+            raise element.error(f"the model refers to files of more than {MAX_ASSETS // 2**20} MiB")
+
+
+class _Model:
+    """A model of MuJoCo: a file and those that it includes, which share their compiler's settings."""
+
+    def __init__(self, root: Element, parent: _Model | None, folder: _Folder) -> None:
+        self.root, self.parent, self.folder = root, parent, folder
+        self.ancestors: list[_Model] = [self, *(parent.ancestors if parent else ())]
+        self.included: dict[Element, list[Element]] = {}  # by the <include>
+        self.attached: dict[str, list[_Model]] = {}  # by the name of the <model>
+        self.documents = [root]
+        own = os.path.dirname(os.path.abspath(root.path))
+        self.places: list[str] = list(dict.fromkeys([own, *(parent.places if parent else ())]))
+        self.directories: dict[str, list[str]] = {}
+        self.named: dict[str, float] = {}  # elements that each named one unfolds to
+        self.so_far = 0.0  # elements that there are before the next
+        self.size = 0.0  # elements in all, once it has been checked
+
+    def check(self) -> None:
+        """Check all references and bounds."""
+        self.include()
+        for kind in ("mesh", "texture"):
+            named = [
+                element.attributes[name]
+                for element in self.walk()
+                if element.tag == "compiler"
+                for name in (f"{kind}dir", "assetdir")
+                if name in element.attributes
+            ]
+            above = self.parent.directories[kind] if self.parent else []
+            self.directories[kind] = list(dict.fromkeys([*(named or [""]), *above]))
+        for element in self.walk():
+            if element.tag == "include":
                 continue
             for reference in _references(element):
-                for base in {folder, own}:
-                    path = _inside(element, reference, base, folder)
-                    if path in seen or not os.path.exists(path):
-                        continue  # MuJoCo has better words for a file that is not there
-                    if len(documents) == MAX_FILES:
-                        raise element.error(f"the model pulls in more than {MAX_FILES} files")
-                    seen.add(path)
-                    documents.append(read(path))
-    return documents
+                if element.tag == "model":
+                    self.attach(element, reference)
+                else:
+                    for path in self.folder.existing(element, reference, self.asset_places(element)):
+                        self.folder.asset(element, path)
+        self.size = self.unfold()
+
+    def walk(self) -> Iterator[Element]:
+        for document in self.documents:
+            yield from document.walk()
+
+    def include(self) -> None:
+        """Find all that is included, and all that this includes."""
+        seen = {os.path.realpath(self.root.path)}
+        depth = {self.root: 0}
+        for document in self.documents:  # grows as it goes
+            own = os.path.dirname(os.path.abspath(document.path))
+            for element in document.walk():
+                if element.tag != "include":
+                    continue
+                if depth[document] == MAX_NESTING:
+                    raise element.error(f"files include each other more than {MAX_NESTING} deep")
+                for reference in _references(element):
+                    for path in self.folder.existing(element, reference, iter([*self.places, own])):
+                        if path in seen:
+                            continue  # MuJoCo refuses to include it again
+                        seen.add(path)
+                        found = self.folder.document(element, path)
+                        depth[found] = depth[document] + 1
+                        self.included.setdefault(element, []).append(found)
+                        self.documents.append(found)
+
+    def attach(self, element: Element, reference: str) -> None:
+        """Check a sub-model."""
+        own = os.path.dirname(os.path.abspath(element.path))
+        name = element.attributes.get("name") or os.path.splitext(os.path.basename(reference))[0]
+        for path in self.folder.existing(element, reference, iter([*self.places, own])):
+            if any(path == os.path.realpath(document.path) for model in self.ancestors for document in model.documents):
+                raise element.error(f"{quoted(reference)} attaches itself")
+            if len(self.ancestors) > MAX_NESTING:
+                raise element.error(f"models attach each other more than {MAX_NESTING} deep")
+            child = _Model(self.folder.document(element, path), self, self.folder)
+            child.check()
+            self.attached.setdefault(name, []).append(child)
+
+    def asset_places(self, element: Element) -> Iterator[str]:
+        kind = "texture" if element.tag == "texture" else "mesh"
+        own = os.path.dirname(os.path.abspath(element.path))
+        for place in dict.fromkeys([*self.places, own]):
+            for directory in self.directories[kind]:
+                yield os.path.join(place, directory)
+
+    def unfold(self) -> float:
+        """How many elements there are once all copies are made."""
+        written = sum(1 for _ in self.walk())
+        size, data = self.unfolding(self.root, 1)
+        user = sum(
+            number
+            for element in self.walk()
+            if element.tag == "size"
+            for name in element.attributes
+            if name.startswith("nuser_")
+            for number in _numbers(element, name)
+        )
+        _bound(self.root, size - written, data + 8.0 * user * size)
+        return size
+
+    def unfolding(self, element: Element, depth: int) -> tuple[float, float]:
+        """How many elements it becomes, and the bytes of data that they ask for."""
+        if depth > _MAX_DEPTH:
+            raise element.error(f"elements are nested more than {_MAX_DEPTH} deep, with what is included")
+        size, data = 1.0, _data(element)
+        self.so_far += 1.0
+        for child in element.children:
+            more, theirs = self.unfolding(child, depth + 1)
+            size, data = size + more, data + theirs
+        for document in self.included.get(element, ()):
+            more, theirs = self.unfolding(document, depth + 1)
+            size, data = size + more, data + theirs
+        before, copies = size, 1.0
+        if element.tag == "attach":
+            size += self.attaching(element)
+        elif element.tag == "replicate":
+            copies = prod(_numbers(element, "count"))
+        elif element.tag in _POINTS:  # a body and its joints at each
+            cells = prod(number + 1.0 for number in _numbers(element, "cellcount"))
+            size += 2.0 * max(prod(_numbers(element, "count")), cells)
+        size, data = size * copies, data * copies
+        _bound(element, size - before, data)
+        self.so_far += size - before
+        if "name" in element.attributes:
+            self.named[element.attributes["name"]] = max(size, self.named.get(element.attributes["name"], 0.0))
+        return size, data
+
+    def attaching(self, element: Element) -> float:
+        """How many elements an <attach> copies: of another model, or of what this one has so far."""
+        if "model" in element.attributes:
+            return max((model.size for model in self.attached.get(element.attributes["model"], ())), default=0.0)
+        name = element.attributes.get("body") or element.attributes.get("frame") or ""
+        return self.named.get(name, self.so_far)  # at most all, for the name of a copy or of what is not complete
+
+
+def _bound(element: Element, copies: float, data: float) -> None:
+    """Refuse what would take MuJoCo too long, or too much memory."""
+    if copies > MAX_COPIES:
+        raise element.error(f"this unfolds to {copies:,.0f} further elements; at most {MAX_COPIES:,} are allowed")
+    if data > MAX_DATA:
+        raise element.error(f"this asks for {1e-9 * data:,.3g} GB of data; at most {1e-9 * MAX_DATA:.3g} are allowed")
+
+
+def _data(element: Element) -> float:
+    """About how many bytes MuJoCo needs for what an element asks for by a number."""
+    data = 16.0 * sum(_numbers(element, "nsample"))
+    if element.tag == "hfield":
+        data += 16.0 * prod(_numbers(element, "nrow") + _numbers(element, "ncol"))
+    elif element.tag == "texture":
+        data += 8.0 * prod(_numbers(element, "width") + _numbers(element, "height"))
+    elif element.tag == "mesh" and "builtin" in element.attributes:
+        data += 1500.0 * prod(_numbers(element, "params"))
+    elif element.tag == "size":
+        data += 1000.0 * sum(_numbers(element, "nkey")) + 8.0 * sum(_numbers(element, "nuserdata"))
+    return data + 8.0 * sum(_numbers(element, "dim")) + 1000.0 * sum(_numbers(element, "num"))
+
+
+def _numbers(element: Element, attribute: str) -> list[float]:
+    """The numbers above 1 of an attribute; what is wrong with others is MuJoCo's to say."""
+    numbers = []
+    for word in element.attributes.get(attribute, "").split()[:100]:
+        try:
+            number = float(word)
+        except ValueError:
+            continue
+        if number > 1.0:
+            numbers.append(number)
+    return numbers
 
 
 def _references(element: Element) -> Iterator[str]:
@@ -69,15 +270,3 @@ def _references(element: Element) -> Iterator[str]:
     for attribute, value in element.attributes.items():
         if attribute.startswith("file") or (element.tag == "config" and attribute == "value"):
             yield value
-
-
-def _inside(element: Element, reference: str, base: str, folder: str) -> str:
-    """The real path of a reference."""
-    try:
-        path = os.path.realpath(os.path.join(base, reference))
-        inside = os.path.commonpath([path, os.path.realpath(folder)]) == os.path.realpath(folder)
-    except (OSError, ValueError):
-        inside = False
-    if not inside or "\\" in reference or _PROVIDER.match(reference):
-        raise element.error(f"{quoted(reference)} leads out of the model's folder; nothing is read from there")
-    return path

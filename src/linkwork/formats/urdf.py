@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from struct import pack
 from typing import Any
 
 from linkwork.errors import LinkworkWarning, ModelError, suggestion
@@ -70,14 +71,15 @@ def model_of(robot: Element, *, floating_base: bool, joint_order: str, fixed_joi
         if root != WORLD:
             builder.add_frame(root, WORLD)
     reached = {root}
+    kinds: dict[tuple[str, bytes], Joint] = {}
     for joint in order(root, connections):
         _add(
             builder,
             joint.element,
             bodies[joint.child],
             bodies[joint.parent],
-            _joint(joint),
-            _origin(joint.element),
+            _joint(joint, kinds),
+            _placement(joint.element),
             joint_name=joint.name,
             **_inertial(links[joint.child]),
             **_limits(joint),
@@ -194,7 +196,8 @@ def _by_parent(connections: list[_Connection]) -> defaultdict[str, list[_Connect
 # The parts
 
 
-def _joint(joint: _Connection) -> Joint:
+def _joint(joint: _Connection, known: dict[tuple[str, bytes], Joint]) -> Joint:
+    """Its kind; joints of the same kind and axis share one object, since there may be many."""
     element = joint.element
     if joint.kind == "fixed":
         return Fixed()
@@ -205,8 +208,11 @@ def _joint(joint: _Connection) -> Joint:
     if joint.kind == "planar" and axis is not None and (direction[0] or direction[1]):
         # Pinocchio does not look at the axis; neither do we, so that vectors can be handed over, but we say so.
         _warn(axis, f"planar joint {quoted(joint.name)} moves in the x-y plane of its frame, whatever its axis says")
+    key = joint.kind, pack("3d", *direction)  # to the bit, as a zero has a sign
     try:
-        return _KINDS[joint.kind](direction)
+        if key not in known:
+            known[key] = _KINDS[joint.kind](direction)
+        return known[key]
     except ModelError as error:
         raise (axis or element).error(f"joint {quoted(joint.name)}: {error}") from None
 
@@ -240,15 +246,16 @@ def _inertial(link: Element) -> dict[str, Any]:
     if mass < 0.0:
         raise weight.error(f"the mass of link {quoted(link.word('name'))} must not be negative, but is {mass}")
     about_com = Sym3(*(moments.measures(name, 1)[0] for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")))
-    origin = _origin(inertial)
+    origin = _placement(inertial) or Transform.identity()
     second = about_com.congruence(origin.rotation)
     return {"mass": mass, "com": origin.translation.numbers(), "inertia": second.numbers()}
 
 
-def _origin(element: Element) -> Transform:
+def _placement(element: Element) -> Transform | None:
+    """Where its <origin> is; None where it has none."""
     origin = element.child("origin")
     if origin is None:
-        return Transform.identity()
+        return None
     zero = (0.0, 0.0, 0.0)
     return placement(origin.measures("xyz", 3, zero), origin.measures("rpy", 3, zero))
 

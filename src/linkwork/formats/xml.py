@@ -10,10 +10,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import islice
 from typing import Any
 from xml.parsers import expat
 
 from linkwork.errors import FormatError
+from linkwork.files import open_regular
 
 MAX_BYTES = 64 * 2**20
 MAX_ELEMENTS = 1_000_000
@@ -22,6 +25,7 @@ MAX_MAGNITUDE = 1e15
 """Lengths, masses and inertias above this are nonsense, and their products would overflow."""
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
+_NUMBERS = re.compile(r"[-+.0-9eE \n]*", re.ASCII)  # of these letters float takes nothing else than such numbers
 _DECLARED = re.compile(rb"\s*<\?xml\b[^>]*?\bencoding\s*=\s*[\"']([A-Za-z][A-Za-z0-9._-]*)[\"']")
 _ENCODINGS = {"utf-8": "utf-8", "utf8": "utf-8", "us-ascii": "ascii", "ascii": "ascii", "iso-8859-1": "latin-1"}
 _MARKS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"<\0", "utf-16-le"), (b"\0<", "utf-16-be"))
@@ -40,7 +44,14 @@ class Element:
 
     def __init__(self, path: str, tag: str, attributes: dict[str, str], line: int, column: int) -> None:
         self.path, self.tag, self.attributes, self.line, self.column = path, tag, attributes, line, column
-        self.children: list[Element] = []
+        self.children: Sequence[Element] = ()  # a list of its own only where there are any: most elements have none
+
+    def add(self, child: Element) -> None:
+        """Put an element into it, behind the others."""
+        if isinstance(self.children, list):
+            self.children.append(child)
+        else:
+            self.children = [child]
 
     def error(self, message: str) -> FormatError:
         """An error of this element."""
@@ -88,6 +99,13 @@ class Element:
         words = value.split()
         if len(words) != count:
             raise self.error(f"attribute {attribute!r} must be {count} number(s), not {len(words)}: {quoted(value)}")
+        if _NUMBERS.fullmatch(value):  # the short way for most
+            try:
+                numbers = list(map(float, words))
+            except ValueError:
+                numbers = []
+            if numbers and all(map(math.isfinite, numbers)):
+                return numbers
         numbers = [float(word) if _NUMBER.fullmatch(word) else math.nan for word in words]
         for word, number in zip(words, numbers, strict=True):
             if not math.isfinite(number):
@@ -107,11 +125,12 @@ class Element:
         return self.numbers(attribute, 1, None if default is None else [default])[0]
 
 
-def read(path: str) -> Element:
-    """The root element of a file."""
+def read(path: str, regular: bool = False) -> Element:
+    """The root element of a file, which must be a regular one where no user has named it."""
     try:
-        with open(path, "rb") as file:
-            data = file.read(MAX_BYTES + 1)
+        with open_regular(path) if regular else open(path, "rb") as file:
+            parts = iter(partial(file.read, 2**20), b"")  # memory for what is there, not for what may be
+            data = b"".join(islice(parts, MAX_BYTES // 2**20 + 1))
     except OSError as error:
         raise FormatError(f"cannot read the file: {error.strerror or error}", path) from None
     except ValueError as error:  # a path with a NUL
@@ -190,7 +209,7 @@ class _Reader:
         if self.count > MAX_ELEMENTS:
             raise element.error(f"the file has more than {MAX_ELEMENTS} elements")
         if self.open:
-            self.open[-1].children.append(element)
+            self.open[-1].add(element)
         else:
             self.root = element
         self.open.append(element)

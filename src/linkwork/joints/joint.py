@@ -134,13 +134,11 @@ def as_axis(axis: str | Axis | Vec3 | Sequence[float]) -> Axis:
     if not 1e-12 < length < 1e12:
         raise ModelError(f"axis must be three finite numbers that are not all zero, not {(x, y, z)}")
     unit = (x / length, y / length, z / length)
-    for named in _AXES.values():
-        if unit == tuple(named.direction.numbers()):
-            return named
-    return AnyAxis(Vec3(*unit))
+    return _BY_DIRECTION.get(unit) or AnyAxis(Vec3(*unit))
 
 
 _AXES = {name: CoordinateAxis(name) for name in ("x", "y", "z", "-x", "-y", "-z")}
+_BY_DIRECTION = {tuple(axis.direction.numbers()): axis for axis in _AXES.values()}
 
 
 def describe_axis(axis: Axis) -> str:

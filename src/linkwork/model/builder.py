@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
+from functools import lru_cache
+from struct import pack, unpack
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,10 @@ from linkwork.joints import Fixed, Joint
 from linkwork.model.model import WORLD, Body, Frame, Limits, Model
 from linkwork.spatial import Inertia, Mat3, Sym3, Transform, Vec3, X, Y, Z, sin_cos
 
-NO_INERTIA = (0.0, 0.0, 0.0)
+NO_MASS = 0.0
+NO_OFFSET = NO_INERTIA = (0.0, 0.0, 0.0)
+_IDENTITY = Transform.identity()  # one object for all, as for the next: a large model has many
+_NOTHING = Inertia.from_com(NO_MASS, Vec3(*NO_OFFSET), Sym3.zero())
 
 
 def placement(
@@ -36,9 +41,7 @@ def placement(
         Vec3(0.0, 0.0, 0.5)
     """
     position = _finite("xyz", xyz, 3)
-    roll, pitch, yaw = _finite("rpy", rpy, 3)
-    rotation = Z.rotation(*_turn(yaw)) * (Y.rotation(*_turn(pitch)) * X.rotation(*_turn(roll)))
-    return Transform(rotation, Vec3(*position))
+    return Transform(_rotation(pack("3d", *_finite("rpy", rpy, 3))), Vec3(*position))
 
 
 class Builder:
@@ -61,9 +64,10 @@ class Builder:
         x, y, z = _finite("gravity", gravity, 3)
         self.gravity = (x, y, z)
         self._bodies: list[Body] = []
-        self._frames: dict[str, Frame] = {WORLD: Frame(WORLD, 0, Transform.identity())}
+        self._frames: dict[str, Frame] = {WORLD: Frame(WORLD, 0, _IDENTITY)}
         self._index = {WORLD: 0}
         self._joints: set[str] = set()
+        self._same_limits: dict[tuple[bytes, int, int], Limits] = {}
 
     def add_body(
         self,
@@ -72,8 +76,8 @@ class Builder:
         joint: Joint | None = None,
         placement: Transform | None = None,
         *,
-        mass: float = 0.0,
-        com: Sequence[float] = (0.0, 0.0, 0.0),
+        mass: float = NO_MASS,
+        com: Sequence[float] = NO_OFFSET,
         inertia: Any = NO_INERTIA,
         joint_name: str | None = None,
         armature: float | Sequence[float] = 0.0,
@@ -120,6 +124,7 @@ class Builder:
         if not isinstance(parent, str) or parent not in self._index:
             raise UnknownNameError("body", parent, self._index, f"mechanism {self.name!r} so far")
         where = f"body {name!r}"
+        nothing = inertia is NO_INERTIA and com is NO_OFFSET and mass is NO_MASS
         (kilograms,) = _finite(f"mass of {where}", [mass], 1)
         if kilograms < 0.0:
             raise ModelError(f"mass of {where} must not be negative, but is {kilograms}")
@@ -129,22 +134,15 @@ class Builder:
         rotor = _each(f"armature of {here}", armature, joint.nv)
         if not all(0.0 <= number < math.inf for number in rotor):
             raise ModelError(f"armature of {here} must be finite and not negative, but is {rotor}")
-        limits = Limits(
-            _each(f"lower limit of {here}", lower, joint.nq),
-            _each(f"upper limit of {here}", upper, joint.nq),
-            _each(f"velocity limit of {here}", velocity, joint.nv),
-            _each(f"effort limit of {here}", effort, joint.nv),
-            _each(f"damping of {here}", damping, joint.nv),
-            _each(f"friction of {here}", friction, joint.nv),
-        )
+        limits = self._limits(here, joint, (lower, upper, velocity, effort, damping, friction))
         self._bodies.append(
             Body(
                 name,
                 joint_name,
                 self._index[parent],
                 joint,
-                Transform.identity() if placement is None else _checked_placement(here, placement),
-                Inertia.from_com(kilograms, Vec3(*_finite(f"com of {where}", com, 3)), second),
+                _IDENTITY if placement is None else _checked_placement(here, placement),
+                _NOTHING if nothing else Inertia.from_com(kilograms, Vec3(*_finite(f"com of {where}", com, 3)), second),
                 rotor if any(rotor) else (),
                 limits,
             )
@@ -152,6 +150,19 @@ class Builder:
         self._index[name] = len(self._bodies)
         self._joints.add(joint_name)
         return name
+
+    def _limits(self, where: str, joint: Joint, given: tuple[Any, ...]) -> Limits:
+        """Checked limits; joints of the same ones, to the bit, share one object, since there may be many."""
+        plain = all(type(value) is float for value in given)
+        key = pack("6d", *given) if plain else b"", joint.nq, joint.nv
+        if plain and key in self._same_limits:
+            return self._same_limits[key]
+        names = ("lower limit", "upper limit", "velocity limit", "effort limit", "damping", "friction")
+        counts = (joint.nq,) * 2 + (joint.nv,) * 4
+        limits = Limits(*(_each(f"{name} of {where}", *one) for name, *one in zip(names, given, counts, strict=True)))
+        if plain:
+            self._same_limits[key] = limits
+        return limits
 
     def add_frame(self, name: str, body: str, placement: Transform | None = None) -> str:
         """Name a place on a body (or on "world").
@@ -170,7 +181,7 @@ class Builder:
             raise UnknownNameError("body", body, self._index, f"mechanism {self.name!r} so far")
         if name in self._frames or name in self._index:
             raise ModelError(f"there is already a frame named {name!r}; names must be unique")
-        place = Transform.identity() if placement is None else _checked_placement(f"frame {name!r}", placement)
+        place = _IDENTITY if placement is None else _checked_placement(f"frame {name!r}", placement)
         self._frames[name] = Frame(name, self._index[body], place)
         return name
 
@@ -180,9 +191,11 @@ class Builder:
         """
         own = dict(self._frames)
         for index, body in enumerate(self._bodies, 1):
-            own.setdefault(body.name, Frame(body.name, index, Transform.identity()))
+            if body.name not in own:
+                own[body.name] = Frame(body.name, index, _IDENTITY)
         for index, body in enumerate(self._bodies, 1):
-            own.setdefault(body.joint_name, Frame(body.joint_name, index, Transform.identity()))
+            if body.joint_name not in own:
+                own[body.joint_name] = Frame(body.joint_name, index, _IDENTITY)
         return Model(self.name, tuple(self._bodies), tuple(own.values()), self.gravity, tuple(meshes))
 
 
@@ -204,7 +217,7 @@ def merge_fixed(model: Model) -> Model:
         raise ArgumentError(f"model must be a linkwork Model, not {model!r}")
     if not any(isinstance(body.joint, Fixed) for body in model.bodies):
         return model
-    here = Transform.identity()
+    here = _IDENTITY
     carrier: list[tuple[int, Transform]] = [(0, here)]  # of each old body: new index, placement on it
     bodies: list[Body] = []
     for body in model.bodies:
@@ -218,10 +231,14 @@ def merge_fixed(model: Model) -> Model:
         else:
             bodies.append(_replace(body, parent=parent, placement=place))
             carrier.append((len(bodies), here))
-    frames = []
+    frames, moved = [], dict[tuple[int, int], Transform]()
     for frame in model.frames:
         index, place = carrier[frame.body]
-        frames.append(Frame(frame.name, index, frame.placement if place is here else place * frame.placement))
+        if place is not here:  # the frames of a body and of its joint lie at one place
+            key = frame.body, id(frame.placement)
+            if key not in moved:
+                moved[key] = place * frame.placement
+        frames.append(Frame(frame.name, index, frame.placement if place is here else moved[key]))
     return Model(model.name, tuple(bodies), tuple(frames), model.gravity, model.meshes)
 
 
@@ -229,6 +246,10 @@ def check_inertia(where: str, mass: float, second: Sym3) -> None:
     """Warn of an inertia about the centre of mass that no body can have."""
     if not any(second.numbers()):
         return
+    if second.xy == second.xz == second.yz == 0.0:
+        least, middle, most = sorted((second.xx, second.yy, second.zz))
+        if least >= 0.0 and least + middle >= most:
+            return
     moments = np.linalg.eigvalsh(np.array(second.full().numbers()).reshape(3, 3))
     slack = 1e-9 * max(abs(moments)) + 1e-300
     if moments[0] < -slack or moments[0] + moments[1] < moments[2] * (1 - 1e-6) - slack:
@@ -244,12 +265,19 @@ def _replace(body: Body, **changes: Any) -> Body:
     return Body(**{**body.__dict__, **changes})
 
 
+@lru_cache(maxsize=1024)
+def _rotation(rpy: bytes) -> Mat3:
+    """Of roll, pitch and yaw as bytes, so that a zero keeps its sign; few robots have many different ones."""
+    roll, pitch, yaw = unpack("3d", rpy)
+    return Z.rotation(*_turn(yaw)) * (Y.rotation(*_turn(pitch)) * X.rotation(*_turn(roll)))
+
+
 def _turn(angle: float) -> tuple[float, float]:
     """Sine and cosine; exact where the angle is the float nearest to a multiple of a quarter turn."""
-    sine, cosine = sin_cos(angle)
     quarters = round(angle / (0.5 * math.pi))
     if angle == quarters * (0.5 * math.pi):
         return (0.0, 1.0, 0.0, -1.0)[quarters % 4], (1.0, 0.0, -1.0, 0.0)[quarters % 4]
+    sine, cosine = sin_cos(angle)
     return sine, cosine
 
 
@@ -283,6 +311,8 @@ def _each(what: str, value: Any, count: int) -> tuple[float, ...]:
 def _second_moment(where: str, inertia: Any) -> Sym3:
     if inertia is NO_INERTIA:
         return Sym3.zero()
+    if type(inertia) is list and len(inertia) == 6 and all(type(x) is float and math.isfinite(x) for x in inertia):
+        return Sym3(*inertia)
     try:
         array = np.asarray(inertia, dtype=np.float64)
     except (TypeError, ValueError):
@@ -310,14 +340,16 @@ def _checked_placement(where: str, value: Any) -> Transform:
         if matrix.shape != (4, 4) or matrix[3].tolist() != [0.0, 0.0, 0.0, 1.0]:
             raise ModelError(f"placement of {where} must come from lw.placement(...) or be a 4×4 matrix, not {value!r}")
         value = Transform(Mat3(*matrix[:3, :3].ravel().tolist()), Vec3(*matrix[:3, 3].tolist()))
-    numbers = [float(number) for number in value.numbers()]  # plain floats: a large model has many placements
-    rows = numbers[:3], numbers[3:6], numbers[6:9]
-    skewed = (
-        abs(sum(a * b for a, b in zip(rows[i], rows[j], strict=True)) - (i == j)) > 1e-6
-        for i in range(3)
-        for j in range(i, 3)
+    xx, xy, xz, yx, yy, yz, zx, zy, zz, *place = map(float, value.numbers())  # written out: a large model has many
+    off = max(
+        abs(xx * xx + xy * xy + xz * xz - 1.0),
+        abs(yx * yx + yy * yy + yz * yz - 1.0),
+        abs(zx * zx + zy * zy + zz * zz - 1.0),
+        abs(xx * yx + xy * yy + xz * yz),
+        abs(xx * zx + xy * zy + xz * zz),
+        abs(yx * zx + yy * zy + yz * zz),
     )
-    x, y, z = (Vec3(*row) for row in rows)
-    if not all(map(math.isfinite, numbers)) or any(skewed) or x.cross(y).dot(z) < 0.0:
+    volume = (xy * yz - xz * yy) * zx + (xz * yx - xx * yz) * zy + (xx * yy - xy * yx) * zz
+    if not (off <= 1e-6 and volume >= 0.0 and all(map(math.isfinite, (*place, off, volume)))):
         raise ModelError(f"placement of {where} is not a rotation and a finite position: {value!r}")
     return value

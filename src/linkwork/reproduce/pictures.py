@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from linkwork.pictures import figure
+from linkwork.pictures import figure, write
 
 __all__ = ["Styles", "figure", "lines", "save"]
 
@@ -16,12 +16,9 @@ Styles = dict[str, dict[str, Any]]
 
 def save(figure: Any, folder: Path, name: str) -> list[Path]:
     """The figure as PNG and as SVG."""
-    folder.mkdir(parents=True, exist_ok=True)
-    png, svg = folder / f"{name}.png", folder / f"{name}.svg"
-    figure.savefig(png, dpi=100)
+    png = write(figure, folder / f"{name}.png", dpi=100)
     figure.set_layout_engine("none")  # as it was found for the first file: finding it takes longest
-    figure.savefig(svg, metadata={"Date": None})
-    return [png, svg]
+    return [png, write(figure, folder / f"{name}.svg", "figure", metadata={"Date": None})]
 
 
 def lines(

@@ -7,13 +7,16 @@ functions check, such as the shape of a state, is in ``dynamics.arguments``.
 from __future__ import annotations
 
 import warnings
-from math import inf, nan
+from collections.abc import Sequence
+from math import inf, nan, prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwork import memory
 from linkwork.dynamics.arguments import Array, as_array, check_finite
+from linkwork.engine.run.memory import empty
 from linkwork.engine.spaces import SPACES
 from linkwork.errors import ArgumentError, LinkworkWarning
 from linkwork.model.model import Model
@@ -137,12 +140,14 @@ def _wrong_rows(name: str, rows: int, steps: int, hint: str = "") -> ArgumentErr
     )
 
 
-def not_enough_memory(states: str, numbers: float, record: int) -> ArgumentError:
-    """For states of so many numbers in all."""
-    return ArgumentError(
-        f"not enough memory for {states}, which take {8e-9 * numbers:.3g} GB; keep fewer by a larger record "
-        f"(it is {record})"
-    )
+def allocated(states: str, shapes: Sequence[tuple[int, ...]], record: int) -> list[Array]:
+    """Arrays for recorded states, whatever numbers are in them."""
+    size, advice = 8.0 * sum(map(prod, shapes)), f"keep fewer by a larger record (it is {record})"
+    memory.check(states, size, advice)
+    try:
+        return [empty(shape) for shape in shapes]
+    except (MemoryError, OverflowError, ValueError):
+        raise memory.not_enough(states, size, advice) from None
 
 
 # What acts on the joints and bodies

@@ -1,25 +1,42 @@
-"""Trajectories on disk: NumPy's .npz, nothing pickled, checked when it is read."""
+"""Trajectories on disk: NumPy's .npz, nothing pickled, checked when it is read.
+
+A file is read by its directory: only the members that a trajectory has, each by its header first. What a header says
+must agree with the archive, the model and the other members before memory is taken for any of them.
+"""
 
 from __future__ import annotations
 
+import os
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
 from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
+from numpy.lib import format as npy
 
+from linkwork import memory
 from linkwork.dynamics.arguments import Array
 from linkwork.engine.code import fingerprint
 from linkwork.errors import ArgumentError
+from linkwork.files import as_path, open_regular, replacing
 from linkwork.model.model import Model
 
 _FORMAT = "linkwork trajectory 1"
+_HEADER = ("format", "model", "joints", "digest", "interrupted")
+_LONGEST_TEXT = 2**20  # letters of a name or digest
+_DEFLATE = 1032  # bytes that one byte of deflated data can stand for, at most
+_CHUNK = 2**20
+_NONE = "holds no trajectory that Trajectory.save of this version has written"
+_BROKEN = (OSError, ValueError, EOFError, RuntimeError, NotImplementedError, zipfile.BadZipFile, zlib.error)
 
 
 def save(path: str | Path, model: Model, arrays: Mapping[str, Array], interrupted: bool) -> Path:
     """Write arrays and what identifies the model."""
-    to = Path(path)
+    to = as_path(path)
     to = to if to.suffix == ".npz" else to.with_name(to.name + ".npz")
     header = {
         "format": np.array(_FORMAT),
@@ -28,42 +45,120 @@ def save(path: str | Path, model: Model, arrays: Mapping[str, Array], interrupte
         "digest": np.array(_digest(model)),
         "interrupted": np.array(interrupted),
     }
-    to.parent.mkdir(parents=True, exist_ok=True)
-    with to.open("wb") as file:
+    with replacing(to) as beside, beside.open("wb") as file:
         np.savez_compressed(file, **header, **arrays)  # type: ignore[arg-type]
     return to
 
 
-def load(path: str | Path, model: Model, names: Sequence[str]) -> tuple[dict[str, Array], bool]:
-    """Read them again for that model."""
-    kept = _read(Path(path))
-    if str(kept.get("format")) != _FORMAT or any(
-        name not in kept for name in (*names, "joints", "digest", "interrupted")
-    ):
-        raise ArgumentError(f"{path} holds no trajectory that Trajectory.save of this version has written")
-    joints = tuple(kept["joints"].tolist())
-    if joints != model.joint_names:
+def load(path: str | Path, model: Model, sizes: Mapping[str, tuple[int | None, ...]]) -> tuple[dict[str, Array], bool]:
+    """Read them again for that model; ``sizes`` are those of one state in each array, where None is any number."""
+    try:
+        with open_regular(as_path(path)) as file, zipfile.ZipFile(file) as archive:
+            members = {name: _member(archive, file, name) for name in (*_HEADER, *sizes)}
+            _check_identity(path, model, members)
+            _check_shapes(path, model, members, sizes)
+            return {name: members[name].read() for name in sizes}, bool(members["interrupted"].read())
+    except FileNotFoundError:
+        raise ArgumentError(f"there is no file {path}") from None
+    except KeyError:
+        raise ArgumentError(f"{path} {_NONE}") from None
+    except ArgumentError:
+        raise
+    except _BROKEN as error:
+        raise ArgumentError(f"{path} is no .npz file that can be read: {error}") from None
+
+
+@dataclass(frozen=True)
+class _Member:
+    """One array of an archive, of which the header has been read."""
+
+    archive: zipfile.ZipFile
+    info: zipfile.ZipInfo
+    shape: tuple[int, ...]
+    fortran_order: bool
+    dtype: np.dtype[Any]
+    size: int
+    """Bytes of its numbers, which come last."""
+
+    def read(self) -> np.ndarray:
+        flat = np.empty(prod(self.shape), self.dtype)
+        into, done = flat.view(np.uint8).data, 0
+        with self.archive.open(self.info) as stream:
+            stream.read(self.info.file_size - self.size)
+            while done < self.size:
+                part = stream.read(_CHUNK)
+                if not part:
+                    raise EOFError(f"{self.info.filename} ends early")
+                into[done : done + len(part)] = part
+                done += len(part)
+        return flat.reshape(self.shape[::-1]).T if self.fortran_order else flat.reshape(self.shape)
+
+    def text(self) -> str:
+        """A single text."""
+        if self.dtype.kind != "U" or self.shape or self.size > 4 * _LONGEST_TEXT:
+            raise ValueError(f"{self.info.filename} is no text")
+        return str(self.read())
+
+
+def _member(archive: zipfile.ZipFile, file: IO[bytes], name: str) -> _Member:
+    """A member of which header, directory and file agree."""
+    info = archive.getinfo(f"{name}.npy")
+    whole = os.fstat(file.fileno()).st_size
+    most = {zipfile.ZIP_STORED: info.compress_size, zipfile.ZIP_DEFLATED: _DEFLATE * info.compress_size}
+    if info.compress_size > whole or info.file_size > most.get(info.compress_type, 0):
+        raise ValueError(f"{info.filename} cannot have the {info.file_size:,} bytes that it claims")
+    with archive.open(info) as stream:
+        if npy.read_magic(stream) != (1, 0):  # later versions are for what a trajectory does not have
+            raise ValueError(f"{info.filename} has an unknown version")
+        try:
+            shape, fortran_order, dtype = npy.read_array_header_1_0(stream)
+            size = prod(shape) * dtype.itemsize
+        except Exception:  # a header is a text in Python's syntax: what it raises may be anything
+            raise ValueError(f"{info.filename} has a damaged header") from None
+        if dtype.hasobject or min(shape, default=0) < 0 or stream.tell() + size != info.file_size:
+            raise ValueError(
+                f"the header of {info.filename} speaks of {dtype} in shape {shape}, {size:,} bytes, "
+                f"but there are {info.file_size - stream.tell():,}"
+            )
+    return _Member(archive, info, shape, fortran_order, dtype, size)
+
+
+def _check_identity(path: str | Path, model: Model, members: Mapping[str, _Member]) -> None:
+    """Refuse what is no trajectory, or that of another model."""
+    if members["format"].text() != _FORMAT or members["interrupted"].dtype != np.bool_ or members["interrupted"].shape:
+        raise ArgumentError(f"{path} {_NONE}")
+    joints, own = members["joints"], np.array(model.joint_names, dtype=np.str_)
+    if joints.dtype != own.dtype or joints.shape != own.shape or (joints.read() != own).any():
         raise ArgumentError(
-            f"{path} was made with the model {str(kept.get('model'))!r} of {len(joints)} joints, not those of "
+            f"{path} was made with the model {members['model'].text()!r} of {prod(joints.shape)} joints, not those of "
             f"{model.name!r} ({len(model.joint_names)} joints); pass the model that it was made with"
         )
-    if str(kept["digest"]) != _digest(model):
+    if members["digest"].text() != _digest(model):
         raise ArgumentError(
             f"{path} was made with a model of the same joints as {model.name!r} but other sizes, masses, axes or "
             f"gravity; pass the model that it was made with"
         )
-    return {name: kept[name] for name in names}, bool(kept["interrupted"].all())
 
 
-def _read(path: Path) -> dict[str, np.ndarray]:
-    try:
-        with path.open("rb") as file:
-            kept = np.load(file, allow_pickle=False)
-            return {name: kept[name] for name in kept.files} if isinstance(kept, np.lib.npyio.NpzFile) else {}
-    except FileNotFoundError:
-        raise ArgumentError(f"there is no file {path}") from None
-    except (OSError, ValueError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
-        raise ArgumentError(f"{path} is no .npz file that can be read: {error}") from None
+def _check_shapes(
+    path: str | Path, model: Model, members: Mapping[str, _Member], sizes: Mapping[str, tuple[int | None, ...]]
+) -> None:
+    """Refuse arrays that do not fit the model or each other, or memory."""
+    states = (members["t"].shape or (0,))[0]
+    for name, size in sizes.items():
+        member = members[name]
+        expected = (states, *size)
+        fits = len(member.shape) == len(expected) and all(
+            want in (None, came) for want, came in zip(expected, member.shape, strict=True)
+        )
+        if member.dtype != np.float64 or not fits:
+            shown = ", ".join("any" if number is None else str(number) for number in expected)
+            raise ArgumentError(
+                f"{path}: {name} of a trajectory must be float64 of shape ({shown}), not {member.dtype} of shape "
+                f"{member.shape}"
+            )
+    total = float(sum(members[name].size for name in sizes))
+    memory.check(f"{states:,} states of {model.name!r} in {path}", total, "it cannot be loaded here")
 
 
 def _digest(model: Model) -> str:

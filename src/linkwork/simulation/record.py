@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from math import prod
-
-import numpy as np
-
 from linkwork.dynamics.arguments import Array
 from linkwork.model.model import Model
-from linkwork.simulation.arguments import not_enough_memory
+from linkwork.simulation.arguments import allocated
 from linkwork.simulation.plant import Answer
-from linkwork.simulation.trajectory import ARRAYS, Trajectory
+from linkwork.simulation.trajectory import ARRAYS, Trajectory, sizes
 
 
 class Record:
@@ -19,13 +15,9 @@ class Record:
     def __init__(self, model: Model, steps: int, every: int, constraints: int) -> None:
         rows = steps // every + 1 + (steps % every > 0)
         self._model, self._count = model, 0
-        special = {"q": (model.nq,), "t": (), "constraint_forces": (constraints, 6)}
-        sizes = {name: special.get(name, (model.nv,)) for name in ARRAYS}
-        try:
-            self._arrays = {name: np.empty((rows, *size)) for name, size in sizes.items()}
-        except (MemoryError, ValueError):
-            numbers = float(rows) * sum(map(prod, sizes.values()))
-            raise not_enough_memory(f"{rows:,} states of {model.name!r}", numbers, every) from None
+        shapes = [(rows, *size) for size in sizes(model, constraints).values()]
+        arrays = allocated(f"{rows:,} states of {model.name!r}", shapes, every)
+        self._arrays = dict(zip(ARRAYS, arrays, strict=True))
         self._rows = [self._arrays[name] for name in ("t", "q", "v", "a", "tau", "constraint_forces")]
 
     def __len__(self) -> int:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwork import memory
 from linkwork.dynamics.arguments import Array, check_model
 from linkwork.dynamics.dynamics import energy
 from linkwork.dynamics.kinematics import difference, integrate
@@ -19,6 +20,7 @@ from linkwork.simulation import files, tables
 from linkwork.simulation.tangent import Tangent
 
 _MOST_TIMES = 1e9
+Constraints = TypeVar("Constraints", int, None)  # how many, or any number
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,12 +61,9 @@ class Trajectory:
 
     def __post_init__(self) -> None:
         check_model(self.model)
-        nq, nv, K = self.model.nq, self.model.nv, len(np.atleast_1d(self.t))
-        forces = np.shape(self.constraint_forces)
-        shapes = {"t": (K,), "q": (K, nq), "v": (K, nv), "a": (K, nv), "tau": (K, nv)}
-        shapes["constraint_forces"] = (K, forces[1] if len(forces) == 3 else 0, 6)
-        for name, expected in shapes.items():
-            array = getattr(self, name)
+        states, forces = len(np.atleast_1d(self.t)), np.shape(self.constraint_forces)
+        for name, size in sizes(self.model, forces[1] if len(forces) == 3 else 0).items():
+            array, expected = getattr(self, name), (states, *size)
             if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.shape != expected:
                 came = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else repr(array)
                 raise ArgumentError(f"{name} of a trajectory must be float64 of shape {expected}, not {came}")
@@ -141,7 +140,7 @@ class Trajectory:
             ArgumentError: if it is no such file, or was made with another model.
         """
         check_model(model)
-        arrays, interrupted = files.load(path, model, ARRAYS)
+        arrays, interrupted = files.load(path, model, sizes(model, None))
         return Trajectory(model, **arrays, interrupted=interrupted)
 
     def to_dataframe(self) -> Any:
@@ -174,6 +173,9 @@ class Trajectory:
                 raise ArgumentError(
                     f"an interval of {times!r} s makes more than {_MOST_TIMES:g} states; take a longer one"
                 )
+            states = int((last - first) / float(at)) + 1
+            numbers = sum(getattr(self, name)[:1].size for name in ARRAYS)
+            memory.check(f"{states:,} states of {self.model.name!r}", 8.0 * states * numbers, "take a longer interval")
             return first + float(at) * np.arange(int((last - first) / float(at) * (1 + 1e-12) + 1e-9) + 1)
         if (np.diff(at) <= 0.0).any():
             raise ArgumentError("times must increase")
@@ -186,3 +188,13 @@ class Trajectory:
 
 ARRAYS = tuple(field.name for field in fields(Trajectory) if field.name not in ("model", "interrupted"))
 """The names of its arrays over time."""
+
+
+def sizes(model: Model, constraints: Constraints) -> dict[str, tuple[int | Constraints, ...]]:
+    """The size of one state in each of them, for so many constraints."""
+    special: dict[str, tuple[int | Constraints, ...]] = {
+        "t": (),
+        "q": (model.nq,),
+        "constraint_forces": (constraints, 6),
+    }
+    return {name: special.get(name, (model.nv,)) for name in ARRAYS}

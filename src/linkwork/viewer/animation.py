@@ -11,6 +11,7 @@ import numpy as np
 
 from linkwork.dynamics.arguments import Frames
 from linkwork.errors import ArgumentError, MissingExtraError
+from linkwork.files import as_path, replacing
 from linkwork.pictures import figure
 from linkwork.simulation.trajectory import Trajectory
 from linkwork.viewer.camera import VIEW
@@ -60,7 +61,7 @@ def animate(
     for name, value in (("fps", fps), ("speed", speed), ("size", size)):
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value < np.inf:
             raise ArgumentError(f"{name} must be a number above zero, not {value!r}")
-    to = Path(path)
+    to = as_path(path)
     writer = _writer(to, fps)
     stage = Stage(trajectory.model, frames, boxes, joints, view, ground)
     ways = ways_of(trajectory, trails)
@@ -74,8 +75,7 @@ def animate(
     picture = figure(_even(size), _even(high))
     picture.set_layout_engine("none")
     axes = picture.add_axes((0.0, 0.0, 1.0, 1.0))
-    to.parent.mkdir(parents=True, exist_ok=True)
-    with writer.saving(picture, str(to), _DPI):
+    with replacing(to) as beside, writer.saving(picture, str(beside), _DPI):
         for t, q in zip(states.t, states.q, strict=True):
             for artist in (*axes.collections, *axes.texts):  # quicker than clearing the axes
                 artist.remove()

@@ -7,11 +7,15 @@ from collections.abc import Sequence
 from itertools import cycle, islice
 from typing import Any
 
+from linkwork import memory
 from linkwork.errors import ArgumentError, suggestion
 from linkwork.joints import KINDS, Joint
 
 JointChoice = str | Joint | Sequence[str | Joint]
 """A joint kind's name, a joint, or several of these to take in turn."""
+
+
+_BYTES = 1000.0  # of memory that a link takes, at least
 
 
 def joints(choice: JointChoice, count: int) -> list[Joint]:
@@ -40,9 +44,11 @@ def ball(mass: float, radius: float) -> tuple[float, float, float]:
 
 
 def whole(what: str, value: Any, least: int = 1) -> int:
-    """A count, checked."""
+    """A count of links, checked."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ArgumentError(f"{what} must be an integer of {least} or more, not {value!r}")
+    count = min(value, 10**15)  # of which floats and messages can take any number
+    memory.check(f"{what} = {count:,} links", _BYTES * count, f"choose a smaller {what}")
     return value
 
 

@@ -14,9 +14,8 @@ from linkwork.dynamics.call import diagnose
 from linkwork.engine.function import function
 from linkwork.engine.mode import current_form
 from linkwork.engine.rollout import records, run_over_time
-from linkwork.engine.run.memory import empty
 from linkwork.model.model import Model
-from linkwork.simulation.arguments import not_enough_memory
+from linkwork.simulation.arguments import allocated
 
 
 @dataclass(frozen=True)
@@ -67,11 +66,9 @@ class Job:
     def buffers(self) -> tuple[Array, Array]:
         """Arrays for the records, q and v."""
         count = records(self.steps, self.every)
-        try:
-            return empty((len(self), count, self.model.nq)), empty((len(self), count, self.model.nv))
-        except (MemoryError, OverflowError, ValueError):
-            numbers = float(len(self)) * count * (self.model.nq + self.model.nv)
-            raise not_enough_memory(f"{count:,} records of {len(self):,} trajectories", numbers, self.every) from None
+        shapes = [(len(self), count, size) for size in (self.model.nq, self.model.nv)]
+        q, v = allocated(f"{count:,} records of {len(self):,} trajectories", shapes, self.every)
+        return q, v
 
     def run(self, into: Sequence[Array], threads: int) -> int:
         """Run the time loop here; its status: 1 if an argument is non-finite, plus 2 if a record is; else 0."""
