@@ -273,7 +273,7 @@ def test_more_than_deflate_can_hold_is_refused(tmp_path: Path) -> None:
 
 def test_a_trajectory_beyond_memory_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = motion(1000).save(tmp_path / "long.npz")
-    monkeypatch.setattr(memory, "limit", lambda: 1e4)
+    monkeypatch.setattr(memory, "memory_limit", lambda: 1e4)
     with pytest.raises(
         lw.ArgumentError, match=r"not enough memory for 1,000 states of 'pendulum' in .*, which take 4e-05 GB"
     ):
@@ -292,7 +292,7 @@ def test_arrays_in_any_order_come_back(tmp_path: Path) -> None:
 
 
 def test_requests_beyond_memory_say_what_they_would_take(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "limit", lambda: 1e5)
+    monkeypatch.setattr(memory, "memory_limit", lambda: 1e5)
     many = np.zeros((100_000, 1))
     requests: dict[str, Callable[[], Any]] = {
         r"the results of .* for 100,000 state\(s\) of 'pendulum', which take 0\.0008 GB": lambda: lw.mass_matrix(
@@ -325,4 +325,4 @@ def test_memory_that_the_system_refuses_is_named(monkeypatch: pytest.MonkeyPatch
 
 
 def test_this_machine_has_memory() -> None:
-    assert memory.limit() > 1e8
+    assert memory.memory_limit() > 1e8

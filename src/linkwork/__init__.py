@@ -66,8 +66,10 @@ if TYPE_CHECKING:
     from linkwork import control
     from linkwork.formats import load
     from linkwork.model import mechanisms
-    from linkwork.simulation import Controller, Rollout, Trajectory, rollout, simulate
-    from linkwork.viewer import animate, draw, motion_sequence
+    from linkwork.simulation import Controller, Rollout, Trajectory, rollout
+    from linkwork.simulation.simulate import simulate
+    from linkwork.viewer import animate, motion_sequence
+    from linkwork.viewer.draw import draw
 
 __version__ = "0.1.0"
 

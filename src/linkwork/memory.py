@@ -16,7 +16,7 @@ _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_b
 
 
 @cache
-def limit() -> float:
+def memory_limit() -> float:
     """Bytes that this process can have at most: the machine's memory, or a container's share; infinite if unknown."""
     try:
         most = float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
@@ -30,12 +30,17 @@ def limit() -> float:
     return most
 
 
-def check(what: str, size: float, advice: str) -> None:
+def fits_memory(size: float) -> bool:
+    """Whether there can be so many bytes."""
+    return size <= memory_limit()
+
+
+def check_memory(what: str, size: float, advice: str) -> None:
     """Refuse a request of so many bytes if there cannot be as many."""
-    if size > limit():
-        raise not_enough(what, size, advice)
+    if not fits_memory(size):
+        raise not_enough_memory(what, size, advice)
 
 
-def not_enough(what: str, size: float, advice: str) -> ArgumentError:
+def not_enough_memory(what: str, size: float, advice: str) -> ArgumentError:
     """The error for a request of so many bytes."""
     return ArgumentError(f"not enough memory for {what}, which take {1e-9 * size:.3g} GB; {advice}")

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork import memory
 from linkwork.algorithms import ALGORITHMS, Algorithm
 from linkwork.dynamics.arguments import Array, Frames, as_frames, as_given, as_out, check_model, put_into, spread
 from linkwork.engine import mode
@@ -23,6 +22,7 @@ from linkwork.engine.run.entries import Entry, Holder, held, make
 from linkwork.engine.spaces import SPACES
 from linkwork.engine.trace.interpreter import evaluate
 from linkwork.errors import ArgumentError, SingularError
+from linkwork.memory import fits_memory, not_enough_memory
 from linkwork.model.model import Frame, Model
 from linkwork.model.tree import Node, Tree
 from linkwork.spatial import LARGEST_ANGLE
@@ -60,7 +60,7 @@ def call(
         return targets or [np.empty(shape) for shape in shapes]
     states = prod(batch)
     needed = 8.0 * sum(map(prod, shapes)) if targets is None else 0.0
-    if needed > memory.limit():
+    if not fits_memory(needed):
         raise _too_large(algorithm, model, states, needed)
     try:
         present = [(_plain(*given, batch), given[1]) for given in arguments if given is not None]
@@ -91,7 +91,7 @@ def call(
 
 def _too_large(algorithm: Algorithm, model: Model, states: int, needed: float) -> ArgumentError:
     asked = f"the results of {algorithm.name} for {states:,} state(s) of {model.name!r}"
-    return memory.not_enough(asked, needed, _FEWER)
+    return not_enough_memory(asked, needed, _FEWER)
 
 
 def _converted(value: Any) -> Any:

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork import memory
 from linkwork.dynamics.arguments import Array, as_array, check_finite
 from linkwork.engine.run.memory import empty
 from linkwork.engine.spaces import SPACES
 from linkwork.errors import ArgumentError, LinkworkWarning
+from linkwork.memory import check_memory, not_enough_memory
 from linkwork.model.model import Model
 
 _MOST_STEPS = 10**15
@@ -143,11 +143,11 @@ def _wrong_rows(name: str, rows: int, steps: int, hint: str = "") -> ArgumentErr
 def allocated(states: str, shapes: Sequence[tuple[int, ...]], record: int) -> list[Array]:
     """Arrays for recorded states, whatever numbers are in them."""
     size, advice = 8.0 * sum(map(prod, shapes)), f"keep fewer by a larger record (it is {record})"
-    memory.check(states, size, advice)
+    check_memory(states, size, advice)
     try:
         return [empty(shape) for shape in shapes]
     except (MemoryError, OverflowError, ValueError):
-        raise memory.not_enough(states, size, advice) from None
+        raise not_enough_memory(states, size, advice) from None
 
 
 # What acts on the joints and bodies

@@ -18,11 +18,11 @@ from typing import IO, Any
 import numpy as np
 from numpy.lib import format as npy
 
-from linkwork import memory
 from linkwork.dynamics.arguments import Array
 from linkwork.engine.code import fingerprint
 from linkwork.errors import ArgumentError
 from linkwork.files import as_path, open_regular, replacing
+from linkwork.memory import check_memory
 from linkwork.model.model import Model
 
 _FORMAT = "linkwork trajectory 1"
@@ -158,7 +158,7 @@ def _check_shapes(
                 f"{member.shape}"
             )
     total = float(sum(members[name].size for name in sizes))
-    memory.check(f"{states:,} states of {model.name!r} in {path}", total, "it cannot be loaded here")
+    check_memory(f"{states:,} states of {model.name!r} in {path}", total, "it cannot be loaded here")
 
 
 def _digest(model: Model) -> str:

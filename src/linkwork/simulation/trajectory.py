@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork import memory
 from linkwork.dynamics.arguments import Array, check_model
 from linkwork.dynamics.dynamics import energy
 from linkwork.dynamics.kinematics import difference, integrate
 from linkwork.errors import ArgumentError
+from linkwork.memory import check_memory
 from linkwork.model.model import Model
 from linkwork.simulation import files, tables
 from linkwork.simulation.tangent import Tangent
@@ -175,7 +175,7 @@ class Trajectory:
                 )
             states = int((last - first) / float(at)) + 1
             numbers = sum(getattr(self, name)[:1].size for name in ARRAYS)
-            memory.check(f"{states:,} states of {self.model.name!r}", 8.0 * states * numbers, "take a longer interval")
+            check_memory(f"{states:,} states of {self.model.name!r}", 8.0 * states * numbers, "take a longer interval")
             return first + float(at) * np.arange(int((last - first) / float(at) * (1 + 1e-12) + 1e-9) + 1)
         if (np.diff(at) <= 0.0).any():
             raise ArgumentError("times must increase")

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from itertools import cycle, islice
 from typing import Any
 
-from linkwork import memory
 from linkwork.errors import ArgumentError, suggestion
 from linkwork.joints import KINDS, Joint
+from linkwork.memory import check_memory
 
 JointChoice = str | Joint | Sequence[str | Joint]
 """A joint kind's name, a joint, or several of these to take in turn."""
@@ -48,7 +48,7 @@ def whole(what: str, value: Any, least: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ArgumentError(f"{what} must be an integer of {least} or more, not {value!r}")
     count = min(value, 10**15)  # of which floats and messages can take any number
-    memory.check(f"{what} = {count:,} links", _BYTES * count, f"choose a smaller {what}")
+    check_memory(f"{what} = {count:,} links", _BYTES * count, f"choose a smaller {what}")
     return value
 
 
