@@ -12,7 +12,7 @@ _loaded: WeakValueDictionary[str, jit.Code] = WeakValueDictionary()
 
 def key_of(cpu: tuple[str, str], *what: object) -> str:
     """The digest of code for a CPU: of ``what`` it was made from, and of everything that makes it."""
-    return fingerprint.key(fingerprint.library(), jit.version(), cpu, *what)
+    return fingerprint.key(fingerprint.library(), jit.version(), jit.triple(), cpu, *what)
 
 
 def is_kept(key: str) -> bool:

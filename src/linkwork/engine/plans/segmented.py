@@ -84,7 +84,7 @@ class Segmented(Compiled):
         if lanes > 1:
             return kernel.module(program, self.interface, lanes, kernel.compile_time_integers(widths))
         integers = kernel.compile_time_integers([*widths, parallel.team_size(program)])
-        return parallel.module(program, self.interface, self.group, integers)
+        return parallel.module(program, self.interface, self.group, jit.triple(), integers)
 
     def _group(self, frame: str) -> int:
         """Segments side by side: one state has them on the lanes, in a batch states are there."""
