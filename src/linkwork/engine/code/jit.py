@@ -120,7 +120,10 @@ def _machine(cpu: tuple[str, str], triple: str) -> Any:
 
 @cache
 def _linker() -> Any:
-    return _llvm().create_lljit_compiler(_machine(host(), triple()))
+    """LLVM's newer linker, which puts all sections of an object side by side. The older one asks for memory section by
+    section: among large arrays it may get constants too far from the code that reads them, and ends the process.
+    """
+    return _llvm().create_lljit_compiler(_machine(host(), triple()), use_jit_link=True)
 
 
 def version() -> str:
