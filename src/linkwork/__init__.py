@@ -46,6 +46,7 @@ from linkwork.dynamics import (
 )
 from linkwork.engine.mode import interpreted
 from linkwork.engine.run.threads import get_threads, set_threads
+from linkwork.engine.system_check import SystemReport, system_check
 from linkwork.errors import (
     ArgumentError,
     FormatError,
@@ -85,6 +86,7 @@ __all__ = [
     "Rollout",
     "SimulationError",
     "SingularError",
+    "SystemReport",
     "Trajectory",
     "UnknownNameError",
     "Weld",
@@ -131,4 +133,5 @@ __all__ = [
     "set_threads",
     "simulate",
     "spatial",
+    "system_check",
 ]

@@ -45,8 +45,7 @@ def available() -> bool:
 
 def addresses() -> dict[str, int]:
     """Where generated code finds the functions of Python that it calls."""
-    found = {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in SYMBOLS}
-    return {**found, "_Py_NoneStruct": id(None)}
+    return {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in SYMBOLS}
 
 
 class _Method(ctypes.Structure):
@@ -65,7 +64,7 @@ def make(address: int, code: Any, shapes: Sequence[tuple[int, ...]]) -> Callable
     method = _Method(b"linkwork_single", address, _FASTCALL, None)
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype, new.argtypes = ctypes.py_object, (ctypes.POINTER(_Method), ctypes.py_object, ctypes.c_void_p)
-    kept = (np.empty, *((shape,) for shape in shapes), method, code)
+    kept = (np.empty, None, *((shape,) for shape in shapes), method, code)
     return new(ctypes.byref(method), kept, None)
 
 
@@ -73,8 +72,7 @@ def text(arguments: Sequence[tuple[int, ...]], results: Sequence[tuple[int, ...]
     """The builtin in LLVM's text, for arrays of these shapes."""
     declared = [f"declare {kind.format(f'@{name}')}" for name, kind in SYMBOLS.items()]
     sweeps = [sweep("finite", _WIDE), sweep("settle", _WIDE, unsigned_zeros=True)]
-    none = "@_Py_NoneStruct = external global i8"
-    return "\n".join([*declared, none, *sweeps, _Single(arguments, results).text()])
+    return "\n".join([*declared, *sweeps, _Single(arguments, results).text()])
 
 
 class _Single(Writer):
@@ -115,9 +113,17 @@ class _Single(Writer):
             self.do(f"call void @PyBuffer_Release(ptr {self.views[k]})")
             self.jump("none" if k == 0 else f"release{k - 1}")
         self.begin("none")
-        self.do("call void @Py_IncRef(ptr @_Py_NoneStruct)")
-        self.do("ret ptr @_Py_NoneStruct")
+        none = self.kept(1)
+        self.do(f"call void @Py_IncRef(ptr {none})")
+        self.do(f"ret ptr {none}")
         return self.function("ptr @single(ptr %self, ptr %objects, i64 %count)")
+
+    def kept(self, index: int) -> str:
+        """Of what ``self`` is: (numpy.empty, None, the arguments of numpy.empty for each result, ...).
+
+        Code refers to Python's functions by name, but to none of its data: that may be out of reach.
+        """
+        return self.let(f"call ptr @PyTuple_GetItem(ptr %self, i64 {index})")
 
     def expect(self, condition: str, otherwise: str) -> None:
         """Go on if a condition holds."""
@@ -151,11 +157,8 @@ class _Single(Writer):
         self.expect(fits, release)
 
     def make(self, k: int) -> None:
-        """A new array for result k from ``self``: (numpy.empty, the arguments for each result, ...). Without memory,
-        Python's own error goes up.
-        """
-        empty = self.let("call ptr @PyTuple_GetItem(ptr %self, i64 0)")
-        shape = self.let(f"call ptr @PyTuple_GetItem(ptr %self, i64 {k - self.first + 1})")
+        """A new array for result k. Without memory, Python's own error goes up."""
+        empty, shape = self.kept(0), self.kept(k - self.first + 2)
         self.objects.append(self.let(f"call ptr @PyObject_CallObject(ptr {empty}, ptr {shape})"))
         self.give_up_unless(self.compare("ne", self.objects[k], "null", "ptr"), k, self.objects[self.first : k])
         self.give_up_unless(self.buffer(k, _CONTIGUOUS | _WRITABLE), k, self.objects[self.first : k + 1])

@@ -40,6 +40,8 @@ class Segmented(Compiled):
         """Segments that run side by side if there is one state."""
         self.interface = rolled_interface(task, SIZES)
         self._tables: dict[int, Tables] = {}
+        self.threads: int | None = None
+        """Over how many one state is spread; None for as many as there are, if the chain is long enough."""
 
     @cached_property
     def program(self) -> RolledProgram:
@@ -111,8 +113,9 @@ class Segmented(Compiled):
 
     def call_one(self, words: Words, where: int) -> int:
         code, batch = self.code(1)
-        wanted = min(threads.get_threads(), self.cut.count // self.group)
-        if wanted < 2 or len(self.task.model.bodies) < _WORTH_A_TEAM:
+        worth = threads.get_threads() if len(self.task.model.bodies) >= _WORTH_A_TEAM else 1
+        wanted = min(worth if self.threads is None else self.threads, self.cut.count // self.group)
+        if wanted < 2:
             return batch(where)
         size = self.cut.length * code.integers[0] * self.group
         team_at, work = self.interface.one_state.indices(("team", "work"))
