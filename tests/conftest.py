@@ -60,6 +60,7 @@ QUICK = {
     "test_bits": "builtin|every_lane.*(inverse_dynamics|jacobian)|one_argument",
     "test_row_kernel": "constant|empty",
     "test_plans": "",
+    "test_portability": "symbols.*builtin|ordered|served|sees|doctor",
     "test_cache": "compiled_once|damaged|belong|written|link|pipe|forged|swapped",
     "test_batches": r"1000.*\barticulated_body\b|broadcast.*\b(inverse_dynamics|energy)\b|strides.*interpreted|types",
     "test_calls": "every_kind_of_argument_in_turn|builtin|eight_threads|forked|one_thread_only",

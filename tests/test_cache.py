@@ -430,6 +430,32 @@ def test_a_system_without_owners_checks_kind_size_and_digests(folder: Path, monk
     assert cache.entries() == [(path, path.stat().st_size)] and cache.clear() == 1
 
 
+@pytest.mark.skipif(not Path("/dev/fd").is_dir(), reason="descriptors cannot be counted")
+def test_no_descriptor_stays_open(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However a file or a folder is refused."""
+    path = kept(folder)
+    before = len(os.listdir("/dev/fd"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for mode in (0o600, 0o666, 0o777):
+            path.chmod(mode)
+            cache.read(KEY)
+            cache.write(KEY, b"own")
+        path.unlink()
+        path.mkdir()
+        cache.read(KEY)
+        cache.write(KEY, b"own")
+        cache.holds(KEY)
+        folder.chmod(0o777)
+        cache.read(KEY)
+        cache.write(KEY, b"own")
+        for place in (folder / "none" / "here", path / "x", Path("/dev/null")):
+            monkeypatch.setenv("LINKWORK_CACHE_DIR", str(place))
+            assert (cache.read(KEY), cache.holds(KEY), cache.entries(), cache.clear()) == (None, False, [], 0)
+            cache.obstacle()
+    assert len(os.listdir("/dev/fd")) == before
+
+
 def test_left_over_temporary_files_go_but_not_those_of_live_writers(folder: Path) -> None:
     kept(folder)
     old, new = folder / "tmpabc.part", folder / "tmpdef.part"

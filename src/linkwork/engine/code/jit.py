@@ -159,8 +159,8 @@ def _system_symbols() -> dict[str, int]:
     """
     if sys.platform != "win32":
         return {}
-    probe = ctypes.CDLL("ntdll").__getattr__("__chkstk")
-    return {"__chkstk": ctypes.cast(probe, ctypes.c_void_p).value or 0}
+    probe = getattr(ctypes.CDLL("ntdll"), "__chkstk", None)
+    return {"__chkstk": ctypes.cast(probe, ctypes.c_void_p).value or 0} if probe else {}
 
 
 def obstacle() -> str | None:
