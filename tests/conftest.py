@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import linkwork
+from linkwork.engine.code.cache import obstacle
 from linkwork.engine.mode import form
 from strategies import FORMS
 
@@ -59,7 +60,8 @@ QUICK = {
     "test_bits": "builtin|every_lane.*(inverse_dynamics|jacobian)|one_argument",
     "test_row_kernel": "constant|empty",
     "test_plans": "",
-    "test_cache": "compiled_once|damaged|belong",
+    "test_portability": "symbols.*builtin|ordered|served|sees|doctor",
+    "test_cache": "compiled_once|damaged|belong|written|link|pipe|forged|swapped",
     "test_batches": r"1000.*\barticulated_body\b|broadcast.*\b(inverse_dynamics|energy)\b|strides.*interpreted|types",
     "test_calls": "every_kind_of_argument_in_turn|builtin|eight_threads|forked|one_thread_only",
     "test_errors": "wrong|no_model|option|unknown|not_broadcast|overflow|not_finite.*(interpreted|inverse_dynamics)",
@@ -119,6 +121,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Compiled code is kept for all processes of a run and for the next run; never in the user's cache."""
     if not hasattr(config, "workerinput"):
         os.environ["LINKWORK_CACHE_DIR"] = str(_kept_code(config))
+        if obstacle():  # a checkout that others can write to
+            os.environ["LINKWORK_CACHE_DIR"] = str(_temporary(config))
 
 
 def _kept_code(config: pytest.Config) -> Path:
@@ -136,13 +140,17 @@ def _kept_code(config: pytest.Config) -> Path:
         kept = folder / digest.hexdigest()[:16]
         kept.mkdir(mode=0o700, exist_ok=True)
     except (AttributeError, OSError):
-        kept = Path(tempfile.mkdtemp(prefix="linkwork-tests-"))
-        config.add_cleanup(lambda: shutil.rmtree(kept, ignore_errors=True))
-        return kept
+        return _temporary(config)
     for other in folder.iterdir():
         if other != kept:
             shutil.rmtree(other, ignore_errors=True)
     return kept
+
+
+def _temporary(config: pytest.Config) -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="linkwork-tests-"))
+    config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+    return folder
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import shutil
 import stat
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -54,7 +54,8 @@ def compute(mass: float = 1.0) -> float:
 
 
 def files(folder: Path) -> list[Path]:
-    return sorted(folder.iterdir()) if folder.exists() else []
+    """All but the secret."""
+    return sorted(path for path in folder.iterdir() if path.name != "secret") if folder.exists() else []
 
 
 def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -87,6 +88,7 @@ def test_folder_and_files_belong_to_the_user_alone(folder: Path) -> None:
         os.umask(before)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert [stat.S_IMODE(path.stat().st_mode) for path in files(folder)] == [0o600]
+    assert stat.S_IMODE((folder / "secret").stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize(
@@ -100,8 +102,9 @@ def test_folder_and_files_belong_to_the_user_alone(folder: Path) -> None:
         lambda content: content[:200] + bytes([content[200] ^ 1]) + content[201:],
         lambda content: bytes([content[0] ^ 128]) + content[1:],
         lambda content: b"linkwork object 1\n" + b"\0" * 5000,
+        lambda content: b"linkwork object 2\n" + b"\0" * 5000,
     ],
-    ids=["empty", "head", "half", "last_byte", "longer", "flipped_bit", "magic", "digest"],
+    ids=["empty", "head", "half", "last_byte", "longer", "flipped_bit", "magic", "older", "digest"],
 )
 def test_a_damaged_file_is_ignored_with_a_warning_and_replaced(folder: Path, damage: object) -> None:
     expected = compute()
@@ -117,7 +120,7 @@ def test_a_damaged_file_is_ignored_with_a_warning_and_replaced(folder: Path, dam
 
 
 def test_writing_is_all_or_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise OSError("no")
 
     monkeypatch.setattr(os, "replace", fail)
@@ -132,12 +135,16 @@ def test_writing_is_all_or_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch
 def test_a_read_only_folder_is_used_as_far_as_it_goes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As the superuser, who may run these tests, sees none: the system's refusal is played."""
 
-    def refuse(*_: object, **__: object) -> None:
-        raise PermissionError(13, "Permission denied")
+    really = os.open
+
+    def refuse(path: str, flags: int, *more: int, **options: int) -> int:
+        if flags & os.O_CREAT:
+            raise PermissionError(13, "Permission denied")
+        return really(path, flags, *more, **options)
 
     seen = compiled(monkeypatch)
     expected = compute()
-    monkeypatch.setattr(tempfile, "mkstemp", refuse)
+    monkeypatch.setattr(os, "open", refuse)
     loader._loaded.clear()
     assert compute() == expected and len(seen) == 1
     assert compute(2.0) > 0.0 and len(seen) == 2 and len(files(folder)) == 1
@@ -189,6 +196,297 @@ def test_the_oldest_files_go_when_there_are_too_many(folder: Path, monkeypatch: 
         os.utime(folder / f"{k:064}.lwo", (k, k))
     left = [path.stem for path, _ in cache.entries()]
     assert 2 <= len(left) <= 5 and left[-1] == f"{9:064}"
+
+
+# Planted files
+
+KEY, OTHER = "a" * 64, "b" * 64
+
+
+def kept(folder: Path, key: str = KEY, image: bytes = b"code" * 100) -> Path:
+    cache.write(key, image)
+    return folder / f"{key}.lwo"
+
+
+def refused(reason: str) -> None:
+    """A file is not read, a warning says why, and writing makes it good again."""
+    with pytest.warns(lw.LinkworkWarning, match=reason):
+        assert cache.read(KEY) is None
+    cache.write(KEY, b"own")
+    assert cache.holds(KEY) and cache.read(KEY) == b"own"
+
+
+def as_seen(monkeypatch: pytest.MonkeyPatch, seen: Callable[[os.stat_result], dict[str, int]]) -> None:
+    """Files and folders appear with another owner or mode, which only the superuser could give them."""
+    for name in ("stat", "fstat"):
+        really = getattr(os, name)
+
+        def look(*where: object, really: Callable[..., os.stat_result] = really, **how: object) -> os.stat_result:
+            status = really(*where, **how)
+            fields = {"st_mode": 0, "st_uid": 4}
+            numbers = list(status)
+            for field, value in seen(status).items():
+                numbers[fields[field]] = value
+            return os.stat_result(numbers)
+
+        monkeypatch.setattr(os, name, look)
+
+
+@posix
+def test_a_file_that_others_can_write_is_not_used(folder: Path) -> None:
+    kept(folder).chmod(0o666)
+    assert not cache.holds(KEY)
+    refused("written by others")
+
+
+@posix
+def test_a_file_of_another_user_is_not_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept(folder)
+    with monkeypatch.context() as other:
+        as_seen(other, lambda status: {"st_uid": os.getuid() + 1} if stat.S_ISREG(status.st_mode) else {})
+        assert not cache.holds(KEY)
+        with pytest.warns(lw.LinkworkWarning, match="belongs to another user"):
+            assert cache.read(KEY) is None
+    assert files(folder) == []
+
+
+@posix
+def test_a_link_is_not_followed(folder: Path, tmp_path: Path) -> None:
+    path = kept(folder)
+    target = tmp_path / "elsewhere"
+    path.rename(target)
+    path.symlink_to(target)
+    assert not cache.holds(KEY)
+    refused("is a link")
+    assert target.exists()
+
+
+@posix
+def test_a_pipe_does_not_hang(folder: Path) -> None:
+    path = kept(folder)
+    path.unlink()
+    os.mkfifo(path, 0o600)
+    refused("no regular file")
+
+
+def test_a_file_that_is_too_large_is_not_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept(folder)
+    monkeypatch.setattr(cache, "_LARGEST", 300)
+    assert not cache.holds(KEY)
+    with pytest.warns(lw.LinkworkWarning, match="larger than 300 bytes"):
+        assert cache.read(KEY) is None
+    cache.write(KEY, b"own")
+    assert files(folder) == []
+
+
+def test_code_of_another_model_under_this_key_is_not_run(folder: Path) -> None:
+    expected = compute()
+    (path,) = files(folder)
+    compute(2.0)
+    (other,) = set(files(folder)) - {path}
+    shutil.copy(other, path)
+    loader._loaded.clear()
+    with pytest.warns(lw.LinkworkWarning, match="damaged, or the code of something else"):
+        assert compute() == expected
+
+
+def test_a_forged_file_is_told_from_a_damaged_one(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Made by the same text, whole and under its key, in another's cache."""
+    path = kept(folder)
+    monkeypatch.setenv("LINKWORK_CACHE_DIR", str(tmp_path / "other"))
+    foreign = kept(tmp_path / "other", image=b"planted")
+    assert cache.read(KEY) == b"planted"
+    monkeypatch.setenv("LINKWORK_CACHE_DIR", str(folder))
+    shutil.copy(foreign, path)
+    refused("forged")
+
+
+@posix
+@pytest.mark.parametrize("fault", ["open", "short", "empty", "link", "missing"])
+def test_a_secret_that_is_none_is_made_anew(folder: Path, tmp_path: Path, fault: str) -> None:
+    path = kept(folder)
+    secret = folder / "secret"
+    before = secret.read_bytes()
+    if fault == "open":
+        secret.chmod(0o644)
+    elif fault in ("short", "empty"):
+        secret.write_bytes(before[: 31 if fault == "short" else 0])
+    else:
+        secret.rename(tmp_path / "moved")
+        if fault == "link":
+            secret.symlink_to(tmp_path / "moved")
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        assert cache.read(KEY) is None
+    assert [str(one.message).count("secret") > 0 for one in seen] == ([] if fault == "missing" else [True])
+    cache.write(OTHER, b"other")
+    assert secret.read_bytes() != before and len(secret.read_bytes()) == 32 and not secret.is_symlink()
+    assert cache.read(OTHER) == b"other" and path.exists()
+    refused("forged")
+
+
+@posix
+def test_a_file_system_without_links_has_a_secret_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    kept(folder)
+    assert cache.read(KEY) == b"code" * 100 and {path.name for path in folder.iterdir()} == {"secret", f"{KEY}.lwo"}
+
+
+@posix
+@pytest.mark.parametrize("mode", [0o777, 0o775, 0o757])
+def test_a_folder_that_others_could_replace_is_refused(folder: Path, mode: int) -> None:
+    """They need no right to the folder itself if they can rename it."""
+    kept(folder)
+    folder.parent.chmod(mode)
+    try:
+        with pytest.warns(lw.LinkworkWarning, match=r"above it, can be written by others"):
+            assert cache.read(KEY) is None
+        cache.write(OTHER, b"other")
+        folder.parent.chmod(mode | stat.S_ISVTX)
+        assert cache.read(KEY) == b"code" * 100 and cache.read(OTHER) is None and cache.obstacle() is None
+    finally:
+        folder.parent.chmod(0o700)
+
+
+@posix
+def test_a_folder_below_another_users_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept(folder)
+    parent = folder.parent.stat().st_ino
+    as_seen(monkeypatch, lambda status: {"st_uid": os.getuid() + 1} if status.st_ino == parent else {})
+    with pytest.warns(lw.LinkworkWarning, match=r"above it, belongs to another user"):
+        assert cache.read(KEY) is None
+    assert "another user" in (cache.obstacle() or "")
+
+
+@posix
+def test_a_folder_that_is_swapped_after_it_was_checked_changes_nothing(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept(folder)
+    monkeypatch.setenv("LINKWORK_CACHE_DIR", str(tmp_path / "planted"))
+    kept(tmp_path / "planted", image=b"planted")
+    monkeypatch.setenv("LINKWORK_CACHE_DIR", str(folder))
+    really = os.open
+    swapped: list[str] = []
+
+    def swap(path: str, flags: int, *more: int, **options: int) -> int:
+        if str(path).endswith((".lwo", ".part", "secret")) and not swapped:
+            folder.rename(tmp_path / "aside")
+            (tmp_path / "planted").rename(folder)
+            swapped.append(path)
+        return really(path, flags, *more, **options)
+
+    monkeypatch.setattr(os, "open", swap)
+    assert cache.read(KEY) == b"code" * 100 and swapped == [f"{KEY}.lwo"]
+    assert cache.read(KEY) == b"planted"
+    (tmp_path / "planted").mkdir(0o700)
+    (tmp_path / "aside").rename(tmp_path / "again")
+    swapped.clear()
+    cache.write(OTHER, b"other")
+    assert swapped and [path.name for path in files(tmp_path / "aside")] == [f"{KEY}.lwo", f"{OTHER}.lwo"]
+    assert files(folder) == []
+
+
+@posix
+def test_what_is_missing_above_the_folder_is_made_for_the_user_alone(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LINKWORK_CACHE_DIR", str(folder / "deep" / "down"))
+    before = os.umask(0)
+    try:
+        kept(folder)
+    finally:
+        os.umask(before)
+    assert cache.read(KEY) == b"code" * 100
+    assert {stat.S_IMODE(path.stat().st_mode) for path in (folder, folder / "deep", folder / "deep/down")} == {0o700}
+
+
+@posix
+def test_the_way_to_the_folder_may_have_links(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept(folder)
+    (tmp_path / "link").symlink_to(tmp_path)
+    monkeypatch.setenv("LINKWORK_CACHE_DIR", str(tmp_path / "link" / "cache"))
+    assert cache.read(KEY) == b"code" * 100
+
+
+def test_a_system_without_owners_checks_kind_size_and_digests(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on Windows, by path."""
+    monkeypatch.setattr(cache, "_OWNERS", False)
+    path = kept(folder)
+    assert cache.read(KEY) == b"code" * 100 and cache.holds(KEY) and cache.obstacle() is None
+    path.rename(folder / f"{OTHER}.lwo")
+    with pytest.warns(lw.LinkworkWarning, match="damaged"):
+        assert cache.read(OTHER) is None
+    path.mkdir()
+    with pytest.warns(lw.LinkworkWarning, match="no regular file"):
+        assert cache.read(KEY) is None
+    path.rmdir()
+    cache.write(KEY, b"own")
+    assert cache.entries() == [(path, path.stat().st_size)] and cache.clear() == 1
+
+
+@pytest.mark.skipif(not Path("/dev/fd").is_dir(), reason="descriptors cannot be counted")
+def test_no_descriptor_stays_open(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However a file or a folder is refused."""
+    path = kept(folder)
+    before = len(os.listdir("/dev/fd"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for mode in (0o600, 0o666, 0o777):
+            path.chmod(mode)
+            cache.read(KEY)
+            cache.write(KEY, b"own")
+        path.unlink()
+        path.mkdir()
+        cache.read(KEY)
+        cache.write(KEY, b"own")
+        cache.holds(KEY)
+        folder.chmod(0o777)
+        cache.read(KEY)
+        cache.write(KEY, b"own")
+        for place in (folder / "none" / "here", path / "x", Path("/dev/null")):
+            monkeypatch.setenv("LINKWORK_CACHE_DIR", str(place))
+            assert (cache.read(KEY), cache.holds(KEY), cache.entries(), cache.clear()) == (None, False, [], 0)
+            cache.obstacle()
+    assert len(os.listdir("/dev/fd")) == before
+
+
+def test_left_over_temporary_files_go_but_not_those_of_live_writers(folder: Path) -> None:
+    kept(folder)
+    old, new = folder / "tmpabc.part", folder / "tmpdef.part"
+    old.write_bytes(b"x")
+    new.write_bytes(b"x")
+    os.utime(old, (1, 1))
+    with cache._trusted() as place:
+        assert place is not None
+        cache._trim(place)
+    assert files(folder) == sorted([folder / f"{KEY}.lwo", new])
+    os.utime(new, (1, 1))
+    assert cache.clear() == 1 and files(folder) == []
+
+
+def test_writing_seldom_lists_the_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On average once while a 64th of what may be kept is written; here chance says never, then always."""
+    listed: list[object] = []
+    really = os.listdir
+
+    def watched(where: int) -> list[str]:
+        listed.append(where)
+        return really(where)
+
+    monkeypatch.setattr(os, "listdir", watched)
+    monkeypatch.setattr(os, "urandom", lambda count: b"\xff" * count)
+    for k in range(50):
+        cache.write(f"{k:064}", b"x" * 5000)
+    assert listed == []
+    monkeypatch.setattr(os, "urandom", lambda count: b"\0" * count)
+    cache.write(KEY, b"x" * 5000)
+    assert listed != []
 
 
 # What the key depends on

@@ -34,7 +34,7 @@ PUBLIC = """
     load Builder placement merge_fixed mechanisms joints spatial Model Point
     neutral random_state integrate difference
     forward_kinematics jacobian inverse_dynamics mass_matrix nonlinear_effects gravity_torques
-    energy centre_of_mass momentum forward_dynamics interpreted
+    energy centre_of_mass momentum forward_dynamics interpreted system_check
     LinkworkError ArgumentError UnknownNameError ModelError FormatError SingularError MissingExtraError LinkworkWarning
 """.split()
 

@@ -64,6 +64,7 @@ from linkwork.model import Builder, Frame, Model, Point, merge_fixed, placement
 
 if TYPE_CHECKING:
     from linkwork import control
+    from linkwork.engine.system_check import SystemReport, system_check
     from linkwork.formats import load
     from linkwork.model import mechanisms
     from linkwork.simulation import Controller, Rollout, Trajectory, rollout
@@ -94,6 +95,7 @@ __all__ = [
     "Rollout",
     "SimulationError",
     "SingularError",
+    "SystemReport",
     "Trajectory",
     "UnknownNameError",
     "Weld",
@@ -140,10 +142,12 @@ __all__ = [
     "set_threads",
     "simulate",
     "spatial",
+    "system_check",
 ]
 
 _LATE = {
     "linkwork.control": (),
+    "linkwork.engine.system_check": ("SystemReport", "system_check"),
     "linkwork.formats": ("load",),
     "linkwork.model.mechanisms": (),
     "linkwork.simulation": ("Controller", "Rollout", "Trajectory", "rollout", "simulate"),

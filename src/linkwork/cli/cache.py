@@ -27,7 +27,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
         console.file.write(json.dumps(data) + "\n")
         return 0
     if folder is None:
-        console.print("compiled code is not kept: LINKWORK_CACHE_DIR is empty, or there is no home folder")
+        console.print(f"compiled code is not kept: {cache.obstacle()}", markup=False)
         return 0
     if options.clear:
         console.print(f"removed {removed} files", markup=False)

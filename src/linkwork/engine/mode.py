@@ -63,12 +63,8 @@ def _default() -> str:
     """Machine code where that is possible, otherwise the interpreter, of which a warning tells once."""
     if os.environ.get("LINKWORK_ENGINE") == "interpreter":
         return "interpreted"
-    if jit.executable_memory():
+    reason = jit.obstacle()
+    if reason is None:
         return "auto"
-    warnings.warn(
-        "this system does not allow executable memory, or llvmlite is missing: "
-        "linkwork runs without compiled code, slowly",
-        LinkworkWarning,
-        stacklevel=2,
-    )
+    warnings.warn(f"linkwork runs without compiled code, slowly: {reason}", LinkworkWarning, stacklevel=2)
     return "interpreted"

@@ -10,12 +10,14 @@ import ctypes
 import itertools
 import mmap
 import os
+import sys
 import threading
 from collections.abc import Callable
 from functools import cache, cached_property
 from typing import Any
 
 from linkwork.engine.emit import builtin
+from linkwork.errors import LinkworkError
 
 lock = threading.RLock()
 """Held while code is made, one module at a time; a fork waits for it, so that the child finds LLVM idle."""
@@ -47,9 +49,12 @@ class Code:
         self._tracker = tracker
         self.addresses: dict[str, int] = {name: tracker[name] for name in names}
 
-    def function(self, name: str) -> Callable[[int], int]:
-        """A function that is called with the address of its words; it runs without the interpreter's lock."""
-        function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(self.addresses[name])
+    def function(self, name: str, brief: bool = False) -> Callable[[int], int]:
+        """A function that is called with the address of its words; it runs without the interpreter's lock, unless it is
+        so brief that giving it up and taking it back would take longer.
+        """
+        kind = ctypes.PYFUNCTYPE if brief else ctypes.CFUNCTYPE
+        function = kind(ctypes.c_int64, ctypes.c_void_p)(self.addresses[name])
         function.code = self  # type: ignore[attr-defined]
         return function
 
@@ -62,6 +67,9 @@ class Code:
 
 @cache
 def _llvm() -> Any:
+    reason = unsuitable()
+    if reason:
+        raise LinkworkError(f"no machine code: {reason}")
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
@@ -99,24 +107,33 @@ def lanes(cpu: tuple[str, str]) -> int:
     return 4 if "+avx" in features else 2
 
 
-@cache
+def triple() -> str:
+    """The target that code is made for: this process's. On Windows with ELF objects, since LLVM's linker does not take
+    the constants' sections of COFF.
+    """
+    found: str = _llvm().get_process_triple()
+    return f"{found}-elf" if "-windows" in found and not found.endswith("-elf") else found
+
+
 def register_constraint(cpu: tuple[str, str], count: int) -> str | None:
     """The inline-assembly constraint of a register for so many float64 numbers, on an x86 CPU that has such ones."""
-    if not _llvm().get_default_triple().startswith("x86_64") or count > lanes(cpu):
+    if not triple().startswith("x86_64") or count > lanes(cpu):
         return None
     return "v" if count == 8 else "x"
 
 
 @cache
-def _machine(cpu: tuple[str, str]) -> Any:
-    llvm = _llvm()
-    target = llvm.Target.from_default_triple()
+def _machine(cpu: tuple[str, str], triple: str) -> Any:
+    target = _llvm().Target.from_triple(triple)
     return target.create_target_machine(cpu=cpu[0], features=cpu[1], opt=1, reloc="pic", codemodel="small", jit=False)
 
 
 @cache
 def _linker() -> Any:
-    return _llvm().create_lljit_compiler(_machine(host()))
+    """LLVM's newer linker, which puts all sections of an object side by side. The older one asks for memory section by
+    section: among large arrays it may get constants too far from the code that reads them, and ends the process.
+    """
+    return _llvm().create_lljit_compiler(_machine(host(), triple()), use_jit_link=True)
 
 
 def version() -> str:
@@ -128,7 +145,7 @@ def compile_object(text: str, cpu: tuple[str, str]) -> bytes:
     """Object code of a module for a CPU."""
     llvm = _llvm()
     with lock, llvm.parse_assembly(text) as module:
-        return bytes(_machine(cpu).emit_object(module))
+        return bytes(_machine(cpu, triple()).emit_object(module))
 
 
 def link(image: bytes, names: list[str]) -> Code:
@@ -136,7 +153,8 @@ def link(image: bytes, names: list[str]) -> Code:
     llvm = _llvm()
     with lock:
         library = llvm.JITLibraryBuilder().add_object_img(image)
-        for name, address in builtin.addresses().items() if names == list(builtin.NAMES) else ():
+        needed = {**_system_symbols(), **(builtin.addresses() if names == list(builtin.NAMES) else {})}
+        for name, address in needed.items():
             library.import_symbol(name, address)
         for name in names:
             library.export_symbol(name)
@@ -145,12 +163,39 @@ def link(image: bytes, names: list[str]) -> Code:
 
 
 @cache
+def _system_symbols() -> dict[str, int]:
+    """Functions of the system that LLVM calls of its own accord: on Windows one that touches every page of a large
+    stack frame.
+    """
+    if sys.platform != "win32":
+        return {}
+    probe = getattr(ctypes.CDLL("ntdll"), "__chkstk", None)
+    return {"__chkstk": ctypes.cast(probe, ctypes.c_void_p).value or 0} if probe else {}
+
+
+def obstacle() -> str | None:
+    """Why there can be no machine code in this process; None if there can."""
+    reason = unsuitable()
+    if reason is None:
+        try:
+            import llvmlite.binding  # noqa: F401
+        except (ImportError, OSError) as error:
+            return f"llvmlite is missing, or its library cannot be loaded ({error})"
+    return reason if reason or executable_memory() else "this system does not allow executable memory"
+
+
+def unsuitable() -> str | None:
+    """Why generated code would be wrong on this kind of machine: it has addresses of 64 bits, lowest byte first."""
+    if sys.maxsize < 2**32:
+        return "this is a 32-bit Python, and machine code is made for 64 bits"
+    if sys.byteorder != "little":
+        return "this machine is big-endian, and machine code is made for little-endian ones"
+    return None
+
+
+@cache
 def executable_memory() -> bool:
     """Whether the system lets a process make memory executable after writing it."""
-    try:
-        import llvmlite.binding  # noqa: F401
-    except ImportError:
-        return False
     size = mmap.PAGESIZE
     try:
         page = mmap.mmap(-1, size)

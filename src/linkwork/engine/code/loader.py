@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from weakref import WeakValueDictionary
 
 from linkwork.engine.code import cache, fingerprint, jit
 
+_anew: ContextVar[bool] = ContextVar("linkwork_anew", default=False)
 _loaded: WeakValueDictionary[str, jit.Code] = WeakValueDictionary()
 
 
 def key_of(cpu: tuple[str, str], *what: object) -> str:
     """The digest of code for a CPU: of ``what`` it was made from, and of everything that makes it."""
-    return fingerprint.key(fingerprint.library(), jit.version(), cpu, *what)
+    return fingerprint.key(fingerprint.library(), jit.version(), jit.triple(), cpu, *what)
+
+
+@contextmanager
+def anew() -> Iterator[None]:
+    """Compile all code that is loaded inside, and keep none of it."""
+    token = _anew.set(True)
+    try:
+        yield
+    finally:
+        _anew.reset(token)
 
 
 def is_kept(key: str) -> bool:
     """Whether code needs no compilation."""
-    return key in _loaded or cache.holds(key)
+    return not _anew.get() and (key in _loaded or cache.holds(key))
 
 
 def load(key: str, text: Callable[[], str], cpu: tuple[str, str], names: Sequence[str]) -> jit.Code:
     """The code of a key with its functions; ``text`` writes the module, if it must be compiled."""
     with jit.lock:
+        if _anew.get():
+            return jit.link(jit.compile_object(text(), cpu), list(names))
         found = _loaded.get(key)
         if found is None:
             image = cache.read(key)

@@ -37,8 +37,7 @@ def available() -> bool:
 
 def addresses() -> dict[str, int]:
     """Where generated code finds the functions of Python that it calls."""
-    found = {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in SYMBOLS}
-    return {**found, "_Py_NoneStruct": id(None)}
+    return {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in SYMBOLS}
 
 
 class _Method(ctypes.Structure):
@@ -74,7 +73,7 @@ def text() -> str:
     declared = [f"declare {kind.format(f'@{name}')}" for name, kind in SYMBOLS.items()]
     name = f'@capsule = internal constant [{len(_CAPSULE) + 1} x i8] c"{_CAPSULE.decode()}\\00"'
     functions = [serve.text(), _find(), _otherwise()]
-    return "\n".join([*declared, name, "@_Py_NoneStruct = external global i8", *functions, *map(_builtin, NAMES)])
+    return "\n".join([*declared, name, *functions, *map(_builtin, NAMES)])
 
 
 def _find() -> str:
@@ -115,8 +114,9 @@ def _otherwise() -> str:
     w.call("Py_DecRef", ("ptr", given))
     w.do(f"ret ptr {answer}")
     w.begin("none")
-    w.call("Py_IncRef", ("ptr", "@_Py_NoneStruct"))
-    w.do("ret ptr @_Py_NoneStruct")
+    none = SETTING.get(w, "%setting", "none")
+    w.call("Py_IncRef", ("ptr", none))
+    w.do(f"ret ptr {none}")
     w.begin("lost")
     w.do("ret ptr null")
     return w.function("internal ptr @otherwise(ptr %setting, ptr %objects, i64 %count)")
@@ -175,7 +175,7 @@ class _Builtin(PythonWriter):
         self.branch(self.compare("sgt", count, before), last, done)
         self.begin(last)
         item = self.object(self.sub(count, 1))
-        self.branch(self.compare("eq", item, "@_Py_NoneStruct", "ptr"), less, done)
+        self.branch(self.compare("eq", item, self.python("none"), "ptr"), less, done)
         self.begin(less)
         self.store(self.sub(count, 1), place, "i64")
         self.jump(look)

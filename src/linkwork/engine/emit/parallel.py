@@ -15,8 +15,11 @@ not depend on who takes it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from linkwork.engine.emit.call_frame import Interface, listed
 from linkwork.engine.emit.kernel import Kernel, declarations, parameters
+from linkwork.engine.emit.spinning import acquired, release, wait
 from linkwork.engine.emit.writer import Writer, sweep, zero
 from linkwork.engine.ir.program import Address, Loop, Operand, Program
 
@@ -26,8 +29,6 @@ OVER = 1 << 30
 """More loops than there can be: the call has ended, or will never begin. The caller says so."""
 BEGUN, YIELD = 0, 1
 """Where a team has the number of loops that were begun, and the function that yields."""
-_PATIENCE = 1024
-"""How often a thread that waits looks before it yields once."""
 
 
 def team_size(program: Program) -> int:
@@ -40,13 +41,13 @@ def _parallel_loops(program: Program) -> list[Loop]:
     return [loop for loop in loops if loop.walk == "parallel"]
 
 
-def module(program: Program, interface: Interface, lanes: int, more: str = "") -> str:
-    """The text of an LLVM module; ``more`` is the text of further functions."""
+def module(program: Program, interface: Interface, lanes: int, triple: str, more: str = "") -> str:
+    """The text of an LLVM module for a target; ``more`` is the text of further functions."""
     kernel = _Leader(program, interface, lanes)
     parts = [kernel.text(), *kernel.iterations]
     for number in range(len(kernel.iterations)):
         parts += [_share(interface, number), _take(interface, number)]
-    parts += [_batch(interface), _help(interface, _parallel_loops(program)), sweep("finite", lanes), _wait(), more]
+    parts += [_batch(interface), _help(interface, _parallel_loops(program)), sweep("finite", lanes), wait(triple), more]
     return "\n".join([*parts, declarations({1, lanes})])
 
 
@@ -131,22 +132,19 @@ def _share(interface: Interface, number: int) -> str:
         w.do(f"call void @iteration{number}({passed}, i64 {own.counter})")
     w.jump(end)
     w.begin(together)
-    w.do(f"store atomic i64 {number + 1}, ptr %team release, align 8")
+    release(w, number + 1, "%team")
     w.do(f"call void @take{number}({passed}, i64 %last, ptr %team)")
     done = w.at("%team", _counters(number)[1], "i64")
-    w.spin(lambda: w.compare("sgt", _acquired(w, done), "%last"), lambda looks: _wait_on(w, looks))
+    _wait_until(w, lambda: w.compare("sgt", acquired(w, done), "%last"))
     w.jump(end)
     w.begin(end)
     w.do("ret void")
     return w.function(f"internal void @share{number}({parameters(interface.kernel)}, i64 %last, ptr %team)")
 
 
-def _acquired(w: Writer, pointer: str) -> str:
-    return w.let(f"load atomic i64, ptr {pointer} acquire, align 8")
-
-
-def _wait_on(w: Writer, looks: str) -> None:
-    w.do(f"call void @wait(ptr %team, i64 {looks})")
+def _wait_until(w: Writer, condition: Callable[[], str]) -> None:
+    function = w.load(w.at("%team", YIELD, "i64"), "ptr")
+    w.spin(condition, lambda looks: w.do(f"call void @wait(ptr {function}, i64 {looks})"))
 
 
 def _take(interface: Interface, number: int) -> str:
@@ -189,22 +187,11 @@ def _help(interface: Interface, loops: list[Loop]) -> str:
     end = w.block("end")
     for number, loop in enumerate(loops):  # none is left where no joint can move
         go = w.block("go")
-        w.spin(lambda n=number: w.compare("sgt", _acquired(w, "%team"), n), lambda looks: _wait_on(w, looks))  # type: ignore[misc]
-        w.branch(w.compare("eq", _acquired(w, "%team"), OVER), end, go)
+        _wait_until(w, lambda n=number: w.compare("sgt", acquired(w, "%team"), n))  # type: ignore[misc]
+        w.branch(w.compare("eq", acquired(w, "%team"), OVER), end, go)
         w.begin(go)
         w.do(f"call void @take{number}({_handed_on(interface)}, i64 %{loop.last}, ptr %team)")
     w.jump(end)
     w.begin(end)
     w.do("ret i64 0")
     return w.function("i64 @help(ptr nocapture %words)")
-
-
-def _wait() -> str:
-    """void wait(team, looks): yields to other threads after many looks that found nothing new."""
-    w = Writer()
-    with w.when(w.compare("eq", w.let(f"and i64 %looks, {_PATIENCE - 1}"), 0)):
-        function = w.load(w.at("%team", YIELD, "i64"), "ptr")
-        with w.when(w.compare("ne", function, "null", "ptr")):
-            w.let(f"call i32 {function}()")
-    w.do("ret void")
-    return w.function("internal void @wait(ptr %team, i64 %looks)")

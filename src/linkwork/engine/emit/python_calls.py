@@ -46,12 +46,11 @@ ARRAY = CallFrame(
     )
 )
 """Follows the entry for each argument and result."""
-SETTING = CallFrame(
-    tuple(
-        ("ptr", name) for name in ("forced", "array", "list", "dtype", "empty", "otherwise", "memo", "quick", "frames")
-    )
-)
-"""What the builtins are made with: the address of a number that is 0 while they may serve, and Python's objects."""
+_OBJECTS = ("none", "array", "list", "dtype", "empty", "otherwise", "memo", "quick", "frames")
+SETTING = CallFrame(tuple(("ptr", name) for name in ("forced", *_OBJECTS)))
+"""What the builtins are made with: the address of a number that is 0 while they may serve, and objects of Python's.
+Code refers to Python's functions by name, but to none of its data: that may be out of reach.
+"""
 
 VIEW = 80
 """Bytes of a Py_buffer, as fixed by the stable ABI."""

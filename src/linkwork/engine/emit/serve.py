@@ -169,7 +169,7 @@ class _Serve(PythonWriter):
             self.block(part) for part in ("fresh", "given", "several", "only", "ready", "check", "end")
         )
         leading, lengths = self.load(self.leading, "i64"), self.load(self.lengths, "ptr")
-        none = self.compare("eq", "%out", "@_Py_NoneStruct", "ptr")
+        none = self.compare("eq", "%out", SETTING.get(self, "%setting", "none"), "ptr")
         self.branch(none, fresh, given)
         self.begin(fresh)
         made = self.call(
@@ -263,7 +263,7 @@ class _Serve(PythonWriter):
         self.leave_if(self.compare("ne", results, 1), several)
         self.do(f"ret ptr {self.load(self.results, 'ptr')}")
         self.begin(several)
-        self.branch(self.compare("eq", "%out", "@_Py_NoneStruct", "ptr"), fresh, given)
+        self.branch(self.compare("eq", "%out", SETTING.get(self, "%setting", "none"), "ptr"), fresh, given)
         self.begin(given)
         self.call("forget", ("ptr", self.results), ("i64", results))
         self.call("Py_IncRef", ("ptr", "%out"))

@@ -40,6 +40,8 @@ class Segmented(Compiled):
         """Segments that run side by side if there is one state."""
         self.interface = rolled_interface(task, SIZES)
         self._tables: dict[int, Tables] = {}
+        self.threads: int | None = None
+        """Over how many one state is spread; None for as many as there are, if the chain is long enough."""
 
     @cached_property
     def program(self) -> RolledProgram:
@@ -84,7 +86,7 @@ class Segmented(Compiled):
         if lanes > 1:
             return kernel.module(program, self.interface, lanes, kernel.compile_time_integers(widths))
         integers = kernel.compile_time_integers([*widths, parallel.team_size(program)])
-        return parallel.module(program, self.interface, self.group, integers)
+        return parallel.module(program, self.interface, self.group, jit.triple(), integers)
 
     def _group(self, frame: str) -> int:
         """Segments side by side: one state has them on the lanes, in a batch states are there."""
@@ -114,8 +116,9 @@ class Segmented(Compiled):
 
     def call_one(self, words: Words) -> int:
         code, batch = self.code(1)
-        wanted = min(threads.get_threads(), self.cut.count // self.group)
-        if wanted < 2 or not self.worth_a_team:
+        worth = threads.get_threads() if self.worth_a_team else 1
+        wanted = min(worth if self.threads is None else self.threads, self.cut.count // self.group)
+        if wanted < 2:
             return batch(address(words))
         size = self.cut.length * code.integers[0] * self.group
         team_at, work = self.interface.one_state.indices(("team", "work"))

@@ -1,0 +1,43 @@
+"""``linkwork doctor``: what works on this machine."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from dataclasses import asdict
+
+from rich.console import Console
+
+from linkwork.engine.system_check import ADVICE, system_check
+
+NAME = "doctor"
+HELP = "compile, run and check a kernel of each kind, and say what works on this machine"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.add_argument("--here", action="store_true", help="in this process, which code that is broken may end")
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    if not options.here and sys.executable:
+        return _apart(options.json, console)
+    report = system_check()
+    if options.json:
+        console.file.write(json.dumps({**asdict(report), "works": report.works}) + "\n")
+    else:
+        console.print(str(report), markup=False)
+    return 0 if report.works else 1
+
+
+def _apart(as_json: bool, console: Console) -> int:
+    """In a process of its own, of which one can say that it was ended."""
+    command = [sys.executable, "-P", "-m", "linkwork.cli", "doctor", "--here", *(["--json"] if as_json else [])]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    console.file.write(done.stdout)
+    if done.returncode in (0, 1, 2):
+        return done.returncode
+    console.print(f"machine code ended the process (code {done.returncode}).\n{ADVICE}", markup=False)
+    return 1

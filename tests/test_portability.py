@@ -1,0 +1,301 @@
+"""Machines other than this one: what code for them defines and needs, how threads share memory there, and what is said
+where there can be no machine code.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork import cli
+from linkwork.algorithms import ALGORITHMS, stepping
+from linkwork.cli import doctor
+from linkwork.engine import mode, system_check
+from linkwork.engine.code import jit, loader
+from linkwork.engine.emit import builtin
+from linkwork.engine.emit.spinning import spinning
+from linkwork.engine.plans import Task, plan_for
+from linkwork.engine.plans.plan import Compiled
+from linkwork.engine.plans.segmented import Segmented
+from linkwork.engine.run import helper_threads
+
+TARGETS = {
+    "linux_arm": ("aarch64-unknown-linux-gnu", "generic", b"\x7fELF"),
+    "mac_arm": ("arm64-apple-darwin", "apple-m1", b"\xcf\xfa\xed\xfe"),
+    "windows": ("x86_64-pc-windows-msvc-elf", "x86-64", b"\x7fELF"),
+}
+KINDS = {
+    "one_state": ("specialised", 1), "rows": ("specialised", 2), "rolled": ("rolled", 2), "rolled_one": ("rolled", 1),
+    "parallel": ("segmented", 1), "time_loop": ("time_loop", 2),
+}  # fmt: skip
+FUSED = re.compile(r"\bfn?m(add|sub|la|ls)\b|\bvfn?m(add|sub)")
+
+
+@cache
+def llvm() -> Any:
+    found = jit._llvm()
+    found.initialize_all_targets()
+    found.initialize_all_asmprinters()
+    return found
+
+
+@pytest.fixture(params=TARGETS)
+def target(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Code is made for another machine."""
+    if request.param == "windows" and not jit.triple().startswith("x86_64"):
+        pytest.skip("inline assembly is parsed for this machine's family only")
+    llvm()
+    monkeypatch.setattr(jit, "triple", lambda: TARGETS[request.param][0])
+    return str(request.param)
+
+
+def plan_of(kind: str, cpu: tuple[str, str]) -> Compiled:
+    form, lanes = KINDS[kind]
+    if form == "segmented":
+        plan = plan_for(
+            Task(ALGORITHMS["constraint_force"], lw.mechanisms.serial_chain(51, "prismatic"), ("f_ext",)),
+            "auto",
+            cpu,
+            2,
+        )
+    elif form == "time_loop":
+        plan = plan_for(Task(stepping(()), lw.mechanisms.serial_chain(2), over_time=True), "specialised", cpu, lanes)
+    else:
+        plan = plan_for(Task(ALGORITHMS["mass_matrix"], lw.mechanisms.serial_chain(2)), form, cpu, lanes)
+    assert isinstance(plan, Compiled)
+    return plan
+
+
+def assembly(text: str, cpu: tuple[str, str]) -> str:
+    with llvm().parse_assembly(text) as module:
+        return str(jit._machine(cpu, jit.triple()).emit_assembly(module))
+
+
+def symbols(text: str) -> tuple[set[str], set[str]]:
+    """What assembly exports, and what it needs from elsewhere; of Apple's symbols without their underscore."""
+    mark = "_" if "__TEXT,__text" in text else ""
+    labels = set(re.findall(r"^([\w.$]+):", text, re.MULTILINE))
+    exported = set(re.findall(r"^\s+\.globl\s+([\w.$]+)", text, re.MULTILINE))
+    called = re.findall(r"^\s+(?:callq?|jmpq?|bl|b)\s+([A-Za-z_][\w.$]*)", text, re.MULTILINE)
+    fetched = re.findall(r"([A-Za-z_][\w.$]*)@(?:GOT|PLT|PAGE)\w*", text) + re.findall(r":\w*got\w*:([\w.$]+)", text)
+    direct = re.findall(r"(?<![\w.$])([A-Za-z_][\w.$]*)\(%rip\)|\badrp\s+x\d+, ([A-Za-z_][\w.$]*)", text)
+    needed = {*called, *fetched, *(name for pair in direct for name in pair if name)} - labels
+    return ({name.removeprefix(mark) for name in names} for names in (exported & labels, needed))  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_code_for_another_machine_has_its_symbols_and_needs_no_others(target: str, kind: str) -> None:
+    triple, name, magic = TARGETS[target]
+    cpu = (name, "")
+    plan = plan_of(kind, cpu)
+    lanes = KINDS[kind][1]
+    text = plan.text(lanes)
+    if kind != "parallel":  # the longest, and the same sections
+        image = jit.compile_object(text, cpu)
+        assert image.startswith(magic) and llvm().ObjectFileRef.from_data(image).sections()
+    made = assembly(text, cpu)
+    exported, needed = symbols(made)
+    assert exported == {*plan.symbols(lanes), "batch"}
+    assert needed <= ({"__chkstk"} if "windows" in triple else set())
+    if kind != "rows":  # which has one on purpose: a number times zero, to see whether it is finite
+        assert not FUSED.search(made)
+
+
+def test_the_builtins_need_functions_of_pythons_and_nothing_else(target: str) -> None:
+    _, name, magic = TARGETS[target]
+    text = builtin.text()
+    assert jit.compile_object(text, (name, "")).startswith(magic)
+    exported, needed = symbols(assembly(text, (name, "")))
+    assert exported == {*builtin.NAMES} and needed - {"__chkstk"} == {*builtin.SYMBOLS}
+
+
+def test_threads_share_memory_by_ordered_instructions_and_pause(target: str) -> None:
+    triple, name, _ = TARGETS[target]
+    made = assembly(helper_threads.text(triple), (name, ""))
+    exported, needed = symbols(made)
+    assert exported == {"serve", "is_free", "offer"} and not needed
+    if spinning(triple).pause.endswith("pause()"):
+        assert re.search(r"^\s+pause", made, re.MULTILINE) and "xchg" in made
+    else:
+        assert re.search(r"^\s+yield", made, re.MULTILINE)
+        offer = made[re.search(r"^_?offer:", made, re.MULTILINE).start() :]  # type: ignore[union-attr]
+        assert re.search(r"stlu?r", offer) and "ldar" in offer
+        free = made[re.search(r"^_?is_free:", made, re.MULTILINE).start() :]  # type: ignore[union-attr]
+        assert len(re.findall(r"lda\w*r\b", free[: free.index("ret")])) == 2
+
+
+def test_python_writes_nothing_that_a_helper_may_be_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a mailbox, only places that are published afterwards."""
+    helper = helper_threads._Helper()
+    written: list[int] = []
+
+    class Watched(np.ndarray[Any, Any]):
+        def __setitem__(self, place: Any, value: Any) -> None:
+            written.append(place)
+            super().__setitem__(place, value)
+
+        def __getitem__(self, place: Any) -> Any:
+            raise AssertionError("read without order")
+
+    helper._mailbox = helper._mailbox.view(Watched)
+    calls: list[int] = []
+    words = np.zeros(2, dtype=np.int64)
+    function = helper_threads.ctypes.CFUNCTYPE(helper_threads.ctypes.c_int64, helper_threads.ctypes.c_void_p)
+    job = function(lambda _: calls.append(1) or 0)  # type: ignore[func-returns-value]
+    helper.offer(helper_threads.ctypes.cast(job, helper_threads.ctypes.c_void_p).value or 0, words, 1, 8, (job,))
+    assert written == [helper_threads.FUNCTION, helper_threads.OFFERED]
+    for _ in range(1000):
+        if calls:
+            break
+        helper_threads.threading.Event().wait(0.01)
+    assert calls == [1]
+
+
+def test_windows_gets_elf_objects(monkeypatch: pytest.MonkeyPatch) -> None:
+    for found, expected in (
+        ("x86_64-pc-windows-msvc", "x86_64-pc-windows-msvc-elf"),
+        ("x86_64-pc-windows-msvc-elf", "x86_64-pc-windows-msvc-elf"),
+        ("x86_64-unknown-linux-gnu", "x86_64-unknown-linux-gnu"),
+    ):
+        monkeypatch.setattr(jit._llvm(), "get_process_triple", lambda found=found: found)
+        assert jit.triple() == expected
+
+
+def test_code_is_kept_for_its_target(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = loader.key_of(jit.BASELINE, "what")
+    monkeypatch.setattr(jit, "triple", lambda: "x86_64-apple-darwin")
+    assert loader.key_of(jit.BASELINE, "what") != before
+
+
+FAR = """
+import ctypes, mmap
+from linkwork.engine.code import jit
+text = "@c = internal constant [900 x double] [" + ", ".join(["double 1.5"] * 900) + "]\\n"
+text += '''define i64 @batch(ptr %p) {
+  %d = load double, ptr getelementptr ([900 x double], ptr @c, i64 0, i64 7)
+  %i = fptosi double %d to i64
+  ret i64 %i
+}'''
+image = jit.compile_object(text, jit.host())
+jit._linker()
+page, libc = mmap.PAGESIZE, ctypes.CDLL(None)
+libc.mmap.restype, libc.munmap.argtypes = ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_size_t)
+libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long)
+def reserved(size):
+    found = libc.mmap(None, size, 0, 0x4022, -1, 0)
+    assert found not in (None, 2**64 - 1), "no address space"
+    return found
+small = [mmap.mmap(-1, page) for _ in range(5000)]
+hole, large = reserved(64 * page), reserved(16 << 30)
+while reserved(page) > large:
+    pass
+libc.munmap(hole + 8 * page, page)
+print(jit.link(image, ["batch"]).function("batch")(0))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="flags of Linux")
+def test_constants_stay_near_their_code_among_large_arrays() -> None:
+    """A single free page, and the next 16 GB below it: LLVM's older linker ended the process."""
+    done = subprocess.run([sys.executable, "-c", FAR], capture_output=True, text=True)
+    if "no address space" in done.stderr:
+        pytest.skip("this process may not have so much address space")
+    assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
+
+
+# Where there can be no machine code
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"), [("maxsize", 2**31 - 1, "32-bit"), ("byteorder", "big", "big-endian")]
+)
+def test_machines_that_code_would_be_wrong_for_are_served_by_the_interpreter(
+    name: str, value: object, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = lw.mass_matrix(lw.mechanisms.serial_chain(2), [0.1, 0.2])
+    monkeypatch.setattr(sys, name, value)
+    mode._default.cache_clear()
+    try:
+        with pytest.warns(lw.LinkworkWarning, match=words):
+            found = lw.mass_matrix(lw.mechanisms.serial_chain(2), [0.1, 0.2])
+    finally:
+        monkeypatch.undo()
+        mode._default.cache_clear()
+    assert np.array_equal(found, expected)
+
+
+def test_machine_code_that_is_asked_for_nevertheless_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "byteorder", "big")
+    with pytest.raises(lw.LinkworkError, match="big-endian"):
+        jit._llvm.__wrapped__()
+    report = lw.system_check()
+    assert not report.works and "big-endian" in str(report) and "the interpreter takes its place" in str(report)
+
+
+def test_without_llvmlite_the_reason_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "llvmlite.binding", None)
+    assert "llvmlite" in (jit.obstacle() or "")
+
+
+# What works here
+
+
+def test_the_check_runs_every_kind_of_code_anew_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LINKWORK_CACHE_DIR", str(tmp_path / "cache"))
+    compiled = []
+    compile_object = jit.compile_object
+    monkeypatch.setattr(jit, "compile_object", lambda *what: compiled.append(what) or compile_object(*what))  # type: ignore[func-returns-value]
+    report = lw.system_check()
+    assert report.works and len(report.checks) == 13 and "Everything works." in str(report)
+    assert len(compiled) >= 8 and len(list(tmp_path.glob("cache/*.lwo"))) <= 1  # the helpers' own, if it is new
+    assert all("bits" in check.words for check in report.checks) and "can be trusted" in report.cache
+
+
+def test_the_check_sees_wrong_bits_and_failures(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong() -> bool:
+        return bool(system_check._equal([np.array([1.0])], [np.array([1.0 + 2**-52])]))
+
+    def failing() -> bool:
+        raise OSError("no memory that can be run")
+
+    monkeypatch.setattr(system_check, "_kinds", lambda: [("one", wrong), ("two", failing), ("three", lambda: None)])
+    report = lw.system_check()
+    assert [check.works for check in report.checks] == [False, False, True] and not report.works
+    for words in ("BROKEN  one", "other results", "no memory that can be run", "LINKWORK_ENGINE=interpreter"):
+        assert words in str(report)
+
+
+def test_the_doctor_prints_the_report(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    check = system_check.Check("one", True, "fine")
+    report = system_check.SystemReport("here", "now", (check,), "kept")
+    monkeypatch.setattr(doctor, "system_check", lambda: report)
+    assert cli.main(["doctor", "--here"]) == 0
+    assert capsys.readouterr().out == f"{report}\n"
+    assert cli.main(["doctor", "--here", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["works"] is True and data["checks"] == [{"name": "one", "works": True, "words": "fine"}]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals as on POSIX")
+def test_the_doctor_survives_code_that_ends_its_process(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ended = subprocess.CompletedProcess[str]([], -6, stdout="")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: ended)
+    assert cli.main(["doctor"]) == 1
+    assert "ended the process (code -6)" in capsys.readouterr().out
+
+
+def test_one_state_can_be_asked_to_take_two_threads() -> None:
+    plan = plan_for(Task(ALGORITHMS["constraint_force"], lw.mechanisms.serial_chain(51, "prismatic"), ("f_ext",)))
+    assert isinstance(plan, Segmented) and plan.threads is None
