@@ -62,6 +62,7 @@ QUICK = {
     "test_cache": "compiled_once|damaged|belong",
     "test_batches": r"1000.*\barticulated_body\b|broadcast.*\b(inverse_dynamics|energy)\b|strides.*interpreted|types",
     "test_calls": "every_kind_of_argument_in_turn|builtin|eight_threads|forked|one_thread_only",
+    "test_fuzz": "called",
     "test_errors": "wrong|no_model|option|unknown|not_broadcast|overflow|not_finite.*(interpreted|inverse_dynamics)",
     "test_laws": "undoes|agree.*interpreted|symmetric|power.*interpreted|derivative_of_placement.*rolled",
     "test_pinocchio": r"\b(ur5|small)\b",

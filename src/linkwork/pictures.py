@@ -6,6 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from linkwork.arguments import file_path
 from linkwork.errors import ArgumentError, MissingExtraError
 
 
@@ -22,7 +23,7 @@ def figure(width: float, height: float) -> Any:
 
 def write(figure: Any, path: str | Path) -> Path:
     """The figure as a file of the kind that its name says."""
-    to = Path(path)
+    to = file_path("path", path)
     known = figure.canvas.get_supported_filetypes()
     if to.suffix[1:].lower() not in known:
         raise ArgumentError(f"a picture's name must end in one of .{', .'.join(sorted(known))}; {path} does not")

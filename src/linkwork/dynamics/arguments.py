@@ -8,16 +8,17 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from linkwork.algorithms import ALGORITHMS, fewest_operations
+from linkwork.arguments import Array as Array
+from linkwork.arguments import all_finite, array, once
 from linkwork.engine.plans import form_of
 from linkwork.engine.spaces import SPACES
-from linkwork.errors import ArgumentError, suggestion
+from linkwork.errors import ArgumentError, shown
 from linkwork.model.memo import Quick
 from linkwork.model.model import Frame, Model, Point
 
-Array = NDArray[np.float64]
 Frames = str | Point | Sequence[str | Point]
 
 
@@ -27,7 +28,7 @@ _FLOAT64 = np.dtype(np.float64)
 def check_model(model: object) -> None:
     if not isinstance(model, Model):
         raise ArgumentError(
-            f"model must be a linkwork Model (from lw.load, lw.Builder or lw.mechanisms), not {model!r}"
+            f"model must be a linkwork Model (from lw.load, lw.Builder or lw.mechanisms), not {shown(model)}"
         )
 
 
@@ -40,35 +41,23 @@ def as_array(model: Model, name: str, space: str, value: ArrayLike, frames: int 
 def _as_array(model: Model, name: str, space: str, value: ArrayLike, expected: tuple[int, ...]) -> Array:
     if type(value) is np.ndarray and value.dtype is _FLOAT64 and value.shape == expected:
         return value
-    try:
-        array = np.asarray(value)
-    except Exception as error:  # whatever an object's own conversion raises
-        raise ArgumentError(f"{name} cannot be made an array of shape {_shown(expected)}: {error}") from None
-    if array.dtype.kind not in "fiu" and not (array.dtype.kind == "b" and array.size == 0):
+    given = array(name, value, expected)
+    if given.ndim < len(expected) or given.shape[given.ndim - len(expected) :] != expected:
         raise ArgumentError(
-            f"{name} must hold real numbers in shape {_shown(expected)}, but has dtype {array.dtype}; "
-            f"pass a float64 array or a list of floats"
+            f"{name} must have shape (..., {', '.join(map(str, expected))}) for model {model.name!r} "
+            f"({SPACES[space].describe(model)}), but has shape {given.shape}"
         )
-    if array.ndim < len(expected) or array.shape[array.ndim - len(expected) :] != expected:
-        raise ArgumentError(
-            f"{name} must have shape {_shown(expected)} for model {model.name!r} ({SPACES[space].describe(model)}), "
-            f"but has shape {array.shape}"
-        )
-    if array.dtype.itemsize > 8 and array.dtype.kind == "f":
-        raise ArgumentError(
-            f"{name} has dtype {array.dtype}, which float64 cannot hold; convert it with .astype(float)"
-        )
-    return array.astype(np.float64, copy=False)
+    return given
 
 
-def check_finite(model: Model, name: str, space: str, array: Array) -> Array:
+def check_finite(model: Model, name: str, space: str, numbers: Array) -> Array:
     """The array, if all its numbers are finite."""
-    if np.isfinite(array).all():
-        return array
-    where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+    if all_finite(numbers):
+        return numbers
+    where = tuple(int(i) for i in np.argwhere(~np.isfinite(once(numbers)))[0])
     kind = SPACES[space]
-    which = kind.coordinate(model, where[array.ndim - len(kind.shape(model, 0)) :])
-    raise ArgumentError(f"{name}[{', '.join(map(str, where))}] ({which}) is {array[where]}; it must be finite")
+    which = kind.coordinate(model, where[numbers.ndim - len(kind.shape(model, 0)) :])
+    raise ArgumentError(f"{name}[{', '.join(map(str, where))}] ({which}) is {numbers[where]}; it must be finite")
 
 
 def as_batch(
@@ -90,29 +79,27 @@ def as_batch(
         if value is None and space == "wrenches":
             arrays.append(None)
             continue
-        array = _as_array(model, name, space, value, shape)  # type: ignore[arg-type]
-        arrays.append(array)
-        leading.append(array.shape[: array.ndim - len(shape)])
+        given = _as_array(model, name, space, value, shape)  # type: ignore[arg-type]
+        arrays.append(given)
+        leading.append(given.shape[: given.ndim - len(shape)])
     try:
         batch = np.broadcast_shapes(*leading) if any(leading) else ()
     except ValueError:
         shown = ", ".join(f"{name} {dims}" for (name, _), dims in zip(spaces, leading, strict=False))
         raise ArgumentError(f"the leading (batch) dimensions do not broadcast: {shown}") from None
     if finite:
-        for (name, space), given in zip(spaces, arrays, strict=True):
-            if given is not None:
-                check_finite(model, name, space, given)
+        for (name, space), checked in zip(spaces, arrays, strict=True):
+            if checked is not None:
+                check_finite(model, name, space, checked)
     if not batch:
         return arrays, ()
-    full = [
-        None if array is None else _spread(array, (*batch, *shape)) for array, shape in zip(arrays, shapes, strict=True)
-    ]
+    full = [None if one is None else _spread(one, (*batch, *shape)) for one, shape in zip(arrays, shapes, strict=True)]
     return full, batch
 
 
-def _spread(array: Array, dims: tuple[int, ...]) -> Array:
+def _spread(numbers: Array, dims: tuple[int, ...]) -> Array:
     """numpy.broadcast_to, which takes its time even if there is nothing to do."""
-    return array if array.shape == dims else np.broadcast_to(array, dims)
+    return numbers if numbers.shape == dims else np.broadcast_to(numbers, dims)
 
 
 @dataclass(frozen=True)
@@ -167,7 +154,7 @@ def as_frames(model: Model, frames: Frames) -> Asked:
     """The frames of an argument; found at once if the model was asked for the same before."""
     try:
         found: Asked = model._memo.frames[tuple(frames) if type(frames) is list else frames]
-    except (KeyError, TypeError, AttributeError):  # new, unhashable, or no model
+    except Exception:  # new, unhashable, no model, or whatever an object's own hash raises
         found = _asked(model, frames)
     return found
 
@@ -176,10 +163,10 @@ def _asked(model: Model, frames: Frames) -> Asked:
     check_model(model)
     listed: Sequence[Any] = (frames,) if isinstance(frames, str | Point) else frames
     if not isinstance(listed, Sequence):
-        raise ArgumentError(f"frames must be a frame's name, an lw.Point or a list of these, not {frames!r}")
+        raise ArgumentError(f"frames must be a frame's name, an lw.Point or a list of these, not {shown(frames)}")
     for item in listed:
         if not isinstance(item, str | Point):
-            raise ArgumentError(f"frames must hold names or lw.Point objects, not {item!r}")
+            raise ArgumentError(f"frames must hold names or lw.Point objects, not {shown(item)}")
     known, key = model._memo.frames, tuple(listed)
     found: Asked | None = known.get(key)
     if found is None:
@@ -193,16 +180,3 @@ def _asked(model: Model, frames: Frames) -> Asked:
     if listed is not frames:
         known[frames] = found
     return found
-
-
-def choice(name: str, value: Any, options: Sequence[str]) -> str:
-    """One of the options, or an error that lists them."""
-    if not isinstance(value, str) or value not in options:
-        raise ArgumentError(
-            f"{name} must be one of {', '.join(map(repr, options))}, not {value!r}{suggestion(value, options)}"
-        )
-    return value
-
-
-def _shown(expected: tuple[int, ...]) -> str:
-    return f"(..., {', '.join(map(str, expected))})"

@@ -18,7 +18,7 @@ from linkwork.engine.plans import Plan
 from linkwork.engine.plans.task import moved
 from linkwork.engine.spaces import SPACES
 from linkwork.engine.trace.interpreter import evaluate
-from linkwork.errors import SingularError
+from linkwork.errors import ArgumentError, SingularError
 from linkwork.model.memo import Quick
 from linkwork.model.model import Frame, Model
 from linkwork.model.tree import Node, Tree
@@ -42,6 +42,28 @@ def call(
         algorithm = ALGORITHMS[algorithm]
     form = current_form()
     arguments, batch = as_batch(model, algorithm.arguments, values, len(frames), finite=form == "interpreted")
+    try:
+        return _run(algorithm, model, values, arguments, batch, form, frames, offsets, quick)
+    except MemoryError:
+        numbers = sum(prod(SPACES[space].shape(model, len(frames))) for space in algorithm.results)
+        raise ArgumentError(
+            f"{algorithm.name}: not enough memory for a batch of {batch}, whose results take "
+            f"{8e-9 * prod(map(float, batch)) * numbers:.3g} GB; compute it in parts"
+        ) from None
+
+
+def _run(
+    algorithm: Algorithm,
+    model: Model,
+    values: Sequence[ArrayLike | None],
+    arguments: Sequence[Array | None],
+    batch: tuple[int, ...],
+    form: str,
+    frames: Sequence[Frame],
+    offsets: Sequence[float],
+    quick: Quick | None,
+) -> list[Array]:
+    """The same for checked arguments, which share their leading dimensions."""
     if 0 in batch:
         as_batch(model, algorithm.arguments, values, len(frames))
         return [np.empty((*batch, *SPACES[space].shape(model, len(frames)))) for space in algorithm.results]

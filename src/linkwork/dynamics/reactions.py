@@ -5,7 +5,8 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 from linkwork.algorithms import FRAMES
-from linkwork.dynamics.arguments import Array, check_model, choice
+from linkwork.arguments import choice
+from linkwork.dynamics.arguments import Array, check_model
 from linkwork.dynamics.call import every, quick
 from linkwork.dynamics.light_bodies import check_inertias
 from linkwork.model.model import Model

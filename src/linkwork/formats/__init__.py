@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from linkwork.arguments import choice, file_path, switch
 from linkwork.errors import ArgumentError
 from linkwork.formats import mjcf, urdf
 from linkwork.formats.xml import quoted, read
@@ -71,14 +72,10 @@ def load(
         >>> model.joint_names, model.frame_names
         (('hinge',), ('world', 'base', 'rod', 'hinge'))
     """
-    try:
-        name = os.fsdecode(path)
-    except TypeError:
-        raise ArgumentError(f"path must be a str or a path, not {path!r}") from None
-    if not isinstance(floating_base, bool):
-        raise ArgumentError(f"floating_base must be True or False, not {floating_base!r}")
-    _check("joint_order", joint_order, ("pinocchio", "file"))
-    _check("fixed_joints", fixed_joints, ("merge", "keep"))
+    name = str(file_path("path", path)) if not isinstance(path, str) else path
+    floating_base = switch("floating_base", floating_base)
+    choice("joint_order", joint_order, ("pinocchio", "file"))
+    choice("fixed_joints", fixed_joints, ("merge", "keep"))
     root = read(name)
     if root.tag == "robot":
         return urdf.model_of(root, floating_base=floating_base, joint_order=joint_order, fixed_joints=fixed_joints)
@@ -87,8 +84,3 @@ def load(
             raise ArgumentError(f"floating_base is for URDF; in {name}, an MJCF file, write <freejoint/> in the body")
         return mjcf.model_of(root, fixed_joints=fixed_joints)
     raise root.error(f"the root element must be <robot> (URDF) or <mujoco> (MJCF), not <{quoted(root.tag)[1:-1]}>")
-
-
-def _check(option: str, value: object, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise ArgumentError(f"{option} must be {' or '.join(map(repr, known))}, not {value!r}")

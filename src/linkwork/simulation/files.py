@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from linkwork.arguments import file_path
 from linkwork.dynamics.arguments import Array
 from linkwork.engine.code import fingerprint
 from linkwork.errors import ArgumentError
@@ -19,7 +20,7 @@ _FORMAT = "linkwork trajectory 1"
 
 def save(path: str | Path, model: Model, arrays: Mapping[str, Array], interrupted: bool) -> Path:
     """Write arrays and what identifies the model."""
-    to = Path(path)
+    to = file_path("path", path)
     to = to if to.suffix == ".npz" else to.with_name(to.name + ".npz")
     header = {
         "format": np.array(_FORMAT),
@@ -36,7 +37,7 @@ def save(path: str | Path, model: Model, arrays: Mapping[str, Array], interrupte
 
 def load(path: str | Path, model: Model, names: Sequence[str]) -> tuple[dict[str, Array], bool]:
     """Read them again for that model."""
-    kept = _read(Path(path))
+    kept = _read(file_path("path", path))
     if str(kept.get("format")) != _FORMAT or any(
         name not in kept for name in (*names, "joints", "digest", "interrupted")
     ):

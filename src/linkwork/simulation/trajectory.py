@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwork.arguments import finite_array, is_integer, switch
 from linkwork.dynamics.arguments import Array, check_model
 from linkwork.dynamics.dynamics import energy
 from linkwork.dynamics.kinematics import difference, integrate
-from linkwork.errors import ArgumentError
+from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Model
 from linkwork.simulation import files, tables
 from linkwork.simulation.tangent import Tangent
@@ -59,18 +60,20 @@ class Trajectory:
 
     def __post_init__(self) -> None:
         check_model(self.model)
-        nq, nv, K = self.model.nq, self.model.nv, len(np.atleast_1d(self.t))
-        forces = np.shape(self.constraint_forces)
+        object.__setattr__(self, "interrupted", switch("interrupted", self.interrupted))
+        nq, nv = self.model.nq, self.model.nv
+        K = self.t.size if isinstance(self.t, np.ndarray) else 0
+        forces: tuple[int, ...] = getattr(self.constraint_forces, "shape", ())
         shapes = {"t": (K,), "q": (K, nq), "v": (K, nv), "a": (K, nv), "tau": (K, nv)}
         shapes["constraint_forces"] = (K, forces[1] if len(forces) == 3 else 0, 6)
         for name, expected in shapes.items():
             array = getattr(self, name)
             if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.shape != expected:
-                came = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else repr(array)
+                came = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else shown(array)
                 raise ArgumentError(f"{name} of a trajectory must be float64 of shape {expected}, not {came}")
-            shown = array.view()
-            shown.flags.writeable = False
-            object.__setattr__(self, name, shown)
+            view = array.view()
+            view.flags.writeable = False
+            object.__setattr__(self, name, view)
 
     def __reduce__(self) -> tuple[object, ...]:  # so that a copy cannot be written to either
         return (type(self), tuple(getattr(self, field.name) for field in fields(self)))
@@ -90,10 +93,10 @@ class Trajectory:
     def __getitem__(self, which: slice) -> Trajectory:
         """Some of the states: ``trajectory[10:20:2]``."""
         parts = (which.start, which.stop, which.step) if isinstance(which, slice) else (which,)
-        whole = all(part is None or isinstance(part, int | np.integer) for part in parts)
+        whole = all(part is None or is_integer(part) for part in parts)
         if not isinstance(which, slice) or not whole or (which.step is not None and which.step < 1):
             raise ArgumentError(
-                f"a trajectory is cut by slices that go forward, as in trajectory[10:20:2], not by {which!r}; one "
+                f"a trajectory is cut by slices that go forward, as in trajectory[10:20:2], not by {shown(which)}; one "
                 f"state's configuration is trajectory.q[i]"
             )
         return replace(self, **{name: getattr(self, name)[which].copy() for name in ARRAYS})
@@ -163,16 +166,16 @@ class Trajectory:
     def _times(self, times: float | ArrayLike) -> Array:
         if not len(self):
             raise ArgumentError("a trajectory without states cannot be resampled")
-        at = np.asarray(times)
-        if at.dtype.kind not in "fiu" or at.ndim > 1 or not np.isfinite(at).all():
-            raise ArgumentError(f"times must be an interval (s) or finite times (M,), not {times!r}")
+        at = finite_array("times, an interval (s) or finite times (M,),", times)
+        if at.ndim > 1:
+            raise ArgumentError(f"times must be an interval (s) or finite times (M,), not {shown(times)}")
         first, last = self.t[0], self.t[-1]
         if at.ndim == 0:
             if not at > 0.0:
-                raise ArgumentError(f"an interval of times must be a positive number of seconds, not {times!r}")
-            if (last - first) / float(at) > _MOST_TIMES:
+                raise ArgumentError(f"an interval of times must be a positive number of seconds, not {shown(times)}")
+            if float(last - first) / float(at) > _MOST_TIMES:
                 raise ArgumentError(
-                    f"an interval of {times!r} s makes more than {_MOST_TIMES:g} states; take a longer one"
+                    f"an interval of {float(at):g} s makes more than {_MOST_TIMES:g} states; take a longer one"
                 )
             return first + float(at) * np.arange(int((last - first) / float(at) * (1 + 1e-12) + 1e-9) + 1)
         if (np.diff(at) <= 0.0).any():

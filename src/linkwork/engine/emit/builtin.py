@@ -20,6 +20,8 @@ from linkwork.engine.emit.writer import Writer, sweep
 
 _VIEW, _NDIM, _FORMAT, _SHAPE = 80, 36, 40, 48
 """Bytes of a Py_buffer, and where its fields are there, as fixed by the stable ABI; the data's address is the first."""
+_TYPE = object.__basicsize__ - 8
+"""Where an object says its type: the last field of what every object begins with."""
 _WIDE = 8
 """Numbers that are looked at together, whether they are finite."""
 _CONTIGUOUS, _WRITABLE = 0x0004 | 0x0008, 0x0001  # PyBUF_FORMAT | PyBUF_ND, PyBUF_WRITABLE
@@ -46,7 +48,7 @@ def available() -> bool:
 def addresses() -> dict[str, int]:
     """Where generated code finds the functions of Python that it calls."""
     found = {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in SYMBOLS}
-    return {**found, "_Py_NoneStruct": id(None)}
+    return {**found, "_Py_NoneStruct": id(None), "linkwork_ndarray": id(np.ndarray)}
 
 
 class _Method(ctypes.Structure):
@@ -73,8 +75,8 @@ def text(arguments: Sequence[tuple[int, ...]], results: Sequence[tuple[int, ...]
     """The builtin in LLVM's text, for arrays of these shapes."""
     declared = [f"declare {kind.format(f'@{name}')}" for name, kind in SYMBOLS.items()]
     sweeps = [sweep("finite", _WIDE), sweep("settle", _WIDE, unsigned_zeros=True)]
-    none = "@_Py_NoneStruct = external global i8"
-    return "\n".join([*declared, none, *sweeps, _Single(arguments, results).text()])
+    objects = [f"@{name} = external global i8" for name in ("_Py_NoneStruct", "linkwork_ndarray")]
+    return "\n".join([*declared, *objects, *sweeps, _Single(arguments, results).text()])
 
 
 class _Single(Writer):
@@ -131,7 +133,13 @@ class _Single(Writer):
         return self.compare("eq", failed, 0, "i32")
 
     def take(self, k: int, shape: tuple[int, ...]) -> None:
-        """Argument k: go on if it is a contiguous array of doubles of this shape."""
+        """Argument k: go on if it is a contiguous array of doubles of this shape.
+
+        Only of NumPy's own type: a masked array gives its buffer, but not what it hides there.
+        """
+        kind = self.load(self.at(self.objects[k], _TYPE, "i8"), "ptr")
+        plain = self.compare("eq", kind, "@linkwork_ndarray", "ptr")
+        self.expect(plain, "none" if k == 0 else f"release{k - 1}")
         taken, error = self.block("taken"), self.block("error")
         self.branch(self.buffer(k, _CONTIGUOUS), taken, error)
         self.begin(error)
