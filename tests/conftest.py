@@ -117,7 +117,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Compiled code is kept for all processes of a run and for the next run; never in the user's cache."""
+    """Compiled code is kept for all processes of a run and for the next run; never in the user's cache. What commands
+    print does not depend on the terminal.
+    """
+    for name in ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+        os.environ.pop(name, None)
     if not hasattr(config, "workerinput"):
         os.environ["LINKWORK_CACHE_DIR"] = str(_kept_code(config))
 

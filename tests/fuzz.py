@@ -557,6 +557,10 @@ ENDLESS = {
 """Pairs of arguments that are not replaced together, and why."""
 
 
+CALLED_BACK = ("torque", "f_ext", "executor")
+"""Arguments that may be functions: what these raise is theirs, and goes up as it is."""
+
+
 class Plan:
     """The calls of a seed, in an order that depends on nothing else."""
 
@@ -591,6 +595,8 @@ def outcome(call: Call) -> str:
             arguments = call.arguments()
     except Exception:  # a variant that this argument does not have
         return "none"
+    if any(callable(arguments.get(name)) for name in CALLED_BACK):
+        return "none"
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         try:
@@ -601,14 +607,12 @@ def outcome(call: Call) -> str:
                     if isinstance(result, cls):
                         bad = bad or unsound(use(result))
         except LinkworkError as error:
-            bad, came = _unsaid(error), "error"
+            bad, came = None if "a long text" in call.hostile.values() else _unsaid(error), "error"
         except OSError as error:  # what the system says of a file
             bad, came = None if "path" in call.hostile else f"{type(error).__name__}: {error}"[:300], "error"
         except Exception as error:
-            place = traceback.extract_tb(error.__traceback__)[-1]
-            inside = next(
-                (f for f in reversed(traceback.extract_tb(error.__traceback__)) if "linkwork" in f.filename), place
-            )
+            frames = traceback.extract_tb(error.__traceback__)
+            inside = next((frame for frame in reversed(frames) if "linkwork" in frame.filename), frames[-1])
             where = f"{Path(inside.filename).name}:{inside.lineno}"
             bad, came = f"{type(error).__name__} at {where}: {_safe(error)}"[:300], "error"
         else:

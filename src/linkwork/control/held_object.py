@@ -69,9 +69,9 @@ class HeldObject(Goal):
         internal: Reference | ArrayLike | None = None,
     ) -> None:
         name = f"the held object {text('body', body)!r}"
-        self.body, self.welds = body, tuple(welds) if isinstance(welds, Sequence) else ()
-        if not self.welds or not all(isinstance(weld, Weld) for weld in self.welds):
+        if not isinstance(welds, Sequence) or not welds or not all(isinstance(weld, Weld) for weld in welds):
             raise ArgumentError(f"welds of {name} must be lw.Weld objects, one for each hand, not {shown(welds)}")
+        self.body, self.welds = body, tuple(welds)
         if any(weld.placement != Transform.identity() for weld in self.welds):
             raise ArgumentError(f"welds of {name} must hold frames together as they are; name the places as frames")
         self.hands = tuple(weld.frame_a for weld in self.welds)

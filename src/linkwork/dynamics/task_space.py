@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import array, finite_array, go_together, memory_for
+from linkwork.arguments import array, finite_array, go_together, memory_for, once
 from linkwork.dynamics.arguments import Array, Frames, as_array, as_batch, as_frames
 from linkwork.dynamics.dynamics import gravity_torques, nonlinear_effects
 from linkwork.dynamics.inversion import inverted
@@ -228,12 +228,14 @@ def effective_mass(model: Model, q: ArrayLike, point: str | Point, direction: Ar
         raise ArgumentError(f"point must be a frame's name or an lw.Point, not {shown(point)}")
     given = Point(point) if isinstance(point, str) else point
     u = array("direction", direction, (3,))
-    largest = np.abs(u).max(axis=-1, keepdims=True, initial=0.0) if u.ndim else u
-    if u.shape[-1:] != (3,) or not np.isfinite(u).all() or not (largest > 0.0).all():
+    few = once(u)
+    largest = np.abs(few).max(axis=-1, keepdims=True, initial=0.0) if u.ndim else u
+    if u.shape[-1:] != (3,) or not np.isfinite(few).all() or not (largest > 0.0).all():
         raise ArgumentError(f"direction must be three finite numbers that are not all zero, not {shown(direction)}")
-    extreme = (largest > 1e100) | (largest < 1e-100)  # whose squares leave the range of floats
-    u = np.where(extreme, u / largest, u) if extreme.any() else u
-    u = u / np.linalg.norm(u, axis=-1, keepdims=True)
+    with memory_for("directions", u.shape):
+        extreme = (largest > 1e100) | (largest < 1e-100)  # whose squares leave the range of floats
+        u = np.where(extreme, u / largest, u) if extreme.any() else u
+        u = u / np.linalg.norm(u, axis=-1, keepdims=True)
     inverse = operational_inertia_inverse(model, q, [Point(given.frame, given.offset, "position")], method)
     if not go_together(u.shape[:-1], inverse.shape[:-2]):
         raise ArgumentError(
