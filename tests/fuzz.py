@@ -313,9 +313,40 @@ USES: tuple[tuple[type, Callable[[Any], Any]], ...] = (
 
 MAY_BE_INFINITE = {"effective_mass"}
 
+ARRAYS = {"q", "q0", "q1", "v", "dv", "a", "tau", "f_ext", "direction", "acceleration", "force", "beta"}
+OPTIONS = {"method", "reference", "frame", "damping", "time_constant", "proximal", "t"}
+"""Arguments on which the last axes of a result do not depend; those of an array may bring leading axes."""
+
+
+def shapes(result: Any) -> list[tuple[int, ...]]:
+    """Of all arrays in a result."""
+    if isinstance(result, tuple):
+        return [shape for one in result for shape in shapes(one)]
+    return [result.shape] if isinstance(result, np.ndarray) else []
+
+
+@cache
+def usual_shapes(name: str) -> list[tuple[int, ...]]:
+    """What a callable returns for its valid arguments."""
+    target = next(target for target in targets() if target.name == name)
+    with form("interpreted"):
+        return shapes(target.get()(**{name: valid() for name, valid in target.arguments.items()}))
+
+
+def misshapen(call: Call, result: Any) -> str | None:
+    """Whether an array has other last axes than it has for valid arguments."""
+    if not call.hostile.keys() <= ARRAYS | OPTIONS or call.target.name in ("rollout", "simulate"):
+        return None
+    for usual, came in zip(usual_shapes(call.target.name), shapes(result), strict=True):
+        if came[len(came) - len(usual) :] != usual:
+            return f"a result of shape {came} in place of {usual}"
+    return None
+
 
 def unsound(result: Any) -> str | None:
     """What is wrong with numbers that were returned, if anything."""
+    if isinstance(result, lw.Trajectory):
+        return unsound([result.t, result.q, result.v, result.a, result.tau, result.constraint_forces])
     if isinstance(result, tuple | list):
         return next((reason for one in result if (reason := unsound(one))), None)
     if isinstance(result, np.ndarray) and result.dtype.kind == "f" and not np.isfinite(result).all():
@@ -601,8 +632,12 @@ def outcome(call: Call) -> str:
         warnings.simplefilter("always")
         try:
             with form(call.form):
-                result = call.target.get()(**arguments)
-                bad = unsound(result)
+                function = call.target.get()
+                result = function(**arguments)
+                bad = unsound(result) or misshapen(call, result)
+                owner = getattr(function, "__self__", None)
+                if isinstance(owner, lw.Builder) and not isinstance(result, lw.Model):
+                    result = owner.build()
                 for cls, use in USES:
                     if isinstance(result, cls):
                         bad = bad or unsound(use(result))

@@ -133,7 +133,7 @@ class AugmentedObject:
     def internal(self, wrenches: ArrayLike) -> Array:
         """The part (m, 6) of the hands' wrenches on the object (m, 6) that balances itself."""
         given = finite_array("wrenches", wrenches)
-        if given.size != len(self.shares):
+        if given.shape not in ((len(self.shares) // 6, 6), (len(self.shares),)):
             raise ArgumentError(f"wrenches must have shape ({len(self.shares) // 6}, 6), not {given.shape}")
         wrenches = given.ravel()
         return (wrenches - self.shares @ (self.grasp_map @ wrenches)).reshape(given.shape)

@@ -111,7 +111,7 @@ class Model:
                 raise ModelError(f"body {body.name!r} comes before its parent")
         for frame in self.frames:
             if not 0 <= frame.body <= len(self.bodies):
-                raise ModelError(f"frame {frame.name!r} is on body {frame.body}, of {len(self.bodies)}")
+                raise ModelError(f"frame {frame.name!r} is on body {shown(frame.body)}, of {len(self.bodies)}")
 
     def __repr__(self) -> str:
         return f"<Model {self.name!r}: {len(self.bodies)} bodies, nq {self.nq}, nv {self.nv}>"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import finite_array, is_integer, switch
+from linkwork.arguments import finite_array, is_integer, memory_for, switch
 from linkwork.dynamics.arguments import Array, check_model
 from linkwork.dynamics.dynamics import energy
 from linkwork.dynamics.kinematics import difference, integrate
@@ -113,6 +113,11 @@ class Trajectory:
             the right velocity at both ends; all else goes in straight lines.
         """
         at = self._times(times)
+        with memory_for("states", (at.size, self.model.nq + 3 * self.model.nv)):
+            return self._at(at)
+
+    def _at(self, at: Array) -> Trajectory:
+        """The motion at checked times."""
         left = np.clip(np.searchsorted(self.t, at, side="right") - 1, 0, max(len(self) - 2, 0))
         right = np.minimum(left + 1, len(self) - 1)
         span = np.where(right > left, self.t[right] - self.t[left], 1.0)[:, None]
@@ -177,7 +182,9 @@ class Trajectory:
                 raise ArgumentError(
                     f"an interval of {float(at):g} s makes more than {_MOST_TIMES:g} states; take a longer one"
                 )
-            return first + float(at) * np.arange(int((last - first) / float(at) * (1 + 1e-12) + 1e-9) + 1)
+            count = int((last - first) / float(at) * (1 + 1e-12) + 1e-9) + 1
+            with memory_for("times", (count,)):
+                return first + float(at) * np.arange(count)
         if (np.diff(at) <= 0.0).any():
             raise ArgumentError("times must increase")
         if at.size and (at[0] < first - 1e-9 or at[-1] > last + 1e-9):

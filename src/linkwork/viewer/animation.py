@@ -59,7 +59,8 @@ def animate(
         PosixPath('swing.gif')
     """
     check_trajectory(trajectory)
-    fps, speed, size = positive("fps", fps), positive("speed", speed), positive("size", size)
+    fps, speed = positive("fps", fps, most=1000.0), positive("speed", speed)
+    size = positive("size", size, most=100.0)
     to = file_path("path", path)
     writer = _writer(to, fps)
     stage = Stage(trajectory.model, frames, boxes, joints, view, ground)
