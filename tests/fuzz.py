@@ -311,7 +311,8 @@ USES: tuple[tuple[type, Callable[[Any], Any]], ...] = (
 )
 """What is done with an object that was made of hostile arguments: it must be as good as any other."""
 
-MAY_BE_INFINITE = {"effective_mass"}
+NOT_ALWAYS_FINITE = {"effective_mass", "Trajectory"}
+"""What a point feels that cannot move, and what a trajectory was made of."""
 
 ARRAYS = {"q", "q0", "q1", "v", "dv", "a", "tau", "f_ext", "direction", "acceleration", "force", "beta"}
 OPTIONS = {"method", "reference", "frame", "damping", "time_constant", "proximal", "t"}
@@ -654,7 +655,7 @@ def outcome(call: Call) -> str:
             came = "result"
         finally:
             lw.set_threads(None)
-    if bad and call.target.name in MAY_BE_INFINITE and bad == "a result that is not finite":
+    if bad and call.target.name in NOT_ALWAYS_FINITE and bad == "a result that is not finite":
         bad = None
     foreign = [w for w in told if not issubclass(w.category, LinkworkWarning)]
     if bad is None and foreign:
@@ -689,13 +690,15 @@ def work(plan: Plan, indices: Sequence[int]) -> None:
             print(json.dumps(["begin", index]), file=out, flush=True)
             if hasattr(signal, "setitimer"):
                 signal.setitimer(signal.ITIMER_VIRTUAL, MOST_SECONDS)
+            faulthandler.dump_traceback_later(20 * MOST_SECONDS, exit=True)  # a call that waits takes no such time
             print(json.dumps(["end", index, outcome(plan.call(index))]), file=out, flush=True)
+        faulthandler.cancel_dump_traceback_later()
         os.chdir("/")
 
 
 def _limit() -> None:
     """Memory, and processor time for a call; where it is, is told when that is over."""
-    with contextlib.suppress(ImportError):
+    with contextlib.suppress(ImportError, OSError, ValueError):  # where there are no such limits
         resource = importlib.import_module("resource")
         used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (used + MOST_MEMORY,) * 2)
