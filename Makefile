@@ -14,6 +14,10 @@ PINS ?=
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 
+# How many calls with hostile arguments make fuzz makes, and which: another seed each day.
+CALLS ?= 100000
+SEED ?= $(shell date +%Y%m%d)
+
 # A test file goes to one process as a whole, which then reuses the code that it compiled.
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
 
@@ -28,7 +32,7 @@ help:
 	@echo "make check     ruff, its formatter, mypy, import-linter: make lint layout types layers"
 	@echo "make format    lay out the code as make check wants it"
 	@echo "make bench     measure times: linkwork bench"
-	@echo "make fuzz      mutated model files by the ten thousand"
+	@echo "make fuzz      mutated model files by the ten thousand, calls with hostile arguments by the hundred thousand"
 	@echo "make docs      measure the tables in docs/ anew"
 	@echo "make clean     remove what can be made again, environments included"
 	@echo
@@ -79,6 +83,7 @@ bench: $(STAMP)
 
 fuzz: $(STAMP)
 	LINKWORK_MUTATIONS=$${LINKWORK_MUTATIONS:-20000} $(BIN)/python -m pytest -q -n 2 tests -k mutat
+	$(BIN)/python tests/fuzz.py --calls $(CALLS) --seed $(SEED)
 
 docs: $(STAMP)
 	$(BIN)/python benchmarks/rounding.py --write

@@ -64,6 +64,7 @@ QUICK = {
     "test_cache": "compiled_once|damaged|belong|written|link|pipe|forged|swapped",
     "test_batches": r"1000.*\barticulated_body\b|broadcast.*\b(inverse_dynamics|energy)\b|strides.*interpreted|types",
     "test_calls": "every_kind_of_argument_in_turn|builtin|eight_threads|forked|one_thread_only",
+    "test_fuzz": "called",
     "test_errors": "wrong|no_model|option|unknown|not_broadcast|overflow|not_finite.*(interpreted|inverse_dynamics)",
     "test_laws": "undoes|agree.*interpreted|symmetric|power.*interpreted|derivative_of_placement.*rolled",
     "test_pinocchio": r"\b(ur5|small)\b",
@@ -118,7 +119,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Compiled code is kept for all processes of a run and for the next run; never in the user's cache."""
+    """Compiled code is kept for all processes of a run and for the next run; never in the user's cache. What commands
+    print does not depend on the terminal.
+    """
+    for name in ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+        os.environ.pop(name, None)
     if not hasattr(config, "workerinput"):
         os.environ["LINKWORK_CACHE_DIR"] = str(_kept_code(config))
         if obstacle():  # a checkout that others can write to

@@ -604,7 +604,7 @@ def test_several_processes_start_at_once_on_an_empty_cache(folder: Path) -> None
         subprocess.Popen([sys.executable, "-W", "error", "-c", START], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         for _ in range(4)
     ]
-    outputs = [process.communicate(timeout=300) for process in started]
+    outputs = [process.communicate() for process in started]
     assert [process.returncode for process in started] == [0] * 4, outputs
     assert len({out for out, _ in outputs}) == 1 and all(not err for _, err in outputs)
     assert {path.suffix for path in files(folder)} == {".lwo"}

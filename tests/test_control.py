@@ -294,8 +294,8 @@ def test_joint_controllers_bring_any_joint_to_its_place(make: Callable[..., obje
             "stiffness of the task on 'left_hand' must be finite and",
         ),
         (lambda: Task("left_hand", np.eye(4), stiffness=[1, 2]), "must be one number or 6"),
-        (lambda: Task("left_hand", None), "reference of the task on 'left_hand' must be"),
-        (lambda: Posture("bent"), "q of the posture must hold numbers"),
+        (lambda: Task("left_hand", None), "reference of the task on 'left_hand' must hold real numbers"),
+        (lambda: Posture("bent"), "q of the posture must hold real numbers"),
         (lambda: Posture(stiffness=3.0), "stiffness of a posture needs q"),
         (lambda: Posture(damping=None), "damping of a posture must be one number"),  # type: ignore[arg-type]
         (lambda: Task("left_hand", np.eye(4)).error(0.0, [1.0, 2.0]), r"placement must have shape \(4, 4\)"),

@@ -163,7 +163,7 @@ def test_the_object_obeys_its_law_to_1e_6_and_the_squeeze_holds_on_the_way() -> 
     [
         (lambda m, w: HeldObject("plate", [], np.eye(4)), "one for each hand"),
         (lambda m, w: HeldObject("plate", 5, np.eye(4)), "one for each hand"),
-        (lambda m, w: HeldObject("plate", w, np.eye(4), internal="hard"), "must hold numbers"),
+        (lambda m, w: HeldObject("plate", w, np.eye(4), internal="hard"), "must hold real numbers"),
         (lambda m, w: HeldObject("plate", [lw.Ball("hand0", "grip0")], np.eye(4)), "must be lw.Weld"),
         (
             lambda m, w: HeldObject("plate", [lw.Weld("hand0", "grip0", lw.placement((0, 0, 1)))], np.eye(4)),

@@ -213,8 +213,8 @@ def test_models_are_equal_pickle_and_come_by_name(text: str) -> None:
         ("serial_chain:2.5", "n must be an integer of 1 or more, not 2.5"),
         ("serial_chain:2:sphericl", "not 'sphericl'; did you mean 'spherical'"),
         ("binary_tree:60", "at most 20"),
-        ("pendulum:-1", "length must be a finite number above zero, not -1"),
-        ("pendulum:nan", "length must be a finite number above zero, not nan"),
+        ("pendulum:-1", "length must be a positive number, not -1"),
+        ("pendulum:nan", "length must be a positive number, not nan"),
     ],
 )
 def test_a_bad_name_or_argument_says_so(text: str, message: str) -> None:

@@ -199,5 +199,5 @@ def test_permutations_bring_vectors_into_any_order() -> None:
     kinetic, _ = lw.energy(model, q, v)
     moved, _ = lw.energy(other, q[model.permutation(names, "q")], v[model.permutation(names)])
     assert moved == pytest.approx(float(kinetic), rel=1e-12)
-    with pytest.raises(lw.ModelError, match="of must be 'q' or 'v'"):
+    with pytest.raises(lw.ModelError, match="of must be one of 'q', 'v'"):
         model.permutation(names, "a")

@@ -124,15 +124,15 @@ def test_a_path_rests_before_and_after() -> None:
     [
         (lambda: lw.control.Constant([[1.0, 2.0]]), r"value must be a vector .* not \(1, 2\)"),
         (lambda: lw.control.Constant([np.nan]), "value must be finite"),
-        (lambda: lw.control.Constant("here"), "value must hold numbers"),
+        (lambda: lw.control.Constant("here"), "value must hold real numbers"),
         (lambda: lw.control.Constant(2.0 * np.eye(3)), "value must be a rotation"),
         (lambda: lw.control.Constant(np.diag([1.0, 1.0, -1.0])), "determinant 1"),
         (lambda: lw.control.Constant(np.diag([1.0, 1.0, 1.0, 2.0])), "last row of 0, 0, 0, 1"),
         (lambda: lw.control.CubicSpline([0.0, 0.0], [[1.0], [2.0]]), "two increasing numbers"),
         (lambda: lw.control.CubicSpline([0.0, 1.0], [[1.0]]), "each of the 2 times, not 1"),
         (lambda: lw.control.CubicSpline([0.0, 1.0], [1.0, 2.0]), r"vectors \(k, n\)"),
-        (lambda: lw.control.MinimumJerk([0.0], [1.0], 0.0), "duration must be a time above 0"),
-        (lambda: lw.control.MinimumJerk([0.0], [1.0], "long"), "duration and begin must hold numbers"),
+        (lambda: lw.control.MinimumJerk([0.0], [1.0], 0.0), "duration must be a positive number of seconds"),
+        (lambda: lw.control.MinimumJerk([0.0], [1.0], "long"), "duration must be a positive number of seconds"),
         (lambda: lw.control.MinimumJerk([0.0], [1.0, 2.0], 1.0), "one shape"),
     ],
 )
@@ -148,5 +148,5 @@ def test_what_a_constant_hands_out_cannot_be_changed() -> None:
 
 def test_a_duration_in_words_is_taken_as_its_number_or_refused() -> None:
     assert lw.control.MinimumJerk([0.0], [1.0], duration=np.float32(2.0)).at(1.0).value == pytest.approx([0.5])
-    with pytest.raises(lw.ArgumentError, match="duration and begin must hold numbers"):
+    with pytest.raises(lw.ArgumentError, match="duration must be a positive number of seconds"):
         lw.control.MinimumJerk([0.0], [1.0], duration="long")  # type: ignore[arg-type]

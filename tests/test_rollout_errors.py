@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 import pickle
 import signal
+import sys
 import threading
+import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -151,7 +155,22 @@ def test_a_joint_that_moves_no_inertia_is_named() -> None:
 
 def test_it_can_be_interrupted(interruptible: None) -> None:
     lw.rollout(MODEL, np.zeros((40, 2)), [0.0, 0.0], dt=1e-3, steps=1)  # makes the code
-    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    main = threading.get_ident()
+
+    def interrupt() -> None:
+        """Ctrl-C as soon as the main thread is in the time loop, however long it takes to get there."""
+        while not any(frame.f_code.co_name == "run_over_time" for frame in stack(sys._current_frames()[main])):
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
     with pytest.raises(KeyboardInterrupt):
+        threading.Thread(target=interrupt).start()
         lw.rollout(MODEL, np.zeros((40, 2)), [0.0, 0.0], dt=1e-3, steps=10**9, record=10**9)
     assert lw.rollout(MODEL, [0.0, 0.0], [0.0, 0.0], dt=1e-3, steps=3).q.shape == (4, 2)
+
+
+def stack(frame: FrameType | None) -> Iterator[FrameType]:
+    """A frame and all that called it."""
+    while frame is not None:
+        yield frame
+        frame = frame.f_back

@@ -252,10 +252,8 @@ def test_helpers_of_a_call_that_is_interrupted_come_back(monkeypatch: pytest.Mon
         lw.set_threads(None)
     (helper,) = helper_threads._helpers
     mailbox = helper._mailbox
-    for _ in range(600):  # it comes back for another job, and goes to sleep when there is none
-        if mailbox[helper_threads.ASLEEP] and not mailbox[helper_threads.JOB]:
-            break
-        time.sleep(0.05)
+    while mailbox[helper_threads.JOB] or not mailbox[helper_threads.ASLEEP]:
+        time.sleep(0.05)  # it comes back for another job, and goes to sleep when there is none
     assert mailbox[helper_threads.ASLEEP]
     assert not mailbox[helper_threads.JOB] and not mailbox[helper_threads.BUSY]
 

@@ -142,6 +142,7 @@ def test_a_motion_that_blows_up_says_so(integrator: str) -> None:
 
 
 def test_a_bar_is_shown_when_it_takes_long(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(progress, "_PATIENCE", float("inf"))  # however slow the machine is
     run(progress=True)
     assert capfd.readouterr().err == ""
     monkeypatch.setenv("FORCE_COLOR", "1")  # rich's way to be told that this is a terminal

@@ -74,7 +74,7 @@ def test_resampling_at_an_interval_or_at_times(path: lw.Trajectory) -> None:
         ([0.1, 0.1], "must increase"),
         ([0.1, 0.5], "only from 0 to 0.4 s"),
         ([np.nan], "finite"),
-        ("often", "finite times"),
+        ("often", r"times, an interval \(s\) or finite times \(M,\), must hold real numbers"),
     ):
         with pytest.raises(lw.ArgumentError, match=message):
             path.resample(bad)

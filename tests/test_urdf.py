@@ -381,8 +381,8 @@ def test_too_many_elements(write: Write, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_wrong_options(write: Write) -> None:
     path = write(of("a"))
     for options, words in (
-        ({"joint_order": "files"}, "joint_order must be 'pinocchio' or 'file', not 'files'"),
-        ({"fixed_joints": True}, "fixed_joints must be 'merge' or 'keep', not True"),
+        ({"joint_order": "files"}, "joint_order must be one of 'pinocchio', 'file', not 'files'"),
+        ({"fixed_joints": True}, "fixed_joints must be one of 'merge', 'keep', not True"),
         ({"floating_base": "yes"}, "floating_base must be True or False, not 'yes'"),
     ):
         with pytest.raises(ArgumentError, match=words):

@@ -218,7 +218,7 @@ def test_bad_sequences_and_animations_are_named(
         lw.animate(swing[200:], tmp_path / "none.gif")
     with pytest.raises(lw.ArgumentError, match=r"must end in \.gif or \.mp4"):
         lw.animate(swing, tmp_path / "swing.avi")
-    with pytest.raises(lw.ArgumentError, match="fps must be a number above zero"):
+    with pytest.raises(lw.ArgumentError, match="fps must be a positive number"):
         lw.animate(swing, tmp_path / "swing.gif", fps=0)
     monkeypatch.setattr(animation.shutil, "which", lambda name: None)
     with pytest.raises(lw.MissingExtraError, match="needs the program ffmpeg"):

@@ -22,14 +22,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from linkwork.arguments import Array, finite_array, go_together, memory_for, once
 from linkwork.errors import ArgumentError, SingularError
-
-Array = NDArray[np.float64]
 
 SYMMETRY = 1e-10
 """How far M may be from its transpose, relative to its largest number."""
+_LARGEST = 1e100
 RANK = 1e-12
 """Of columns scaled to one length, the smallest singular value that still counts, relative to the largest."""
 
@@ -59,10 +59,16 @@ def change_of_basis(M: ArrayLike, S1: ArrayLike | None = None, T2: ArrayLike | N
         >>> slope.constraint_force([0.0, -20.0]).round(12)  # what the slope gives
         array([9.6, 7.2])
     """
-    matrix = _positive_definite(_array("M", M))
-    n = matrix.shape[-1]
+    matrix = _positive_definite(_moderate("M", M))
     if S1 is None and T2 is None:
         raise ArgumentError("change_of_basis needs S1 or T2, but has neither")
+    with memory_for("columns, or as many as M has", matrix.shape):
+        return _spanned(matrix, S1, T2)
+
+
+def _spanned(matrix: Array, S1: ArrayLike | None, T2: ArrayLike | None) -> ChangeOfBasis:
+    """The bases for M and the columns that are given."""
+    n = matrix.shape[-1]
     s1, t2 = (None if x is None else _columns(name, x, n) for name, x in (("S1", S1), ("T2", T2)))
     s1 = _reciprocal_complement(t2) if s1 is None and t2 is not None else s1
     t2 = _reciprocal_complement(s1) if t2 is None and s1 is not None else t2
@@ -160,26 +166,31 @@ class ChangeOfBasis:
 
     def coordinates(self, beta: ArrayLike, T1: ArrayLike | None = None) -> Array:
         """α₁ of u = S₁ α₁ for an input v with S₁ᵀ v = β₁ (..., r), by Eq. 10 with any T₁′ (``any_T1``), or T₁."""
-        t1 = self.T1 if T1 is None else _array("T1", T1)
-        if t1.shape[-2:] != self.S1.shape[-2:]:
+        t1 = self.T1 if T1 is None else _moderate("T1", T1)
+        if t1.shape[-2:] != self.S1.shape[-2:] or not go_together(t1.shape[:-2], self.S1.shape[:-2]):
             raise ArgumentError(f"T1 must have shape (..., {self.S1.shape[-2]}, {self.S1.shape[-1]}), not {t1.shape}")
         off = np.abs(_t(self.S1) @ t1 - np.eye(t1.shape[-1])).max(initial=0.0)
         if off > 1e-8 * max(1.0, np.abs(self.S1).max(initial=0.0) * np.abs(t1).max(initial=0.0)):
             raise ArgumentError(f"T1 must have S1ᵀ T1 = 1, but is off by {off:.3g}; any_T1 makes one")
-        given = _array("beta", beta)
-        if given.shape[-1:] != t1.shape[-1:]:
+        given = _moderate("beta", beta)
+        if given.shape[-1:] != t1.shape[-1:] or not go_together(given.shape[:-1], t1.shape[:-2]):
             raise ArgumentError(f"beta must have shape (..., {t1.shape[-1]}), not {given.shape}")
         return _apply(_t(t1), self.constrained_by_difference(_apply(t1, given)))
 
     def any_T1(self, A: ArrayLike) -> Array:
         """T₁′ = A S₁ (S₁ᵀ A S₁)⁻¹ for any symmetric positive definite A (n×n): S₁ᵀ T₁′ = 1, and T₁′ ⊕ T₂ = V."""
-        image = _positive_definite(_array("A", A), "A") @ self.S1
+        given = _positive_definite(_moderate("A", A), "A")
+        if given.shape[-1] != self.M.shape[-1] or not go_together(given.shape[:-2], self.M.shape[:-2]):
+            raise ArgumentError(f"A must have shape {self.M.shape}, as M has, not {given.shape}")
+        image = given @ self.S1
         return _t(_divided(_t(self.S1) @ image, _t(image)))
 
     def _vector(self, v: ArrayLike) -> Array:
-        vector = _array("v", v)
-        if vector.shape[-1:] != self.M.shape[-1:]:
-            raise ArgumentError(f"v must have shape (..., {self.M.shape[-1]}), not {vector.shape}")
+        vector = _moderate("v", v)
+        if vector.shape[-1:] != self.M.shape[-1:] or not go_together(vector.shape[:-1], self.M.shape[:-2]):
+            raise ArgumentError(
+                f"v must have shape (..., {', '.join(map(str, self.M.shape[:-1]))}), as M has, not {vector.shape}"
+            )
         return vector
 
 
@@ -188,7 +199,8 @@ def _t(matrix: Array) -> Array:
 
 
 def _apply(matrix: Array, vector: Array) -> Array:
-    return np.asarray((matrix @ vector[..., None])[..., 0])
+    with memory_for("vectors", vector.shape):
+        return np.asarray((matrix @ vector[..., None])[..., 0])
 
 
 def _solve(matrix: Array, vector: Array) -> Array:
@@ -196,36 +208,37 @@ def _solve(matrix: Array, vector: Array) -> Array:
 
 
 def _divided(matrix: Array, right: Array) -> Array:
-    return np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
+    with memory_for("vectors", right.shape):
+        return np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
 
 
-def _array(name: str, value: ArrayLike) -> Array:
-    try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ArgumentError(f"{name} must be an array of real numbers: {error}") from None
-    if not np.isfinite(array).all():
-        raise ArgumentError(f"{name} holds numbers that are not finite")
-    return array
+def _moderate(name: str, value: ArrayLike) -> Array:
+    """Numbers whose squares are finite."""
+    given = finite_array(name, value)
+    largest = np.abs(once(given)).max(initial=0.0)
+    if largest > _LARGEST:
+        raise ArgumentError(f"{name} must hold numbers of at most {_LARGEST:g}, but has {largest:.3g}")
+    return given
 
 
 def _positive_definite(matrix: Array, name: str = "M") -> Array:
     if matrix.ndim < 2 or matrix.shape[-1] != matrix.shape[-2]:
         raise ArgumentError(f"{name} must have shape (..., n, n), not {matrix.shape}")
-    skew = np.abs(matrix - _t(matrix)).max(initial=0.0)
-    if skew > SYMMETRY * np.abs(matrix).max(initial=0.0):
-        raise ArgumentError(f"{name} must be symmetric, but differs from its transpose by {skew:.3g}")
-    even = 0.5 * (matrix + _t(matrix))
-    try:
-        np.linalg.cholesky(even)
-    except np.linalg.LinAlgError:
-        least = float(np.linalg.eigvalsh(even).min())
-        raise ArgumentError(f"{name} must be positive definite, but has an eigenvalue of {least:.3g}") from None
-    return even
+    with memory_for("matrices", matrix.shape):
+        skew = np.abs(matrix - _t(matrix)).max(initial=0.0)
+        if skew > SYMMETRY * np.abs(matrix).max(initial=0.0):
+            raise ArgumentError(f"{name} must be symmetric, but differs from its transpose by {skew:.3g}")
+        even = 0.5 * (matrix + _t(matrix))
+        try:
+            np.linalg.cholesky(even)
+        except np.linalg.LinAlgError:
+            least = float(np.linalg.eigvalsh(even).min())
+            raise ArgumentError(f"{name} must be positive definite, but has an eigenvalue of {least:.3g}") from None
+        return even
 
 
 def _columns(name: str, value: ArrayLike, n: int) -> Array:
-    array = _array(name, value)
+    array = _moderate(name, value)
     if array.ndim < 2 or array.shape[-2] != n or array.shape[-1] > n:
         raise ArgumentError(f"{name} must have shape (..., {n}, r) with r ≤ {n}, as M is {n}×{n}, not {array.shape}")
     lengths = np.linalg.norm(array, axis=-2, keepdims=True)

@@ -17,6 +17,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+_LONGEST, _LONGEST_PATH = 300, 4096
+"""Characters of a value, and of a path, in a message."""
+
 
 class LinkworkError(Exception):
     """Base of all errors of linkwork."""
@@ -30,7 +33,7 @@ class UnknownNameError(ArgumentError, KeyError):
     """A name that the model does not have; the message suggests near ones."""
 
     def __init__(self, kind: str, name: object, known: Iterable[str], owner: str) -> None:
-        super().__init__(f"{owner} has no {kind} named {name!r}{suggestion(name, known)}")
+        super().__init__(f"{owner} has no {kind} named {shown(name)}{suggestion(name, known)}")
 
     def __str__(self) -> str:  # KeyError would print the repr
         return str(self.args[0])
@@ -53,7 +56,8 @@ class FormatError(ModelError):
         self, message: str, path: str, line: int | None = None, column: int | None = None, element: str | None = None
     ) -> None:
         self.message, self.path, self.line, self.column, self.element = message, path, line, column, element
-        place = ":".join(str(part) for part in (path, line, column) if part is not None)
+        file = path if len(path) <= _LONGEST_PATH else f"{path[:_LONGEST]}..."
+        place = ":".join(str(part) for part in (file, line, column) if part is not None)
         super().__init__(f"{place}: {'<' + element + '>: ' if element else ''}{message}")
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -86,10 +90,19 @@ class LinkworkWarning(UserWarning):
     """Something was read or computed in a way that the user should know of."""
 
 
+def shown(value: object) -> str:
+    """A value in a message: its repr, cut short; a value that has none by its type."""
+    try:
+        text = repr(value)
+    except Exception:  # an integer of more digits than Python prints, or whatever an object's own repr raises
+        return f"<{type(value).__name__}>"
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 4]} ..."
+
+
 def suggestion(name: object, known: Iterable[str]) -> str:
     """A tail for a message: near names, or what there is."""
     names = list(known)
-    near = difflib.get_close_matches(str(name), names, n=3, cutoff=0.6)
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.6) if isinstance(name, str) else []
     if near:
         return f"; did you mean {' or '.join(repr(n) for n in near)}?"
     if not names:

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from linkwork.errors import ArgumentError
+from linkwork.arguments import file_path
 
 _LONGEST_NAME = 60  # letters, so that no encoding of them exceeds what file systems take
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)  # names of devices on Windows
@@ -34,7 +34,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         ArgumentError: the path is none.
         OSError: the file cannot be written; the message names it.
     """
-    to = as_path(path)
+    to = file_path("path", path)
     old = None
     with contextlib.suppress(FileNotFoundError):
         old = to.stat()
@@ -78,15 +78,6 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
     """A text as a file, in UTF-8."""
     with replacing(path) as beside:
         beside.write_text(text, encoding="utf-8")
-
-
-def as_path(path: object) -> Path:
-    """A path that can be one of a file."""
-    if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
-        raise ArgumentError(f"path must be a str or a path, not {path!r}")
-    if "\0" in os.fspath(path) or not Path(path).name:
-        raise ArgumentError(f"path must name a file, but is {os.fspath(path)!r}")
-    return Path(path)
 
 
 def harmless(name: str) -> str:

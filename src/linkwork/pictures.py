@@ -6,8 +6,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from linkwork.arguments import file_path
 from linkwork.errors import ArgumentError, MissingExtraError
-from linkwork.files import as_path, replacing
+from linkwork.files import replacing
 
 
 def figure(width: float, height: float) -> Any:
@@ -23,7 +24,7 @@ def figure(width: float, height: float) -> Any:
 
 def write(figure: Any, path: str | Path, dpi: float | str = 120, **options: Any) -> Path:
     """The figure as a file of the kind that its name says; the options are those of matplotlib's ``savefig``."""
-    to = as_path(path)
+    to = file_path("path", path)
     known = figure.canvas.get_supported_filetypes()
     if to.suffix[1:].lower() not in known:
         raise ArgumentError(f"a picture's name must end in one of .{', .'.join(sorted(known))}; {path} does not")

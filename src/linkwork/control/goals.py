@@ -9,10 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.control.references import Reference, Sample, as_numbers, as_reference
+from linkwork.arguments import array, finite_array
+from linkwork.control.references import Reference, Sample, as_reference
 from linkwork.control.rotations import angular_motion, coordinate_rate, cross, log
 from linkwork.dynamics.arguments import Array, as_array, check_finite
-from linkwork.errors import ArgumentError
+from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Model, Point
 
 _SHAPES = {"pose": (4, 4), "position": (3,), "rotation": (3, 3)}
@@ -95,7 +96,7 @@ class Task(Goal):
         damping: ArrayLike | None = None,
     ) -> None:
         if not isinstance(point, str | Point):
-            raise ArgumentError(f"point must be a frame's name or an lw.Point, not {point!r}")
+            raise ArgumentError(f"point must be a frame's name or an lw.Point, not {shown(point)}")
         self.point = Point(point) if isinstance(point, str) else point
         name = f"the task on {self.point.frame!r}"
         self.reference = as_reference(f"reference of {name}", reference)
@@ -161,7 +162,7 @@ def one_state(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
 
 def as_placement(placement: ArrayLike) -> Array:
     """A placement (4, 4) as an array."""
-    place = as_numbers("placement", placement)
+    place = finite_array("placement", placement)
     if place.shape != (4, 4):
         raise ArgumentError(f"placement must have shape (4, 4), as lw.forward_kinematics gives it, not {place.shape}")
     return place
@@ -174,11 +175,9 @@ def gains(name: str, stiffness: ArrayLike, damping: ArrayLike | None, count: int
 
 
 def _gain(what: str, value: ArrayLike, count: int) -> Array:
-    try:
-        given = np.array(value, dtype=np.float64)
-        array = np.array(np.broadcast_to(given, (count,)))
-    except (TypeError, ValueError):
-        raise ArgumentError(f"{what} must be one number or {count}, not {value!r}") from None
-    if not (np.isfinite(array).all() and (array >= 0.0).all()):
-        raise ArgumentError(f"{what} must be finite and not negative, not {value!r}")
-    return array
+    given = array(what, value)
+    if given.shape not in ((), (1,), (count,)):
+        raise ArgumentError(f"{what} must be one number or {count}, not {shown(value)}")
+    if not (np.isfinite(given).all() and (given >= 0.0).all()):
+        raise ArgumentError(f"{what} must be finite and not negative, not {shown(value)}")
+    return np.array(np.broadcast_to(given, (count,)))

@@ -19,8 +19,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwork.arguments import finite_array, text
 from linkwork.control.goals import Goal, Situation, Wanted, as_placement, gains, one_state, servo
-from linkwork.control.references import Reference, as_numbers, as_reference
+from linkwork.control.references import Reference, as_reference
 from linkwork.control.rotations import log
 from linkwork.dynamics.arguments import Array, as_frames
 from linkwork.dynamics.constraints import Weld
@@ -28,7 +29,7 @@ from linkwork.dynamics.dynamics import gravity_torques, mass_matrix, nonlinear_e
 from linkwork.dynamics.inversion import inverted
 from linkwork.dynamics.kinematics import forward_kinematics, jacobian, jacobian_drift, neutral
 from linkwork.dynamics.operational import force_responses
-from linkwork.errors import ArgumentError
+from linkwork.errors import ArgumentError, shown
 from linkwork.joints import Free
 from linkwork.model.model import Model, Point
 from linkwork.spatial import Transform
@@ -67,10 +68,10 @@ class HeldObject(Goal):
         damping: ArrayLike | None = None,
         internal: Reference | ArrayLike | None = None,
     ) -> None:
-        name = f"the held object {body!r}"
-        self.body, self.welds = body, tuple(welds) if isinstance(welds, Sequence) else ()
-        if not self.welds or not all(isinstance(weld, Weld) for weld in self.welds):
-            raise ArgumentError(f"welds of {name} must be lw.Weld objects, one for each hand, not {welds!r}")
+        name = f"the held object {text('body', body)!r}"
+        if not isinstance(welds, Sequence) or not welds or not all(isinstance(weld, Weld) for weld in welds):
+            raise ArgumentError(f"welds of {name} must be lw.Weld objects, one for each hand, not {shown(welds)}")
+        self.body, self.welds = body, tuple(welds)
         if any(weld.placement != Transform.identity() for weld in self.welds):
             raise ArgumentError(f"welds of {name} must hold frames together as they are; name the places as frames")
         self.hands = tuple(weld.frame_a for weld in self.welds)
@@ -83,7 +84,7 @@ class HeldObject(Goal):
         if isinstance(internal, Reference):
             self.internal = internal
         else:
-            given = np.zeros((count, 6)) if internal is None else as_numbers(f"internal of {name}", internal)
+            given = np.zeros((count, 6)) if internal is None else finite_array(f"internal of {name}", internal)
             if given.shape != (count, 6):
                 raise ArgumentError(f"internal of {name} must have shape ({count}, 6), not {given.shape}")
             self.internal = as_reference(f"internal of {name}", given.ravel())
@@ -131,8 +132,8 @@ class AugmentedObject:
 
     def internal(self, wrenches: ArrayLike) -> Array:
         """The part (m, 6) of the hands' wrenches on the object (m, 6) that balances itself."""
-        given = as_numbers("wrenches", wrenches)
-        if given.size != len(self.shares):
+        given = finite_array("wrenches", wrenches)
+        if given.shape not in ((len(self.shares) // 6, 6), (len(self.shares),)):
             raise ArgumentError(f"wrenches must have shape ({len(self.shares) // 6}, 6), not {given.shape}")
         wrenches = given.ravel()
         return (wrenches - self.shares @ (self.grasp_map @ wrenches)).reshape(given.shape)
@@ -166,7 +167,7 @@ def augmented_object(model: Model, q: ArrayLike, v: ArrayLike, held: HeldObject)
         array([5.  , 5.  , 5.  , 0.12, 0.12, 0.12])
     """
     if not isinstance(held, HeldObject):
-        raise ArgumentError(f"held must be an lw.control.HeldObject, not {held!r}")
+        raise ArgumentError(f"held must be an lw.control.HeldObject, not {shown(held)}")
     q, v = one_state(model, q, v)
     own, grasp, shares = _grasp(model, held.body, held.places)
     responses = force_responses(model, q, held.hands)

@@ -76,10 +76,11 @@ class ComputedTorque(_JointController):
         """Joint forces (nv,), N or N m, at time t (s) in the state q (nq,), v (nv,)."""
         here, speed = one_state(self.model, q, v)
         behind, slower, acceleration = self._errors(t, here, speed)
-        wanted = acceleration + self.damping * slower + self.stiffness * behind
-        brakes = self._viscous * speed
-        torque = inverse_dynamics(self.model, here, speed, wanted) + brakes
-        return self._limits(torque, nonlinear_effects(self.model, here, speed) + brakes)[0]
+        with np.errstate(all="ignore"):  # the limits refuse what is not finite
+            wanted = acceleration + self.damping * slower + self.stiffness * behind
+            brakes = self._viscous * speed
+            torque = inverse_dynamics(self.model, here, speed, wanted) + brakes
+            return self._limits(torque, nonlinear_effects(self.model, here, speed) + brakes)[0]
 
 
 class PDPlusGravity(_JointController):
@@ -106,4 +107,5 @@ class PDPlusGravity(_JointController):
         here, speed = one_state(self.model, q, v)
         behind, slower, _ = self._errors(t, here, speed)
         gravity = gravity_torques(self.model, here)
-        return self._limits(gravity + self.stiffness * behind + self.damping * slower, gravity)[0]
+        with np.errstate(all="ignore"):  # the limits refuse what is not finite
+            return self._limits(gravity + self.stiffness * behind + self.damping * slower, gravity)[0]

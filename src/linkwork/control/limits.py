@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwork.dynamics.arguments import Array, choice
-from linkwork.errors import ArgumentError
+from linkwork.arguments import choice
+from linkwork.dynamics.arguments import Array
+from linkwork.errors import ArgumentError, SingularError
 from linkwork.model.model import Model
 
 LIMITING = ("none", "clip", "scale")
@@ -30,6 +31,8 @@ class TorqueLimits:
 
     def __call__(self, torque: Array, compensation: Array) -> tuple[Array, float]:
         """The limited torque (nv,), and the factor by which it was shortened; 1 if it was not, or clipped."""
+        if not np.isfinite(torque).all():
+            raise SingularError("the controller's torque is not finite: a reference, a gain or the state is too large")
         if self._limiting == "none" or (np.abs(torque) <= self._most).all():
             return torque, 1.0
         if self._limiting == "clip":

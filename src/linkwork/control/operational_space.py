@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwork.arguments import choice, finite_array, real
 from linkwork.control.goals import Goal, Situation, gains, one_state
 from linkwork.control.limits import TorqueLimits
 from linkwork.control.priorities import HANDLING, Hierarchy, Level
-from linkwork.control.references import as_numbers
-from linkwork.dynamics.arguments import Array, as_array, as_frames, check_model, choice
+from linkwork.dynamics.arguments import Array, as_array, as_frames, check_model
 from linkwork.dynamics.dynamics import mass_matrix, nonlinear_effects
 from linkwork.dynamics.kinematics import difference, forward_kinematics, jacobian, jacobian_drift
 from linkwork.dynamics.operational import force_responses
-from linkwork.errors import ArgumentError
+from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Model, Point
 
 
@@ -43,7 +43,12 @@ class Posture:
     def __init__(
         self, q: ArrayLike | None = None, stiffness: ArrayLike | None = None, damping: ArrayLike = 10.0
     ) -> None:
-        self.q = None if q is None else as_numbers("q of the posture", q)
+        self.q = None
+        if q is not None:
+            given = finite_array("q of the posture", q)
+            if given.ndim != 1:
+                raise ArgumentError(f"q of the posture must be one configuration (nq,), not {given.shape}")
+            self.q = given.copy()
         if q is None and stiffness is not None:
             raise ArgumentError("stiffness of a posture needs q, the configuration to be pulled to")
         if damping is None:
@@ -117,9 +122,9 @@ class OperationalSpaceController:
         self.model, self.posture = model, posture
         self.levels = _as_levels(levels)
         self._singular = choice("singular", singular, HANDLING)
-        if not isinstance(threshold, float | int) or not 0.0 < threshold < 1.0:
-            raise ArgumentError(f"threshold must be between 0 and 1, not {threshold!r}")
-        self._threshold, self._limits = threshold, TorqueLimits(model, limits)
+        self._threshold, self._limits = real(threshold), TorqueLimits(model, limits)
+        if not 0.0 < self._threshold < 1.0:
+            raise ArgumentError(f"threshold must be between 0 and 1, not {shown(threshold)}")
         goals = [goal for level in self.levels for goal in level]
         self._points: tuple[Point, ...] = tuple(point for goal in goals for point in goal.points)
         seen = (frame for goal in goals for frame in goal.seen)
@@ -128,7 +133,7 @@ class OperationalSpaceController:
         self._viscous, self._driven = model.damping, np.ones(model.nv)
         self._driven[[k for goal in goals for k in goal.passive(model)]] = 0.0
         if not isinstance(posture, Posture | None):
-            raise ArgumentError(f"posture must be an lw.control.Posture, not {posture!r}")
+            raise ArgumentError(f"posture must be an lw.control.Posture, not {shown(posture)}")
         if posture is not None:
             springs = posture.stiffness
             if posture.q is not None:
@@ -144,7 +149,10 @@ class OperationalSpaceController:
 
     def command(self, t: float, q: ArrayLike, v: ArrayLike) -> Command:
         """The same with its parts, and with what was singular."""
-        now = self._situation(*one_state(self.model, q, v))
+        with np.errstate(all="ignore"):  # the limits refuse what is not finite
+            return self._command(t, self._situation(*one_state(self.model, q, v)))
+
+    def _command(self, t: float, now: Situation) -> Command:
         hierarchy = Hierarchy(self.model.nv, self._singular, self._threshold)
         compensation, first, seen = now.bias * self._driven, 0, len(self._points)
         asked = []
@@ -195,14 +203,14 @@ class OperationalSpaceController:
 
 def _as_levels(levels: Sequence[Goal | Sequence[Goal]]) -> tuple[tuple[Goal, ...], ...]:
     if not isinstance(levels, Sequence) or not levels:
-        raise ArgumentError(f"levels must be a list of at least one lw.control.Task or HeldObject, not {levels!r}")
+        raise ArgumentError(f"levels must be a list of at least one lw.control.Task or HeldObject, not {shown(levels)}")
     result: list[tuple[Goal, ...]] = []
     for given in levels:
         level: tuple[Any, ...] = tuple(given) if isinstance(given, list | tuple) and given else (given,)
         for goal in level:
             if not isinstance(goal, Goal):
                 raise ArgumentError(
-                    f"levels must hold lw.control.Task and HeldObject objects, or lists of them, not {goal!r}"
+                    f"levels must hold lw.control.Task and HeldObject objects, or lists of them, not {shown(goal)}"
                 )
         result.append(level)
     return tuple(result)

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import bisect_right
+from math import isnan
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwork.arguments import finite, finite_array, memory_for, real, seconds
 from linkwork.control.rotations import angular_motion, exp, log
 from linkwork.dynamics.arguments import Array
-from linkwork.errors import ArgumentError
+from linkwork.errors import ArgumentError, shown
 
 
 class Sample(NamedTuple):
@@ -75,6 +77,9 @@ class _Path(Reference):
         """The coordinates and their derivatives at a time between begin and end."""
 
     def at(self, t: float) -> Sample:
+        t = real(t) if type(t) is not float else t
+        if isnan(t):
+            raise ArgumentError("t must be a time (s)")
         x, rate, second = self._curve(min(max(t, self._begin), self._end))
         if not self._begin <= t <= self._end:
             rate = second = np.zeros_like(x)
@@ -119,15 +124,18 @@ class CubicSpline(_Path):
     """
 
     def __init__(self, times: ArrayLike, values: ArrayLike) -> None:
-        moments = as_numbers("times", times)
+        moments = finite_array("times", times)
         if moments.ndim != 1 or len(moments) < 2 or not (np.diff(moments) > 0.0).all():
-            raise ArgumentError(f"times must be at least two increasing numbers, not {times!r}")
+            raise ArgumentError(f"times must be at least two increasing numbers, not {shown(times)}")
         given = _listed("values", values)
         if len(given) != len(moments):
             raise ArgumentError(f"values must hold one for each of the {len(moments)} times, not {len(given)}")
         super().__init__(given, float(moments[0]), float(moments[-1]))
         self._times: list[float] = moments.tolist()
-        self._rates = _knot_rates(moments, self._knots)
+        with np.errstate(all="ignore"):
+            self._rates = _knot_rates(moments, self._knots)
+            spans = np.diff(moments)
+            _check_speed(spans**2, self._knots, self._knots / spans.min() ** 2, self._rates / spans.min())
 
     def _curve(self, t: float) -> tuple[Array, Array, Array]:
         k = min(bisect_right(self._times, t), len(self._times) - 1) - 1
@@ -159,14 +167,14 @@ class MinimumJerk(_Path):
     """
 
     def __init__(self, start: ArrayLike, end: ArrayLike, duration: float, begin: float = 0.0) -> None:
-        times = as_numbers("duration and begin", (duration, begin))
-        if times.shape != (2,) or not times[0] > 0.0:
-            raise ArgumentError(f"duration must be a time above 0 (s), not {duration!r}")
+        self._duration, begin = seconds("duration", duration), finite("begin", begin)
         ends = [_checked("start", start), _checked("end", end)]
         if ends[0].shape != ends[1].shape:
             raise ArgumentError(f"start and end must have one shape, not {ends[0].shape} and {ends[1].shape}")
-        self._duration, begin = times.tolist()
         super().__init__(ends, begin, begin + self._duration)
+        with np.errstate(all="ignore"):
+            square = np.square([self._duration])
+            _check_speed(square, 60.0 * (self._knots[1] - self._knots[0]) / square)
 
     def _curve(self, t: float) -> tuple[Array, Array, Array]:
         s, T = (t - self._begin) / self._duration, self._duration
@@ -183,6 +191,11 @@ def as_reference(what: str, value: Reference | ArrayLike) -> Reference:
     return value if isinstance(value, Reference) else Constant(_checked(what, value))
 
 
+def _check_speed(*arrays: Array) -> None:
+    if not all(np.isfinite(10.0 * array).all() for array in arrays):
+        raise ArgumentError("the reference is so far, so slow or so fast that its acceleration cannot be computed")
+
+
 def _knot_rates(times: Array, knots: Array) -> Array:
     """The velocities at the knots that make the second derivative continuous, zero at the ends."""
     h = np.diff(times)
@@ -195,33 +208,25 @@ def _knot_rates(times: Array, knots: Array) -> Array:
     return np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
 
 
-def as_numbers(what: str, value: ArrayLike) -> Array:
-    """A finite float64 array of its own."""
-    try:
-        array = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ArgumentError(f"{what} must hold numbers, not {value!r}") from None
-    if not np.isfinite(array).all():
-        raise ArgumentError(f"{what} must be finite, not {value!r}")
-    return array
-
-
 def _listed(what: str, values: ArrayLike) -> list[Array]:
-    array = as_numbers(what, values)
+    array = finite_array(what, values)
     if array.ndim not in (2, 3):
         raise ArgumentError(f"{what} must be vectors (k, n), rotations (k, 3, 3) or poses (k, 4, 4), not {array.shape}")
     return [_checked(f"{what}[{k}]", one) for k, one in enumerate(array)]
 
 
 def _checked(what: str, value: ArrayLike) -> Array:
-    """A vector, rotation or pose."""
-    array = as_numbers(what, value)
-    if array.ndim == 1 and array.size:
+    """A vector, rotation or pose, in an array of its own."""
+    given = finite_array(what, value)
+    vector = given.ndim == 1 and given.size
+    if not vector and given.shape not in ((3, 3), (4, 4)):
+        raise ArgumentError(f"{what} must be a vector (n,), a rotation (3, 3) or a pose (4, 4), not {given.shape}")
+    with memory_for(what, given.shape):
+        array = given.copy()
+    if vector:
         return array
-    if array.shape not in ((3, 3), (4, 4)):
-        raise ArgumentError(f"{what} must be a vector (n,), a rotation (3, 3) or a pose (4, 4), not {array.shape}")
     turn = array[:3, :3]
-    if abs(turn @ turn.T - np.eye(3)).max() > 1e-6 or np.linalg.det(turn) < 0.0:
+    if abs(turn).max() > 2.0 or abs(turn @ turn.T - np.eye(3)).max() > 1e-6 or np.linalg.det(turn) < 0.0:
         raise ArgumentError(f"{what} must be a rotation, with RᵀR = 1 and determinant 1, but is {turn.tolist()}")
     if len(array) == 4 and array[3].tolist() != [0.0, 0.0, 0.0, 1.0]:
         raise ArgumentError(f"{what} must be a pose, with a last row of 0, 0, 0, 1, but that is {array[3].tolist()}")

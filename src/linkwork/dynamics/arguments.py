@@ -8,15 +8,16 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from linkwork.algorithms import ALGORITHMS, fewest_operations
+from linkwork.arguments import Array as Array
+from linkwork.arguments import all_finite, array, once
 from linkwork.engine.plans import form_of
 from linkwork.engine.spaces import SPACES
-from linkwork.errors import ArgumentError, suggestion
+from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Frame, Model, Point
 
-Array = NDArray[np.float64]
 Frames = str | Point | Sequence[str | Point]
 
 
@@ -26,7 +27,7 @@ _FLOAT64 = np.dtype(np.float64)
 def check_model(model: object) -> None:
     if not isinstance(model, Model):
         raise ArgumentError(
-            f"model must be a linkwork Model (from lw.load, lw.Builder or lw.mechanisms), not {model!r}"
+            f"model must be a linkwork Model (from lw.load, lw.Builder or lw.mechanisms), not {shown(model)}"
         )
 
 
@@ -39,35 +40,23 @@ def as_array(model: Model, name: str, space: str, value: ArrayLike, frames: int 
 def _as_array(model: Model, name: str, space: str, value: ArrayLike, expected: tuple[int, ...]) -> Array:
     if type(value) is np.ndarray and value.dtype is _FLOAT64 and value.shape == expected:
         return value
-    try:
-        array = np.asarray(value)
-    except Exception as error:  # whatever an object's own conversion raises
-        raise ArgumentError(f"{name} cannot be made an array of shape {_shown(expected)}: {error}") from None
-    if array.dtype.kind not in "fiu" and not (array.dtype.kind == "b" and array.size == 0):
+    given = array(name, value, expected)
+    if given.ndim < len(expected) or given.shape[given.ndim - len(expected) :] != expected:
         raise ArgumentError(
-            f"{name} must hold real numbers in shape {_shown(expected)}, but has dtype {array.dtype}; "
-            f"pass a float64 array or a list of floats"
+            f"{name} must have shape (..., {', '.join(map(str, expected))}) for model {model.name!r} "
+            f"({SPACES[space].describe(model)}), but has shape {given.shape}"
         )
-    if array.ndim < len(expected) or array.shape[array.ndim - len(expected) :] != expected:
-        raise ArgumentError(
-            f"{name} must have shape {_shown(expected)} for model {model.name!r} ({SPACES[space].describe(model)}), "
-            f"but has shape {array.shape}"
-        )
-    if array.dtype.itemsize > 8 and array.dtype.kind == "f":
-        raise ArgumentError(
-            f"{name} has dtype {array.dtype}, which float64 cannot hold; convert it with .astype(float)"
-        )
-    return array.astype(np.float64, copy=False)
+    return given
 
 
-def check_finite(model: Model, name: str, space: str, array: Array) -> Array:
+def check_finite(model: Model, name: str, space: str, numbers: Array) -> Array:
     """The array, if all its numbers are finite."""
-    if np.isfinite(array).all():
-        return array
-    where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+    if all_finite(numbers):
+        return numbers
+    where = tuple(int(i) for i in np.argwhere(~np.isfinite(once(numbers)))[0])
     kind = SPACES[space]
-    which = kind.coordinate(model, where[array.ndim - len(kind.shape(model, 0)) :])
-    raise ArgumentError(f"{name}[{', '.join(map(str, where))}] ({which}) is {array[where]}; it must be finite")
+    which = kind.coordinate(model, where[numbers.ndim - len(kind.shape(model, 0)) :])
+    raise ArgumentError(f"{name}[{', '.join(map(str, where))}] ({which}) is {numbers[where]}; it must be finite")
 
 
 Given = tuple[Array, int]
@@ -93,18 +82,18 @@ def as_given(
             given.append(None)
             continue
         shape = SPACES[space].shape(model, frames)
-        array = _as_array(model, name, space, value, shape)  # type: ignore[arg-type]
-        given.append((array, len(shape)))
-        leading.append(array.shape[: array.ndim - len(shape)])
+        found = _as_array(model, name, space, value, shape)  # type: ignore[arg-type]
+        given.append((found, len(shape)))
+        leading.append(found.shape[: found.ndim - len(shape)])
     different = set(leading) - {()}
     try:
         batch = np.broadcast_shapes(*different) if len(different) > 1 else next(iter(different), ())
     except ValueError:
         shown = ", ".join(f"{name} {dims}" for (name, _), dims in zip(spaces, leading, strict=False))
         raise ArgumentError(f"the leading (batch) dimensions do not broadcast: {shown}") from None
-    for (name, space), found in zip(spaces, given, strict=True):
-        if finite and found is not None:
-            check_finite(model, name, space, found[0])
+    for (name, space), one in zip(spaces, given, strict=True):
+        if finite and one is not None:
+            check_finite(model, name, space, one[0])
     return given, batch
 
 
@@ -141,8 +130,8 @@ def as_out(
             raise ArgumentError(f"{name} must be C-contiguous; this array has strides {target.strides}")
         if not target.flags.writeable:
             raise ArgumentError(f"{name} must be writeable, but is read-only")
-        for other, array in others:
-            if np.may_share_memory(target, array):
+        for other, its in others:
+            if np.may_share_memory(target, its):
                 raise ArgumentError(f"{name} must not overlap {other} in memory")
         others.append((name, target))
     return targets
@@ -206,7 +195,7 @@ def as_frames(model: Model, frames: Frames) -> Asked:
     """The frames of an argument; found at once if the model was asked for the same before."""
     try:
         found: Asked = model._memo.frames[tuple(frames) if type(frames) is list else frames]
-    except (KeyError, TypeError, AttributeError):  # new, unhashable, or no model
+    except Exception:  # new, unhashable, no model, or whatever an object's own hash raises
         found = _asked(model, frames)
     return found
 
@@ -215,10 +204,10 @@ def _asked(model: Model, frames: Frames) -> Asked:
     check_model(model)
     listed: Sequence[Any] = (frames,) if isinstance(frames, str | Point) else frames
     if not isinstance(listed, Sequence):
-        raise ArgumentError(f"frames must be a frame's name, an lw.Point or a list of these, not {frames!r}")
+        raise ArgumentError(f"frames must be a frame's name, an lw.Point or a list of these, not {shown(frames)}")
     for item in listed:
         if not isinstance(item, str | Point):
-            raise ArgumentError(f"frames must hold names or lw.Point objects, not {item!r}")
+            raise ArgumentError(f"frames must hold names or lw.Point objects, not {shown(item)}")
     known, key = model._memo.frames, tuple(listed)
     found: Asked | None = known.get(key)
     if found is None:
@@ -232,16 +221,3 @@ def _asked(model: Model, frames: Frames) -> Asked:
     if listed is not frames:
         known[frames] = found
     return found
-
-
-def choice(name: str, value: Any, options: Sequence[str]) -> str:
-    """One of the options, or an error that lists them."""
-    if not isinstance(value, str) or value not in options:
-        raise ArgumentError(
-            f"{name} must be one of {', '.join(map(repr, options))}, not {value!r}{suggestion(value, options)}"
-        )
-    return value
-
-
-def _shown(expected: tuple[int, ...]) -> str:
-    return f"(..., {', '.join(map(str, expected))})"

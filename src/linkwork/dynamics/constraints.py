@@ -21,13 +21,15 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwork.arguments import not_negative, seconds
 from linkwork.dynamics.arguments import Array, as_batch, as_frames, check_model, put_into
 from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.dynamics.kinematics import forward_kinematics, frame_acceleration, frame_velocity
 from linkwork.dynamics.operational import operational_inertia_inverse
 from linkwork.engine.plans.task import moved
-from linkwork.errors import ArgumentError, SingularError
+from linkwork.errors import ArgumentError, SingularError, shown
 from linkwork.joints.joint import as_axis
+from linkwork.model.builder import as_placement
 from linkwork.model.model import WORLD, Model, Point
 from linkwork.spatial import Transform
 
@@ -52,6 +54,13 @@ class Constraint(ABC):
     frame_a: str | Point
     frame_b: str | Point = WORLD
     placement: Transform = field(default_factory=Transform.identity)
+
+    def __post_init__(self) -> None:
+        for end in (self.frame_a, self.frame_b):
+            if not isinstance(end, str | Point):
+                raise ArgumentError(f"a constraint holds frames by name or as lw.Point objects, not {shown(end)}")
+        where = f"a constraint of {self.frame_a!r}"
+        object.__setattr__(self, "placement", as_placement(where, self.placement))
 
     @abstractmethod
     def rows(self, turn: Array) -> Array:
@@ -83,6 +92,10 @@ class Hinge(Constraint):
 
     axis: str | Sequence[float] = "z"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        as_axis(self.axis)
+
     def rows(self, turn: Array) -> Array:
         rows = np.zeros((5, 6))
         rows[:3, :3] = np.eye(3)
@@ -103,6 +116,10 @@ class PointOnPlane(Constraint):
     """The origin of a stays in a plane through b with a normal, "x", "y", "z" or three numbers in b's axes."""
 
     normal: str | Sequence[float] = "z"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        as_axis(self.normal)
 
     def rows(self, turn: Array) -> Array:
         normal = np.array(as_axis(self.normal).direction.numbers(), dtype=np.float64)
@@ -154,7 +171,11 @@ def constrained_dynamics(
         >>> a.round(12) + 0.0, wrenches.round(12) + 0.0
         (array([0., 0., 0., 0., 0., 0.]), array([[ 0.,  0., 20.,  0.,  0.,  0.]]))
     """
-    grip = _grips(model, tuple(constraints))
+    constraints = as_constraints(constraints)
+    grip = _grips(model, constraints)
+    damping, tau_b = not_negative("proximal", proximal), 0.0
+    if time_constant is not None:
+        tau_b = seconds("time_constant", time_constant)
     spaces = (("q", "configuration"), ("v", "velocity"), ("tau", "velocity"), ("f_ext", "wrenches"))
     (q_, v_, tau_, f_ext_), batch = as_batch(model, spaces, [q, v, tau, f_ext])
     assert q_ is not None and v_ is not None and tau_ is not None
@@ -173,9 +194,14 @@ def constrained_dynamics(
     relative = V[..., grip.a, :] - carried
     rate = A[..., grip.a, :] - _times(X, A[..., grip.b, :]) + _cross(relative, carried)
     rate[..., :3] += _times(_skew(relative[..., 3:]), relative[..., :3])  # of a point, as b sees it
-    if time_constant is not None:
+    if tau_b:
         errors = [c.error(offsets[..., k, :], turns[..., k, :, :]) for k, c in enumerate(constraints)]
-        rate = rate + 2.0 / time_constant * relative + np.stack(errors, axis=-2) / time_constant**2
+        with np.errstate(all="ignore"):
+            rate = rate + 2.0 / tau_b * relative + np.stack(errors, axis=-2) / tau_b**2
+        if not np.isfinite(rate).all():
+            raise ArgumentError(
+                f"time_constant must be several steps of the integration; with {tau_b:g} s it overflows"
+            )
 
     rows = [constraint.rows(turns[..., k, :, :]) for k, constraint in enumerate(constraints)]
     starts = np.cumsum([0, *(G.shape[-2] for G in rows)]).tolist()
@@ -186,7 +212,7 @@ def constrained_dynamics(
         C[..., own, b : b + 6] -= G @ X[..., k, :, :]
         right[..., own] = -_times(G, rate[..., k, :])
     across = np.swapaxes(C, -1, -2)
-    sizes = _solved(C @ operational_inertia_inverse(model, q_, grip.ends) @ across, right, proximal, constraints)
+    sizes = _solved(C @ operational_inertia_inverse(model, q_, grip.ends) @ across, right, damping, constraints)
 
     forces = np.zeros((*batch, len(model.bodies), 6)) if f_ext_ is None else f_ext_.copy()
     at_bodies = _times(grip.to_bodies, _times(across, sizes).reshape((*batch, len(grip.ends), 6)))
@@ -198,6 +224,16 @@ def constrained_dynamics(
         own, a = slice(starts[k], starts[k + 1]), 6 * grip.a[k]
         wrenches[..., k, :] = _times(across[..., a : a + 6, own], sizes[..., own])
     return put_into(out, forward_dynamics(model, q_, v_, tau_, forces), wrenches)
+
+
+def as_constraints(constraints: Sequence[Constraint]) -> tuple[Constraint, ...]:
+    """Constraints of a call, all of them constraints."""
+    if not isinstance(constraints, Sequence) or isinstance(constraints, str):
+        raise ArgumentError(f"constraints must be a list of lw.Weld, lw.Ball, ... objects, not {shown(constraints)}")
+    for constraint in constraints:
+        if not isinstance(constraint, Constraint):
+            raise ArgumentError(f"constraints must hold lw.Weld, lw.Ball, ... objects, not {shown(constraint)}")
+    return tuple(constraints)
 
 
 @dataclass(frozen=True)
@@ -222,9 +258,6 @@ def _grips(model: Model, constraints: tuple[Constraint, ...]) -> _Grips:
 
 @lru_cache(maxsize=256)
 def _known_grips(model: Model, constraints: tuple[Constraint, ...]) -> _Grips:
-    for constraint in constraints:
-        if not isinstance(constraint, Constraint) or type(constraint) is Constraint:
-            raise ArgumentError(f"constraints must hold lw.Weld, lw.Ball, ... objects, not {constraint!r}")
     ends = tuple(dict.fromkeys(end for c in constraints for end in (c.frame_a, c.frame_b)))
     asked = as_frames(model, ends)
     frames = moved(asked.frames, asked.offsets)
@@ -241,8 +274,6 @@ def _known_grips(model: Model, constraints: tuple[Constraint, ...]) -> _Grips:
 
 def _solved(matrix: Array, right: Array, proximal: float, constraints: Sequence[Constraint]) -> Array:
     """The sizes of the constraint forces, by Cholesky; if damped, by the proximal iteration."""
-    if not proximal >= 0.0:
-        raise ArgumentError(f"proximal must be a number of 0 or more, not {proximal!r}")
     size = matrix.shape[-1]
     diagonal = matrix.diagonal(axis1=-2, axis2=-1)
     if not proximal:

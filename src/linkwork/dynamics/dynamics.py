@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.algorithms import CHAIN_METHODS, FORWARD_DYNAMICS, STUDIES, along, weighed
+from linkwork.arguments import array, choice
 from linkwork.dynamics import call
-from linkwork.dynamics.arguments import Array, check_model, choice
+from linkwork.dynamics.arguments import Array, check_model
 from linkwork.dynamics.light_bodies import check_inertias
 from linkwork.engine import mode
 from linkwork.errors import ArgumentError
@@ -188,10 +189,10 @@ def forward_dynamics(
 def _matrices(model: Model, i_x: ArrayLike) -> list[ArticulatedInertia]:
     """I_X of each body."""
     bodies = len(model.bodies)
-    array = np.asarray(i_x)
-    if array.shape not in ((6, 6), (bodies, 6, 6)) or array.dtype.kind not in "iuf":
-        raise ArgumentError(f"i_x must be numbers in shape (6, 6) or ({bodies}, 6, 6), not {array.dtype} {array.shape}")
-    each = np.broadcast_to(array.astype(np.float64), (bodies, 6, 6))
+    given = array("i_x", i_x, (6, 6))
+    if given.shape not in ((6, 6), (bodies, 6, 6)):
+        raise ArgumentError(f"i_x must be numbers in shape (6, 6) or ({bodies}, 6, 6), not {given.shape}")
+    each = np.broadcast_to(given, (bodies, 6, 6))
     for body, matrix in zip(model.bodies, each, strict=True):
         if not np.isfinite(matrix).all() or (matrix != matrix.T).any() or np.linalg.eigvalsh(matrix)[0] <= 0.0:
             raise ArgumentError(f"i_x of body {body.name!r} must be symmetric and positive definite")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import numpy as np
 
 from linkwork.algorithms import INVERSION
 from linkwork.algorithms.inversion import SINGULAR
+from linkwork.arguments import not_negative, switch
 from linkwork.dynamics.arguments import Array, Asked
 from linkwork.dynamics.call import call
-from linkwork.errors import ArgumentError, SingularError
+from linkwork.errors import SingularError
 from linkwork.model.model import WORLD, Frame
 from linkwork.spatial import Transform
 
@@ -16,17 +19,17 @@ MOST_POINTS = 4
 """Up to here, 24 numbers, code is compiled for the inversion."""
 
 
-def check_damping(damping: float) -> None:
-    if not damping >= 0.0:
-        raise ArgumentError(f"damping must be a number of 0 or more, not {damping!r}")
+def as_damping(damping: float) -> float:
+    """The damping as a float; one that is a float already takes no time."""
+    return damping if type(damping) is float and 0.0 <= damping < inf else not_negative("damping", damping)
 
 
 def inverted(asked: Asked, inverse: Array, damping: float = 0.0, pseudo_inverse: bool = False) -> Array:
     """Λ from Λ⁻¹ of points, or an error that names them and says with what rank."""
-    check_damping(damping)
+    damping = as_damping(damping)
     size = inverse.shape[-1]
-    matrix = inverse + damping * np.eye(size) if damping or pseudo_inverse else inverse
-    if pseudo_inverse:
+    matrix = inverse + damping * np.eye(size) if damping or pseudo_inverse is not False else inverse
+    if pseudo_inverse is not False and switch("pseudo_inverse", pseudo_inverse):
         return np.asarray(np.linalg.pinv(matrix, rcond=1e-11, hermitian=True), dtype=np.float64)
     if 0 < size <= 6 * MOST_POINTS:
         try:

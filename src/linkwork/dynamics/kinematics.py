@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from operator import index
+from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.algorithms import REFERENCES
+from linkwork.arguments import choice, integer, is_integer, memory_for
 from linkwork.dynamics import call
-from linkwork.dynamics.arguments import Array, Frames, as_frames, check_model, choice, put_into
-from linkwork.errors import ArgumentError
+from linkwork.dynamics.arguments import Array, Frames, as_frames, check_model, put_into
+from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Model
 
 _JACOBIAN, _DRIFT, _VELOCITY, _ACCELERATION = (
@@ -65,19 +67,14 @@ def random_state(
         ((5, 3), (5, 3))
     """
     check_model(model)
-    try:
-        generator = np.random.default_rng(rng)
-    except (TypeError, ValueError):
-        raise ArgumentError(f"rng must be a NumPy generator or an integer as its seed, not {rng!r}") from None
-    try:
-        batch = tuple(map(index, (shape,) if isinstance(shape, int) else shape))
-    except TypeError:
-        batch = (-1,)
-    if min(batch, default=0) < 0:
-        raise ArgumentError(f"shape must be integers of 0 or more, not {shape!r}")
+    generator, batch = _generator(rng), _shape(shape)
     lower, upper = model.lower_limit, model.upper_limit
-    bounded = np.isfinite(lower) & np.isfinite(upper) & (lower <= upper)
-    q = np.empty((*batch, model.nq))
+    with np.errstate(over="ignore", invalid="ignore"):
+        bounded = np.isfinite(upper - lower) & (lower <= upper)
+    with memory_for("states", (*batch, model.nq + model.nv)):
+        if prod(batch) > 2**50:  # more than NumPy counts
+            raise MemoryError
+        q = np.empty((*batch, model.nq))
     for state in np.ndindex(batch):
         q[state] = [number for body in model.bodies for number in body.joint.random(generator)]
     q[..., bounded] = generator.uniform(lower[bounded], upper[bounded], (*batch, int(bounded.sum())))
@@ -273,6 +270,24 @@ def frame_acceleration(
         _check_poses(model, frames, "frame_acceleration")
         answer = call.every_frames(name, model, frames, out, q, v, a)
     return answer
+
+
+def _generator(rng: Any) -> np.random.Generator:
+    """A generator of random numbers; NumPy's own look at a seed is trusted with integers only."""
+    if rng is None or isinstance(rng, np.random.Generator | np.random.BitGenerator | np.random.SeedSequence):
+        return np.random.default_rng(rng)
+    seeds = list(rng) if isinstance(rng, list | tuple) or (isinstance(rng, np.ndarray) and rng.ndim == 1) else [rng]
+    if not seeds or not all(is_integer(seed) and seed >= 0 for seed in seeds):
+        raise ArgumentError(f"rng must be a NumPy generator or an integer of 0 or more as its seed, not {shown(rng)}")
+    return np.random.default_rng(rng)
+
+
+def _shape(shape: Any) -> tuple[int, ...]:
+    """The shape of a batch."""
+    listed = (shape,) if is_integer(shape) else shape
+    if not isinstance(listed, list | tuple):
+        raise ArgumentError(f"shape must be an integer or several of these, not {shown(shape)}")
+    return tuple(integer("shape", length, 0) for length in listed)
 
 
 def _check_poses(model: Model, frames: Frames, function: str) -> None:

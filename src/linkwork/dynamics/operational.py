@@ -5,14 +5,16 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 from linkwork.algorithms import OPERATIONAL
+from linkwork.arguments import choice
 from linkwork.dynamics import call
-from linkwork.dynamics.arguments import Array, Asked, Frames, as_frames, choice, put_into
-from linkwork.dynamics.inversion import MOST_POINTS, check_damping, inverted
+from linkwork.dynamics.arguments import Array, Asked, Frames, as_frames, put_into
+from linkwork.dynamics.inversion import MOST_POINTS, as_damping, inverted
 from linkwork.engine.mode import current_form
 from linkwork.errors import SingularError
 from linkwork.model.model import Model
 
-METHODS = (*OPERATIONAL, "auto")
+_AUTO = "auto"
+METHODS = (*OPERATIONAL, _AUTO)
 _INVERSES = {method: f"operational/{method}" for method in OPERATIONAL}
 _INERTIAS = {method: f"operational_inertia/{method}" for method in OPERATIONAL}
 
@@ -93,8 +95,8 @@ def operational_inertia(
     """
     asked = as_frames(model, frames)
     chosen = _method(asked, method)
-    check_damping(damping)
-    if pseudo_inverse or not _whole(asked):
+    damping = as_damping(damping)
+    if pseudo_inverse is not False or not _whole(asked):
         inverse = operational_inertia_inverse(model, q, frames, chosen)
         return put_into(out, inverted(asked, inverse, damping, pseudo_inverse))
     kept, rest = asked.mask
@@ -132,9 +134,9 @@ def force_responses(model: Model, q: ArrayLike, frames: Frames, *, out: Array | 
 
 
 def _method(asked: Asked, method: str) -> str:
-    if method == "auto":
+    if method is _AUTO:
         return asked.method
-    return choice("method", method, METHODS)
+    return asked.method if choice("method", method, METHODS) == _AUTO else method
 
 
 def _whole(asked: Asked) -> bool:

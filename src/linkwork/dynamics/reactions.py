@@ -5,8 +5,9 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 from linkwork.algorithms import FRAMES
+from linkwork.arguments import choice
 from linkwork.dynamics import call
-from linkwork.dynamics.arguments import Array, check_model, choice
+from linkwork.dynamics.arguments import Array, check_model
 from linkwork.dynamics.light_bodies import check_inertias
 from linkwork.model.model import Model
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.dynamics.arguments import Array, Frames, as_array, as_frames, check_finite, put_into
+from linkwork.arguments import array, finite_array, go_together, memory_for, once
+from linkwork.dynamics.arguments import Array, Frames, as_array, as_batch, as_frames, put_into
 from linkwork.dynamics.dynamics import gravity_torques, nonlinear_effects
 from linkwork.dynamics.inversion import inverted
 from linkwork.dynamics.kinematics import jacobian, jacobian_drift
 from linkwork.dynamics.operational import force_responses, operational_inertia, operational_inertia_inverse
-from linkwork.errors import ArgumentError
+from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Model, Point
 
 
@@ -43,16 +44,26 @@ class OperationalSpace:
 
     def force(self, acceleration: ArrayLike) -> Array:
         """F = Λ a + μ + p: the force (..., r) at the points that accelerates them so."""
-        return _times(self.inertia, np.asarray(acceleration, dtype=np.float64)) + self.coriolis + self.gravity
+        given = self._vector("acceleration", acceleration, self.inertia.shape[-1])
+        return _times(self.inertia, given) + self.coriolis + self.gravity
 
     def torque(self, force: ArrayLike) -> Array:
         """Jᵀ F: the joint forces (..., nv) of a force (..., r) at the points."""
-        return _times(np.swapaxes(self.jacobian, -1, -2), np.asarray(force, dtype=np.float64))
+        return _times(np.swapaxes(self.jacobian, -1, -2), self._vector("force", force, self.inertia.shape[-1]))
 
     def null_space_torque(self, tau: ArrayLike) -> Array:
         """Nᵀ τ = τ - Jᵀ J̄ᵀ τ: the part of joint forces (..., nv) that does not accelerate the points."""
-        tau = np.asarray(tau, dtype=np.float64)
-        return tau - self.torque(_times(np.swapaxes(self.consistent_inverse, -1, -2), tau))
+        given = self._vector("tau", tau, self.jacobian.shape[-1])
+        return given - self.torque(_times(np.swapaxes(self.consistent_inverse, -1, -2), given))
+
+    def _vector(self, name: str, value: ArrayLike, size: int) -> Array:
+        """Finite numbers (..., size) whose leading dimensions go with those of the state."""
+        given = finite_array(name, value)
+        batch = self.inertia.shape[:-2]
+        if given.shape[-1:] != (size,) or not go_together(given.shape[:-1], batch):
+            wanted = ", ".join(map(str, (*batch, size)))
+            raise ArgumentError(f"{name} must have shape (..., {wanted}), but has shape {given.shape}")
+        return given
 
 
 def operational_space(
@@ -164,7 +175,8 @@ def null_space_torque(
         >>> bool(abs(lw.force_responses(arm, q, hand) @ tau).max() < 1e-9)  # J M⁻¹ Nᵀ τ
         True
     """
-    tau = check_finite(model, "tau", "velocity", as_array(model, "tau", "velocity", tau))
+    as_batch(model, (("q", "configuration"), ("tau", "velocity")), (q, tau))
+    tau = as_array(model, "tau", "velocity", tau)
     force = _times(operational_inertia(model, q, frames, method), _times(force_responses(model, q, frames), tau))
     return put_into(out, tau - _times(np.swapaxes(jacobian(model, q, frames), -1, -2), force))
 
@@ -234,16 +246,27 @@ def effective_mass(
         >>> float(lw.effective_mass(builder.build(), [0.0], "cart", [3.0, 0.0, 0.0]))
         2.0
     """
+    if not isinstance(point, str | Point):
+        raise ArgumentError(f"point must be a frame's name or an lw.Point, not {shown(point)}")
     given = Point(point) if isinstance(point, str) else point
-    u = np.asarray(direction, dtype=np.float64)
-    if u.shape[-1:] != (3,) or not np.isfinite(u).all() or not (np.abs(u).max(axis=-1) > 0.0).all():
-        raise ArgumentError(f"direction must be three finite numbers that are not all zero, not {direction!r}")
-    u = u / np.linalg.norm(u, axis=-1, keepdims=True)
-    place = Point(given.frame, given.offset, "position") if isinstance(given, Point) else given
-    inverse = operational_inertia_inverse(model, q, [place], method)
+    u = array("direction", direction, (3,))
+    few = once(u)
+    largest = np.abs(few).max(axis=-1, keepdims=True, initial=0.0) if u.ndim else u
+    if u.shape[-1:] != (3,) or not np.isfinite(few).all() or not (largest > 0.0).all():
+        raise ArgumentError(f"direction must be three finite numbers that are not all zero, not {shown(direction)}")
+    with memory_for("directions", u.shape):
+        extreme = (largest > 1e100) | (largest < 1e-100)  # whose squares leave the range of floats
+        u = np.where(extreme, u / largest, u) if extreme.any() else u
+        u = u / np.linalg.norm(u, axis=-1, keepdims=True)
+    inverse = operational_inertia_inverse(model, q, [Point(given.frame, given.offset, "position")], method)
+    if not go_together(u.shape[:-1], inverse.shape[:-2]):
+        raise ArgumentError(
+            f"the leading (batch) dimensions do not broadcast: q {inverse.shape[:-2]}, direction {u.shape[:-1]}"
+        )
     with np.errstate(divide="ignore"):
         return put_into(out, np.asarray(1.0 / np.einsum("...i,...ij,...j->...", u, inverse, u)))
 
 
 def _times(matrix: Array, vector: Array) -> Array:
-    return np.asarray((matrix @ vector[..., None])[..., 0], dtype=np.float64)
+    with memory_for("vectors", vector.shape):
+        return np.asarray((matrix @ vector[..., None])[..., 0], dtype=np.float64)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from linkwork.arguments import all_finite
 from linkwork.engine.plans.plan import NOT_FINITE_ARGUMENT, NOT_FINITE_RESULT, Array, Compiled, Plan
 from linkwork.engine.run import threads
 from linkwork.engine.run.memory import address, scratch
@@ -98,8 +99,7 @@ def _interpreted(
 ) -> int:
     """The same by the interpreter, all trajectories at once."""
     algorithm, model = plan.task.algorithm, plan.task.model
-    once = (array[tuple(slice(None) if stride else slice(1) for stride in array.strides)] for array in given)
-    if not all(np.isfinite(array).all() for array in once):
+    if not all(map(all_finite, given)):
         return NOT_FINITE_ARGUMENT
     tree = Tree(model)
     now: list[Sequence[Array]] = [list(np.ascontiguousarray(array.T)) for array in state]

@@ -7,6 +7,7 @@ import gc
 import os
 from collections.abc import Iterator
 
+from linkwork.arguments import choice, file_path, switch
 from linkwork.errors import ArgumentError
 from linkwork.formats import mjcf, urdf
 from linkwork.formats.xml import quoted, read
@@ -74,14 +75,10 @@ def load(
         >>> model.joint_names, model.frame_names
         (('hinge',), ('world', 'base', 'rod', 'hinge'))
     """
-    try:
-        name = os.fsdecode(path)
-    except TypeError:
-        raise ArgumentError(f"path must be a str or a path, not {path!r}") from None
-    if not isinstance(floating_base, bool):
-        raise ArgumentError(f"floating_base must be True or False, not {floating_base!r}")
-    _check("joint_order", joint_order, ("pinocchio", "file"))
-    _check("fixed_joints", fixed_joints, ("merge", "keep"))
+    name = str(file_path("path", path)) if not isinstance(path, str) else path
+    floating_base = switch("floating_base", floating_base)
+    choice("joint_order", joint_order, ("pinocchio", "file"))
+    choice("fixed_joints", fixed_joints, ("merge", "keep"))
     with _resting_collector():
         root = read(name)
         if root.tag == "robot":
@@ -106,8 +103,3 @@ def _resting_collector() -> Iterator[None]:
         yield
     finally:
         gc.enable()
-
-
-def _check(option: str, value: object, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise ArgumentError(f"{option} must be {' or '.join(map(repr, known))}, not {value!r}")

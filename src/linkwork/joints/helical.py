@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite
 from typing import Any
 
+from linkwork.arguments import finite
 from linkwork.errors import ModelError
 from linkwork.joints.joint import Joint, as_axis
 from linkwork.spatial import Columns, Coordinates, Motion, Subspace, Transform, Z, sin_cos
@@ -21,10 +21,8 @@ class Helical(Joint):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "axis", as_axis(self.axis))
-        if isinstance(self.pitch, int):
-            object.__setattr__(self, "pitch", float(self.pitch))
-        if isinstance(self.pitch, str | None) or (isinstance(self.pitch, float) and not isfinite(self.pitch)):
-            raise ModelError(f"pitch must be a finite number (m/rad), not {self.pitch!r}")
+        if not type(self.pitch).__module__.startswith(("linkwork.engine", "mpmath")):  # traced, or of 50 digits
+            object.__setattr__(self, "pitch", finite("pitch", self.pitch, ModelError))
 
     def transform(self, q: Coordinates) -> Transform:
         return Transform(self.axis.rotation(*sin_cos(q[0])), self.axis.direction * (self.pitch * q[0]))

@@ -10,11 +10,13 @@ there, so ``__post_init__`` should change nothing if it runs a second time.
 from __future__ import annotations
 
 import dataclasses
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from linkwork.errors import ModelError
+from linkwork.arguments import several
+from linkwork.errors import ModelError, shown
 from linkwork.spatial import (
     AnyAxis,
     Axis,
@@ -124,13 +126,10 @@ def as_axis(axis: str | Axis | Vec3 | Sequence[float]) -> Axis:
         return axis
     if isinstance(axis, str):
         if axis not in _AXES:
-            raise ModelError(f"axis must be 'x', 'y', 'z', their opposites ('-x') or three numbers, not {axis!r}")
+            raise ModelError(f"axis must be 'x', 'y', 'z', their opposites ('-x') or three numbers, not {shown(axis)}")
         return _AXES[axis]
-    try:
-        x, y, z = (float(c) for c in (axis.numbers() if isinstance(axis, Vec3) else axis))  # type: ignore[union-attr]
-    except (TypeError, ValueError):
-        raise ModelError(f"axis must be 'x', 'y', 'z' or three numbers, not {axis!r}") from None
-    length = (x * x + y * y + z * z) ** 0.5
+    x, y, z = several("axis", axis.numbers() if isinstance(axis, Vec3) else axis, 3, ModelError)
+    length = (x * x + y * y + z * z) ** 0.5 if max(map(abs, (x, y, z))) < 1e12 else math.inf
     if not 1e-12 < length < 1e12:
         raise ModelError(f"axis must be three finite numbers that are not all zero, not {(x, y, z)}")
     unit = (x / length, y / length, z / length)

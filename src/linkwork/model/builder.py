@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.errors import ArgumentError, LinkworkWarning, ModelError, UnknownNameError
+from linkwork.arguments import Array, array, one_or_each, real, several, text
+from linkwork.errors import ArgumentError, LinkworkWarning, ModelError, UnknownNameError, shown
 from linkwork.joints import Fixed, Joint
 from linkwork.model.model import WORLD, Body, Frame, Limits, Model
 from linkwork.spatial import Inertia, Mat3, Sym3, Transform, Vec3, X, Y, Z, sin_cos
@@ -40,8 +41,8 @@ def placement(
         >>> lw.placement(xyz=(0.0, 0.0, 0.5)).translation
         Vec3(0.0, 0.0, 0.5)
     """
-    position = _finite("xyz", xyz, 3)
-    return Transform(_rotation(pack("3d", *_finite("rpy", rpy, 3))), Vec3(*position))
+    position = several("xyz", xyz, 3, ModelError)
+    return Transform(_rotation(pack("3d", *several("rpy", rpy, 3, ModelError))), Vec3(*position))
 
 
 class Builder:
@@ -60,8 +61,8 @@ class Builder:
     """
 
     def __init__(self, name: str = "mechanism", gravity: Sequence[float] = (0.0, 0.0, -9.81)) -> None:
-        self.name = name
-        x, y, z = _finite("gravity", gravity, 3)
+        self.name = text("the name of a mechanism", name, ModelError)
+        x, y, z = several("gravity", gravity, 3, ModelError)
         self.gravity = (x, y, z)
         self._bodies: list[Body] = []
         self._frames: dict[str, Frame] = {WORLD: Frame(WORLD, 0, _IDENTITY)}
@@ -112,10 +113,11 @@ class Builder:
             The body's name.
         """
         joint = Fixed() if joint is None else joint
-        if not isinstance(name, str) or not isinstance(joint_name, str | None):
-            raise ModelError(f"the name of a body or joint must be text, not {name!r}, {joint_name!r}")
+        text("the name of a body or joint", name, ModelError)
+        if joint_name is not None:
+            text("the name of a body or joint", joint_name, ModelError)
         if not isinstance(joint, Joint):
-            raise ModelError(f"joint of body {name!r} must be one such as lw.joints.Revolute('z'), not {joint!r}")
+            raise ModelError(f"joint of body {name!r} must be one such as lw.joints.Revolute('z'), not {shown(joint)}")
         joint_name = f"joint_{name}" if joint_name is None else joint_name
         if name in self._index:
             raise ModelError(f"there is already a body named {name!r}; names must be unique")
@@ -125,13 +127,13 @@ class Builder:
             raise UnknownNameError("body", parent, self._index, f"mechanism {self.name!r} so far")
         where = f"body {name!r}"
         nothing = inertia is NO_INERTIA and com is NO_OFFSET and mass is NO_MASS
-        (kilograms,) = _finite(f"mass of {where}", [mass], 1)
+        (kilograms,) = several(f"mass of {where}", [mass], 1, ModelError)
         if kilograms < 0.0:
             raise ModelError(f"mass of {where} must not be negative, but is {kilograms}")
         second = _second_moment(where, inertia)
         check_inertia(where, kilograms, second)
         here = f"joint {joint_name!r}"
-        rotor = _each(f"armature of {here}", armature, joint.nv)
+        rotor = one_or_each(f"armature of {here}", armature, joint.nv, ModelError)
         if not all(0.0 <= number < math.inf for number in rotor):
             raise ModelError(f"armature of {here} must be finite and not negative, but is {rotor}")
         limits = self._limits(here, joint, (lower, upper, velocity, effort, damping, friction))
@@ -141,8 +143,8 @@ class Builder:
                 joint_name,
                 self._index[parent],
                 joint,
-                _IDENTITY if placement is None else _checked_placement(here, placement),
-                _NOTHING if nothing else Inertia.from_com(kilograms, Vec3(*_finite(f"com of {where}", com, 3)), second),
+                _IDENTITY if placement is None else as_placement(here, placement),
+                _NOTHING if nothing else _inertia(where, kilograms, com, second),
                 rotor if any(rotor) else (),
                 limits,
             )
@@ -159,7 +161,8 @@ class Builder:
             return self._same_limits[key]
         names = ("lower limit", "upper limit", "velocity limit", "effort limit", "damping", "friction")
         counts = (joint.nq,) * 2 + (joint.nv,) * 4
-        limits = Limits(*(_each(f"{name} of {where}", *one) for name, *one in zip(names, given, counts, strict=True)))
+        numbers = zip(names, given, counts, strict=True)
+        limits = Limits(*(one_or_each(f"{name} of {where}", value, n, ModelError) for name, value, n in numbers))
         if plain:
             self._same_limits[key] = limits
         return limits
@@ -175,13 +178,12 @@ class Builder:
         Returns:
             The frame's name.
         """
-        if not isinstance(name, str):
-            raise ModelError(f"the name of a frame must be text, not {name!r}")
+        text("the name of a frame", name, ModelError)
         if not isinstance(body, str) or body not in self._index:
             raise UnknownNameError("body", body, self._index, f"mechanism {self.name!r} so far")
         if name in self._frames or name in self._index:
             raise ModelError(f"there is already a frame named {name!r}; names must be unique")
-        place = _IDENTITY if placement is None else _checked_placement(f"frame {name!r}", placement)
+        place = _IDENTITY if placement is None else as_placement(f"frame {name!r}", placement)
         self._frames[name] = Frame(name, self._index[body], place)
         return name
 
@@ -189,6 +191,10 @@ class Builder:
         """The mechanism as an immutable Model. Bodies and joints get frames of their names, where these are not
         taken.
         """
+        if isinstance(meshes, str) or not isinstance(meshes, Sequence):
+            raise ModelError(f"meshes must be a list of paths, not {shown(meshes)}")
+        for mesh in meshes:
+            text("a mesh", mesh, ModelError)
         own = dict(self._frames)
         for index, body in enumerate(self._bodies, 1):
             if body.name not in own:
@@ -214,7 +220,7 @@ def merge_fixed(model: Model) -> Model:
         (('arm',), 1.5, Vec3(1.0, 0.0, 0.0))
     """
     if not isinstance(model, Model):
-        raise ArgumentError(f"model must be a linkwork Model, not {model!r}")
+        raise ArgumentError(f"model must be a linkwork Model, not {shown(model)}")
     if not any(isinstance(body.joint, Fixed) for body in model.bodies):
         return model
     here = _IDENTITY
@@ -281,66 +287,52 @@ def _turn(angle: float) -> tuple[float, float]:
     return sine, cosine
 
 
-def _finite(what: str, values: Any, count: int) -> list[float]:
-    try:
-        numbers = [float(value) for value in values]
-    except (TypeError, ValueError):
-        raise ModelError(f"{what} must be {count} number(s), not {values!r}") from None
-    if len(numbers) != count:
-        raise ModelError(f"{what} must be {count} number(s), not {len(numbers)}")
-    if not all(math.isfinite(number) for number in numbers):
-        raise ModelError(f"{what} must be finite, not {values!r}")
-    return numbers
-
-
-def _each(what: str, value: Any, count: int) -> tuple[float, ...]:
-    """One number for all, or one each; infinite is allowed, not a number is not."""
-    if isinstance(value, float) and not math.isnan(value):
-        return (value,) * count
-    try:
-        numbers = [float(value)] * count if np.ndim(value) == 0 else [float(v) for v in value]
-    except (TypeError, ValueError):
-        raise ModelError(f"{what} must be one number or {count}, not {value!r}") from None
-    if len(numbers) != count:
-        raise ModelError(f"{what} must be one number or {count}, not {len(numbers)}")
-    if any(math.isnan(number) for number in numbers):
-        raise ModelError(f"{what} must not be NaN")
-    return tuple(numbers)
+def _inertia(where: str, mass: float, com: Any, second: Sym3) -> Inertia:
+    return Inertia.from_com(mass, Vec3(*several(f"com of {where}", com, 3, ModelError)), second)
 
 
 def _second_moment(where: str, inertia: Any) -> Sym3:
     if inertia is NO_INERTIA:
         return Sym3.zero()
-    if type(inertia) is list and len(inertia) == 6 and all(type(x) is float and math.isfinite(x) for x in inertia):
+    if type(inertia) is list and len(inertia) == 6 and all(type(x) is float and abs(x) < 1e300 for x in inertia):
         return Sym3(*inertia)
+    matrix = _numbers(inertia)
+    if matrix.shape == (3,):
+        matrix = np.diag(matrix)
+    elif matrix.shape == (6,):
+        xx, xy, xz, yy, yz, zz = matrix
+        matrix = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    if matrix.shape != (3, 3):
+        raise ModelError(
+            f"inertia of {where} must be 3 principal moments, 6 numbers or a 3×3 matrix, not {shown(inertia)}"
+        )
+    if not abs(matrix).max() < 1e300:
+        raise ModelError(f"inertia of {where} must be finite, and less than 1e300 kg m², not {shown(inertia)}")
+    if abs(matrix - matrix.T).max() > 1e-9 * abs(matrix).max():
+        raise ModelError(f"inertia of {where} must be symmetric, not {shown(inertia)}")
+    return Sym3(*(float(matrix[i, j]) for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))))
+
+
+def _numbers(value: Any) -> Array:
+    """Numbers of any shape; none if there is something else among them."""
     try:
-        array = np.asarray(inertia, dtype=np.float64)
-    except (TypeError, ValueError):
-        array = np.empty(0)
-    if array.shape == (3,):
-        array = np.diag(array)
-    elif array.shape == (6,):
-        xx, xy, xz, yy, yz, zz = array
-        array = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    if array.shape != (3, 3):
-        raise ModelError(f"inertia of {where} must be 3 principal moments, 6 numbers or a 3×3 matrix, not {inertia!r}")
-    if not np.isfinite(array).all():
-        raise ModelError(f"inertia of {where} must be finite, not {inertia!r}")
-    if abs(array - array.T).max() > 1e-9 * abs(array).max():
-        raise ModelError(f"inertia of {where} must be symmetric, not {inertia!r}")
-    return Sym3(*(float(array[i, j]) for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))))
+        return array("", value)
+    except ArgumentError:
+        return np.empty(0)
 
 
-def _checked_placement(where: str, value: Any) -> Transform:
+def as_placement(where: str, value: Any) -> Transform:
+    """A placement, checked: a Transform, or one from a 4×4 matrix."""
     if not isinstance(value, Transform):
-        try:
-            matrix = np.asarray(value, dtype=np.float64)
-        except (TypeError, ValueError):
-            matrix = np.empty(0)
+        matrix = _numbers(value)
         if matrix.shape != (4, 4) or matrix[3].tolist() != [0.0, 0.0, 0.0, 1.0]:
-            raise ModelError(f"placement of {where} must come from lw.placement(...) or be a 4×4 matrix, not {value!r}")
+            raise ModelError(
+                f"placement of {where} must come from lw.placement(...) or be a 4×4 matrix, not {shown(value)}"
+            )
         value = Transform(Mat3(*matrix[:3, :3].ravel().tolist()), Vec3(*matrix[:3, 3].tolist()))
-    xx, xy, xz, yx, yy, yz, zx, zy, zz, *place = map(float, value.numbers())  # written out: a large model has many
+    if not isinstance(value.rotation, Mat3) or not isinstance(value.translation, Vec3):
+        raise ModelError(f"placement of {where} must be a rotation and a position, not {shown(value)}")
+    xx, xy, xz, yx, yy, yz, zx, zy, zz, *place = map(real, value.numbers())  # written out: a large model has many
     off = max(
         abs(xx * xx + xy * xy + xz * xz - 1.0),
         abs(yx * yx + yy * yy + yz * yz - 1.0),
@@ -351,5 +343,5 @@ def _checked_placement(where: str, value: Any) -> Transform:
     )
     volume = (xy * yz - xz * yy) * zx + (xz * yx - xx * yz) * zy + (xx * yy - xy * yx) * zz
     if not (off <= 1e-6 and volume >= 0.0 and all(map(math.isfinite, (*place, off, volume)))):
-        raise ModelError(f"placement of {where} is not a rotation and a finite position: {value!r}")
+        raise ModelError(f"placement of {where} is not a rotation and a finite position: {shown(value)}")
     return value

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwork.errors import ModelError, UnknownNameError
+from linkwork.arguments import choice, is_integer, several, text
+from linkwork.errors import ModelError, UnknownNameError, shown
 from linkwork.joints import Joint
 from linkwork.model.memo import Memo
 from linkwork.spatial import Inertia, Transform
@@ -71,6 +72,12 @@ class Frame:
     body: int
     placement: Transform
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not is_integer(self.body):
+            raise ModelError(f"a frame is a name on a body's number, not {shown(self.name)} on {shown(self.body)}")
+        if not isinstance(self.placement, Transform):
+            raise ModelError(f"placement of frame {self.name!r} must be a Transform, not {shown(self.placement)}")
+
 
 @dataclass(frozen=True)
 class Model:
@@ -88,6 +95,13 @@ class Model:
     """References to mesh files as the model file gives them; they are never opened."""
 
     def __post_init__(self) -> None:
+        text("the name of a model", self.name, ModelError)
+        for what, one, parts in (("bodies", Body, self.bodies), ("frames", Frame, self.frames)):
+            if not isinstance(parts, tuple) or not all(isinstance(part, one) for part in parts):
+                raise ModelError(f"{what} of model {self.name!r} must be a tuple of these, not {shown(parts)}")
+        x, y, z = several(f"gravity of model {self.name!r}", self.gravity, 3, ModelError)
+        if type(self.gravity) is not tuple or self.gravity != (x, y, z):
+            object.__setattr__(self, "gravity", (x, y, z))
         for kind, names in (("body", self.body_names), ("joint", self.joint_names), ("frame", self.frame_names)):
             if len(set(names)) != len(names):
                 double = next(name for name in names if names.count(name) > 1)
@@ -95,6 +109,9 @@ class Model:
         for index, body in enumerate(self.bodies, 1):
             if not 0 <= body.parent < index:
                 raise ModelError(f"body {body.name!r} comes before its parent")
+        for frame in self.frames:
+            if not 0 <= frame.body <= len(self.bodies):
+                raise ModelError(f"frame {frame.name!r} is on body {shown(frame.body)}, of {len(self.bodies)}")
 
     def __repr__(self) -> str:
         return f"<Model {self.name!r}: {len(self.bodies)} bodies, nq {self.nq}, nv {self.nv}>"
@@ -187,10 +204,9 @@ class Model:
         return {name: i for i, name in enumerate(self.frame_names)}
 
     def _index(self, kind: str, name: str, index: dict[str, int], known: Sequence[str]) -> int:
-        try:
-            return index[name]
-        except (KeyError, TypeError):
-            raise UnknownNameError(kind, name, known, f"model {self.name!r}") from None
+        if not isinstance(name, str) or name not in index:
+            raise UnknownNameError(kind, name, known, f"model {self.name!r}")
+        return index[name]
 
     def permutation(self, names: Sequence[str], of: str = "v") -> NDArray[np.intp]:
         """Indices that bring a vector from this model's joint order into the order of ``names``.
@@ -208,8 +224,10 @@ class Model:
             >>> model.permutation(["joint3", "joint1", "joint2"])
             array([2, 0, 1])
         """
-        if of not in ("q", "v"):
-            raise ModelError(f"of must be 'q' or 'v', not {of!r}")
+        choice("of", of, ("q", "v"), ModelError)
+        listed = isinstance(names, Sequence) or (isinstance(names, np.ndarray) and names.ndim == 1)
+        if isinstance(names, str) or not listed:
+            raise ModelError(f"names must be a list of joints' names, not {shown(names)}")
         starts = self.q_start if of == "q" else self.v_start
         indices = [self.joint_index(name) for name in names]
         moving = {i for i, body in enumerate(self.bodies) if body.joint.nv}
@@ -283,16 +301,10 @@ class Point:
     axes: str = "pose"
 
     def __post_init__(self) -> None:
-        try:
-            x, y, z = (float(c) for c in self.offset)
-        except (TypeError, ValueError):
-            raise ModelError(f"offset of point on {self.frame!r} must be three numbers, not {self.offset!r}") from None
-        if not all(math.isfinite(c) for c in (x, y, z)):
-            raise ModelError(f"offset of point on {self.frame!r} must be finite, not {self.offset!r}")
+        text("the frame of a point", self.frame, ModelError)
+        x, y, z = several(f"offset of point on {self.frame!r}", self.offset, 3, ModelError)
         object.__setattr__(self, "offset", (x, y, z))
-        if self.axes not in ("pose", "position", "rotation"):
-            allowed = "'pose', 'position' or 'rotation'"
-            raise ModelError(f"axes of point on {self.frame!r} must be {allowed}, not {self.axes!r}")
+        choice(f"axes of point on {self.frame!r}", self.axes, ("pose", "position", "rotation"), ModelError)
 
 
 def _starts(sizes: Iterable[int]) -> tuple[int, ...]:

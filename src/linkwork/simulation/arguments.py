@@ -1,19 +1,20 @@
 """Arguments of a motion over time made into checked values, or a clear error.
 
-``lw.simulate`` and ``lw.rollout`` share these, so that both name the same mistake in the same words. What all public
-functions check, such as the shape of a state, is in ``dynamics.arguments``.
+``lw.simulate`` and ``lw.rollout`` share these, so that both name the same mistake in the same words. Single numbers are
+checked by ``linkwork.arguments``, states by ``dynamics.arguments``.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from math import inf, nan, prod
+from math import inf, isnan, prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwork.arguments import integer, real, seconds, switch
 from linkwork.dynamics.arguments import Array, as_array, check_finite
 from linkwork.engine.run.memory import empty
 from linkwork.engine.spaces import SPACES
@@ -25,58 +26,14 @@ _MOST_STEPS = 10**15
 """Machine code counts in 64 bits."""
 _NUMBERS = (float, int, np.floating, np.integer)
 
-# Single numbers
 
-
-def integer(name: str, value: Any, least: int) -> int:
-    """An integer of at least ``least``."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ArgumentError(f"{name} must be an integer of {least} or more, not {value!r}")
-    return int(value)
-
-
-def seconds(name: str, value: Any) -> float:
-    """A time that is positive and finite."""
-    number = _number(value)
-    if not 0.0 < number < inf:
-        raise ArgumentError(f"{name} must be a positive number of seconds, not {value!r}")
-    return number
-
-
-def positive(name: str, value: Any) -> float:
-    """A number that is positive and finite."""
-    number = _number(value)
-    if not 0.0 < number < inf:
-        raise ArgumentError(f"{name} must be a positive number, not {value!r}")
-    return number
-
-
-def not_negative(name: str, value: Any) -> float:
-    """A finite number of 0 or more."""
-    number = _number(value)
-    if not 0.0 <= number < inf:
-        raise ArgumentError(f"{name} must be a number of 0 or more, not {value!r}")
-    return number
-
-
-def switch(name: str, value: Any) -> bool:
+def model_switch(name: str, value: Any) -> bool:
     """True or False, for what the model has numbers of."""
-    if not isinstance(value, bool | np.bool_):
-        raise ArgumentError(
-            f"{name} must be True or False, not {value!r}: a simulation takes the numbers of the model; "
-            f"lw.Builder sets them, and lw.rollout takes others"
-        )
-    return bool(value)
-
-
-def _number(value: Any) -> float:
-    """The value as a float; NaN if it is no number."""
-    if isinstance(value, str | bytes | bool | np.bool_):
-        return nan
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        return nan
+    return switch(
+        name,
+        value,
+        ": a simulation takes the numbers of the model; lw.Builder sets them, and lw.rollout takes others",
+    )
 
 
 # Steps, and rows over time
@@ -155,8 +112,9 @@ def allocated(states: str, shapes: Sequence[tuple[int, ...]], record: int) -> li
 
 def per_dof(model: Model, name: str, value: Any) -> Array:
     """Numbers (..., nv) for each degree of freedom, or one for all."""
-    single = not isinstance(value, str | list | tuple) and np.ndim(value) == 0
-    return as_array(model, name, "velocity", np.full(model.nv, value) if single else value)
+    number = real(value)
+    single = isinstance(value, float | np.floating) or not isnan(number)
+    return as_array(model, name, "velocity", np.full(model.nv, number) if single else value)
 
 
 def damping_of(model: Model, value: Any) -> Array:

@@ -18,10 +18,11 @@ from typing import IO, Any
 import numpy as np
 from numpy.lib import format as npy
 
+from linkwork.arguments import file_path
 from linkwork.dynamics.arguments import Array
 from linkwork.engine.code import fingerprint
 from linkwork.errors import ArgumentError
-from linkwork.files import as_path, open_regular, replacing
+from linkwork.files import open_regular, replacing
 from linkwork.memory import check_memory
 from linkwork.model.model import Model
 
@@ -36,7 +37,7 @@ _BROKEN = (OSError, ValueError, EOFError, RuntimeError, NotImplementedError, zip
 
 def save(path: str | Path, model: Model, arrays: Mapping[str, Array], interrupted: bool) -> Path:
     """Write arrays and what identifies the model."""
-    to = as_path(path)
+    to = file_path("path", path)
     to = to if to.suffix == ".npz" else to.with_name(to.name + ".npz")
     header = {
         "format": np.array(_FORMAT),
@@ -53,7 +54,7 @@ def save(path: str | Path, model: Model, arrays: Mapping[str, Array], interrupte
 def load(path: str | Path, model: Model, sizes: Mapping[str, tuple[int | None, ...]]) -> tuple[dict[str, Array], bool]:
     """Read them again for that model; ``sizes`` are those of one state in each array, where None is any number."""
     try:
-        with open_regular(as_path(path)) as file, zipfile.ZipFile(file) as archive:
+        with open_regular(file_path("path", path)) as file, zipfile.ZipFile(file) as archive:
             members = {name: _member(archive, file, name) for name in (*_HEADER, *sizes)}
             _check_identity(path, model, members)
             _check_shapes(path, model, members, sizes)

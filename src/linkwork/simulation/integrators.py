@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.dynamics.arguments import Array, choice
+from linkwork.arguments import choice
+from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.kinematics import integrate
 from linkwork.errors import ArgumentError, MissingExtraError, SingularError
 from linkwork.model.model import Model

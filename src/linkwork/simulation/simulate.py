@@ -7,20 +7,18 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwork.arguments import integer, not_negative, positive, switch
 from linkwork.dynamics.arguments import Array, check_model
-from linkwork.dynamics.constraints import Constraint
-from linkwork.errors import ArgumentError, LinkworkError, SimulationError
+from linkwork.dynamics.constraints import Constraint, as_constraints
+from linkwork.errors import ArgumentError, LinkworkError, SimulationError, shown
 from linkwork.model.model import Model
 from linkwork.simulation.arguments import (
     constant_wrenches,
     damping_of,
     effort_limits_of,
     friction_of,
-    integer,
-    not_negative,
+    model_switch,
     one_state,
-    positive,
-    switch,
     time_steps,
     warn_of_no_effort,
 )
@@ -121,15 +119,14 @@ def simulate(
     time_constant = 10.0 * length if stabilisation is None else positive("stabilisation", stabilisation)
     proximal = not_negative("proximal", proximal)
     step = step_of(integrator, model, solver, positive("rtol", rtol), positive("atol", atol))
-    if not isinstance(constraints, Sequence):
-        raise ArgumentError(f"constraints must be a list of lw.Weld, lw.Ball, ... objects, not {constraints!r}")
-    if constraints and method != "articulated_body":
-        raise ArgumentError(f"constraints are solved for by articulated bodies; leave method {method!r} out")
-    damper = damping_of(model, switch("damping", damping))
+    held_by = as_constraints(constraints)
+    if held_by and not (isinstance(method, str) and method == "articulated_body"):
+        raise ArgumentError(f"constraints are solved for by articulated bodies; leave method {shown(method)} out")
+    damper = damping_of(model, model_switch("damping", damping))
     resistance = StictionAndStops(
-        model, friction_of(model, switch("friction", friction)), switch("joint_limits", joint_limits), here
+        model, friction_of(model, model_switch("friction", friction)), model_switch("joint_limits", joint_limits), here
     )
-    most = effort_limits_of(model, switch("effort_limits", effort_limits))
+    most = effort_limits_of(model, model_switch("effort_limits", effort_limits))
     load = f_ext if f_ext is None or callable(f_ext) else constant_wrenches(model, f_ext)
     if effort_limits and torque is not None:
         warn_of_no_effort(model)
@@ -137,15 +134,16 @@ def simulate(
         model,
         source_of(model, torque, steps, held, most),
         method=method,
-        constraints=constraints,
+        constraints=held_by,
         stabilisation=time_constant,
         proximal=proximal,
         load=load,
         damping=damper,
         implicit=length if integrator == "semi_implicit_euler" else 0.0,
     )
-    states = Record(model, steps, every, len(constraints))
-    bar = Bar(f"simulating {model.name}", steps) if Bar.wanted(progress) else None
+    bar_wanted = Bar.wanted(None if progress is None else switch("progress", progress))
+    states = Record(model, steps, every, len(held_by))
+    bar = Bar(f"simulating {model.name}", steps) if bar_wanted else None
     k, t = 0, 0.0
     try:
         for k in range(steps + 1):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from linkwork.errors import MissingExtraError
+from linkwork.errors import ArgumentError, MissingExtraError, shown
 from linkwork.model.model import Model
 from linkwork.pictures import figure, write
 
@@ -38,11 +39,13 @@ def dataframe(trajectory: Trajectory) -> Any:
 def plot(trajectory: Trajectory, joints: Any, path: str | Path | None) -> Any:
     """Four panels over time."""
     model = trajectory.model
-    chosen = [joints] if isinstance(joints, str) else list(model.joint_names if joints is None else joints)
+    chosen = [joints] if isinstance(joints, str) else model.joint_names if joints is None else joints
+    if not isinstance(chosen, Sequence):
+        raise ArgumentError(f"joints must be a list of joints' names, not {shown(joints)}")
     picture = figure(9.0, 6.5)
     panels = picture.subplots(2, 2, sharex=True)
-    shown = (("q", "position (rad, m)"), ("v", "velocity (rad/s, m/s)"), ("tau", "driving force (N m, N)"))
-    for axes, (name, title) in zip(panels.flat, shown, strict=False):
+    drawn = (("q", "position (rad, m)"), ("v", "velocity (rad/s, m/s)"), ("tau", "driving force (N m, N)"))
+    for axes, (name, title) in zip(panels.flat, drawn, strict=False):
         of = "q" if name == "q" else "v"
         labels = coordinates(model, of)
         for joint in chosen:

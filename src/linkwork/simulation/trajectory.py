@@ -10,10 +10,11 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwork.arguments import finite_array, is_integer, memory_for, switch
 from linkwork.dynamics.arguments import Array, check_model
 from linkwork.dynamics.dynamics import energy
 from linkwork.dynamics.kinematics import difference, integrate
-from linkwork.errors import ArgumentError
+from linkwork.errors import ArgumentError, shown
 from linkwork.memory import check_memory
 from linkwork.model.model import Model
 from linkwork.simulation import files, tables
@@ -61,15 +62,17 @@ class Trajectory:
 
     def __post_init__(self) -> None:
         check_model(self.model)
-        states, forces = len(np.atleast_1d(self.t)), np.shape(self.constraint_forces)
+        object.__setattr__(self, "interrupted", switch("interrupted", self.interrupted))
+        states = self.t.size if isinstance(self.t, np.ndarray) else 0
+        forces: tuple[int, ...] = getattr(self.constraint_forces, "shape", ())
         for name, size in sizes(self.model, forces[1] if len(forces) == 3 else 0).items():
             array, expected = getattr(self, name), (states, *size)
             if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.shape != expected:
-                came = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else repr(array)
+                came = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else shown(array)
                 raise ArgumentError(f"{name} of a trajectory must be float64 of shape {expected}, not {came}")
-            shown = array.view()
-            shown.flags.writeable = False
-            object.__setattr__(self, name, shown)
+            view = array.view()
+            view.flags.writeable = False
+            object.__setattr__(self, name, view)
 
     def __reduce__(self) -> tuple[object, ...]:  # so that a copy cannot be written to either
         return (type(self), tuple(getattr(self, field.name) for field in fields(self)))
@@ -89,10 +92,10 @@ class Trajectory:
     def __getitem__(self, which: slice) -> Trajectory:
         """Some of the states: ``trajectory[10:20:2]``."""
         parts = (which.start, which.stop, which.step) if isinstance(which, slice) else (which,)
-        whole = all(part is None or isinstance(part, int | np.integer) for part in parts)
+        whole = all(part is None or is_integer(part) for part in parts)
         if not isinstance(which, slice) or not whole or (which.step is not None and which.step < 1):
             raise ArgumentError(
-                f"a trajectory is cut by slices that go forward, as in trajectory[10:20:2], not by {which!r}; one "
+                f"a trajectory is cut by slices that go forward, as in trajectory[10:20:2], not by {shown(which)}; one "
                 f"state's configuration is trajectory.q[i]"
             )
         return replace(self, **{name: getattr(self, name)[which].copy() for name in ARRAYS})
@@ -109,6 +112,11 @@ class Trajectory:
             the right velocity at both ends; all else goes in straight lines.
         """
         at = self._times(times)
+        with memory_for("states", (at.size, self.model.nq + 3 * self.model.nv)):
+            return self._at(at)
+
+    def _at(self, at: Array) -> Trajectory:
+        """The motion at checked times."""
         left = np.clip(np.searchsorted(self.t, at, side="right") - 1, 0, max(len(self) - 2, 0))
         right = np.minimum(left + 1, len(self) - 1)
         span = np.where(right > left, self.t[right] - self.t[left], 1.0)[:, None]
@@ -162,21 +170,22 @@ class Trajectory:
     def _times(self, times: float | ArrayLike) -> Array:
         if not len(self):
             raise ArgumentError("a trajectory without states cannot be resampled")
-        at = np.asarray(times)
-        if at.dtype.kind not in "fiu" or at.ndim > 1 or not np.isfinite(at).all():
-            raise ArgumentError(f"times must be an interval (s) or finite times (M,), not {times!r}")
+        at = finite_array("times, an interval (s) or finite times (M,),", times)
+        if at.ndim > 1:
+            raise ArgumentError(f"times must be an interval (s) or finite times (M,), not {shown(times)}")
         first, last = self.t[0], self.t[-1]
         if at.ndim == 0:
             if not at > 0.0:
-                raise ArgumentError(f"an interval of times must be a positive number of seconds, not {times!r}")
-            if (last - first) / float(at) > _MOST_TIMES:
+                raise ArgumentError(f"an interval of times must be a positive number of seconds, not {shown(times)}")
+            if float(last - first) / float(at) > _MOST_TIMES:
                 raise ArgumentError(
-                    f"an interval of {times!r} s makes more than {_MOST_TIMES:g} states; take a longer one"
+                    f"an interval of {float(at):g} s makes more than {_MOST_TIMES:g} states; take a longer one"
                 )
-            states = int((last - first) / float(at)) + 1
+            count = int((last - first) / float(at) * (1 + 1e-12) + 1e-9) + 1
             numbers = sum(getattr(self, name)[:1].size for name in ARRAYS)
-            check_memory(f"{states:,} states of {self.model.name!r}", 8.0 * states * numbers, "take a longer interval")
-            return first + float(at) * np.arange(int((last - first) / float(at) * (1 + 1e-12) + 1e-9) + 1)
+            check_memory(f"{count:,} states of {self.model.name!r}", 8.0 * count * numbers, "take a longer interval")
+            with memory_for("times", (count,)):
+                return first + float(at) * np.arange(count)
         if (np.diff(at) <= 0.0).any():
             raise ArgumentError("times must increase")
         if at.size and (at[0] < first - 1e-9 or at[-1] > last + 1e-9):

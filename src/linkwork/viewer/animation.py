@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from linkwork.arguments import file_path, positive
 from linkwork.dynamics.arguments import Frames
 from linkwork.errors import ArgumentError, MissingExtraError
-from linkwork.files import as_path, replacing
+from linkwork.files import replacing
 from linkwork.pictures import figure
 from linkwork.simulation.trajectory import Trajectory
 from linkwork.viewer.camera import VIEW
-from linkwork.viewer.draw import Boxes, Stage, ways_of
+from linkwork.viewer.draw import Boxes, Stage, check_trajectory, ways_of
 
 _DPI = 100
 
@@ -58,10 +59,10 @@ def animate(
         >>> lw.animate(swing, "swing.gif", trails=["tip"]) # doctest: +SKIP
         PosixPath('swing.gif')
     """
-    for name, value in (("fps", fps), ("speed", speed), ("size", size)):
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value < np.inf:
-            raise ArgumentError(f"{name} must be a number above zero, not {value!r}")
-    to = as_path(path)
+    check_trajectory(trajectory)
+    fps, speed = positive("fps", fps, most=1000.0), positive("speed", speed)
+    size = positive("size", size, most=100.0)
+    to = file_path("path", path)
     writer = _writer(to, fps)
     stage = Stage(trajectory.model, frames, boxes, joints, view, ground)
     ways = ways_of(trajectory, trails)

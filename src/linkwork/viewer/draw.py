@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwork.arguments import finite, finite_array, integer, is_integer, several, switch
 from linkwork.dynamics.arguments import Array, Frames, as_array, as_frames, check_finite, check_model
 from linkwork.dynamics.kinematics import forward_kinematics
-from linkwork.errors import ArgumentError
+from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Model
 from linkwork.pictures import figure, write
 from linkwork.simulation.trajectory import Trajectory
@@ -22,6 +23,8 @@ from linkwork.viewer.skeleton import Skeleton
 
 Boxes = Mapping[str, Sequence[float]]
 Trails = Mapping[str, ArrayLike] | Sequence[ArrayLike]
+MOST_PICTURES = 1000
+"""As many as a figure can show."""
 
 
 @dataclass
@@ -38,14 +41,16 @@ class Stage:
 
     def __post_init__(self) -> None:
         check_model(self.model)
+        self.joints = switch("joints", self.joints)
+        if not isinstance(self.ground, bool | np.bool_):
+            self.ground = finite("ground", self.ground)
         self.skeleton = Skeleton(self.model)
         self._points = as_frames(self.model, self.frames).points
-        self._boxes = {self.model.body_index(name) + 1: _size(name, size) for name, size in (self.boxes or {}).items()}
-        try:
-            azimuth, elevation = self.view
-            self.camera = Camera(float(azimuth), float(elevation))
-        except (TypeError, ValueError):
-            raise ArgumentError(f"view must be azimuth and elevation (degrees), not {self.view!r}") from None
+        boxes = {} if self.boxes is None else self.boxes
+        if not isinstance(boxes, Mapping):
+            raise ArgumentError(f"boxes must be a dict from bodies' names to edges (m), not {shown(boxes)}")
+        self._boxes = {self.model.body_index(name) + 1: _size(name, size) for name, size in boxes.items()}
+        self.camera = Camera(*several("view must be azimuth and elevation (degrees), which", self.view, 2))
 
     def scene(self, q: Sequence[Array] | Array, trails: Sequence[Array] = ()) -> Scene:
         """The mechanism in one state, or in several, of which the earlier ones are paler."""
@@ -62,9 +67,9 @@ class Stage:
 
     def under(self, scene: Scene) -> Ground | None:
         """The ground that was asked for, None for none."""
-        if self.ground is False:
-            return None
-        return scene.ground(None if self.ground is True else float(self.ground))
+        if isinstance(self.ground, bool | np.bool_):
+            return scene.ground(None) if self.ground else None
+        return scene.ground(self.ground)
 
 
 def draw(
@@ -103,6 +108,10 @@ def draw(
         >>> axes = lw.draw(person, lw.neutral(person), frames=["left_hand"])
         >>> axes.figure.savefig("person.png") # doctest: +SKIP
     """
+    if ax is not None and not (hasattr(ax, "add_collection") and getattr(ax, "name", None) != "3d"):
+        raise ArgumentError(
+            f"ax must be plain axes, as from figure.add_subplot(); the projection is done here; not {shown(ax)}"
+        )
     stage = Stage(model, frames, boxes, joints, view, ground)
     states = check_finite(model, "q", "configuration", as_array(model, "q", "configuration", q))
     if states.ndim > 2 or not len(np.atleast_2d(states)):
@@ -110,8 +119,6 @@ def draw(
     scene = stage.scene(np.atleast_2d(states), _trails(trails))
     floor = stage.under(scene)
     limits = scene.limits(floor)
-    if getattr(ax, "name", None) == "3d":
-        raise ArgumentError("ax must be plain axes, as from figure.add_subplot(); the projection is done here")
     if ax is None:
         width, height = np.maximum(6.0 * np.ptp(limits, axis=0) / np.ptp(limits, axis=0).max(), 2.5)
         ax = figure(float(width), float(height)).add_subplot()
@@ -156,13 +163,16 @@ def motion_sequence(
         >>> len(picture.axes)
         3
     """
+    check_trajectory(trajectory)
     stage = Stage(trajectory.model, frames, boxes, joints, view, ground)
     ways = ways_of(trajectory, trails)
-    if isinstance(times, int | np.integer):
-        if times < 1:
-            raise ArgumentError(f"times must be how many pictures, from 1, or times (s), not {times!r}")
+    if is_integer(times):
+        times = integer("times, if it is how many pictures,", times, 1, MOST_PICTURES)
         times = np.linspace(trajectory.t[0], trajectory.t[-1], times) if times > 1 else trajectory.t[-1:]
-    states = trajectory.resample(np.atleast_1d(np.asarray(times)))
+    moments = np.atleast_1d(finite_array("times", times))
+    if not 0 < moments.size <= MOST_PICTURES:
+        raise ArgumentError(f"times must be 1 to {MOST_PICTURES} times (s), not {moments.size}")
+    states = trajectory.resample(moments)
     scenes = [
         stage.scene([q], [way[: int(np.searchsorted(trajectory.t, t, side="right"))] for way in ways])
         for t, q in zip(states.t, states.q, strict=True)
@@ -184,6 +194,11 @@ def motion_sequence(
     return picture
 
 
+def check_trajectory(trajectory: object) -> None:
+    if not isinstance(trajectory, Trajectory):
+        raise ArgumentError(f"trajectory must be an lw.Trajectory, as from lw.simulate, not {shown(trajectory)}")
+
+
 def ways_of(trajectory: Trajectory, trails: Frames) -> list[Array]:
     """The ways (K, 3) of frames through the world."""
     if not len(trajectory):
@@ -200,21 +215,23 @@ def _rows(count: int, shape: float) -> int:
 
 
 def _trails(trails: Trails | None) -> list[Array]:
-    ways = [] if trails is None else trails.values() if isinstance(trails, Mapping) else trails
+    ways = () if trails is None else tuple(trails.values()) if isinstance(trails, Mapping) else trails
+    if not isinstance(ways, Sequence | np.ndarray) or isinstance(ways, str | bytes):
+        raise ArgumentError(f"trails must be a list or a dict of ways (n, 3), m, not {shown(trails)}")
     checked = []
     for way in ways:
-        points = np.asarray(way)
-        if points.dtype.kind not in "fiu" or points.ndim != 2 or points.shape[1] != 3:
+        points = finite_array("a trail", way)
+        if points.ndim != 2 or points.shape[1] != 3:
             raise ArgumentError(f"a trail must hold points (n, 3), m, but has shape {points.shape}")
-        checked.append(points.astype(np.float64))
+        checked.append(points)
     return checked
 
 
 def _size(name: str, size: Sequence[float]) -> Array:
     try:
-        edges = np.array([float(edge) for edge in size])
-    except (TypeError, ValueError):
-        edges = np.zeros(0)
-    if edges.shape != (3,) or not (np.isfinite(edges) & (edges > 0.0)).all():
-        raise ArgumentError(f"the box of {name!r} must be three edges above zero (m), not {size!r}")
-    return edges
+        edges = several("", size, 3)
+    except ArgumentError:
+        edges = []
+    if not edges or min(edges) <= 0.0:
+        raise ArgumentError(f"the box of {name!r} must be three edges above zero (m), not {shown(size)}")
+    return np.array(edges)

@@ -7,10 +7,11 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from linkwork.errors import ArgumentError
+from linkwork.arguments import integer
 
 WORTH_A_THREAD = 200e-6
 """Seconds of work below which another thread does not pay."""
+MOST_THREADS = 10_000
 SECONDS = 60e-9
 """What a body takes in one state on one lane, roughly: enough to tell whether a thread pays."""
 
@@ -42,9 +43,7 @@ def set_threads(count: int | None) -> None:
         >>> lw.set_threads(None)
     """
     global _chosen
-    if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 1):
-        raise ArgumentError(f"threads must be a integer of 1 or more, or None, not {count!r}")
-    _chosen = count
+    _chosen = None if count is None else integer("threads", count, 1, MOST_THREADS)
 
 
 def get_threads() -> int:

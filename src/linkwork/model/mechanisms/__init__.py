@@ -8,7 +8,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 
-from linkwork.errors import ArgumentError, UnknownNameError
+from linkwork.arguments import switch
+from linkwork.errors import ArgumentError, UnknownNameError, shown
 from linkwork.model.mechanisms.chains import binary_tree, branched_30dof, rope, serial_30dof, serial_chain, star
 from linkwork.model.mechanisms.humanoid import humanoid
 from linkwork.model.mechanisms.simple import double_pendulum, free_box, pendulum
@@ -61,7 +62,10 @@ def by_name(text: str, *, floating_base: bool = False) -> Model:
         >>> lw.mechanisms.by_name("serial_chain:10:spherical").nv
         30
     """
+    if not isinstance(text, str):
+        raise ArgumentError(f"text must be the name of a mechanism, not {shown(text)}")
     name, *words = text.split(":")
+    floating_base = switch("floating_base", floating_base)
     if name not in NAMES:
         raise UnknownNameError("mechanism", name, NAMES, "lw.mechanisms")
     function = NAMES[name]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from linkwork.errors import ArgumentError
+from linkwork.arguments import integer, switch
 from linkwork.joints import Free, Joint, Spherical
 from linkwork.model.builder import placement
-from linkwork.model.mechanisms.links import JointChoice, joints, positive, rod, whole
+from linkwork.model.mechanisms.links import JointChoice, extent, joints, rod, whole
 from linkwork.model.model import WORLD, Body, Frame, Limits, Model
 from linkwork.spatial import Inertia, Sym3, Transform, Vec3
 
@@ -45,10 +45,14 @@ def serial_chain(
         26
     """
     count = whole("n", n)
-    length, mass = positive("link_length", link_length), positive("link_mass", link_mass)
-    radius = positive("link_radius", link_radius)
+    length, mass = extent("link_length", link_length), extent("link_mass", link_mass)
+    radius = extent("link_radius", link_radius)
     chain = _Links("serial_chain", length, mass, radius, direction=(1.0, 0.0, 0.0))
-    last = chain.add("base", "root_joint", 0, Free(), Transform.identity()) if floating_base else 0
+    last = (
+        chain.add("base", "root_joint", 0, Free(), Transform.identity())
+        if switch("floating_base", floating_base)
+        else 0
+    )
     for k, kind in enumerate(joints(joint, count), 1):
         last = chain.add(f"body{k}", f"joint{k}", last, kind, chain.end if last else Transform.identity())
     return chain.build({"tip": last})
@@ -74,10 +78,8 @@ def binary_tree(
         >>> tree.nv, tree.depth, tree.frame_names[-1], round(tree.mass, 12)
         (15, 4, 'joint15', 15.0)
     """
-    levels = whole("depth", depth)
-    if levels > 20:
-        raise ArgumentError(f"depth of a binary tree must be at most 20 (a million links), not {levels}")
-    length, mass = positive("link_length", link_length), positive("link_mass", link_mass)
+    levels = integer("depth", depth, 1, 20)  # a million links
+    length, mass = extent("link_length", link_length), extent("link_mass", link_mass)
     tree = _Links("binary_tree", length, mass, 0.05 * length, direction=(1.0, 0.0, 0.0))
     kinds = iter(joints(joint, 2**levels - 1))
     sides = [placement(xyz=(length, 0.0, 0.0), rpy=(0.0, 0.0, turn)) for turn in (math.pi / 6, -math.pi / 6)]
@@ -114,7 +116,7 @@ def star(n: int, joint: JointChoice = "spherical", *, link_length: float = 1.0, 
         (9, 39)
     """
     count = whole("n", n)
-    length, mass = positive("link_length", link_length), positive("link_mass", link_mass)
+    length, mass = extent("link_length", link_length), extent("link_mass", link_mass)
     links = _Links("star", length, mass, 0.05 * length, direction=(0.0, 0.0, -1.0))
     hub = links.add("hub", "hub_joint", 0, Spherical(), Transform.identity())
     tips = {}
@@ -194,12 +196,12 @@ def rope(
         (100, 0.13)
     """
     count = whole("n", n)
-    step = positive("length", length) / count
+    step = extent("length", length) / count
     line = _Links(
         "rope",
         step,
-        step * positive("mass_per_metre", mass_per_metre),
-        positive("radius", radius),
+        step * extent("mass_per_metre", mass_per_metre),
+        extent("radius", radius),
         direction=(0.0, 0.0, -1.0),
     )
     last = 0

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from linkwork.arguments import switch
 from linkwork.errors import ArgumentError
 from linkwork.joints import Free, Revolute
 from linkwork.model.builder import Builder, placement
@@ -79,6 +80,7 @@ def humanoid(floating_base: bool = False, standing: bool = False) -> Model:
         >>> feet_and_head[:, 2, 3].round(6) + 0.0
         array([0. , 0. , 1.7])
     """
+    floating_base, standing = switch("floating_base", floating_base), switch("standing", standing)
     if floating_base and standing:
         raise ArgumentError("a humanoid cannot both float and have a foot fixed to the floor; choose one")
     body = _Body(floating_base, standing)

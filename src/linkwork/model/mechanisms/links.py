@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from itertools import cycle, islice
 from typing import Any
 
-from linkwork.errors import ArgumentError, suggestion
+from linkwork.arguments import integer, positive
+from linkwork.errors import ArgumentError, shown, suggestion
 from linkwork.joints import KINDS, Joint
-from linkwork.memory import check_memory
 
 JointChoice = str | Joint | Sequence[str | Joint]
 """A joint kind's name, a joint, or several of these to take in turn."""
+MOST_LINKS = 10**7
+"""More links than memory holds: each takes some 2 kB."""
 
 
 _BYTES = 1000.0  # of memory that a link takes, at least
@@ -20,7 +21,9 @@ _BYTES = 1000.0  # of memory that a link takes, at least
 
 def joints(choice: JointChoice, count: int) -> list[Joint]:
     """``count`` joints of the chosen kind or kinds."""
-    several = [choice] if isinstance(choice, str | Joint) else list(choice)
+    several = [choice] if isinstance(choice, str | Joint) else choice
+    if not isinstance(several, Sequence) or isinstance(several, bytes | bytearray | range):
+        raise ArgumentError(f"joint must be a kind, a joint or several of these, not {shown(choice)}")
     if not several:
         raise ArgumentError("joint must be a kind, a joint or several of these, not an empty sequence")
     return list(islice(cycle([_joint(one) for one in several]), count))
@@ -43,25 +46,21 @@ def ball(mass: float, radius: float) -> tuple[float, float, float]:
     return (0.4 * mass * radius**2,) * 3
 
 
-def whole(what: str, value: Any, least: int = 1) -> int:
-    """A count of links, checked."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ArgumentError(f"{what} must be an integer of {least} or more, not {value!r}")
-    count = min(value, 10**15)  # of which floats and messages can take any number
-    check_memory(f"{what} = {count:,} links", _BYTES * count, f"choose a smaller {what}")
-    return value
+def extent(what: str, value: Any) -> float:
+    """A length (m) or a mass (kg), whose products are finite."""
+    return positive(what, value, most=1e100)
 
 
-def positive(what: str, value: Any) -> float:
-    """A length, a mass or the like, checked."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value < math.inf:
-        raise ArgumentError(f"{what} must be a finite number above zero, not {value!r}")
-    return float(value)
+def whole(what: str, value: Any) -> int:
+    """A number of links."""
+    return integer(what, value, 1, MOST_LINKS)
 
 
 def _joint(choice: Any) -> Joint:
     if isinstance(choice, Joint):
         return choice
     if not isinstance(choice, str) or choice not in KINDS:
-        raise ArgumentError(f"joint must be a kind or a joint of lw.joints, not {choice!r}{suggestion(choice, KINDS)}")
+        raise ArgumentError(
+            f"joint must be a kind or a joint of lw.joints, not {shown(choice)}{suggestion(choice, KINDS)}"
+        )
     return KINDS[choice]()

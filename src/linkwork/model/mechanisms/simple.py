@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from linkwork.arguments import several
 from linkwork.joints import Free, Revolute
 from linkwork.model.builder import Builder, placement
-from linkwork.model.mechanisms.links import box, positive, rod
+from linkwork.model.mechanisms.links import box, extent, rod
 from linkwork.model.model import Model
 
 
@@ -66,15 +67,15 @@ def free_box(mass: float = 1.0, size: Sequence[float] = (0.3, 0.2, 0.1)) -> Mode
         >>> lw.forward_dynamics(box, lw.neutral(box), [0.0] * 6, [0.0] * 6)
         array([ 0.  ,  0.  , -9.81,  0.  ,  0.  ,  0.  ])
     """
-    edges = [positive(f"size along {axis}", edge) for axis, edge in zip("xyz", size, strict=True)]
-    kilograms = positive("mass", mass)
+    edges = [extent(f"size along {axis}", edge) for axis, edge in zip("xyz", several("size", size, 3), strict=True)]
+    kilograms = extent("mass", mass)
     builder = Builder("free_box")
     builder.add_body("box", joint=Free(), mass=kilograms, inertia=box(kilograms, edges), joint_name="box_joint")
     return builder.build()
 
 
 def _hanging(name: str, count: int, length: float, mass: float) -> Model:
-    length, mass = positive("length", length), positive("mass", mass)
+    length, mass = extent("length", length), extent("mass", mass)
     below = placement(xyz=(0.0, 0.0, -length))
     builder = Builder(name)
     for k in range(1, count + 1):

@@ -10,13 +10,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.dynamics.arguments import Array, as_batch, check_model, choice
+from linkwork.arguments import choice, integer, seconds
+from linkwork.dynamics.arguments import Array, as_batch, check_model
 from linkwork.engine.mode import current_form
 from linkwork.engine.rollout import records
 from linkwork.engine.run.threads import get_threads
-from linkwork.errors import ArgumentError, SimulationError
+from linkwork.errors import ArgumentError, SimulationError, shown
 from linkwork.model.model import Model
-from linkwork.simulation.arguments import integer, seconds
 from linkwork.simulation.rollouts.divergence import cut_off, explained
 from linkwork.simulation.rollouts.executors import spread
 from linkwork.simulation.rollouts.jobs import Job
@@ -124,7 +124,7 @@ def rollout(
     choice("diverged", diverged, ("raise", "nan"))
     if executor is not None and (isinstance(executor, type) or not callable(getattr(executor, "submit", None))):
         raise ArgumentError(
-            f"executor must have the interface of concurrent.futures (submit), not {executor!r}; "
+            f"executor must have the interface of concurrent.futures (submit), not {shown(executor)}; "
             f"for a Dask client, pass client.get_executor()"
         )
     every, step = integer("record", record, 1), seconds("dt", dt)
