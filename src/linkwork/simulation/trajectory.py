@@ -63,7 +63,7 @@ class Trajectory:
         object.__setattr__(self, "interrupted", switch("interrupted", self.interrupted))
         nq, nv = self.model.nq, self.model.nv
         K = self.t.size if isinstance(self.t, np.ndarray) else 0
-        forces: tuple[int, ...] = getattr(self.constraint_forces, "shape", ())
+        forces = self.constraint_forces.shape if isinstance(self.constraint_forces, np.ndarray) else ()
         shapes = {"t": (K,), "q": (K, nq), "v": (K, nv), "a": (K, nv), "tau": (K, nv)}
         shapes["constraint_forces"] = (K, forces[1] if len(forces) == 3 else 0, 6)
         for name, expected in shapes.items():
