@@ -158,9 +158,11 @@ def test_it_can_be_interrupted(interruptible: None) -> None:
     main = threading.get_ident()
 
     def interrupt() -> None:
-        """Ctrl-C as soon as the main thread is in the time loop, however long it takes to get there."""
-        while not any(frame.f_code.co_name == "run_over_time" for frame in stack(sys._current_frames()[main])):
+        """Ctrl-C when the main thread has been in the time loop for a while, however long it takes to get there."""
+        seen = 0
+        while seen < 30:
             time.sleep(0.01)
+            seen += any(frame.f_code.co_name == "run_over_time" for frame in stack(sys._current_frames()[main]))
         os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):

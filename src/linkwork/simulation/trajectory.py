@@ -64,7 +64,7 @@ class Trajectory:
         check_model(self.model)
         object.__setattr__(self, "interrupted", switch("interrupted", self.interrupted))
         states = self.t.size if isinstance(self.t, np.ndarray) else 0
-        forces: tuple[int, ...] = getattr(self.constraint_forces, "shape", ())
+        forces = self.constraint_forces.shape if isinstance(self.constraint_forces, np.ndarray) else ()
         for name, size in sizes(self.model, forces[1] if len(forces) == 3 else 0).items():
             array, expected = getattr(self, name), (states, *size)
             if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.shape != expected:
