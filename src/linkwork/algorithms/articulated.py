@@ -12,6 +12,7 @@ u and pᴬ; who is at rest leaves out c.
 
 from __future__ import annotations
 
+from linkwork.algorithms.rounding import diagonal, of_pivots, own_terms, to_parent
 from linkwork.algorithms.tree import Body, Field, JointField, JointValues, Tree
 from linkwork.spatial import (
     ArticulatedInertia,
@@ -25,14 +26,16 @@ from linkwork.spatial import (
     combination,
     plus_diagonal,
 )
-from linkwork.spatial.matrices import minus
+from linkwork.spatial.matrices import Column, minus, plus
 
 
 class ArticulatedBodies:
     """Iᴬ and pᴬ of each body, which others begin and this adds to; U, D and u of each joint."""
 
-    def __init__(self, tree: Tree, rotor: JointValues | None = None, moving: bool = True) -> None:
-        """``rotor`` stands in for the rotors of the bodies; not ``moving`` says that c is zero."""
+    def __init__(self, tree: Tree, rotor: JointValues | None = None, moving: bool = True, judged: bool = True) -> None:
+        """``rotor`` stands in for the rotors of the bodies; not ``moving`` says that c is zero, and not ``judged`` that
+        no joint can be singular.
+        """
         self.X: Field[Transform] = tree.field()
         self.S: Field[Subspace] = tree.field()
         self.c: Field[Motion] = tree.field()
@@ -41,27 +44,50 @@ class ArticulatedBodies:
         self.U: Field[list[Force]] = tree.field()
         self.D: Field[Factor] = tree.field()
         self.u: Field[list[Scalar]] = tree.field()
-        self.rotor, self.moving = rotor or tree.rotors(), moving
+        self.T: Field[Column] = tree.field()
+        self.E: Field[Column] = tree.field()
+        """T: the terms of inertias that pivots are left over from (``rounding``); E: what the rounding of the
+        children's D comes to, as if it were such terms."""
+        self.rotor, self.moving, self.judged = rotor or tree.rotors(), moving, judged and tree.doubtful
+        if self.judged:
+            self.T[tree.world], self.E[tree.world] = [0.0] * 6, [0.0] * 6
+            for body in tree.outward():
+                self.T[body], self.E[body] = own_terms(body), [0.0] * 6
 
     def factor(self, body: Body) -> None:
         """U and D of the body's joint."""
         self.U[body] = self.S[body].through(self.IA[body])
-        self.D[body] = Factor.of_matrix(plus_diagonal(self.S[body].project(self.U[body]), self.rotor[body]))
+        terms = self.terms(body) if self.judged and body.doubtful else ()
+        self.D[body] = Factor.of_matrix(plus_diagonal(self.S[body].project(self.U[body]), self.rotor[body]), terms)
+
+    def terms(self, body: Body) -> Column:
+        """What the pivots of D are left over from."""
+        return of_pivots(self.S[body], plus(self.T[body], self.E[body]))
 
     def drive(self, body: Body, tau: Coordinates) -> None:
         """u of the body's joint."""
         self.u[body] = minus(tau, self.S[body].dot(self.pA[body]))
 
-    def released(self, body: Body) -> ArticulatedInertia:
-        """Iᵃ."""
-        return self.S[body].released(self.IA[body], self.U[body], self.D[body], self.rotor[body])
+    def hand_over_inertia(self, body: Body) -> ArticulatedInertia:
+        """Iᵃ to the parent; also to the caller."""
+        S, IA, U, D, rotor = self.S[body], self.IA[body], self.U[body], self.D[body], self.rotor[body]
+        Ia = S.released(IA, U, D, rotor)
+        self.IA[body.parent] = self.IA[body.parent] + self.X[body].to_parent(Ia)
+        if self.judged:
+            amplified: Column = [0.0] * 6
+            for column, inverse, terms in zip(U, D.inverse_pivots, of_pivots(S, self.T[body]), strict=True):
+                weights = [u * inverse for u in column.numbers()]
+                amplified = [t + w * w * terms for t, w in zip(amplified, weights, strict=True)]
+            for field, handed in ((self.T, diagonal(IA)), (self.E, amplified)):
+                felt = S.withheld(Force.from_numbers(handed), (), (), rotor).numbers()  # nothing along S itself
+                field[body.parent] = plus(field[body.parent], to_parent(self.X[body], felt))
+        return Ia
 
     def hand_over(self, body: Body) -> None:
         """Iᵃ and pᵃ to the parent."""
-        Ia = self.released(body)
+        Ia = self.hand_over_inertia(body)
         pa = self.pA[body] + Ia * self.c[body] if self.moving else self.pA[body]
         pa = pa + combination(self.U[body], self.D[body].solve(self.u[body]))
-        self.IA[body.parent] = self.IA[body.parent] + self.X[body].to_parent(Ia)
         self.pA[body.parent] = self.pA[body.parent] + self.X[body].to_parent(pa)
 
     def follow(self, body: Body, a: Field[Motion], qdd: JointField) -> None:

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from linkwork.algorithms.inverse_dynamics import inverse_dynamics
 from linkwork.algorithms.mass_matrix import mass_matrix
+from linkwork.algorithms.rounding import composite_terms
 from linkwork.algorithms.tree import BodyForces, Field, JointField, JointValues, Tree
 from linkwork.spatial import Factor
-from linkwork.spatial.matrices import Column, Matrix, columns, dot, minus, minus_applied, transposed
+from linkwork.spatial.matrices import Column, Matrix, columns, dot, minus, minus_applied, plus, transposed
 
 
 def composite_body(
@@ -25,12 +26,12 @@ def composite_body(
     x: Field[Column] = tree.field()
     for body in tree.outward():
         x[body] = minus(tau[body], b[body])
-    return (solve_along_tree(tree, M, x),)
+    return (solve_along_tree(tree, M, x, composite_terms(tree, q)),)
 
 
-def solve_along_tree(tree: Tree, M: Field[Matrix], x: Field[Column]) -> JointField:
+def solve_along_tree(tree: Tree, M: Field[Matrix], x: Field[Column], terms: Field[Column] | None = None) -> JointField:
     """q̈ with M q̈ = x; both are used up."""
-    D, L = factor_along_tree(tree, M)
+    D, L = factor_along_tree(tree, M, terms)
     qdd: JointField = tree.field()
 
     for body in tree.inward():
@@ -47,14 +48,26 @@ def solve_along_tree(tree: Tree, M: Field[Matrix], x: Field[Column]) -> JointFie
     return qdd
 
 
-def factor_along_tree(tree: Tree, M: Field[Matrix]) -> tuple[Field[Factor], Field[Matrix]]:
-    """The factors D, for each joint, and L, for each joint and ancestor, of M, which is used up."""
+def factor_along_tree(
+    tree: Tree, M: Field[Matrix], terms: Field[Column] | None = None
+) -> tuple[Field[Factor], Field[Matrix]]:
+    """The factors D, for each joint, and L, for each joint and ancestor, of M, which is used up; ``terms`` tell what
+    the pivots are left over from.
+    """
     D: Field[Factor] = tree.field()
     L: Field[Matrix] = tree.field()
+    cancelled: Field[Column] = tree.field()
+    if terms:
+        for body in tree.outward():
+            cancelled[body] = terms[body]
     for body in tree.inward():
-        D[body] = Factor.of_matrix(M[body, body])
+        D[body] = Factor.of_matrix(M[body, body], cancelled[body] if terms and body.doubtful else ())
         for j in tree.ancestors(body):
             L[body, j] = _solved(D[body], M[body, j])
+            if terms:
+                squares = [[x * x for x in row] for row in L[body, j]]
+                amplified = [dot(column, terms[body]) for column in columns(squares, j.joint.nv)]
+                cancelled[j] = plus(cancelled[j], amplified)
             for k in tree.path(j):
                 M[j, k] = _minus_product(M[j, k], L[body, j], M[body, k])
     return D, L

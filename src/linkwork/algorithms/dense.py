@@ -13,6 +13,7 @@ from __future__ import annotations
 from linkwork.algorithms.composite_body import factor_along_tree
 from linkwork.algorithms.jacobian import jacobian
 from linkwork.algorithms.mass_matrix import mass_matrix
+from linkwork.algorithms.rounding import composite_terms
 from linkwork.algorithms.sparse import products
 from linkwork.algorithms.tree import Field, JointValues, PointedTree, fields
 from linkwork.spatial import Factor, Motion, Scalar, total
@@ -22,7 +23,7 @@ from linkwork.spatial.matrices import columns
 def dense(tree: PointedTree, q: JointValues) -> tuple[Field[list[Motion]]]:
     """Λ⁻¹ = J M⁻¹ Jᵀ, a block for each pair of frames."""
     (M,), (J,) = mass_matrix(tree, q), jacobian(tree, q, "local")
-    D, L = factor_along_tree(tree, M)
+    D, L = factor_along_tree(tree, M, composite_terms(tree, q))
     Y, block = fields(tree, list[Motion], 2)
 
     for point in tree.frames():

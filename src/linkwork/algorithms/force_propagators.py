@@ -31,8 +31,7 @@ class Propagators:
         IA[tree.world] = ArticulatedInertia.zero()
         for body in tree.inward():
             step.factor(body)
-            released = step.released(body)
-            IA[body.parent] = IA[body.parent] + X[body].to_parent(released)  # Eq. 10
+            step.hand_over_inertia(body)  # Eq. 10
         self.X, self.S, self.U, self.D = X, S, step.U, step.D
 
     def inward(self, body: Body, force: Force) -> Force:

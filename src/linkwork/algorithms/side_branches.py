@@ -23,7 +23,7 @@ class SideBranches:
         self, tree: SegmentedTree, q: JointValues, v: JointValues, tau: JointValues, f_ext: BodyForces
     ) -> None:
         self.tree, self.q, self.v, self.tau, self.f_ext = tree, q, v, tau, f_ext
-        self.step = ArticulatedBodies(tree)
+        self.step = ArticulatedBodies(tree, judged=False)
         self.IA = self.step.IA = tree.persistent_field()
         self.pA = self.step.pA = tree.persistent_field()
         self.w: Field[Vec3] = tree.persistent_field()

@@ -65,6 +65,10 @@ class Body(Protocol):
     def rotor(self) -> Sequence[Scalar]:
         """Rotor inertias of the joint; empty where there are none."""
 
+    @property
+    def doubtful(self) -> bool:
+        """Whether rounding could hide that the joint moves no inertia."""
+
 
 class Point(Protocol):
     """A frame that was asked for, at ``placement`` on ``body``."""
@@ -103,6 +107,9 @@ class Tree(Protocol):
     def world(self) -> Body: ...
     @property
     def gravity(self) -> Motion: ...
+    @property
+    def doubtful(self) -> bool:
+        """Whether a joint is."""
 
     def field(self) -> Field[Any]:
         """A new store of values."""

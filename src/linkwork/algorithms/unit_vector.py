@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from linkwork.algorithms.composite_body import solve_along_tree
 from linkwork.algorithms.inverse_dynamics import inverse_dynamics
+from linkwork.algorithms.rounding import composite_terms
 from linkwork.algorithms.tree import BodyForces, Field, JointField, JointValues, Tree
 from linkwork.spatial import Force, Motion, Subspace, Transform, plus_diagonal
 from linkwork.spatial.matrices import Column, Matrix, minus
@@ -49,4 +50,4 @@ def unit_vector(tree: Tree, q: JointValues, v: JointValues, tau: JointValues, f_
             F[body.parent] = [own + force for own, force in zip(F[body.parent], passed, strict=True)]
         M[moving, moving] = plus_diagonal(M[moving, moving], moving.rotor)
 
-    return (solve_along_tree(tree, M, x),)
+    return (solve_along_tree(tree, M, x, composite_terms(tree, q)),)

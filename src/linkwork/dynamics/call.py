@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from math import prod
+from math import isfinite, prod
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from linkwork.errors import ArgumentError, SingularError
 from linkwork.memory import fits_memory, not_enough_memory
 from linkwork.model.model import Frame, Model
 from linkwork.model.tree import Node, Tree
-from linkwork.spatial import LARGEST_ANGLE
+from linkwork.spatial import LARGEST_ANGLE, LONGEST
 
 _FEWER = "take fewer states at a time, or a smaller mechanism"
 
@@ -225,13 +225,28 @@ def diagnose(
     except ZeroDivisionError:
         if tree.at is not None:
             joint = model.joint_names[tree.at - 1]
+            if algorithm.name in ("composite_body", "unit_vector") and _articulated_body_can(model, state):
+                return SingularError(
+                    f"{algorithm.name}: joint {joint!r} moves so little beside what it carries that rounding of the "
+                    f"mass matrix leaves nothing of it. Use method='articulated_body', which forms no mass matrix"
+                )
             return SingularError(
-                f"{algorithm.name}: joint {joint!r} can move without moving any inertia, so its acceleration is not "
-                f"determined. Give the bodies behind it mass and inertia, or the joint an armature"
+                f"{algorithm.name}: joint {joint!r} can move without moving any inertia (but what rounding leaves), so "
+                f"its acceleration is not determined. Give the bodies behind it mass and inertia, and frames near "
+                f"their centres of mass, or the joint an armature"
             )
         if model.mass == 0.0:
             return SingularError(f"{algorithm.name}: model {model.name!r} has no mass")
     return SingularError(f"{algorithm.name}: the result is not finite at this state of model {model.name!r}")
+
+
+def _articulated_body_can(model: Model, state: Sequence[Array | None]) -> bool:
+    """Whether another method of forward dynamics has a result."""
+    flat = [None if a is None else a.ravel().tolist() for a in state]
+    try:
+        return all(map(isfinite, evaluate(ALGORITHMS["articulated_body"], model, flat)[0]))
+    except ZeroDivisionError:
+        return False
 
 
 def _bad_configuration(name: str, joint: object, q: Array) -> str | None:
@@ -242,8 +257,15 @@ def _bad_configuration(name: str, joint: object, q: Array) -> str | None:
             f"meaning. Bring it nearer to zero by whole turns"
         )
     ones = np.flatnonzero(joint.neutral())  # type: ignore[attr-defined]
-    if ones.size and abs(q[-4 if q.size != 4 or ones[0] == 3 else -2 :]).max() < 1e-150:
-        return f"the rotation in {name} has length zero; lw.neutral(model) shows a valid configuration"
+    if ones.size:
+        largest = float(abs(q[-4 if q.size != 4 or ones[0] == 3 else -2 :]).max())
+        if largest < 1.0 / LONGEST:
+            return f"the rotation in {name} has length zero; lw.neutral(model) shows a valid configuration"
+        if largest > 1e-80 * LONGEST:  # products of two rotations overflow earlier
+            return (
+                f"the rotation in {name} has a number of size {largest:.3g}, whose square is beyond what a float64 "
+                f"holds; a quaternion, or a cosine and sine, should have length 1"
+            )
     return None
 
 

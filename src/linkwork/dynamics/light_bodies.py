@@ -1,5 +1,5 @@
-"""What methods that invert every body's inertia ask of a model: each has some, none far less than its neighbour, and
-none is as thin as a needle."""
+"""What methods of forward dynamics ask of a model: that few digits are lost to rounding, and those that invert every
+body's inertia, that each has some, none far less than its neighbour, and none is as thin as a needle."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwork.algorithms import INVERTING
+from linkwork.dynamics.lost_digits import lost_digits
 from linkwork.errors import LinkworkWarning, SingularError
+from linkwork.model.doubtful import own_shares
 from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Body, Model
+from linkwork.spatial.symmetric import ROUNDING
 
 LARGEST_MASS_RATIO = 1e4
 LARGEST_INERTIA_RATIO = 1e6
@@ -21,12 +24,16 @@ LARGEST_SLENDERNESS = 1e6
 
 
 def check_inertias(method: str, model: Model, stacklevel: int = 3) -> None:
-    """Refuse a body without inertia, and warn of neighbours of very different mass, if the method would suffer."""
-    if not method.startswith(INVERTING):
-        return
-    problem, warning = _judged(model)
-    if problem:
-        raise SingularError(f"{method}: {problem}")
+    """Refuse a body without inertia, and warn of neighbours of very different mass, if the method would suffer; warn of
+    lost digits.
+    """
+    shares, warning = own_shares(model), ""
+    if method.startswith(INVERTING):
+        problem, warning = _judged(model)
+        if problem:
+            raise SingularError(f"{method}: {problem}")
+        shares = _free_shares(model)
+    warning = warning or lost_digits(method, model, shares)
     if warning:
         warnings.warn(f"{method}: {warning}", LinkworkWarning, stacklevel=stacklevel)
 
@@ -36,13 +43,14 @@ def _judged(model: Model) -> tuple[str, str]:
     """What is wrong with a model, and what is doubtful; empty if nothing."""
     sizes, slender = [], ""
     for body in model.bodies:
-        moments = _moments(body)
-        if not (body.inertia.mass > 0.0 and moments[0] > 1e-14 * moments[2]):
+        moments, second = _moments(body), body.inertia.second
+        rounding = ROUNDING * float(second.xx + second.yy + second.zz)  # of moments about a distant origin
+        if not (body.inertia.mass > 0.0 and moments[0] > max(1e-14 * moments[2], rounding)):
             return (
                 f"body {body.name!r} has mass {body.inertia.mass:g} kg and principal moments "
-                f"{', '.join(f'{m:.3g}' for m in moments)} kg m²; this method needs a mass and three "
-                f"moments above zero for every body. Give it some, merge it into its neighbour (lw.merge_fixed) or "
-                f"use method='articulated_body'",
+                f"{', '.join(f'{m:.3g}' for m in moments)} kg m², on joint {body.joint_name!r}; this method "
+                f"needs a mass and three moments above zero for every body. Give it some, merge it into its neighbour "
+                f"(lw.merge_fixed) or use method='articulated_body'",
                 "",
             )
         sizes.append((float(body.inertia.mass), float(moments.sum())))
@@ -65,6 +73,18 @@ def _judged(model: Model) -> tuple[str, str]:
                 f"{inertia:.1e} in moments of inertia, which costs this method digits; use method='articulated_body'"
             )
     return "", warning
+
+
+@kept_with_model
+def _free_shares(model: Model) -> tuple[float, ...]:
+    """The least of each joint's share and that of its body if it were free, by a margin for what these methods cancel
+    beyond.
+    """
+    shares = []
+    for body, share in zip(model.bodies, own_shares(model), strict=True):
+        second = body.inertia.second
+        shares.append(0.01 * min(share, float(_moments(body)[0] / (second.xx + second.yy + second.zz))))
+    return tuple(shares)
 
 
 def _moments(body: Body) -> NDArray[np.float64]:

@@ -16,6 +16,7 @@ from linkwork.spatial import (
     Vec3,
     Z,
     atan2,
+    safe_square,
     screw_matrix,
     screw_matrix_inverse,
     sin_cos,
@@ -61,5 +62,5 @@ class Planar(Joint):
         return [slid.x, slid.y, angle]
 
     def _rotation(self, q: Coordinates) -> Mat3:
-        length = sqrt(q[2] * q[2] + q[3] * q[3])
+        length = sqrt(safe_square(q[2] * q[2] + q[3] * q[3]))
         return Z.rotation(q[3] / length, q[2] / length)

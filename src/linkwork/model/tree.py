@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from linkwork.errors import ModelError
 from linkwork.joints import Joint
+from linkwork.model.doubtful import doubtful_joints
 from linkwork.model.junctions import common_ancestor, junctions_of
 from linkwork.model.model import Frame, Model
 from linkwork.model.segments import cut
@@ -25,7 +26,7 @@ Item = TypeVar("Item")
 class Node:
     """A body (index from 1) or the world (index 0) in a walk."""
 
-    __slots__ = ("index", "inertia", "joint", "parent", "placement", "rotor")
+    __slots__ = ("doubtful", "index", "inertia", "joint", "parent", "placement", "rotor")
 
     index: int
     parent: Node
@@ -34,6 +35,8 @@ class Node:
     inertia: Inertia
     rotor: Sequence[Any]
     """Rotor inertias of the joint; empty where there are none."""
+    doubtful: bool
+    """Whether rounding could hide that the joint moves no inertia."""
 
 
 class FrameNode:
@@ -165,11 +168,14 @@ class Tree(Walks):
         self.world = Node()
         self.world.index = 0
         self._nodes = [self.world]
+        doubtful = doubtful_joints(model)
+        self.doubtful = any(doubtful)
         for index, body in enumerate(model.bodies, 1):
             node = Node()
             node.index, node.parent = index, self._nodes[body.parent]
             node.joint, node.placement, node.inertia = map(as_scalars, (body.joint, body.placement, body.inertia))
             node.rotor = tuple(map(number, body.armature)) if number else body.armature
+            node.doubtful = doubtful[index - 1]
             self._nodes.append(node)
         self._frames = [
             FrameNode(i, self._nodes[frame.body], as_scalars(frame.placement)) for i, frame in enumerate(frames)

@@ -5,6 +5,7 @@ from linkwork.spatial.inertia import ArticulatedInertia, Inertia
 from linkwork.spatial.mobility import Mobility, RigidMobility, transposed
 from linkwork.spatial.motion import Force, Motion
 from linkwork.spatial.rotation import (
+    LONGEST,
     AnyAxis,
     Axis,
     CoordinateAxis,
@@ -14,6 +15,7 @@ from linkwork.spatial.rotation import (
     Z,
     quaternion_exp,
     quaternion_log,
+    safe_square,
     screw_matrix,
     screw_matrix_inverse,
 )
@@ -25,6 +27,7 @@ from linkwork.spatial.wrenches import AnyWrenches, SelectedWrenches, Wrenches
 
 __all__ = [
     "LARGEST_ANGLE",
+    "LONGEST",
     "AnyAxis",
     "AnyWrenches",
     "ArticulatedInertia",
@@ -60,6 +63,7 @@ __all__ = [
     "quaternion_exp",
     "quaternion_log",
     "rint",
+    "safe_square",
     "screw_matrix",
     "screw_matrix_inverse",
     "sin_cos",

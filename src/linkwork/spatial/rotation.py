@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from linkwork.spatial.functions import Scalar, atan2, sin_cos, sqrt, where_less
 from linkwork.spatial.vectors import Mat3, Numbers, Vec3
+
+LONGEST = 1e150
+"""Up to here a quaternion may be long, or a sine and cosine: squares of more overflow."""
+
+
+def safe_square(square: Scalar) -> Scalar:
+    """The square of a length; not a number where it has overflowed, or is about to."""
+    return where_less(square, LONGEST * LONGEST, square, math.nan)
 
 
 class Axis(Protocol):
@@ -83,7 +92,7 @@ X, Y, Z = CoordinateAxis("x"), CoordinateAxis("y"), CoordinateAxis("z")
 
 
 class Quaternion(Numbers):
-    """x i + y j + z k + w. Any non-zero length stands for the same rotation."""
+    """x i + y j + z k + w. Any length above zero and below ``LONGEST`` stands for the same rotation."""
 
     __slots__ = ("x", "y", "z", "w")
 
@@ -105,11 +114,11 @@ class Quaternion(Numbers):
         return self.x * self.x + self.y * self.y + self.z * self.z + self.w * self.w
 
     def normalized(self) -> Quaternion:
-        length = sqrt(self.square())
+        length = sqrt(safe_square(self.square()))
         return Quaternion(self.x / length, self.y / length, self.z / length, self.w / length)
 
     def matrix(self) -> Mat3:
-        two = 2.0 / self.square()
+        two = 2.0 / safe_square(self.square())
         x, y, z = self.x * two, self.y * two, self.z * two
         xx, yy, zz = self.x * x, self.y * y, self.z * z
         xy, xz, yz = self.x * y, self.x * z, self.y * z
@@ -135,7 +144,7 @@ def quaternion_log(q: Quaternion) -> Vec3:
     """The rotation vector, no longer than pi, of a quaternion."""
     w = where_less(q.w, 0.0, -q.w, q.w)
     v = Vec3(*(where_less(q.w, 0.0, -c, c) for c in (q.x, q.y, q.z)))
-    square = v.dot(v)
+    square = where_less(w, LONGEST, safe_square(v.dot(v)), math.nan)
     tangent = square / where_less(w, 1e-3, 1.0, w * w)  # squared, of half the angle; used where that is small
     small = where_less(w, 1e-3, 1.0, tangent)
     near, _ = _near_zero(small)

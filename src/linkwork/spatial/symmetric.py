@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
-from linkwork.spatial.functions import Scalar
-from linkwork.spatial.vectors import Numbers
+from linkwork.spatial.functions import Scalar, where_less
+from linkwork.spatial.vectors import Numbers, total
+
+ROUNDING = 8.0 * sys.float_info.epsilon
+"""How much of the terms that cancel in a pivot may be rounding."""
 
 
 class Factor(Numbers):
@@ -17,11 +21,16 @@ class Factor(Numbers):
         self.lower, self.inverse_pivots = lower, inverse_pivots
 
     @staticmethod
-    def of_matrix(rows: Sequence[Sequence[Scalar]]) -> Factor:
-        """From the lower triangle of a matrix."""
+    def of_matrix(rows: Sequence[Sequence[Scalar]], terms: Sequence[Scalar] = ()) -> Factor:
+        """From the lower triangle of a matrix.
+
+        ``terms`` tell for each row what its pivot is left over from. A pivot that is no more than rounding of these is
+        taken for zero, so that its inverse does not exist.
+        """
         n = len(rows)
         lower: list[list[Scalar]] = [[] for _ in range(n)]
         inverse_pivots: list[Scalar] = []
+        cancelled: list[Scalar] = []  # those of the pivots before are amplified by L
         for i in range(n):
             scaled: list[Scalar] = []  # row i of L D
             for j in range(i):
@@ -33,6 +42,9 @@ class Factor(Numbers):
             pivot = rows[i][i]
             for k in range(i):
                 pivot = pivot - scaled[k] * lower[i][k]
+            if terms:
+                cancelled.append(terms[i] + total(l * l * t for l, t in zip(lower[i], cancelled, strict=True)))
+                pivot = where_less(cancelled[i] * ROUNDING, pivot, pivot, 0.0)
             inverse_pivots.append(1.0 / pivot)
         return Factor(lower, inverse_pivots)
 

@@ -50,7 +50,7 @@ class SplitTree(Walks):
     """A tree in which no link but the world has more than three joints."""
 
     def __init__(self, tree: KnownTree) -> None:
-        self._tree, self.gravity, self.world = tree, tree.gravity, tree.world
+        self._tree, self.gravity, self.world, self.doubtful = tree, tree.gravity, tree.world, tree.doubtful
         self.first: dict[int, Body] = {0: tree.world}  # the part of each old body that its own joint carries
         self._bodies: list[tuple[Node, Body, float]] = []  # each part, the old body, its share
         places: dict[int, list[Node]] = {}  # for each old body, where its next children go
@@ -67,6 +67,7 @@ class SplitTree(Walks):
                 part.joint, part.placement, part.rotor = body.joint, body.placement, body.rotor
                 if number:
                     part.joint, part.placement, part.rotor = Fixed(), Transform.identity(), ()
+                part.doubtful = body.doubtful and not number
                 share = 1.0 / count
                 part.inertia = body.inertia.of([x * share for x in body.inertia.numbers()])
                 parts.append(part)

@@ -110,6 +110,10 @@ class Node(_Symbol):
         return self.numbers(PLACEMENT + INERTIA, self._kind.joint.nv) if self._kind.rotor else []
 
     @property
+    def doubtful(self) -> bool:
+        return self._kind.doubtful
+
+    @property
     def joint(self) -> Joint:
         kind = self._kind
         start = PLACEMENT + INERTIA + (kind.joint.nv if kind.rotor else 0)
@@ -206,6 +210,7 @@ class RolledTree(Walks):
         self.tracer, self.kinds, self.width, self.constants = tracer, kinds, width, constants
         self.world = Node(self, None, None)
         self.world.kind = -1
+        self.doubtful = any(kind.doubtful for kind in kinds)
         self.ground = _Junction(self, None)
         self.gravity = Motion(Vec3(*(tracer.load(Address("data", k)) for k in range(3))), Vec3.zero())
         self.fields: list[Field] = []

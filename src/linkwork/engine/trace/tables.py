@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkwork.engine.ir.program import ONE, Address, Terms
 from linkwork.joints import Joint
+from linkwork.model.doubtful import doubtful_joints
 from linkwork.model.junctions import common_ancestor, junctions_of
 from linkwork.model.model import Frame, Model
 
@@ -65,15 +66,18 @@ def packed(sections: Sequence[tuple[Section, ArrayLike]]) -> tuple[NDArray[np.in
 
 @dataclass(frozen=True)
 class Kind:
-    """Bodies with the same code: the joint as a template, and which numbers are fixed (NaN where they are not)."""
+    """Bodies with the same code: the joint as a template, whether it has a rotor and is doubtful, and which numbers are
+    fixed (NaN where they are not).
+    """
 
     joint: Joint
     rotor: bool
+    doubtful: bool
     fixed: tuple[float, ...]
 
     @property
     def key(self) -> tuple[Any, ...]:
-        return (self.joint.kind(), self.rotor, tuple("x" if x != x else x for x in self.fixed))
+        return (self.joint.kind(), self.rotor, self.doubtful, tuple("x" if x != x else x for x in self.fixed))
 
 
 @dataclass(frozen=True)
@@ -96,15 +100,15 @@ def kinds_of(model: Model) -> tuple[tuple[Kind, ...], list[int], list[list[float
         for body in model.bodies
     ]
     groups: dict[Any, list[int]] = {}
-    for i, body in enumerate(model.bodies):
-        groups.setdefault((body.joint.kind(), bool(body.armature)), []).append(i)
+    for i, (body, doubtful) in enumerate(zip(model.bodies, doubtful_joints(model), strict=True)):
+        groups.setdefault((body.joint.kind(), bool(body.armature), doubtful), []).append(i)
     kinds, number = [], [0] * len(rows)
-    for k, members in enumerate(groups.values()):
+    for k, ((_, rotor, doubtful), members) in enumerate(groups.items()):
         table = np.array([rows[i] for i in members])
         same = (table == table[0]).all(axis=0) & np.isin(table[0], (0.0, 1.0, -1.0))
         body = model.bodies[members[0]]
         fixed = tuple(float(x) if keep else float("nan") for x, keep in zip(table[0], same, strict=True))
-        kinds.append(Kind(body.joint, bool(body.armature), fixed))
+        kinds.append(Kind(body.joint, rotor, doubtful, fixed))
         for i in members:
             number[i] = k
     return tuple(kinds), number, rows
