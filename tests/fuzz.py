@@ -241,7 +241,7 @@ INSTANCES: dict[str, Callable[[], Any]] = {
 """The classes whose methods are called, each on a new valid object."""
 
 LEFT_OUT = {
-    **dict.fromkeys(("ChangeOfBasis", "OperationalSpace", "Rollout"), "a result, made by a function"),
+    **dict.fromkeys(("ChangeOfBasis", "OperationalSpace", "Rollout", "SystemReport"), "a result, made by a function"),
     **dict.fromkeys(("control.AugmentedObject", "control.Command", "control.Level"), "a result"),
     **dict.fromkeys(("Constraint", "Controller", "control.Reference", "joints.Joint"), "abstract"),
     "control.Sample": "what a reference of the user's own gives",
@@ -251,6 +251,7 @@ LEFT_OUT = {
     "control.HeldObject.passive": "for the controller",
     "interpreted": "takes nothing",
     "get_threads": "takes nothing",
+    "system_check": "takes nothing",
 }
 """Public callables that are not called, and why. Methods of joints and the types of ``lw.spatial`` are others: they
 compute with any scalar and never ask what it is."""

@@ -124,7 +124,7 @@ def test_a_device_is_written_to(tmp_path: Path) -> None:
     assert stat.S_ISCHR(Path("/dev/full").stat().st_mode)
 
 
-@pytest.mark.parametrize("path", [3, b"bytes", "", "a\0b", None])
+@pytest.mark.parametrize("path", [3, "", "a\0b", None])
 def test_what_is_no_path_is_named(path: Any) -> None:
     for write in (motion().save, lambda to: lw.animate(motion(), to), lambda to: lw.Trajectory.load(to, MODEL)):
         with pytest.raises(lw.ArgumentError, match="path must"):
@@ -304,7 +304,6 @@ def test_requests_beyond_memory_say_what_they_would_take(monkeypatch: pytest.Mon
         ),
         "40,001 states of 'pendulum', which take": lambda: motion().resample(1e-4),
         "n = 2,000 links, which take": lambda: lw.mechanisms.serial_chain(2000),
-        "n = 1,000,000,000,000,000 links, which take": lambda: lw.mechanisms.star(10**5000),
     }
     for message, request in requests.items():
         with pytest.raises(lw.ArgumentError, match=f"not enough memory for {message}"):

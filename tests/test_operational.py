@@ -14,6 +14,7 @@ import pytest
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS, OPERATIONAL, fewest_operations
 from linkwork.cli.count import counted
+from linkwork.engine.mode import form
 from linkwork.model import Model
 from linkwork.model.junctions import common_ancestor, junctions_of
 from linkwork.reproduce.counting import folded
@@ -53,7 +54,9 @@ def test_every_method_gives_pinocchios_matrix(name: str, method: str) -> None:
         upper = np.triu(pin.crba(pair.there, data, q))
         return J @ np.linalg.solve(upper + np.triu(upper, 1).T, J.T)
 
-    close(lw.operational_inertia_inverse(pair.model, pair.state.q, frames, method), pair.each(inverse), 1e-9)
+    with form("auto" if name in ("ur5", "solo12") else "interpreted"):  # compiled code has the same bits (test_bits)
+        found = lw.operational_inertia_inverse(pair.model, pair.state.q, frames, method)
+    close(found, pair.each(inverse), 1e-9)
 
 
 # Laws of every tree of every joint kind, in every form

@@ -108,7 +108,7 @@ def _of_model(
     for case in CASES:
         say(f"{subject.name}: {case.name}")
         rows.append(_single(case, states.first(settings.singles), peers, settings))
-        rows += [_batch(case, states.first(n), 1, pinned, settings) for n in settings.small]
+        rows += [_batch(case, states.first(n), 1, pinned, settings) for n in settings.small if n < settings.batch]
         rows += [_batch(case, states, threads, peers, settings) for threads in sorted({1, cores()})]
     if subject.large and settings.large:
         many = states.repeated(settings.large)

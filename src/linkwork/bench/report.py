@@ -87,7 +87,7 @@ def size_table(
     """A row for each function: batches by their size on one thread, a state; with ``out=`` in brackets; and the ratio
     to Pinocchio.
     """
-    sizes = [*settings["small"], settings["batch"]]
+    sizes = [*(size for size in settings["small"] if size < settings["batch"]), settings["batch"]]
     lines = []
     for model in models:
         rows = {(r["function"], r["states"]): r for r in model["rows"] if r["kind"] == "batch" and r["threads"] == 1}

@@ -9,6 +9,7 @@ from typing import Any
 from linkwork.arguments import integer, positive
 from linkwork.errors import ArgumentError, shown, suggestion
 from linkwork.joints import KINDS, Joint
+from linkwork.memory import check_memory
 
 JointChoice = str | Joint | Sequence[str | Joint]
 """A joint kind's name, a joint, or several of these to take in turn."""
@@ -53,7 +54,9 @@ def extent(what: str, value: Any) -> float:
 
 def whole(what: str, value: Any) -> int:
     """A number of links."""
-    return integer(what, value, 1, MOST_LINKS)
+    count = integer(what, value, 1, MOST_LINKS)
+    check_memory(f"{what} = {count:,} links", _BYTES * count, f"choose a smaller {what}")
+    return count
 
 
 def _joint(choice: Any) -> Joint:
