@@ -1,11 +1,15 @@
-"""Threads for batches: how many, and the pool that runs them."""
+"""Threads for batches: how many, and the workers that run them."""
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from functools import reduce
+from operator import or_
+from queue import SimpleQueue
+from typing import Any
 
 from linkwork.arguments import integer
 
@@ -17,7 +21,8 @@ SECONDS = 60e-9
 
 _lock = threading.RLock()
 _chosen: int | None = None
-_pool: tuple[int, ThreadPoolExecutor] | None = None
+_workers: list[threading.Thread] = []
+_jobs: SimpleQueue[Any] = SimpleQueue()
 
 
 def cores() -> int:
@@ -70,32 +75,54 @@ def parts(states: int, lanes: int, bodies: int) -> list[tuple[int, int]]:
 
 def run(tasks: Sequence[Callable[[], int]]) -> int:
     """Run tasks at the same time, the last in this thread; the union of the bits that they return."""
-    if len(tasks) == 1:
-        return tasks[0]()
-    pool, waiting, status = _executor(len(tasks) - 1), [], 0
+    if len(tasks) == 1 or sys.is_finalizing() or not _hire(len(tasks) - 1):
+        return reduce(or_, (task() for task in tasks))
+    answers: SimpleQueue[int | BaseException] = SimpleQueue()
     for task in tasks[:-1]:
-        try:
-            waiting.append(pool.submit(task))
-        except RuntimeError:  # no more threads, or the interpreter is about to end
-            status |= task()
-    status |= tasks[-1]()
-    for future in waiting:
-        status |= future.result()
+        _jobs.put((task, answers))
+    status = tasks[-1]()
+    for _ in tasks[:-1]:
+        answer = answers.get()
+        if isinstance(answer, BaseException):
+            raise answer
+        status |= answer
     return status
 
 
-def _executor(count: int) -> ThreadPoolExecutor:
-    global _pool
+def _hire(count: int) -> int:
+    """See to it that so many workers wait for jobs; how many do, which are fewer if the system has no more threads.
+
+    They are not those of ``concurrent.futures``: Ctrl-C in the middle of handing it a job can leave a lock behind that
+    the interpreter then waits for when it ends. A queue in C is never in the middle of anything.
+    """
+    if len(_workers) >= count:
+        return count
     with _lock:
-        if _pool is None or _pool[0] < count:
-            _pool = (count, ThreadPoolExecutor(count, thread_name_prefix="linkwork"))
-        return _pool[1]
+        while len(_workers) < count:
+            worker = threading.Thread(target=_work, args=(_jobs,), name=f"linkwork {len(_workers)}", daemon=True)
+            try:
+                worker.start()
+            except RuntimeError:  # no more threads, or the interpreter is about to end
+                break
+            _workers.append(worker)
+        return len(_workers)
+
+
+def _work(jobs: SimpleQueue[Any]) -> None:
+    while True:
+        task, answers = jobs.get()
+        try:
+            answers.put(task())
+        except BaseException as error:
+            answers.put(error)
+        del task, answers  # what they hold must not wait for the next job
 
 
 def _forget() -> None:
-    """A forked child has none of its parent's threads: it starts with a new pool and a free lock."""
-    global _pool, _lock
-    _pool, _lock = None, threading.RLock()
+    """A forked child has none of its parent's threads: it starts without workers, and with a free lock."""
+    global _jobs, _lock
+    _workers.clear()
+    _jobs, _lock = SimpleQueue(), threading.RLock()
 
 
 if hasattr(os, "register_at_fork"):
