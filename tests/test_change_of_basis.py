@@ -136,7 +136,7 @@ def test_bad_arguments_are_told(arguments: dict[str, Any], error: type[Exception
 
 def test_bad_vectors_are_told() -> None:
     b = lw.change_of_basis(np.eye(3), np.eye(3)[:, :2])
-    with pytest.raises(lw.ArgumentError, match=r"v must have shape \(\.\.\., 3\), not \(2,\)"):
+    with pytest.raises(lw.ArgumentError, match=r"v must have shape \(\.\.\., 3\), as M has, not \(2,\)"):
         b.constrained([1.0, 2.0])
     with pytest.raises(lw.ArgumentError, match=r"beta must have shape \(\.\.\., 2\), not \(3,\)"):
         b.coordinates([1.0, 2.0, 3.0])

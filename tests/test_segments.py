@@ -264,7 +264,7 @@ def test_without_more_threads_a_call_does_all_itself(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(segmented, "_WORTH_A_TEAM", 1)
     monkeypatch.setattr(helper_threads, "_helpers", [])
-    monkeypatch.setattr(threads, "_pool", None)
+    monkeypatch.setattr(threads, "_workers", [])
     monkeypatch.setattr(threading.Thread, "start", refused)
     model = chains()["floating"]
     state, wanted = expected("floating")
