@@ -188,13 +188,11 @@ def few_kinds() -> Model:
     return random_tree(120, (Spherical(), Revolute((1.0, 2.0, 3.0)), Prismatic("y"), Fixed()), 7, name="few_kinds")
 
 
-def models_of_form(few: bool = False) -> tuple[Model, ...]:
-    """All where nothing is compiled; else every other tree, or ``few``. Laws hold the text to account, and test_bits
-    compares the bits of every algorithm's code with the interpreter's, on trees that among them hold every kind.
+def models_of_form() -> tuple[Model, ...]:
+    """All where nothing is compiled; else two trees of many kinds. Laws hold the text to account, and test_bits compares
+    the bits of every algorithm's code with the interpreter's, on trees that among them hold every kind.
     """
-    if current_form() == "interpreted":
-        return pool()
-    return pool_to_compile()[2:4] if few else pool_to_compile()[1::2]
+    return pool() if current_form() == "interpreted" else pool_to_compile()[2:4]
 
 
 @cache
@@ -304,16 +302,13 @@ class Choice:
 choices = st.builds(Choice, st.integers(0, 11), st.integers(0, 2**32 - 1), batches)
 
 
-def law(models: Sequence[Model] | None = None, *more: Any, few: bool = False) -> Any:
-    """A test of any mechanism in any state; the first five, which hold every joint kind, are always among them.
-
-    ``few`` is for laws of many algorithms at once, which take long to compile.
-    """
+def law(models: Sequence[Model] | None = None, *more: Any) -> Any:
+    """A test of any mechanism in any state; the first five, which hold every joint kind, are always among them."""
 
     def decorate(test: Any) -> Any:
         @wraps(test)
         def run(s: Choice, **rest: Any) -> None:
-            test(s.state(models or models_of_form(few)), **rest)
+            test(s.state(models or models_of_form()), **rest)
 
         law: Any = given(choices, *more)(run)
         for number in range(5) if not more else ():

@@ -49,7 +49,7 @@ def test_forward_dynamics_undoes_inverse_dynamics(s: State) -> None:
     close(a, s.a, 1e-10, scale=np.abs(tau).max(initial=0.0))
 
 
-@law(few=True)
+@law()
 def test_all_methods_of_forward_dynamics_agree(s: State) -> None:
     first, *others = (lw.forward_dynamics(s.model, s.q, s.v, s.tau, s.f_ext, method=m) for m in FORWARD_DYNAMICS)
     for other in others:

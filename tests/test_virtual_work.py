@@ -87,7 +87,7 @@ def test_mobilities_are_inverse_inertias_and_move_like_them() -> None:
 
 
 @pytest.mark.usefixtures("engine")
-@law(few=True)
+@law()
 def test_every_body_is_in_balance(s: State) -> None:
     """Momentum changes by gravity, the external force, its own joint's wrench and its children's, reversed."""
     for method in METHODS:
@@ -122,7 +122,7 @@ def seen_from(wrench: Array, frame: Array, other: Array) -> Array:
 
 
 @pytest.mark.usefixtures("engine")
-@law(few=True)
+@law()
 def test_joints_transmit_their_own_force_less_what_turns_the_rotor(s: State) -> None:
     for method in METHODS:
         a, wrenches = lw.forward_dynamics_and_reactions(s.model, s.q, s.v, s.tau, s.f_ext, method=method)
