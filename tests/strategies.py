@@ -189,8 +189,8 @@ def few_kinds() -> Model:
 
 
 def models_of_form() -> tuple[Model, ...]:
-    """All where nothing is compiled; else two trees of many kinds. Laws hold the text to account, and test_bits compares
-    the bits of every algorithm's code with the interpreter's, on trees that among them hold every kind.
+    """All where nothing is compiled; else two trees of many kinds. Laws hold the text to account, and test_bits
+    compares the bits of every algorithm's code with the interpreter's, on trees that among them hold every kind.
     """
     return pool() if current_form() == "interpreted" else pool_to_compile()[2:4]
 

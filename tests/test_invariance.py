@@ -12,7 +12,7 @@ from linkwork.algorithms import FORWARD_DYNAMICS
 from linkwork.joints import Cylindrical, Fixed, Helical, Joint, Prismatic, Revolute, Universal
 from linkwork.model import Body, Frame, Model
 from linkwork.spatial import Mat3, Transform, Vec3
-from strategies import Array, State, close, models_of_form, random_placement, renumbered, state_of
+from strategies import Array, State, close, pool, random_placement, renumbered, state_of
 
 # Some of the pool: each test makes further models to compile.
 CASES = {"interpreted": [0, 1, 3, 10], "specialised": [3], "rolled": [3]}
@@ -47,7 +47,7 @@ def same(expected: dict[str, Array], actual: dict[str, Array], but: tuple[str, .
 
 
 def test_the_numbering_of_bodies_does_not_matter(engine: str, index: int) -> None:
-    model = models_of_form()[index]
+    model = pool()[index]
     s = state_of(model, index, (2,))
     other = renumbered(model, np.random.default_rng(index))
     assert sorted(other.body_names) == sorted(model.body_names)
@@ -90,7 +90,7 @@ def seen(turn: Mat3, direction: Vec3) -> tuple[float, ...]:
 
 
 def test_the_choice_of_body_frames_does_not_matter(engine: str, index: int) -> None:
-    model = models_of_form()[index]
+    model = pool()[index]
     rng = np.random.default_rng(index)
     shifts, joints = zip(*(shifted(body, rng) for body in model.bodies), strict=True)
     shifts = (Transform.identity(), *shifts)
@@ -110,7 +110,7 @@ def test_the_choice_of_body_frames_does_not_matter(engine: str, index: int) -> N
 
 
 def test_merging_fixed_bodies_leaves_the_motion_unchanged(engine: str, index: int) -> None:
-    model = models_of_form()[index]
+    model = pool()[index]
     merged = lw.merge_fixed(model)
     assert [body.name for body in model.bodies if body.joint.nv] == list(merged.body_names)
     assert merged.frame_names == model.frame_names
