@@ -5,14 +5,13 @@
 
 A call of ``lw.mass_matrix`` returns a new array. Where the C library takes it from the operating system and gives it
 back each time, every page of it is cleared anew at its first touch. Each batch size is measured in a process of its
-own, as it is and again with glibc told to keep freed memory, beside filling an array of the same size. Linux only.
+own, with a new result and with ``out=``, beside filling an array of the same size. Linux only.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import resource
 import subprocess
 import sys
@@ -30,8 +29,6 @@ from linkwork.bench.report import duration
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
 ROBOT, STATES, SECONDS, SAMPLES, SWEEPS = "G1", (64, 256, 1024, 4096), 0.5, 20, 3
-KEPT = {"MALLOC_MMAP_THRESHOLD_": str(2**30), "MALLOC_TRIM_THRESHOLD_": str(2**32)}
-"""Settings of glibc: allocate up to 1 GB on the heap, and return nothing of it below 4 GB."""
 Timed = tuple[float, float]
 
 
@@ -56,11 +53,15 @@ def best(function: Callable[[], Any], states: int) -> Timed:
 
 
 def measure(states: int) -> dict[str, Timed]:
-    """In this process: the call, filling a new array of its result's size, and filling the same array again."""
+    """In this process: the call, the same with ``out=``, filling a new array of its result's size, and filling the same
+    array again.
+    """
     model = next(subject.model for subject in standard()[0] if subject.name == ROBOT)
     lw.set_threads(1)
     q, _ = lw.random_state(model, 0, states if states > 1 else ())
     found = {"call": best(lambda: lw.mass_matrix(model, q), states)}
+    out = lw.mass_matrix(model, q)
+    found["in place"] = best(lambda: lw.mass_matrix(model, q, out=out), states)
     shape = (states, model.nv, model.nv)
     found["fill new"] = best(lambda: np.full(shape, 1.0), states)
     again = np.full(shape, 1.0)
@@ -68,32 +69,31 @@ def measure(states: int) -> dict[str, Timed]:
     return found
 
 
-def apart(states: int, settings: dict[str, str]) -> dict[str, Timed]:
+def apart(states: int) -> dict[str, Timed]:
     """The same in a process of its own."""
     command = [sys.executable, __file__, "--states", str(states)]
-    done = subprocess.run(command, env={**os.environ, **settings}, check=True, capture_output=True, text=True)
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
     return {name: (seconds, faults) for name, (seconds, faults) in json.loads(done.stdout).items()}
 
 
 def table() -> str:
     """Times of one state, the best of all sweeps."""
-    host, found = machine(), dict[tuple[int, bool], dict[str, Timed]]()
+    host, found = machine(), dict[int, dict[str, Timed]]()
     for _ in range(SWEEPS):
         for states in (1, *STATES):
-            for kept in (False, True):
-                row = apart(states, KEPT if kept else {})
-                old = found.get((states, kept), row)
-                found[states, kept] = {name: min(old[name], row[name]) for name in row}
+            row = apart(states)
+            old = found.get(states, row)
+            found[states] = {name: min(old[name], row[name]) for name in row}
     lines = [
-        "| states in a call | one state | page faults of a call | one state, memory kept | page faults of a call "
+        "| states in a call | one state | page faults of a call | one state, `out=` | page faults of a call "
         "| filling a new array | filling the same array |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for states in (1, *STATES):
-        plain, reusing = found[states, False], found[states, True]
+        row = found[states]
         cells = [f"{states:,}"]
-        cells += [text for row in (plain, reusing) for text in (duration(row["call"][0]), f"{row['call'][1]:.0f}")]
-        cells += [duration(row[0]) for row in (plain["fill new"], plain["fill again"])] if states > 1 else ["", ""]
+        cells += [text for name in ("call", "in place") for text in (duration(row[name][0]), f"{row[name][1]:.0f}")]
+        cells += [duration(row[name][0]) if states > 1 else "" for name in ("fill new", "fill again")]
         lines.append("| " + " | ".join(cells) + " |")
     where = f"{host['cpu']} ({host['llvm_cpu']}), {host['lanes']} lanes; {host['system']}"
     lines += ["", f"{ROBOT}, one thread; {where}; load {host['load']} when it began."]
