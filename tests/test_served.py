@@ -144,6 +144,18 @@ def test_an_out_that_overlaps_an_argument_is_refused() -> None:
         memory[:] = before
 
 
+def test_an_out_for_fewer_states_is_refused() -> None:
+    """Without a look at axes that it does not have."""
+    s = state_of(MODEL, 6, (2, 3))
+    for _ in range(3):
+        lw.energy(MODEL, s.q, s.v)
+        for shape in ((), (3,), (1,)):
+            with pytest.raises(lw.ArgumentError, match=r"out\[0\] must be a float64 array of shape \(2, 3\)"):
+                lw.energy(MODEL, s.q, s.v, out=(np.empty(shape), np.empty(shape)))
+            with pytest.raises(lw.ArgumentError, match=r"out must be a float64 array of shape \(2, 3, 9\)"):
+                lw.gravity_torques(MODEL, s.q, out=np.empty((*shape, 9)))
+
+
 def calls_in_python(call: Callable[[], Any]) -> list[str]:
     """The functions of the library that run while a call lasts."""
     found: list[str] = []

@@ -27,6 +27,8 @@ from linkwork.model.model import Frame, Model
 from linkwork.model.tree import Node, Tree
 from linkwork.spatial import LARGEST_ANGLE, LONGEST
 
+_SMALL = 2**20
+"""Numbers of an argument that may be copied before anything is known of it."""
 _FEWER = "take fewer states at a time, or a smaller mechanism"
 
 
@@ -105,9 +107,8 @@ def _converted(value: Any) -> Any:
         array = value
     else:
         return value
-    return (
-        np.asarray(array, np.float64, order="C") if array.dtype.kind in "fiu" and array.dtype.itemsize <= 8 else value
-    )
+    plain = array.dtype.kind in "fiu" and array.dtype.itemsize <= 8 and array.size <= _SMALL
+    return np.asarray(array, np.float64, order="C") if plain else value
 
 
 def _plain(array: Array, axes: int, batch: tuple[int, ...]) -> Array:

@@ -13,7 +13,7 @@ from typing import Any
 
 from linkwork.arguments import integer
 
-WORTH_A_THREAD = 200e-6
+WORTH_A_THREAD = 500e-6
 """Seconds of work below which another thread does not pay."""
 MOST_THREADS = 10_000
 SECONDS = 60e-9
