@@ -19,6 +19,11 @@ from linkwork.engine.run.memory import address, aligned, empty, scratch
 from linkwork.engine.trace.interpreter import interpret
 
 Array = NDArray[np.float64]
+Arrays = Sequence[Array]
+Offsets = Sequence[float]
+"""What moves frames, three numbers each."""
+Found = tuple[list[Array], int]
+"""Results, and a status: 0 if all is well."""
 
 NOT_FINITE_ARGUMENT, NOT_FINITE_RESULT = 1, 2
 """Bits of a status."""
@@ -33,13 +38,7 @@ class Plan(ABC):
         self.task = task
 
     @abstractmethod
-    def run(
-        self,
-        arguments: Sequence[Array],
-        states: int,
-        offsets: Sequence[float] = (),
-        out: Sequence[Array] | None = None,
-    ) -> tuple[list[Array], int]:
+    def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:
         """Results (states, numbers of one state) for arrays of the same kind, each contiguous or with all states the
         same; and a status, 0 if all is well. The results are those of ``out``, contiguous, if it is given.
 
@@ -50,7 +49,7 @@ class Plan(ABC):
         """A new entry for the builtins, without code; None where there is no such thing."""
         return None
 
-    def serve(self, entry: Entry, form: str, offsets: Sequence[float] = ()) -> None:
+    def serve(self, entry: Entry, form: str, offsets: Offsets = ()) -> None:
         """Add the code for "one" state or a "batch" to an entry, if it can be served."""
         return None
 
@@ -69,13 +68,7 @@ class Plan(ABC):
 class Interpreted(Plan):
     """The algorithm's text as it stands."""
 
-    def run(
-        self,
-        arguments: Sequence[Array],
-        states: int,
-        offsets: Sequence[float] = (),
-        out: Sequence[Array] | None = None,
-    ) -> tuple[list[Array], int]:
+    def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:
         task, batch = self.task, () if states == 1 else (states,)
         given = iter(arguments)
         values = [None if name in task.absent else next(given) for name, _ in task.algorithm.arguments]
@@ -85,7 +78,7 @@ class Interpreted(Plan):
         return given_back(found, out), 0 if fine else NOT_FINITE_RESULT
 
 
-def given_back(results: list[Array], out: Sequence[Array] | None) -> list[Array]:
+def given_back(results: list[Array], out: Arrays | None) -> list[Array]:
     """The results, in the caller's arrays if there are any."""
     if out is None:
         return results
@@ -162,13 +155,7 @@ class Compiled(Plan):
         """How many numbers tiles take, for one lane."""
         return sum(self.task.arguments) + sum(self.task.results)
 
-    def run(
-        self,
-        arguments: Sequence[Array],
-        states: int,
-        offsets: Sequence[float] = (),
-        out: Sequence[Array] | None = None,
-    ) -> tuple[list[Array], int]:
+    def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:
         if states == 1:
             return self.run_one(arguments, out)
         return self.run_tiles(arguments, states, self.lanes, out)
@@ -190,9 +177,7 @@ class Compiled(Plan):
             self._templates[name] = self.frame(name).put(found, self.tables(self.code(lanes)[0], name))
         return found.copy()
 
-    def run_tiles(
-        self, arguments: Sequence[Array], states: int, lanes: int, out: Sequence[Array] | None = None
-    ) -> tuple[list[Array], int]:
+    def run_tiles(self, arguments: Arrays, states: int, lanes: int, out: Arrays | None = None) -> Found:
         """Any number of states, tile by tile, over threads."""
         results = list(out) if out is not None else [empty((states, count)) for count in self.task.results]
         _, batch = self.code(lanes)
@@ -226,7 +211,7 @@ class Compiled(Plan):
 
     # One state, by code for one lane
 
-    def run_one(self, arguments: Sequence[Array], out: Sequence[Array] | None = None) -> tuple[list[Array], int]:
+    def run_one(self, arguments: Arrays, out: Arrays | None = None) -> Found:
         results = list(out) if out is not None else [empty((1, count)) for count in self.task.results]
         frame, words = self.frame(self.one_state_frame), self.one_state_words()
         for index, array in zip(frame.indices(self.array_names), (*arguments, *results), strict=True):
@@ -258,7 +243,7 @@ class Compiled(Plan):
         seconds = threads.SECONDS * max(1, len(task.model.bodies)) / self.lanes
         return Entry(task.argument_shapes, task.shapes, self._busy, seconds)
 
-    def serve(self, entry: Entry, form: str, offsets: Sequence[float] = ()) -> None:
+    def serve(self, entry: Entry, form: str, offsets: Offsets = ()) -> None:
         name, lanes = (self.one_state_frame, 1) if form == "one" else ("batch", self.lanes)
         code, _ = self.code(lanes)
         sizes = self.workspace(code, lanes, name)
@@ -278,7 +263,7 @@ class Compiled(Plan):
             frame.put(words, {argument: address(array)})
         entry.add(form, code, frame, words, names[:first] + self.interface.result_names, self, fixed, own)
 
-    def fixed_arguments(self, offsets: Sequence[float]) -> list[Array]:
+    def fixed_arguments(self, offsets: Offsets) -> list[Array]:
         """Arguments of the code that are the same in every call through one entry."""
         return []
 

@@ -16,7 +16,7 @@ from linkwork.engine.emit.call_frame import Interface
 from linkwork.engine.emit.time_loop import time_loop
 from linkwork.engine.ir.passes import eliminate_dead_code, lay_out_fields
 from linkwork.engine.ir.program import Program
-from linkwork.engine.plans.plan import Array, Compiled
+from linkwork.engine.plans.plan import Arrays, Compiled, Found, Offsets
 from linkwork.engine.plans.task import Task, moved
 from linkwork.engine.run.entries import Entry
 from linkwork.engine.run.memory import address
@@ -106,7 +106,7 @@ class Rolled(Compiled):
             **{str(name): count for name, count in (*counts, *results)},
         }
 
-    def moved(self, offsets: Sequence[float]) -> Rolled:
+    def moved(self, offsets: Offsets) -> Rolled:
         """The same with its frames moved."""
         plan, frames = copy(self), moved(self.task.frames, offsets)
         data = self.model_tables.data.copy()
@@ -116,16 +116,10 @@ class Rolled(Compiled):
         plan._templates = {}
         return plan
 
-    def run(
-        self,
-        arguments: Sequence[Array],
-        states: int,
-        offsets: Sequence[float] = (),
-        out: Sequence[Array] | None = None,
-    ) -> tuple[list[Array], int]:
+    def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:
         if offsets:
             return self.moved(offsets).run(arguments, states, out=out)
         return super().run(arguments, states, out=out)
 
-    def serve(self, entry: Entry, form: str, offsets: Sequence[float] = ()) -> None:
+    def serve(self, entry: Entry, form: str, offsets: Offsets = ()) -> None:
         super(Rolled, self.moved(offsets) if offsets else self).serve(entry, form)

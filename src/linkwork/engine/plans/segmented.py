@@ -4,7 +4,6 @@ the lanes, as everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property, partial
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from linkwork.engine.code import fingerprint, jit
 from linkwork.engine.emit import kernel, parallel
 from linkwork.engine.emit.call_frame import Words
-from linkwork.engine.plans.plan import Array, Compiled, Plan, given_back
+from linkwork.engine.plans.plan import Arrays, Compiled, Found, Offsets, Plan, given_back
 from linkwork.engine.plans.rolled import RolledProgram, laid_out, rolled_interface
 from linkwork.engine.plans.task import Task
 from linkwork.engine.run import threads
@@ -133,7 +132,7 @@ class Segmented(Compiled):
         finally:  # of a call that Ctrl-C ends before it has begun, too: helpers must not wait for it
             team[parallel.BEGUN] = parallel.OVER
 
-    def serve(self, entry: Entry, form: str, offsets: Sequence[float] = ()) -> None:
+    def serve(self, entry: Entry, form: str, offsets: Offsets = ()) -> None:
         if form == "batch" or not self.worth_a_team:
             super().serve(entry, form, offsets)
 
@@ -145,13 +144,7 @@ class Reordered(Plan):
         super().__init__(task)
         self.inner, self.order = inner, order
 
-    def run(
-        self,
-        arguments: Sequence[Array],
-        states: int,
-        offsets: Sequence[float] = (),
-        out: Sequence[Array] | None = None,
-    ) -> tuple[list[Array], int]:
+    def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:
         bodies = self.order.bodies
         wrenches = (6 * bodies[:, None] + np.arange(6)).ravel()
         columns = {"configuration": self.order.q, "velocity": self.order.v, "wrenches": wrenches}

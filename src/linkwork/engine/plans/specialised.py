@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from linkwork.engine.code import fingerprint, jit, loader
 from linkwork.engine.emit.call_frame import Interface
-from linkwork.engine.plans.plan import NOT_FINITE_RESULT, Array, Compiled
+from linkwork.engine.plans.plan import NOT_FINITE_RESULT, Array, Arrays, Compiled, Found, Offsets
 from linkwork.engine.plans.task import Task
 from linkwork.engine.spaces import OFFSETS
 
@@ -96,13 +95,7 @@ class Specialised(Compiled):
     def buffer_size(self) -> int:
         return super().buffer_size + (3 * len(self.task.frames) if self.task.offsets else 0)
 
-    def run(
-        self,
-        arguments: Sequence[Array],
-        states: int,
-        offsets: Sequence[float] = (),
-        out: Sequence[Array] | None = None,
-    ) -> tuple[list[Array], int]:
+    def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:
         for array in self.fixed_arguments(offsets):
             arguments = [*arguments, np.broadcast_to(array, (states, len(offsets)))]
         results, status = super().run(arguments, states, out=out)
@@ -111,5 +104,5 @@ class Specialised(Compiled):
             return self.run_tiles(arguments, 1, self.lanes, out)
         return results, status
 
-    def fixed_arguments(self, offsets: Sequence[float]) -> list[Array]:
+    def fixed_arguments(self, offsets: Offsets) -> list[Array]:
         return [np.array(offsets, dtype=np.float64)] if offsets else []
