@@ -15,9 +15,11 @@ from linkwork.change_of_basis import ChangeOfBasis, change_of_basis
 from linkwork.dynamics import (
     Ball,
     Constraint,
+    Coupling,
     Hinge,
     OperationalSpace,
     PointOnPlane,
+    Rolling,
     Weld,
     centre_of_mass,
     constrained_dynamics,
@@ -58,12 +60,14 @@ from linkwork.errors import (
     ModelError,
     SimulationError,
     SingularError,
+    TracingError,
     UnknownNameError,
 )
 from linkwork.model import Builder, Frame, Model, Point, merge_fixed, placement
 
 if TYPE_CHECKING:
     from linkwork import control
+    from linkwork.compiled import CompiledFunction, compile
     from linkwork.engine.system_check import SystemReport, system_check
     from linkwork.formats import load
     from linkwork.model import mechanisms
@@ -79,8 +83,10 @@ __all__ = [
     "Ball",
     "Builder",
     "ChangeOfBasis",
+    "CompiledFunction",
     "Constraint",
     "Controller",
+    "Coupling",
     "FormatError",
     "Frame",
     "Hinge",
@@ -92,16 +98,19 @@ __all__ = [
     "OperationalSpace",
     "Point",
     "PointOnPlane",
+    "Rolling",
     "Rollout",
     "SimulationError",
     "SingularError",
     "SystemReport",
+    "TracingError",
     "Trajectory",
     "UnknownNameError",
     "Weld",
     "animate",
     "centre_of_mass",
     "change_of_basis",
+    "compile",
     "constrained_dynamics",
     "control",
     "difference",
@@ -146,6 +155,7 @@ __all__ = [
 ]
 
 _LATE = {
+    "linkwork.compiled": ("CompiledFunction", "compile"),
     "linkwork.control": (),
     "linkwork.engine.system_check": ("SystemReport", "system_check"),
     "linkwork.formats": ("load",),

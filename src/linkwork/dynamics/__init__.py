@@ -1,6 +1,7 @@
 """The public functions: they check arguments once, pick method and engine, and return arrays."""
 
-from linkwork.dynamics.constraints import Ball, Constraint, Hinge, PointOnPlane, Weld, constrained_dynamics
+from linkwork.dynamics.constrained import constrained_dynamics
+from linkwork.dynamics.constraints import Ball, Constraint, Coupling, Hinge, PointOnPlane, Rolling, Weld
 from linkwork.dynamics.dynamics import (
     centre_of_mass,
     energy,
@@ -36,9 +37,11 @@ from linkwork.dynamics.task_space import (
 __all__ = [
     "Ball",
     "Constraint",
+    "Coupling",
     "Hinge",
     "OperationalSpace",
     "PointOnPlane",
+    "Rolling",
     "Weld",
     "centre_of_mass",
     "constrained_dynamics",

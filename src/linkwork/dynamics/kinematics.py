@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 
 from linkwork.algorithms import REFERENCES
 from linkwork.arguments import choice, integer, is_integer, memory_for
+from linkwork.batches import put_into
 from linkwork.dynamics import call
-from linkwork.dynamics.arguments import Array, Frames, as_frames, check_model, put_into
+from linkwork.dynamics.arguments import Array, Frames, as_frames, check_model
 from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Model
 

@@ -6,8 +6,9 @@ from numpy.typing import ArrayLike
 
 from linkwork.algorithms import OPERATIONAL
 from linkwork.arguments import choice
+from linkwork.batches import put_into
 from linkwork.dynamics import call
-from linkwork.dynamics.arguments import Array, Asked, Frames, as_frames, put_into
+from linkwork.dynamics.arguments import Array, Asked, Frames, as_frames
 from linkwork.dynamics.inversion import MOST_POINTS, as_damping, inverted
 from linkwork.engine.mode import current_form
 from linkwork.errors import SingularError

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arguments import array, finite_array, go_together, memory_for, once
-from linkwork.dynamics.arguments import Array, Frames, as_array, as_batch, as_frames, put_into
+from linkwork.batches import put_into
+from linkwork.dynamics.arguments import Array, Frames, as_array, as_batch, as_frames
 from linkwork.dynamics.dynamics import gravity_torques, nonlinear_effects
 from linkwork.dynamics.inversion import inverted
 from linkwork.dynamics.kinematics import jacobian, jacobian_drift

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from linkwork.arguments import all_finite
-from linkwork.engine.plans.plan import NOT_FINITE_ARGUMENT, NOT_FINITE_RESULT, Array, Compiled, Plan
+from linkwork.engine.plans.plan import NOT_FINITE_ARGUMENT, NOT_FINITE_RESULT, Array, Compiled, Interpreted, Plan
 from linkwork.engine.run import threads
 from linkwork.engine.run.memory import address, scratch
 from linkwork.engine.trace.interpreter import evaluate
@@ -70,7 +70,7 @@ def run_over_time(
 
         return job
 
-    for parts in _slices(count, lanes, steps, most_threads, len(plan.task.model.bodies)):
+    for parts in _slices(count, lanes, steps, most_threads, plan.task.seconds):
         status |= threads.run([part(*which) for which in parts])
         if status & NOT_FINITE_ARGUMENT:
             break
@@ -78,11 +78,12 @@ def run_over_time(
 
 
 def _slices(
-    count: int, lanes: int, steps: int, most_threads: int, bodies: int
+    count: int, lanes: int, steps: int, most_threads: int, cost: float
 ) -> Iterator[list[tuple[int, int, int, int]]]:
-    """Work for all threads at a time: of each the first trajectory, their number, the steps done and to do."""
+    """Work for all threads at a time: of each the first trajectory, their number, the steps done and to do. A tile's
+    step costs so many seconds, roughly.
+    """
     tiles = -(-count // lanes)
-    cost = threads.SECONDS * max(1, bodies)  # of a tile's step, roughly
     wanted = max(1, min(most_threads, tiles, int(tiles * steps * cost / threads.WORTH_A_THREAD)))
     budget = max(1, int(_SLICE / cost))
     group = max(1, min(-(-tiles // wanted), budget // max(steps, 1)))
@@ -98,6 +99,7 @@ def _interpreted(
     plan: Plan, state: Sequence[Array], given: Sequence[Array], into: Sequence[Array], steps: int, every: int
 ) -> int:
     """The same by the interpreter, all trajectories at once."""
+    assert isinstance(plan, Interpreted)
     algorithm, model = plan.task.algorithm, plan.task.model
     if not all(map(all_finite, given)):
         return NOT_FINITE_ARGUMENT

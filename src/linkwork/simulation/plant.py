@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.dynamics.arguments import Array
-from linkwork.dynamics.constraints import Constraint, constrained_dynamics
+from linkwork.dynamics.constrained import constrained_dynamics
+from linkwork.dynamics.constraints import Constraint
 from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.model.model import Model
 from linkwork.simulation.arguments import returned

@@ -46,6 +46,8 @@ def rolled_interface(task: Task, sizes: Sequence[str]) -> Interface:
 
 
 class Rolled(Compiled):
+    task: Task
+
     def __init__(self, task: Task, cpu: tuple[str, str] | None = None, lanes: int | None = None) -> None:
         super().__init__(task, cpu, lanes)
         self.interface = rolled_interface(task, SIZES)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from linkwork.engine.ir.program import Address, Block, Operand, Program
+from linkwork.errors import TracingError
 from linkwork.spatial.functions import atan2_text, sin_cos_text
 
 
@@ -42,22 +43,31 @@ class Traced:
     def __neg__(self) -> Any:
         return self.tracer.wrap(self.tracer.neg(self.number))
 
-    def __lt__(self, other: Any) -> _Less:
-        return _Less(self.tracer, self.number, _operand(other))
+    def __lt__(self, other: Any) -> Condition:
+        return Less(self.tracer, self.number, _operand(other))
 
-    def __gt__(self, other: Any) -> _Less:
-        return _Less(self.tracer, _operand(other), self.number)
+    def __gt__(self, other: Any) -> Condition:
+        return Less(self.tracer, _operand(other), self.number)
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Traced) and other.number == self.number)
+        if self is other or (isinstance(other, Traced) and other.number == self.number):
+            return True
+        raise TracingError(
+            "whether traced numbers are equal is not known while a function is traced; use np.where(a == b, x, y) on "
+            "arrays made by np.stack"
+        )
 
     def __hash__(self) -> int:
         return self.number
 
     def __bool__(self) -> bool:
-        raise TypeError("a traced value has no truth yet; use linkwork.spatial.where_less to choose by value")
+        raise TracingError("a traced number has no truth while a function is traced; use np.where(condition, x, y)")
 
-    __float__ = __bool__
+    def __float__(self) -> float:
+        raise TracingError(
+            "a traced number cannot become a float while a function is traced; use np.sin instead of math.sin and the "
+            "like, and np.stack or np.concatenate instead of assigning to elements of an array of floats"
+        )
 
     def sqrt(self) -> Any:
         return self.tracer.wrap(self.tracer.emit("sqrt", (self.number,)))
@@ -79,8 +89,30 @@ class Traced:
         return self.tracer.wrap(self.tracer.emit("atan2", (_operand(y), _operand(x))))
 
 
-class _Less:
-    """a < b, to be decided when the code runs."""
+class Condition:
+    """What is to be decided when the code runs."""
+
+    __slots__ = ()
+
+    def select(self, x: Any, y: Any) -> Any:
+        """x where it holds, otherwise y."""
+        raise NotImplementedError
+
+    def negated(self) -> Condition:
+        return Not(self)
+
+    def joined(self, other: Condition) -> Condition:
+        return Both(self, other)
+
+    def __bool__(self) -> bool:
+        raise TracingError(
+            "a condition on traced numbers has no truth while a function is traced; choose by value with "
+            "np.where(condition, x, y), on arrays made by np.stack"
+        )
+
+
+class Less(Condition):
+    """a < b."""
 
     __slots__ = ("a", "b", "tracer")
 
@@ -93,8 +125,28 @@ class _Less:
             return x
         return self.tracer.wrap(self.tracer.emit("less", (self.a, self.b, left, right)))
 
-    def __bool__(self) -> bool:
-        raise TypeError("a traced comparison has no truth yet; use linkwork.spatial.where_less to choose by value")
+
+class Not(Condition):
+    __slots__ = ("condition",)
+
+    def __init__(self, condition: Condition) -> None:
+        self.condition = condition
+
+    def select(self, x: Any, y: Any) -> Any:
+        return self.condition.select(y, x)
+
+    def negated(self) -> Condition:
+        return self.condition
+
+
+class Both(Condition):
+    __slots__ = ("first", "second")
+
+    def __init__(self, first: Condition, second: Condition) -> None:
+        self.first, self.second = first, second
+
+    def select(self, x: Any, y: Any) -> Any:
+        return self.first.select(self.second.select(x, y), y)
 
 
 def _operand(x: Any) -> Operand:
@@ -117,6 +169,11 @@ class Tracer:
         self.block: Block = self.program.root
         self._known: list[dict[Any, int]] = [{}]  # for each open block, what has been computed in it
         self._outside: list[list[dict[Any, int]]] = []
+        self._finished = False
+
+    def finish(self) -> None:
+        """Nothing more may be written down."""
+        self._finished = True
 
     def open(self, block: Block, isolated: bool = False) -> None:
         """Go on in an inner block; one that is ``isolated`` uses nothing of those around it."""
@@ -136,6 +193,8 @@ class Tracer:
         """The value of an operation, computed once."""
         number = self.find(operation, operands, detail)
         if number is None:
+            if self._finished:
+                raise TracingError("a traced array was kept after its function had returned; it has no value")
             number = self.program.instruction(self.block, operation, operands, detail)
             self._known[-1][operation, operands, _types(operands), detail] = number
         return number

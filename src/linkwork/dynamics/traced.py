@@ -1,0 +1,45 @@
+"""An algorithm inside a function that is being traced: its text runs over the function's own traced numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.algorithms import Algorithm
+from linkwork.batches import spread
+from linkwork.compiled.arrays import numbers, traced
+from linkwork.dynamics.arguments import Array, as_given
+from linkwork.engine.plans.task import moved
+from linkwork.engine.spaces import SPACES
+from linkwork.engine.trace.interpreter import evaluate
+from linkwork.model.model import Frame, Model
+
+
+def traced_call(
+    algorithm: Algorithm,
+    model: Model,
+    values: Sequence[ArrayLike | None],
+    frames: Sequence[Frame],
+    offsets: Sequence[float],
+) -> list[Array]:
+    """The results of an algorithm as traced arrays; leading axes are done one state after the other."""
+    given, batch = as_given(model, algorithm.arguments, values, len(frames), finite=False)
+    states = prod(batch)
+    flat = [None if each is None else numbers(spread(*each, batch)).reshape(states, -1) for each in given]
+    placed = moved(frames, offsets)
+    found: list[list[list[object]]] = [
+        evaluate(algorithm, model, [None if each is None else each[k].tolist() for each in flat], placed)
+        for k in range(states)
+    ]
+    results = []
+    for k, space in enumerate(algorithm.results):
+        shape = SPACES[space].shape(model, len(frames))
+        items = np.empty((states, prod(shape)), dtype=object)
+        for state, state_results in enumerate(found):
+            for i, item in enumerate(state_results[k]):
+                items[state, i] = item
+        results.append(traced(items.reshape((*batch, *shape))))
+    return results
