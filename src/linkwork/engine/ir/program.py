@@ -15,6 +15,8 @@ number (its value), an operation and operands, which are numbers of earlier inst
     loop                          over a walk, with a case for each kind of iteration
     vector                        of several values: one wide value
     extract                       one lane of a wide value
+    call                          of many values: what other code, such as that with loops over bodies, makes of them
+    part                          one of the numbers that a call results in
     constant                      a number that the tracer does not fold; ``superword`` puts it into operands
 
 An address is an offset plus strides times integers (the values of ``index`` and ``affine`` instructions and loop
@@ -167,8 +169,10 @@ def text(program: Program) -> str:
                 lines.append(f"{indent}{_address_text(detail)} = {shown}")
             elif op in ("load", "index", "affine"):
                 lines.append(f"{indent}%{n} = {op} {_address_text(detail)}")
-            elif op == "extract":
-                lines.append(f"{indent}%{n} = extract {shown}, {detail}")
+            elif op == "call":
+                lines.append(f"{indent}%{n} = call {detail}: {shown}")
+            elif op in ("extract", "part"):
+                lines.append(f"{indent}%{n} = {op} {shown}, {detail}")
             else:
                 lines.append(f"{indent}%{n} = {op} {shown}".rstrip())
 
