@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any
 
 from linkwork.engine.ir.program import Address, Block, Operand, Program
-from linkwork.spatial.functions import atan2_text, sin_cos_text
 
 
 def _operator(name: str) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
@@ -60,23 +59,18 @@ class Traced:
     __float__ = __bool__
 
     def sqrt(self) -> Any:
-        return self.tracer.wrap(self.tracer.emit("sqrt", (self.number,)))
+        return self.operation("sqrt", self)
 
-    def sin_cos(self) -> tuple[Any, Any]:
+    def operation(self, name: str, *operands: Any) -> Any:
+        """The value of an operation of these operands."""
+        return self.tracer.wrap(self.tracer.emit(name, tuple(map(_operand, operands))))
+
+    def elementary(self, names: tuple[str, ...], text: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
+        """An elementary function: its text, or one operation for each of its results."""
         if self.tracer.expand:
-            return sin_cos_text(self)
-        emit, wrap = self.tracer.emit, self.tracer.wrap
-        return wrap(emit("sin", (self.number,))), wrap(emit("cos", (self.number,)))
-
-    def turned(self, s: Any, c: Any) -> tuple[Any, Any]:
-        operands = (self.number, _operand(s), _operand(c))
-        emit, wrap = self.tracer.emit, self.tracer.wrap
-        return wrap(emit("quadrant_sin", operands)), wrap(emit("quadrant_cos", operands))
-
-    def atan2(self, y: Any, x: Any) -> Any:
-        if self.tracer.expand:
-            return atan2_text(y, x)
-        return self.tracer.wrap(self.tracer.emit("atan2", (_operand(y), _operand(x))))
+            return text(*operands)
+        values = tuple(self.operation(name, *operands) for name in names)
+        return values[0] if len(values) == 1 else values
 
 
 class _Less:
@@ -107,8 +101,8 @@ def _types(operands: tuple[Operand, ...]) -> tuple[type, ...]:
 
 
 class Tracer:
-    """Builds a program. ``expand`` writes sine, cosine and arc tangent out as arithmetic, as machine code needs
-    them; ``isomorphic`` lets the instructions depend on which constants are 0, 1 or -1, but not on the sign of others.
+    """Builds a program. ``expand`` writes elementary functions out as arithmetic, as machine code needs them;
+    ``isomorphic`` lets the instructions depend on which constants are 0, 1 or -1, but not on the sign of others.
     """
 
     def __init__(self, expand: bool = True, isomorphic: bool = False) -> None:
