@@ -275,7 +275,6 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "another": (lambda x: np.argmax(x), "argmax cannot be traced; use np.where"),
     "a sort": (lambda x: np.sort(x), "sort cannot be traced"),
     "truth": (lambda x: x.any() and 1.0, "np.where"),
-    "equality": (lambda x: np.array([x[0], 1.0])[0] == 2.0, "np.where"),
     "membership": (lambda x: 1.0 in x, "np.where"),
     "nothing": (lambda x: None, "returns nothing"),
     "no array": (lambda x: "text", "returns str"),

@@ -17,7 +17,7 @@ from linkwork.engine.plans import form_of
 from linkwork.engine.plans.task import Callee, moved
 from linkwork.engine.spaces import SPACES
 from linkwork.engine.trace.interpreter import evaluate
-from linkwork.engine.trace.tracer import called
+from linkwork.engine.trace.tracer import Traced
 from linkwork.model.model import Frame, Model
 
 
@@ -35,13 +35,18 @@ def traced_call(
     placed = moved(frames, offsets)
     absent = tuple(name for (name, _), each in zip(algorithm.arguments, flat, strict=True) if each is None)
     keeps_loops = ALGORITHMS.get(algorithm.name) is algorithm and form_of(algorithm, model) in ("rolled", "segmented")
+    keeps_loops = keeps_loops and any(
+        isinstance(number, Traced) for each in flat if each is not None for number in each.flat
+    )
 
     def one(arguments: list[list[Any] | None]) -> list[list[Any]]:
         if not keeps_loops:
             return evaluate(algorithm, model, arguments, placed)
         callee = Callee(algorithm.name, model, absent, tuple(frames), tuple(offsets))
         numbers = [number for each in arguments if each is not None for number in each]
-        return called(callee, numbers, callee.task().results)
+        result = next(number for number in numbers if isinstance(number, Traced)).called(callee, numbers)
+        parts = iter(range(sum(callee.task().results)))
+        return [[result.part(next(parts)) for _ in range(size)] for size in callee.task().results]
 
     found = [one([None if each is None else each[k].tolist() for each in flat]) for k in range(states)]
     results = []

@@ -4,10 +4,12 @@ A program is a tree of blocks. A block is a list of instructions in the order in
 number (its value), an operation and operands, which are numbers of earlier instructions or Python floats (constants).
 
     add sub mul div               of two values
-    neg sqrt sin cos              of one
-    atan2                         of y and x
+    neg sqrt                      of one
+    sin cos atan2 exp log ...     elementary functions (``spatial.OPERATIONS``), which machine code has written out
     less                          of a, b, x, y: x where a < b, otherwise y
     quadrant_sin quadrant_cos     of t, s, c: sine and cosine after so many quarter turns, by the two lowest bits of t
+    pow2                          of t = k + 1.5 * 2**52: 2**k
+    exponent mantissa             of x = m 2**k, with m from 0.7071 to 1.4142: k + 1.5 * 2**52, and m
     load                          from an array at an address
     store                         of one value into an array at an address
     index                         an integer read from an integer array at an address
@@ -38,6 +40,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from linkwork.spatial.elementary import OPERATIONS
+
 Operand = int | float
 """The number of an instruction, or a constant."""
 
@@ -45,10 +49,11 @@ Terms = tuple[tuple[int, int | str], ...]
 """Integers (by instruction) with strides: fixed ones, or names of sizes known when the code runs."""
 
 ARITHMETIC = {
-    **dict.fromkeys(("add", "sub", "mul", "div", "atan2"), 2),
-    **dict.fromkeys(("neg", "sqrt", "sin", "cos"), 1),
+    **dict.fromkeys(("add", "sub", "mul", "div"), 2),
+    **dict.fromkeys(("neg", "sqrt", "pow2", "exponent", "mantissa"), 1),
     **dict.fromkeys(("quadrant_sin", "quadrant_cos"), 3),
     "less": 4,
+    **{name: operands for name, (operands, _) in OPERATIONS.items()},
 }
 """The operations on values, with the number of their operands."""
 
@@ -148,7 +153,7 @@ class Program:
 
 
 def count(program: Program) -> Counter[str]:
-    """How often each arithmetic operation stands in a program without loops; ``sin`` and ``cos`` count one each."""
+    """How often each arithmetic operation stands in a program without loops; ``sin`` or ``exp`` count one each."""
     return Counter(op for op in (program.operations[n] for n in program.walk()) if op in ARITHMETIC)
 
 

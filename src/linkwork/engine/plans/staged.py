@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from linkwork.engine.ir.program import Address, Operand, Program
 from linkwork.engine.plans.plan import NOT_FINITE_RESULT, Array, Arrays, Found, Offsets, Plan, given_back
-from linkwork.engine.plans.task import Callee, Task
+from linkwork.engine.plans.task import Callee, Shape, Task
 from linkwork.engine.plans.traced import TracedTask
 
 if TYPE_CHECKING:
@@ -167,8 +168,8 @@ class Staged(Plan):
         cut = stages_of(program, len(task.argument_shapes))
         for stage in cut:
             callees: list[Callee] = [program.details[n] for n in stage.calls]
-            results = [(len(stage.carried),), *((len(program.operands[n]),) for n in stage.calls)]
-            results = results if stage is not cut[-1] else list(task.shapes)
+            results: list[Shape] = [(len(stage.carried),), *((len(program.operands[n]),) for n in stage.calls)]
+            results = results if stage is not cut[-1] else task.shapes
             part = TracedTask(lambda own=stage.program: own, list(shapes), results)  # type: ignore[misc]
             calls = [(self.called(callee.task()), callee) for callee in callees]
             found.append((self.straight(part), calls))
@@ -189,7 +190,7 @@ class Staged(Plan):
             values[own] = results[0]
             for (called, callee), numbers in zip(calls, results[1:], strict=True):
                 edges = np.cumsum([0, *called.task.arguments])
-                parts = [np.ascontiguousarray(numbers[:, a:b]) for a, b in zip(edges, edges[1:], strict=False)]
+                parts = [np.ascontiguousarray(numbers[:, a:b]) for a, b in pairwise(edges)]
                 found, here = called.run(parts, states, callee.offsets)
                 status |= _sound(found, here, lost)
                 values.append(np.ascontiguousarray(np.concatenate(found, axis=1)))
