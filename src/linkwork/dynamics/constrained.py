@@ -354,7 +354,10 @@ class _Traced(_Solver):
         rights = numbers(right).reshape(-1, size).tolist()
         found = np.empty((len(rows), size), dtype=object)
         for k, (A, b) in enumerate(zip(rows, rights, strict=True)):
-            found[k, :] = self._one(A, b)
+            try:
+                found[k, :] = self._one(A, b)
+            except ZeroDivisionError:  # a pivot that is zero whatever the state
+                found[k, :] = np.nan
         return traced(found.reshape((*leading, size)))
 
     def _one(self, A: list[list[Any]], b: list[Any]) -> list[Any]:
