@@ -1,7 +1,7 @@
 """Elementary functions over any scalar, under NumPy's names: tangent and inverse functions, rounding, remainders, and
 what chooses; with those of exponentials.py, and all that are operations of the intermediate code.
 
-Error in units in the last place, at most (measured in tests/test_elementary.py, tabulated in docs/accuracy.md): tan 2.5
+Error in units in the last place, at most (measured in tests/test_elementary.py, tabulated in docs/accuracy.md): tan 3
 for |x| <= 1e6 rad, arcsin and arccos 1.5, arctan 2.5; the others are exact but for the rounding of ``remainder`` where
 signs differ. ``minimum`` and ``maximum`` of two numbers give the second if either is not a number.
 """
@@ -131,8 +131,8 @@ def arcsin(x: Scalar) -> Scalar:
     """The angle (rad, -pi/2 to pi/2) whose sine is x; not a number beyond -1 and 1."""
     a = absolute(x)
     s, more = _arcsine_parts(a)
-    steep = (1.5707963267948966 - 2.0 * s) - (2.0 * more - 6.123233995736766e-17)
-    return odd(x, where_less(0.5, a, steep, s + more))
+    steep = (2.0 * more - 6.123233995736766e-17) - (0.7853981633974483 - 2.0 * s)  # π/4 less the angle
+    return odd(x, where_less(0.5, a, 0.7853981633974483 - steep, s + more))
 
 
 @elementary("arccos", exact=lambda context, x: context.acos(x) if abs(x) <= 1 else context.nan)
