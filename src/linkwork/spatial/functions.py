@@ -2,7 +2,7 @@
 
 One text serves Python floats, NumPy arrays and traced values, so that the interpreter and compiled code give
 the same bits; an mpmath number is handed to its own context, which works at its own precision. ``elementary`` makes a
-function of a text; ``OPERATIONS`` lists them all. The others are in exponentials.py and elementary.py.
+function of a text; ``OPERATIONS`` lists them all. The others are in exponentials.py, powers.py and elementary.py.
 
 Accuracy, measured against 60 digits in tests/test_functions.py: sine and cosine within 1.5 units in the last place
 for |x| <= 1e6 rad (exact products up to 2**27 quarter turns, 2e8 rad; beyond that the error grows with |x|);
@@ -256,3 +256,31 @@ def polynomial(coefficients: tuple[float, ...], z: Scalar) -> Scalar:
     for coefficient in coefficients[2:]:
         value = value * z + coefficient
     return value
+
+
+def odd(x: Scalar, value: Scalar) -> Scalar:
+    """``value``, a function of the absolute value of x, with the sign of x."""
+    return where_less(x, 0.0, -value, value)
+
+
+def within(low: float, x: Scalar, high: float) -> Scalar:
+    """x moved into a range; not a number stays so."""
+    x = where_less(x, low, low, x)
+    return where_less(high, x, high, x)
+
+
+def rounded(x: Scalar) -> Scalar:
+    """The nearest integer, halves to even: by what adding a large number rounds away."""
+    large = where_less(x, 0.0, -(2.0**52), 2.0**52)
+    return where_less(x * x, 2.0**104, (x + large) - large, x)
+
+
+def high_part(x: Scalar) -> Scalar:
+    """x rounded to 26 bits, so that a product of two such is exact (Veltkamp)."""
+    c = 134217729.0 * x
+    return c - (c - x)
+
+
+def real(context: Any, x: Any) -> Any:
+    """Not a number instead of a complex one."""
+    return context.nan if isinstance(x, context.mpc) else x
