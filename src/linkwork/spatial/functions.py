@@ -189,6 +189,10 @@ def _one(function: Callable[..., Any], k: int) -> Callable[..., Any]:
     return lambda *arguments: function(*arguments)[k]
 
 
+def _is_batch(x: Scalar) -> bool:
+    return isinstance(x, np.ndarray) and x.ndim > 0
+
+
 def _over_any_scalar(names: tuple[str, ...], text: Callable[..., Any], exact: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(text)
     def function(*arguments: Scalar) -> Any:
@@ -200,12 +204,10 @@ def _over_any_scalar(names: tuple[str, ...], text: Callable[..., Any], exact: Ca
                 return x.elementary(names, text, arguments)
             if hasattr(x, "context"):
                 return exact(x.context, *arguments)
-            batch = batch or isinstance(x, np.ndarray)
+            batch = batch or _is_batch(x)
         if batch:
             with np.errstate(all="ignore"):
-                found = text(
-                    *(x.astype(np.float64, copy=False) if isinstance(x, np.ndarray) else float(x) for x in arguments)
-                )
+                found = text(*(x.astype(np.float64, copy=False) if _is_batch(x) else float(x) for x in arguments))
             if isinstance(found, float):  # that no array decides
                 return np.full(np.broadcast_shapes(*map(np.shape, arguments)), found)
             return found
