@@ -11,17 +11,16 @@ mechanisms of many bodies, and for states that the kernel leaves because the con
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arguments import not_negative, seconds
 from linkwork.batches import put_into
-from linkwork.compiled.arrays import TracedArray, numbers, traced
-from linkwork.compiled.compiled_function import CompiledFunction
-from linkwork.compiled.law import law
+from linkwork.compiled.arrays import TracedArray
 from linkwork.dynamics.arguments import Array, as_batch, as_frames, check_model
+from linkwork.dynamics.constraint_solvers import JoinedSolver, Solver, TracedSolver
 from linkwork.dynamics.constraints import Constraint, Held, as_constraints
 from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.dynamics.kinematics import forward_kinematics, frame_acceleration, frame_velocity
@@ -30,16 +29,14 @@ from linkwork.dynamics.small_matrices import inverse, matrix_of, motion_cross, m
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import MOST_BODIES
 from linkwork.engine.plans.task import moved
-from linkwork.errors import ArgumentError, SingularError
+from linkwork.errors import ArgumentError
 from linkwork.model.model import Model
-from linkwork.spatial import Factor, absolute, total, where_less
 
-_MOST_ITERATIONS = 100
-_COMPILED_ITERATIONS = 8
+if TYPE_CHECKING:
+    from linkwork.compiled.compiled_function import CompiledFunction
+
 _MOST_PAIRS = 8
 """Pairs of frames up to which one kernel is made."""
-_WELL_CONDITIONED = 1e-7
-"""Of the largest number of the diagonal: a pivot below it asks for a closer look at the rank."""
 
 
 def constrained_dynamics(
@@ -115,13 +112,15 @@ def _checked(
     assert q_ is not None and v_ is not None and tau_ is not None
     stabilised = settings if time_constant is not None else None
     if any(isinstance(each, TracedArray) for each in given):
-        return _motion(held, q_, v_, tau_, f_ext_, held.placements, stabilised, _Traced(held, float(settings[2])))
+        return _motion(
+            held, q_, v_, tau_, f_ext_, held.placements, stabilised, TracedSolver(held.name, float(settings[2]))
+        )
     if not held.constraints:
         free = forward_dynamics(model, q_, v_, tau_, f_ext_)
         return put_into(out, free, np.zeros((*batch, 0, 6)))
     if not held.whole or current_form() == "rolled":
         return put_into(
-            out, *_motion(held, q_, v_, tau_, f_ext_, held.placements, stabilised, _Joined(held, settings[2]))
+            out, *_motion(held, q_, v_, tau_, f_ext_, held.placements, stabilised, JoinedSolver(held.name, settings[2]))
         )
     law = held.law(f_ext is not None, time_constant is not None, bool(settings[2]))
     values = [q_, v_, tau_, held.placements, settings, *([] if f_ext_ is None else [f_ext_])]
@@ -129,7 +128,7 @@ def _checked(
     for state in np.flatnonzero(~fine):
         where = tuple(int(i) for i in np.unravel_index(state, batch)) if batch else ()
         load = None if f_ext_ is None else f_ext_[where]
-        solver = _Joined(held, settings[2])
+        solver = JoinedSolver(held.name, settings[2])
         a[where], wrenches[where] = _motion(
             held, q_[where], v_[where], tau_[where], load, held.placements, stabilised, solver
         )
@@ -147,7 +146,7 @@ def _motion(
     f_ext: Array | None,
     placements: Array,
     settings: Array | None,
-    solver: _Solver,
+    solver: Solver,
 ) -> tuple[Array, Array]:
     """Accelerations and wrenches. ``placements`` tell where each grip holds a as seen from b; the first two of
     ``settings`` are the factors of Baumgarte's stabilisation.
@@ -276,8 +275,10 @@ class HeldBy:
         return found
 
     def _made(self, loaded: bool, stabilised: bool, damped: bool) -> CompiledFunction:
+        from linkwork.compiled.law import law
+
         def text(q: Any, v: Any, tau: Any, placements: Any, settings: Any, f_ext: Any = None) -> Any:
-            solver = _Traced(self, settings[2].item() if damped else 0.0)
+            solver = TracedSolver(self.name, settings[2].item() if damped else 0.0)
             return _motion(self, q, v, tau, f_ext, placements, settings if stabilised else None, solver)
 
         model = self.model
@@ -327,112 +328,3 @@ def _held(model: Model, constraints: Sequence[Constraint]) -> HeldBy:
         known.clear()
     known[key] = found
     return found
-
-
-# Solving for the sizes of the forces
-
-
-class _Solver:
-    """Solves matrix · sizes = right, a symmetric matrix that is positive definite unless constraints are redundant."""
-
-    def __init__(self, held: HeldBy, proximal: Any) -> None:
-        self.held, self.proximal = held, proximal
-
-    def check(self, right: Array) -> None:
-        """What is asked of the constraints may not be finite."""
-
-    def solve(self, matrix: Array, right: Array) -> Array:
-        raise NotImplementedError
-
-
-class _Traced(_Solver):
-    """By factors L D Lᵀ; where pivots are small, or the proximal iteration does not end soon, no number results."""
-
-    def solve(self, matrix: Array, right: Array) -> Array:
-        leading, size = right.shape[:-1], right.shape[-1]
-        rows = numbers(matrix).reshape(-1, size, size).tolist()
-        rights = numbers(right).reshape(-1, size).tolist()
-        found = np.empty((len(rows), size), dtype=object)
-        for k, (A, b) in enumerate(zip(rows, rights, strict=True)):
-            try:
-                found[k, :] = self._one(A, b)
-            except ZeroDivisionError:  # a pivot that is zero whatever the state
-                found[k, :] = np.nan
-        return traced(found.reshape((*leading, size)))
-
-    def _one(self, A: list[list[Any]], b: list[Any]) -> list[Any]:
-        size = len(A)
-        largest = A[0][0]
-        for k in range(1, size):
-            largest = where_less(largest, A[k][k], A[k][k], largest)
-        if isinstance(self.proximal, float) and not self.proximal:
-            factor = Factor.of_matrix(A)
-            sound: Any = 0.0
-            for inverse_pivot in factor.inverse_pivots:
-                share = inverse_pivot * (_WELL_CONDITIONED * largest)
-                sound = where_less(0.0, share, where_less(share, 1.0, sound, np.nan), np.nan)
-            x = factor.solve(b)
-            return [x[0] + sound, *x[1:]]
-        damping = self.proximal * (total(A[k][k] for k in range(size)) / float(size))
-        factor = Factor.of_matrix(
-            [[x + damping if r == c else x for c, x in enumerate(row)] for r, row in enumerate(A)]
-        )
-        x = factor.solve(b)
-        step: Any = 0.0
-        for iteration in range(_COMPILED_ITERATIONS):
-            following = factor.solve([y + damping * z for y, z in zip(b, x, strict=True)])
-            if iteration == _COMPILED_ITERATIONS - 1:
-                step = _largest([y - z for y, z in zip(following, x, strict=True)])
-            x = following
-        sound = where_less(1e-13 * _largest(x), step, np.nan, 0.0)
-        return [x[0] + sound, *x[1:]]
-
-
-def _largest(x: Sequence[Any]) -> Any:
-    found = absolute(x[0])
-    for number in x[1:]:
-        found = where_less(found, absolute(number), absolute(number), found)
-    return found
-
-
-class _Joined(_Solver):
-    """By Cholesky's factors, after a look at the rank; if damped, by the proximal iteration. Any number of states."""
-
-    def check(self, right: Array) -> None:
-        if not np.isfinite(right).all():
-            raise ArgumentError(
-                "time_constant must be several steps of the integration; what it asks of the constraints overflows"
-            )
-
-    def solve(self, matrix: Array, right: Array) -> Array:
-        size = matrix.shape[-1]
-        diagonal = matrix.diagonal(axis1=-2, axis2=-1)
-        if not self.proximal:
-            largest = diagonal.max(axis=-1)
-            if not _well_conditioned(matrix, largest):
-                ranks = np.linalg.matrix_rank(matrix, hermitian=True, tol=1e-11 * largest)
-                if (ranks < size).any():
-                    raise SingularError(
-                        f"constrained_dynamics: the constraints {self.held.name} hold {size} motions, of which only "
-                        f"{ranks.min()} are independent. Leave out what is redundant, or pass proximal=1e-6"
-                    )
-            return np.asarray(np.linalg.solve(matrix, right[..., None])[..., 0], dtype=np.float64)
-        damping = self.proximal * diagonal.mean(axis=-1)[..., None]
-        damped = np.linalg.inv(matrix + damping[..., None] * np.eye(size))
-        sizes = np.zeros_like(right)
-        for _ in range(_MOST_ITERATIONS):
-            following = times(damped, right + damping * sizes)
-            step = np.abs(following - sizes).max(initial=0.0)
-            sizes = following
-            if step <= 1e-13 * np.abs(sizes).max(initial=0.0):
-                break
-        return sizes
-
-
-def _well_conditioned(matrix: Array, largest: Array) -> bool:
-    """Whether a matrix is regular beyond doubt, by its pivots; else its rank must be found."""
-    try:
-        pivots = np.linalg.cholesky(matrix).diagonal(axis1=-2, axis2=-1)
-    except np.linalg.LinAlgError:
-        return False
-    return bool((pivots.min(axis=-1) ** 2 > _WELL_CONDITIONED * largest).all())

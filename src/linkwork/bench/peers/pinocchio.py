@@ -107,6 +107,15 @@ class Pinocchio:
             return "pin.computeFrameJacobian", pin.computeFrameJacobian, both, (model.getFrameId(frames[0]), pin.LOCAL)
         if case.base == "operational_inertia_inverse":
             return "pin.computeDelassusMatrix", pin.computeDelassusMatrix, both, (*self._contacts(frames), 0.0)
+        if case.base == "constrained_dynamics":
+            models, datas = self._contacts(frames)
+            pin.initConstraintDynamics(model, data, models, datas)
+            return (
+                "pin.constraintDynamics",
+                pin.constraintDynamics,
+                both,
+                (models, datas, pin.ProximalSettings(0, 0, 1)),
+            )
         several = self._steps(frames[0]).get(case.base)
         return several and (*several, (), ())
 
