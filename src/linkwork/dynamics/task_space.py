@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from linkwork.algorithms import REFERENCES
 from linkwork.arguments import array, choice, finite_array, go_together, memory_for, once, switch
 from linkwork.batches import put_into
-from linkwork.compiled.arrays import is_traced
+from linkwork.compiled.arrays import is_traced, numbers, traced
 from linkwork.dynamics.arguments import Array, Frames, as_frames
 from linkwork.dynamics.at_points import AtPoints, Question
 from linkwork.dynamics.dynamics import gravity_torques, nonlinear_effects
@@ -311,6 +311,24 @@ def effective_mass(
     if not isinstance(point, str | Point):
         raise ArgumentError(f"point must be a frame's name or an lw.Point, not {shown(point)}")
     given = Point(point) if isinstance(point, str) else point
+    u = _direction(direction)
+    inverse = operational_inertia_inverse(model, q, [Point(given.frame, given.offset, "position")], method)
+    if not go_together(u.shape[:-1], inverse.shape[:-2]):
+        raise ArgumentError(
+            f"the leading (batch) dimensions do not broadcast: q {inverse.shape[:-2]}, direction {u.shape[:-1]}"
+        )
+    felt = np.einsum("...i,...ij,...j->...", u, inverse, u)
+    if is_traced(felt):
+        return 1.0 / felt
+    with np.errstate(divide="ignore"):
+        return put_into(out, np.asarray(1.0 / felt))
+
+
+def _direction(direction: ArrayLike) -> Array:
+    """Unit vectors (..., 3) along directions."""
+    if is_traced(direction):
+        along: Array = traced(numbers(direction))
+        return along / np.linalg.norm(along, axis=-1, keepdims=True)
     u = array("direction", direction, (3,))
     few = once(u)
     largest = np.abs(few).max(axis=-1, keepdims=True, initial=0.0) if u.ndim else u
@@ -320,13 +338,7 @@ def effective_mass(
         extreme = (largest > 1e100) | (largest < 1e-100)  # whose squares leave the range of floats
         u = np.where(extreme, u / largest, u) if extreme.any() else u
         u = u / np.linalg.norm(u, axis=-1, keepdims=True)
-    inverse = operational_inertia_inverse(model, q, [Point(given.frame, given.offset, "position")], method)
-    if not go_together(u.shape[:-1], inverse.shape[:-2]):
-        raise ArgumentError(
-            f"the leading (batch) dimensions do not broadcast: q {inverse.shape[:-2]}, direction {u.shape[:-1]}"
-        )
-    with np.errstate(divide="ignore"):
-        return put_into(out, np.asarray(1.0 / np.einsum("...i,...ij,...j->...", u, inverse, u)))
+    return u
 
 
 def _times(matrix: Array, vector: Array) -> Array:
