@@ -153,7 +153,9 @@ def servo(sample: Sample, place: Array, twist: Array, stiffness: Array, damping:
         target = sample.value if axes == "position" else sample.value[:3, 3]
         lag = turn @ twist[:3] - sample.velocity[:3]
         goal = sample.acceleration[:3] - damping[:3] * lag - stiffness[:3] * (place[:3, 3] - target)
-        parts.append(goal @ turn - cross(scalars(twist[3:]), scalars(twist[:3])))  # the own axes turn under the velocity
+        parts.append(
+            goal @ turn - cross(scalars(twist[3:]), scalars(twist[:3]))
+        )  # the own axes turn under the velocity
     if axes != "position":
         off = turn @ sample.value[:3, :3].T
         e = log(off)

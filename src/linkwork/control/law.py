@@ -129,7 +129,13 @@ class ControlLaw:
         self._joined = [], np.empty(0)
         kinds = [form._kind(one) for form, one in zip(self._forms, followed, strict=True)]
         lengths = [each.size for each in settings]
-        shapes = {"t": (), "q": (model.nq,), "v": (model.nv,), "pieces": (sum(self._sizes),), "settings": (sum(lengths),)}
+        shapes = {
+            "t": (),
+            "q": (model.nq,),
+            "v": (model.nv,),
+            "pieces": (sum(self._sizes),),
+            "settings": (sum(lengths),),
+        }
         forms, sizes, text = self._forms, self._sizes, self._text
 
         def whole(t: Any, q: Any, v: Any, pieces: Any, settings: Any) -> Any:
@@ -208,4 +214,3 @@ def limited(torque: Any, compensation: Any, limiting: str, most: Any) -> Any:
     share = np.where(size > 0.0, room / np.where(size > 0.0, size, 1.0), 1.0)
     factor = np.minimum(1.0, np.min(share))
     return np.where(np.all(np.abs(torque) <= most), torque, held + factor * extra)
-

@@ -182,7 +182,9 @@ class OperationalSpaceController:
         plain = all(type(goal) in (Task, HeldObject) for goal in self._goals)
         if not plain or type(self).command is not OperationalSpaceController.command:
             return None
-        structure = [[(type(goal).__name__, goal.points, goal.rows, goal.seen) for goal in level] for level in self.levels]
+        structure = [
+            [(type(goal).__name__, goal.points, goal.rows, goal.seen) for goal in level] for level in self.levels
+        ]
         posture = self.posture is not None, self.posture is not None and self.posture.q is not None
         limiting = self._limits.limiting
         what = repr(structure), posture, limiting, self._singular, self._threshold, tuple(self._driven.tolist())

@@ -21,7 +21,6 @@ from linkwork.control.rotations import angular_motion, array_of, exp, log, scala
 from linkwork.dynamics.arguments import Array
 from linkwork.errors import ArgumentError, shown
 
-
 _RATES = {(3, 3): 3, (4, 4): 6}
 """How many numbers the velocity of a rotation or a pose has."""
 
@@ -168,7 +167,7 @@ class _Path(Reference):
     def _kept_rows(self, curves: list[list[Any]]) -> None:
         """Keep the numbers of each stretch of time."""
         ends = [self._begin, self._end]
-        turn = [] if self._first is None else self._first.ravel()
+        turn: Any = [] if self._first is None else self._first.ravel()
         self._rows = np.array([np.concatenate([ends, *map(np.atleast_1d, curve), turn]) for curve in curves])
 
     def _coordinates(self, values: list[Array]) -> Array:

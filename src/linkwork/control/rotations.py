@@ -4,8 +4,8 @@ With R = exp([c]×) R₀ the angular velocity in world axes is ω = V(c) ċ, V =
 
     ω̇ = V c̈ + A' (c·ċ) c×ċ + B' (c·ċ) c×(c×ċ) + B ċ×(c×ċ)
 
-A = (1 - cos θ)/θ², B = (θ - sin θ)/θ³, A' and B' their derivatives by θ over θ, θ = |c|. Vectors are triples of scalars,
-floats or traced ones: for three numbers NumPy takes ten times as long.
+A = (1 - cos θ)/θ², B = (θ - sin θ)/θ³, A' and B' their derivatives by θ over θ, θ = |c|. Vectors are triples of
+scalars, floats or traced ones: for three numbers NumPy takes ten times as long.
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ class Answer:
         self.fixed = (np.array(asked.offsets),) if asked.offsets else ()
         self.law: CompiledFunction | None = None
         nv, rows = asked.model.nv, self.rows
-        if 0 < rows and asked.specialised and (nv + rows) * rows * rows <= _MOST_PRODUCTS:
+        if rows and asked.specialised and (nv + rows) * rows * rows <= _MOST_PRODUCTS:
             self.law = self._kept_law()
 
     def quick(self, out: Any, *values: Any) -> Any:
@@ -163,9 +163,7 @@ class Answer:
         return tuple(targets)
 
     def _text(self, values: Sequence[Any], offsets: Sequence[Any], pseudo_inverse: bool = False) -> tuple[Array, ...]:
-        return self.question.text(
-            AtPoints(self.asked, self.method, self.reference, offsets, pseudo_inverse), *values
-        )
+        return self.question.text(AtPoints(self.asked, self.method, self.reference, offsets, pseudo_inverse), *values)
 
     def _joined(self, given: Sequence[Given], batch: tuple[int, ...], pseudo_inverse: bool = False) -> Sequence[Array]:
         """By the text over floats, all states at once."""

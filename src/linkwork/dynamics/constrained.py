@@ -183,8 +183,8 @@ def _motion(
     forces = [None if f_ext is None else f_ext[..., k, :] for k in range(len(model.bodies))]
     for end, body in enumerate(held.bodies):
         if body:
-            own, more = forces[body - 1], at_bodies[..., end, :]
-            forces[body - 1] = more if own is None else own + more
+            load, more = forces[body - 1], at_bodies[..., end, :]
+            forces[body - 1] = more if load is None else load + more
     nothing = np.zeros_like(at_bodies[..., 0, :])
     loads = np.stack([nothing if force is None else force for force in forces], axis=-2)
     return forward_dynamics(model, q, v, tau, loads), wrenches_of(held, rows, sizes)

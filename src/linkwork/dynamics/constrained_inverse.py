@@ -141,7 +141,7 @@ def _smallest(held: HeldBy, idle: Any, B: Array, right: Array, needed: Array, st
     if not count:
         return np.zeros((*right.shape[:-1], unknown))
     if not is_traced(B):
-        inverse = np.linalg.pinv(B, rcond=1e-9)
+        inverse: Array = np.asarray(np.linalg.pinv(B, rcond=1e-9), dtype=np.float64)
         sizes = times(inverse, right)
         sizes = sizes + times(inverse, right - times(B, sizes))
         _check(held, idle, needed, states, right - times(B, sizes))
@@ -175,9 +175,9 @@ def _check(held: HeldBy, idle: Any, needed: Array, states: Any, missing: Array |
     holds = f"the constraints {held.name} cannot" if held.constraints else "no constraint is there to"
     raise SingularError(
         f"constrained_inverse_dynamics: the motion cannot be made{state}: joint {model.joint_names[joint]!r} has no "
-        f"motor, and {holds} exert all that it needs: {abs(missing[where][k]):.3g} N (or N m) are missing in its degree "
-        f"of freedom {freedom - model.v_start[joint]}. Ask for another acceleration, add a constraint, or say by "
-        f"actuated= where motors are"
+        f"motor, and {holds} exert all that it needs: {abs(missing[where][k]):.3g} N (or N m) are missing in its "
+        f"degree of freedom {freedom - model.v_start[joint]}. Ask for another acceleration, add a constraint, or say "
+        f"by actuated= where motors are"
     )
 
 

@@ -260,8 +260,8 @@ def operational_bias(
     """
     asked = as_frames(model, frames)
     answer = _BIAS.at(asked, chosen(asked, method), "local")
-    found: tuple[Array, Array] = answer.quick(out, q, v) or answer((q, v), out)
-    return found if out is None else out
+    mu, p = answer.quick(out, q, v) or answer((q, v), out)
+    return (mu, p) if out is None else out
 
 
 def _bias(points: AtPoints, q: Array, v: Array) -> tuple[Array, ...]:
