@@ -30,8 +30,8 @@ def law(
 ) -> CompiledFunction:
     """A text over arrays for a model. ``what`` it follows from besides model and frames must say all of it.
 
-    Its results are an array, or a tuple of arrays, of these shapes. They are no numbers in any state if the text divides
-    by what is zero for this model.
+    Its results are an array, or a tuple of arrays, of these shapes; no numbers in any state if the text divides by what
+    is zero for this model.
     """
 
     def program() -> Program:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from math import isfinite
 from typing import Any, Protocol
 
@@ -180,7 +181,7 @@ def states_torques(law: ControlLaw | None, controller: _Controller, t: ArrayLike
 def _cut(array: Any, sizes: Sequence[int]) -> list[Any]:
     """An array in parts of these sizes."""
     ends = np.cumsum([0, *sizes]).tolist()
-    return [array[begin:end] for begin, end in zip(ends, ends[1:], strict=False)]
+    return [array[begin:end] for begin, end in pairwise(ends)]
 
 
 def warn_of_motors(name: str, model: Model, driven: NDArray[np.bool_]) -> None:
