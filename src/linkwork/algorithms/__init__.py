@@ -17,6 +17,7 @@ from linkwork.algorithms.catalogue import (
     stepping,
     weighed,
 )
+from linkwork.algorithms.consistent_inverse import consistent_inverse
 from linkwork.algorithms.fewest_operations import fewest_operations
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "STUDIES",
     "Algorithm",
     "along",
+    "consistent_inverse",
     "fewest_operations",
     "stepping",
     "weighed",
