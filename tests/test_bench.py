@@ -68,7 +68,7 @@ def test_the_data_is_complete(data: dict[str, Any]) -> None:
     assert (model["name"], model["bodies"], model["nv"], model["absent"]) == ("chain", 4, 9, {})
     kinds = {(row["kind"], row["states"]) for row in model["rows"]}
     assert kinds == {("single", 1), ("batch", 1), ("batch", 4), ("batch", 9), ("batch", 18)}
-    assert {row["function"] for row in model["rows"]} == {case.name for case in CASES}
+    assert {row["function"] for row in model["rows"]} == {case.name for case in CASES if case.least_nv <= 9}
     for row in model["rows"]:
         assert row["seconds"] > 0
         ours_alone = ("forward_dynamics_and_reactions", "force_responses")  # no one call

@@ -79,6 +79,8 @@ def converted(value: Any) -> Any:
             return value
     elif type(value) is np.ndarray:
         array = value
+    elif type(value) in (float, int):
+        array = np.asarray(value)
     else:
         return value
     plain = array.dtype.kind in "fiu" and array.dtype.itemsize <= 8 and array.size <= _SMALL
