@@ -94,7 +94,8 @@ def main() -> int:
     print(f"the law: {sum(fast.count().values())} operations, {rate:,.0f} times a second from Python")
     print(f"compiled and plain differ by {compare:.1e} N m")
     print(
-        f"the hinge is off the circle by {1e3 * late:.3f} mm after half of the time; the loop opens by {1e6 * gap:.2f} µm"
+        f"the hinge is off the circle by {1e3 * late:.3f} mm after half of the time; "
+        f"the loop opens by {1e6 * gap:.2f} µm"
     )
     return 0 if compare < 1e-9 and late < 1e-3 and gap < 1e-4 else 1
 
