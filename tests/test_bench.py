@@ -43,7 +43,7 @@ def data() -> dict[str, Any]:
 
 def test_every_public_function_of_states_is_measured() -> None:
     unmeasured = "load neutral random_state interpreted set_threads get_threads placement merge_fixed".split()
-    unmeasured += "system_check compile".split()
+    unmeasured += "system_check compile jvp vjp jacobian_of".split()
     # loops over measured ones, and pictures
     unmeasured += "simulate draw motion_sequence animate".split()
     # made of measured ones, measured by `linkwork reproduce operational-inertia`, or in a table of its own

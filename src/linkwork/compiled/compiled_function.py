@@ -23,6 +23,7 @@ from linkwork.engine.run.entries import Entry, held
 from linkwork.engine.trace.replay import replay
 from linkwork.errors import ArgumentError, SingularError, TracingError
 from linkwork.memory import fits_memory, not_enough_memory
+from linkwork.model.model import Model
 
 _FEWER = "take fewer states at a time"
 
@@ -47,10 +48,13 @@ class CompiledFunction:
         result_shapes: Sequence[Shape],
         identity: str | None = None,
         seconds: float | None = None,
+        configurations: Mapping[str, Model] | None = None,
     ) -> None:
         """``trace`` gives the program when it is first needed; ``identity`` is what that follows from, if code can be
-        found without it, and ``seconds`` what one state takes on one lane, roughly.
+        found without it, and ``seconds`` what one state takes on one lane, roughly. ``configurations`` are arguments
+        that are configurations of models.
         """
+        self.configurations = dict(configurations or {})
         self.name, self.shapes, self.result_shapes = name, dict(shapes), list(result_shapes)
         self._structure, self._names = structure, list(shapes)
         self._task = TracedTask(trace, list(self.shapes.values()), self.result_shapes, identity, seconds)
@@ -79,7 +83,8 @@ class CompiledFunction:
         return f"<compiled function {self.name}({shown}) -> {', '.join(map(str, self.result_shapes))}>"
 
     def __reduce__(self) -> Any:
-        return _restored, (self.name, self.shapes, self.program, self._structure, self.result_shapes)
+        parts = (self.name, self.shapes, self.program, self._structure, self.result_shapes, self.configurations)
+        return _restored, parts
 
     @property
     def program(self) -> Program:
@@ -237,9 +242,14 @@ class CompiledFunction:
 
 
 def _restored(
-    name: str, shapes: dict[str, Shape], program: Program, structure: Structure, results: list[Shape]
+    name: str,
+    shapes: dict[str, Shape],
+    program: Program,
+    structure: Structure,
+    results: list[Shape],
+    configurations: dict[str, Model],
 ) -> CompiledFunction:
-    return CompiledFunction(name, shapes, lambda: program, structure, results)
+    return CompiledFunction(name, shapes, lambda: program, structure, results, configurations=configurations)
 
 
 def _nothing(*_: object) -> None:
