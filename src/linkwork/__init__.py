@@ -67,7 +67,8 @@ from linkwork.model import Builder, Frame, Model, Point, merge_fixed, placement
 
 if TYPE_CHECKING:
     from linkwork import control
-    from linkwork.compiled import CompiledFunction, compile
+    from linkwork.compiled.compiled_function import CompiledFunction
+    from linkwork.compiled.compiling import compile
     from linkwork.engine.system_check import SystemReport, system_check
     from linkwork.formats import load
     from linkwork.model import mechanisms
@@ -155,7 +156,8 @@ __all__ = [
 ]
 
 _LATE = {
-    "linkwork.compiled": ("CompiledFunction", "compile"),
+    "linkwork.compiled.compiled_function": ("CompiledFunction",),
+    "linkwork.compiled.compiling": ("compile",),
     "linkwork.control": (),
     "linkwork.engine.system_check": ("SystemReport", "system_check"),
     "linkwork.formats": ("load",),

@@ -12,7 +12,7 @@ from rich.table import Table
 from linkwork.algorithms import ALGORITHMS, CHAIN_METHODS, Algorithm
 from linkwork.cli.describe import summary
 from linkwork.cli.info import add_model, find
-from linkwork.engine.ir.program import count
+from linkwork.engine.ir.program import ARITHMETIC, count
 from linkwork.engine.plans.specialised import specialised_program
 from linkwork.engine.spaces import SPACES
 from linkwork.errors import UnknownNameError
@@ -21,15 +21,15 @@ from linkwork.model import WORLD, Frame, Model
 NAME = "count"
 HELP = "count the operations of every algorithm on a mechanism, all its geometry and inertias folded in"
 
-COLUMNS = {
+COLUMNS: dict[str, tuple[str, ...]] = {
     "add": ("add",),
     "subtract": ("sub",),
     "multiply": ("mul",),
     "divide": ("div",),
     "square root": ("sqrt",),
     "sine/cosine": ("sin", "cos"),
-    "other": ("neg", "atan2", "less"),
 }
+COLUMNS["other"] = tuple(name for name in ARITHMETIC if not any(name in names for names in COLUMNS.values()))
 """The kinds of operations that are told apart, with their names in the intermediate code."""
 
 COUNTED = {name: entry for name, entry in ALGORITHMS.items() if "rolled" in entry.forms or name in CHAIN_METHODS}

@@ -2,8 +2,3 @@
 
 Comes in: a function and the shapes of its arguments. Goes out: a function that takes batches, in machine code.
 """
-
-from linkwork.compiled.compiled_function import CompiledFunction
-from linkwork.compiled.compiling import compile
-
-__all__ = ["CompiledFunction", "compile"]

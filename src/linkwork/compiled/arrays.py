@@ -45,7 +45,8 @@ class TracedArray(np.ndarray[Any, Any]):
     def __setitem__(self, index: Any, value: Any) -> None:
         if not self.flags.writeable:
             raise TracingError("an argument of a compiled function cannot be changed in place; change a copy of it")
-        super().__setitem__(_index(index), numbers(value))
+        given = numbers(value)
+        super().__setitem__(_index(index), given if given.ndim else given.item())
 
     def __iter__(self) -> Iterator[Any]:
         if not self.ndim:

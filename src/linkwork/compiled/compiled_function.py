@@ -225,18 +225,17 @@ class CompiledFunction:
             raise TracingError(f"{self.name}(out=...) cannot be traced; assign the result")
         if len(values) != len(self._names):
             raise ArgumentError(f"{self.name} takes {len(self._names)} argument(s), not {len(values)}")
-        flat: dict[str, list[Any]] = {}
-        for k, ((key, shape), value) in enumerate(zip(self.shapes.items(), values, strict=True)):
+        flat: list[list[Any]] = []
+        for (key, shape), value in zip(self.shapes.items(), values, strict=True):
             found = numbers(value)
             if found.shape != shape:
                 raise ArgumentError(f"{key} of {self.name} must have shape {shape} here, but has shape {found.shape}")
-            flat[f"argument{k}"] = found.ravel().tolist()
+            flat.append(found.ravel().tolist())
         results = replay(self.program, flat)
         leaves = []
-        for k, shape in enumerate(self.result_shapes):
+        for shape, result in zip(self.result_shapes, results, strict=True):
             items = np.empty(prod(shape), dtype=object)
-            for i in range(prod(shape)):
-                items[i] = results[f"result{k}"][i]
+            items[:] = result
             leaves.append(traced(items.reshape(shape)))
         return put_together(self._structure, iter(leaves))
 

@@ -198,7 +198,9 @@ def _reduced(name: str, identity: Any, array: Any, axis: Any = 0, keepdims: bool
     parts = [*start, *flat]
     found = reduce(text, parts) if len(parts) > 1 else parts[0]
     shape = tuple(1 if k in axes else n for k, n in enumerate(array.shape)) if keepdims else flat.shape[1:]
-    return traced(np.broadcast_to(np.asarray(found, dtype=object), flat.shape[1:]).reshape(shape))
+    result = np.empty(flat.shape[1:], dtype=object)
+    result[...] = found
+    return traced(result.reshape(shape))
 
 
 def _accumulated(name: str, array: Any, axis: int = 0) -> Any:
@@ -342,10 +344,12 @@ _AS_THEY_ARE = (
 
 
 def _plain(value: Any) -> Any:
-    """What a function of NumPy is called with: traced arrays as arrays of objects, conditions in them as numbers."""
+    """What a function of NumPy is called with: traced arrays as arrays of objects, or as one."""
     if isinstance(value, list | tuple):
         return type(value)(map(_plain, value))
-    return value.view(np.ndarray) if isinstance(value, TracedArray) else value
+    if not isinstance(value, TracedArray):
+        return value
+    return value.view(np.ndarray) if value.ndim else value.item()
 
 
 def _traced(value: Any) -> Any:

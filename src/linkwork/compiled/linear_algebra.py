@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -80,8 +81,7 @@ def _square(name: str, a: Any) -> Any:
 def _each(text: Any, a: Any, b: Any) -> Any:
     """A text over two matrices, as rows, for all leading axes."""
     leading = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    a = np.broadcast_to(a, (*leading, *a.shape[-2:])).reshape((-1, *a.shape[-2:]))
-    b = np.broadcast_to(b, (*leading, *b.shape[-2:])).reshape((-1, *b.shape[-2:]))
+    a, b = (np.broadcast_to(x, (*leading, *x.shape[-2:])).reshape((prod(leading), *x.shape[-2:])) for x in (a, b))
     found = [np.array(text(A.tolist(), B.tolist()), dtype=object) for A, B in zip(a, b, strict=True)]
     return np.array(found, dtype=object).reshape((*leading, *found[0].shape))
 

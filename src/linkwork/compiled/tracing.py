@@ -11,6 +11,7 @@ import numpy as np
 from linkwork.compiled.arrays import TracedArray
 from linkwork.compiled.functions import number
 from linkwork.compiled.results import Structure, taken_apart
+from linkwork.engine.ir.passes import eliminate_dead_code
 from linkwork.engine.ir.program import Address, Program
 from linkwork.engine.trace.tracer import Tracer
 from linkwork.errors import LinkworkError, TracingError, whereabouts
@@ -31,7 +32,8 @@ def trace(
         items.flags.writeable = False
         arrays[key] = items.reshape(shape).view(TracedArray)
     try:
-        value = function(**arrays)
+        with np.errstate(all="ignore"):  # what folds to no number is said when it is computed
+            value = function(**arrays)
         structure, leaves = taken_apart(name, value)
     except LinkworkError:
         raise
@@ -46,6 +48,7 @@ def trace(
         for i, item in enumerate(leaf.flat):
             tracer.store(Address(f"result{k}", i), number(item))
     tracer.finish()
+    eliminate_dead_code(tracer.program)
     if not leaves:
         raise TracingError(f"{name} returns no array", "")
     return tracer.program, structure, tuple(leaf.shape for leaf in leaves)

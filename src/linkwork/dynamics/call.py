@@ -15,7 +15,6 @@ from linkwork.algorithms import ALGORITHMS, Algorithm
 from linkwork.batches import as_out, converted, first_not_finite, plain, put_into, rows_of, spread
 from linkwork.compiled.arrays import is_traced
 from linkwork.dynamics.arguments import Array, Frames, as_frames, as_given, check_model
-from linkwork.dynamics.traced import traced_call
 from linkwork.engine import mode
 from linkwork.engine.function import function
 from linkwork.engine.mode import current_form
@@ -50,6 +49,8 @@ def call(
     if isinstance(algorithm, str):
         algorithm = ALGORITHMS[algorithm]
     if any(map(is_traced, values)):
+        from linkwork.dynamics.traced import traced_call  # tracing is imported late
+
         return traced_call(algorithm, model, values, frames, offsets)
     form = current_form()
     holder = table.get(algorithm.name) if table and form == "auto" else None

@@ -11,7 +11,7 @@ mechanisms of many bodies, and for states that the kernel leaves because the con
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,8 +19,6 @@ from numpy.typing import ArrayLike
 from linkwork.arguments import not_negative, seconds
 from linkwork.batches import put_into
 from linkwork.compiled.arrays import TracedArray, numbers, traced
-from linkwork.compiled.compiled_function import CompiledFunction
-from linkwork.compiled.law import law
 from linkwork.dynamics.arguments import Array, as_batch, as_frames, check_model
 from linkwork.dynamics.constraints import Constraint, Held, as_constraints
 from linkwork.dynamics.dynamics import forward_dynamics
@@ -33,6 +31,9 @@ from linkwork.engine.plans.task import moved
 from linkwork.errors import ArgumentError, SingularError
 from linkwork.model.model import Model
 from linkwork.spatial import Factor, absolute, total, where_less
+
+if TYPE_CHECKING:
+    from linkwork.compiled.compiled_function import CompiledFunction
 
 _MOST_ITERATIONS = 100
 _COMPILED_ITERATIONS = 8
@@ -276,6 +277,8 @@ class HeldBy:
         return found
 
     def _made(self, loaded: bool, stabilised: bool, damped: bool) -> CompiledFunction:
+        from linkwork.compiled.law import law
+
         def text(q: Any, v: Any, tau: Any, placements: Any, settings: Any, f_ext: Any = None) -> Any:
             solver = _Traced(self, settings[2].item() if damped else 0.0)
             return _motion(self, q, v, tau, f_ext, placements, settings if stabilised else None, solver)
@@ -354,7 +357,10 @@ class _Traced(_Solver):
         rights = numbers(right).reshape(-1, size).tolist()
         found = np.empty((len(rows), size), dtype=object)
         for k, (A, b) in enumerate(zip(rows, rights, strict=True)):
-            found[k, :] = self._one(A, b)
+            try:
+                found[k, :] = self._one(A, b)
+            except ZeroDivisionError:  # a pivot that is zero whatever the state
+                found[k, :] = np.nan
         return traced(found.reshape((*leading, size)))
 
     def _one(self, A: list[list[Any]], b: list[Any]) -> list[Any]:

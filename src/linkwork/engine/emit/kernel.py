@@ -19,6 +19,7 @@ from linkwork.engine.emit.call_frame import Interface, listed
 from linkwork.engine.emit.packing import batch, pack, rows_in_place, unpack
 from linkwork.engine.emit.writer import Value, Writer, bits, constant, vector
 from linkwork.engine.ir.program import Address, Block, Loop, Operand, Program
+from linkwork.spatial.functions import BITWISE
 
 BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 
@@ -115,6 +116,11 @@ class Kernel(Writer):
             self.let(f"select {bit} {condition}, {kind} {values[2]}, {kind} {values[3]}", name)
         elif operation in ("quadrant_sin", "quadrant_cos"):
             self.quadrant(name, lanes, operation == "quadrant_cos", *values)
+        elif operation in BITWISE:
+            found = BITWISE[operation](
+                _Bits(self, lanes, self.let(f"bitcast {kind} {values[0]} to {_each('i64', lanes)}"))
+            )
+            self.let(f"bitcast {_each('i64', lanes)} {found.name} to {kind}", name)
         else:
             raise ValueError(f"no machine code for {operation!r}; trace with expand=True")
 
@@ -183,6 +189,31 @@ class Kernel(Writer):
             self.begin(f"{tag}.case{number}")
             self.instructions(block)
             self.jump(f"{tag}.latch")
+
+
+class _Bits:
+    """The bits of a value, as integers that write down what is done to them."""
+
+    def __init__(self, writer: Writer, lanes: int, name: str) -> None:
+        self.writer, self.lanes, self.name = writer, lanes, name
+
+    def _with(self, operation: str, number: int) -> _Bits:
+        number -= 2**64 if number >= 2**63 else 0
+        second = str(number) if self.lanes == 1 else f"splat (i64 {number})"
+        name = self.writer.let(f"{operation} {_each('i64', self.lanes)} {self.name}, {second}")
+        return _Bits(self.writer, self.lanes, name)
+
+    def __add__(self, number: int) -> _Bits:
+        return self._with("add", number)
+
+    def __and__(self, number: int) -> _Bits:
+        return self._with("and", number)
+
+    def __lshift__(self, number: int) -> _Bits:
+        return self._with("shl", number)
+
+    def __rshift__(self, number: int) -> _Bits:
+        return self._with("lshr", number)
 
 
 def parameters(names: Sequence[tuple[str, str]]) -> str:

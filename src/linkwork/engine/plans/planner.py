@@ -8,6 +8,7 @@ from linkwork.algorithms import Algorithm
 from linkwork.engine.code import jit
 from linkwork.engine.plans.plan import Interpreted, Plan
 from linkwork.engine.plans.specialised import Specialised
+from linkwork.engine.plans.staged import Staged
 from linkwork.engine.plans.task import Task
 from linkwork.engine.plans.traced import MOST_INSTRUCTIONS as MOST_TRACED
 from linkwork.engine.plans.traced import Evaluated, Traced, TracedTask
@@ -58,6 +59,12 @@ def plan_for_trace(
     task: TracedTask, what: str, form: str = "auto", cpu: tuple[str, str] | None = None, lanes: int | None = None
 ) -> Plan:
     """The plan of a traced program; a warning about ``what`` tells if it is too long for machine code."""
+    if "call" in task.operations:
+        return Staged(
+            task,
+            lambda stage: plan_for_trace(stage, what, form, cpu, lanes),
+            lambda called: plan_for(called, form, cpu, lanes),
+        )
     if form == "interpreted":
         return Evaluated(task)
     with jit.lock:

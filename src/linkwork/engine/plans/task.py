@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 
-from linkwork.algorithms import Algorithm
+from linkwork.algorithms import ALGORITHMS, Algorithm
 from linkwork.engine.run import threads
 from linkwork.engine.spaces import SPACES, shifted
 from linkwork.model.model import Frame, Model
@@ -62,6 +62,25 @@ class Task(Signature):
     @property
     def name(self) -> tuple[object, ...]:
         return self.algorithm.name, self.absent
+
+
+@dataclass(frozen=True)
+class Callee:
+    """What a "call" in a traced program computes: an algorithm of the catalogue, arguments left out, at frames that
+    offsets move.
+    """
+
+    algorithm: str
+    model: Model
+    absent: tuple[str, ...] = ()
+    frames: tuple[Frame, ...] = ()
+    offsets: tuple[float, ...] = ()
+
+    def task(self) -> Task:
+        return Task(ALGORITHMS[self.algorithm], self.model, self.absent, self.frames, bool(self.offsets))
+
+    def __str__(self) -> str:
+        return f"{self.algorithm} of {self.model.name!r}"
 
 
 def moved(frames: Sequence[Frame], offsets: Sequence[float]) -> list[Frame]:

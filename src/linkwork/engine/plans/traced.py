@@ -56,6 +56,11 @@ class TracedTask(Signature):
         return self._trace()
 
     @property
+    def operations(self) -> set[str]:
+        """Those of the program, if it had to be traced already; one that is found without has no calls."""
+        return set() if self._identity else set(self.program.operations)
+
+    @property
     def identity(self) -> str:
         return self._identity or fingerprint.of_program(self.program)
 

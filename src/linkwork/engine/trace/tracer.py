@@ -7,22 +7,21 @@ but for the sign of a zero: x + 0, x * 1, x * 0, x - x, and signs moved outward 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from linkwork.engine.ir.program import Address, Block, Operand, Program
 from linkwork.errors import TracingError
-from linkwork.spatial.functions import atan2_text, sin_cos_text
 
 
 def _operator(name: str) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
     """An arithmetic operator of traced scalars, and the same with its operands swapped."""
 
     def forward(self: Traced, other: Any) -> Any:
-        return self.tracer.wrap(getattr(self.tracer, name)(self.number, _operand(other)))
+        return self.tracer.wrap(getattr(self.tracer, name)(self.number, self.tracer.operand(other)))
 
     def swapped(self: Traced, other: Any) -> Any:
-        return self.tracer.wrap(getattr(self.tracer, name)(_operand(other), self.number))
+        return self.tracer.wrap(getattr(self.tracer, name)(self.tracer.operand(other), self.number))
 
     return forward, swapped
 
@@ -44,10 +43,10 @@ class Traced:
         return self.tracer.wrap(self.tracer.neg(self.number))
 
     def __lt__(self, other: Any) -> Condition:
-        return Less(self.tracer, self.number, _operand(other))
+        return Less(self.tracer, self.number, self.tracer.operand(other))
 
     def __gt__(self, other: Any) -> Condition:
-        return Less(self.tracer, _operand(other), self.number)
+        return Less(self.tracer, self.tracer.operand(other), self.number)
 
     def __eq__(self, other: object) -> bool:
         if self is other or (isinstance(other, Traced) and other.number == self.number):
@@ -61,32 +60,38 @@ class Traced:
         return self.number
 
     def __bool__(self) -> bool:
-        raise TracingError("a traced number has no truth while a function is traced; use np.where(condition, x, y)")
+        raise TracingError(
+            "a traced number has no truth while a function is traced; use np.where(condition, x, y), or "
+            "linkwork.spatial.where_less over scalars"
+        )
 
     def __float__(self) -> float:
         raise TracingError(
             "a traced number cannot become a float while a function is traced; use np.sin instead of math.sin and the "
-            "like, and np.stack or np.concatenate instead of assigning to elements of an array of floats"
+            "like, np.stack or np.concatenate instead of assigning to elements of an array of floats, and np.where, or "
+            "linkwork.spatial.where_less over scalars, to choose by value"
         )
 
     def sqrt(self) -> Any:
-        return self.tracer.wrap(self.tracer.emit("sqrt", (self.number,)))
+        return self.operation("sqrt", self)
 
-    def sin_cos(self) -> tuple[Any, Any]:
+    def operation(self, name: str, *operands: Any) -> Any:
+        """The value of an operation of these operands."""
+        return self.tracer.wrap(self.tracer.emit(name, tuple(map(self.tracer.operand, operands))))
+
+    def called(self, callee: Any, operands: Sequence[Any]) -> Any:
+        """A call of other code, of which ``part`` gives a number."""
+        return self.tracer.wrap(self.tracer.emit("call", tuple(map(self.tracer.operand, operands)), callee))
+
+    def part(self, k: int) -> Any:
+        return self.tracer.wrap(self.tracer.emit("part", (self.number,), k))
+
+    def elementary(self, names: tuple[str, ...], text: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
+        """An elementary function: its text, or one operation for each of its results."""
         if self.tracer.expand:
-            return sin_cos_text(self)
-        emit, wrap = self.tracer.emit, self.tracer.wrap
-        return wrap(emit("sin", (self.number,))), wrap(emit("cos", (self.number,)))
-
-    def turned(self, s: Any, c: Any) -> tuple[Any, Any]:
-        operands = (self.number, _operand(s), _operand(c))
-        emit, wrap = self.tracer.emit, self.tracer.wrap
-        return wrap(emit("quadrant_sin", operands)), wrap(emit("quadrant_cos", operands))
-
-    def atan2(self, y: Any, x: Any) -> Any:
-        if self.tracer.expand:
-            return atan2_text(y, x)
-        return self.tracer.wrap(self.tracer.emit("atan2", (_operand(y), _operand(x))))
+            return text(*operands)
+        values = tuple(self.operation(name, *operands) for name in names)
+        return values[0] if len(values) == 1 else values
 
 
 class Condition:
@@ -107,7 +112,7 @@ class Condition:
     def __bool__(self) -> bool:
         raise TracingError(
             "a condition on traced numbers has no truth while a function is traced; choose by value with "
-            "np.where(condition, x, y), on arrays made by np.stack"
+            "np.where(condition, x, y), on arrays made by np.stack, or linkwork.spatial.where_less over scalars"
         )
 
 
@@ -120,7 +125,7 @@ class Less(Condition):
         self.tracer, self.a, self.b = tracer, a, b
 
     def select(self, x: Any, y: Any) -> Any:
-        left, right = _operand(x), _operand(y)
+        left, right = self.tracer.operand(x), self.tracer.operand(y)
         if left == right and type(left) is type(right):
             return x
         return self.tracer.wrap(self.tracer.emit("less", (self.a, self.b, left, right)))
@@ -149,18 +154,14 @@ class Both(Condition):
         return self.first.select(self.second.select(x, y), y)
 
 
-def _operand(x: Any) -> Operand:
-    return x.number if type(x) is Traced else float(x)
-
-
 def _types(operands: tuple[Operand, ...]) -> tuple[type, ...]:
     """Tells the constant 2.0 from instruction 2, which are equal to Python."""
     return tuple(map(type, operands))
 
 
 class Tracer:
-    """Builds a program. ``expand`` writes sine, cosine and arc tangent out as arithmetic, as machine code needs
-    them; ``isomorphic`` lets the instructions depend on which constants are 0, 1 or -1, but not on the sign of others.
+    """Builds a program. ``expand`` writes elementary functions out as arithmetic, as machine code needs them;
+    ``isomorphic`` lets the instructions depend on which constants are 0, 1 or -1, but not on the sign of others.
     """
 
     def __init__(self, expand: bool = True, isomorphic: bool = False) -> None:
@@ -185,6 +186,17 @@ class Tracer:
         """Go back to the block outside."""
         self.block = outside
         self._known = self._outside.pop()
+
+    def operand(self, x: Any) -> Operand:
+        """A scalar as an instruction of this trace, or a constant."""
+        if type(x) is not Traced:
+            return float(x)
+        if x.tracer is not self:
+            raise TracingError(
+                "a traced array was kept after its function had returned, or belongs to another function; "
+                "pass it as an argument"
+            )
+        return x.number
 
     def wrap(self, value: Operand) -> Any:
         return Traced(self, value) if type(value) is int else value
@@ -217,7 +229,7 @@ class Tracer:
         return Traced(self, self.emit("constant", (), value))
 
     def store(self, address: Address, value: Any) -> None:
-        self.program.instruction(self.block, "store", (_operand(value),), address)
+        self.program.instruction(self.block, "store", (self.operand(value),), address)
 
     def _negated(self, x: Operand) -> int | None:
         """y where x = -y."""
