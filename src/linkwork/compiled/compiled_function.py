@@ -90,6 +90,11 @@ class CompiledFunction:
         """Of the intermediate code: the same for functions that compute the same."""
         return fingerprint.of_program(self.program)
 
+    @cached_property
+    def has_loops(self) -> bool:
+        """Whether it calls code that has loops, of a mechanism of many bodies."""
+        return "call" in self.program.operations
+
     def count(self) -> Counter[str]:
         """How often each operation is done for one state; sine and the like count one each.
 

@@ -1,4 +1,4 @@
-"""Laws and costs of a motion over time: functions of (t, q, v, ...) that were compiled, or can be, and their parameters."""
+"""Laws and costs of a motion over time: compiled functions of (t, q, v, ...), and their parameters."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.arguments import Array, array
-from linkwork.compiled import CompiledFunction
-from linkwork.compiled import compile as compile_function
+from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape
 from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Model
@@ -42,6 +41,8 @@ def as_law(model: Model, name: str, value: Any, result: Shape, more: Sequence[st
 
 
 def _compiled(name: str, function: Any, wanted: Mapping[str, Shape]) -> CompiledFunction:
+    from linkwork.compiled.compiling import compile as compiled
+
     shapes = ", ".join(f"{key}={shape[0] if shape else '()'}" for key, shape in wanted.items())
     hint = f"lw.compile({getattr(function, '__name__', 'f')}, {shapes}, ...)"
     if not callable(function):
@@ -54,10 +55,10 @@ def _compiled(name: str, function: Any, wanted: Mapping[str, Shape]) -> Compiled
     needed = [each for each in own if each.default is each.empty]
     if len(needed) != len(wanted) or any(each.kind is not each.POSITIONAL_OR_KEYWORD for each in needed):
         raise ArgumentError(
-            f"{name} takes ({', '.join(each.name for each in own)}); what is no function of ({', '.join(wanted)}) alone "
-            f"must be compiled with the shapes of its parameters: {hint}"
+            f"{name} takes ({', '.join(each.name for each in own)}); what is no function of ({', '.join(wanted)}) "
+            f"alone must be compiled with the shapes of its parameters: {hint}"
         )
-    return compile_function(function, **dict(zip((each.name for each in needed), wanted.values(), strict=True)))
+    return compiled(function, **dict(zip((each.name for each in needed), wanted.values(), strict=True)))
 
 
 def parameters_of(

@@ -56,7 +56,7 @@ def held_joints(model: Model, friction: Sequence[float], stops: bool) -> list[Jo
 
 
 class _Held:
-    """One of them in a step: the speeds that reach its limits, None where there is none, and the impulse of friction."""
+    """One of them in a step: the speeds that reach its limits and the impulse of friction; None for none."""
 
     def __init__(self, joint: Joint, q: Scalar, dt: Scalar) -> None:
         self.dof = joint.dof

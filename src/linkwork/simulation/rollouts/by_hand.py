@@ -10,14 +10,14 @@ import numpy as np
 
 from linkwork.algorithms import step_forces
 from linkwork.arguments import array
-from linkwork.compiled import CompiledFunction
+from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.call import call
 from linkwork.engine.rollout import records
 from linkwork.engine.spaces import SPACES
 from linkwork.errors import ArgumentError
 from linkwork.simulation.rollouts.jobs import Job
-from linkwork.simulation.rollouts.steps import Extras
+from linkwork.simulation.rollouts.steps import NONE
 
 Policy = Callable[[float, Array, Array], Any]
 
@@ -27,12 +27,12 @@ class ByHand:
     they are ``apart`` from the code of the step.
 
     Attributes:
-        tau: what was said last (n, nv). kept: the same at each record (n, K, nv).
+        tau: what was said last (n, nv). kept: what drives at each record (n, K, nv).
     """
 
     def __init__(self, job: Job, batch: tuple[int, ...], policy: Policy | None, hold: int, apart: bool) -> None:
         self.job, self.batch, self.policy, self.hold, self.apart = job, batch, policy, hold, apart
-        self.inner = replace(job, extras=Extras(), shapes={}) if apart else job
+        self.inner = replace(job, extras=NONE, shapes={}) if apart else job
         self.dt = float(job.parts["dt"][0, 0, 0])
         self.tau = np.zeros((len(job), job.model.nv))
         self.kept = np.zeros((len(job), records(job.steps, job.every), job.model.nv))
@@ -50,10 +50,11 @@ class ByHand:
             steps = min(span, job.steps - first)
             fine = self._say(first, state)
             given = job.parts["tau"][:, min(first, job.parts["tau"].shape[1] - 1)] if "tau" in job.parts else 0.0
-            driven = replace(self.inner, parts={**self.inner.parts, "tau": (self.tau + given)[:, None, :]})
+            now = (self.tau + given)[:, None, :]
+            driven = replace(self.inner, parts={**self.inner.parts, "tau": now})
             if self.apart and job.extras.cost is not None:
                 costs += self._asked(job.extras.cost, "cost", first, state, self._drive(driven, first, state))[0]
-            self.kept[:, -(-first // job.every) : -(-(first + steps) // job.every)] = self.tau[:, None]
+            self.kept[:, -(-first // job.every) :] = now
             status |= driven.go(state, into, first, steps, threads)
             if status & 1:
                 return status
@@ -64,7 +65,6 @@ class ByHand:
                 ends.append((new, -(-(first + 1) // job.every)))
                 self.lost |= new
                 state[0][self.lost], state[1][self.lost] = job.q[self.lost], job.v[self.lost]
-        self.kept[:, -1:] = self.tau[:, None]
         if self.apart and job.extras.cost is not None:
             into[-1][...] = costs
         for which, record in ends:
@@ -80,7 +80,7 @@ class ByHand:
             self.tau = self._policy(first, state)
         elif law is not None:
             self.tau = self._asked(law, "law", first, state)[0]
-        fine = np.isfinite(self.tau).all(axis=1)
+        fine = np.asarray(np.isfinite(self.tau).all(axis=1))
         if not fine.all():
             self.tau = np.where(fine[:, None], self.tau, 0.0)
         return fine

@@ -20,7 +20,7 @@ from linkwork.engine.rollout import records, run_over_time
 from linkwork.engine.spaces import SPACES
 from linkwork.model.model import Model
 from linkwork.simulation.arguments import allocated
-from linkwork.simulation.rollouts.steps import RECORDED, SUMS, Extras
+from linkwork.simulation.rollouts.steps import NONE, RECORDED, SUMS, Extras
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Job:
     steps: int
     every: int
     engine: str
-    extras: Extras = Extras()
+    extras: Extras = NONE
     shapes: dict[str, Shape] = field(default_factory=dict)
     before: int = 0
 

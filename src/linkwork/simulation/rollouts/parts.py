@@ -26,7 +26,7 @@ OVER_TIME = ("tau", "q_target", "v_target", "f_ext")
 
 
 def step_parts(model: Model, effort_limits: bool | ArrayLike, driven: bool = False, **values: Any) -> dict[str, Array]:
-    """Of ``STEP_PARTS``, those that have an effect, each (..., T or 1, numbers); ``driven`` says that a law drives, too.
+    """Of ``STEP_PARTS``, those that have an effect, each (..., T or 1, numbers); ``driven`` says that a law drives.
 
     Machine code checks by itself whether what varies over time is finite; then ``check_over_time`` says where.
     """

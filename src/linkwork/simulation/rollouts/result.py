@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,6 +77,8 @@ class Rollout(_States):
 def _answers(job: Job, trajectory: int, q: Array, v: Array, held: Array | None) -> tuple[Array, Array, Array]:
     """Accelerations, driving forces, and the wrenches of constraints at recorded states of a trajectory."""
     model, states = job.model, len(q)
+    if held is not None:
+        job = replace(job, parts={**job.parts, "tau": held[None]})
     steps = np.minimum(np.arange(states) * job.every, job.steps)
     rows = {}
     for name, part in job.parts.items():

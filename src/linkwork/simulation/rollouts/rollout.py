@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arguments import choice, finite_array, integer, not_negative, positive, seconds, switch
-from linkwork.compiled import CompiledFunction
+from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array, as_batch, check_model
 from linkwork.dynamics.constraints import Constraint, as_constraints
 from linkwork.engine.mode import current_form
@@ -68,17 +68,17 @@ def rollout(
     """Many trajectories at once, wholly in compiled code: forces, dynamics, integration and the time loop.
 
     Each step is semi-implicit Euler on the configuration manifold (order 1, symplectic): v⁺ = v + dt a, then q⁺ by
-    moving at v⁺ for dt. The motors hold tau + kp (q_target ⊖ q) + kd (v_target - v), cut off at the effort limits, with
-    q and v of the step's beginning. Damping and friction act with the velocity of the step's end, so that they never
-    add energy. The law of friction is smoothed Coulomb friction: constant down to 0.001 rad/s or m/s and proportional
-    to the speed below, so that a joint which it holds creeps. ``lw.simulate`` has the other law, Coulomb friction with
-    stiction, which keeps such a joint at rest and costs more.
+    moving at v⁺ for dt. The motors hold tau + torque + kp (q_target ⊖ q) + kd (v_target - v), cut off at the effort
+    limits, with t, q and v of the step's beginning. Damping and friction act with the velocity of the step's end, so
+    that they never add energy. The law of friction is smoothed Coulomb friction: constant down to 0.001 rad/s or m/s
+    and proportional to the speed below, so that a joint which it holds creeps. ``lw.simulate`` has the other law,
+    Coulomb friction with stiction, which keeps such a joint at rest and costs more.
 
     A trajectory's numbers are the same to the last bit alone, in any batch, on any number of threads, with any
-    executor, in ``lw.interpreted()``, and if it is continued from a record.
+    executor, in ``lw.interpreted()``, and if it is continued from a record (unless a law or a cost looks at t).
 
     What may vary over time is one row for all steps, (nv,), or a row for each step, (T, nv), or such rows for each
-    trajectory, (..., T, nv); a T of 1 again holds for all steps.
+    trajectory, (..., T, nv); a T of 1 again holds for all steps, so that one row for each trajectory is (..., 1, nv).
 
     Args:
         model: the mechanism.
@@ -88,7 +88,7 @@ def rollout(
         dt: the time of a step, s.
         steps: how many; left out, it is T.
         record: keep a state every ``record`` steps, and the first and the last: K = steps / record, rounded up, plus 1.
-            Memory is 8 K (nq + nv) bytes for each trajectory, whatever the number of steps.
+            Memory is 8 K (nq + nv) bytes for each trajectory, whatever the number of steps. With a cost, 0 keeps none.
         q_target: configurations to be pulled to; (nq,), (T, nq) or (..., T, nq). It needs kp.
         kp: stiffness (..., nv), N/m or N m/rad, or one number for all.
         v_target: velocities to be pulled to; (nv,), (T, nv) or (..., T, nv); zero if left out. It needs kd.
@@ -97,6 +97,22 @@ def rollout(
         damping: viscous damping, N s/m or N m s/rad: the model's (True), none (False), (..., nv) or one number.
         friction: smoothed Coulomb friction, N or N m, in the same way.
         effort_limits: what the motors can do, N or N m, in the same way.
+        torque: a control law that becomes part of the step: a function of (t, q, v, *parameters) that gives joint
+            forces (nv,), made by ``lw.compile``; a plain function of (t, q, v) is compiled here, in every call.
+        parameters: of the law, in a tuple, or in a dict by their names: each in its own shape s for all, (T, *s) or
+            (..., T, *s).
+        cost: a function of (t, q, v, tau, *parameters) that gives a number, made by ``lw.compile`` too. It is summed
+            over the steps, in the state in which each begins and with the motors' forces.
+        cost_parameters: of the cost, in the same way.
+        policy: a function of Python over the whole batch, such as a neural network: of t (s), q (..., nq), v (..., nv),
+            it gives joint forces (..., nv), in the law's place. Trajectories that became non-finite begin anew for it.
+        hold: the policy is called every ``hold`` steps, and its answer held meanwhile.
+        constraints: loop closures and contacts, such as ``lw.Weld``; see ``lw.constrained_dynamics``.
+        stabilisation: the time (s) in which errors of constraints die out; 10 dt by default.
+        proximal: for redundant constraints; see ``lw.constrained_dynamics``.
+        f_ext: force (N) and moment (N m) on each body, in its own frame; (nbodies, 6), (T, nbodies, 6) or
+            (..., T, nbodies, 6).
+        joint_limits: stop joints at the model's limits of position, without a bounce.
         diverged: what to do with a trajectory that becomes non-finite: "raise", after all others are done, or "nan",
             which is what its records are from there on.
         executor: spreads the trajectories over its workers: anything with the interface of ``concurrent.futures``,
@@ -105,8 +121,12 @@ def rollout(
         chunk: the trajectories of one job of the executor; a 64th of all, but at least 64, if left out.
         out: an earlier result of the same shapes to write into and return, which saves allocating memory.
 
+    A law, a cost, constraints and stops are part of the machine code of mechanisms of up to 50 bodies. Beyond, a law
+    and a cost are called in every step, for all trajectories at once, and constraints and stops are refused.
+
     Returns:
-        t (K,), q (..., K, nq) and v (..., K, nv).
+        A ``Rollout``: t (K,), q (..., K, nq), v (..., K, nv), ``cost`` (...,) if there is one, and
+        ``trajectory(i)``, one of them with its accelerations and forces.
 
     Raises:
         SimulationError: if a trajectory becomes non-finite; it names the trajectory, the time and a joint, and has
@@ -126,6 +146,17 @@ def rollout(
         >>> held = lw.rollout(pendulum, [0.0], [0.0], q_target=[1.0], kp=1000.0, kd=60.0, dt=1e-3, steps=2000)
         >>> abs(held.q[-1] - 1.0) < 0.02
         array([ True])
+
+        Which gain swings least?
+
+        >>> law = lw.compile(lambda t, q, v, gain: -gain * v, t=(), q=1, v=1, gain=())
+        >>> swing = lw.compile(lambda t, q, v, tau: 1e-3 * (q @ q), t=(), q=1, v=1, tau=1)
+        >>> gains = np.array([[0.1], [1.0], [10.0]])  # (trajectories, 1)
+        >>> tried = lw.rollout(
+        ...     pendulum, [[0.5]] * 3, [0.0], torque=law, parameters=(gains,), cost=swing, dt=1e-3, steps=5000, record=0
+        ... )
+        >>> int(tried.cost.argmin())
+        1
     """
     check_model(model)
     choice("diverged", diverged, ("raise", "nan"))
@@ -171,7 +202,7 @@ def rollout(
     into = job.buffers() if out is None or not keeps else _reused(job, batch, out)
     if out is not None:
         job = job.apart_from(into)
-    apart = extras.any and len(model.bodies) > MOST_BODIES
+    apart = extras.apart(model)
     by_hand = ByHand(job, batch, policy, held, apart) if policy is not None or apart else None
     if by_hand is not None:
         status = by_hand.run(into, get_threads())
@@ -183,7 +214,7 @@ def rollout(
             finite_array(called, array)
     result = _result(job, into, batch, step, keeps, out)
     if by_hand is not None:
-        result._tau = by_hand.kept
+        result._job, result._tau = by_hand.inner, by_hand.kept
     if status & 2:
         lost = cut_off(into)
         if diverged == "raise":

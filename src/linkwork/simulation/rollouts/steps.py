@@ -23,7 +23,8 @@ from linkwork.dynamics.kinematics import integrate
 from linkwork.dynamics.traced import traced_call
 from linkwork.engine.code import fingerprint
 from linkwork.engine.ir.program import Program
-from linkwork.engine.plans import Plan, TracedTask, plan_for_trace
+from linkwork.engine.plans import MOST_BODIES, Plan, TracedTask, plan_for_trace
+from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
 from linkwork.simulation.rotors import with_rotors
 from linkwork.simulation.stops import held_back, held_joints, within_limits
@@ -53,6 +54,11 @@ class Extras:
     @property
     def any(self) -> bool:
         return bool(self.law or self.cost or self.constraints or self.stops)
+
+    def apart(self, model: Model) -> bool:
+        """Whether code of the step cannot hold them, because it has loops, or a law calls code that has."""
+        laws = [each for each in (self.law, self.cost) if each is not None]
+        return self.any and (len(model.bodies) > MOST_BODIES or any(law.has_loops for law in laws))
 
     @property
     def digests(self) -> tuple[object, ...]:
@@ -87,9 +93,8 @@ class Extras:
     ) -> Plan:
         arguments = {**state, **shapes}
         limits = (model.lower_limit.tolist(), model.upper_limit.tolist()) if self.stops else ()
-        own = fingerprint.of_model(model, model.frames if self.constraints else ())
-        names = (model.frame_names, model.joint_names) if self.constraints else ()
-        key = None if own is None else fingerprint.key(name, own, names, list(arguments.items()), self.digests, limits)
+        own = _fingerprint(model)
+        key = None if own is None else fingerprint.key(name, own, list(arguments.items()), self.digests, limits)
         plans, place = model._memo.plans, (key, form)
         found: Plan | None = plans.get(place) if key else None
         if found is not None:
@@ -105,6 +110,16 @@ class Extras:
                 plans.clear()
             plans[place] = found
         return found
+
+
+NONE = Extras()
+
+
+@kept_with_model
+def _fingerprint(model: Model) -> str | None:
+    """Of the model with all its frames and their names, which constraints go by; None if code cannot go by it."""
+    own = fingerprint.of_model(model, model.frames)
+    return None if own is None else fingerprint.key(own, model.frame_names, model.joint_names)
 
 
 class _Step:
