@@ -7,12 +7,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwork.arguments import Array, array
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape
 from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Model
+
+Parameters = Mapping[str, ArrayLike] | Sequence[ArrayLike] | Array | None
+"""Of a law: in its order, by their names, or the only one."""
 
 
 def as_law(model: Model, name: str, value: Any, result: Shape, more: Sequence[str] = ()) -> CompiledFunction:
@@ -107,3 +111,10 @@ def _listed(law: CompiledFunction | None, name: str, given: Any, own: list[str])
             f"their names, not {count}"
         )
     return list(given)
+
+
+def one_row(called: str, rows: Array) -> bool:
+    """True, or an error if a parameter varies."""
+    if rows.shape[:-1] != (1,) or not np.isfinite(rows).all():
+        raise ArgumentError(f"{called} must be finite numbers in its own shape, the same at all times")
+    return True

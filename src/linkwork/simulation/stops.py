@@ -26,7 +26,9 @@ from linkwork.model.model import Model
 from linkwork.spatial import Factor, Scalar, total, where_less
 
 ROUNDS = 4
-"""Of guessing."""
+"""Of guessing, if nothing is known."""
+FEWER_ROUNDS = 2
+"""If the impulses of the step before are."""
 _LARGEST = 1e300
 
 
@@ -58,10 +60,10 @@ def held_joints(model: Model, friction: Sequence[float], stops: bool) -> list[Jo
 class _Held:
     """One of them in a step: the speeds that reach its limits and the impulse of friction; None for none."""
 
-    def __init__(self, joint: Joint, q: Scalar, dt: Scalar) -> None:
+    def __init__(self, joint: Joint, q: Scalar, dt: Scalar, rate: Scalar) -> None:
         self.dof = joint.dof
-        self.below = (joint.lower - q) / dt if np.isfinite(joint.lower) else None
-        self.above = (joint.upper - q) / dt if np.isfinite(joint.upper) else None
+        self.below = (joint.lower - q) * rate if np.isfinite(joint.lower) else None
+        self.above = (joint.upper - q) * rate if np.isfinite(joint.upper) else None
         self.most = joint.friction * dt if joint.friction else None
 
     def choose(self, z: Scalar, inertia: Scalar, values: Sequence[Scalar]) -> Scalar:
@@ -77,7 +79,12 @@ class _Held:
 
 
 def held_back(
-    M: Sequence[Sequence[Scalar]], end: Sequence[Scalar], q: Sequence[Scalar], dt: Scalar, joints: Sequence[Joint]
+    M: Sequence[Sequence[Scalar]],
+    end: Sequence[Scalar],
+    q: Sequence[Scalar],
+    dt: Scalar,
+    joints: Sequence[Joint],
+    before: tuple[Sequence[Scalar], Sequence[Scalar]] | None = None,
 ) -> tuple[list[Scalar], list[Scalar], Scalar]:
     """Velocities at the end of the step, the impulses, and a number that is 0 if the last guess proved right, else NaN.
 
@@ -87,22 +94,25 @@ def held_back(
         q: configuration at its beginning (nq,).
         dt: its length, s.
         joints: those that may be held.
+        before: the impulses of the step before, and the velocities at its end, if they are known.
     """
-    n = len(end)
-    held = {joint.dof: _Held(joint, q[joint.coordinate], dt) for joint in joints}
+    n, rate = len(end), 1.0 / dt
+    held = {joint.dof: _Held(joint, q[joint.coordinate], dt, rate) for joint in joints}
     inertia = [M[i][i] for i in range(n)]
-    p: list[Scalar] = [0.0] * n
-    v = list(end)
-    before: dict[int, Scalar] = {}
-    for _ in range(ROUNDS):
-        z = {i: p[i] - inertia[i] * v[i] for i in held}
-        before = {i: held[i].choose(z[i], inertia[i], _NUMBERS) for i in held}
+    z = {i: -(inertia[i] * end[i]) for i in held}
+    if before is not None:
+        for i in held:
+            push, speed = before[0][i], before[1][i]
+            z[i] = where_less(0.0, push * push, push - inertia[i] * speed, z[i])
+    guess: dict[int, Scalar] = {}
+    for _ in range(ROUNDS if before is None else FEWER_ROUNDS):
+        guess = {i: held[i].choose(z[i], inertia[i], _NUMBERS) for i in held}
         p, v = _solved(M, end, z, held)
+        z = {i: p[i] - inertia[i] * v[i] for i in held}
     sound: Scalar = 0.0
     for i in held:
-        now = held[i].choose(p[i] - inertia[i] * v[i], inertia[i], _NUMBERS)
-        differs = where_less(now, before[i], np.nan, where_less(before[i], now, np.nan, 0.0))
-        sound = sound + differs
+        now = held[i].choose(z[i], inertia[i], _NUMBERS)
+        sound = sound + where_less(now, guess[i], np.nan, where_less(guess[i], now, np.nan, 0.0))
     return v, p, sound
 
 

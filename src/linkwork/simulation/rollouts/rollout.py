@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from math import prod
 from typing import Any
@@ -20,7 +20,7 @@ from linkwork.engine.rollout import records
 from linkwork.engine.run.threads import get_threads
 from linkwork.errors import ArgumentError, SimulationError, shown
 from linkwork.model.model import Model
-from linkwork.simulation.laws import as_law, parameters_of
+from linkwork.simulation.laws import Parameters, as_law, parameters_of
 from linkwork.simulation.rollouts.by_hand import ByHand, Policy
 from linkwork.simulation.rollouts.divergence import cut_off, explained
 from linkwork.simulation.rollouts.executors import spread
@@ -29,8 +29,6 @@ from linkwork.simulation.rollouts.parts import OVER_TIME, broadcast, check_over_
 from linkwork.simulation.rollouts.result import Rollout
 from linkwork.simulation.rollouts.steps import Extras
 from linkwork.simulation.stops import check_within_limits
-
-Parameters = Mapping[str, ArrayLike] | Sequence[ArrayLike] | Array | None
 
 
 def rollout(
