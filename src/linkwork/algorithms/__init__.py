@@ -14,6 +14,7 @@ from linkwork.algorithms.catalogue import (
     STUDIES,
     Algorithm,
     along,
+    step_forces,
     stepping,
     weighed,
 )
@@ -34,6 +35,7 @@ __all__ = [
     "Algorithm",
     "along",
     "fewest_operations",
+    "step_forces",
     "stepping",
     "weighed",
 ]

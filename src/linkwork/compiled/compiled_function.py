@@ -16,6 +16,7 @@ from linkwork.batches import FLOAT64, Given, as_out, broadcast, converted, plain
 from linkwork.compiled.arrays import is_traced, numbers, traced
 from linkwork.compiled.results import Structure, laid_flat, put_together
 from linkwork.compiled.tracing import Shape
+from linkwork.engine.code import fingerprint
 from linkwork.engine.ir.program import Program, count, text
 from linkwork.engine.mode import current_form, served
 from linkwork.engine.plans import Plan, TracedTask, plan_for_trace
@@ -90,6 +91,16 @@ class CompiledFunction:
     def program(self) -> Program:
         """The intermediate code."""
         return self._task.program
+
+    @cached_property
+    def digest(self) -> str:
+        """Of the intermediate code: the same for functions that compute the same."""
+        return fingerprint.of_program(self.program)
+
+    @cached_property
+    def has_loops(self) -> bool:
+        """Whether it calls code that has loops, of a mechanism of many bodies."""
+        return "call" in self.program.operations
 
     def count(self) -> Counter[str]:
         """How often each operation is done for one state; sine and the like count one each.
