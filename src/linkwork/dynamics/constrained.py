@@ -10,8 +10,8 @@ mechanisms of many bodies, and for states that the kernel leaves because the con
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -85,7 +85,7 @@ def constrained_dynamics(
         >>> a.round(12) + 0.0, wrenches.round(12) + 0.0
         (array([0., 0., 0., 0., 0., 0.]), array([[ 0.,  0., 20.,  0.,  0.,  0.]]))
     """
-    held = _held(model, constraints)
+    held = held_by(model, constraints)
     settings = held.settings(time_constant, proximal)
     if held.whole:
         law = held.law(f_ext is not None, time_constant is not None, bool(settings[2]))
@@ -156,28 +156,24 @@ def _motion(
     places = forward_kinematics(model, q, ends)
     V, A = frame_velocity(model, q, v, ends), frame_acceleration(model, q, v, free, ends)
 
-    # Of all grips at once: axis -2, or -3 of a matrix, counts them.
-    b_in_a = inverse(places[..., held.a, :, :]) @ places[..., held.b, :, :]
-    a_in_place = inverse(b_in_a @ placements)
-    X = motion_matrix(b_in_a)
-    carried = times(X, V[..., held.b, :])
-    relative = V[..., held.a, :] - carried
+    seen = at_grips(held, places, V, placements)
+    X, carried, relative = seen.X, seen.carried, seen.relative
     rate = A[..., held.a, :] - times(X, A[..., held.b, :]) + motion_cross(relative, carried)
     turning = times(skew(relative[..., 3:]), relative[..., :3])  # of a point, as b sees it
     rate = np.concatenate([rate[..., :3] + turning, rate[..., 3:]], axis=-1)
 
     rows, right = [], []
     for constraint, grips in zip(held.constraints, held.grips, strict=True):
-        seen = [Held(a_in_place[..., g, :3, :3], a_in_place[..., g, :3, 3], relative[..., g, :]) for g in grips]
-        G = constraint.all_rows(model, seen)
+        own = seen.of(grips)
+        G = constraint.all_rows(model, own)
         asked = sum(times(part, rate[..., g, :]) for part, g in zip(G, grips, strict=True))
-        drift = constraint.drift(seen)
+        drift = constraint.drift(own)
         asked = asked if drift is None else asked + drift
         if settings is not None:
             slip = sum(times(part, relative[..., g, :]) for part, g in zip(G, grips, strict=True))
-            asked = asked + settings[0] * slip + settings[1] * constraint.all_errors(model, q, seen)
+            asked = asked + settings[0] * slip + settings[1] * constraint.all_errors(model, q, own)
         right.append(-asked)
-        rows.append(_over_ends(held, G, grips, X))
+        rows.append(over_ends(held, G, grips, X))
     C, wanted = np.concatenate(rows, axis=-2), np.concatenate(right, axis=-1)
     solver.check(wanted)
     sizes = solver.solve(C @ operational_inertia_inverse(model, q, ends) @ transposed(C), wanted)
@@ -187,19 +183,48 @@ def _motion(
     forces = [None if f_ext is None else f_ext[..., k, :] for k in range(len(model.bodies))]
     for end, body in enumerate(held.bodies):
         if body:
-            own, more = forces[body - 1], at_bodies[..., end, :]
-            forces[body - 1] = more if own is None else own + more
+            load, more = forces[body - 1], at_bodies[..., end, :]
+            forces[body - 1] = more if load is None else load + more
     nothing = np.zeros_like(at_bodies[..., 0, :])
     loads = np.stack([nothing if force is None else force for force in forces], axis=-2)
+    return forward_dynamics(model, q, v, tau, loads), wrenches_of(held, rows, sizes)
+
+
+class AtGrips(NamedTuple):
+    """Of all pairs of frames at once, axis -2, or -3 of a matrix, counting them: a in the place where it is held
+    (..., 4, 4), what takes motions from b to a (..., 6, 6), b's motion there, and a's relative to it (..., 6).
+    """
+
+    place: Array
+    X: Array
+    carried: Array
+    relative: Array
+
+    def of(self, grips: Sequence[int]) -> list[Held]:
+        """What a constraint sees of its own pairs."""
+        place = self.place
+        return [Held(place[..., g, :3, :3], place[..., g, :3, 3], self.relative[..., g, :]) for g in grips]
+
+
+def at_grips(held: HeldBy, places: Array, V: Array, placements: Array) -> AtGrips:
+    """From where the frames are and how they move."""
+    b_in_a = inverse(places[..., held.a, :, :]) @ places[..., held.b, :, :]
+    X = motion_matrix(b_in_a)
+    carried = times(X, V[..., held.b, :])
+    return AtGrips(inverse(b_in_a @ placements), X, carried, V[..., held.a, :] - carried)
+
+
+def wrenches_of(held: HeldBy, rows: Sequence[Array], sizes: Array) -> Array:
+    """The wrenches (..., k, 6) on the frames a, from the rows of each constraint and the sizes of its forces."""
     wrenches, start = [], 0
     for grips, own_rows in zip(held.grips, rows, strict=True):
         stop, a = start + own_rows.shape[-2], 6 * held.a[grips[0]]
         wrenches.append(times(transposed(own_rows[..., :, a : a + 6]), sizes[..., start:stop]))
         start = stop
-    return forward_dynamics(model, q, v, tau, loads), np.stack(wrenches, axis=-2)
+    return np.stack(wrenches, axis=-2)
 
 
-def _over_ends(held: HeldBy, G: Sequence[Array], grips: Sequence[int], X: Array) -> Array:
+def over_ends(held: HeldBy, G: Sequence[Array], grips: Sequence[int], X: Array) -> Array:
     """The rows of a constraint over the motions of all frames that are held."""
     blocks: list[Array | None] = [None] * len(held.ends)
     for part, g in zip(G, grips, strict=True):
@@ -222,6 +247,7 @@ class HeldBy:
         a, b: for each pair of frames that a constraint looks at, which of them these are.
         grips: for each constraint, its pairs.
         placements: (pairs, 4, 4), where a is held as seen from b.
+        frames: the same as frames of the model.
         bodies: on which body each frame is, 0 for the world.
         to_bodies: (ends, 6, 6), takes a force from a frame to its body.
         whole: whether one kernel computes all.
@@ -238,12 +264,12 @@ class HeldBy:
         self.b = [self.ends.index(grip.frame_b) for grip in flat]
         self.placements = np.array([matrix_of(grip.placement) for grip in flat]).reshape(-1, 4, 4)
         asked = as_frames(model, self.ends)
-        frames = moved(asked.frames, asked.offsets)
+        self.frames = frames = moved(asked.frames, asked.offsets)
         self.bodies = [frame.body for frame in frames]
         self.to_bodies = np.array([motion_matrix(inverse(matrix_of(frame.placement))).T for frame in frames])
         self.rows = 6 * len(flat)
         self.whole = 0 < len(flat) <= _MOST_PAIRS and len(model.bodies) <= MOST_BODIES
-        self._laws: dict[tuple[bool, bool, bool], CompiledFunction] = {}
+        self._laws: dict[Any, CompiledFunction] = {}
         self._settings: dict[tuple[float | None, float], Array] = {}
 
     @property
@@ -267,12 +293,16 @@ class HeldBy:
             self._settings[time_constant, proximal] = found
             return found
 
+    def kept_law(self, key: Any, make: Callable[[], CompiledFunction]) -> CompiledFunction:
+        """A kernel that serves all constraints of these kinds, made once."""
+        found = self._laws.get(key)
+        if found is None:
+            found = self._laws[key] = make()
+        return found
+
     def law(self, loaded: bool, stabilised: bool, damped: bool) -> CompiledFunction:
         """The kernel, for external forces or none, with stabilisation or none, for redundant constraints or not."""
-        found = self._laws.get((loaded, stabilised, damped))
-        if found is None:
-            found = self._laws[loaded, stabilised, damped] = self._made(loaded, stabilised, damped)
-        return found
+        return self.kept_law((loaded, stabilised, damped), lambda: self._made(loaded, stabilised, damped))
 
     def _made(self, loaded: bool, stabilised: bool, damped: bool) -> CompiledFunction:
         from linkwork.compiled.law import law
@@ -292,12 +322,14 @@ class HeldBy:
         if loaded:
             shapes["f_ext"] = (len(model.bodies), 6)
         results = [(model.nv,), (len(self.constraints), 6)]
-        kinds = [(type(c).__name__, c.kind()) for c in self.constraints]
-        asked = as_frames(model, self.ends)
         return law(
-            "constrained_dynamics", text, shapes, results, model, moved(asked.frames, asked.offsets),
-            (kinds, self.a, self.b, self.grips, loaded, stabilised, damped),
-        )  # fmt: skip
+            "constrained_dynamics", text, shapes, results, model, self.frames, (self.kinds, loaded, stabilised, damped)
+        )
+
+    @property
+    def kinds(self) -> tuple[object, ...]:
+        """What code follows from besides the model and the frames."""
+        return [(type(c).__name__, c.kind()) for c in self.constraints], self.a, self.b, self.grips
 
 
 def _too_short(time_constant: float) -> ArgumentError:
@@ -310,7 +342,7 @@ def _shown(constraint: Constraint) -> str:
     return f"{type(constraint).__name__}({constraint.frame_a!r}, {constraint.frame_b!r})"
 
 
-def _held(model: Model, constraints: Sequence[Constraint]) -> HeldBy:
+def held_by(model: Model, constraints: Sequence[Constraint]) -> HeldBy:
     """What is kept with a model for constraints that it was asked about before."""
     try:
         found: HeldBy = model._memo.held[tuple(map(id, constraints))]

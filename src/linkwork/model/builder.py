@@ -88,6 +88,7 @@ class Builder:
         effort: float | Sequence[float] = math.inf,
         damping: float | Sequence[float] = 0.0,
         friction: float | Sequence[float] = 0.0,
+        actuated: bool | None = None,
     ) -> str:
         """Add a body and the joint that carries it.
 
@@ -108,6 +109,7 @@ class Builder:
             effort: see ``velocity``.
             damping: see ``velocity``.
             friction: see ``velocity``.
+            actuated: whether a motor drives the joint; if left out, it has one unless it is free.
 
         Returns:
             The body's name.
@@ -136,6 +138,8 @@ class Builder:
         rotor = one_or_each(f"armature of {here}", armature, joint.nv, ModelError)
         if not all(0.0 <= number < math.inf for number in rotor):
             raise ModelError(f"armature of {here} must be finite and not negative, but is {rotor}")
+        if not isinstance(actuated, bool | np.bool_ | None):
+            raise ModelError(f"actuated of {here} must be True or False, not {shown(actuated)}")
         limits = self._limits(here, joint, (lower, upper, velocity, effort, damping, friction))
         self._bodies.append(
             Body(
@@ -147,6 +151,7 @@ class Builder:
                 _NOTHING if nothing else _inertia(where, kilograms, com, second),
                 rotor if any(rotor) else (),
                 limits,
+                None if actuated is None else bool(actuated),
             )
         )
         self._index[name] = len(self._bodies)

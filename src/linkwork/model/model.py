@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from linkwork.arguments import choice, is_integer, several, text
 from linkwork.errors import ModelError, UnknownNameError, shown
-from linkwork.joints import Joint
+from linkwork.joints import Free, Joint
 from linkwork.model.memo import Memo
 from linkwork.spatial import Inertia, Transform
 
@@ -51,7 +51,7 @@ class Body:
         1; 0 is the world. joint: its kind and parameters. placement: of the joint's frame in the parent's frame. The
         body's own frame is the joint's moved frame. inertia: about the body's frame (kg, kg m, kg m²). armature:
         rotor inertia of each degree of freedom as the joint feels it (kg m² or kg); empty where there is none.
-        limits: of the joint.
+        limits: of the joint. actuated: whether a motor drives the joint; if it is not said, every joint but a free one.
     """
 
     name: str
@@ -62,6 +62,7 @@ class Body:
     inertia: Inertia
     armature: tuple[float, ...]
     limits: Limits
+    actuated: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -271,6 +272,20 @@ class Model:
     def friction(self) -> NDArray[np.float64]:
         """Coulomb friction (nv,); the dynamics functions leave it to the caller's tau."""
         return self._gather("friction")
+
+    @property
+    def actuated(self) -> NDArray[np.bool_]:
+        """Whether a motor drives each degree of freedom (nv,): a free joint has none, unless the model says so.
+
+        Example:
+            >>> import linkwork as lw
+            >>> lw.mechanisms.serial_chain(2, floating_base=True).actuated.astype(int)
+            array([0, 0, 0, 0, 0, 0, 1, 1])
+        """
+        driven = [not isinstance(b.joint, Free) if b.actuated is None else b.actuated for b in self.bodies]
+        values = np.repeat(np.array(driven, dtype=bool), [body.joint.nv for body in self.bodies])
+        values.flags.writeable = False
+        return values
 
     @property
     def armature(self) -> NDArray[np.float64]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from linkwork.engine.emit.call_frame import CallFrame
 from linkwork.engine.emit.writer import Value, Writer
 
-MOST_ARRAYS = 8
+MOST_ARRAYS = 16
 """Arguments and results that an entry may have."""
 MOST_AXES = 3
 """Axes that one state's array may have."""
