@@ -11,6 +11,7 @@ processes with limits of memory and of processor time, so that a crash or a hang
 from __future__ import annotations
 
 import argparse
+import atexit
 import contextlib
 import faulthandler
 import importlib
@@ -88,10 +89,24 @@ def builder() -> lw.Builder:
     return started
 
 
+@cache
+def folder() -> Path:
+    """This process' own folder: files that calls read and write are in it, and it goes when the process ends."""
+    kept = tempfile.TemporaryDirectory(prefix="linkwork-fuzz-", ignore_cleanup_errors=True)
+    atexit.register(kept.cleanup)
+    return Path(kept.name)
+
+
+@cache
 def urdf() -> str:
-    path = Path("fuzzed.urdf")
+    path = folder() / "fuzzed.urdf"
     path.write_text('<robot name="r"><link name="a"/></robot>')
     return str(path)
+
+
+@cache
+def saved() -> str:
+    return str(motion().save(folder() / "kept.npz"))
 
 
 def task() -> lw.control.Task:
@@ -166,7 +181,7 @@ VALID: dict[str, dict[str, Callable[[], Any]]] = {
     "OperationalSpace.torque": {"force": lambda: numbers(6)},
     "load": {"path": urdf},
     "draw": {"frames": lambda: ["tip"]},
-    "animate": {"path": lambda: "motion.gif", "frames": list, "fps": lambda: 20.0},
+    "animate": {"path": lambda: str(folder() / "motion.gif"), "frames": list, "fps": lambda: 20.0},
     "motion_sequence": {"times": lambda: 2, "frames": list},
     "set_threads": {"count": lambda: 1},
     "random_state": {"rng": lambda: 0},
@@ -191,8 +206,8 @@ VALID: dict[str, dict[str, Callable[[], Any]]] = {
     },
     "Trajectory.__getitem__": {"which": lambda: slice(0, 3)},
     "Trajectory.resample": {"times": lambda: 0.01},
-    "Trajectory.save": {"path": lambda: "motion.npz"},
-    "Trajectory.load": {"path": lambda: str(motion().save("kept.npz")), "model": joints_only},
+    "Trajectory.save": {"path": lambda: str(folder() / "motion.npz")},
+    "Trajectory.load": {"path": saved, "model": joints_only},
     "Trajectory.plot": {"joints": lambda: "joint1"},
     "mechanisms.serial_chain": {"n": lambda: 2},
     "mechanisms.star": {"n": lambda: 2},
@@ -685,16 +700,15 @@ def work(plan: Plan, indices: Sequence[int]) -> None:
     _limit()
     out = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        for index in indices:
-            print(json.dumps(["begin", index]), file=out, flush=True)
-            if hasattr(signal, "setitimer"):
-                signal.setitimer(signal.ITIMER_VIRTUAL, MOST_SECONDS)
-            faulthandler.dump_traceback_later(20 * MOST_SECONDS, exit=True)  # a call that waits takes no such time
-            print(json.dumps(["end", index, outcome(plan.call(index))]), file=out, flush=True)
-        faulthandler.cancel_dump_traceback_later()
-        os.chdir("/")
+    os.chdir(folder())  # for paths that are hostile
+    for index in indices:
+        print(json.dumps(["begin", index]), file=out, flush=True)
+        if hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_VIRTUAL, MOST_SECONDS)
+        faulthandler.dump_traceback_later(20 * MOST_SECONDS, exit=True)  # a call that waits takes no such time
+        print(json.dumps(["end", index, outcome(plan.call(index))]), file=out, flush=True)
+    faulthandler.cancel_dump_traceback_later()
+    os.chdir("/")
 
 
 def _limit() -> None:
@@ -782,8 +796,8 @@ def main() -> int:
     if options.only is not None:
         call = plan.call(options.only)
         print(call)  # noqa: T201
-        with form(call.form), tempfile.TemporaryDirectory() as folder:
-            os.chdir(folder)
+        os.chdir(folder())
+        with form(call.form):
             result = call.target.get()(**call.arguments())
             for use in (use for cls, use in USES if isinstance(result, cls)):
                 result = use(result)
