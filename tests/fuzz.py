@@ -97,6 +97,13 @@ def folder() -> Path:
     return Path(kept.name)
 
 
+def enter_folder() -> None:
+    """Work one folder down in it, so that "../up" is in it, too."""
+    inner = folder() / "inner"
+    inner.mkdir(exist_ok=True)
+    os.chdir(inner)
+
+
 @cache
 def urdf() -> str:
     path = folder() / "fuzzed.urdf"
@@ -437,6 +444,12 @@ def _refusing(name: str, *methods: str) -> Any:
     return type(name, (), dict.fromkeys(methods, refuse))()
 
 
+def _made_folder(name: str) -> Path:
+    made = folder() / name
+    made.mkdir(exist_ok=True)
+    return made
+
+
 class _Lying:
     def __array__(self, *_: Any, **__: Any) -> Any:
         return "no array"
@@ -496,6 +509,14 @@ ANYTHING |= {
     "truth that refuses": lambda: _refusing("Truth", "__bool__"),
     "a repr that refuses": lambda: _refusing("Repr", "__repr__", "__str__"),
     "a path that refuses": lambda: _refusing("Path", "__fspath__"),
+    "a folder": lambda: str(folder()),
+    "a folder as a picture": lambda: _made_folder("folder.png"),
+    "a folder as a motion": lambda: _made_folder("folder.npz"),
+    "a path below a file": lambda: f"{urdf()}/x.png",
+    "a missing file": lambda: folder() / "missing" / "x.npz",
+    "a file of another kind": urdf,
+    "a full disk": lambda: "/dev/full",
+    "a place for no file": lambda: "/proc/none/x.svg",
     "a liar": _Lying,
     "a model": joints_only,
     "a point": lambda: lw.Point("tip"),
@@ -660,8 +681,6 @@ def outcome(call: Call) -> str:
                         bad = bad or unsound(use(result))
         except LinkworkError as error:
             bad, came = None if "a long text" in call.hostile.values() else _unsaid(error), "error"
-        except OSError as error:  # what the system says of a file
-            bad, came = None if "path" in call.hostile else f"{type(error).__name__}: {error}"[:300], "error"
         except Exception as error:
             frames = traceback.extract_tb(error.__traceback__)
             inside = next((frame for frame in reversed(frames) if "linkwork" in frame.filename), frames[-1])
@@ -700,7 +719,7 @@ def work(plan: Plan, indices: Sequence[int]) -> None:
     _limit()
     out = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    os.chdir(folder())  # for paths that are hostile
+    enter_folder()
     for index in indices:
         print(json.dumps(["begin", index]), file=out, flush=True)
         if hasattr(signal, "setitimer"):
@@ -796,7 +815,7 @@ def main() -> int:
     if options.only is not None:
         call = plan.call(options.only)
         print(call)  # noqa: T201
-        os.chdir(folder())
+        enter_folder()
         with form(call.form):
             result = call.target.get()(**call.arguments())
             for use in (use for cls, use in USES if isinstance(result, cls)):

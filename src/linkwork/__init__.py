@@ -51,6 +51,7 @@ from linkwork.engine.mode import interpreted
 from linkwork.engine.run.threads import get_threads, set_threads
 from linkwork.errors import (
     ArgumentError,
+    FileError,
     FormatError,
     LinkworkError,
     LinkworkWarning,
@@ -81,6 +82,7 @@ __all__ = [
     "ChangeOfBasis",
     "Constraint",
     "Controller",
+    "FileError",
     "FormatError",
     "Frame",
     "Hinge",
