@@ -97,8 +97,15 @@ def real(value: Any) -> float:
 # Several numbers
 
 
+def all_floats(values: Sequence[Any]) -> bool:
+    """Whether they are Python's own floats, which need no conversion."""
+    return set(map(type, values)) == {float}
+
+
 def several(what: str, values: Any, count: int, error: Kind = ArgumentError) -> list[float]:
     """So many finite numbers."""
+    if type(values) in (list, tuple) and len(values) == count and all_floats(values) and all(map(isfinite, values)):
+        return list(values)  # the short way for most
     numbers = _each(values, count)
     if numbers is None:
         raise error(f"{what} must be {count} number(s), not {shown(values)}")
