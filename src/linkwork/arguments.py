@@ -223,9 +223,8 @@ def memory_for(what: str, shape: Iterable[int]) -> Iterator[None]:
         yield
     except MemoryError:
         shape = tuple(shape)
-        raise ArgumentError(
-            f"not enough memory for {what} of shape {shape}, which take {8e-9 * prod(map(float, shape)):.3g} GB"
-        ) from None
+        gigabytes = 8e-9 * prod(float(min(size, 10**300)) for size in shape)
+        raise ArgumentError(f"not enough memory for {what} of shape {shape}, which take {gigabytes:.3g} GB") from None
 
 
 # Names and paths

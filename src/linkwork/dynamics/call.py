@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.algorithms import ALGORITHMS, Algorithm
+from linkwork.arguments import masked
 from linkwork.dynamics.arguments import Array, Frames, as_frames, as_given, as_out, check_model, put_into, spread
 from linkwork.engine import mode
 from linkwork.engine.function import function
@@ -99,6 +100,8 @@ def _too_large(algorithm: Algorithm, model: Model, states: int, needed: float) -
 def _converted(value: Any) -> Any:
     """Real numbers as a contiguous float64 array; all else as it is, for the checks to say what is wrong."""
     if type(value) in (list, tuple):
+        if masked(value):
+            return value
         try:
             array = np.asarray(value)
         except Exception:  # whatever an object's own conversion raises

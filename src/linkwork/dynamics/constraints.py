@@ -13,6 +13,7 @@ accelerations.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -196,8 +197,9 @@ def constrained_dynamics(
     rate[..., :3] += _times(_skew(relative[..., 3:]), relative[..., :3])  # of a point, as b sees it
     if tau_b:
         errors = [c.error(offsets[..., k, :], turns[..., k, :, :]) for k, c in enumerate(constraints)]
+        square = tau_b**2 if tau_b < 1e154 else math.inf
         with np.errstate(all="ignore"):
-            rate = rate + 2.0 / tau_b * relative + np.stack(errors, axis=-2) / tau_b**2
+            rate = rate + 2.0 / tau_b * relative + np.stack(errors, axis=-2) / square
         if not np.isfinite(rate).all():
             raise ArgumentError(
                 f"time_constant must be several steps of the integration; with {tau_b:g} s it overflows"

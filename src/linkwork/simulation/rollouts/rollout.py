@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from math import prod
+from math import isfinite, prod
 from typing import NamedTuple
 
 import numpy as np
@@ -134,6 +134,8 @@ def rollout(
         model, steps, tau=tau, q_target=q_target, kp=kp, v_target=v_target, kd=kd, damping=damping, friction=friction,
         effort_limits=effort_limits,
     )  # fmt: skip
+    if not isfinite(steps * step):
+        raise ArgumentError(f"{steps} steps of dt = {step:g} s last longer than a number can say; make dt smaller")
     batch = broadcast(batch, parts)
     n, every = prod(batch), min(every, max(steps, 1))
     job = Job(
