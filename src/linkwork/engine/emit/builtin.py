@@ -3,8 +3,8 @@
 They are ordinary METH_FASTCALL functions of C's stable ABI, one module for all plans. A plan that they can serve has an
 ``ENTRY``: words that tell the shapes of its arrays and where its code is. A builtin looks at each argument (is it a
 contiguous float64 array of the right shape, for one state or with the same leading axes as the others?), makes the
-results with NumPy's own function or takes the caller's ``out``, runs the code and returns the array, or a tuple of several.
-What does not fit, or is not finite, it does not serve: then Python takes the slower way, which tells why.
+results with NumPy's own function or takes the caller's ``out``, runs the code and returns the array, or a tuple of
+several. What does not fit, or is not finite, it does not serve: then Python takes the slower way, which tells why.
 
     quick         (name, model, out, arguments...): finds the entry in the model's memo
     quick_frames  (name, model, frames, out, arguments...): the same for an algorithm that is asked about frames
