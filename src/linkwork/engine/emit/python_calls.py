@@ -47,7 +47,7 @@ ARRAY = CallFrame(
     )
 )
 """Follows the entry for each argument and result."""
-_OBJECTS = ("none", "array", "list", "dtype", "empty", "otherwise", "memo", "quick", "frames")
+_OBJECTS = ("none", "array", "list", "dtype", "empty", "otherwise", "of_model", "frames", "of_frames")
 SETTING = CallFrame(tuple(("ptr", name) for name in ("forced", "create", *_OBJECTS)))
 """What the builtins are made with: the addresses of a number that is 0 while they may serve and of NumPy's PyArray_New
 (or 0), and objects of Python's.
