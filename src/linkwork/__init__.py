@@ -54,6 +54,7 @@ from linkwork.engine.mode import interpreted
 from linkwork.engine.run.threads import get_threads, set_threads
 from linkwork.errors import (
     ArgumentError,
+    FileError,
     FormatError,
     LinkworkError,
     LinkworkWarning,
@@ -90,6 +91,7 @@ __all__ = [
     "Constraint",
     "Controller",
     "Coupling",
+    "FileError",
     "FormatError",
     "Frame",
     "Hinge",
