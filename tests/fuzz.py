@@ -11,6 +11,7 @@ processes with limits of memory and of processor time, so that a crash or a hang
 from __future__ import annotations
 
 import argparse
+import atexit
 import contextlib
 import faulthandler
 import importlib
@@ -88,10 +89,31 @@ def builder() -> lw.Builder:
     return started
 
 
+@cache
+def folder() -> Path:
+    """This process' own folder: files that calls read and write are in it, and it goes when the process ends."""
+    kept = tempfile.TemporaryDirectory(prefix="linkwork-fuzz-", ignore_cleanup_errors=True)
+    atexit.register(kept.cleanup)
+    return Path(kept.name)
+
+
+def enter_folder() -> None:
+    """Work one folder down in it, so that "../up" is in it, too."""
+    inner = folder() / "inner"
+    inner.mkdir(exist_ok=True)
+    os.chdir(inner)
+
+
+@cache
 def urdf() -> str:
-    path = Path("fuzzed.urdf")
+    path = folder() / "fuzzed.urdf"
     path.write_text('<robot name="r"><link name="a"/></robot>')
     return str(path)
+
+
+@cache
+def saved() -> str:
+    return str(motion().save(folder() / "kept.npz"))
 
 
 def task() -> lw.control.Task:
@@ -168,7 +190,7 @@ VALID: dict[str, dict[str, Callable[[], Any]]] = {
     "OperationalSpace.torque": {"force": lambda: numbers(6)},
     "load": {"path": urdf},
     "draw": {"frames": lambda: ["tip"]},
-    "animate": {"path": lambda: "motion.gif", "frames": list, "fps": lambda: 20.0},
+    "animate": {"path": lambda: str(folder() / "motion.gif"), "frames": list, "fps": lambda: 20.0},
     "motion_sequence": {"times": lambda: 2, "frames": list},
     "set_threads": {"count": lambda: 1},
     "random_state": {"rng": lambda: 0},
@@ -193,8 +215,8 @@ VALID: dict[str, dict[str, Callable[[], Any]]] = {
     },
     "Trajectory.__getitem__": {"which": lambda: slice(0, 3)},
     "Trajectory.resample": {"times": lambda: 0.01},
-    "Trajectory.save": {"path": lambda: "motion.npz"},
-    "Trajectory.load": {"path": lambda: str(motion().save("kept.npz")), "model": joints_only},
+    "Trajectory.save": {"path": lambda: str(folder() / "motion.npz")},
+    "Trajectory.load": {"path": saved, "model": joints_only},
     "Trajectory.plot": {"joints": lambda: "joint1"},
     "mechanisms.serial_chain": {"n": lambda: 2},
     "mechanisms.star": {"n": lambda: 2},
@@ -254,7 +276,7 @@ LEFT_OUT = {
     "control.Task.passive": "for the controller",
     "control.HeldObject.wanted": "for the controller",
     "control.HeldObject.passive": "for the controller",
-    "compile": "takes a function; what it refuses is in test_compile.py",
+    **dict.fromkeys(("compile", "jvp", "vjp", "jacobian_of"), "takes a function; see test_compile.py"),
     "interpreted": "takes nothing",
     "get_threads": "takes nothing",
     "system_check": "takes nothing",
@@ -428,6 +450,12 @@ def _refusing(name: str, *methods: str) -> Any:
     return type(name, (), dict.fromkeys(methods, refuse))()
 
 
+def _made_folder(name: str) -> Path:
+    made = folder() / name
+    made.mkdir(exist_ok=True)
+    return made
+
+
 class _Lying:
     def __array__(self, *_: Any, **__: Any) -> Any:
         return "no array"
@@ -487,6 +515,14 @@ ANYTHING |= {
     "truth that refuses": lambda: _refusing("Truth", "__bool__"),
     "a repr that refuses": lambda: _refusing("Repr", "__repr__", "__str__"),
     "a path that refuses": lambda: _refusing("Path", "__fspath__"),
+    "a folder": lambda: str(folder()),
+    "a folder as a picture": lambda: _made_folder("folder.png"),
+    "a folder as a motion": lambda: _made_folder("folder.npz"),
+    "a path below a file": lambda: f"{urdf()}/x.png",
+    "a missing file": lambda: folder() / "missing" / "x.npz",
+    "a file of another kind": urdf,
+    "a full disk": lambda: "/dev/full",
+    "a place for no file": lambda: "/proc/none/x.svg",
     "a liar": _Lying,
     "a model": joints_only,
     "a point": lambda: lw.Point("tip"),
@@ -651,8 +687,6 @@ def outcome(call: Call) -> str:
                         bad = bad or unsound(use(result))
         except LinkworkError as error:
             bad, came = None if "a long text" in call.hostile.values() else _unsaid(error), "error"
-        except OSError as error:  # what the system says of a file
-            bad, came = None if "path" in call.hostile else f"{type(error).__name__}: {error}"[:300], "error"
         except Exception as error:
             frames = traceback.extract_tb(error.__traceback__)
             inside = next((frame for frame in reversed(frames) if "linkwork" in frame.filename), frames[-1])
@@ -691,16 +725,15 @@ def work(plan: Plan, indices: Sequence[int]) -> None:
     _limit()
     out = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        for index in indices:
-            print(json.dumps(["begin", index]), file=out, flush=True)
-            if hasattr(signal, "setitimer"):
-                signal.setitimer(signal.ITIMER_VIRTUAL, MOST_SECONDS)
-            faulthandler.dump_traceback_later(20 * MOST_SECONDS, exit=True)  # a call that waits takes no such time
-            print(json.dumps(["end", index, outcome(plan.call(index))]), file=out, flush=True)
-        faulthandler.cancel_dump_traceback_later()
-        os.chdir("/")
+    enter_folder()
+    for index in indices:
+        print(json.dumps(["begin", index]), file=out, flush=True)
+        if hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_VIRTUAL, MOST_SECONDS)
+        faulthandler.dump_traceback_later(20 * MOST_SECONDS, exit=True)  # a call that waits takes no such time
+        print(json.dumps(["end", index, outcome(plan.call(index))]), file=out, flush=True)
+    faulthandler.cancel_dump_traceback_later()
+    os.chdir("/")
 
 
 def _limit() -> None:
@@ -788,8 +821,8 @@ def main() -> int:
     if options.only is not None:
         call = plan.call(options.only)
         print(call)  # noqa: T201
-        with form(call.form), tempfile.TemporaryDirectory() as folder:
-            os.chdir(folder)
+        enter_folder()
+        with form(call.form):
             result = call.target.get()(**call.arguments())
             for use in (use for cls, use in USES if isinstance(result, cls)):
                 result = use(result)

@@ -43,7 +43,7 @@ def data() -> dict[str, Any]:
 
 def test_every_public_function_of_states_is_measured() -> None:
     unmeasured = "load neutral random_state interpreted set_threads get_threads placement merge_fixed".split()
-    unmeasured += "system_check compile".split()
+    unmeasured += "system_check compile jvp vjp jacobian_of".split()
     # loops over measured ones, and pictures
     unmeasured += "simulate draw motion_sequence animate".split()
     # made of measured ones, measured by `linkwork reproduce operational-inertia`, or in a table of its own
@@ -68,7 +68,7 @@ def test_the_data_is_complete(data: dict[str, Any]) -> None:
     assert (model["name"], model["bodies"], model["nv"], model["absent"]) == ("chain", 4, 9, {})
     kinds = {(row["kind"], row["states"]) for row in model["rows"]}
     assert kinds == {("single", 1), ("batch", 1), ("batch", 4), ("batch", 9), ("batch", 18)}
-    assert {row["function"] for row in model["rows"]} == {case.name for case in CASES}
+    assert {row["function"] for row in model["rows"]} == {case.name for case in CASES if case.least_nv <= 9}
     for row in model["rows"]:
         assert row["seconds"] > 0
         ours_alone = ("forward_dynamics_and_reactions", "force_responses")  # no one call

@@ -291,6 +291,7 @@ def test_errors_pickle_with_their_message() -> None:
         lw.FormatError("bad", "robot.urdf", 3, 4, "joint"),
         lw.SingularError("no"),
         lw.ModelError("no"),
+        lw.FileError(28, "No space left on device", "motion.npz"),
     ]
     for call in (lambda: MODEL.frame("nowhere"), lambda: lw.mass_matrix(MODEL, [1.0])):
         with pytest.raises(lw.LinkworkError) as caught:

@@ -54,6 +54,7 @@ from linkwork.engine.mode import interpreted
 from linkwork.engine.run.threads import get_threads, set_threads
 from linkwork.errors import (
     ArgumentError,
+    FileError,
     FormatError,
     LinkworkError,
     LinkworkWarning,
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     from linkwork import control
     from linkwork.compiled.compiled_function import CompiledFunction
     from linkwork.compiled.compiling import compile
+    from linkwork.compiled.derivatives import jacobian_of, jvp, vjp
     from linkwork.engine.system_check import SystemReport, system_check
     from linkwork.formats import load
     from linkwork.model import mechanisms
@@ -89,6 +91,7 @@ __all__ = [
     "Constraint",
     "Controller",
     "Coupling",
+    "FileError",
     "FormatError",
     "Frame",
     "Hinge",
@@ -134,7 +137,9 @@ __all__ = [
     "inverse_dynamics",
     "jacobian",
     "jacobian_drift",
+    "jacobian_of",
     "joints",
+    "jvp",
     "load",
     "mass_matrix",
     "mechanisms",
@@ -155,11 +160,13 @@ __all__ = [
     "simulate",
     "spatial",
     "system_check",
+    "vjp",
 ]
 
 _LATE = {
     "linkwork.compiled.compiled_function": ("CompiledFunction",),
     "linkwork.compiled.compiling": ("compile",),
+    "linkwork.compiled.derivatives": ("jacobian_of", "jvp", "vjp"),
     "linkwork.control": (),
     "linkwork.engine.system_check": ("SystemReport", "system_check"),
     "linkwork.formats": ("load",),

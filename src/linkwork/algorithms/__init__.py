@@ -14,6 +14,7 @@ from linkwork.algorithms.catalogue import (
     STUDIES,
     Algorithm,
     along,
+    step_forces,
     stepping,
     weighed,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "along",
     "consistent_inverse",
     "fewest_operations",
+    "step_forces",
     "stepping",
     "weighed",
 ]

@@ -32,7 +32,7 @@ from linkwork.algorithms.operational_inertia import operational_inertia
 from linkwork.algorithms.pv import pv
 from linkwork.algorithms.reactions import articulated_body_reactions, virtual_work_reactions
 from linkwork.algorithms.sparse import sparse
-from linkwork.algorithms.step import step
+from linkwork.algorithms.step import forces_and_drive, step
 from linkwork.algorithms.studies.constraint_force_world import constraint_force_world
 from linkwork.algorithms.studies.link_splitting import virtual_work_split, virtual_work_unsplit
 from linkwork.algorithms.unit_vector import unit_vector
@@ -179,17 +179,29 @@ def weighed(method: str, I_X: Sequence[ArticulatedInertia], tip: int | None = No
 
 STEP_PARTS = {
     "tau": "velocity", "q_target": "configuration", "kp": "velocity", "v_target": "velocity", "kd": "velocity",
-    "effort": "velocity", "damping": "velocity", "friction": "velocity",
+    "effort": "velocity", "damping": "velocity", "friction": "velocity", "f_ext": "wrenches",
 }  # fmt: skip
 """What a step may take into account, with its space."""
 
 
 def stepping(parts: Iterable[str]) -> Algorithm:
     """A step in time with these of ``STEP_PARTS`` and nothing else, so that it pays only for what is there."""
-    chosen = [name for name in STEP_PARTS if name in parts]
+    return _of_parts("step", step, parts, ("configuration", "velocity"))
 
-    def text(tree: Any, q: Any, v: Any, dt: Any, *given: Any) -> tuple[Any, Any]:
-        return step(tree, q, v, dt, **dict(zip(chosen, given, strict=True)))
 
-    arguments = (Q, V, ("dt", "scalar"), *((name, STEP_PARTS[name]) for name in chosen))
-    return Algorithm("+".join(["step", *chosen]), text, arguments, ("configuration", "velocity"))
+def step_forces(parts: Iterable[str]) -> Algorithm:
+    """The joint forces of a step, the rotors that stand for its drag, and the forces of the motors alone."""
+    return _of_parts("forces", forces_and_drive, [name for name in parts if name != "f_ext"], ("velocity",) * 3)
+
+
+def _of_parts(
+    name: str, whole: Callable[..., tuple[Any, ...]], parts: Iterable[str], results: tuple[str, ...]
+) -> Algorithm:
+    wanted = set(parts)
+    chosen = [part for part in STEP_PARTS if part in wanted]
+
+    def text(tree: Any, q: Any, v: Any, dt: Any, *given: Any) -> tuple[Any, ...]:
+        return whole(tree, q, v, dt, **dict(zip(chosen, given, strict=True)))
+
+    arguments = (Q, V, ("dt", "scalar"), *((part, STEP_PARTS[part]) for part in chosen))
+    return Algorithm("+".join([name, *chosen]), text, arguments, results)

@@ -126,6 +126,15 @@ class Model:
         return Memo()
 
     @cached_property
+    def _quick(self) -> dict[str, Any]:
+        """The table of the memo, for the builtins: one attribute to look up, not two; ``_frames`` likewise."""
+        return self._memo.quick
+
+    @cached_property
+    def _frames(self) -> dict[Any, Any]:
+        return self._memo.frames
+
+    @cached_property
     def nq(self) -> int:
         """How many numbers a configuration has."""
         return sum(body.joint.nq for body in self.bodies)

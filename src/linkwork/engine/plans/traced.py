@@ -33,6 +33,7 @@ class TracedTask(Signature):
         identity: what the program follows from, if code can be found by that without tracing.
         seconds: what one state takes on one lane, roughly; by the program's length if left out.
         over_time: whether it is a step, which code repeats.
+        recorded: how many arrays of such a step's state are recorded, the first ones; all if left out.
     """
 
     def __init__(
@@ -43,8 +44,9 @@ class TracedTask(Signature):
         identity: str | None = None,
         seconds: float | None = None,
         over_time: bool = False,
+        recorded: int | None = None,
     ) -> None:
-        self._trace, self._identity = trace, identity
+        self._trace, self._identity, self.recorded = trace, identity, recorded
         if seconds is None:
             seconds = _SECONDS * max(100, len(self.program.operations))
         super().__init__(argument_shapes, shapes, seconds, over_time)
@@ -68,7 +70,7 @@ class Traced(StraightLine):
 
     def __init__(self, task: TracedTask, cpu: tuple[str, str] | None = None, lanes: int | None = None) -> None:
         super().__init__(task, cpu, lanes)
-        self.interface = Interface(tuple(task.arguments), tuple(task.results))
+        self.interface = Interface(tuple(task.arguments), tuple(task.results), recorded=task.recorded)
 
     @cached_property
     def program(self) -> Program:
