@@ -13,7 +13,7 @@ from strategies import Array, close
 
 
 def walker() -> tuple[Model, list[lw.Constraint], Array]:
-    """A trunk on two legs of three joints, one foot welded to the ground where it is, the other held there by a ball."""
+    """A trunk on two legs of three joints, one foot welded to the ground, the other held there by a ball."""
     builder = lw.Builder("walker")
     trunk = builder.add_body("trunk", joint=lw.joints.Free(), mass=5.0, com=(0.02, 0, 0.1), inertia=(0.1, 0.2, 0.3))
     for side, y in (("left", 0.1), ("right", -0.1)):
@@ -41,7 +41,7 @@ def moving(constraints: list[lw.Constraint], states: int = 5) -> tuple[Array, Ar
 
 
 def test_two_feet_by_dense_matrices_and_forward_dynamics() -> None:
-    q, v, tau, a = moving(FEET)
+    q, v, _, a = moving(FEET)
     found, wrenches = lw.constrained_inverse_dynamics(WALKER, q, v, a, FEET)
     assert not found[:, :6].any()
     again, felt = lw.constrained_dynamics(WALKER, q, v, found, FEET)

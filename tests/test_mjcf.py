@@ -422,7 +422,8 @@ def test_without_mujoco_the_message_says_what_to_install(tmp_path: Path, monkeyp
 
 
 def test_joints_with_an_actuator_have_motors(tmp_path: Path) -> None:
-    driven = """<tendon><fixed name="cable"><joint joint="left" coef="1"/><joint joint="right" coef="-1"/></fixed></tendon>
+    driven = """<tendon><fixed name="cable"><joint joint="left" coef="1"/><joint joint="right" coef="2"/></fixed>
+      </tendon>
       <actuator><motor joint="arm"/><position tendon="cable"/></actuator>"""
     world = f"""<worldbody><body><freejoint name="root"/>{GEOM}
       <body><joint name="arm"/>{GEOM}</body><body><joint name="left"/>{GEOM}</body>

@@ -248,6 +248,8 @@ def test_which_joints_have_motors() -> None:
     expected = [False] * 8 + [True] * 7
     for one in (model, pickle.loads(pickle.dumps(model)), lw.merge_fixed(model), copy.deepcopy(model)):
         assert one.actuated.tolist() == expected and not one.actuated.flags.writeable
-    assert model != dataclasses.replace(model, bodies=tuple(dataclasses.replace(b, actuated=True) for b in model.bodies))
+    assert model != dataclasses.replace(
+        model, bodies=tuple(dataclasses.replace(b, actuated=True) for b in model.bodies)
+    )
     with pytest.raises(lw.ModelError, match="actuated of joint 'joint_wheel' must be True or False, not 'yes'"):
         builder.add_body("wheel", actuated="yes")  # type: ignore[arg-type]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arguments import choice, finite_array, real
+from linkwork.batches import put_into
 from linkwork.control.goals import Goal, Situation, Task, gains, one_state
 from linkwork.control.held_object import HeldObject
 from linkwork.control.law import ControlLaw, limited, states_torques, warn_of_motors
@@ -168,9 +169,12 @@ class OperationalSpaceController:
             found = law.attempt(moment, *one_state(self.model, q, v))
         return self.command(t, q, v).torque if found is None else found
 
-    def torques(self, t: ArrayLike, q: ArrayLike, v: ArrayLike) -> Array:
-        """The same for a batch of states and times: t (...), q (..., nq), v (..., nv) give (..., nv)."""
-        return states_torques(self._law, self, t, q, v)
+    def torques(self, t: ArrayLike, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
+        """The same for a batch of states and times: t (...), q (..., nq), v (..., nv) give (..., nv).
+
+        They are written into ``out`` if that is given.
+        """
+        return put_into(out, states_torques(self._law, self, t, q, v))
 
     def command(self, t: float, q: ArrayLike, v: ArrayLike) -> Command:
         """The same with its parts, and with what was singular."""

@@ -140,7 +140,7 @@ class Question:
         asked = as_frames(model, points)
         try:
             found: Answer = asked.answers[self.name, method, reference]
-        except (KeyError, TypeError):
+        except Exception:  # new, unhashable, or whatever an object's own comparison raises
             choice("reference", reference, REFERENCES)
             found = asked.answers[self.name, method, reference] = Answer(self, asked, chosen(asked, method), reference)
         return found
