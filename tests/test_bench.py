@@ -72,7 +72,7 @@ def test_the_data_is_complete(data: dict[str, Any]) -> None:
     for row in model["rows"]:
         assert row["seconds"] > 0
         # no one call
-            ours_alone = "forward_dynamics_and_reactions", "force_responses", "control.OperationalSpaceController"
+        ours_alone = "forward_dynamics_and_reactions", "force_responses", "control.OperationalSpaceController"
         assert "pin" in row["peers"] or row["function"] in ours_alone
         for peer in row["peers"].values():
             assert peer["agrees"] and peer["error"] <= 1e-8 and peer["seconds"] > 0 and peer["ratio"] > 0
