@@ -11,14 +11,12 @@ import warnings
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from math import inf, isfinite
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwork.arguments import finite_array
-from linkwork.compiled.compiled_function import CompiledFunction
-from linkwork.compiled.law import law
 from linkwork.control.references import Reference, Sample, form_of
 from linkwork.dynamics.arguments import Array, as_batch, as_frames
 from linkwork.engine.mode import current_form
@@ -26,6 +24,12 @@ from linkwork.engine.plans import MOST_BODIES
 from linkwork.engine.plans.task import moved
 from linkwork.errors import LinkworkWarning
 from linkwork.model.model import Model, Point
+
+if TYPE_CHECKING:
+    from linkwork.compiled.compiled_function import CompiledFunction
+
+_MOST_GROUPS = 16
+"""Stretches of time in a batch up to which each is computed by itself."""
 
 Text = Callable[[Array, Array, list[Sample], list[Array]], Array]
 """(q, v, samples, settings) -> torque (nv,), over traced arrays."""
@@ -82,19 +86,33 @@ class ControlLaw:
         return torque if fine.all() else None
 
     def attempts(self, t: Array, q: Array, v: Array) -> tuple[Array, NDArray[np.bool_]] | None:
-        """The same for a batch of states (..., nv) and of times, and for which of them (flat) it is regular."""
+        """The same for states (..., nq) and (..., nv) and times () or (...), and for which of them it is regular."""
         found = self._now(0.0) if current_form() != "rolled" else None
         if found is None:
             return None
         law, _, settings = found
-        parts = [form._pieces(one, t) for form, one in zip(self._forms, self._followed, strict=True)]
-        if [part.shape[-1] for part in parts] != self._sizes:
+        moments, states = t.ravel(), (*q.shape[:-1],)
+        known = [form._stretches(one, moments) for form, one in zip(self._forms, self._followed, strict=True)]
+        codes = np.zeros(len(moments), dtype=np.intp)
+        for code in known:
+            if code is not None:
+                codes = codes * (1 + int(code.max())) + code
+        _, firsts, groups = np.unique(codes, return_index=True, return_inverse=True)
+        parts = [
+            np.concatenate([*(form._piece(one, at) for form, one in zip(self._forms, self._followed, strict=True)), []])
+            for at in moments[firsts].tolist()
+        ]
+        if any(part.size != sum(self._sizes) for part in parts):
             return None
-        leading = t.shape if any(part.ndim > 1 for part in parts) else ()
-        spread = [np.broadcast_to(part, (*leading, part.shape[-1])) for part in parts]
-        pieces = np.concatenate([*spread, np.empty((*leading, 0))], axis=-1)
-        (torques,), _, fine = law.attempt([t, q, v, pieces, settings])
-        return torques, fine
+        if t.ndim and 1 < len(parts) <= _MOST_GROUPS:  # numbers that many states share are not copied for each
+            torques, fine = np.empty((*states, self.model.nv)), np.empty(states, dtype=bool)
+            for group, part in enumerate(parts):
+                which = (groups == group).reshape(t.shape)
+                (torques[which],), _, fine[which] = law.attempt([t[which], q[which], v[which], part, settings])
+            return torques, fine
+        pieces = parts[0] if len(parts) == 1 else np.array(parts)[groups].reshape((*t.shape, -1))
+        (torques,), _, flat = law.attempt([t, q, v, pieces, settings])
+        return torques, flat.reshape(states)
 
     def _now(self, t: float) -> tuple[CompiledFunction, Array, Array] | None:
         """The kernel, and what it takes besides the state."""
@@ -121,6 +139,8 @@ class ControlLaw:
 
     def _made(self, followed: tuple[Reference, ...]) -> CompiledFunction:
         """The kernel for references of these kinds."""
+        from linkwork.compiled.law import law
+
         model, settings = self.model, [np.asarray(each) for each in self._settings()]
         self._followed, self._forms = followed, [form_of(one) for one in followed]
         self._sizes = [form._size(one) for form, one in zip(self._forms, followed, strict=True)]
@@ -168,9 +188,9 @@ def states_torques(law: ControlLaw | None, controller: _Controller, t: ArrayLike
     (here, speed, moments), batch = as_batch(model, spaces, (q, v, times))
     assert here is not None and speed is not None and moments is not None
     torques, fine = np.empty((*batch, model.nv)), np.zeros(batch, dtype=bool)
-    found = law.attempts(times, here, speed) if law is not None and fine.size else None
+    found = law.attempts(times if not times.ndim else moments, here, speed) if law is not None and fine.size else None
     if found is not None:
-        torques, fine = found[0], found[1].reshape(batch)
+        torques, fine = found
     for where in np.argwhere(~fine):
         state = tuple(where.tolist())
         torques[state] = controller.torque(float(moments[state]), here[state], speed[state])
