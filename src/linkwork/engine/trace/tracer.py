@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from linkwork.engine.ir.program import Address, Block, Operand, Program
+from linkwork.spatial.dual import Dual
 from linkwork.spatial.functions import atan2_text, sin_cos_text
 
 
@@ -18,6 +19,8 @@ def _operator(name: str) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any]
     """An arithmetic operator of traced scalars, and the same with its operands swapped."""
 
     def forward(self: Traced, other: Any) -> Any:
+        if type(other) is Dual:
+            return NotImplemented
         return self.tracer.wrap(getattr(self.tracer, name)(self.number, _operand(other)))
 
     def swapped(self: Traced, other: Any) -> Any:
@@ -42,10 +45,14 @@ class Traced:
     def __neg__(self) -> Any:
         return self.tracer.wrap(self.tracer.neg(self.number))
 
-    def __lt__(self, other: Any) -> _Less:
+    def __lt__(self, other: Any) -> Any:
+        if type(other) is Dual:
+            return NotImplemented
         return _Less(self.tracer, self.number, _operand(other))
 
-    def __gt__(self, other: Any) -> _Less:
+    def __gt__(self, other: Any) -> Any:
+        if type(other) is Dual:
+            return NotImplemented
         return _Less(self.tracer, _operand(other), self.number)
 
     def __eq__(self, other: object) -> bool:
