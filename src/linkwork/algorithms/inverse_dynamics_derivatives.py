@@ -1,7 +1,7 @@
 """Derivatives of inverse dynamics with respect to configuration, velocity and acceleration, O(n·depth).
 
-    outward   V = Vₚ + S q̇,   A = Aₚ + S q̈ + Ψ̇ q̇,   Ψ̇ = Vₚ × S,   Ψ̈ = Aₚ × S + Vₚ × Ψ̇,   Ω = Ψ̇ + V × S
-              F = I A + V ×* I V - f,   B = (V ×*) I - I (V ×) + (I V) ×̄*                   A of the world is -g
+    outward   V, A, S, Ψ̇, Ψ̈ and Ω of ``joint_motions``
+              F = I A + V ×* I V - f,   B = (V ×*) I - I (V ×) + (I V) ×̄*
     inward    I, B and F are summed over subtrees; for joint j
               t₁ = I S,   t₂ = B S + I Ω,   t₃ = B Ψ̇ + I Ψ̈,   t₄ = Bᵀ S
               own block            ∂τⱼ/∂qⱼ = Sⱼᵀ t₃               ∂τⱼ/∂q̇ⱼ = Sⱼᵀ t₂           Mⱼⱼ = Sⱼᵀ t₁ + rotor
@@ -12,39 +12,21 @@ Singh, Russell, Wensing 2022, and Carpentier, Mansard 2018. Everything is in the
 that nothing is moved along a path. B is 12 numbers (``Coriolis``), and t₄ has no force. Derivatives with respect to q
 are in the tangent space. Pairs of joints of which neither is the other's ancestor have no entry: they are zero.
 
-Of a joint whose subspace varies with q, with σₖ = (∂S/∂qₖ) q̇ and the bias c = Ṡ q̇:
-
-    A += c     Ψ̇ₖ += σₖ     Ψ̈ₖ += V × σₖ + (∂S/∂qₖ) q̈ + ∂c/∂qₖ     Ωₖ = Vₚ × Sₖ + V × Sₖ + ∂c/∂q̇ₖ
-    own block  ∂τⱼ/∂qₖ += (∂S/∂qₖ)ᵀ F
+How the motions of joints vary is ``joint_motions``'s; a subspace that varies with q adds (∂S/∂qₖ)ᵀ F to its own block.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from linkwork.algorithms.root_frame import root_frames
-from linkwork.algorithms.tree import BodyForces, Field, JointValues, Tree, fields
-from linkwork.joints.variation import variation
-from linkwork.spatial import Columns, Force, Inertia, Motion, plus_diagonal
+from linkwork.algorithms.joint_motions import JointMotion, joint_motions
+from linkwork.algorithms.tree import BodyForces, Field, JointValues, Tree
+from linkwork.spatial import Columns, Force, Inertia, Vec3, plus_diagonal
 from linkwork.spatial.coriolis import Coriolis
 from linkwork.spatial.matrices import Matrix, columns, plus
 
 
-class JointMotion(NamedTuple):
-    """The motions of a joint's degrees of freedom, and how they change; all in the root's frame."""
-
-    S: Columns
-    Psi_d: Columns
-    """Ψ̇: how V varies with q."""
-    Psi_dd: Columns
-    """Ψ̈: how A varies with q."""
-    Omega: Columns
-    """How A varies with q̇."""
-    S_q: list[Columns]
-    """∂S/∂qₖ of a subspace that varies; empty otherwise."""
-
-
-class Moving(NamedTuple):
+class _Moving(NamedTuple):
     """What the outward recursion finds, in the frame of each body's root."""
 
     joints: Field[JointMotion]
@@ -53,44 +35,14 @@ class Moving(NamedTuple):
     F: Field[Force]
 
 
-def moving(tree: Tree, q: JointValues, v: JointValues, a: JointValues, f_ext: BodyForces) -> Moving:
+def _moving(tree: Tree, q: JointValues, v: JointValues, a: JointValues, f_ext: BodyForces) -> _Moving:
     """Inertias, forces on single bodies and how they vary, outward."""
-    X0, lift = root_frames(tree, q)
-    V, A = fields(tree, Motion, 2)
-    found = Moving(tree.field(), tree.field(), tree.field(), tree.field())
-    V[tree.world] = A[tree.world] = Motion.zero()
-
+    X0, joints, V, A = joint_motions(tree, q, v, a)
+    found = _Moving(joints, tree.field(), tree.field(), tree.field())
     for body in tree.outward():
-        X, own = X0[body], body.joint.subspace(q[body])
-        Vp, Ap = V[body.parent], A[body.parent] + lift[body]
-        S = Columns([X.to_parent(column) for column in own.columns()])
-        turned = [Vp.cross(column) for column in S.columns()]
-        V[body] = Vp + S.times(v[body])
-        A[body] = Ap + S.times(a[body]) + Columns(turned).times(v[body])
-        Omega = [column + column for column in turned]  # V × S = Ψ̇ + (S q̇) × S
-        if body.joint.nv > 1:
-            moved = own.times(v[body])
-            among = [X.to_parent(moved.cross(column)) for column in own.columns()]
-            Omega = [x + y for x, y in zip(Omega, among, strict=True)]
-        Psi_d, S_q, more = turned, [], [Motion.zero()] * body.joint.nv
-        varied = variation(body.joint, q[body], v[body])
-        if varied is not None:
-            A[body] = A[body] + X.to_parent(body.joint.bias(q[body], v[body]))
-            S_q = [Columns([X.to_parent(column) for column in each.columns()]) for each in varied.S_q]
-            sigma = [each.times(v[body]) for each in S_q]
-            Psi_d = [x + s for x, s in zip(turned, sigma, strict=True)]
-            more = [
-                V[body].cross(s) + each.times(a[body]) + X.to_parent(c)
-                for s, each, c in zip(sigma, S_q, varied.c_q, strict=True)
-            ]
-            Omega = [x + X.to_parent(c) for x, c in zip(Omega, varied.c_v, strict=True)]
-        Psi_dd = [
-            Ap.cross(s) + Vp.cross(psi) + rest for s, psi, rest in zip(S.columns(), Psi_d, more, strict=True)
-        ]
-        found.joints[body] = JointMotion(S, Columns(Psi_d), Columns(Psi_dd), Columns(Omega), S_q)
-        found.I[body] = I = X.to_parent(body.inertia)
+        found.I[body] = I = X0[body].to_parent(body.inertia)
         found.B[body] = B = Coriolis.of_body(I, V[body])
-        found.F[body] = I * A[body] + V[body].cross(B.momentum) - X.to_parent(f_ext[body])
+        found.F[body] = I * A[body] + V[body].cross(B.momentum) - X0[body].to_parent(f_ext[body])
     return found
 
 
@@ -98,7 +50,7 @@ def inverse_dynamics_derivatives(
     tree: Tree, q: JointValues, v: JointValues, a: JointValues, f_ext: BodyForces
 ) -> tuple[Field[Matrix], Field[Matrix], Field[Matrix]]:
     """∂τ/∂q, ∂τ/∂q̇ and M, as blocks for each joint and its ancestors, above and below the diagonal."""
-    joints, I, B, F = moving(tree, q, v, a, f_ext)
+    joints, I, B, F = _moving(tree, q, v, a, f_ext)
     dq: Field[Matrix] = tree.field()
     dv: Field[Matrix] = tree.field()
     M: Field[Matrix] = tree.field()
@@ -140,7 +92,7 @@ def _sum(x: list[Force], y: list[Force]) -> list[Force]:
     return [a + b for a, b in zip(x, y, strict=True)]
 
 
-def _pairs(t4: list, t1: list[Force], velocities: Columns, accelerations: Columns) -> Matrix:  # type: ignore[type-arg]
+def _pairs(t4: list[Vec3], t1: list[Force], velocities: Columns, accelerations: Columns) -> Matrix:
     """t₄ᵀ x + t₁ᵀ y, a row for each of t and a column for each x and y."""
     both = list(zip(velocities.columns(), accelerations.columns(), strict=True))
     return [[moment.dot(x.angular) + y.dot(force) for x, y in both] for moment, force in zip(t4, t1, strict=True)]

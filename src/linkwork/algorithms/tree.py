@@ -129,6 +129,9 @@ class Tree(Protocol):
     def inward(self) -> Iterator[Body]:
         """Every body before its parent."""
 
+    def bodies_back_from(self, body: Any) -> Iterator[Body]:
+        """A body and those that are numbered before it: over all bodies, every pair once."""
+
     def path(self, body: Any, until: Any = None) -> Iterator[Body]:
         """The body and its ancestors, up to but without ``until``, an ancestor of it, or the world."""
 

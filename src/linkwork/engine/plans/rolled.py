@@ -103,6 +103,7 @@ class Rolled(Compiled):
             "square_row": self.rows * cell,
             **{f"nv{k}": k * nv for k in range(1, 7)},
             **{f"wide{k}": 6 * k * frames for k in range(1, 7)},
+            **{f"parameters{k}": 10 * k * len(self.task.model.bodies) for k in range(1, 7)},
             **{str(name): count for name, count in (*counts, *results)},
         }
 
