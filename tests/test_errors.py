@@ -38,12 +38,12 @@ in_every_form_once = pytest.mark.parametrize(
 
 
 def changed(s: State, argument: str, value: Any) -> State:
-    field = {"q0": "q", "dv": "v"}.get(argument, argument)
+    field = {"q0": "q"}.get(argument, argument)
     return State(**{**s.__dict__, field: value})
 
 
 def value_of(argument: str) -> np.ndarray:
-    return getattr(STATE, {"q0": "q", "dv": "v"}.get(argument, argument))
+    return getattr(STATE, {"q0": "q"}.get(argument, argument))
 
 
 def bits(results: Any) -> list[bytes]:
@@ -85,7 +85,7 @@ def test_a_wrong_type_names_the_argument(name: str, argument: str, space: str) -
 def test_a_number_that_is_not_finite_names_argument_place_and_joint(name: str, argument: str, space: str) -> None:
     """Compiled code looks for itself, so each function is asked in each form."""
     batch = state_of(MODEL, 2, (3,))
-    field = {"q0": "q", "dv": "v"}.get(argument, argument)
+    field = {"q0": "q"}.get(argument, argument)
     for (s, index), number in product(((STATE, ()), (batch, (1,))), (np.nan, np.inf, -np.inf)):
         bad = getattr(s, field).copy()
         last = (*index, *(n - 1 for n in bad.shape[len(index) :]))

@@ -25,7 +25,7 @@ from linkwork.algorithms import ALGORITHMS
 from linkwork.engine.mode import form
 from linkwork.engine.trace.interpreter import evaluate
 from linkwork.model import Model
-from strategies import CALLS, State, pool, pool_to_compile, state_of
+from strategies import ARRAYS, CALLS, State, pool, pool_to_compile, state_of
 
 context = mpmath.mp.clone()
 context.dps = 50
@@ -49,7 +49,7 @@ def truth(name: str, algorithm: str) -> tuple[State, list[list[mpmath.mpf]]]:
     model = mechanism(name)
     with form("interpreted"):
         state = state_of(model, 7)
-    given = {"q0": state.q, "dv": state.v} | {key: getattr(state, key) for key in ("q", "v", "a", "tau", "f_ext", "q1")}
+    given = {"q0": state.q} | {key: getattr(state, key) for key in ARRAYS}
     entry = ALGORITHMS[algorithm]
     arguments = [[context.mpf(x) for x in given[argument].ravel().tolist()] for argument, _ in entry.arguments]
     frames = [model.frame(frame) for frame in frames_of(model)]

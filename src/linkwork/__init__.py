@@ -28,16 +28,26 @@ from linkwork.dynamics import (
     force_responses,
     forward_dynamics,
     forward_dynamics_and_reactions,
+    forward_dynamics_derivatives,
+    forward_dynamics_jvp,
+    forward_dynamics_vjp,
     forward_kinematics,
     frame_acceleration,
+    frame_acceleration_derivatives,
     frame_velocity,
+    frame_velocity_derivatives,
     gravity_torques,
     integrate,
     inverse_dynamics,
+    inverse_dynamics_derivatives,
+    inverse_dynamics_jvp,
+    inverse_dynamics_vjp,
     jacobian,
     jacobian_drift,
     mass_matrix,
+    mass_matrix_inverse,
     momentum,
+    momentum_derivatives,
     neutral,
     nonlinear_effects,
     null_space_torque,
@@ -46,6 +56,7 @@ from linkwork.dynamics import (
     operational_inertia_inverse,
     operational_space,
     random_state,
+    torque_regressor,
 )
 from linkwork.engine.mode import interpreted
 from linkwork.engine.run.threads import get_threads, set_threads
@@ -60,7 +71,7 @@ from linkwork.errors import (
     SingularError,
     UnknownNameError,
 )
-from linkwork.model import Builder, Frame, Model, Point, merge_fixed, placement
+from linkwork.model import Builder, Frame, Model, Point, merge_fixed, placement, with_inertial_parameters
 
 if TYPE_CHECKING:
     from linkwork import control
@@ -112,22 +123,32 @@ __all__ = [
     "force_responses",
     "forward_dynamics",
     "forward_dynamics_and_reactions",
+    "forward_dynamics_derivatives",
+    "forward_dynamics_jvp",
+    "forward_dynamics_vjp",
     "forward_kinematics",
     "frame_acceleration",
+    "frame_acceleration_derivatives",
     "frame_velocity",
+    "frame_velocity_derivatives",
     "get_threads",
     "gravity_torques",
     "integrate",
     "interpreted",
     "inverse_dynamics",
+    "inverse_dynamics_derivatives",
+    "inverse_dynamics_jvp",
+    "inverse_dynamics_vjp",
     "jacobian",
     "jacobian_drift",
     "joints",
     "load",
     "mass_matrix",
+    "mass_matrix_inverse",
     "mechanisms",
     "merge_fixed",
     "momentum",
+    "momentum_derivatives",
     "motion_sequence",
     "neutral",
     "nonlinear_effects",
@@ -143,6 +164,8 @@ __all__ = [
     "simulate",
     "spatial",
     "system_check",
+    "torque_regressor",
+    "with_inertial_parameters",
 ]
 
 _LATE = {

@@ -94,7 +94,9 @@ def _forward(text: Callable[..., tuple[Any, ...]], *forms: str, segmented: Algor
     return Algorithm(text.__name__, text, (Q, V, TAU, F_EXT), ("velocity",), forms, segmented)
 
 
-def _seen(text: Callable[..., tuple[Any, ...]], arguments: tuple[tuple[str, str], ...], *results: str) -> list[Algorithm]:
+def _seen(
+    text: Callable[..., tuple[Any, ...]], arguments: tuple[tuple[str, str], ...], *results: str
+) -> list[Algorithm]:
     """One entry for each reference, named "text/reference"."""
     return [
         Algorithm(f"{text.__name__}/{reference}", partial(text, reference=reference), arguments, results)

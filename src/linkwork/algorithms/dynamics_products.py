@@ -20,14 +20,14 @@ terms of ``inverse_dynamics_derivatives``. Every body is in its own frame.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from linkwork.algorithms.articulated import ArticulatedBodies
 from linkwork.algorithms.articulated_body import articulated_motion
 from linkwork.algorithms.torque_regressor import by_parameter, inertial_force, of_parameters
-from linkwork.algorithms.tree import Body, BodyForces, Field, JointField, JointValues, Tree, Values, fields
+from linkwork.algorithms.tree import BodyForces, Field, JointField, JointValues, Tree, Values, fields
 from linkwork.joints.variation import variation
-from linkwork.spatial import Columns, Force, Motion, Subspace, Transform, Vec3, combination, plus_rotor
+from linkwork.spatial import Columns, Coordinates, Force, Motion, Subspace, Transform, Vec3, combination, plus_rotor
 from linkwork.spatial.coriolis import Coriolis
 from linkwork.spatial.matrices import Column, dot, minus, plus
 
@@ -41,7 +41,7 @@ class Pullback(NamedTuple):
     q: JointField
     v: JointField
     a: JointField
-    f_ext: Field[Force]
+    f_ext: Field[Motion]
     parameters: Field[Column]
 
 
@@ -173,7 +173,7 @@ def pushforward(
     return dtau
 
 
-def _directed(S_q: list[Columns], dq: Column) -> Columns:
+def _directed(S_q: list[Columns], dq: Coordinates) -> Columns:
     """Σ (∂S/∂qₖ) δqₖ."""
     numbers = [[*each.numbers()] for each in S_q]
     return S_q[0].of([dot(column, dq) for column in zip(*numbers, strict=True)])
@@ -210,7 +210,7 @@ def inverse_dynamics_vjp(
     weights: JointValues,
     f_ext: BodyForces,
     wrt: tuple[str, ...],
-) -> tuple[Field[object], ...]:
+) -> tuple[Field[Any], ...]:
     """λᵀ ∂τ with respect to the arguments that are named."""
     found = pullback(tree, q, v, a, f_ext, weights)
     return tuple(getattr(found, name) for name in wrt)
@@ -240,7 +240,7 @@ def forward_dynamics_vjp(
     weights: JointValues,
     f_ext: BodyForces,
     wrt: tuple[str, ...],
-) -> tuple[Field[object], ...]:
+) -> tuple[Field[Any], ...]:
     """λᵀ ∂q̈ with respect to the arguments that are named."""
     found = articulated_motion(tree, q, v, tau, f_ext)
     opposite: JointField = tree.field()

@@ -12,12 +12,12 @@ from linkwork.algorithms.articulated_body import articulated_motion
 from linkwork.algorithms.inverse_dynamics_derivatives import inverse_dynamics_derivatives
 from linkwork.algorithms.mass_matrix_inverse import giving_way, inverse, nothing, solve
 from linkwork.algorithms.root_frame import root_frames
-from linkwork.algorithms.tree import BodyForces, Field, JointValues, Tree
+from linkwork.algorithms.tree import BodyForces, Field, JointValues, OrderedTree, Tree
 from linkwork.spatial.matrices import Matrix, negated
 
 
 def forward_dynamics_derivatives(
-    tree: Tree, q: JointValues, v: JointValues, tau: JointValues, f_ext: BodyForces
+    tree: OrderedTree, q: JointValues, v: JointValues, tau: JointValues, f_ext: BodyForces
 ) -> tuple[Field[Matrix], Field[Matrix], Field[Matrix]]:
     """∂q̈/∂q, ∂q̈/∂q̇ and M⁻¹, a block for each pair of joints."""
     found = articulated_motion(tree, q, v, tau, f_ext)

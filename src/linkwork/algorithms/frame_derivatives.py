@@ -3,9 +3,9 @@
     seen from the frame, of joint j on its path, all moved from the root's frame:
     ∂V/∂q = Ψ̇     ∂V/∂q̇ = S     ∂A/∂q = Ψ̈ - V × Ψ̇     ∂A/∂q̇ = Ω - V × S     ∂A/∂q̈ = S
 
-S, Ψ̇, Ψ̈ and Ω are those of ``joint_motions``. Seen from another reference, as in ``jacobian``, a motion m of the frame also
-varies because the frame turns with the joint: by S × m in the world, by the turning part of S alone along the world's
-axes, where accelerations are classical ones, A + ω × V.
+S, Ψ̇, Ψ̈ and Ω are those of ``joint_motions``. Seen from another reference, as in ``jacobian``, a motion m of the frame
+also varies because the frame moves with the joint: by S × m in the world, by the turning part of S alone along the
+world's axes, where accelerations are classical ones, A + ω × V.
 """
 
 from __future__ import annotations

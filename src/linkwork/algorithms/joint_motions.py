@@ -44,9 +44,7 @@ class JointMotions(NamedTuple):
     A: Field[Motion]
 
 
-def joint_motions(
-    tree: Tree, q: JointValues, v: JointValues, a: JointValues, gravity: bool = True
-) -> JointMotions:
+def joint_motions(tree: Tree, q: JointValues, v: JointValues, a: JointValues, gravity: bool = True) -> JointMotions:
     """The motions of all joints and bodies; with ``gravity`` the world accelerates by -g."""
     X0, lift = root_frames(tree, q)
     joints: Field[JointMotion] = tree.field()

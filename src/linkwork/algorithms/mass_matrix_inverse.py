@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol
 
 from linkwork.algorithms.force_propagators import Propagators
 from linkwork.algorithms.root_frame import root_frames
-from linkwork.algorithms.tree import Field, JointValues, Tree
+from linkwork.algorithms.tree import Field, JointValues, OrderedTree, Tree
 from linkwork.spatial import Columns, Factor, Force, Motion, Subspace, Transform, combination
 from linkwork.spatial.matrices import Matrix, columns, minus, units
 
@@ -38,7 +38,7 @@ class GivingWay(NamedTuple):
     D: Factor
 
 
-def mass_matrix_inverse(tree: Tree, q: JointValues) -> tuple[Field[Matrix]]:
+def mass_matrix_inverse(tree: OrderedTree, q: JointValues) -> tuple[Field[Matrix]]:
     """M⁻¹, a block for each pair of joints."""
     X0, _ = root_frames(tree, q)
     found = Propagators(tree, q)
@@ -58,7 +58,7 @@ def giving_way(tree: Tree, X0: Field[Transform], found: Joints) -> Field[GivingW
     return joints
 
 
-def inverse(tree: Tree, joints: Field[GivingWay]) -> Field[Matrix]:
+def inverse(tree: OrderedTree, joints: Field[GivingWay]) -> Field[Matrix]:
     """M⁻¹."""
     one = nothing(tree)
     for body in tree.outward():
@@ -103,8 +103,7 @@ def solve(tree: Tree, joints: Field[GivingWay], R: Field[Matrix]) -> Field[Matri
         for body in tree.outward():
             S, _, K, _ = joints[body]
             x = [
-                minus(given, [motion.dot(k) for k in K])
-                for given, motion in zip(y[body], P[body.parent], strict=True)
+                minus(given, [motion.dot(k) for k in K]) for given, motion in zip(y[body], P[body.parent], strict=True)
             ]
             P[body] = [motion + S.times(rates) for motion, rates in zip(P[body.parent], x, strict=True)]
             X[body, column] = columns(x, body.joint.nv)

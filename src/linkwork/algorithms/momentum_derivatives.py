@@ -16,9 +16,7 @@ from linkwork.joints.variation import variation
 from linkwork.spatial import Force, Inertia, Motion, Subspace, Transform
 
 
-def momentum_derivatives(
-    tree: Tree, q: JointValues, v: JointValues
-) -> tuple[Field[list[Force]], Field[list[Force]]]:
+def momentum_derivatives(tree: Tree, q: JointValues, v: JointValues) -> tuple[Field[list[Force]], Field[list[Force]]]:
     """∂h/∂q and ∂h/∂q̇, a column for each degree of freedom."""
     X0, whole = whole_inertia(tree, q)
     per_mass = 1.0 / whole[tree.world].mass

@@ -1,7 +1,7 @@
-"""The regressor of inverse dynamics: τ = Y π + rotor q̈ - Σ Jᵀ f, with the inertial parameters π of all bodies, O(n·depth).
+"""The regressor of inverse dynamics, O(n·depth): τ = Y π + rotor q̈ - Σ Jᵀ f, π the inertial parameters of bodies.
 
-    outward   V and A of every body in its own frame, A of the world is -g                 as ``inverse_dynamics``
-    row of joint i, columns of body j behind it:   Sᵢ seen from j, paired with what each parameter adds to the force on j
+    outward   V and A of every body in its own frame, A of the world is -g
+    rows of joint i, columns of body j behind it:   Sᵢ seen from j, paired with what each parameter adds to j's force
 
 With the classical acceleration a′ = A.linear + ω × V.linear, the force on a body is m a′ + α × mc + ω × (ω × mc), its
 moment J α + ω × J ω + mc × a′; Atkeson, An, Hollerbach 1986. A body's parameters are m, mc (three), Jxx, Jxy, Jyy, Jxz,

@@ -129,14 +129,18 @@ class Tree(Protocol):
     def inward(self) -> Iterator[Body]:
         """Every body before its parent."""
 
-    def bodies_back_from(self, body: Any) -> Iterator[Body]:
-        """A body and those that are numbered before it: over all bodies, every pair once."""
-
     def path(self, body: Any, until: Any = None) -> Iterator[Body]:
         """The body and its ancestors, up to but without ``until``, an ancestor of it, or the world."""
 
     def ancestors(self, body: Any) -> Iterator[Body]:
         """The body's ancestors, nearest first, without the world."""
+
+
+class OrderedTree(Tree, Protocol):
+    """A mechanism whose pairs of bodies are looked at."""
+
+    def bodies_back_from(self, body: Any) -> Iterator[Body]:
+        """A body and those that are numbered before it: over all bodies, every pair once."""
 
 
 class PointedTree(Tree, Protocol):
@@ -230,6 +234,6 @@ def fields(tree: Tree, kind: type[Value], count: int) -> list[Field[Value]]:
 
 if TYPE_CHECKING:
 
-    def _has_it_all(tree: plain.Tree) -> tuple[PointedTree, KnownTree, SegmentedTree]:
+    def _has_it_all(tree: plain.Tree) -> tuple[OrderedTree, PointedTree, KnownTree, SegmentedTree]:
         """The plain form is each of these."""
-        return tree, tree, tree
+        return tree, tree, tree, tree

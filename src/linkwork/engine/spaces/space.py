@@ -358,10 +358,8 @@ class Triples(Space):
         return [list(numbers[rows * r : rows * (r + 1)]) for r in range(rows)]
 
 
-def _store_rows(
-    tree: Any, array: str, rows: Sequence[Sequence[Any]], terms: Terms, size: str, before: int = 0
-) -> None:
-    """Store a block by rows, which are a size apart, from its first number on, ``before`` numbers from the terms' place."""
+def _store_rows(tree: Any, array: str, rows: Sequence[Sequence[Any]], terms: Terms, size: str, before: int = 0) -> None:
+    """Store a block by rows, which are a size apart; the first number is ``before`` from the terms' place."""
     for row, numbers in enumerate(rows):
         below: Terms = ((ONE, f"{size}{row}"),) if row else ()
         for k, number in enumerate(numbers):
