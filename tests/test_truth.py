@@ -58,10 +58,18 @@ def truth(name: str, algorithm: str) -> tuple[State, list[list[mpmath.mpf]]]:
 
 def bound(name: str, algorithm: str, state: State) -> float:
     model = mechanism(name)
-    if algorithm in ("composite_body", "unit_vector", "operational/dense"):
+    if algorithm in ("composite_body", "unit_vector", "operational/dense", "forward_dynamics_derivatives"):
         return model.nv * UNIT * float(np.linalg.cond(lw.mass_matrix(model, state.q)))
     plain = 16.0 * (len(model.bodies) + 4) * UNIT
-    pivots = algorithm.startswith(("articulated_body", "virtual_work", "operational", "force_responses"))
+    solving = (
+        "articulated_body",
+        "virtual_work",
+        "operational",
+        "force_responses",
+        "forward_dynamics",
+        "mass_matrix_inv",
+    )
+    pivots = algorithm.startswith(solving)
     return min(1e-12, 64.0 * plain) if pivots else plain
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from linkwork.algorithms.articulated_body import articulated_motion
 from linkwork.algorithms.inverse_dynamics_derivatives import inverse_dynamics_derivatives
-from linkwork.algorithms.mass_matrix_inverse import giving_way, inverse, nothing, solve
+from linkwork.algorithms.mass_matrix_inverse import giving_way, identity, nothing, solve, symmetric
 from linkwork.algorithms.root_frame import root_frames
 from linkwork.algorithms.tree import BodyForces, Field, JointValues, OrderedTree, Tree
 from linkwork.spatial.matrices import Matrix, negated
@@ -24,7 +24,8 @@ def forward_dynamics_derivatives(
     dq, dv, _ = inverse_dynamics_derivatives(tree, q, v, found.qdd, f_ext)
     X0, _ = root_frames(tree, q)
     joints = giving_way(tree, X0, found.step)
-    return solve(tree, joints, _opposite(tree, dq)), solve(tree, joints, _opposite(tree, dv)), inverse(tree, joints)
+    by_q, by_v, by_tau = solve(tree, joints, _opposite(tree, dq), _opposite(tree, dv), identity(tree))
+    return by_q, by_v, symmetric(tree, by_tau)
 
 
 def _opposite(tree: Tree, related: Field[Matrix]) -> Field[Matrix]:

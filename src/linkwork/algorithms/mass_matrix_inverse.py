@@ -41,9 +41,8 @@ class GivingWay(NamedTuple):
 def mass_matrix_inverse(tree: OrderedTree, q: JointValues) -> tuple[Field[Matrix]]:
     """M⁻¹, a block for each pair of joints."""
     X0, _ = root_frames(tree, q)
-    found = Propagators(tree, q)
-    joints = giving_way(tree, X0, found)
-    return (inverse(tree, joints),)
+    (X,) = solve(tree, giving_way(tree, X0, Propagators(tree, q)), identity(tree))
+    return (symmetric(tree, X),)
 
 
 def giving_way(tree: Tree, X0: Field[Transform], found: Joints) -> Field[GivingWay]:
@@ -58,20 +57,24 @@ def giving_way(tree: Tree, X0: Field[Transform], found: Joints) -> Field[GivingW
     return joints
 
 
-def inverse(tree: OrderedTree, joints: Field[GivingWay]) -> Field[Matrix]:
-    """M⁻¹."""
+def identity(tree: Tree) -> Field[Matrix]:
+    """1, as a block for each pair of joints."""
     one = nothing(tree)
     for body in tree.outward():
         one[body, body] = units(body.joint.nv)
-    X = solve(tree, joints, one)
-    inverse: Field[Matrix] = tree.field()
+    return one
+
+
+def symmetric(tree: OrderedTree, X: Field[Matrix]) -> Field[Matrix]:
+    """The lower blocks of a symmetric matrix above as well."""
+    full: Field[Matrix] = tree.field()
     for body in tree.outward():
         for other in tree.bodies_back_from(body):
-            inverse[other, body] = columns(X[body, other], other.joint.nv)
-            inverse[body, other] = X[body, other]
+            full[other, body] = columns(X[body, other], other.joint.nv)
+            full[body, other] = X[body, other]
         rows = X[body, body]
-        inverse[body, body] = [[rows[max(i, k)][min(i, k)] for k in range(len(rows))] for i in range(len(rows))]
-    return inverse
+        full[body, body] = [[rows[max(i, k)][min(i, k)] for k in range(len(rows))] for i in range(len(rows))]
+    return full
 
 
 def nothing(tree: Tree) -> Field[Matrix]:
@@ -83,21 +86,22 @@ def nothing(tree: Tree) -> Field[Matrix]:
     return R
 
 
-def solve(tree: Tree, joints: Field[GivingWay], R: Field[Matrix]) -> Field[Matrix]:
-    """M⁻¹ R, a block for each pair of joints."""
+def solve(tree: Tree, joints: Field[GivingWay], *right: Field[Matrix]) -> list[Field[Matrix]]:
+    """M⁻¹ R for each right-hand side R, a block for each pair of joints."""
     p: Field[list[Force]] = tree.field()
     P: Field[list[Motion]] = tree.field()
     y: Field[Matrix] = tree.field()
-    X: Field[Matrix] = tree.field()
+    found: list[Field[Matrix]] = [tree.field() for _ in right]
     for column in tree.outward():
-        count = column.joint.nv
+        each = column.joint.nv
+        count = each * len(right)
         p[tree.world], P[tree.world] = [Force.zero()] * count, [Motion.zero()] * count
         for body in tree.outward():
             p[body] = [Force.zero()] * count
         for body in tree.inward():
             S, U, _, D = joints[body]
-            right = columns(R[body, column], count)
-            y[body] = [D.solve(minus(r, S.dot(force))) for r, force in zip(right, p[body], strict=True)]
+            forces = [numbers for R in right for numbers in columns(R[body, column], each)]
+            y[body] = [D.solve(minus(r, S.dot(force))) for r, force in zip(forces, p[body], strict=True)]
             felt = [force + combination(U, given) for force, given in zip(p[body], y[body], strict=True)]
             p[body.parent] = [x + f for x, f in zip(p[body.parent], felt, strict=True)]
         for body in tree.outward():
@@ -106,5 +110,6 @@ def solve(tree: Tree, joints: Field[GivingWay], R: Field[Matrix]) -> Field[Matri
                 minus(given, [motion.dot(k) for k in K]) for given, motion in zip(y[body], P[body.parent], strict=True)
             ]
             P[body] = [motion + S.times(rates) for motion, rates in zip(P[body.parent], x, strict=True)]
-            X[body, column] = columns(x, body.joint.nv)
-    return X
+            for k, X in enumerate(found):
+                X[body, column] = columns(x[k * each : (k + 1) * each], body.joint.nv)
+    return found

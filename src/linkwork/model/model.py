@@ -281,7 +281,7 @@ class Model:
 
     @property
     def inertial_parameters(self) -> NDArray[np.float64]:
-        """Inertial parameters of each body (nbodies, 10): mass (kg), mass times centre of mass (kg m), and Ixx, Ixy, Iyy,
+        """Inertial parameters of each body (nbodies, 10): mass (kg), mass times centre of mass (kg m), Ixx, Ixy, Iyy,
         Ixz, Iyz, Izz (kg m²) about the origin of the body's frame; ``lw.torque_regressor`` has columns in this order,
         and ``lw.with_inertial_parameters`` takes them.
         """
