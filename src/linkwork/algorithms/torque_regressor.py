@@ -25,6 +25,7 @@ def torque_regressor(tree: Tree, q: JointValues, v: JointValues, a: JointValues)
     Y: Field[Matrix] = tree.field()
     for body in tree.outward():
         S[body] = [X0[body].to_parent(column) for column in body.joint.subspace(q[body]).columns()]
+    for body in tree.outward():
         for ancestor in tree.path(body):
             seen = [X0[body].to_child(column) for column in S[ancestor]]
             Y[ancestor, body] = [by_parameter(motion, V[body], A[body]) for motion in seen]
