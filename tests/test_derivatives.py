@@ -83,7 +83,7 @@ def differences(function: Callable[[Any], Any], count: int) -> Any:
 
 def same(found: Any, expected: Any, what: str) -> None:
     """Equal but for what rotations of the model are off by, which are orthogonal in float64 only."""
-    size = max(1e-6, *map(abs, expected.ravel()))
+    size = max(0.1, *map(abs, expected.ravel()))
     worst = max(map(abs, (found.ravel() - expected.ravel())), default=0)
     assert worst < 1e-13 * size, f"{what}: off by {float(worst / size):.2g}"
 

@@ -19,6 +19,7 @@ from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Model
 
 _pulling_back = cache(pulling_back)
+_OF_INVERSE, _OF_FORWARD = ("q", "v", "a"), ("q", "v", "tau")
 
 
 def inverse_dynamics_vjp(
@@ -28,7 +29,7 @@ def inverse_dynamics_vjp(
     a: ArrayLike,
     weights: ArrayLike,
     f_ext: ArrayLike | None = None,
-    wrt: Sequence[str] = ("q", "v", "a"),
+    wrt: Sequence[str] = _OF_INVERSE,
     *,
     out: tuple[Array, ...] | None = None,
 ) -> tuple[Array, ...]:
@@ -68,7 +69,7 @@ def forward_dynamics_vjp(
     tau: ArrayLike,
     weights: ArrayLike,
     f_ext: ArrayLike | None = None,
-    wrt: Sequence[str] = ("q", "v", "tau"),
+    wrt: Sequence[str] = _OF_FORWARD,
     *,
     out: tuple[Array, ...] | None = None,
 ) -> tuple[Array, ...]:
@@ -193,7 +194,7 @@ def forward_dynamics_jvp(
 
 
 def _pulled_back(name: str, model: Model, wrt: Sequence[str], out: Any, *values: Any) -> tuple[Array, ...]:
-    if wrt == tuple(PRODUCTS[name][2]):
+    if wrt is _OF_INVERSE or wrt is _OF_FORWARD:
         usual: tuple[Array, ...] = call.quick(name, model, out, *values)
         return usual
     check_model(model)

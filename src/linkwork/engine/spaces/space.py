@@ -125,45 +125,37 @@ class Joints(Space):
 class Wrenches(Joints):
     """Force and moment on each body, or through each joint."""
 
+    of_each, what = 6, "force and moment"  # how many numbers a body has, and what they are
+
     def __init__(self) -> None:
         super().__init__("f")
-        self.shape = lambda model, frames: (len(model.bodies), 6)
+        self.shape = lambda model, frames: (len(model.bodies), self.of_each)
 
-    def value(self, numbers: list[Any]) -> Force:
+    def value(self, numbers: list[Any]) -> Any:
         return Force.from_numbers(numbers)
 
     def owners(self, model: Model, frames: int = 0) -> Iterator[Owner]:
-        return (Owner(False, number, 6 * number - 6, 6) for number in range(1, len(model.bodies) + 1))
+        n = self.of_each
+        return (Owner(False, number, n * number - n, n) for number in range(1, len(model.bodies) + 1))
 
     def addresses(self, array: str, body: Any) -> list[Address]:
-        lanes = body.lane_stride(self.lane_stride)
-        return [Address(array, k - 6, ((body.number, 6),), lane_stride=lanes) for k in range(6)]
+        n, lanes = self.of_each, body.lane_stride(self.lane_stride)
+        return [Address(array, k - n, ((body.number, n),), lane_stride=lanes) for k in range(n)]
 
     def describe(self, model: Model) -> str:
-        return f"{len(model.bodies)} bodies, force and moment of each"
+        return f"{len(model.bodies)} bodies, {self.what} of each"
 
     def coordinate(self, model: Model, index: tuple[int, ...]) -> str:
         return f"body {model.body_names[index[0]]!r}"
 
 
 class Parameters(Wrenches):
-    """Ten numbers of each body, its inertial parameters."""
+    """The inertial parameters of each body."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.shape = lambda model, frames: (len(model.bodies), 10)
+    of_each, what = 10, "ten parameters"
 
     def value(self, numbers: list[Any]) -> Any:
         return numbers
-
-    def owners(self, model: Model, frames: int = 0) -> Iterator[Owner]:
-        return (Owner(False, number, 10 * number - 10, 10) for number in range(1, len(model.bodies) + 1))
-
-    def addresses(self, array: str, body: Any) -> list[Address]:
-        return [Address(array, k - 10, ((body.number, 10),)) for k in range(10)]
-
-    def describe(self, model: Model) -> str:
-        return f"{len(model.bodies)} bodies, ten parameters of each"
 
 
 class Frames(Space):
