@@ -31,16 +31,26 @@ from linkwork.dynamics import (
     force_responses,
     forward_dynamics,
     forward_dynamics_and_reactions,
+    forward_dynamics_derivatives,
+    forward_dynamics_jvp,
+    forward_dynamics_vjp,
     forward_kinematics,
     frame_acceleration,
+    frame_acceleration_derivatives,
     frame_velocity,
+    frame_velocity_derivatives,
     gravity_torques,
     integrate,
     inverse_dynamics,
+    inverse_dynamics_derivatives,
+    inverse_dynamics_jvp,
+    inverse_dynamics_vjp,
     jacobian,
     jacobian_drift,
     mass_matrix,
+    mass_matrix_inverse,
     momentum,
+    momentum_derivatives,
     neutral,
     nonlinear_effects,
     null_space_torque,
@@ -49,6 +59,7 @@ from linkwork.dynamics import (
     operational_inertia_inverse,
     operational_space,
     random_state,
+    torque_regressor,
 )
 from linkwork.engine.mode import interpreted
 from linkwork.engine.run.threads import get_threads, set_threads
@@ -65,7 +76,7 @@ from linkwork.errors import (
     TracingError,
     UnknownNameError,
 )
-from linkwork.model import Builder, Frame, Model, Point, merge_fixed, placement
+from linkwork.model import Builder, Frame, Model, Point, merge_fixed, placement, with_inertial_parameters
 
 if TYPE_CHECKING:
     from linkwork import control
@@ -127,14 +138,22 @@ __all__ = [
     "force_responses",
     "forward_dynamics",
     "forward_dynamics_and_reactions",
+    "forward_dynamics_derivatives",
+    "forward_dynamics_jvp",
+    "forward_dynamics_vjp",
     "forward_kinematics",
     "frame_acceleration",
+    "frame_acceleration_derivatives",
     "frame_velocity",
+    "frame_velocity_derivatives",
     "get_threads",
     "gravity_torques",
     "integrate",
     "interpreted",
     "inverse_dynamics",
+    "inverse_dynamics_derivatives",
+    "inverse_dynamics_jvp",
+    "inverse_dynamics_vjp",
     "jacobian",
     "jacobian_drift",
     "jacobian_of",
@@ -142,9 +161,11 @@ __all__ = [
     "jvp",
     "load",
     "mass_matrix",
+    "mass_matrix_inverse",
     "mechanisms",
     "merge_fixed",
     "momentum",
+    "momentum_derivatives",
     "motion_sequence",
     "neutral",
     "nonlinear_effects",
@@ -160,7 +181,9 @@ __all__ = [
     "simulate",
     "spatial",
     "system_check",
+    "torque_regressor",
     "vjp",
+    "with_inertial_parameters",
 ]
 
 _LATE = {
