@@ -16,13 +16,14 @@ from typing import Any
 
 from linkwork.algorithms.articulated_body import articulated_body
 from linkwork.algorithms.centroid import centre_of_mass, energy, momentum
-from linkwork.algorithms.chang_khatib import chang_khatib, force_responses
+from linkwork.algorithms.chang_khatib import chang_khatib
 from linkwork.algorithms.composite_body import composite_body
 from linkwork.algorithms.configuration import difference, integrate
 from linkwork.algorithms.constraint_force import constraint_force
 from linkwork.algorithms.constraint_force_segments import constraint_force_segments
 from linkwork.algorithms.dense import dense
 from linkwork.algorithms.extended_propagator import extended_propagator
+from linkwork.algorithms.force_responses import force_responses
 from linkwork.algorithms.inverse_dynamics import gravity_torques, inverse_dynamics, nonlinear_effects
 from linkwork.algorithms.inversion import inversion
 from linkwork.algorithms.jacobian import frame_accelerations, frame_velocities, jacobian, jacobian_drift
@@ -34,6 +35,7 @@ from linkwork.algorithms.reactions import articulated_body_reactions, virtual_wo
 from linkwork.algorithms.sparse import sparse
 from linkwork.algorithms.step import step
 from linkwork.algorithms.studies.constraint_force_world import constraint_force_world
+from linkwork.algorithms.studies.explicit_inverse import explicit_inverse
 from linkwork.algorithms.studies.link_splitting import virtual_work_split, virtual_work_unsplit
 from linkwork.algorithms.unit_vector import unit_vector
 from linkwork.algorithms.virtual_work import virtual_work
@@ -148,7 +150,8 @@ ALGORITHMS: dict[str, Algorithm] = {
         _forward(constraint_force_world, "specialised"),
         *_inertias(),
         INVERSION,
-        # to compare with; they walk over children
+        # to compare with; the last two walk over children
+        _entry(explicit_inverse, (Q,), "operational"),
         _forward(virtual_work_split),
         _forward(virtual_work_unsplit),
     )
