@@ -1,7 +1,7 @@
 """Which method for Λ⁻¹ wins where: the study behind ``method="auto"`` of ``lw.operational_inertia``.
 
     python benchmarks/operational_methods.py            prints how well the rule does on the data that are kept
-    python benchmarks/operational_methods.py --measure  counts and times anew, half an hour: docs/data/operational-methods.json
+    python benchmarks/operational_methods.py --measure  counts and times anew, half an hour (docs/data)
     python benchmarks/operational_methods.py --write    puts the tables into docs/operational-inertia.md
 
 Operations are those of code for one mechanism, where its numbers are constants, on robots of example-robot-data (on a
@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import files
@@ -45,14 +46,18 @@ Case = tuple[str, Model, list[Frame]]
 
 
 def robots() -> Iterator[tuple[str, Model]]:
-    """Of the package example-robot-data, those that code is specialised for."""
+    """Of the package example-robot-data, those that code is specialised for; of several with the same joints, one."""
+    seen = set()
+    warnings.simplefilter("ignore", lw.LinkworkWarning)
     paths = sorted(Path(str(file.locate())) for file in files("example-robot-data") or () if file.suffix == ".urdf")
     for path in paths:
         try:
             model = lw.load(path)
         except lw.LinkworkError:
             continue
-        if 1 < len(model.bodies) <= MOST_BODIES:
+        joints = tuple((body.parent, body.joint.kind()) for body in model.bodies)
+        if 1 < len(model.bodies) <= MOST_BODIES and joints not in seen:
+            seen.add(joints)
             yield path.stem, model
             if len(ends(model)) >= 4:
                 yield f"{path.stem}, floating", lw.load(path, floating_base=True)
@@ -68,7 +73,7 @@ def ready() -> Iterator[tuple[str, Model]]:
 def random_tree(bodies: int, reach: int, seed: int) -> Model:
     """Each body hangs on one of the ``reach`` before it, so that a small reach makes long limbs."""
     rng = np.random.default_rng(seed)
-    builder = lw.Builder()
+    builder = lw.Builder(f"tree of {bodies}, reach {reach}")
     names = ["world"]
     for k in range(bodies):
         parent = names[int(rng.integers(max(0, len(names) - reach), len(names)))]
@@ -76,7 +81,7 @@ def random_tree(bodies: int, reach: int, seed: int) -> Model:
         placed = lw.placement(rng.normal(size=3), rpy=rng.normal(size=3))
         joint = JOINTS[int(rng.integers(len(JOINTS)))]
         names.append(builder.add_body(f"body{k}", parent, joint, placement=placed, **inertia))
-    return builder.build(name=f"tree of {bodies}, reach {reach}")
+    return builder.build()
 
 
 def trees(sizes: Sequence[int]) -> Iterator[tuple[str, Model]]:
