@@ -198,7 +198,7 @@ class PointedTree(Tree, Protocol):
         """
 
     def outermost(self, point: Any) -> Body:
-        """The body nearest to the world that a point shares with another one; its own if there is none."""
+        """The body nearest to the world at which a point's path meets another's; its own if there is none."""
 
 
 class KnownTree(Tree, Protocol):

@@ -64,7 +64,7 @@ class PathWalks:
         return self._points(*self._paths.places[frame.index].after)
 
     def outermost(self, frame: Any) -> Any:
-        """The body nearest to the world that a frame shares with another one; its own if there is none."""
+        """The body nearest to the world at which a frame's path meets another's; its own if there is none."""
         return self._nodes[self._paths.places[frame.index].outermost]
 
     def _walk(self, start: int, stop: int) -> Iterator[Any]:

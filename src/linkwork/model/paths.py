@@ -34,7 +34,7 @@ class Station:
 @dataclass(frozen=True)
 class Place:
     """Of a point: it and those behind its body; those after these that share a body with its path; and the body nearest
-    to the world that it shares with another point, or its own.
+    to the world at which its path meets that of another point, or its own.
     """
 
     behind: Stretch
@@ -74,14 +74,14 @@ def paths_of(parents: Sequence[int], points: Sequence[int]) -> Paths:
     stop: dict[int, int] = {}  # of what lies behind a body, in the walk
     for body in reversed(walk):
         stop[body] = stop[branches[body][0]] if branches[body] else position[body] + 1
-    fork, common, root = {0: 0}, {0: 0}, {0: 0}  # where a branch leaves later; outermost shared body; first body
+    fork, common, root = {0: 0}, {0: 0}, {0: 0}  # where a branch leaves later; outermost meeting; first body
     marked = [body for body in walk if own[body] or len(branches[body]) > 1]
     number = {body: k for k, body in enumerate(marked, 1)}
     for body in walk:
         above = parents[body]
         fork[body] = fork[above] if body == branches[above][0] else number.get(above, 0)
         root[body] = root[above] or body
-        common[body] = common[above] or (body if carried[body] > 1 else 0)
+        common[body] = common[above] or (body if own[body] + len(branches[body]) > 1 else 0)
 
     order = sorted((k for k, body in enumerate(points) if body), key=lambda k: position[points[k]])
     stations_at, points_at = [position[body] for body in marked], [position[points[k]] for k in order]
