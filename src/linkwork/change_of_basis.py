@@ -85,7 +85,7 @@ def _spanned(matrix: Array, S1: ArrayLike | None, T2: ArrayLike | None) -> Chang
             f"the leading dimensions of M {matrix.shape}, S1 {s1.shape} and T2 {t2.shape} do not go together"
         ) from None
     matrix, s1, t2 = (np.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (matrix, s1, t2))
-    root = np.linalg.cholesky(matrix)
+    root = np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)
     if S1 is not None:
         _independent("S1", _t(root) @ _evened(s1))
     if T2 is not None:

@@ -8,6 +8,8 @@ from linkwork.algorithms.catalogue import (
     INVERSION,
     INVERTING,
     OPERATIONAL,
+    ORIGINAL,
+    ORIGINAL_WORLD,
     REFERENCES,
     SEGMENTS,
     STEP_PARTS,
@@ -16,6 +18,7 @@ from linkwork.algorithms.catalogue import (
     along,
     stepping,
     weighed,
+    without_bias,
 )
 from linkwork.algorithms.fewest_operations import fewest_operations
 
@@ -27,6 +30,8 @@ __all__ = [
     "INVERSION",
     "INVERTING",
     "OPERATIONAL",
+    "ORIGINAL",
+    "ORIGINAL_WORLD",
     "REFERENCES",
     "SEGMENTS",
     "STEP_PARTS",
@@ -36,4 +41,5 @@ __all__ = [
     "fewest_operations",
     "stepping",
     "weighed",
+    "without_bias",
 ]

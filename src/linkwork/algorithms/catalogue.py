@@ -34,6 +34,7 @@ from linkwork.algorithms.pv import pv
 from linkwork.algorithms.reactions import articulated_body_reactions, virtual_work_reactions
 from linkwork.algorithms.sparse import sparse
 from linkwork.algorithms.step import step
+from linkwork.algorithms.studies.constraint_force_original import constraint_force_original
 from linkwork.algorithms.studies.constraint_force_world import constraint_force_world
 from linkwork.algorithms.studies.explicit_inverse import explicit_inverse
 from linkwork.algorithms.studies.link_splitting import virtual_work_split, virtual_work_unsplit
@@ -151,6 +152,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         *_inertias(),
         INVERSION,
         # to compare with; the last two walk over children
+        _forward(constraint_force_original),
         _entry(explicit_inverse, (Q,), "operational"),
         _forward(virtual_work_split),
         _forward(virtual_work_unsplit),
@@ -178,6 +180,23 @@ def weighed(method: str, I_X: Sequence[ArticulatedInertia], tip: int | None = No
     """A method of ``CHAIN_METHODS`` with any I_X for each body, as ``constraint_force_world`` has it; not compiled."""
     entry = along(method, tip) if tip else ALGORITHMS[method]
     return replace(entry, text=partial(entry.text, I_X=lambda body: I_X[body.index - 1]), forms=(), segmented=None)
+
+
+ORIGINAL = ALGORITHMS["constraint_force_original"]
+"""The algorithm that the paper mends, in coordinates at each joint."""
+ORIGINAL_WORLD = replace(
+    ALGORITHMS["constraint_force_world"],
+    name="constraint_force_original_world",
+    text=partial(constraint_force_world, original=True),
+    forms=(),
+)
+"""The same in the world's coordinates."""
+
+
+def without_bias(tip: int) -> Algorithm:
+    """``constraint_force_world`` along a main chain that does not feel the bias forces of its side branches."""
+    text = partial(constraint_force_world, tip=tip, bias=False)
+    return replace(ALGORITHMS["constraint_force_world"], name=f"constraint_force_unbiased/{tip}", text=text, forms=())
 
 
 STEP_PARTS = {

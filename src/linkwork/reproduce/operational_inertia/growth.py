@@ -47,9 +47,11 @@ def fan(links: int, points: int) -> Case:
     for limb in range(links // 4):
         parent = "limb0_3" if limb else "world"
         for k in range(4):
-            inertia = {"mass": 1.0, "com": (0.0, -0.15, 0.0), "inertia": (0.01, 0.01, 0.01)}
             at = placement((0.0, -0.3 if parent != "world" else 0.0, 0.0))
-            parent = builder.add_body(f"limb{limb}_{k}", parent, Revolute("z"), placement=at, **inertia)
+            solid = (0.01, 0.01, 0.01)
+            parent = builder.add_body(
+                f"limb{limb}_{k}", parent, Revolute("z"), at, mass=1.0, com=(0.0, -0.15, 0.0), inertia=solid
+            )
     model = builder.build()
     return model, [model.frame(f"limb{arm}_3") for arm in range(1, points + 1)]
 

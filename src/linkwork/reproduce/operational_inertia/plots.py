@@ -55,7 +55,7 @@ def _humanoid(data: dict[str, Any], servo: dict[str, float]) -> Any:
     )
     axes.invert_yaxis()
     axes.set_xscale("log")
-    axes.set(xlim=(0.1, 5e4), xlabel="time (µs, logarithmic)")
+    axes.set(xlim=(0.1, 5e4), xlabel="time (µs, logarithmic)", ylabel="method, or step of the servo")
     for micro, text, side in (
         (1e6 * paper["seconds"], "Λ in the paper:\nunder 1 ms", "right"),
         (1e6 / paper["hertz"], "servo in the paper:\n300 Hz, 3333 µs", "left"),
