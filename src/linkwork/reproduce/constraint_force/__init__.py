@@ -9,7 +9,8 @@ rounding  errors against 50 digits
 """
 
 from linkwork.reproduce.constraint_force.measurements import measure
+from linkwork.reproduce.constraint_force.page import tables
 from linkwork.reproduce.constraint_force.plots import draw
 from linkwork.reproduce.constraint_force.summary import summarise
 
-__all__ = ["draw", "measure", "summarise"]
+__all__ = ["draw", "measure", "summarise", "tables"]

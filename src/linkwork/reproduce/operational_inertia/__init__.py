@@ -6,7 +6,8 @@ visits    Fig. 4: which links are visited in each step, and by each method
 """
 
 from linkwork.reproduce.operational_inertia.measurements import measure
+from linkwork.reproduce.operational_inertia.page import tables
 from linkwork.reproduce.operational_inertia.plots import draw
 from linkwork.reproduce.operational_inertia.summary import summarise
 
-__all__ = ["draw", "measure", "summarise"]
+__all__ = ["draw", "measure", "summarise", "tables"]
