@@ -14,12 +14,15 @@ SHOWN = (100, 1000, 4000, 10_000, 100_000)
 
 
 def tables(data: dict[str, Any]) -> dict[str, str]:
-    """Each by the name of its place on the page."""
+    """Each by the name of its place on the page; times and errors only if they were measured."""
     growth, claim, bias = data["growth"], data["claim"], data["bias"]
     first = next(iter(growth.values()))
-    return {
+    later = {
+        **({"times": _times(data["times"], data["settings"]["links"])} if data["times"] else {}),
+        **({"rounding": _rounding(data["rounding"])} if data["rounding"] else {}),
+    }
+    return later | {
         "machine": measured_on(data),
-        "times": _times(data["times"], data["settings"]["links"]),
         "claim": "\n\n".join(
             across(heading, list(claim["m"]), _by_joints(claim, unit), ".0e")
             for heading, unit in (
@@ -57,7 +60,6 @@ def tables(data: dict[str, Any]) -> dict[str, str]:
         ),
         "processors": _processors(data["gains"]),
         "branches": _branches(data["branches"]),
-        "rounding": _rounding(data["rounding"]),
     }
 
 
