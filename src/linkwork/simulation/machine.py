@@ -186,8 +186,8 @@ class _Text:
         found, impulses, sound = held_back(
             numbers(M).tolist(), numbers(end).tolist(), numbers(q).tolist(), dt.item(), scene.joints, known
         )
-        a = free.a + (_array(found) - end) * rate
-        return a, free.wrenches, _array([p + sound for p in impulses]) * rate
+        found[0] = found[0] + sound  # no number from here on
+        return free.a + (_array(found) - end) * rate, free.wrenches, _array(impulses) * rate
 
 
 def _within(tau: Any, most: Sequence[float]) -> Any:
