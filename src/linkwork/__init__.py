@@ -23,6 +23,7 @@ from linkwork.dynamics import (
     Weld,
     centre_of_mass,
     constrained_dynamics,
+    constrained_inverse_dynamics,
     difference,
     dynamically_consistent_inverse,
     effective_mass,
@@ -30,16 +31,26 @@ from linkwork.dynamics import (
     force_responses,
     forward_dynamics,
     forward_dynamics_and_reactions,
+    forward_dynamics_derivatives,
+    forward_dynamics_jvp,
+    forward_dynamics_vjp,
     forward_kinematics,
     frame_acceleration,
+    frame_acceleration_derivatives,
     frame_velocity,
+    frame_velocity_derivatives,
     gravity_torques,
     integrate,
     inverse_dynamics,
+    inverse_dynamics_derivatives,
+    inverse_dynamics_jvp,
+    inverse_dynamics_vjp,
     jacobian,
     jacobian_drift,
     mass_matrix,
+    mass_matrix_inverse,
     momentum,
+    momentum_derivatives,
     neutral,
     nonlinear_effects,
     null_space_torque,
@@ -48,11 +59,13 @@ from linkwork.dynamics import (
     operational_inertia_inverse,
     operational_space,
     random_state,
+    torque_regressor,
 )
 from linkwork.engine.mode import interpreted
 from linkwork.engine.run.threads import get_threads, set_threads
 from linkwork.errors import (
     ArgumentError,
+    FileError,
     FormatError,
     LinkworkError,
     LinkworkWarning,
@@ -63,12 +76,13 @@ from linkwork.errors import (
     TracingError,
     UnknownNameError,
 )
-from linkwork.model import Builder, Frame, Model, Point, merge_fixed, placement
+from linkwork.model import Builder, Frame, Model, Point, merge_fixed, placement, with_inertial_parameters
 
 if TYPE_CHECKING:
     from linkwork import control
     from linkwork.compiled.compiled_function import CompiledFunction
     from linkwork.compiled.compiling import compile
+    from linkwork.compiled.derivatives import jacobian_of, jvp, vjp
     from linkwork.engine.system_check import SystemReport, system_check
     from linkwork.formats import load
     from linkwork.model import mechanisms
@@ -88,6 +102,7 @@ __all__ = [
     "Constraint",
     "Controller",
     "Coupling",
+    "FileError",
     "FormatError",
     "Frame",
     "Hinge",
@@ -113,6 +128,7 @@ __all__ = [
     "change_of_basis",
     "compile",
     "constrained_dynamics",
+    "constrained_inverse_dynamics",
     "control",
     "difference",
     "draw",
@@ -122,22 +138,34 @@ __all__ = [
     "force_responses",
     "forward_dynamics",
     "forward_dynamics_and_reactions",
+    "forward_dynamics_derivatives",
+    "forward_dynamics_jvp",
+    "forward_dynamics_vjp",
     "forward_kinematics",
     "frame_acceleration",
+    "frame_acceleration_derivatives",
     "frame_velocity",
+    "frame_velocity_derivatives",
     "get_threads",
     "gravity_torques",
     "integrate",
     "interpreted",
     "inverse_dynamics",
+    "inverse_dynamics_derivatives",
+    "inverse_dynamics_jvp",
+    "inverse_dynamics_vjp",
     "jacobian",
     "jacobian_drift",
+    "jacobian_of",
     "joints",
+    "jvp",
     "load",
     "mass_matrix",
+    "mass_matrix_inverse",
     "mechanisms",
     "merge_fixed",
     "momentum",
+    "momentum_derivatives",
     "motion_sequence",
     "neutral",
     "nonlinear_effects",
@@ -153,11 +181,15 @@ __all__ = [
     "simulate",
     "spatial",
     "system_check",
+    "torque_regressor",
+    "vjp",
+    "with_inertial_parameters",
 ]
 
 _LATE = {
     "linkwork.compiled.compiled_function": ("CompiledFunction",),
     "linkwork.compiled.compiling": ("compile",),
+    "linkwork.compiled.derivatives": ("jacobian_of", "jvp", "vjp"),
     "linkwork.control": (),
     "linkwork.engine.system_check": ("SystemReport", "system_check"),
     "linkwork.formats": ("load",),

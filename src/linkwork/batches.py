@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.arguments import Array
+from linkwork.arguments import Array, masked
 from linkwork.errors import ArgumentError
 
 FLOAT64 = np.dtype(np.float64)
@@ -73,12 +73,16 @@ def put_into(out: Any, *results: Array) -> Any:
 def converted(value: Any) -> Any:
     """Real numbers as a contiguous float64 array; all else as it is, for the checks to say what is wrong."""
     if type(value) in (list, tuple):
+        if masked(value):
+            return value
         try:
             array = np.asarray(value)
         except Exception:  # whatever an object's own conversion raises
             return value
     elif type(value) is np.ndarray:
         array = value
+    elif type(value) in (float, int):
+        array = np.asarray(value)
     else:
         return value
     plain = array.dtype.kind in "fiu" and array.dtype.itemsize <= 8 and array.size <= _SMALL

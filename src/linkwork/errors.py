@@ -5,6 +5,8 @@
     │   └── UnknownNameError (KeyError)  a joint, body, frame or mechanism that the model does not have
     ├── ModelError (ValueError)          a mechanism that cannot be
     │   └── FormatError                  a model file, with file, line, column and element
+    ├── FileError (OSError)               a file that cannot be written, with what the system says of it
+    │   └── ProtectedFileError (PermissionError)
     ├── SingularError (ArithmeticError)  a state or a model for which the result does not exist
     │   └── SimulationError              a simulation that cannot go on, with time, joint and the motion so far
     ├── TracingError (TypeError)         a function that cannot be compiled, with file and line
@@ -69,6 +71,17 @@ class FormatError(ModelError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return (type(self), (self.message, self.path, self.line, self.column, self.element))
+
+
+class FileError(LinkworkError, OSError):
+    """A file that cannot be written: a missing permission, a folder in its place, a full disk.
+
+    Attributes: ``filename``, and ``errno`` and ``strerror``, which the system says.
+    """
+
+
+class ProtectedFileError(FileError, PermissionError):
+    """A file that may not be written."""
 
 
 class SingularError(LinkworkError, ArithmeticError):

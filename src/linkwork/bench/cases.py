@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import cycle
 from typing import Any
 
@@ -27,6 +27,8 @@ class Case:
     function: Callable[..., Any]
     frames: int = 0
     """How many it is asked about."""
+    least_nv: int = 0
+    """Degrees of freedom that a mechanism needs for it."""
 
     @property
     def base(self) -> str:
@@ -38,6 +40,23 @@ def _forward(method: str) -> Callable[..., Any]:
     if method == FORWARD_DYNAMICS[0]:  # the default, called as a user does
         return dynamics.forward_dynamics
     return partial(dynamics.forward_dynamics, method=method)
+
+
+@cache
+def _welds(frames: tuple[str, ...]) -> tuple[dynamics.Weld, ...]:
+    return tuple(dynamics.Weld(frame) for frame in frames)
+
+
+@cache
+def _wrenches(shape: tuple[int, ...]) -> Array:
+    """Where wrenches go that nobody looks at."""
+    return np.empty(shape)
+
+
+def _welded(model: Model, q: Array, v: Array, tau: Array, frames: list[str], out: Array | None = None) -> Array:
+    """Accelerations with frames held fast."""
+    both = None if out is None else (out, _wrenches((*out.shape[:-1], len(frames), 6)))
+    return dynamics.constrained_dynamics(model, q, v, tau, _welds(tuple(frames)), out=both)[0]
 
 
 CASES: tuple[Case, ...] = (
@@ -60,8 +79,20 @@ CASES: tuple[Case, ...] = (
     Case("energy", ("q", "v"), dynamics.energy),
     Case("centre_of_mass", ("q",), dynamics.centre_of_mass),
     Case("momentum", ("q", "v"), dynamics.momentum),
+    Case("inverse_dynamics_derivatives", ("q", "v", "a"), dynamics.inverse_dynamics_derivatives),
+    Case("forward_dynamics_derivatives", ("q", "v", "tau"), dynamics.forward_dynamics_derivatives),
+    Case("mass_matrix_inverse", ("q",), dynamics.mass_matrix_inverse),
+    Case("torque_regressor", ("q", "v", "a"), dynamics.torque_regressor),
+    Case("inverse_dynamics_vjp", ("q", "v", "a", "tau"), dynamics.inverse_dynamics_vjp),
+    Case("forward_dynamics_vjp", ("q", "v", "tau", "a"), dynamics.forward_dynamics_vjp),
+    Case("inverse_dynamics_jvp", ("q", "v", "a", "dv", "tau", "tau"), dynamics.inverse_dynamics_jvp),
+    Case("forward_dynamics_jvp", ("q", "v", "tau", "dv", "a", "a"), dynamics.forward_dynamics_jvp),
+    Case("momentum_derivatives", ("q", "v"), dynamics.momentum_derivatives),
+    Case("frame_velocity_derivatives", ("q", "v"), dynamics.frame_velocity_derivatives, frames=1),
+    Case("frame_acceleration_derivatives", ("q", "v", "a"), dynamics.frame_acceleration_derivatives, frames=1),
     Case("integrate", ("q", "dv"), dynamics.integrate),
     Case("difference", ("q", "q1"), dynamics.difference),
+    Case("constrained_dynamics 2", ("q", "v", "tau"), _welded, frames=2, least_nv=18),
 )
 
 CONSTRAINT_FORCE = Case("forward_dynamics constraint_force", ("q", "v", "tau"), _forward("constraint_force"))

@@ -111,13 +111,13 @@ def traced(value: Any) -> Any:
     return made.view(TracedArray)
 
 
-def is_traced(value: Any) -> bool:
-    """Whether a value has traced numbers; one that is an array of objects, made by np.array, is looked into."""
+def is_traced(value: Any, depth: int = 8) -> bool:
+    """Whether a value has traced numbers; arrays of objects, made by np.array, and lists are looked into."""
     if isinstance(value, TracedArray | Traced):
         return True
     if type(value) is np.ndarray and value.dtype == object:
         return any(isinstance(number, Traced | Condition) for number in value.flat)
-    return isinstance(value, list | tuple) and any(map(is_traced, value))
+    return isinstance(value, list | tuple) and depth > 0 and any(is_traced(item, depth - 1) for item in value)
 
 
 def numbers(value: Any) -> Any:

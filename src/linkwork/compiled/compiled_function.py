@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwork.arguments import Array, all_finite, array
-from linkwork.batches import FLOAT64, Given, as_out, broadcast, plain, rows_of
+from linkwork.batches import FLOAT64, Given, as_out, broadcast, converted, plain, rows_of
 from linkwork.compiled.arrays import is_traced, numbers, traced
 from linkwork.compiled.results import Structure, laid_flat, put_together
 from linkwork.compiled.tracing import Shape
@@ -24,6 +24,7 @@ from linkwork.engine.run.entries import Entry, held
 from linkwork.engine.trace.replay import replay
 from linkwork.errors import ArgumentError, SingularError, TracingError
 from linkwork.memory import fits_memory, not_enough_memory
+from linkwork.model.model import Model
 
 _FEWER = "take fewer states at a time"
 
@@ -48,10 +49,13 @@ class CompiledFunction:
         result_shapes: Sequence[Shape],
         identity: str | None = None,
         seconds: float | None = None,
+        configurations: Mapping[str, Model] | None = None,
     ) -> None:
         """``trace`` gives the program when it is first needed; ``identity`` is what that follows from, if code can be
-        found without it, and ``seconds`` what one state takes on one lane, roughly.
+        found without it, and ``seconds`` what one state takes on one lane, roughly. ``configurations`` are arguments
+        that are configurations of models.
         """
+        self.configurations = dict(configurations or {})
         self.name, self.shapes, self.result_shapes = name, dict(shapes), list(result_shapes)
         self._structure, self._names = structure, list(shapes)
         self._task = TracedTask(trace, list(self.shapes.values()), self.result_shapes, identity, seconds)
@@ -64,6 +68,8 @@ class CompiledFunction:
         values = self._bound(arguments, named) if named else arguments
         if out is None or len(self.result_shapes) == 1:
             answer = self.quick(out, *values)
+            if answer is None and self.quick is not _nothing:
+                answer = self.quick(out, *map(converted, values))  # numbers and lists are no cliff
             if answer is not None:
                 return answer if self._flat else put_together(self._structure, iter(answer))
         if any(map(is_traced, values)):
@@ -78,7 +84,8 @@ class CompiledFunction:
         return f"<compiled function {self.name}({shown}) -> {', '.join(map(str, self.result_shapes))}>"
 
     def __reduce__(self) -> Any:
-        return _restored, (self.name, self.shapes, self.program, self._structure, self.result_shapes)
+        parts = (self.name, self.shapes, self.program, self._structure, self.result_shapes, self.configurations)
+        return _restored, parts
 
     @property
     def program(self) -> Program:
@@ -246,9 +253,14 @@ class CompiledFunction:
 
 
 def _restored(
-    name: str, shapes: dict[str, Shape], program: Program, structure: Structure, results: list[Shape]
+    name: str,
+    shapes: dict[str, Shape],
+    program: Program,
+    structure: Structure,
+    results: list[Shape],
+    configurations: dict[str, Model],
 ) -> CompiledFunction:
-    return CompiledFunction(name, shapes, lambda: program, structure, results)
+    return CompiledFunction(name, shapes, lambda: program, structure, results, configurations=configurations)
 
 
 def _nothing(*_: object) -> None:

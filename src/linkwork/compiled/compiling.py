@@ -58,7 +58,8 @@ def compile(function: Callable[..., Any], /, **shapes: Any) -> CompiledFunction:
             "",
         )
     program, structure, results = found
-    return CompiledFunction(name, parameters, lambda: program, structure, results)
+    configurations = {key: model for key in parameters if (model := _configuration_of(shapes[key])) is not None}
+    return CompiledFunction(name, parameters, lambda: program, structure, results, configurations=configurations)
 
 
 def _parameters(name: str, function: Any, shapes: dict[str, Any]) -> dict[str, Shape]:
@@ -88,6 +89,13 @@ def _parameters(name: str, function: Any, shapes: dict[str, Any]) -> dict[str, S
             known = ", ".join(map(repr, signature))
             raise ArgumentError(f"{name} has no argument {key!r}; it has {known or 'none'}")
     return {key: _shape(key, shapes[key]) for key in listed}
+
+
+def _configuration_of(given: Any) -> Model | None:
+    """The model whose configuration an argument was declared to be."""
+    if isinstance(given, tuple | list) and "configuration" in [part for part in given if isinstance(part, str)]:
+        return next(part for part in given if isinstance(part, Model))
+    return None
 
 
 def _shape(name: str, given: Any) -> Shape:

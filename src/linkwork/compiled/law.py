@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.engine.code import fingerprint
 from linkwork.engine.ir.program import Program
 from linkwork.engine.run import threads
+from linkwork.errors import TracingError
 from linkwork.model.model import Frame, Model
 
 _DEARER = 3.0
@@ -27,11 +30,17 @@ def law(
 ) -> CompiledFunction:
     """A text over arrays for a model. ``what`` it follows from besides model and frames must say all of it.
 
-    Its results are an array, or a tuple of arrays, of these shapes.
+    Its results are an array, or a tuple of arrays, of these shapes; no numbers in any state if the text divides by what
+    is zero for this model.
     """
 
     def program() -> Program:
-        found, _, shaped = trace(name, text, shapes)
+        try:
+            found, _, shaped = trace(name, text, shapes)
+        except TracingError as error:
+            if not isinstance(error.__cause__, ZeroDivisionError):
+                raise
+            return trace(name, lambda **_: tuple(np.full(shape, np.nan) for shape in results), shapes)[0]
         assert list(shaped) == list(results), (shaped, results)
         return found
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from linkwork.compiled.arrays import TracedArray
-from linkwork.compiled.functions import number
 from linkwork.compiled.results import Structure, taken_apart
+from linkwork.compiled.scalars import number
 from linkwork.engine.ir.passes import eliminate_dead_code
 from linkwork.engine.ir.program import Address, Program
 from linkwork.engine.trace.tracer import Tracer

@@ -109,6 +109,8 @@ class Asked:
     """What serves plain arrays at once for these frames, by the name of an algorithm."""
     whole: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """The same where rows of the results are left out afterwards."""
+    answers: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
+    """What is asked about these points by texts over arrays (``dynamics.at_points``)."""
 
     @cached_property
     def method(self) -> str:

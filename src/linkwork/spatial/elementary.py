@@ -1,7 +1,7 @@
 """Elementary functions over any scalar, under NumPy's names: tangent and inverse functions, rounding, remainders, and
-what chooses; with those of exponentials.py, and all that are operations of the intermediate code.
+what chooses; with those of exponentials.py and powers.py, and all that are operations of the intermediate code.
 
-Error in units in the last place, at most (measured in tests/test_elementary.py, tabulated in docs/accuracy.md): tan 2.5
+Error in units in the last place, at most (measured in tests/test_elementary.py, tabulated in docs/accuracy.md): tan 3
 for |x| <= 1e6 rad, arcsin and arccos 1.5, arctan 2.5; the others are exact but for the rounding of ``remainder`` where
 signs differ. ``minimum`` and ``maximum`` of two numbers give the second if either is not a number.
 """
@@ -12,23 +12,15 @@ import math
 from typing import Any
 
 from linkwork.spatial.exponentials import (
-    _rounded,
     arccosh,
     arcsinh,
     arctanh,
-    cbrt,
     cosh,
     exp,
     exp2,
     expm1,
-    high_part,
-    hypot,
     log,
     log1p,
-    log2,
-    log10,
-    odd,
-    power,
     sinh,
     tanh,
 )
@@ -39,11 +31,15 @@ from linkwork.spatial.functions import (
     atan2,
     divide,
     elementary,
+    high_part,
+    odd,
     polynomial,
+    rounded,
     sin_cos,
     sqrt,
     where_less,
 )
+from linkwork.spatial.powers import cbrt, hypot, log2, log10, power
 
 __all__ = [
     "OPERATIONS",
@@ -131,8 +127,8 @@ def arcsin(x: Scalar) -> Scalar:
     """The angle (rad, -pi/2 to pi/2) whose sine is x; not a number beyond -1 and 1."""
     a = absolute(x)
     s, more = _arcsine_parts(a)
-    steep = (1.5707963267948966 - 2.0 * s) - (2.0 * more - 6.123233995736766e-17)
-    return odd(x, where_less(0.5, a, steep, s + more))
+    steep = (2.0 * more - 6.123233995736766e-17) - (0.7853981633974483 - 2.0 * s)  # π/4 less the angle
+    return odd(x, where_less(0.5, a, 0.7853981633974483 - steep, s + more))
 
 
 @elementary("arccos", exact=lambda context, x: context.acos(x) if abs(x) <= 1 else context.nan)
@@ -152,20 +148,20 @@ def arccos(x: Scalar) -> Scalar:
 @elementary("rint", exact=lambda context, x: context.nint(x))
 def rint(x: Scalar) -> Scalar:
     """The nearest integer, halves to even."""
-    return _rounded(x)
+    return rounded(x)
 
 
 @elementary("floor", exact=lambda context, x: context.floor(x))
 def floor(x: Scalar) -> Scalar:
     """The largest integer that is not above x."""
-    n = _rounded(x)
+    n = rounded(x)
     return where_less(x, n, n - 1.0, n)
 
 
 @elementary("ceil", exact=lambda context, x: context.ceil(x))
 def ceil(x: Scalar) -> Scalar:
     """The smallest integer that is not below x."""
-    n = _rounded(x)
+    n = rounded(x)
     return where_less(n, x, n + 1.0, n)
 
 
@@ -177,13 +173,13 @@ def _exact_trunc(context: Any, x: Any) -> Any:
 def trunc(x: Scalar) -> Scalar:
     """The integer part: x rounded towards 0."""
     a = absolute(x)
-    n = _rounded(a)
+    n = rounded(a)
     return odd(x, where_less(a, n, n - 1.0, n))
 
 
 def _nearest_rest(x: Scalar, y: Scalar) -> Scalar:
     """x - n y, exactly, for an integer n near x/y; x where |x| < |y|; not a number if it is not below |y|."""
-    n = _rounded(divide(x, y))
+    n = rounded(divide(x, y))
     product, n_high, y_high = n * y, high_part(n), high_part(y)
     n_low, y_low = n - n_high, y - y_high
     lost = ((n_high * y_high - product) + (n_high * y_low + n_low * y_high)) + n_low * y_low  # (Dekker)

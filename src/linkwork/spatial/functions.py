@@ -2,7 +2,7 @@
 
 One text serves Python floats, NumPy arrays and traced values, so that the interpreter and compiled code give
 the same bits; an mpmath number is handed to its own context, which works at its own precision. ``elementary`` makes a
-function of a text; ``OPERATIONS`` lists them all. The others are in exponentials.py and elementary.py.
+function of a text; ``OPERATIONS`` lists them all. The others are in exponentials.py, powers.py and elementary.py.
 
 Accuracy, measured against 60 digits in tests/test_functions.py: sine and cosine within 1.5 units in the last place
 for |x| <= 1e6 rad (exact products up to 2**27 quarter turns, 2e8 rad; beyond that the error grows with |x|);
@@ -68,6 +68,16 @@ _ATAN = (  # (atan x / x - 1) / z for |x| <= tan(pi/8)
 def where_less(a: Scalar, b: Scalar, x: Scalar, y: Scalar) -> Scalar:
     """``x`` where ``a < b``, otherwise ``y``; the only way in which a scalar's value decides anything."""
     less = a < b
+    if isinstance(less, bool):
+        return x if less else y
+    for number in (x, y):
+        if hasattr(number, "chosen"):  # a dual number
+            return number.chosen(less, x, y)
+    return selected(less, x, y)
+
+
+def selected(less: Any, x: Scalar, y: Scalar) -> Scalar:
+    """``x`` where a comparison holds, otherwise ``y``."""
     if isinstance(less, bool):
         return x if less else y
     if isinstance(less, np.ndarray):
@@ -189,6 +199,10 @@ def _one(function: Callable[..., Any], k: int) -> Callable[..., Any]:
     return lambda *arguments: function(*arguments)[k]
 
 
+def _is_batch(x: Scalar) -> bool:
+    return isinstance(x, np.ndarray) and x.ndim > 0
+
+
 def _over_any_scalar(names: tuple[str, ...], text: Callable[..., Any], exact: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(text)
     def function(*arguments: Scalar) -> Any:
@@ -200,12 +214,10 @@ def _over_any_scalar(names: tuple[str, ...], text: Callable[..., Any], exact: Ca
                 return x.elementary(names, text, arguments)
             if hasattr(x, "context"):
                 return exact(x.context, *arguments)
-            batch = batch or isinstance(x, np.ndarray)
+            batch = batch or _is_batch(x)
         if batch:
             with np.errstate(all="ignore"):
-                found = text(
-                    *(x.astype(np.float64, copy=False) if isinstance(x, np.ndarray) else float(x) for x in arguments)
-                )
+                found = text(*(x.astype(np.float64, copy=False) if _is_batch(x) else float(x) for x in arguments))
             if isinstance(found, float):  # that no array decides
                 return np.full(np.broadcast_shapes(*map(np.shape, arguments)), found)
             return found
@@ -256,3 +268,31 @@ def polynomial(coefficients: tuple[float, ...], z: Scalar) -> Scalar:
     for coefficient in coefficients[2:]:
         value = value * z + coefficient
     return value
+
+
+def odd(x: Scalar, value: Scalar) -> Scalar:
+    """``value``, a function of the absolute value of x, with the sign of x."""
+    return where_less(x, 0.0, -value, value)
+
+
+def within(low: float, x: Scalar, high: float) -> Scalar:
+    """x moved into a range; not a number stays so."""
+    x = where_less(x, low, low, x)
+    return where_less(high, x, high, x)
+
+
+def rounded(x: Scalar) -> Scalar:
+    """The nearest integer, halves to even: by what adding a large number rounds away."""
+    large = where_less(x, 0.0, -(2.0**52), 2.0**52)
+    return where_less(x * x, 2.0**104, (x + large) - large, x)
+
+
+def high_part(x: Scalar) -> Scalar:
+    """x rounded to 26 bits, so that a product of two such is exact (Veltkamp)."""
+    c = 134217729.0 * x
+    return c - (c - x)
+
+
+def real(context: Any, x: Any) -> Any:
+    """Not a number instead of a complex one."""
+    return context.nan if isinstance(x, context.mpc) else x

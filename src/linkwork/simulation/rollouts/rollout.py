@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from math import prod
+from math import isfinite, prod
 from typing import Any
 
 import numpy as np
@@ -181,6 +181,8 @@ def rollout(
     named |= {called: array for called, array, _ in own.values()}
     batch = broadcast(batch, {**parts, **{called: array for called, array, _ in own.values()}})
     steps = step_count(steps, batch, named)
+    if not isfinite(steps * step):
+        raise ArgumentError(f"{steps} steps of dt = {step:g} s last longer than a number can say; make dt smaller")
     n, keeps = prod(batch), every > 0
     every = min(every or max(steps, 1), max(steps, 1))
     every_part = {**parts, **{key: array for key, (_, array, _) in own.items()}}
