@@ -8,6 +8,8 @@ from linkwork.algorithms.catalogue import (
     INVERSION,
     INVERTING,
     OPERATIONAL,
+    ORIGINAL,
+    ORIGINAL_WORLD,
     PRODUCTS,
     REFERENCES,
     SEGMENTS,
@@ -19,6 +21,7 @@ from linkwork.algorithms.catalogue import (
     step_forces,
     stepping,
     weighed,
+    without_bias,
 )
 from linkwork.algorithms.fewest_operations import fewest_operations
 
@@ -30,6 +33,8 @@ __all__ = [
     "INVERSION",
     "INVERTING",
     "OPERATIONAL",
+    "ORIGINAL",
+    "ORIGINAL_WORLD",
     "PRODUCTS",
     "REFERENCES",
     "SEGMENTS",
@@ -42,4 +47,5 @@ __all__ = [
     "step_forces",
     "stepping",
     "weighed",
+    "without_bias",
 ]

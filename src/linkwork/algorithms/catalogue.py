@@ -17,7 +17,7 @@ from typing import Any
 
 from linkwork.algorithms.articulated_body import articulated_body
 from linkwork.algorithms.centroid import centre_of_mass, energy, momentum
-from linkwork.algorithms.chang_khatib import chang_khatib, force_responses
+from linkwork.algorithms.chang_khatib import chang_khatib
 from linkwork.algorithms.composite_body import composite_body
 from linkwork.algorithms.configuration import difference, integrate
 from linkwork.algorithms.constraint_force import constraint_force
@@ -30,6 +30,7 @@ from linkwork.algorithms.dynamics_products import (
     inverse_dynamics_vjp,
 )
 from linkwork.algorithms.extended_propagator import extended_propagator
+from linkwork.algorithms.force_responses import force_responses
 from linkwork.algorithms.forward_dynamics_derivatives import forward_dynamics_derivatives
 from linkwork.algorithms.frame_derivatives import frame_acceleration_derivatives, frame_velocity_derivatives
 from linkwork.algorithms.inverse_dynamics import gravity_torques, inverse_dynamics, nonlinear_effects
@@ -45,7 +46,9 @@ from linkwork.algorithms.pv import pv
 from linkwork.algorithms.reactions import articulated_body_reactions, virtual_work_reactions
 from linkwork.algorithms.sparse import sparse
 from linkwork.algorithms.step import forces_and_drive, step
+from linkwork.algorithms.studies.constraint_force_original import constraint_force_original
 from linkwork.algorithms.studies.constraint_force_world import constraint_force_world
+from linkwork.algorithms.studies.explicit_inverse import explicit_inverse
 from linkwork.algorithms.studies.link_splitting import virtual_work_split, virtual_work_unsplit
 from linkwork.algorithms.torque_regressor import torque_regressor
 from linkwork.algorithms.unit_vector import unit_vector
@@ -202,7 +205,9 @@ ALGORITHMS: dict[str, Algorithm] = {
         _forward(constraint_force_world, "specialised"),
         *_inertias(),
         INVERSION,
-        # to compare with; they walk over children
+        # to compare with; the last two walk over children
+        _forward(constraint_force_original),
+        _entry(explicit_inverse, (Q,), "operational"),
         _forward(virtual_work_split),
         _forward(virtual_work_unsplit),
     )
@@ -229,6 +234,23 @@ def weighed(method: str, I_X: Sequence[ArticulatedInertia], tip: int | None = No
     """A method of ``CHAIN_METHODS`` with any I_X for each body, as ``constraint_force_world`` has it; not compiled."""
     entry = along(method, tip) if tip else ALGORITHMS[method]
     return replace(entry, text=partial(entry.text, I_X=lambda body: I_X[body.index - 1]), forms=(), segmented=None)
+
+
+ORIGINAL = ALGORITHMS["constraint_force_original"]
+"""The algorithm that the paper mends, in coordinates at each joint."""
+ORIGINAL_WORLD = replace(
+    ALGORITHMS["constraint_force_world"],
+    name="constraint_force_original_world",
+    text=partial(constraint_force_world, original=True),
+    forms=(),
+)
+"""The same in the world's coordinates."""
+
+
+def without_bias(tip: int) -> Algorithm:
+    """``constraint_force_world`` along a main chain that does not feel the bias forces of its side branches."""
+    text = partial(constraint_force_world, tip=tip, bias=False)
+    return replace(ALGORITHMS["constraint_force_world"], name=f"constraint_force_unbiased/{tip}", text=text, forms=())
 
 
 STEP_PARTS = {

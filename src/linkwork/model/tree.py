@@ -17,6 +17,7 @@ from linkwork.joints import Joint
 from linkwork.model.doubtful import doubtful_joints
 from linkwork.model.junctions import common_ancestor, junctions_of
 from linkwork.model.model import Frame, Model
+from linkwork.model.path_walks import PathWalks
 from linkwork.model.segments import cut
 from linkwork.spatial import Force, Inertia, Motion, Transform, Vec3
 
@@ -87,7 +88,7 @@ class Segment:
 
 
 class Field:
-    """Values at nodes, at frames, at junctions, at segments, or at pairs of them."""
+    """Values at nodes, at frames, at junctions, at stations, at segments, or at pairs of them."""
 
     __slots__ = ("_values",)
 
@@ -154,7 +155,7 @@ class Walks:
         return Constant(lambda node: node.rotor)
 
 
-class Tree(Walks):
+class Tree(PathWalks, Walks):
     """The plain form of a tree."""
 
     def __init__(

@@ -71,7 +71,7 @@ class Pinocchio:
             return None  # it needs every subtree to be a row of joints, without saying so
         how, function, before, after = found
         inputs = [(*before, *arguments, *after) for arguments in states.one_by_one(case)]
-        answer: Callable[[Any, int], Array] = _IN_ROWS.get(case.name, flat)
+        answer = _IN_ROWS.get(case.name, flat)
         return Contestant(how, function, inputs, len(states), answer)
 
     def batch(self, case: Case, states: States, threads: int) -> Contestant | None:
@@ -194,7 +194,7 @@ def _symmetric_last(matrices: Any, _: int) -> Array:
     return np.concatenate([np.ravel(matrices[0]), np.ravel(matrices[1]), _symmetric(matrices[2], 0)])
 
 
-_IN_ROWS = {
+_IN_ROWS: dict[str, Callable[[Any, int], Array]] = {
     "mass_matrix": _symmetric,
     "mass_matrix_inverse": _symmetric,
     "inverse_dynamics_derivatives": _symmetric_last,
