@@ -87,6 +87,8 @@ if TYPE_CHECKING:
     from linkwork.formats import load
     from linkwork.model import mechanisms
     from linkwork.simulation import Controller, Rollout, Trajectory, rollout
+    from linkwork.simulation.rollouts.gradients import Gradients
+    from linkwork.simulation.rollouts.linearise import Linearised, linearise
     from linkwork.simulation.simulate import simulate
     from linkwork.viewer import animate, motion_sequence
     from linkwork.viewer.draw import draw
@@ -105,7 +107,9 @@ __all__ = [
     "FileError",
     "FormatError",
     "Frame",
+    "Gradients",
     "Hinge",
+    "Linearised",
     "LinkworkError",
     "LinkworkWarning",
     "MissingExtraError",
@@ -159,6 +163,7 @@ __all__ = [
     "jacobian_of",
     "joints",
     "jvp",
+    "linearise",
     "load",
     "mass_matrix",
     "mass_matrix_inverse",
@@ -195,6 +200,8 @@ _LATE = {
     "linkwork.formats": ("load",),
     "linkwork.model.mechanisms": (),
     "linkwork.simulation": ("Controller", "Rollout", "Trajectory", "rollout", "simulate"),
+    "linkwork.simulation.rollouts.gradients": ("Gradients",),
+    "linkwork.simulation.rollouts.linearise": ("Linearised", "linearise"),
     "linkwork.viewer": ("animate", "draw", "motion_sequence"),
 }
 """Modules that are imported when they, or these things of theirs, are first used: most scripts use few of them."""
