@@ -145,6 +145,12 @@ BY_NAME: dict[str, Callable[[], Any]] = {
     "dv": lambda: numbers(12, 2),
     "a": lambda: numbers(12, 3),
     "tau": lambda: numbers(12, 4),
+    "dq": lambda: numbers(12, 6),
+    "da": lambda: numbers(12, 7),
+    "dtau": lambda: numbers(12, 8),
+    "weights": lambda: numbers(12, 9),
+    "df_ext": lambda: numbers(30, 10).reshape(5, 6),
+    "dparameters": lambda: numbers(50, 11).reshape(5, 10),
     "f_ext": lambda: numbers(30, 5).reshape(5, 6),
     "frames": lambda: ["tip", lw.Point("box", (0.1, 0.2, 0.3))],
     "points": lambda: ["tip"],
@@ -176,6 +182,7 @@ VALID: dict[str, dict[str, Callable[[], Any]]] = {
     "dynamically_consistent_inverse": {"frames": lambda: [lw.Point("tip", axes="position")]},
     "null_space_torque": {"frames": lambda: [lw.Point("tip", axes="position")]},
     "operational_bias": {"frames": lambda: [lw.Point("tip", axes="position")]},
+    "with_inertial_parameters": {"parameters": lambda: model().inertial_parameters},
     "simulate": {
         "duration": lambda: 0.02,
         "dt": lambda: 0.01,
@@ -183,6 +190,7 @@ VALID: dict[str, dict[str, Callable[[], Any]]] = {
         "f_ext": lambda: None,
         "progress": lambda: False,
     },
+    "linearise": {"dt": lambda: 0.01},
     "rollout": {"dt": lambda: 0.01, "steps": lambda: 2, "f_ext": lambda: None},
     "change_of_basis": {"M": lambda: np.diag([1.0, 2.0, 3.0]), "S1": lambda: [[1.0], [0.0], [1.0]]},
     "ChangeOfBasis.constrained": {"v": lambda: numbers(3)},
@@ -270,7 +278,7 @@ INSTANCES: dict[str, Callable[[], Any]] = {
 
 LEFT_OUT = {
     **dict.fromkeys(
-        ("ChangeOfBasis", "CompiledFunction", "OperationalSpace", "Rollout", "SystemReport"),
+        ("ChangeOfBasis", "CompiledFunction", "Gradients", "Linearised", "OperationalSpace", "Rollout", "SystemReport"),
         "a result, made by a function",
     ),
     **dict.fromkeys(("control.AugmentedObject", "control.Command", "control.Level"), "a result"),
@@ -350,6 +358,7 @@ NOT_ALWAYS_FINITE = {"effective_mass", "Trajectory"}
 """What a point feels that cannot move, and what a trajectory was made of."""
 
 ARRAYS = {"q", "q0", "q1", "v", "dv", "a", "tau", "f_ext", "direction", "acceleration", "force", "beta"}
+ARRAYS |= {"dq", "da", "dtau", "weights", "df_ext", "dparameters"}
 OPTIONS = {"method", "reference", "frame", "damping", "time_constant", "proximal", "t"}
 """Arguments on which the last axes of a result do not depend; those of an array may bring leading axes."""
 

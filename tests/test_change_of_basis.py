@@ -102,6 +102,23 @@ def test_it_may_start_from_either_space_and_from_any_basis(size: Any, seed: int)
     close(seen.constrained(back.T @ v), X @ b.constrained(v), 1e-8, scale=scale)
 
 
+@pytest.mark.parametrize("unit", [1e-14, 1e-6, 1.0, 1e6, 1e14])
+def test_whether_columns_are_independent_does_not_depend_on_units(unit: float) -> None:
+    """A body that slides and turns, its lengths in metres or in much larger or smaller units."""
+    E = np.diag([unit, unit, 1.0])  # u′ = E u, v′ = E⁻¹ v
+    M = np.linalg.inv(E) @ np.array([[2.0, 0.0, 0.3], [0.0, 2.0, 0.1], [0.3, 0.1, 1.0]]) @ np.linalg.inv(E)
+    S1 = np.array([[1.0, 1.0], [0.5, 0.5], [1.0, 2.0]])
+    same = np.array([[1.0, 1.0], [0.5, 0.5], [1.0, 1.0 + 1e-15]])
+    v = np.array([1.0, 2.0, 3.0])
+    u = lw.change_of_basis(M, E @ S1).constrained(np.linalg.solve(E, v))
+    close(np.linalg.solve(E, u), lw.change_of_basis(E @ M @ E, S1).constrained(v), 1e-12)
+    with pytest.raises(lw.SingularError, match="the columns of S1 depend on each other"):
+        lw.change_of_basis(M, E @ same)
+    with pytest.raises(lw.SingularError, match="the columns of T2 depend on each other"):
+        lw.change_of_basis(M, T2=np.linalg.solve(E, same))
+    lw.change_of_basis(M, T2=np.linalg.solve(E, S1))
+
+
 def test_arguments_broadcast() -> None:
     rng = np.random.default_rng(0)
     M, S1, v = positive_definite(rng, 4, (3, 1)), rng.normal(size=(2, 4, 2)), rng.normal(size=(5, 1, 1, 4))

@@ -12,7 +12,7 @@ import pytest
 import linkwork as lw
 from linkwork.engine.ir.evaluator import ARITHMETIC
 from linkwork.engine.ir.program import ARITHMETIC as OPERANDS
-from linkwork.engine.trace.differentiate import RATES
+from linkwork.spatial.rates import RATES
 from strategies import Array, close
 from test_compile import FUNCTIONS
 

@@ -5,19 +5,22 @@ Bounds are relative to the largest number: 1e-9 against Pinocchio; for laws 1e-1
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pinocchio as pin
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms import ALGORITHMS, OPERATIONAL, fewest_operations
+from linkwork.algorithms import ALGORITHMS, EXPLICIT_INVERSE, OPERATIONAL, fewest_operations
 from linkwork.cli.count import counted
 from linkwork.engine.mode import form
-from linkwork.model import Model
+from linkwork.engine.plans import Task, plan_for
+from linkwork.model import Frame, Model
 from linkwork.model.junctions import common_ancestor, junctions_of
-from linkwork.reproduce.counting import folded
+from linkwork.model.paths import paths_of
+from linkwork.reproduce.counting import as_written, folded
 from linkwork.reproduce.operational_inertia import growth
 from strategies import Array, State, close, law, pool
 from test_pinocchio import Pair, make
@@ -246,6 +249,67 @@ def test_costs_grow_with_the_points_as_the_papers_say() -> None:
         assert (slopes[1] > 1.5 * slopes[0]) == (method == "chang_khatib"), (method, slopes)
 
 
+def written(method: str, model: Model, frames: Sequence[Frame]) -> int:
+    return sum(as_written(ALGORITHMS[f"operational/{method}"], model, frames).values())
+
+
+def test_counts_as_written_are_those_of_the_golden_file(golden: Callable[[str, str], None]) -> None:
+    """What a program takes that does not know its mechanism: zeros of the geometry count, and so would idle walks."""
+    cases = {
+        "humanoid, both hands": growth.humanoid(2),
+        **{f"tree of 127, {m} points": growth.tree(7, m) for m in (1, 2, 4, 8)},
+        **{f"chain of 20, {m} points": growth.chain(20, m) for m in (1, 2, 4)},
+    }
+    counts = {name: {method: written(method, *case) for method in OPERATIONAL} for name, case in cases.items()}
+    golden("counts_written.json", json.dumps(counts, indent=1) + "\n")
+
+
+@pytest.mark.parametrize("method", ["chang_khatib", "extended_propagator", "pv", "sparse"])
+def test_links_off_the_paths_cost_their_articulated_inertia_alone(method: str) -> None:
+    """As written, a branch that carries no point costs what it costs without any points: Fig. 4, dotted nodes."""
+
+    def robot(branches: int) -> Model:
+        builder = lw.Builder()
+        for limb in ("trunk", "left", "right", *(f"branch{k}" for k in range(branches))):
+            parent = "world" if limb == "trunk" else "trunk1"
+            for k in range(3):
+                mass = {"mass": 1.0, "com": (0.1, 0.2, 0.3), "inertia": (1.0, 1.1, 1.2)}
+                parent = builder.add_body(f"{limb}{k}", parent, lw.joints.Revolute((1.0, 2.0, 3.0)), **mass)
+        return builder.build()
+
+    prices = []
+    for points in ([], ["left2", "right2"], ["left2", "left1", "right2", "trunk2", "trunk1"]):
+        bare, laden = (written(method, model, [model.frame(name) for name in points]) for model in (robot(0), robot(2)))
+        prices.append(laden - bare)
+    assert prices[0] > 0 and len(set(prices)) == 1
+
+
+def test_pairs_that_share_no_body_cost_nothing() -> None:
+    """Two arms on the world: as much as each alone."""
+    builder = lw.Builder()
+    for name in ("left", "right"):
+        builder.add_body(f"{name}1", "world", lw.joints.Revolute("x"), mass=1.0, inertia=(1.0, 1.0, 1.0))
+        builder.add_body(f"{name}2", f"{name}1", lw.joints.Revolute("y"), mass=1.0, inertia=(1.0, 1.0, 1.0))
+    model = builder.build()
+    left, right = model.frame("left2"), model.frame("right2")
+    for method in ("chang_khatib", "extended_propagator", "sparse"):
+        none, *each, both = (written(method, model, points) for points in ([], [left], [right], [left, right]))
+        assert both - none == sum(each) - 2 * none, method
+
+
+def test_the_explicit_inverse_is_the_same_matrix_and_cubic(humanoid: Model) -> None:
+    q, _ = lw.random_state(humanoid, 3)
+    frames = [humanoid.frame(name) for name in HANDS]
+    task = Task(EXPLICIT_INVERSE, humanoid, (), frames)
+    expected = lw.operational_inertia_inverse(humanoid, q, HANDS)
+    for form_asked in ("interpreted", "rolled"):
+        (found,), _ = plan_for(task, form_asked).run((q[None],), 1)
+        close(found.reshape(12, 12), expected, 1e-10)
+    chains = [growth.chain(n, 1) for n in (4, 8, 12, 16, 20)]
+    counts = [sum(as_written(EXPLICIT_INVERSE, *chain).values()) for chain in chains]
+    assert not np.diff(counts, 4).any() and np.diff(counts, 3)[0] > 2 * 6 * 4**3 * 0.99
+
+
 FEWEST = {
     "dense": [("ur5", 1), ("xarm7", 1)],
     "pv": [("chain 20", 2), ("chain 20", 4), ("icub", 6), ("talos", 3)],
@@ -296,6 +360,41 @@ def test_junctions_of_a_small_tree() -> None:
     assert of_points == [3, 3, 2, 1]
     assert [common_ancestor(parents, *pair) for pair in ((3, 6), (3, 5), (3, 3), (2, 6), (0, 5))] == [2, 1, 3, 2, 0]
     assert junctions_of(parents, [3]) == ([(0, 0)], [0])
+
+
+def test_stations_of_a_small_tree() -> None:
+    #  0 - 1 - 2 - 3        two points on 3, one on 6, one on 5, one on the world
+    #   \   \   \ 6
+    #    7   4 - 5
+    parents = [0, 0, 1, 2, 1, 4, 2, 0]
+    found = paths_of(parents, [6, 3, 0, 5, 3])
+    assert found.bodies == [1, 2, 3, 6, 4, 5]
+    assert [station.body for station in found.stations] == [1, 2, 3, 6, 5]
+    one, two, three, six, five = found.stations
+    assert (one.behind, one.after, one.stations_behind, one.points) == ((2, 5), (5, 5), (2, 5), (1, 1))
+    assert (two.behind, two.stations_behind, two.above) == ((3, 4), (3, 4), 1)
+    assert (three.behind, three.after, three.above, three.points) == ((4, 4), (4, 7), 2, (1, 3))
+    assert (six.after, six.above, five.after, five.above) == ((5, 7), 1, (7, 7), 0)
+    assert found.points == [1, 4, 0, 3]
+    assert [place.outermost for place in found.places] == [1, 1, 0, 1, 1]
+    assert [(place.behind, place.after) for place in found.places] == [
+        ((3, 4), (4, 5)), ((1, 3), (3, 5)), ((1, 1), (1, 1)), ((4, 5), (5, 5)), ((2, 3), (3, 5)),
+    ]  # fmt: skip
+
+
+def test_every_pair_that_shares_a_body_is_named_once() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        parents = [0, *(int(rng.integers(0, k)) for k in range(1, 12))]
+        points = rng.integers(0, 12, size=6).tolist()
+        found = paths_of(parents, points)
+        pairs = [
+            tuple(sorted((k, other)))
+            for k, place in enumerate(found.places)
+            for other in found.points[place.behind[0] - 1 : place.after[1] - 1]
+        ]
+        sharing = {(a, b) for a in range(6) for b in range(a, 6) if common_ancestor(parents, points[a], points[b])}
+        assert sorted(pairs) == sorted(sharing)
 
 
 # Everything at once, seen from any reference: one kernel, and the text over floats

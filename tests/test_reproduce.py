@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 import linkwork as lw
 from linkwork import cli, pictures
 from linkwork.algorithms import ALGORITHMS, OPERATIONAL
-from linkwork.reproduce import counting, truth, virtual_work
+from linkwork.reproduce import counting, longest_path, truth, virtual_work
 from linkwork.reproduce.clock import crossover
 from linkwork.reproduce.constraint_force.chains import CHAINS
 from linkwork.reproduce.virtual_work import swing
@@ -174,7 +175,7 @@ def operational(operational_folder: Path) -> Any:
 
 def test_operational_pictures_are_written_twice(operational_folder: Path) -> None:
     names = {path.name for path in operational_folder.iterdir()}
-    pictures = ("humanoid", "links", "points", "map")
+    pictures = ("humanoid", "links", "points", "map", "figure4", "visits")
     assert names == {"data.json"} | {f"{name}.{kind}" for name in pictures for kind in ("png", "svg")}
 
 
@@ -187,7 +188,9 @@ def test_all_operational_methods_agreed_and_were_timed(operational: Any) -> None
     for found in (*operational["over_links"].values(), *operational["over_points"].values()):
         assert set(found["fewest_operations"]) <= set(OPERATIONAL)
         for name, times in found.get("seconds", {}).items():
-            short = [time for time, depth in zip(times, found["depth"], strict=True) if depth <= 20]
+            sizes = found["links" if name == "explicit_inverse" else "depth"]
+            most = 10 if name == "explicit_inverse" else 20
+            short = [time for time, size in zip(times, sizes, strict=True) if size <= most]
             assert len(times) == len(found["links"]) and all(time is not None for time in short), name
     for found in operational["map"].values():
         assert np.shape(found["fastest"]) == (len(found["points"]), len(found["links"]))
@@ -202,11 +205,48 @@ def test_operations_of_the_operational_inertia_are_linear_in_links(operational: 
 
 
 def test_operations_of_the_operational_inertia_grow_with_points_as_the_paper_says(operational: Any) -> None:
-    found = operational["over_points"]["tree"]
-    assert found["points"] == [1, 2, 3, 4] and set(found["links"]) == {7}
+    found = operational["over_points"]["fan"]
+    assert found["points"] == [1, 2, 3, 4] and set(found["links"]) == {20}
     assert not np.diff(found["operations"]["chang_khatib"], 3).any(), "nm + m² for the inverse"
+    tree = operational["over_points"]["tree"]
+    assert tree["points"] == [1, 2, 3, 4] and set(tree["links"]) == {7}
     step6 = [operational["inversion"]["operations"][k] for k in range(4)]
     assert np.diff(step6, 3)[0] == pytest.approx(6 * 6**3 * 7 / 3, rel=0.2), "and m³ for its inversion"
+
+
+def test_links_off_the_paths_are_not_visited(operational: Any) -> None:
+    """Fig. 4: steps 1 and 2 are for all links, steps 3 and 4 for those on paths; points add work there alone."""
+    found = operational["visits"]
+    parents = [0, *found["parents"]]
+    assert len(parents) == 8 and found["points"] == [2, 4]
+    for bodies, steps, added in zip(found["bodies"], found["steps"], found["added"], strict=True):
+        on_paths = set()
+        for body in bodies:
+            while body:
+                on_paths.add(body)
+                body = parents[body]
+        assert all(count > 0 for panel in "ab" for count in steps[panel])
+        visited = {panel: {link for link, count in enumerate(steps[panel], 1) if count} for panel in "cd"}
+        assert visited["c"] == on_paths and visited["d"] == on_paths - {1}, "Ω of the root is its own"
+        for method, row in added.items():
+            assert {link for link, count in enumerate(row, 1) if count} == on_paths, method
+
+
+@pytest.mark.parametrize("experiment", ["operational_inertia", "constraint_force"])
+def test_every_axis_has_a_label(
+    experiment: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = request.getfixturevalue(experiment.partition("_")[0])
+    module = importlib.import_module(f"linkwork.reproduce.{experiment}.plots")
+    drawn: dict[str, Any] = {}
+    monkeypatch.setattr(module, "save", lambda picture, folder, name: drawn.setdefault(name, picture) and [])
+    module.draw(data, Path())
+    for name, picture in drawn.items():
+        for axes in picture.axes:
+            if axes.axison:
+                rows, columns = axes.get_shared_y_axes(), axes.get_shared_x_axes()
+                assert any(other.get_ylabel() for other in rows.get_siblings(axes)), name
+                assert any(other.get_xlabel() for other in columns.get_siblings(axes)), name
 
 
 @pytest.fixture(scope="module")
@@ -223,7 +263,7 @@ def constraint(constraint_folder: Path) -> Any:
 
 def test_constraint_force_pictures_are_written_twice(constraint_folder: Path) -> None:
     names = {path.name for path in constraint_folder.iterdir()}
-    pictures = ("times", "steps", "processors", "branches", "errors")
+    pictures = ("times", "steps", "processors", "branches", "errors", "claim")
     assert names == {"data.json"} | {f"{name}.{kind}" for name in pictures for kind in ("png", "svg")}
 
 
@@ -246,6 +286,45 @@ def test_steps_grow_as_the_logarithm_and_operations_as_the_links(constraint: Any
         assert all(ours > theirs for ours, theirs in zip(work, found["work"]["articulated_body"], strict=True))
     for rows in constraint["operations"].values():
         assert all(0 < row["folded"] < row["written"] for row in rows.values())
+
+
+def test_the_original_algorithm_fails_where_the_paper_says_and_this_one_does_not(constraint: Any) -> None:
+    found = constraint["claim"]
+    sound = {"hinges", "sliders", "hinges and sliders", "universal joints", "hinges, floating base"}
+    for unit in ("m", "mm"):
+        for k, joints in enumerate(found["joints"]):
+            errors = {form: row[k] for form, row in found[unit].items()}
+            assert errors["this, at the joints"] < 1e-12 and errors["this, in the world"] < 1e-9, (joints, unit)
+            assert (errors["original, at the joints"] < 1e-12) == (joints in sound), (joints, unit)
+            assert (errors["original, in the world"] < 1e-9) == (joints == "sliders"), (joints, unit)
+    for k, joints in enumerate(found["joints"]):
+        differ = {form: row[k] for form, row in found["units"].items()}
+        assert differ["this, at the joints"] < 1e-12
+        if "screws" in joints:
+            assert differ["original, at the joints"] > 1e3, "the error itself depends on units"
+
+
+def test_side_branches_need_their_bias(constraint: Any) -> None:
+    found = constraint["bias"]
+    assert max(found["with"]) < 1e-11 and min(found["without"]) > 1e-2
+
+
+def test_the_longest_path_grows_as_the_logarithm(constraint: Any) -> None:
+    for name, found in constraint["growth"].items():
+        first, second = np.diff(found["path"]["constraint_force"])
+        assert first == second > 0, name
+        serial = np.diff(found["path"]["articulated_body"])
+        assert serial[1] == pytest.approx(2 * serial[0], rel=0.1), "in proportion to the links"
+        assert all(path < span for path, span in zip(found["path"]["constraint_force"], found["span"], strict=True))
+
+
+def test_a_longest_path_is_that_of_the_text() -> None:
+    depth = longest_path.Depth
+    a, b = depth(3), depth(5)
+    assert (a + b).depth == (2.0 * b).depth == (-b).depth == b.sqrt().depth == 6 and a.sin_cos()[1].depth == 4
+    assert (a < b).select(a, 1.0).depth == 5
+    sizes = [longest_path.longest_path(ALGORITHMS["constraint_force"], lw.mechanisms.star(k)) for k in (8, 16, 24)]
+    assert sizes[2] - sizes[1] == sizes[1] - sizes[0] > 0, "a body sums its branches one after the other"
 
 
 def test_processors_gain_what_operations_allow(constraint: Any) -> None:

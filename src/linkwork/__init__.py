@@ -31,16 +31,26 @@ from linkwork.dynamics import (
     force_responses,
     forward_dynamics,
     forward_dynamics_and_reactions,
+    forward_dynamics_derivatives,
+    forward_dynamics_jvp,
+    forward_dynamics_vjp,
     forward_kinematics,
     frame_acceleration,
+    frame_acceleration_derivatives,
     frame_velocity,
+    frame_velocity_derivatives,
     gravity_torques,
     integrate,
     inverse_dynamics,
+    inverse_dynamics_derivatives,
+    inverse_dynamics_jvp,
+    inverse_dynamics_vjp,
     jacobian,
     jacobian_drift,
     mass_matrix,
+    mass_matrix_inverse,
     momentum,
+    momentum_derivatives,
     neutral,
     nonlinear_effects,
     null_space_torque,
@@ -49,6 +59,7 @@ from linkwork.dynamics import (
     operational_inertia_inverse,
     operational_space,
     random_state,
+    torque_regressor,
 )
 from linkwork.engine.mode import interpreted
 from linkwork.engine.run.threads import get_threads, set_threads
@@ -65,7 +76,7 @@ from linkwork.errors import (
     TracingError,
     UnknownNameError,
 )
-from linkwork.model import Builder, Frame, Model, Point, merge_fixed, placement
+from linkwork.model import Builder, Frame, Model, Point, merge_fixed, placement, with_inertial_parameters
 
 if TYPE_CHECKING:
     from linkwork import control
@@ -76,6 +87,8 @@ if TYPE_CHECKING:
     from linkwork.formats import load
     from linkwork.model import mechanisms
     from linkwork.simulation import Controller, Rollout, Trajectory, rollout
+    from linkwork.simulation.rollouts.gradients import Gradients
+    from linkwork.simulation.rollouts.linearise import Linearised, linearise
     from linkwork.simulation.simulate import simulate
     from linkwork.viewer import animate, motion_sequence
     from linkwork.viewer.draw import draw
@@ -94,7 +107,9 @@ __all__ = [
     "FileError",
     "FormatError",
     "Frame",
+    "Gradients",
     "Hinge",
+    "Linearised",
     "LinkworkError",
     "LinkworkWarning",
     "MissingExtraError",
@@ -127,24 +142,35 @@ __all__ = [
     "force_responses",
     "forward_dynamics",
     "forward_dynamics_and_reactions",
+    "forward_dynamics_derivatives",
+    "forward_dynamics_jvp",
+    "forward_dynamics_vjp",
     "forward_kinematics",
     "frame_acceleration",
+    "frame_acceleration_derivatives",
     "frame_velocity",
+    "frame_velocity_derivatives",
     "get_threads",
     "gravity_torques",
     "integrate",
     "interpreted",
     "inverse_dynamics",
+    "inverse_dynamics_derivatives",
+    "inverse_dynamics_jvp",
+    "inverse_dynamics_vjp",
     "jacobian",
     "jacobian_drift",
     "jacobian_of",
     "joints",
     "jvp",
+    "linearise",
     "load",
     "mass_matrix",
+    "mass_matrix_inverse",
     "mechanisms",
     "merge_fixed",
     "momentum",
+    "momentum_derivatives",
     "motion_sequence",
     "neutral",
     "nonlinear_effects",
@@ -160,7 +186,9 @@ __all__ = [
     "simulate",
     "spatial",
     "system_check",
+    "torque_regressor",
     "vjp",
+    "with_inertial_parameters",
 ]
 
 _LATE = {
@@ -172,6 +200,8 @@ _LATE = {
     "linkwork.formats": ("load",),
     "linkwork.model.mechanisms": (),
     "linkwork.simulation": ("Controller", "Rollout", "Trajectory", "rollout", "simulate"),
+    "linkwork.simulation.rollouts.gradients": ("Gradients",),
+    "linkwork.simulation.rollouts.linearise": ("Linearised", "linearise"),
     "linkwork.viewer": ("animate", "draw", "motion_sequence"),
 }
 """Modules that are imported when they, or these things of theirs, are first used: most scripts use few of them."""

@@ -13,7 +13,8 @@ a mechanism and S₁ the accelerations that a constraint permits, one of them is
 
 Featherstone, Fijany, A technique for analysing constrained rigid-body systems, and its application to the Constraint
 Force Algorithm, 1999, sections 2 and 3. "Reciprocal" (⊥) is a relation between U and V; neither has an inner product,
-so nothing here depends on units or on the choice of a basis. Every array may have leading batch dimensions.
+so no result here depends on units or on the choice of a basis. Nor does what is taken for independent: M measures
+lengths and angles in U, and M⁻¹ in V. Every array may have leading batch dimensions.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ SYMMETRY = 1e-10
 """How far M may be from its transpose, relative to its largest number."""
 _LARGEST = 1e100
 RANK = 1e-12
-"""Of columns scaled to one length, the smallest singular value that still counts, relative to the largest."""
+"""Of columns scaled to one length as M measures it, the smallest singular value that still counts, relative to the
+largest.
+"""
 
 
 def change_of_basis(M: ArrayLike, S1: ArrayLike | None = None, T2: ArrayLike | None = None) -> ChangeOfBasis:
@@ -82,6 +85,11 @@ def _spanned(matrix: Array, S1: ArrayLike | None, T2: ArrayLike | None) -> Chang
             f"the leading dimensions of M {matrix.shape}, S1 {s1.shape} and T2 {t2.shape} do not go together"
         ) from None
     matrix, s1, t2 = (np.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (matrix, s1, t2))
+    root = np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)
+    if S1 is not None:
+        _independent("S1", _t(root) @ _evened(s1))
+    if T2 is not None:
+        _independent("T2", _divided(root, _evened(t2)))
     if S1 is not None and T2 is not None:
         product = np.abs(_t(s1) @ t2)
         lengths = np.linalg.norm(s1, axis=-2)[..., :, None] * np.linalg.norm(t2, axis=-2)[..., None, :]
@@ -241,18 +249,28 @@ def _columns(name: str, value: ArrayLike, n: int) -> Array:
     array = _moderate(name, value)
     if array.ndim < 2 or array.shape[-2] != n or array.shape[-1] > n:
         raise ArgumentError(f"{name} must have shape (..., {n}, r) with r ≤ {n}, as M is {n}×{n}, not {array.shape}")
-    lengths = np.linalg.norm(array, axis=-2, keepdims=True)
-    if (lengths == 0.0).any():
+    if (np.linalg.norm(array, axis=-2) == 0.0).any():
         raise SingularError(f"{name} has a column of zeros; its columns must be independent")
-    if array.size:
-        values = np.linalg.svd(array / lengths, compute_uv=False)
-        worst = float((values[..., -1] / values[..., 0]).min())
-        if worst < RANK:
-            raise SingularError(
-                f"the columns of {name} depend on each other (singular values, of columns of one length, down to "
-                f"{worst:.3g} of the largest); leave out those that add nothing"
-            )
     return array
+
+
+def _independent(name: str, measured: Array) -> None:
+    """Refuse columns that depend on each other, given in coordinates in which M is the identity."""
+    if not measured.size:
+        return
+    even = _evened(measured)
+    values = np.linalg.svd(even / np.linalg.norm(even, axis=-2, keepdims=True), compute_uv=False)
+    worst = float((values[..., -1] / values[..., 0]).min())
+    if worst < RANK:
+        raise SingularError(
+            f"the columns of {name} depend on each other (singular values, of columns of one length, down to "
+            f"{worst:.3g} of the largest); leave out those that add nothing"
+        )
+
+
+def _evened(columns: Array) -> Array:
+    """Columns whose largest number is 1, so that no square vanishes or becomes infinite."""
+    return np.asarray(columns / np.abs(columns).max(axis=-2, keepdims=True, initial=0.0))
 
 
 def _reciprocal_complement(columns: Array) -> Array:

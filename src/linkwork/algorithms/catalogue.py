@@ -4,7 +4,8 @@ Spaces of arguments and results, with the shape of one state (nb bodies, m frame
 
     configuration (nq,)     velocity (nv,): v, a and tau too     wrenches (nb, 6)     matrix (nv, nv)
     poses (m, 4, 4)         twists (m, 6)     jacobian (6m, nv)     vector (3,)     wrench (6,)     scalar ()
-    operational (6m, 6m)    responses (6m, nv)     triples (3m, 3m)
+    operational (6m, 6m)    responses (6m, nv)     triples (3m, 3m)     full_matrix (nv, nv)
+    parameters (nb, 10)     regressor (nv, 10 nb)     momentum_matrix (6, nv)
 """
 
 from __future__ import annotations
@@ -16,25 +17,40 @@ from typing import Any
 
 from linkwork.algorithms.articulated_body import articulated_body
 from linkwork.algorithms.centroid import centre_of_mass, energy, momentum
-from linkwork.algorithms.chang_khatib import chang_khatib, force_responses
+from linkwork.algorithms.chang_khatib import chang_khatib
 from linkwork.algorithms.composite_body import composite_body
 from linkwork.algorithms.configuration import difference, integrate
 from linkwork.algorithms.constraint_force import constraint_force
 from linkwork.algorithms.constraint_force_segments import constraint_force_segments
 from linkwork.algorithms.dense import dense
+from linkwork.algorithms.dynamics_products import (
+    forward_dynamics_jvp,
+    forward_dynamics_vjp,
+    inverse_dynamics_jvp,
+    inverse_dynamics_vjp,
+)
 from linkwork.algorithms.extended_propagator import extended_propagator
+from linkwork.algorithms.force_responses import force_responses
+from linkwork.algorithms.forward_dynamics_derivatives import forward_dynamics_derivatives
+from linkwork.algorithms.frame_derivatives import frame_acceleration_derivatives, frame_velocity_derivatives
 from linkwork.algorithms.inverse_dynamics import gravity_torques, inverse_dynamics, nonlinear_effects
+from linkwork.algorithms.inverse_dynamics_derivatives import inverse_dynamics_derivatives
 from linkwork.algorithms.inversion import inversion
 from linkwork.algorithms.jacobian import frame_accelerations, frame_velocities, jacobian, jacobian_drift
 from linkwork.algorithms.kinematics import frame_placements
 from linkwork.algorithms.mass_matrix import mass_matrix
+from linkwork.algorithms.mass_matrix_inverse import mass_matrix_inverse
+from linkwork.algorithms.momentum_derivatives import momentum_derivatives
 from linkwork.algorithms.operational_inertia import operational_inertia
 from linkwork.algorithms.pv import pv
 from linkwork.algorithms.reactions import articulated_body_reactions, virtual_work_reactions
 from linkwork.algorithms.sparse import sparse
 from linkwork.algorithms.step import forces_and_drive, step
+from linkwork.algorithms.studies.constraint_force_original import constraint_force_original
 from linkwork.algorithms.studies.constraint_force_world import constraint_force_world
+from linkwork.algorithms.studies.explicit_inverse import explicit_inverse
 from linkwork.algorithms.studies.link_splitting import virtual_work_split, virtual_work_unsplit
+from linkwork.algorithms.torque_regressor import torque_regressor
 from linkwork.algorithms.unit_vector import unit_vector
 from linkwork.algorithms.virtual_work import virtual_work
 from linkwork.spatial import ArticulatedInertia
@@ -81,10 +97,12 @@ def _forward(text: Callable[..., tuple[Any, ...]], *forms: str, segmented: Algor
     return Algorithm(text.__name__, text, (Q, V, TAU, F_EXT), ("velocity",), forms, segmented)
 
 
-def _seen(text: Callable[..., tuple[Any, ...]], arguments: tuple[tuple[str, str], ...], result: str) -> list[Algorithm]:
+def _seen(
+    text: Callable[..., tuple[Any, ...]], arguments: tuple[tuple[str, str], ...], *results: str
+) -> list[Algorithm]:
     """One entry for each reference, named "text/reference"."""
     return [
-        Algorithm(f"{text.__name__}/{reference}", partial(text, reference=reference), arguments, (result,))
+        Algorithm(f"{text.__name__}/{reference}", partial(text, reference=reference), arguments, results)
         for reference in REFERENCES
     ]
 
@@ -108,6 +126,37 @@ def _inertias() -> list[Algorithm]:
         )
         for name, text in OPERATIONAL.items()
     ]
+
+
+PRODUCTS: dict[str, tuple[Callable[..., tuple[Any, ...]], tuple[tuple[str, str], ...], dict[str, str]]] = {
+    "inverse_dynamics_vjp": (inverse_dynamics_vjp, (Q, V, A), {"q": "velocity", "v": "velocity", "a": "velocity"}),
+    "forward_dynamics_vjp": (forward_dynamics_vjp, (Q, V, TAU), {"q": "velocity", "v": "velocity", "tau": "velocity"}),
+}
+"""Products from the left: text, the state, and the spaces of what they are taken with respect to unless told."""
+_MORE = {"f_ext": "wrenches", "parameters": "parameters"}
+
+
+def pulling_back(name: str, wrt: Sequence[str] = ()) -> Algorithm:
+    """A product from the left of ``PRODUCTS`` with respect to these arguments, or those that it has by itself."""
+    text, state, usual = PRODUCTS[name]
+    chosen = tuple(wrt) or tuple(usual)
+    own = name if chosen == tuple(usual) else f"{name}/{'+'.join(chosen)}"
+    arguments = (*state, ("weights", "velocity"), F_EXT)
+    return Algorithm(own, partial(text, wrt=chosen), arguments, tuple((usual | _MORE)[one] for one in chosen))
+
+
+def _products() -> list[Algorithm]:
+    """Products with vectors; those from the right also with changes of the inertial parameters."""
+    changes = (("dq", "velocity"), ("dv", "velocity"))
+    forces = (F_EXT, ("df_ext", "wrenches"))
+    parameters = ("dparameters", "parameters")
+    of_inverse = (Q, V, A, *changes, ("da", "velocity"), *forces)
+    of_forward = (Q, V, TAU, *changes, ("dtau", "velocity"), *forces)
+    found = [pulling_back(name) for name in PRODUCTS]
+    for text, arguments in ((inverse_dynamics_jvp, of_inverse), (forward_dynamics_jvp, of_forward)):
+        found.append(_entry(text, arguments, "velocity"))
+        found.append(Algorithm(f"{text.__name__}/parameters", text, (*arguments, parameters), ("velocity",)))
+    return found
 
 
 INVERSION = Algorithm(
@@ -141,6 +190,14 @@ ALGORITHMS: dict[str, Algorithm] = {
         *_reactions(virtual_work_reactions),
         *(Algorithm(f"operational/{name}", text, (Q,), ("operational",)) for name, text in OPERATIONAL.items()),
         _entry(force_responses, (Q,), "responses"),
+        _entry(inverse_dynamics_derivatives, (Q, V, A, F_EXT), "matrix", "matrix", "matrix"),
+        _entry(forward_dynamics_derivatives, (Q, V, TAU, F_EXT), "full_matrix", "full_matrix", "full_matrix"),
+        _entry(mass_matrix_inverse, (Q,), "full_matrix"),
+        _entry(torque_regressor, (Q, V, A), "regressor"),
+        _entry(momentum_derivatives, (Q, V), "momentum_matrix", "momentum_matrix"),
+        *_seen(frame_velocity_derivatives, (Q, V), "jacobian", "jacobian"),
+        *_seen(frame_acceleration_derivatives, (Q, V, A), "jacobian", "jacobian", "jacobian"),
+        *_products(),
         _entry(integrate, (Q, ("dv", "velocity")), "configuration"),
         _entry(difference, (("q0", "configuration"), ("q1", "configuration")), "velocity"),
         # texts that need to know the model: the number of frames, the length of the main chain
@@ -175,6 +232,25 @@ def weighed(method: str, I_X: Sequence[ArticulatedInertia], tip: int | None = No
     """A method of ``CHAIN_METHODS`` with any I_X for each body, as ``constraint_force_world`` has it; not compiled."""
     entry = along(method, tip) if tip else ALGORITHMS[method]
     return replace(entry, text=partial(entry.text, I_X=lambda body: I_X[body.index - 1]), forms=(), segmented=None)
+
+
+EXPLICIT_INVERSE = _entry(explicit_inverse, (Q,), "operational")
+"""For the inverse operational inertia, to compare with: O(n³) on any mechanism."""
+ORIGINAL = _forward(constraint_force_original)
+"""The algorithm that the constraint force algorithm mends, in coordinates at each joint; to compare with."""
+ORIGINAL_WORLD = replace(
+    ALGORITHMS["constraint_force_world"],
+    name="constraint_force_original_world",
+    text=partial(constraint_force_world, original=True),
+    forms=(),
+)
+"""The same in the world's coordinates."""
+
+
+def without_bias(tip: int) -> Algorithm:
+    """``constraint_force_world`` along a main chain that does not feel the bias forces of its side branches."""
+    text = partial(constraint_force_world, tip=tip, bias=False)
+    return replace(ALGORITHMS["constraint_force_world"], name=f"constraint_force_unbiased/{tip}", text=text, forms=())
 
 
 STEP_PARTS = {

@@ -1,64 +1,65 @@
-"""The inverse operational-space inertia by Chang and Khatib's recursion, O(nm + m²) for n bodies and m points.
+"""The inverse operational-space inertia by Chang and Khatib's recursion, O(n + m(p + m)) for n bodies and m points with
+p bodies on their paths to the world; p is at most n.
 
-    inward    Lᵢ for all bodies                                                                     Eqs. 8, 10
-    for each point e:
-    inward    Fₑ = the unit forces at the point,   Fₕ = Lᵢ Fᵢ,   and zero off the point's path      Eqs. 4, 25, 26
-    outward   Ωᵢ = Sᵢ Dᵢ⁻¹ Sᵢᵀ Fᵢ + Lᵢᵀ Ωₕ                                                          Eqs. 24, 29
-    blocks    Λ⁻¹ of every point with e: Ω of its body, moved to the point                          Eq. 22
+    outward   Xᵢ for all bodies                                                                     Eq. 2, step 1
+    inward    Lᵢ for all bodies                                                                     Eq. 8, step 2
+    outward   Ωᵢ,ᵢ = Sᵢ Dᵢ⁻¹ Sᵢᵀ + Lᵢᵀ Ωₕ,ₕ Lᵢ                           over the paths of the points  Eq. 24, step 3
+    outward   Ωᵢ,ⱼ with the nearest common ancestor h of i and j:                                   Eq. 29, step 4
+              as it is if i = j = h;   Lᵢᵀ Ωⱼ,ₕᵢᵀ if j = h;   Ωᵢ,ₕⱼ Lⱼ otherwise
+    blocks    Λ⁻¹ = Xᵀ Ωᵢ,ⱼ X of each two points                                                     Eq. 22, step 5
 
 Chang, Khatib, Efficient recursive algorithm for the operational space inertia matrix of branching mechanisms (2000),
-Table 1. Ωᵢ here is the paper's Ω_{i,e} ᵉX: how body i moves when a force acts at e. Table 1 has three cases, which
-are one here: on the path from e to the root Ω_{i,e} = Ω_{i,i} L*, so the line above is Eq. 24 times L* (Eq. 26); off
-it F is zero and the line is Ω_{i,e} = Lᵢᵀ Ω_{h,e}, the recursion of Eq. 29, which starts at the nearest common
-ancestor of i and e because that is where the path is left. So points may be on any bodies: several on one, one before
-another, or on the world. A block is found once; its transpose is the other one of the pair.
+Table 1; hᵢ is the parent of i. Bodies off the paths enter by the articulated inertias in L alone (Fig. 4).
 
-The same walk gives q̈ = D⁻¹ (Sᵀ F - Uᵀ X Ωₕ), a column of M⁻¹ Jᵀ: ``force_responses``.
+Step 4 begins at stations: bodies with points, and bodies where paths part. The paths are walked depth first, so that of
+each two points the first carries Ω to the other: j is its body, and each line is one or more steps of i outward. Then
+the third case is Ωᵢ,ⱼ = Lᵢᵀ Ωₕᵢ,ⱼ too, by symmetry, on branches that leave the path of j after it; such a branch begins
+with Ωₕ,ⱼ = Ωⱼ,ₕᵀ of the second case. Where points share no body, Ω is zero and nothing is computed. Points may be on
+any bodies: several on one, one before another, or on the world.
 """
 
 from __future__ import annotations
 
-from linkwork.algorithms.force_propagators import Propagators, placed
-from linkwork.algorithms.tree import Field, JointValues, PointedTree, fields
-from linkwork.spatial import Force, Mobility, Motion, transposed
-from linkwork.spatial.matrices import minus
+from linkwork.algorithms.force_propagators import Propagators, unconnected
+from linkwork.algorithms.tree import Field, JointValues, Point, PointedTree, fields
+from linkwork.spatial import Mobility, Motion, transposed
 
 
 def chang_khatib(tree: PointedTree, q: JointValues) -> tuple[Field[list[Motion]]]:
     """Λ⁻¹ = J M⁻¹ Jᵀ, a block for each pair of frames."""
-    return (_driven(tree, q)[0],)
+    L = Propagators(tree, q)  # steps 1 and 2
+    own: Field[Mobility] = tree.field()
+    Omega, found = fields(tree, list[Motion], 2)
+    block = unconnected(tree)
 
+    def move(point: Point, other: Point) -> None:
+        """Ω, as it is carried from the body of a point to another's, at the points themselves."""
+        rows = [point.placement.to_child(row) for row in transposed(Omega[other.body])]
+        block[other, point] = [other.placement.to_child(column) for column in transposed(rows)]  # Eq. 22
+        block[point, other] = transposed(block[other, point])
 
-def force_responses(tree: PointedTree, q: JointValues) -> tuple[Field[list[Motion]]]:
-    """J M⁻¹: the acceleration of every joint that a unit force at each frame causes."""
-    return (_driven(tree, q)[1],)
+    own[tree.world] = Mobility.zero()
+    for body in tree.paths():
+        own[body] = L.carried(body, own[body.parent])  # Eq. 24
 
+    for j in tree.stations():
+        Omega[j.body] = own[j.body].columns()  # i = j = h
+        for i in tree.behind(j):
+            Omega[i] = [L.outward(i, motion) for motion in Omega[i.parent]]  # j = h
+        for station in tree.stations_behind(j):
+            found[station, j] = Omega[station.body]
+        for point in tree.points_on(j):
+            for other in tree.points_behind(point):
+                move(point, other)
+            block[point, point] = Mobility.from_columns(block[point, point]).columns()
 
-def _driven(tree: PointedTree, q: JointValues) -> tuple[Field[list[Motion]], Field[list[Motion]]]:
-    """The blocks of Λ⁻¹, and q̈ for unit forces."""
-    L = Propagators(tree, q)
-    F: Field[list[Force]] = tree.field()
-    Omega, block, answers = fields(tree, list[Motion], 3)
+    for j in tree.stations():
+        for h in tree.stations_above(j):
+            Omega[h.body] = transposed(found[j, h])
+        for i in tree.after(j):
+            Omega[i] = [L.outward(i, motion) for motion in Omega[i.parent]]  # otherwise
+        for point in tree.points_on(j):
+            for other in tree.points_after(point):
+                move(point, other)
 
-    for point in tree.frames():
-        F[tree.world], Omega[tree.world] = [Force.zero()] * 6, [Motion.zero()] * 6
-        for body in tree.outward():
-            F[body] = [Force.zero()] * 6
-        F[point.body] = placed(point)  # Eq. 4
-        for body in tree.path(point.body):
-            F[body.parent] = [L.inward(body, force) for force in F[body]]  # Eqs. 25, 26
-        for body in tree.outward():
-            carried = [L.X[body].to_child(motion) for motion in Omega[body.parent]]
-            pulls = [[motion.dot(column) for column in L.U[body]] for motion in carried]
-            rates = [
-                L.D[body].solve(minus(L.S[body].dot(force), pulled))
-                for force, pulled in zip(F[body], pulls, strict=True)
-            ]
-            answers[point, body] = [Motion.from_numbers([rate[k] for rate in rates]) for k in range(body.joint.nv)]
-            Omega[body] = [a + L.S[body].times(rate) for a, rate in zip(carried, rates, strict=True)]  # Eqs. 24, 29
-        for other in tree.frames_back_from(point):
-            block[other, point] = [other.placement.to_child(motion) for motion in Omega[other.body]]  # Eq. 22
-            block[point, other] = transposed(block[other, point])
-        block[point, point] = Mobility.from_columns(block[point, point]).columns()
-
-    return block, answers
+    return (block,)

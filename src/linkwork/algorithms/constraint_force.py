@@ -37,14 +37,25 @@ the number of side branches' levels, steps are at most 4 log₂ n + 12.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from linkwork.algorithms.articulated import ArticulatedBodies
 from linkwork.algorithms.cyclic_reduction import cyclic_reduction
 from linkwork.algorithms.parallel_prefix import parallel_prefix
 from linkwork.algorithms.tree import Body, BodyForces, Field, JointField, JointValues, KnownTree, fields
-from linkwork.spatial import Force, Inertia, Mat3, Mobility, Motion, RigidMobility, Transform, Vec3, Wrenches
+from linkwork.spatial import (
+    Force,
+    Inertia,
+    Mat3,
+    Mobility,
+    Motion,
+    RigidMobility,
+    Subspace,
+    Transform,
+    Vec3,
+    Wrenches,
+)
 from linkwork.spatial.matrices import Column, Matrix, applied, padded, padded_with_identity, transposed
 
 Turned = tuple[Mat3, Vec3]
@@ -63,9 +74,15 @@ def constraint_force(
 
 
 def joined_motion(
-    tree: KnownTree, q: JointValues, v: JointValues, tau: JointValues, f_ext: BodyForces, tip: int | None = None
+    tree: KnownTree,
+    q: JointValues,
+    v: JointValues,
+    tau: JointValues,
+    f_ext: BodyForces,
+    tip: int | None = None,
+    dual: Callable[[Subspace], Wrenches] = lambda S: S.dual(),
 ) -> tuple[JointField, Field[Force]]:
-    """q̈, and what each joint of the main chain transmits to its child."""
+    """q̈, and what each joint of the main chain transmits to its child; ``dual`` gives K_J of a joint."""
     step = ArticulatedBodies(tree)
     X, S, c, IA, pA = step.X, step.S, step.c, step.IA, step.pA
     K: Field[Wrenches] = tree.field()
@@ -110,7 +127,7 @@ def joined_motion(
                 step.factor(body)
                 step.drive(body, tau[body])
             else:
-                K[body], J[body] = S[body].complement(body.rotor), S[body].dual()
+                K[body], J[body] = S[body].complement(body.rotor), dual(S[body])
                 f[body] = J[body].times(tau[body])
 
     behind = {body.index: after for body, after in pairwise(chain)}

@@ -1,7 +1,7 @@
 """The inverse operational-space inertia by extended force propagators (EFPA), O(n + md + m²) for tree depth d.
 
-    outward   Ωᵢ = Sᵢ Dᵢ⁻¹ Sᵢᵀ + Lᵢᵀ Ωₕ Lᵢ                                    for every body, symmetric
-    inward    Pₑ,ₕ = Lᵢ Pₑ,ᵢ                                                   for every point e and body on its path
+    outward   Ωᵢ = Sᵢ Dᵢ⁻¹ Sᵢᵀ + Lᵢᵀ Ωₕ Lᵢ        over the paths of the points, symmetric
+    inward    Pₑ,ₕ = Lᵢ Pₑ,ᵢ                       for every point e, as far as paths of others meet its own
     blocks    Λ⁻¹ of e and e′ is P′ᵀ Ω P at their nearest common ancestor
 
 Wensing, Featherstone, Orin, A reduced-order recursive algorithm for the computation of the operational-space inertia
@@ -12,8 +12,8 @@ Eq. 29 with the products taken first.
 
 from __future__ import annotations
 
-from linkwork.algorithms.force_propagators import UNIT_FORCES, Propagators, placed
-from linkwork.algorithms.tree import Field, JointValues, PointedTree
+from linkwork.algorithms.force_propagators import Propagators, placed, unconnected
+from linkwork.algorithms.tree import Field, JointValues, Point, PointedTree
 from linkwork.spatial import Force, Mobility, Motion, transposed
 
 
@@ -22,29 +22,28 @@ def extended_propagator(tree: PointedTree, q: JointValues) -> tuple[Field[list[M
     L = Propagators(tree, q)
     Omega: Field[Mobility] = tree.field()
     P: Field[list[Force]] = tree.field()
-    block: Field[list[Motion]] = tree.field()
+    block = unconnected(tree)
 
     Omega[tree.world] = Mobility.zero()
-    for body in tree.outward():
-        _, felt = Omega[body.parent].across(L.X[body])
-        half = [L.following(body, column) for column in felt.columns()]
-        rows = [L.following(body, row) for row in transposed(half)]
-        own = [L.giving(body, force) for force in UNIT_FORCES]
-        Omega[body] = Mobility.from_columns([row + motion for row, motion in zip(rows, own, strict=True)])
+    for body in tree.paths():
+        Omega[body] = L.carried(body, Omega[body.parent])
 
     for point in tree.frames():
         P[point, point.body] = placed(point)
-        for body in tree.path(point.body):
+        for body in tree.path(point.body, tree.outermost(point)):
             P[point, body.parent] = [L.inward(body, force) for force in P[point, body]]
 
+    def pair(point: Point, other: Point) -> None:
+        h = tree.common_ancestor(point, other)
+        moved = [Omega[h] * force for force in P[point, h]]
+        block[other, point] = [Motion.from_numbers([motion.dot(force) for force in P[other, h]]) for motion in moved]
+        block[point, other] = transposed(block[other, point])
+
     for point in tree.frames():
-        for other in tree.frames_back_from(point):
-            h = tree.common_ancestor(point, other)
-            moved = [Omega[h] * force for force in P[point, h]]
-            block[other, point] = [
-                Motion.from_numbers([motion.dot(force) for force in P[other, h]]) for motion in moved
-            ]
-            block[point, other] = transposed(block[other, point])
+        for other in tree.points_behind(point):
+            pair(point, other)
+        for other in tree.points_after(point):
+            pair(point, other)
         block[point, point] = Mobility.from_columns(block[point, point]).columns()
 
     return (block,)

@@ -8,6 +8,7 @@ is shorter for an arm. The numbers were fitted to counted cases (docs/operationa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 from linkwork.model.model import Model
@@ -23,16 +24,23 @@ SHARED = 6.5
 @lru_cache(maxsize=1000)
 def fewest_operations(model: Model, points: tuple[int, ...]) -> str:
     """The method for points on these bodies (0 is the world)."""
-    if len(points) == 1 and model.nv in ARM:
+    bodies = model.bodies
+    return fewest_operations_on(tuple(body.parent for body in bodies), tuple(body.joint.nv for body in bodies), points)
+
+
+def fewest_operations_on(parents: Sequence[int], nv: Sequence[int], points: Sequence[int]) -> str:
+    """The same, given the parent of each body and the degrees of freedom of its joint."""
+    if len(points) == 1 and sum(nv) in ARM:
         return "dense"
-    carried = [0] * (len(model.bodies) + 1)  # points that move with each body
+    carried = [0] * (len(parents) + 1)  # points that move with each body
     for point in points:
         carried[point] += 1
     shared, meeting = 0, 0
-    for number, body in reversed(tuple(enumerate(model.bodies, 1))):
-        pairs = carried[number] * (carried[number] - 1) // 2
-        carried[body.parent] += carried[number]
-        shared += pairs * body.joint.nv
-        if body.parent == 0:
+    for body in reversed(range(1, len(parents) + 1)):
+        parent = parents[body - 1]
+        pairs = carried[body] * (carried[body] - 1) // 2
+        carried[parent] += carried[body]
+        shared += pairs * nv[body - 1]
+        if parent == 0:
             meeting += pairs
     return "sparse" if shared <= SHARED * meeting else "pv"

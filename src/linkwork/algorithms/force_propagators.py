@@ -11,8 +11,8 @@ number of degrees of freedom; rotors, which the paper does not have, are in D al
 from __future__ import annotations
 
 from linkwork.algorithms.articulated import ArticulatedBodies
-from linkwork.algorithms.tree import Body, JointValues, Point, Tree
-from linkwork.spatial import ArticulatedInertia, Force, Motion
+from linkwork.algorithms.tree import Body, Field, JointValues, Point, PointedTree, Tree
+from linkwork.spatial import ArticulatedInertia, Force, Mobility, Motion, transposed
 from linkwork.spatial.matrices import units
 
 UNIT_FORCES = tuple(Force.from_numbers(unit) for unit in units(6))
@@ -60,7 +60,24 @@ class Propagators:
         """S D⁻¹ Sᵀ f: how the joint gives way to a force on the body while the parent is held."""
         return self.S[body].times(self.D[body].solve(self.S[body].dot(force)))
 
+    def carried(self, body: Body, Omega: Mobility) -> Mobility:
+        """S D⁻¹ Sᵀ + Lᵀ Ω L: how the body gives way to forces on itself, if Ω says so of its parent."""
+        _, felt = Omega.across(self.X[body])
+        half = [self.following(body, column) for column in felt.columns()]
+        rows = [self.following(body, row) for row in transposed(half)]
+        own = [self.giving(body, force) for force in UNIT_FORCES]
+        return Mobility.from_columns([row + motion for row, motion in zip(rows, own, strict=True)])  # Eq. 24
+
 
 def placed(frame: Point) -> list[Force]:
     """The unit forces at a frame, about its body's frame."""
     return [frame.placement.to_parent(force) for force in UNIT_FORCES]  # Eq. 4
+
+
+def unconnected(tree: PointedTree) -> Field[list[Motion]]:
+    """Blocks of points that share no body: zero for each pair, until more is known."""
+    block: Field[list[Motion]] = tree.field()
+    for point in tree.frames():
+        for other in tree.frames_back_from(point):
+            block[other, point] = block[point, other] = [Motion.zero()] * 6
+    return block

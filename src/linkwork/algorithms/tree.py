@@ -90,6 +90,13 @@ class Junction(Protocol):
     def next(self) -> Junction: ...
 
 
+class Station(Protocol):
+    """A body with points on it, or at which their paths meet."""
+
+    @property
+    def body(self) -> Body: ...
+
+
 class Segment(Protocol):
     """A stretch of a chain, its bodies numbered from 0."""
 
@@ -136,6 +143,13 @@ class Tree(Protocol):
         """The body's ancestors, nearest first, without the world."""
 
 
+class OrderedTree(Tree, Protocol):
+    """A mechanism whose pairs of bodies are looked at."""
+
+    def bodies_back_from(self, body: Any) -> Iterator[Body]:
+        """A body and those that are numbered before it: over all bodies, every pair once."""
+
+
 class PointedTree(Tree, Protocol):
     """A mechanism, and points on it that are asked about."""
 
@@ -160,6 +174,38 @@ class PointedTree(Tree, Protocol):
 
     def junction_of(self, frame: Any) -> Junction:
         """The first junction on a frame's path; its own body may be one."""
+
+    def paths(self) -> Iterator[Body]:
+        """The bodies on the points' paths to the world, depth first: every body after its parent."""
+
+    def stations(self) -> Iterator[Station]:
+        """The stations in the order of that walk."""
+
+    def stations_above(self, station: Any) -> Iterator[Station]:
+        """Stations on a station's path that have a branch after it, nearest first."""
+
+    def behind(self, station: Any) -> Iterator[Body]:
+        """Bodies of the walk behind a station; without the last branch, if no points are on it."""
+
+    def after(self, station: Any) -> Iterator[Body]:
+        """Bodies of the walk that come after these and share a body with its path; none, if no points are on it."""
+
+    def stations_behind(self, station: Any) -> Iterator[Station]:
+        """Those among the bodies behind a station."""
+
+    def points_on(self, station: Any) -> Iterator[Point]:
+        """The points on a station's body."""
+
+    def points_behind(self, point: Any) -> Iterator[Point]:
+        """A point, those that come after it on its body, and those behind its body."""
+
+    def points_after(self, point: Any) -> Iterator[Point]:
+        """Points that come after these in the walk and share a body with its path. Over all points, this and
+        ``points_behind`` name every pair that shares a body once.
+        """
+
+    def outermost(self, point: Any) -> Body:
+        """The body nearest to the world at which a point's path meets another's; its own if there is none."""
 
 
 class KnownTree(Tree, Protocol):
@@ -227,6 +273,6 @@ def fields(tree: Tree, kind: type[Value], count: int) -> list[Field[Value]]:
 
 if TYPE_CHECKING:
 
-    def _has_it_all(tree: plain.Tree) -> tuple[PointedTree, KnownTree, SegmentedTree]:
+    def _has_it_all(tree: plain.Tree) -> tuple[OrderedTree, PointedTree, KnownTree, SegmentedTree]:
         """The plain form is each of these."""
-        return tree, tree, tree
+        return tree, tree, tree, tree

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from rich.console import Console
 
+from linkwork.bench import pages
 from linkwork.errors import ArgumentError
 from linkwork.files import write_text
-from linkwork.reproduce import EXPERIMENTS
+from linkwork.reproduce import EXPERIMENTS, PAGES
 
 NAME = "reproduce"
 HELP = "do a paper's experiments again, and write pictures and data into a folder"
@@ -21,11 +22,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("experiment", choices=EXPERIMENTS, help="whose: %(choices)s", metavar="EXPERIMENT")
     parser.add_argument("--out", type=Path, metavar="DIR", help="where to write (out/EXPERIMENT)")
     parser.add_argument("--from-json", type=Path, metavar="F", help="measure nothing: draw and print what was saved")
+    parser.add_argument("--page", type=Path, metavar="F", help="put the tables into a page, between its markers")
     parser.add_argument("--quick", action="store_true", help="small sizes only: seconds instead of minutes")
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
     experiment = EXPERIMENTS[options.experiment]
+    if options.page and options.experiment not in PAGES:
+        raise ArgumentError(f"--page: {options.experiment} has no tables for a page; {', '.join(PAGES)} have")
     folder: Path = options.out or Path("out") / options.experiment
     if options.from_json:
         try:
@@ -38,6 +42,10 @@ def run(options: argparse.Namespace, console: Console) -> int:
     write_text(file, json.dumps(data, indent=1, allow_nan=False) + "\n")
     files = [file, *experiment.draw(data, folder)]
     experiment.summarise(data, console)
+    if options.page:
+        for name, text in PAGES[options.experiment](data).items():
+            pages.put(options.page, name, text)
+            console.print(f"\n{text}", markup=False, soft_wrap=True)
     console.print(f"\nwrote {len(files)} files into {folder}", markup=False)
     return 0
 

@@ -10,7 +10,14 @@ import numpy as np
 
 from linkwork.control import augmented_object
 from linkwork.demo.scene import HOLDING, LOWERING, Scene
-from linkwork.dynamics import centre_of_mass, difference, force_responses, forward_kinematics, mass_matrix
+from linkwork.dynamics import (
+    centre_of_mass,
+    constrained_dynamics,
+    difference,
+    forward_kinematics,
+    frame_acceleration,
+    mass_matrix,
+)
 from linkwork.dynamics.arguments import Array
 from linkwork.engine.run.threads import get_threads, set_threads
 from linkwork.simulation import Trajectory, simulate
@@ -121,17 +128,30 @@ def _curves(scene: Scene, motion: Trajectory) -> dict[str, Any]:
     curves["weld_gap"] = np.abs(places[:, :2] - places[:, 2:4]).max(axis=(1, 2, 3))
     curves["foot_gap"] = np.linalg.norm(places[:, 4, :3, 3] - places[0, 4, :3, 3], axis=1)
     curves["centre_of_mass"] = centre_of_mass(model, motion.q)
-    inside, wanted, caused, raw = [], [], [], []
+    inside, wanted, projected, advised = [], [], [], []
     for t, q, v, wrenches in zip(motion.t, motion.q, motion.v, motion.constraint_forces, strict=True):
         whole = augmented_object(model, q, v, held)
         inside.append(whole.internal(-wrenches)[:, :3])
         wanted.append(whole.internal(held.internal.at(t).value.reshape(2, 6))[:, :3])
-        responses = force_responses(model, q, HANDS)
-        caused.append(np.abs(responses @ scene.controller.command(t, q, v).posture).reshape(4, 3).max(axis=1))
-        raw.append(np.abs(responses @ _advice(scene, q, v)).reshape(4, 3).max(axis=1))
-    # Of each hand three linear and three angular accelerations.
-    curves["coupling"], curves["coupling_of_rotation"] = np.max(caused, axis=0)[[0, 2]], np.max(caused, axis=0)[[1, 3]]
-    return curves | {"internal": inside, "internal_wanted": wanted, "coupling_unprojected": np.max(raw, axis=0)[[0, 2]]}
+        projected.append(scene.controller.command(t, q, v).posture)
+        advised.append(_advice(scene, q, v))
+    curves |= {"internal": inside, "internal_wanted": wanted}
+    caused, raw = (_hands_accelerated(scene, motion, np.array(push)) for push in (projected, advised))
+    return curves | {
+        "coupling": caused[..., :3], "coupling_of_rotation": caused[..., 3:], "coupling_unprojected": raw[..., :3],
+    }  # fmt: skip
+
+
+def _hands_accelerated(scene: Scene, motion: Trajectory, push: Array) -> Array:
+    """How much joint torques (states, nv) change the accelerations (m/s², rad/s²) of both hands: those of the closed
+    chain as it is simulated, with all that drives it, less those of the same chain without the torques.
+    """
+    model, states = scene.model, (motion.q, motion.v)
+    accelerations = [
+        frame_acceleration(model, *states, constrained_dynamics(model, *states, tau, scene.welds)[0], HANDS)
+        for tau in (motion.tau, motion.tau - push)
+    ]
+    return np.abs(accelerations[0] - accelerations[1])
 
 
 def _advice(scene: Scene, q: Array, v: Array) -> Array:

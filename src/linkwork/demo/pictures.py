@@ -33,10 +33,10 @@ def _curves(scene: Scene, curves: dict[str, Any]) -> Any:
     t = np.array(curves["t"])
     for place, (title, unit, columns, paint) in enumerate(
         [
-            ("the box, on the spline it was told to follow (dots)", "m", 2, _position),
-            ("the box off its spline, which stops with a jump of acceleration", "µm, µrad", 2, _errors),
-            ("how the posture had to change", "rad", 2, _posture),
-            ("the hands' squeeze, on what was commanded (dots)", "N", 1, _squeeze),
+            ("the box, on the spline it was told to follow (dots)", "position (m)", 2, _position),
+            ("the box off its spline, which stops with a jump of acceleration", "off by (µm, µrad)", 2, _errors),
+            ("how the posture had to change", "change of angle (rad)", 2, _posture),
+            ("the hands' squeeze, on what was commanded (dots)", "force (N)", 1, _squeeze),
         ],
         1,
     ):

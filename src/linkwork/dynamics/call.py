@@ -133,10 +133,10 @@ def every_frames(name: str, model: Model, frames: Frames, out: Any, *values: Arr
     axes = SPACES[ALGORITHMS[name].results[0]].row_axes if asked.kept is not None else ()
     if not axes:
         return _answer(call(name, model, values, asked.frames, asked.offsets, asked.quick, out), out)
-    (result,) = call(name, model, values, asked.frames, asked.offsets, asked.whole)
+    results = call(name, model, values, asked.frames, asked.offsets, asked.whole)
     for axis in axes:
-        result = asked.rows(result, axis)
-    return put_into(out, result)
+        results = [asked.rows(result, axis) for result in results]
+    return put_into(out, *results)
 
 
 def _answer(results: list[Array], out: Any) -> Any:

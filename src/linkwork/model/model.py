@@ -303,6 +303,15 @@ class Model:
             [x for body in self.bodies for x in (body.armature or (0.0,) * body.joint.nv)], dtype=np.float64
         )
 
+    @property
+    def inertial_parameters(self) -> NDArray[np.float64]:
+        """Inertial parameters of each body (nbodies, 10): mass (kg), mass times centre of mass (kg m), Ixx, Ixy, Iyy,
+        Ixz, Iyz, Izz (kg m²) about the origin of the body's frame; ``lw.torque_regressor`` has columns in this order,
+        and ``lw.with_inertial_parameters`` takes them.
+        """
+        numbers = [body.inertia.numbers() for body in self.bodies]
+        return np.array(numbers, dtype=np.float64).reshape(-1, 10)[:, [0, 1, 2, 3, 4, 5, 7, 6, 8, 9]]
+
 
 @dataclass(frozen=True)
 class Point:

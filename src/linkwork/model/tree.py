@@ -17,6 +17,7 @@ from linkwork.joints import Joint
 from linkwork.model.doubtful import doubtful_joints
 from linkwork.model.junctions import common_ancestor, junctions_of
 from linkwork.model.model import Frame, Model
+from linkwork.model.path_walks import PathWalks
 from linkwork.model.segments import cut
 from linkwork.spatial import Force, Inertia, Motion, Transform, Vec3
 
@@ -87,7 +88,7 @@ class Segment:
 
 
 class Field:
-    """Values at nodes, at frames, at junctions, at segments, or at pairs of them."""
+    """Values at nodes, at frames, at junctions, at stations, at segments, or at pairs of them."""
 
     __slots__ = ("_values",)
 
@@ -154,7 +155,7 @@ class Walks:
         return Constant(lambda node: node.rotor)
 
 
-class Tree(Walks):
+class Tree(PathWalks, Walks):
     """The plain form of a tree."""
 
     def __init__(
@@ -210,6 +211,10 @@ class Tree(Walks):
     def inward(self) -> Iterator[Node]:
         """Every body before its parent."""
         return iter(self._nodes[:0:-1])
+
+    def bodies_back_from(self, body: Node) -> Iterator[Node]:
+        """A body and those that are numbered before it: over all bodies, every pair once."""
+        return iter(self._nodes[body.index : 0 : -1])
 
     def parallel(self, items: Iterable[Item]) -> Iterator[Item]:
         """Items whose iterations are independent: one step of a method on enough processors."""

@@ -1,7 +1,8 @@
 """Experiments of the papers done again, and what these left open: pictures, data and a summary in one folder.
 
-pictures, tables, clock, counting, steps, truth and rounding are what experiments share. Each experiment is a package
-that offers ``measure`` (plain data that JSON can hold), ``draw`` (pictures of them) and ``summarise`` (tables of them).
+pictures, tables, markdown, clock, counting, steps, longest_path, truth and rounding are what experiments share. Each
+experiment is a package that offers ``measure`` (plain data that JSON can hold), ``draw`` (pictures of them) and
+``summarise`` (tables of them).
 """
 
 from __future__ import annotations
@@ -32,4 +33,10 @@ EXPERIMENTS: dict[str, Experiment] = {
 }
 """By the names that the command line takes."""
 
-__all__ = ["EXPERIMENTS", "Experiment"]
+PAGES: dict[str, Callable[[dict[str, Any]], dict[str, str]]] = {
+    "operational-inertia": operational_inertia.tables,
+    "constraint-force": constraint_force.tables,
+}
+"""What makes the tables of an experiment's page, by their places there."""
+
+__all__ = ["EXPERIMENTS", "PAGES", "Experiment"]

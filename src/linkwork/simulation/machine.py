@@ -22,8 +22,8 @@ from linkwork.dynamics.constraints import Constraint
 from linkwork.dynamics.dynamics import mass_matrix
 from linkwork.engine.code import fingerprint
 from linkwork.engine.mode import current_form
-from linkwork.engine.plans import MOST_BODIES, Plan, TracedTask, plan_for_trace
-from linkwork.engine.plans.traced import Evaluated
+from linkwork.engine.plans import Plan, TracedTask
+from linkwork.engine.plans.traced import Traced
 from linkwork.engine.rollout import run_over_time
 from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
@@ -33,8 +33,13 @@ from linkwork.simulation.record import Record
 from linkwork.simulation.stops import Joint, held_back, within_limits
 from linkwork.spatial import where_less
 
-WORTH = 1000
-"""Steps from which on code is made: it takes as long as some thousands of steps by Python."""
+WORTH = 200
+"""Steps for each body and evaluation of the integrator from which on code is made, which takes as long as some
+thousands of them by Python; half as many if friction or stops make these slow."""
+FEWEST = 100
+"""Steps from which on code is used that is there."""
+_LARGEST = 100
+"""Bodies and evaluations up to which code is made: its time grows faster than its size."""
 _SPAN = 0.05
 """Seconds of work after which Python looks up, for a bar of progress."""
 RECORDED = 5
@@ -186,8 +191,8 @@ class _Text:
         found, impulses, sound = held_back(
             numbers(M).tolist(), numbers(end).tolist(), numbers(q).tolist(), dt.item(), scene.joints, known
         )
-        a = free.a + (_array(found) - end) * rate
-        return a, free.wrenches, _array([p + sound for p in impulses]) * rate
+        found[0] = found[0] + sound  # no number from here on
+        return free.a + (_array(found) - end) * rate, free.wrenches, _array(impulses) * rate
 
 
 def _within(tau: Any, most: Sequence[float]) -> Any:
@@ -219,11 +224,19 @@ class Machine:
         self._span = self._longest
 
     def go_on(
-        self, k: int, every: int, q: Array, v: Array, answer: Answer, extra: Array | None, states: Record
+        self,
+        k: int,
+        every: int,
+        q: Array,
+        v: Array,
+        answer: tuple[Array, Array, Array],
+        extra: Array | None,
+        states: Record,
     ) -> tuple[int, Array, Array, Answer, Array | None]:
         """From what happens at step k on, as far as it goes at once: the step that was reached, and all that there."""
         scene = self.scene
-        parts = [q, v, answer.a, answer.tau, answer.wrenches.ravel()]
+        a, tau, wrenches = answer
+        parts = [q, v, a, tau, wrenches.ravel()]
         if scene.joints:
             parts.append(np.zeros(scene.model.nv) if extra is None else extra)
         clock = np.array([float(k), float(k % scene.hold) if scene.hold else 0.0])
@@ -252,52 +265,56 @@ class Machine:
 
 
 def machine_for(scene: Scene, dt: float, steps: int, given: Mapping[str, Array]) -> Machine | None:
-    """Code that repeats the scene's step, if there is such, and it is worth while."""
-    plan = _plan(scene, "simulate", steps)
+    """Code that repeats the scene's step, if it is there, or worth while."""
+    text, arguments = _Text(scene).advance, {**scene.state, **scene.given}
+
+    def make(key: str) -> Plan:
+        task = TracedTask(
+            lambda: trace("simulate", text, arguments)[0], list(arguments.values()), list(scene.state.values()), key,
+            2e-6, True, RECORDED,
+        )  # fmt: skip
+        return Traced(task)
+
+    plan: Plan | None = _kept(scene, "simulate", steps, make, lambda plan: plan)
     return None if plan is None else Machine(scene, plan, dt, steps, given)
 
 
 def function_for(scene: Scene, steps: int) -> CompiledFunction | None:
     """The function (q, v, tau, dt, ...) of a step for which Python says the driving forces, in the same way."""
-    key = _key(scene, "simulate driven", steps)
-    if key is None:
-        return None
-    model = scene.model
+    model, text = scene.model, _Text(scene).driven
     shapes: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,), **scene.given}
     results: list[Shape] = [(model.nv,), (len(scene.constraints), 6), (model.nq,), (model.nv,)]
-    known, place = model._memo.plans, (key, "function")
-    found: CompiledFunction | None = known.get(place)
-    if found is None:
-        text = _Text(scene).driven
+
+    def make(key: str) -> CompiledFunction:
         structure = (tuple, [None] * len(results))
-        found = CompiledFunction(
-            "simulate", shapes, lambda: trace("simulate", text, shapes)[0], structure, results, key, 1e-6
-        )
-        known[place] = found
+        program = lambda: trace("simulate", text, shapes)[0]  # noqa: E731
+        return CompiledFunction("simulate", shapes, program, structure, results, key, 1e-6)
+
+    found: CompiledFunction | None = _kept(scene, "driven", steps, make, lambda function: function._plan("auto"))
     return found
 
 
-def _key(scene: Scene, name: str, steps: int) -> str | None:
-    few = steps < WORTH or not scene.model.nv or len(scene.model.bodies) > MOST_BODIES
-    laws = [law for law in (scene.law, scene.load) if law is not None]
-    if few or current_form() != "auto" or any(law.has_loops for law in laws):
+def _kept(scene: Scene, name: str, steps: int, make: Callable[[str], Any], plan_of: Callable[[Any], Plan]) -> Any:
+    """What is made for a scene, kept with its model; None if code cannot do it, or would not be worth while."""
+    model, laws = scene.model, [law for law in (scene.law, scene.load) if law is not None]
+    evaluations = 4 if scene.integrator == "runge_kutta_4" else 1
+    size = len(model.bodies) * evaluations * (2.5 if scene.joints else 1.0)
+    if current_form() != "auto" or not model.nv or size > _LARGEST or any(law.has_loops for law in laws):
         return None
     if scene.joints and scene.constraints:
         return None  # what is held and what is stopped depend on each other: Python solves for them together
-    return scene.key(name)
-
-
-def _plan(scene: Scene, name: str, steps: int) -> Plan | None:
-    key = _key(scene, name, steps)
+    key = scene.key(name)
     if key is None:
         return None
-    plans, place = scene.model._memo.plans, (key, "auto")
-    found: Plan | None = plans.get(place)
+    worth = steps >= WORTH * size * (0.5 if scene.joints else 1.0)
+    if not worth and (scene.joints or steps < FEWEST):  # rounding differs where joints are held
+        return None
+    known, place = model._memo.plans, (key, name)
+    found = known.get(place)
     if found is None:
-        text, arguments = _Text(scene).advance, {**scene.state, **scene.given}
-        task = TracedTask(
-            lambda: trace(name, text, arguments)[0], list(arguments.values()), list(scene.state.values()), key, 2e-6,
-            True, RECORDED,
-        )  # fmt: skip
-        found = plans[place] = plan_for_trace(task, f"the step of this simulation of {scene.model.name!r}")
-    return None if isinstance(found, Evaluated) else found
+        found = make(key)
+        plan = plan_of(found)
+        if not isinstance(plan, Traced) or not (plan.is_kept or (worth and not plan.too_long)):
+            return None
+        known[place] = found
+    return found

@@ -7,7 +7,6 @@ import numpy as np
 from linkwork.dynamics.arguments import Array
 from linkwork.model.model import Model
 from linkwork.simulation.arguments import allocated
-from linkwork.simulation.plant import Answer
 from linkwork.simulation.trajectory import ARRAYS, Trajectory, sizes
 
 
@@ -28,10 +27,13 @@ class Record:
     def __len__(self) -> int:
         return self._count
 
-    def add(self, t: float, q: Array, v: Array, answer: Answer) -> None:
-        """Add a state."""
+    def add(self, t: float, q: Array, v: Array, answer: tuple[Array, Array, Array]) -> None:
+        """Add a state, with its accelerations, driving forces, and wrenches of constraints."""
         i, (times, qs, vs, accelerations, torques, wrenches) = self._count, self._rows
-        times[i], qs[i], vs[i], accelerations[i], torques[i], wrenches[i] = t, q, v, *answer
+        times[i], qs[i], vs[i] = t, q, v
+        accelerations[i], torques[i], forces = answer
+        if forces.size:
+            wrenches[i] = forces
         self._count += 1
 
     def filled(self, step: int) -> None:

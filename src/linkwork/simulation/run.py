@@ -10,7 +10,7 @@ import numpy as np
 from linkwork.dynamics.arguments import Array
 from linkwork.simulation.integrators import Step
 from linkwork.simulation.machine import Machine, Scene, function_for, machine_for
-from linkwork.simulation.plant import Answer, Plant
+from linkwork.simulation.plant import Plant
 from linkwork.simulation.progress import Bar
 from linkwork.simulation.record import Record
 from linkwork.simulation.resistance import StictionAndStops
@@ -59,33 +59,33 @@ class Run:
 
     def go(self, q: Array, v: Array) -> None:
         """All steps, from a state on."""
-        k, after = 0, None
+        k, steps, every, dt, bar, add = 0, self.steps, self.every, self.dt, self.bar, self.states.add
         while True:
-            self.t, self.v = k * self.dt, v
+            self.t, self.v = k * dt, v
             answer, after = self._answer(k, q, v)
-            if k % self.every == 0 or k == self.steps:
-                self.states.add(self.t, q, v, answer)
-            if k == self.steps:
+            if k % every == 0 or k == steps:
+                add(self.t, q, v, answer)
+            if k == steps:
                 return
             if self.machine is not None:
                 k, q, v, answer, self.plant.extra = self.machine.go_on(
-                    k, self.every, q, v, answer, self.plant.extra, self.states
+                    k, every, q, v, answer, self.plant.extra, self.states
                 )
-                self.t, self.v, self.plant.step = k * self.dt, v, k
-                if self.bar is not None:
-                    self.bar(k)
-                if k == self.steps:
+                self.t, self.v, self.plant.step, self.plant.tau = k * dt, v, k, answer[1]
+                if bar is not None:
+                    bar(k)
+                if k == steps:
                     return
             if after is None:
-                q, v = self.step(self.plant, self.t, q, v, answer.a, self.dt)
+                q, v = self.step(self.plant, self.t, q, v, answer[0], dt)
                 q = self.resistance.clip(q) if self.resistance.any else q
             else:
                 q, v = after
-            if self.bar is not None:
-                self.bar(k)
+            if bar is not None:
+                bar(k)
             k += 1
 
-    def _answer(self, k: int, q: Array, v: Array) -> tuple[Answer, tuple[Array, Array] | None]:
+    def _answer(self, k: int, q: Array, v: Array) -> tuple[tuple[Array, Array, Array], tuple[Array, Array] | None]:
         """What happens at step k, and the state after it, if that was found on the way."""
         plant, t = self.plant, self.t
         plant.step, plant.extra = k, None
@@ -93,8 +93,8 @@ class Run:
         if self.driven is not None:
             found = self.driven(None, q, v, tau, *self._given)
             if found is not None:
-                a, wrenches, *after = found
-                return Answer(a, tau, wrenches), (after[0], after[1])
+                a, wrenches, q, v = found
+                return (a, tau, wrenches), (q, v)
         answer = plant.driven(t, q, v, tau)
         if self.resistance.any:
             plant.extra = self.resistance.forces(plant, t, q, v, answer, self.dt)

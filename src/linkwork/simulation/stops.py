@@ -27,7 +27,7 @@ from linkwork.spatial import Factor, Scalar, total, where_less
 
 ROUNDS = 4
 """Of guessing, if nothing is known."""
-FEWER_ROUNDS = 2
+FEWER_ROUNDS = 3
 """If the impulses of the step before are."""
 _LARGEST = 1e300
 
@@ -122,8 +122,8 @@ _NUMBERS = (1.0, 2.0, 3.0, 4.0, 5.0)
 def _solved(
     M: Sequence[Sequence[Scalar]], end: Sequence[Scalar], z: dict[int, Scalar], held: dict[int, _Held]
 ) -> tuple[list[Scalar], list[Scalar]]:
-    """Impulses and velocities for a guess. Joints that are held have a row and column of the identity instead of M's;
-    the last joints are eliminated first, so that branches stay apart.
+    """Impulses and velocities for a guess. The factors L D Lᵀ of M without the rows and columns of joints that are held
+    are those with 1/D = 0 there; the last joints are eliminated first, so that branches stay apart.
     """
     n = len(end)
     free: list[Scalar] = [1.0] * n
@@ -138,15 +138,28 @@ def _solved(
         if joint.most is not None:
             push[i] = joint.choose(z[i], M[i][i], (0.0, -joint.most, 0.0, joint.most, 0.0))
     order = range(n - 1, -1, -1)
-    rows = [
-        [*(M[i][j] * (free[i] * free[j]) for j in order if j > i), M[i][i] * free[i] + (1.0 - free[i])] for i in order
-    ]
-    right = [(push[i] - total(M[i][j] * x[j] for j in range(n))) * free[i] + x[i] for i in order]
-    found = list(reversed(Factor.of_matrix(rows).solve(right)))
+    lower: list[list[Scalar]] = []
+    inverse_pivots: list[Scalar] = []
+    for i in order:
+        scaled: list[Scalar] = []  # row i of L D
+        row: list[Scalar] = []
+        for j, other in enumerate(lower):
+            value = M[i][n - 1 - j]
+            for k, number in enumerate(other):
+                value = value - scaled[k] * number
+            scaled.append(value)
+            row.append(value * inverse_pivots[j])
+        pivot = M[i][i]
+        for k, number in enumerate(row):
+            pivot = pivot - scaled[k] * number
+        lower.append(row)
+        inverse_pivots.append(free[i] / pivot)
+    right = [push[i] - total(M[i][j] * x[j] for j in held) for i in order]
+    found = [y + w for y, w in zip(x, reversed(Factor(lower, inverse_pivots).solve(right)), strict=True)]
     impulse = list(push)
     for i in held:
         whole = total(M[i][j] * found[j] for j in range(n))
-        impulse[i] = push[i] * free[i] + whole * (1.0 - free[i])
+        impulse[i] = where_less(free[i], 0.5, whole, push[i])
     return impulse, [y + w for y, w in zip(end, found, strict=True)]
 
 

@@ -70,6 +70,16 @@ def where_less(a: Scalar, b: Scalar, x: Scalar, y: Scalar) -> Scalar:
     less = a < b
     if isinstance(less, bool):
         return x if less else y
+    for number in (x, y):
+        if hasattr(number, "chosen"):  # a dual number
+            return number.chosen(less, x, y)
+    return selected(less, x, y)
+
+
+def selected(less: Any, x: Scalar, y: Scalar) -> Scalar:
+    """``x`` where a comparison holds, otherwise ``y``."""
+    if isinstance(less, bool):
+        return x if less else y
     if isinstance(less, np.ndarray):
         return np.where(less, x, y)
     return (x if less else y) if isinstance(less, np.bool_) else less.select(x, y)

@@ -14,7 +14,7 @@ kept for is its rounding error, which ``constraint_force`` avoids.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from linkwork.algorithms.articulated import ArticulatedBodies
@@ -48,10 +48,14 @@ def constraint_force_world(
     f_ext: BodyForces,
     I_X: Callable[[Body], ArticulatedInertia] = lambda body: IDENTITY,
     tip: int | None = None,
+    original: bool = False,
+    bias: bool = True,
 ) -> tuple[JointField]:
     """q̈, from configuration, velocity, joint forces and the external force on each body.
 
-    ``I_X`` gives any symmetric positive definite mapping for each body, in the world's coordinates.
+    ``I_X`` gives any symmetric positive definite mapping for each body, in the world's coordinates. For study alone:
+    ``original`` takes h for B, as the algorithm before this paper does; without ``bias`` the chain does not feel pᴬ of
+    its side branches, as the paper has it.
     """
     step = ArticulatedBodies(tree, moving=False)
     X, S, IA, pA, u = step.X, step.S, step.IA, step.pA, step.u
@@ -87,12 +91,14 @@ def constraint_force_world(
 
     for body in chain:
         h = [X0[body].to_parent(column) for column in S[body].columns()]
-        B[body] = AnyWrenches(_reciprocal(h, I_X(body)))
+        B[body] = AnyWrenches(as_forces(h) if original else _reciprocal(h, I_X(body)))
         held = [X0[body].to_parent(wrench) for wrench in S[body].complement().units()]
         rotor = [column * sqrt(inertia) for column, inertia in zip(B[body].columns, body.rotor, strict=False)]
         H[body] = AnyWrenches([*held, *rotor], len(rotor))
         W[body] = Mobility.of_inertia(X0[body].to_parent(IA[body]))
-        t[body] = B[body].times(u[body]) - X0[body].to_parent(pA[body])
+        t[body] = B[body].times(u[body])
+        if bias:
+            t[body] = t[body] - X0[body].to_parent(pA[body])
     for body, after in pairwise(chain):
         t[body] = t[body] - B[after].times(u[after])
 
@@ -122,6 +128,11 @@ def constraint_force_world(
             step.follow(body, a, qdd)
 
     return (qdd,)
+
+
+def as_forces(h: Sequence[Motion]) -> list[Force]:
+    """Motions taken for forces with the same numbers: what no change of units or of axes permits."""
+    return [Force.from_numbers(column.numbers()) for column in h]
 
 
 def _reciprocal(h: list[Motion], I_X: ArticulatedInertia) -> list[Force]:

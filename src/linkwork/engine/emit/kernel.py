@@ -183,7 +183,8 @@ class Kernel(Writer):
             self.jump(f"{tag}.latch")
             return
         kind = self.load(self.element(loop.kind, 1), "i64")
-        targets = " ".join(f"i64 {kind}, label %{tag}.case{kind}" for kind, _ in loop.cases)
+        labels = {kind: kind for kind, _ in loop.cases} | loop.same
+        targets = " ".join(f"i64 {kind}, label %{tag}.case{first}" for kind, first in labels.items())
         self.do(f"switch i64 {kind}, label %{tag}.latch [ {targets} ]")
         for number, block in loop.cases:
             self.begin(f"{tag}.case{number}")

@@ -95,6 +95,7 @@ class _Run:
 
     def loop(self, loop: Loop) -> None:
         cases = dict(loop.cases)
+        cases |= {kind: cases[first] for kind, first in loop.same.items()}
         for counter in self.iterations(loop):
             self.values[loop.counter] = counter
             kind = loop.cases[0][0] if loop.kind is None else self.integer(loop.kind)

@@ -105,6 +105,8 @@ class Loop:
     stop: int | None = None
     kind: Address | None = None
     successor: Address | None = None
+    same: dict[int, int] = field(default_factory=dict)
+    """Kinds that do what another kind does, which has the case."""
 
     @property
     def integers(self) -> list[int]:
@@ -168,7 +170,8 @@ def text(program: Program) -> str:
             if op == "loop":
                 lines.append(f"{indent}{_loop_text(detail)}")
                 for kind, case in detail.cases:
-                    lines.append(f"{indent}  case {kind}")
+                    also = "".join(f", {other}" for other, first in detail.same.items() if first == kind)
+                    lines.append(f"{indent}  case {kind}{also}")
                     block(case, indent + "    ")
             elif op == "store":
                 lines.append(f"{indent}{_address_text(detail)} = {shown}")

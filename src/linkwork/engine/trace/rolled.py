@@ -15,6 +15,7 @@ from typing import Any
 from linkwork.algorithms import Algorithm
 from linkwork.engine.ir.program import ONE, Address, Block, Loop, Program, Terms
 from linkwork.engine.spaces import SPACES, flatten, rebuild
+from linkwork.engine.trace.rolled_paths import PathWalks
 from linkwork.engine.trace.tables import (
     ANCESTORS,
     BODIES,
@@ -23,6 +24,7 @@ from linkwork.engine.trace.tables import (
     INERTIA,
     JUNCTIONS,
     PLACEMENT,
+    TOLD,
     Kind,
     Section,
 )
@@ -32,14 +34,16 @@ from linkwork.model.tree import Walks
 from linkwork.spatial import Inertia, Motion, Transform, Vec3
 
 SIZES = (
-    *("last_body", "last_frame", "last_junction", "square_row", "frame_data", "frame_count"),
-    *(str(section.begin) for section in (FRAMES, JUNCTIONS, FRAME_JUNCTIONS, ANCESTORS)),
+    *("last_body", "last_frame", "last_junction", "last_path", "last_station"),
+    *("square_row", "frame_data", "frame_count"),
+    *(str(section.begin) for section in TOLD),
     *(f"nv{k}" for k in range(1, 7)),
     *(f"wide{k}" for k in range(1, 7)),
+    *(f"parameters{k}" for k in range(1, 7)),
 )
-"""The sizes that rolled code is told: last body, frame and junction; numbers in a row of the square; where the frames'
-placements begin in ``data``; how many frames there are; where sections of ``ints`` begin; multiples of nv and of six
-numbers for each frame.
+"""The sizes that rolled code is told: last body, frame, junction, body on a path and station; numbers in a row of the
+square; where the frames' placements begin in ``data``; how many frames there are; where sections of ``ints`` begin;
+multiples of nv, of six numbers for each frame and of ten for each body.
 """
 
 
@@ -199,7 +203,7 @@ def _may_be(stored: Any, asked: Any) -> bool:
     return stored is None or asked is None or stored == asked
 
 
-class RolledTree(Walks):
+class RolledTree(PathWalks, Walks):
     """A tree whose walks are loops in the code."""
 
     field_type = Field
@@ -233,6 +237,9 @@ class RolledTree(Walks):
     def inward(self) -> Iterator[Node]:
         return self._bodies("down")
 
+    def bodies_back_from(self, body: Node) -> Iterator[Node]:
+        return self._bodies("down", body.index)
+
     def path(self, body: Node, until: Node | None = None) -> Iterator[Node]:
         return self._bodies("climb", body.index, until.index if until else None)
 
@@ -251,6 +258,14 @@ class RolledTree(Walks):
         assert a.index is not None
         address = ANCESTORS.address("body", b.index, ((a.index, "frame_count"),))
         return Node(self, self.tracer.emit("index", (), address), None)
+
+    def node(self, index: int, kind: int | None) -> Node:
+        """A body, by the instruction that is its number."""
+        return Node(self, index, kind)
+
+    def frame(self, index: int) -> _FrameNode:
+        """A frame, by the instruction that is its number."""
+        return _FrameNode(self, index)
 
     def junctions(self) -> Iterator[_Junction]:
         for counter, _ in self._loop("up", 1, "last_junction"):
@@ -282,16 +297,17 @@ class RolledTree(Walks):
         kind: Callable[[int], Address] | None = None,
         start: int | None = None,
         stop: int | None = None,
+        successor: Callable[[int], Address] = lambda counter: BODIES.address("parent", counter),
     ) -> Iterator[tuple[int, int]]:
         """Yields once for each case, while everything that is traced goes into that case.
 
-        ``kind`` tells where the kind of an iteration is read, given the counter.
+        ``kind`` tells where the kind of an iteration is read, given the counter; ``successor`` where a climb goes on.
         """
         program = self.tracer.program
         counter = program.instruction(Block(), "counter", ())
         loop = Loop(walk, counter, first, last, start, [], stop, kind(counter) if kind and len(cases) > 1 else None)
         if walk == "climb":
-            loop.successor = BODIES.address("parent", counter)
+            loop.successor = successor(counter)
         outside = self.tracer.block
         for case in cases:
             block = Block()

@@ -20,6 +20,7 @@ from linkwork.joints import Joint
 from linkwork.model.doubtful import doubtful_joints
 from linkwork.model.junctions import common_ancestor, junctions_of
 from linkwork.model.model import Frame, Model
+from linkwork.model.paths import paths_of
 
 PLACEMENT, INERTIA = 12, 10
 """How many numbers these have."""
@@ -50,6 +51,19 @@ JUNCTIONS = Section(("body", "next"), "junction_ints")
 FRAME_JUNCTIONS = Section(("junction",), "frame_junction_ints")
 ANCESTORS = Section(("body",), "ancestor_ints")
 """A row for each pair of frames: their common ancestor."""
+PATHS = Section(("body", "kind", "next"), "path_ints")
+"""A row for each body on the frames' paths, in the order of the walk from row 1 on. A stretch of rows is told by its
+first one and its stop, ``next`` is the row after this one; what is behind ends where what is after begins.
+"""
+STATIONS = Section(
+    ("body", "above", "behind", "after", "after_stop", "stations", "stations_stop", "points", "points_stop", "next"),
+    "station_ints",
+)
+POINTS = Section(("frame", "next"), "point_ints")
+PLACES = Section(("behind", "after", "after_stop", "outermost"), "place_ints")
+"""A row for each frame."""
+TOLD = (FRAMES, JUNCTIONS, FRAME_JUNCTIONS, ANCESTORS, PATHS, STATIONS, POINTS, PLACES)
+"""The sections of which rolled code is told where they begin."""
 
 
 def packed(sections: Sequence[tuple[Section, ArrayLike]]) -> tuple[NDArray[np.int64], dict[str, int]]:
@@ -127,6 +141,21 @@ def body_tables(model: Model) -> tuple[tuple[Kind, ...], NDArray[np.float64], ND
     return kinds, data, ints
 
 
+def _walks(
+    parents: Sequence[int], points: Sequence[int], bodies: NDArray[np.int64]
+) -> dict[Section, list[tuple[int, ...]]]:
+    """The sections of a walk over the paths of points on bodies."""
+    found = paths_of(parents, points)
+    kind = BODIES.columns.index("kind")
+    stations = [(s.body, s.above, s.behind[0], *s.after, *s.stations_behind, *s.points) for s in found.stations]
+    return {
+        PATHS: [(0, 0, 1), *((body, int(bodies[body, kind]), k + 1) for k, body in enumerate(found.bodies, 1))],
+        STATIONS: [(0,) * 9 + (1,), *((*station, k + 1) for k, station in enumerate(stations, 1))],
+        POINTS: [(0, 1), *((index, k + 1) for k, index in enumerate(found.points, 1))],
+        PLACES: [(place.behind[0], *place.after, place.outermost) for place in found.places],
+    }
+
+
 def tables_of(model: Model, frames: Sequence[Frame] = (), pairs: bool = False) -> Tables:
     """The tables of a model and the frames asked for; ``pairs`` adds where the paths of these meet."""
     kinds, data, bodies = body_tables(model)
@@ -135,9 +164,11 @@ def tables_of(model: Model, frames: Sequence[Frame] = (), pairs: bool = False) -
     junctions: list[tuple[int, int]] = [(0, 0)]
     of_points: list[int] = []
     ancestors: list[int] = []
+    walks: dict[Section, list[tuple[int, ...]]] = {section: [] for section in (PATHS, STATIONS, POINTS, PLACES)}
     if pairs:
         junctions, of_points = junctions_of(parents, points)
         ancestors = [common_ancestor(parents, a, b) for a in points for b in points]
+        walks = _walks(parents, points, bodies)
     ints, begins = packed(
         [
             (BODIES, bodies),
@@ -145,9 +176,16 @@ def tables_of(model: Model, frames: Sequence[Frame] = (), pairs: bool = False) -
             (JUNCTIONS, junctions),
             (FRAME_JUNCTIONS, of_points),
             (ANCESTORS, ancestors),
+            *walks.items(),
         ]
     )
     placements = [x for frame in frames for x in frame.placement.numbers()]
-    sizes = {**begins, "frame_data": data.size, "last_frame": len(frames) - 1, "last_junction": len(junctions) - 1}
+    lasts = {
+        "frame": len(frames),
+        "junction": len(junctions),
+        "path": len(walks[PATHS]),
+        "station": len(walks[STATIONS]),
+    }
+    sizes = {**begins, "frame_data": data.size, **{f"last_{row}": count - 1 for row, count in lasts.items()}}
     whole = np.concatenate([data.ravel(), np.array(placements, dtype=np.float64)])
     return Tables(kinds, data.shape[1], whole, ints, sizes)

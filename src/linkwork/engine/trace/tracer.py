@@ -12,12 +12,15 @@ from typing import Any
 
 from linkwork.engine.ir.program import Address, Block, Operand, Program
 from linkwork.errors import TracingError
+from linkwork.spatial.dual import Dual
 
 
 def _operator(name: str) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
     """An arithmetic operator of traced scalars, and the same with its operands swapped."""
 
     def forward(self: Traced, other: Any) -> Any:
+        if type(other) is Dual:
+            return NotImplemented
         return self.tracer.wrap(getattr(self.tracer, name)(self.number, self.tracer.operand(other)))
 
     def swapped(self: Traced, other: Any) -> Any:
@@ -42,10 +45,14 @@ class Traced:
     def __neg__(self) -> Any:
         return self.tracer.wrap(self.tracer.neg(self.number))
 
-    def __lt__(self, other: Any) -> Condition:
+    def __lt__(self, other: Any) -> Any:
+        if type(other) is Dual:
+            return NotImplemented
         return Less(self.tracer, self.number, self.tracer.operand(other))
 
-    def __gt__(self, other: Any) -> Condition:
+    def __gt__(self, other: Any) -> Any:
+        if type(other) is Dual:
+            return NotImplemented
         return Less(self.tracer, self.tracer.operand(other), self.number)
 
     def __eq__(self, other: object) -> bool:
@@ -88,6 +95,9 @@ class Traced:
 
     def elementary(self, names: tuple[str, ...], text: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
         """An elementary function: its text, or one operation for each of its results."""
+        dual = next((x for x in operands if type(x) is Dual), None)
+        if dual is not None:
+            return dual.elementary(names, text, operands)
         if self.tracer.expand:
             return text(*operands)
         values = tuple(self.operation(name, *operands) for name in names)

@@ -4,11 +4,13 @@ chains    the mechanisms
 times     one state of a chain of 10 to 100,000 links: scalar, on lanes, on lanes and threads, beside other methods
 parallel  steps that must follow each other, operations, and what any number of processors would gain
 branches  side branches of length log N
+claim     the original algorithm and this one on joints of every kind, in two units; side branches without their bias
 rounding  errors against 50 digits
 """
 
 from linkwork.reproduce.constraint_force.measurements import measure
+from linkwork.reproduce.constraint_force.page import tables
 from linkwork.reproduce.constraint_force.plots import draw
 from linkwork.reproduce.constraint_force.summary import summarise
 
-__all__ = ["draw", "measure", "summarise"]
+__all__ = ["draw", "measure", "summarise", "tables"]

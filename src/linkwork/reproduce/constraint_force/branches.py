@@ -12,6 +12,7 @@ from linkwork.bench.contest import difference
 from linkwork.dynamics import random_state
 from linkwork.model import mechanisms
 from linkwork.reproduce.constraint_force.chains import comb
+from linkwork.reproduce.longest_path import longest_path
 from linkwork.reproduce.rounding import interpreted
 from linkwork.reproduce.steps import steps
 
@@ -19,20 +20,23 @@ Say = Callable[[str], None]
 
 
 def branched(sizes: Sequence[int], say: Say) -> dict[str, Any]:
-    """For each length of the main chain, with branches and without: bodies, depth, operations, and those that follow
-    each other on as many processors as the main chain has links; and the difference from articulated bodies.
+    """For each length of the main chain, with branches and without: bodies, depth, operations, those that follow each
+    other on as many processors as the main chain has links, and on any number; and the difference from articulated
+    bodies.
     """
     found: dict[str, Any] = {"links": list(sizes), "bodies": [], "difference": []}
-    lines: dict[str, Any] = {what: {"branched": [], "plain": []} for what in ("depth", "work", "time")}
+    lines: dict[str, Any] = {what: {"branched": [], "plain": []} for what in ("depth", "work", "time", "path")}
     for n in sizes:
         say(f"side branches: {n} links")
         model = comb(n)
         algorithm = along("constraint_force", n)
         found["bodies"].append(len(model.bodies))
-        for name, cost in (
-            ("branched", steps(algorithm, model)),
-            ("plain", steps(ALGORITHMS["constraint_force"], mechanisms.serial_chain(n))),
+        for name, entry, mechanism in (
+            ("branched", algorithm, model),
+            ("plain", ALGORITHMS["constraint_force"], mechanisms.serial_chain(n)),
         ):
+            cost = steps(entry, mechanism)
+            lines["path"][name].append(longest_path(entry, mechanism))
             lines["depth"][name].append(cost.depth)
             lines["work"][name].append(cost.work)
             lines["time"][name].append(cost.time(n))

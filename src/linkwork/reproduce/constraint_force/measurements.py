@@ -14,6 +14,7 @@ from linkwork.reproduce.clock import Effort
 from linkwork.reproduce.constraint_force import parallel, rounding, times
 from linkwork.reproduce.constraint_force.branches import branched
 from linkwork.reproduce.constraint_force.chains import CHAINS
+from linkwork.reproduce.constraint_force.claim import claimed, unbiased
 
 FULL, QUICK = Effort(sweeps=2, rounds=40, seconds=0.002), Effort(sweeps=1, rounds=3, seconds=0.0005)
 
@@ -31,6 +32,8 @@ class Settings:
     gains: tuple[int, ...] = (64, 1024, 16_384)
     segments_up_to: int = 1024
     combs: tuple[int, ...] = (8, 16, 32, 64, 128, 256)
+    claimed: int = 12
+    biased: tuple[int, ...] = (8, 16, 32, 64)
     states: int = 2
     sizes: tuple[int, ...] = (10, 30, 100, 300, 1000, 3000, 10_000)
     interpreted_up_to: int = 1000
@@ -39,7 +42,7 @@ class Settings:
     def quick() -> Settings:
         return Settings(
             effort=QUICK, timed=("spherical",), links=(10, 100),
-            counted_links=(8, 16, 32), operations=3, gains=(16, 64), combs=(8, 16),
+            counted_links=(8, 16, 32), operations=3, gains=(16, 64), combs=(8, 16), claimed=4, biased=(8,),
             states=1, sizes=(10, 60), interpreted_up_to=60,
         )  # fmt: skip
 
@@ -57,6 +60,8 @@ def measure(quick: bool, say: Callable[[str], None]) -> dict[str, Any]:
     data["operations"] = {name: parallel.operations(CHAINS[name], s.operations) for name in s.counted}
     data["gains"] = [parallel.gain(CHAINS["revolute"](n), s.segments_up_to, say) for n in s.gains]
     data["branches"] = branched(s.combs, say)
+    data["claim"] = claimed(s.claimed, say)
+    data["bias"] = unbiased(s.biased, say)
     data["rounding"] = {
         name: rounding.errors(case, s.sizes, s.states, s.interpreted_up_to, say)
         for name, case in rounding.cases().items()

@@ -13,6 +13,7 @@ from linkwork.algorithms import ALGORITHMS, SEGMENTS
 from linkwork.model import Model
 from linkwork.model.segments import cut
 from linkwork.reproduce.counting import as_written, folded
+from linkwork.reproduce.longest_path import longest_path
 from linkwork.reproduce.steps import steps
 
 METHODS = {name: ALGORITHMS[name] for name in ("articulated_body", "virtual_work")} | {
@@ -26,8 +27,11 @@ Say = Callable[[str], None]
 
 
 def growth(name: str, make: Callable[[int], Model], sizes: Sequence[int], say: Say) -> dict[str, Any]:
-    """Depth (steps), span (operations one after the other, on as many processors as links) and work over the links."""
-    found: dict[str, Any] = {"links": list(sizes), "depth": [], "span": [], "work": {method: [] for method in METHODS}}
+    """Depth (steps), span (operations one after the other, on as many processors as links), the longest path
+    (operations that need each other's results, on any number of processors) and work over the links.
+    """
+    found: dict[str, Any] = {"links": list(sizes), "depth": [], "span": []}
+    found |= {what: {method: [] for method in METHODS} for what in ("path", "work")}
     for n in sizes:
         say(f"steps: {name}, {n} links")
         model = make(n)
@@ -37,6 +41,7 @@ def growth(name: str, make: Callable[[int], Model], sizes: Sequence[int], say: S
         for method, algorithm in METHODS.items():
             work = cost.work if method == "constraint_force" else sum(as_written(algorithm, model).values())
             found["work"][method].append(work)
+            found["path"][method].append(longest_path(algorithm, model))
     return found
 
 

@@ -44,6 +44,7 @@ def draw(data: dict[str, Any], folder: Path) -> list[Path]:
         "processors": _processors(data["gains"]),
         "branches": _branches(data["branches"]),
         "errors": _errors(data["rounding"]),
+        "claim": _claim(data["claim"]),
     }
     return [file for name, picture in pictures.items() for file in save(picture, folder, name)]
 
@@ -76,8 +77,8 @@ def _times(data: dict[str, Any]) -> Any:
 
 
 def _steps(growth: dict[str, Any]) -> Any:
-    picture = figure(11.0, 4.2)
-    depth, span, work = picture.subplots(1, 3)
+    picture = figure(11.0, 7.4)
+    (depth, span), (path, work) = picture.subplots(2, 2)
     looks = {name: {"label": TITLES[name], "marker": marker} for name, marker in zip(growth, "osvD", strict=True)}
     for axes, what in ((depth, "depth"), (span, "span")):
         first = next(iter(growth.values()))
@@ -87,6 +88,14 @@ def _steps(growth: dict[str, Any]) -> Any:
     for name, found in growth.items():
         each = [total / n for total, n in zip(found["work"]["constraint_force"], links, strict=True)]
         lines(looks, work, links, {name: each}, 1.0, log="x")
+    for name, found in growth.items():
+        lines(looks, path, links, {name: found["path"]["constraint_force"]}, 1.0, log="xy")
+    first = next(iter(growth))
+    own = growth[first]["path"]["articulated_body"]
+    path.plot(links, own, color="0.6", linestyle=":", label=f"articulated body, {TITLES[first]}")
+    path.set(xlabel="links N", ylabel="operations (logarithmic)")
+    path.set_title("operations on the longest path", fontsize=10)
+    path.legend(*[side[-1:] for side in path.get_legend_handles_labels()], fontsize=8)
     work.set_ylim(0.0, None)
     depth.set(xlabel="links N", ylabel="steps", ylim=(0.0, None))
     depth.set_title("steps that must follow each other", fontsize=10)
@@ -94,7 +103,7 @@ def _steps(growth: dict[str, Any]) -> Any:
     span.set_title("operations that must, on N processors", fontsize=10)
     work.set(xlabel="links N", ylabel="operations a link")
     work.set_title("all operations, for each link", fontsize=10)
-    for axes in (depth, span, work):
+    for axes in (depth, span, path, work):
         axes.set_xticks(links, [str(n) for n in links], fontsize=7)
     picture.legend(*depth.get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=9)
     return picture
@@ -133,16 +142,37 @@ def _branches(data: dict[str, Any]) -> Any:
         name: [total / count for total, count in zip(line, bodies[name], strict=True)]
         for name, line in data["work"].items()
     }
-    for axes, values, label in (
-        (depth, data["depth"], "steps that must follow each other"),
-        (time, data["time"], "operations that must, on N processors"),
-        (work, each, "all operations, for each body"),
+    for axes, values, unit, label in (
+        (depth, data["depth"], "steps", "steps that must follow each other"),
+        (time, data["time"], "operations", "operations that must, on N processors"),
+        (work, each, "operations a body", "all operations, for each body"),
     ):
         lines(looks, axes, links, values, 1.0, log="x")
-        axes.set(xlabel="links N of the main chain", ylim=(0.0, None))
+        axes.set(xlabel="links N of the main chain", ylabel=unit, ylim=(0.0, None))
         axes.set_title(label, fontsize=10)
         axes.set_xticks(links, [str(n) for n in links], fontsize=8)
     depth.legend(fontsize=9, loc="lower right")
+    return picture
+
+
+def _claim(claim: dict[str, Any]) -> Any:
+    """A row for each kind of joint, a mark for each form."""
+    picture = figure(11.0, 4.6)
+    panels = picture.subplots(1, 2, sharey=True)
+    marks = dict(zip(claim["m"], ("x", "+", "o", "s"), strict=True))
+    for axes, unit, what in ((panels[0], "m", "lengths in metres"), (panels[1], "mm", "the same in millimetres")):
+        for (form, mark), colour in zip(marks.items(), ("C3", "C1", "C0", "C2"), strict=True):
+            axes.plot(claim[unit][form], range(len(claim["joints"])), mark, color=colour, label=form, fillstyle="none")
+        axes.set_xscale("log")
+        axes.axvline(1e-8, color="0.8", linewidth=0.8, zorder=0)
+        axes.set(xlabel="relative error of q̈ (against 50 digits)")
+        axes.set_title(what, fontsize=10)
+        axes.grid(True, alpha=0.3)
+    panels[0].set_yticks(range(len(claim["joints"])), claim["joints"])
+    panels[0].set(ylabel="joints of the chain")
+    panels[0].invert_yaxis()
+    picture.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=9)
+    picture.suptitle(f"Chains of {claim['links']} links: the original algorithm, and this one", fontsize=11)
     return picture
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rich.console import Console
+from rich.table import Table
 
 from linkwork.reproduce.constraint_force.parallel import PROCESSORS
 from linkwork.reproduce.constraint_force.plots import STYLES, TITLES
@@ -21,8 +22,12 @@ def summarise(data: dict[str, Any], console: Console) -> None:
         over(console, "links", found["links"], _ratios(found["seconds"]), lambda x: f"{x:.2f}")
     console.print("- was not measured, or its result was off by more than 1e-8", markup=False)
     for name, found in data["growth"].items():
-        title(console, f"{TITLES[name]}: steps, operations that follow each other, operations for each link")
-        columns = {"depth": found["depth"], "span": found["span"], **_each(found["work"], found["links"])}
+        title(console, f"{TITLES[name]}: steps (loops), operations that follow each other on one processor a link")
+        over(console, "links", found["links"], {"steps": found["depth"], "span": found["span"]}, str)
+        title(console, f"{TITLES[name]}: operations on the longest path, whatever the processors")
+        over(console, "links", found["links"], found["path"], str)
+        title(console, f"{TITLES[name]}: operations for each link")
+        columns = _each(found["work"], found["links"])
         over(console, "links", found["links"], columns, lambda x: f"{x:.0f}")
     links = data["settings"]["operations"]
     for name, rows in data["operations"].items():
@@ -33,15 +38,33 @@ def summarise(data: dict[str, Any], console: Console) -> None:
     found = data["branches"]
     title(console, "side branches of log₂ N links on every link of a chain")
     columns = {"bodies": found["bodies"]} | {
-        f"{what}, {name}": line for what in ("depth", "time") for name, line in found[what].items()
+        f"{what}, {name}": line for what in ("depth", "time", "path") for name, line in found[what].items()
     }
     counts = {"branched": found["bodies"], "plain": found["links"]}
     columns |= {f"work a body, {name}": _each({name: line}, counts[name])[name] for name, line in found["work"].items()}
     over(console, "links", found["links"], columns, lambda x: f"{x:.0f}")
     console.print(f"largest difference from articulated bodies: {max(found['difference']):.0e}", markup=False)
+    _claim(data["claim"], data["bias"], console)
     for case in data["rounding"].values():
         title(console, f"error: {case['label']}")
         over(console, case["axis"], case["values"], case["errors"], lambda x: f"{x:.0e}")
+
+
+def _claim(claim: dict[str, Any], bias: dict[str, Any], console: Console) -> None:
+    for what, unit in (
+        ("error against 50 digits, lengths in metres", "m"),
+        ("the same, lengths in millimetres", "mm"),
+        ("how far results in the two units differ", "units"),
+    ):
+        title(console, f"chains of {claim['links']} links: {what}")
+        table = Table(box=None, pad_edge=False)
+        for heading in ("joints", *claim[unit]):
+            table.add_column(heading, justify="left" if heading == "joints" else "right")
+        for k, joints in enumerate(claim["joints"]):
+            table.add_row(joints, *(f"{row[k]:.0e}" for row in claim[unit].values()))
+        console.print(table)
+    title(console, "side branches of log₂ N links: error with and without their bias forces")
+    over(console, "links", bias["links"], {what: bias[what] for what in ("with", "without")}, lambda x: f"{x:.0e}")
 
 
 def _each(lines: dict[str, list[Any]], counts: list[int]) -> dict[str, list[Any]]:

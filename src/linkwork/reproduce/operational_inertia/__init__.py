@@ -2,10 +2,12 @@
 
 humanoid  section 4: the 24-link humanoid with both hands, beside the paper's 1 ms and 300 Hz
 growth    operations and times of every method over the links and over the points
+visits    Fig. 4: which links are visited in each step, and by each method
 """
 
 from linkwork.reproduce.operational_inertia.measurements import measure
+from linkwork.reproduce.operational_inertia.page import tables
 from linkwork.reproduce.operational_inertia.plots import draw
 from linkwork.reproduce.operational_inertia.summary import summarise
 
-__all__ = ["draw", "measure", "summarise"]
+__all__ = ["draw", "measure", "summarise", "tables"]

@@ -7,14 +7,19 @@ same code for every size, or of specialised code.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from linkwork.algorithms import ALGORITHMS, OPERATIONAL
-from linkwork.model import Frame, Model, mechanisms
+from linkwork.algorithms import ALGORITHMS, EXPLICIT_INVERSE, OPERATIONAL
+from linkwork.joints import Revolute
+from linkwork.model import Builder, Frame, Model, mechanisms, placement
 from linkwork.reproduce.clock import Effort, Runner, race
 from linkwork.reproduce.counting import as_written, folded
 
 METHODS = {name: ALGORITHMS[f"operational/{name}"] for name in OPERATIONAL}
+
+BASELINE = {"explicit_inverse": EXPLICIT_INVERSE}
+"""The symbolic method of the paper's comparison, A⁻¹ formed and multiplied: O(n³) on any mechanism."""
 
 Say = Callable[[str], None]
 Lines = dict[str, list[Any]]
@@ -36,6 +41,21 @@ def tree(levels: int, points: int) -> Case:
     return model, [model.frame(f"tip{leaf + 1}") for leaf in leaves]
 
 
+def fan(links: int, points: int) -> Case:
+    """A trunk of four hinges that carries arms of four, so many links in all, with points at the first arms' ends."""
+    builder = Builder("fan")
+    for limb in range(links // 4):
+        parent = "limb0_3" if limb else "world"
+        for k in range(4):
+            at = placement((0.0, -0.3 if parent != "world" else 0.0, 0.0))
+            solid = (0.01, 0.01, 0.01)
+            parent = builder.add_body(
+                f"limb{limb}_{k}", parent, Revolute("z"), at, mass=1.0, com=(0.0, -0.15, 0.0), inertia=solid
+            )
+    model = builder.build()
+    return model, [model.frame(f"limb{arm}_3") for arm in range(1, points + 1)]
+
+
 def humanoid(points: int) -> Case:
     """The humanoid, with points at hands, soles and head, and then on every second link."""
     model = mechanisms.humanoid()
@@ -43,14 +63,27 @@ def humanoid(points: int) -> Case:
     return model, [model.frame(name) for name in (ends + list(model.body_names[::2]))[:points]]
 
 
-def operations(cases: Sequence[Case], dense_up_to: int, say: Say) -> Lines:
-    """Totals as written for each case; None for the dense method on deeper mechanisms."""
-    found: Lines = {name: [] for name in METHODS}
+@dataclass(frozen=True)
+class Limits:
+    """The deepest mechanism for ``dense``, and the largest for ``explicit_inverse``: their cost grows too fast."""
+
+    depth: int
+    links: int = 0
+
+    def left_out(self, model: Model) -> set[str]:
+        too_much = {"dense": model.depth > self.depth, "explicit_inverse": len(model.bodies) > self.links}
+        return {name for name, much in too_much.items() if much}
+
+
+def operations(cases: Sequence[Case], limits: Limits, say: Say) -> Lines:
+    """Totals as written for each case; None beyond the limits."""
+    entries = METHODS | BASELINE
+    found: Lines = {name: [] for name in entries}
     for model, frames in cases:
         say(f"counts: {_named(model, frames)}")
-        for name, algorithm in METHODS.items():
-            left = name == "dense" and model.depth > dense_up_to
-            found[name].append(None if left else sum(as_written(algorithm, model, frames).values()))
+        left = limits.left_out(model)
+        for name, algorithm in entries.items():
+            found[name].append(None if name in left else sum(as_written(algorithm, model, frames).values()))
     return found
 
 
@@ -71,14 +104,15 @@ def inversion(cases: Sequence[Case]) -> list[int]:
     ]
 
 
-def seconds(cases: Sequence[Case], dense_up_to: int, effort: Effort, say: Say, form: str = "rolled") -> Lines:
+def seconds(cases: Sequence[Case], limits: Limits, effort: Effort, say: Say, form: str = "rolled") -> Lines:
     """Times of one Λ⁻¹ for each case."""
-    found: Lines = {name: [None] * len(cases) for name in METHODS}
+    entries = METHODS | BASELINE if limits.links else METHODS
+    found: Lines = {name: [None] * len(cases) for name in entries}
     for _ in range(effort.sweeps):
         for k, (model, frames) in enumerate(cases):
             say(f"times: {_named(model, frames)}, {form}")
-            left = () if model.depth <= dense_up_to else ("dense",)
-            runners = {name: Runner(algorithm, form) for name, algorithm in METHODS.items() if name not in left}
+            left = limits.left_out(model)
+            runners = {name: Runner(algorithm, form) for name, algorithm in entries.items() if name not in left}
             for name, time in race(model, runners, effort.rounds, effort.seconds, frames).items():
                 before = found[name][k]
                 found[name][k] = time if before is None or time is None else min(before, time)

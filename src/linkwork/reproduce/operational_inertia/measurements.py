@@ -11,7 +11,8 @@ from linkwork.bench.machine import commit, machine, versions
 from linkwork.reproduce.clock import Effort
 from linkwork.reproduce.operational_inertia import growth
 from linkwork.reproduce.operational_inertia import humanoid as section4
-from linkwork.reproduce.operational_inertia.growth import Case, Lines, Say, chain, humanoid, tree, winners
+from linkwork.reproduce.operational_inertia.growth import Case, Limits, Lines, Say, chain, fan, humanoid, tree, winners
+from linkwork.reproduce.operational_inertia.visits import visited
 
 FULL, QUICK = Effort(sweeps=2, rounds=40, seconds=0.002), Effort(sweeps=1, rounds=3, seconds=0.0005)
 
@@ -26,11 +27,15 @@ class Settings:
     chains: tuple[int, ...] = (10, 20, 50, 100, 200, 500, 1000)
     levels: tuple[int, ...] = (4, 5, 6, 7, 8, 9, 10)
     bush: int = 5
+    seen: int = 4
+    fan: int = 36
+    arms: tuple[int, ...] = tuple(range(1, 9))
     points: tuple[int, ...] = tuple(range(1, 17))
     humanoid_points: tuple[int, ...] = tuple(range(1, 17))
     ends: tuple[int, ...] = (1, 2, 3, 4, 5)
     dense_counted_up_to: int = 100
     dense_timed_up_to: int = 200
+    explicit_up_to: int = 100
     map_chains: tuple[int, ...] = (16, 30, 100, 300, 1000)
     map_levels: tuple[int, ...] = (5, 6, 7, 8, 9, 10)
     map_points: tuple[int, ...] = (1, 2, 4, 8, 16)
@@ -39,7 +44,8 @@ class Settings:
     def quick() -> Settings:
         return Settings(
             effort=QUICK, states=4, batch=1, chains=(10, 20, 30), levels=(2, 3),
-            bush=3, points=(1, 2, 3, 4), humanoid_points=(1,), ends=(), dense_counted_up_to=20, dense_timed_up_to=20,
+            bush=3, seen=3, fan=20, arms=(1, 2, 3, 4), explicit_up_to=10,
+            points=(1, 2, 3, 4), humanoid_points=(1,), ends=(), dense_counted_up_to=20, dense_timed_up_to=20,
             map_chains=(8,), map_levels=(3,), map_points=(1, 2),
         )  # fmt: skip
 
@@ -60,10 +66,12 @@ def measure(quick: bool, say: Callable[[str], None]) -> dict[str, Any]:
         "over_points": {
             "tree": _over([tree(s.bush, m) for m in s.points], s, say),
             "humanoid": _over([humanoid(m) for m in s.humanoid_points], s, say),
+            "fan": _over([fan(s.fan, m) for m in s.arms], s, say),
             "tree_folded": _folded([tree(s.bush, m) for m in s.points]),
             "humanoid_folded": _folded([humanoid(m) for m in s.humanoid_points]),
             "humanoid_specialised": _specialised([humanoid(m) for m in s.ends], s, say),
         },
+        "visits": visited(s.seen, (2, 4)),
         "inversion": {
             "points": list(s.points),
             "operations": growth.inversion([tree(s.bush, m) for m in s.points]),
@@ -76,8 +84,9 @@ def measure(quick: bool, say: Callable[[str], None]) -> dict[str, Any]:
 
 
 def _over(cases: Sequence[Case], s: Settings, say: Say) -> dict[str, Any]:
-    operations = growth.operations(cases, s.dense_counted_up_to, say)
-    return _found(cases, operations, growth.seconds(cases, s.dense_timed_up_to, s.effort, say))
+    operations = growth.operations(cases, Limits(s.dense_counted_up_to, s.explicit_up_to), say)
+    seconds = growth.seconds(cases, Limits(s.dense_timed_up_to, s.explicit_up_to), s.effort, say)
+    return _found(cases, operations, seconds)
 
 
 def _folded(cases: Sequence[Case]) -> dict[str, Any]:
@@ -86,7 +95,7 @@ def _folded(cases: Sequence[Case]) -> dict[str, Any]:
 
 def _specialised(cases: Sequence[Case], s: Settings, say: Say) -> dict[str, Any]:
     operations = growth.operations_folded(cases)
-    return _found(cases, operations, growth.seconds(cases, s.dense_timed_up_to, s.effort, say, "specialised"))
+    return _found(cases, operations, growth.seconds(cases, Limits(s.dense_timed_up_to), s.effort, say, "specialised"))
 
 
 def _found(cases: Sequence[Case], operations: Lines, seconds: Lines | None = None) -> dict[str, Any]:
@@ -100,7 +109,8 @@ def _found(cases: Sequence[Case], operations: Lines, seconds: Lines | None = Non
 
 def _map(make: Callable[[int, int], Case], sizes: Sequence[int], s: Settings, say: Say) -> dict[str, Any]:
     """Which method is fastest for each number of points (a row) and size (a column)."""
-    rows = [growth.seconds([make(n, m) for n in sizes], s.dense_timed_up_to, s.effort, say) for m in s.map_points]
+    limits = Limits(s.dense_timed_up_to)
+    rows = [growth.seconds([make(n, m) for n in sizes], limits, s.effort, say) for m in s.map_points]
     return {
         "links": [len(make(n, 1)[0].bodies) for n in sizes], "points": list(s.map_points),
         "seconds": rows, "fastest": [winners(row) for row in rows],

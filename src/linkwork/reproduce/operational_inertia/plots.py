@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from linkwork.algorithms import OPERATIONAL
+from linkwork.reproduce.operational_inertia import visit_plots
 from linkwork.reproduce.pictures import figure, lines, save
 
 STYLES: dict[str, dict[str, Any]] = {
@@ -13,6 +15,7 @@ STYLES: dict[str, dict[str, Any]] = {
     "pv": {"label": "PV-OSIMr", "color": "C1", "marker": "v"},
     "sparse": {"label": "sparse rows of L⁻ᵀ Jᵀ", "color": "C5", "marker": "^"},
     "dense": {"label": "J M⁻¹ Jᵀ, sparse factors", "color": "0.35", "marker": "s", "linestyle": "--"},
+    "explicit_inverse": {"label": "J A⁻¹ Jᵀ, A⁻¹ formed", "color": "C4", "marker": "P", "linestyle": ":"},
     "inversion": {"label": "then Λ from Λ⁻¹ (step 6)", "color": "C3", "marker": "x", "linestyle": ":"},
 }
 """One look for each method in all pictures."""
@@ -25,6 +28,8 @@ def draw(data: dict[str, Any], folder: Path) -> list[Path]:
         "links": _links(data["over_links"]),
         "points": _points(data["over_points"], data["inversion"]),
         "map": _map(data["map"]),
+        "figure4": visit_plots.steps(data["visits"]),
+        "visits": visit_plots.methods(data["visits"], {name: STYLES[name]["label"] for name in OPERATIONAL}),
     }
     return [file for name, picture in pictures.items() for file in save(picture, folder, name)]
 
@@ -50,7 +55,7 @@ def _humanoid(data: dict[str, Any], servo: dict[str, float]) -> Any:
     )
     axes.invert_yaxis()
     axes.set_xscale("log")
-    axes.set(xlim=(0.1, 5e4), xlabel="time (µs, logarithmic)")
+    axes.set(xlim=(0.1, 5e4), xlabel="time (µs, logarithmic)", ylabel="method, or step of the servo")
     for micro, text, side in (
         (1e6 * paper["seconds"], "Λ in the paper:\nunder 1 ms", "right"),
         (1e6 / paper["hertz"], "servo in the paper:\n300 Hz, 3333 µs", "left"),
@@ -106,7 +111,7 @@ def _points(data: dict[str, Any], inversion: dict[str, Any]) -> Any:
         row[2].set(ylabel="time (µs)")
         for axes, kind in zip(row, ("as written", "code for it alone", "code for any mechanism"), strict=True):
             axes.set_title(f"{what}:\n{kind}", fontsize=10)
-    most = max(max(line) for name in ("tree", "humanoid") for line in data[name]["operations"].values())
+    most = max(x for name in ("tree", "humanoid") for line in data[name]["operations"].values() for x in line if x)
     panels[0][0].set_ylim(0.0, 1.1e-3 * most)
     for axes in panels[0][1:]:
         axes.set_ylim(0.0, None)

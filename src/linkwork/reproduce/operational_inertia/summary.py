@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from rich.console import Console
 
+from linkwork.algorithms import OPERATIONAL
 from linkwork.reproduce.tables import over, title
 
 
@@ -18,6 +20,7 @@ def summarise(data: dict[str, Any], console: Console) -> None:
         ("binary trees, 2 points", "links", data["over_links"]["trees"]),
         (bush, "points", data["over_points"]["tree"]),
         ("humanoid", "points", data["over_points"]["humanoid"]),
+        (f"fan of {data['over_points']['fan']['links'][0]} links", "points", data["over_points"]["fan"]),
         (f"{bush}, folded", "points", data["over_points"]["tree_folded"]),
         ("humanoid, folded", "points", data["over_points"]["humanoid_folded"]),
         ("humanoid, code for it alone, folded", "points", data["over_points"]["humanoid_specialised"]),
@@ -27,6 +30,8 @@ def summarise(data: dict[str, Any], console: Console) -> None:
         if "seconds" in found:
             title(console, f"{heading}: µs of Λ⁻¹")
             over(console, axis, found[axis], found["seconds"] | {"fastest": found["fastest"]}, _micro)
+    _growth(data, console)
+    _visits(data["visits"], console)
     title(console, "operations from Λ⁻¹ to Λ")
     over(console, "points", data["inversion"]["points"], {"operations": data["inversion"]["operations"]}, str)
     for name, found in data["map"].items():
@@ -34,6 +39,32 @@ def summarise(data: dict[str, Any], console: Console) -> None:
         columns = {f"{n} links": [row[k] for row in found["fastest"]] for k, n in enumerate(found["links"])}
         over(console, "points", found["points"], columns, str)
     console.print("- was not measured, or its result was off by more than 1e-8", markup=False)
+
+
+def _growth(data: dict[str, Any], console: Console) -> None:
+    """The orders of growth, as differences of exact counts."""
+    title(console, "how operations grow")
+    chains, fan = data["over_links"]["chains"], data["over_points"]["fan"]
+    for method in OPERATIONAL:
+        counts = [(n, count) for n, count in zip(chains["links"], chains["operations"][method], strict=True) if count]
+        each = {(b - a) / (m - n) for (n, a), (m, b) in pairwise(counts)}
+        text = f"{each.pop():.0f} for each link of a chain" if len(each) == 1 else "not linear in the links of a chain"
+        thirds = fan["operations"][method]
+        for _ in range(3):
+            thirds = [b - a for a, b in pairwise(thirds)]
+        console.print(f"{method}: {text}; third differences over the points of the fan {thirds}", markup=False)
+
+
+def _visits(data: dict[str, Any], console: Console) -> None:
+    """What points add to the work, and to how many links."""
+    links = len(data["parents"])
+    for points, added, pairs in zip(data["points"], data["added"], data["at_points"], strict=True):
+        title(console, f"binary tree of {links} links, {points} points: what the points add, operations as written")
+        for method, row in added.items():
+            visited = sum(count > 0 for count in row)
+            console.print(
+                f"{method}: {sum(row)} at {visited} links, {pairs[method]} at points and pairs of them", markup=False
+            )
 
 
 def _humanoid(data: dict[str, Any], servo: dict[str, float], console: Console) -> None:

@@ -62,6 +62,8 @@ def _swing(data: dict[str, Any], title: str, azimuth: float, elevation: float) -
         panel.locator_params(nbins=4)
     for panel in panels[len(times) :]:
         panel.set_axis_off()
+    picture.supxlabel("across (m)", fontsize=9)
+    picture.supylabel("up (m)", fontsize=9)
     view = "side view" if not (azimuth or elevation) else f"seen {elevation:.0f}° from above, obliquely"
     picture.suptitle(
         f"{title} of spherical joints, let go at rest (red square: the ground; thin: way of a tip; {view}, m)",
@@ -151,7 +153,7 @@ def _counts(data: dict[str, Any]) -> Any:
         bars.barh(labels, heights, left=bottom, label=kind, color=f"C{shade}")
         bottom += heights
     bars.invert_yaxis()
-    bars.set(xlabel="operations, geometry folded in")
+    bars.set(xlabel="operations, geometry folded in", ylabel="method")
     bars.tick_params(labelsize=8)
     bars.set_title(f"{mechanism}: by kind", fontsize=10)
     bars.legend(fontsize=7, loc="upper right")

@@ -6,13 +6,16 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwork.algorithms import step_forces, stepping
-from linkwork.arguments import is_integer
+from linkwork.arguments import finite_array, is_integer
 from linkwork.dynamics.arguments import Array
+from linkwork.engine.plans import MOST_BODIES
 from linkwork.engine.spaces import SPACES
 from linkwork.engine.trace.interpreter import interpret
 from linkwork.errors import ArgumentError, shown
+from linkwork.simulation.rollouts.gradients import Gradients, as_weights, pulled_back
 from linkwork.simulation.rollouts.jobs import Job
 from linkwork.simulation.rollouts.steps import SUMS
 from linkwork.simulation.trajectory import Trajectory
@@ -72,6 +75,60 @@ class Rollout(_States):
         q, v = self.q[which].copy(), self.v[which].copy()
         a, tau, wrenches = _answers(self._job, flat, q, v, None if self._tau is None else self._tau[flat])
         return Trajectory(self._job.model, self.t.copy(), q, v, a, tau, wrenches)
+
+    def pullback(
+        self,
+        q: ArrayLike | None = None,
+        v: ArrayLike | None = None,
+        cost: ArrayLike | None = None,
+        *,
+        checkpoints: int | None = None,
+    ) -> Gradients:
+        """The gradients of a loss with respect to all that the rollout was given, by the adjoint, backward in time.
+
+        The states of a trajectory are done again between checkpoints, so that memory grows with the square root of the
+        steps.
+
+        Args:
+            q: the loss's derivative with respect to the recorded configurations, in the tangent space (..., K, nv);
+                none if left out.
+            v: and to the recorded velocities (..., K, nv).
+            cost: and to each trajectory's cost (...,); 1 if nothing else is given.
+            checkpoints: how many states to keep; the square root of the number of steps if left out.
+
+        Returns:
+            ``Gradients`` with respect to where the trajectories begin, the forces and targets over time, gains, and
+            parameters of law and cost.
+
+        Example:
+            >>> import linkwork as lw
+            >>> import numpy as np
+            >>> arm = lw.mechanisms.pendulum()
+            >>> price = lw.compile(lambda t, q, v, tau: q @ q + 0.01 * tau @ tau, t=(), q=1, v=1, tau=1)
+            >>> forces = np.zeros((100, 1))
+            >>> run = lw.rollout(arm, [0.5], [0.0], forces, dt=0.01, cost=price)
+            >>> run.pullback().parts["tau"].shape  # of the forces over time
+            (1, 100, 1)
+        """
+        job = self._job
+        if job is None or self._tau is not None:
+            raise ArgumentError("a result of lw.rollout without a policy has gradients; this one has none")
+        if job.extras.apart(job.model) or len(job.model.bodies) > MOST_BODIES:
+            raise ArgumentError(f"gradients are computed for up to {MOST_BODIES} bodies; {job.model.name!r} has more")
+        if cost is not None and job.extras.cost is None:
+            raise ArgumentError("cost is the derivative with respect to a cost, but the rollout had none")
+        batch, nv = self.q.shape[:-2], job.model.nv
+        if q is None and v is None and cost is None:
+            if job.extras.cost is None:
+                raise ArgumentError("give the derivatives of a loss with respect to q or v; the rollout had no cost")
+            cost = 1.0
+        shape = (*batch, len(self.t), nv)
+        weights = [as_weights("q", q, shape), as_weights("v", v, shape)]
+        of_cost = np.zeros(len(job))
+        if cost is not None:
+            of_cost = np.array(np.broadcast_to(finite_array("cost", cost), batch)).reshape(-1)
+        found = pulled_back(job, weights, of_cost, checkpoints)
+        return replace(found, q=found.q.reshape((*batch, nv)), v=found.v.reshape((*batch, nv)))
 
 
 def _answers(job: Job, trajectory: int, q: Array, v: Array, held: Array | None) -> tuple[Array, Array, Array]:

@@ -69,13 +69,13 @@ class Extras:
 
     def step_plan(self, model: Model, shapes: Mapping[str, Shape], form: str) -> Plan:
         """How the step is repeated; ``shapes`` are those of all that it takes besides its state, in order."""
-        text = _Step(model, self)
+        text = Step(model, self)
         state: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "sums": (SUMS,)}
         return self._plan("rollout", text.advance, model, state, list(state.values()), shapes, form, True)
 
     def answer_plan(self, model: Model, shapes: Mapping[str, Shape]) -> Plan:
         """How accelerations, driving forces and wrenches are found in a state; not worth machine code."""
-        text = _Step(model, self)
+        text = Step(model, self)
         results = [(model.nv,), (model.nv,), (len(self.constraints), 6)]
         state: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "sums": (SUMS,)}
         return self._plan("rollout answer", text.answer, model, state, results, shapes, "interpreted", False)
@@ -122,7 +122,7 @@ def _fingerprint(model: Model) -> str | None:
     return None if own is None else fingerprint.key(own, model.frame_names, model.joint_names)
 
 
-class _Step:
+class Step:
     """The text."""
 
     def __init__(self, model: Model, extras: Extras) -> None:
@@ -138,14 +138,14 @@ class _Step:
         t, total = sums[0] * dt, sums[1]
         after, end, drive, _ = self._moved(q, v, t, dt, given)
         if self.extras.cost is not None:
-            total = total + self.extras.cost(t, q, v, drive, *_numbered("cost", given))
+            total = total + self.extras.cost(t, q, v, drive, *numbered("cost", given))
         return after, end, np.stack([sums[0] + 1.0, total])
 
     def _moved(self, q: Any, v: Any, t: Any, dt: Any, given: Mapping[str, Any]) -> tuple[Any, Any, Any, Any]:
         model, extras = self.model, self.extras
         parts = {name: given[name] for name in STEP_PARTS if name in given}
         if extras.law is not None:
-            tau = extras.law(t, q, v, *_numbered("law", given))
+            tau = extras.law(t, q, v, *numbered("law", given))
             parts["tau"] = parts["tau"] + tau if "tau" in parts else tau
         f_ext = parts.get("f_ext")
 
@@ -168,17 +168,17 @@ class _Step:
             joints = held_joints(model, [0.0] * model.nv, True)
             M = mass_matrix(with_rotors(model, numbers(rotors).tolist()), q)
             speeds, _, _ = held_back(numbers(M).tolist(), numbers(end).tolist(), numbers(q).tolist(), dt.item(), joints)
-            end = _array(speeds)
-            after = _array(within_limits(numbers(integrate(model, q, dt * end)).tolist(), joints))
+            end = array_of(speeds)
+            after = array_of(within_limits(numbers(integrate(model, q, dt * end)).tolist(), joints))
         return after, end, drive, wrenches
 
 
-def _array(items: list[Any]) -> Any:
+def array_of(items: list[Any]) -> Any:
     made = np.empty(len(items), dtype=object)
     made[:] = items
     return traced(made)
 
 
-def _numbered(name: str, given: Mapping[str, Any]) -> list[Any]:
+def numbered(name: str, given: Mapping[str, Any]) -> list[Any]:
     """Parameters of a law or a cost, in order."""
     return [value for key, value in given.items() if key.startswith(f"{name}_")]

@@ -1,0 +1,109 @@
+"""The paths of several points to the world, walked depth first: then what lies behind a body is a stretch of the walk.
+
+A station is a body with points on it, or at which their paths meet. The tree is given by its parents; the world is
+body 0 and no station.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+Stretch = tuple[int, int]
+"""From a number to before another; the walk, the stations and the points on them are numbered from 1."""
+
+
+@dataclass(frozen=True)
+class Station:
+    """A station, and stretches of the walk, the stations and the points."""
+
+    body: int
+    above: int
+    """The next station on its path that has a branch after this one, or 0."""
+    behind: Stretch
+    """Bodies of the walk behind it; without the last branch, if no points are on it."""
+    after: Stretch
+    """Bodies of the walk that come after these and share a body with its path; none, if no points are on it."""
+    stations_behind: Stretch
+    """Those among the bodies behind it."""
+    points: Stretch
+    """Those on it."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Of a point: it and those behind its body; those after these that share a body with its path; and the body nearest
+    to the world at which its path meets that of another point, or its own.
+    """
+
+    behind: Stretch
+    after: Stretch
+    outermost: int
+
+
+@dataclass(frozen=True)
+class Paths:
+    """``bodies`` on the paths, ``stations`` and ``points`` in the order of the walk; the place of each point."""
+
+    bodies: list[int]
+    stations: list[Station]
+    points: list[int]
+    places: list[Place]
+
+
+def paths_of(parents: Sequence[int], points: Sequence[int]) -> Paths:
+    """The paths of points on bodies. O(bodies + points log points)."""
+    carried = [0] * len(parents)  # points that move with each body
+    for body in points:
+        carried[body] += 1
+    own = carried.copy()
+    branches: list[list[int]] = [[] for _ in parents]
+    for body in reversed(range(1, len(parents))):
+        if carried[body]:
+            carried[parents[body]] += carried[body]
+            branches[parents[body]].append(body)  # the last first
+
+    walk: list[int] = []
+    ahead = branches[0].copy()
+    while ahead:
+        walk.append(ahead.pop())
+        ahead += branches[walk[-1]]
+    position = {body: number for number, body in enumerate(walk, 1)}
+
+    stop: dict[int, int] = {}  # of what lies behind a body, in the walk
+    for body in reversed(walk):
+        stop[body] = stop[branches[body][0]] if branches[body] else position[body] + 1
+    fork, common, root = {0: 0}, {0: 0}, {0: 0}  # where a branch leaves later; outermost meeting; first body
+    marked = [body for body in walk if own[body] or len(branches[body]) > 1]
+    number = {body: k for k, body in enumerate(marked, 1)}
+    for body in walk:
+        above = parents[body]
+        fork[body] = fork[above] if body == branches[above][0] else number.get(above, 0)
+        root[body] = root[above] or body
+        common[body] = common[above] or (body if own[body] + len(branches[body]) > 1 else 0)
+
+    order = sorted((k for k, body in enumerate(points) if body), key=lambda k: position[points[k]])
+    stations_at, points_at = [position[body] for body in marked], [position[points[k]] for k in order]
+
+    def stretch(places: list[int], start: int, stop: int) -> Stretch:
+        """Of those at these places of the walk, the ones from a place to before another."""
+        return 1 + bisect_left(places, start), 1 + bisect_left(places, stop)
+
+    def station(body: int) -> Station:
+        first, end = position[body] + 1, stop[body] if own[body] else position[branches[body][0]]
+        return Station(
+            body,
+            fork[body],
+            (first, end),
+            (end, stop[root[body]] if own[body] else end),
+            stretch(stations_at, first, end),
+            stretch(points_at, first - 1, first),
+        )
+
+    places = [Place((1, 1), (1, 1), 0)] * len(points)  # on the world they share no body with others
+    for number_of_point, index in enumerate(order, 1):
+        body = points[index]
+        behind, after = stretch(points_at, stop[body], stop[root[body]])
+        places[index] = Place((number_of_point, behind), (behind, after), common[body] or body)
+    return Paths(walk, [station(body) for body in marked], order, places)

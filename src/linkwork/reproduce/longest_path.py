@@ -1,0 +1,62 @@
+"""The longest chain of operations that need each other's results, as written: the time on any number of processors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from linkwork.algorithms import Algorithm
+from linkwork.engine.spaces import size
+from linkwork.engine.trace.interpreter import evaluate
+from linkwork.model import Model
+from linkwork.model.tree import Tree
+
+
+def longest_path(algorithm: Algorithm, model: Model) -> int:
+    """Operations on the longest path from the arguments to a result, for one state without external forces.
+
+    Example:
+        >>> from linkwork.algorithms import ALGORITHMS
+        >>> from linkwork.model import mechanisms
+        >>> chains = [mechanisms.serial_chain(n) for n in (8, 16, 32)]
+        >>> paths = [longest_path(ALGORITHMS["constraint_force"], chain) for chain in chains]
+        >>> paths[2] - paths[1] == paths[1] - paths[0]  # as the logarithm
+        True
+    """
+    start = Depth(0)
+    arguments = [None if name == "f_ext" else [start] * size(space, model, 0) for name, space in algorithm.arguments]
+    results = evaluate(algorithm, model, arguments, tree=Tree(model, (), lambda _: start))
+    return max((_depth(number) for numbers in results for number in numbers), default=0)
+
+
+def _depth(number: Any) -> int:
+    return number.depth if isinstance(number, Depth) else 0
+
+
+class Depth:
+    """A scalar without a value, which knows how many operations it comes after; choosing between two takes none."""
+
+    __slots__ = ("depth",)
+
+    def __init__(self, depth: int) -> None:
+        self.depth = depth
+
+    def __add__(self, other: Any) -> Depth:
+        return Depth(1 + max(self.depth, _depth(other)))
+
+    __sub__ = __mul__ = __truediv__ = __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __add__
+
+    def __neg__(self) -> Depth:
+        return Depth(1 + self.depth)
+
+    sqrt = __neg__
+
+    def sin_cos(self) -> tuple[Depth, Depth]:
+        return Depth(1 + self.depth), Depth(1 + self.depth)
+
+    def __lt__(self, other: Any) -> Depth:
+        return Depth(max(self.depth, _depth(other)))
+
+    __gt__ = __lt__
+
+    def select(self, chosen: Any, other: Any) -> Depth:
+        return Depth(max(self.depth, _depth(chosen), _depth(other)))
