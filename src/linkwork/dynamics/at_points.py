@@ -33,7 +33,7 @@ from linkwork.model.model import Model
 if TYPE_CHECKING:
     from linkwork.compiled.compiled_function import CompiledFunction
 
-_MOST_PRODUCTS = 20_000
+_MOST_PRODUCTS = 16_000
 """Products of the dense matrices of a text up to which one kernel is made of it."""
 
 
