@@ -60,7 +60,7 @@ def model() -> lw.Model:
     builder.add_body("arm", "column", hinge, lower=-3.0, upper=3.0, damping=0.1, friction=0.1, **solid)
     builder.add_body("slide", "arm", lw.joints.Prismatic((1, 1, 0)), lw.placement((0.3, 0, 0)), effort=100.0, **solid)
     builder.add_body("hand", "slide", lw.joints.Spherical(), lw.placement((0.2, 0, 0), (0.1, 0.2, 0.3)), **solid)
-    builder.add_body("box", joint=lw.joints.Free(), placement=lw.placement((1, 0, 0)), **solid)
+    builder.add_body("box", joint=lw.joints.Free(), placement=lw.placement((1, 0, 0)), actuated=True, **solid)
     builder.add_frame("tip", "hand", lw.placement((0.1, 0, 0)))
     return builder.build()
 
@@ -171,6 +171,10 @@ VALID: dict[str, dict[str, Callable[[], Any]]] = {
         "time_constant": lambda: 0.1,
         "proximal": lambda: 1e-6,
     },
+    "constrained_inverse_dynamics": {
+        "constraints": lambda: [lw.Ball("tip")],
+        "actuated": lambda: np.ones(12, dtype=bool),
+    },
     "Coupling": {"joint_a": lambda: "joint_arm", "joint_b": lambda: "joint_slide"},
     "Rolling": {"radius": lambda: 0.3},
     "operational_inertia": {"damping": lambda: 0.1},
@@ -280,8 +284,10 @@ LEFT_OUT = {
     **dict.fromkeys(("Constraint", "Controller", "control.Reference", "joints.Joint"), "abstract"),
     "control.Sample": "what a reference of the user's own gives",
     "control.Task.wanted": "for the controller",
+    "control.Task.asked": "for the controller",
     "control.Task.passive": "for the controller",
     "control.HeldObject.wanted": "for the controller",
+    "control.HeldObject.asked": "for the controller",
     "control.HeldObject.passive": "for the controller",
     **dict.fromkeys(("compile", "jvp", "vjp", "jacobian_of"), "takes a function; see test_compile.py"),
     "interpreted": "takes nothing",

@@ -299,6 +299,8 @@ def test_numbers_at_the_edge_of_floats_are_told_without_a_warning_of_numpys() ->
         lw.rollout(ARM, *NOW, dt=1e308, steps=2)
     with pytest.raises(lw.ArgumentError, match="not enough memory"):
         lw.random_state(ARM, 0, HUGE)
+    with pytest.raises(lw.ArgumentError, match="steps"):
+        lw.rollout(ARM, *NOW, dt=0.01, steps=10**5000)
     pinned = [lw.Ball(ARM.frame_names[-1])]
     slow, never = (lw.constrained_dynamics(ARM, *NOW, [0.0, 0.0], pinned, None, t, 1e-6) for t in (1e150, 1e200))
     assert np.array_equal(slow[0], never[0])

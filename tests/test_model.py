@@ -235,3 +235,21 @@ def test_an_inertia_that_is_clearly_possible_is_one() -> None:
     assert clear > 300
     for numbers in ((0.0,) * 6, (-1.0, 0.0, 0.0, -1.0, 0.0, -1.0), (1e300,) * 6, (np.nan,) * 6):
         assert not clearly_possible(Sym3(*numbers))
+
+
+def test_which_joints_have_motors() -> None:
+    builder = lw.Builder("motors")
+    builder.add_body("base", joint=Free(), mass=1.0, inertia=(1, 1, 1))
+    builder.add_body("hip", "base", Cylindrical("x"), mass=1.0, inertia=(1, 1, 1), actuated=False)
+    builder.add_body("plate", "hip", mass=1.0)
+    builder.add_body("knee", "plate", Revolute("y"), mass=1.0, inertia=(1, 1, 1))
+    builder.add_body("drone", joint=Free(), mass=1.0, inertia=(1, 1, 1), actuated=True)
+    model = builder.build()
+    expected = [False] * 8 + [True] * 7
+    for one in (model, pickle.loads(pickle.dumps(model)), lw.merge_fixed(model), copy.deepcopy(model)):
+        assert one.actuated.tolist() == expected and not one.actuated.flags.writeable
+    assert model != dataclasses.replace(
+        model, bodies=tuple(dataclasses.replace(b, actuated=True) for b in model.bodies)
+    )
+    with pytest.raises(lw.ModelError, match="actuated of joint 'joint_wheel' must be True or False, not 'yes'"):
+        builder.add_body("wheel", actuated="yes")  # type: ignore[arg-type]

@@ -23,6 +23,7 @@ from linkwork.algorithms.catalogue import (
     weighed,
     without_bias,
 )
+from linkwork.algorithms.consistent_inverse import consistent_inverse
 from linkwork.algorithms.fewest_operations import fewest_operations
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "STUDIES",
     "Algorithm",
     "along",
+    "consistent_inverse",
     "fewest_operations",
     "pulling_back",
     "step_forces",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
@@ -13,7 +14,9 @@ from numpy.typing import NDArray
 
 from linkwork import dynamics
 from linkwork.algorithms import FORWARD_DYNAMICS
-from linkwork.model import Model
+from linkwork.control import OperationalSpaceController, Posture, Task
+from linkwork.errors import LinkworkWarning
+from linkwork.model import Model, Point
 
 Array = NDArray[np.float64]
 
@@ -59,6 +62,43 @@ def _welded(model: Model, q: Array, v: Array, tau: Array, frames: list[str], out
     return dynamics.constrained_dynamics(model, q, v, tau, _welds(tuple(frames)), out=both)[0]
 
 
+def _inverse(model: Model, q: Array, v: Array, a: Array, frames: list[str], out: Array | None = None) -> Array:
+    """Forces of motors with frames held fast."""
+    both = None if out is None else (out, _wrenches((*out.shape[:-1], len(frames), 6)))
+    return dynamics.constrained_inverse_dynamics(model, q, v, a, _welds(tuple(frames)), out=both)[0]
+
+
+@cache
+def _spaces(nv: int, rows: int, batch: tuple[int, ...]) -> dict[str, Array]:
+    """Where the rest of an operational space goes."""
+    shapes = {"jacobian": (rows, nv), "drift": (rows,), "inertia_inverse": (rows, rows), "inertia": (rows, rows)}
+    shapes |= {"consistent_inverse": (nv, rows), "gravity": (rows,)}
+    return {name: np.empty((*batch, *shape)) for name, shape in shapes.items()}
+
+
+def _space(model: Model, q: Array, v: Array, frames: list[str], out: Array | None = None) -> Array:
+    """All of an operational space; of it, the forces of motion."""
+    if out is None:
+        return dynamics.operational_space(model, q, v, frames).coriolis
+    space = dynamics.OperationalSpace(**_spaces(model.nv, out.shape[-1], out.shape[:-1]), coriolis=out)
+    return dynamics.operational_space(model, q, v, frames, out=space).coriolis
+
+
+@cache
+def _controller(model: Model, frame: str) -> OperationalSpaceController:
+    """Of a point, with a posture beneath."""
+    task = Task(Point(frame, axes="position"), np.zeros(3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LinkworkWarning)  # a floating base, too, is taken to be driven
+        return OperationalSpaceController(model, [task], Posture(dynamics.neutral(model)))
+
+
+def _torque(model: Model, q: Array, v: Array, frames: list[str], out: Array | None = None) -> Array:
+    """Of a controller."""
+    controller = _controller(model, frames[0])
+    return controller.torque(0.0, q, v) if q.ndim == 1 else controller.torques(0.0, q, v, out=out)
+
+
 CASES: tuple[Case, ...] = (
     *(Case(f"forward_dynamics {method}", ("q", "v", "tau"), _forward(method)) for method in FORWARD_DYNAMICS),
     Case("forward_dynamics_and_reactions", ("q", "v", "tau"), dynamics.forward_dynamics_and_reactions),
@@ -93,6 +133,9 @@ CASES: tuple[Case, ...] = (
     Case("integrate", ("q", "dv"), dynamics.integrate),
     Case("difference", ("q", "q1"), dynamics.difference),
     Case("constrained_dynamics 2", ("q", "v", "tau"), _welded, frames=2, least_nv=18),
+    Case("constrained_inverse_dynamics 2", ("q", "v", "a"), _inverse, frames=2, least_nv=18),
+    Case("operational_space 2", ("q", "v"), _space, frames=2, least_nv=18),
+    Case("control.OperationalSpaceController", ("q", "v"), _torque, frames=1, least_nv=6),
 )
 
 CONSTRAINT_FORCE = Case("forward_dynamics constraint_force", ("q", "v", "tau"), _forward("constraint_force"))

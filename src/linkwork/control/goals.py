@@ -68,6 +68,11 @@ class Goal(ABC):
         """All that it follows."""
         return (self.reference,)
 
+    @property
+    def structure(self) -> tuple[object, ...]:
+        """What a text of it follows from besides numbers."""
+        return type(self).__name__, self.points, self.rows, self.seen
+
     def passive(self, model: Model) -> list[int]:
         return []
 

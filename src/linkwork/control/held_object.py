@@ -103,6 +103,10 @@ class HeldObject(Goal):
         return np.concatenate([place[:3, 3] - value[:3, 3], log(place[:3, :3] @ value[:3, :3].T)])
 
     @property
+    def structure(self) -> tuple[object, ...]:
+        return *super().structure, self.body, self.places
+
+    @property
     def references(self) -> tuple[Reference, ...]:
         return self.reference, self.internal
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arguments import real
+from linkwork.batches import put_into
 from linkwork.control.goals import gains, one_state
 from linkwork.control.law import ControlLaw, limited, states_torques, warn_of_motors
 from linkwork.control.limits import TorqueLimits
@@ -62,9 +63,12 @@ class _JointController(ABC):
             torque, compensation = self._forces(here, speed, [self.reference.at(t)], numbers)
             return self._limits(torque, compensation)[0]
 
-    def torques(self, t: ArrayLike, q: ArrayLike, v: ArrayLike) -> Array:
-        """The same for a batch of states and times: t (...), q (..., nq), v (..., nv) give (..., nv)."""
-        return states_torques(self._law, self, t, q, v)
+    def torques(self, t: ArrayLike, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
+        """The same for a batch of states and times: t (...), q (..., nq), v (..., nv) give (..., nv).
+
+        They are written into ``out`` if that is given.
+        """
+        return put_into(out, states_torques(self._law, self, t, q, v))
 
     @abstractmethod
     def _forces(self, q: Array, v: Array, samples: list[Sample], numbers: list[Array]) -> tuple[Array, Array]:

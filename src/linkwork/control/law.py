@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from math import isfinite
+from math import inf, isfinite
 from typing import Any, Protocol
 
 import numpy as np
@@ -60,7 +60,7 @@ class ControlLaw:
         self._followed: tuple[Reference, ...] = ()
         self._forms: list[type[Reference]] = []
         self._sizes: list[int] = []
-        self._joined: tuple[list[Array], Array] = [], np.empty(0)
+        self._pieces: tuple[float, float, Array] = inf, -inf, np.empty(0)
         self.exists = len(model.bodies) <= MOST_BODIES
 
     def torque(self, t: float, q: Array, v: Array) -> Array | None:
@@ -100,34 +100,31 @@ class ControlLaw:
         """The kernel, and what it takes besides the state."""
         if not self.exists or not isfinite(t):
             return None
-        followed = tuple(self._references())
-        if self._law is None or any(new is not old for new, old in zip(followed, self._followed, strict=True)):
-            self._made(followed)
-        law = self._law
-        assert law is not None
-        parts = [form._piece(one, t) for form, one in zip(self._forms, followed, strict=True)]
-        pieces = self._together(parts)
-        settings = np.concatenate([*self._settings(), np.empty(0)])
-        if pieces is None or settings.shape != law.shapes["settings"]:
+        followed, law = self._references(), self._law
+        for new, old in zip(followed, self._followed, strict=False):
+            if new is not old:
+                law = None
+        if law is None:
+            law = self._made(tuple(followed))
+        begin, end, pieces = self._pieces
+        if not begin <= t < end:
+            parts = [form._piece(one, t) for form, one in zip(self._forms, followed, strict=True)]
+            if [part.size for part in parts] != self._sizes:
+                return None
+            spans = [form._holds(one, t) for form, one in zip(self._forms, followed, strict=True)]
+            pieces = np.concatenate([*parts, np.empty(0)])
+            self._pieces = max(span[0] for span in spans), min(span[1] for span in spans), pieces
+        settings = np.concatenate(self._settings())
+        if settings.shape != law.shapes["settings"]:
             return None
         return law, pieces, settings
 
-    def _together(self, parts: list[Array]) -> Array | None:
-        """All pieces in one array; that of the last call, if they are the same."""
-        last, joined = self._joined
-        if not last or any(new is not old for new, old in zip(parts, last, strict=True)):
-            if [part.size for part in parts] != self._sizes:
-                return None
-            joined = np.concatenate([*parts, np.empty(0)])
-            self._joined = parts, joined
-        return joined
-
-    def _made(self, followed: tuple[Reference, ...]) -> None:
+    def _made(self, followed: tuple[Reference, ...]) -> CompiledFunction:
         """The kernel for references of these kinds."""
         model, settings = self.model, [np.asarray(each) for each in self._settings()]
         self._followed, self._forms = followed, [form_of(one) for one in followed]
         self._sizes = [form._size(one) for form, one in zip(self._forms, followed, strict=True)]
-        self._joined = [], np.empty(0)
+        self._pieces = inf, -inf, np.empty(0)
         kinds = [form._kind(one) for form, one in zip(self._forms, followed, strict=True)]
         lengths = [each.size for each in settings]
         shapes = {
@@ -152,7 +149,9 @@ class ControlLaw:
             asked = as_frames(model, self.points)
             frames = moved(asked.frames, asked.offsets)
             known[key] = law(self.name, whole, shapes, [(model.nv,)], model, frames, kinds, lengths, *self.what)
-        self._law = known[key]
+        found: CompiledFunction = known[key]
+        self._law = found
+        return found
 
 
 class _Controller(Protocol):

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arguments import choice, finite_array, real
+from linkwork.batches import put_into
 from linkwork.control.goals import Goal, Situation, Task, gains, one_state
 from linkwork.control.held_object import HeldObject
 from linkwork.control.law import ControlLaw, limited, states_torques, warn_of_motors
@@ -17,7 +18,7 @@ from linkwork.control.limits import TorqueLimits
 from linkwork.control.priorities import HANDLING, Hierarchy, Level, regular_forces
 from linkwork.control.references import Reference, Sample
 from linkwork.dynamics.arguments import Array, as_array, as_frames, check_model
-from linkwork.dynamics.dynamics import forward_dynamics, mass_matrix, nonlinear_effects
+from linkwork.dynamics.dynamics import forward_dynamics, inverse_dynamics, mass_matrix, nonlinear_effects
 from linkwork.dynamics.kinematics import difference, forward_kinematics, jacobian, jacobian_drift
 from linkwork.dynamics.operational import force_responses, operational_inertia_inverse
 from linkwork.errors import ArgumentError, shown
@@ -168,9 +169,12 @@ class OperationalSpaceController:
             found = law.attempt(moment, *one_state(self.model, q, v))
         return self.command(t, q, v).torque if found is None else found
 
-    def torques(self, t: ArrayLike, q: ArrayLike, v: ArrayLike) -> Array:
-        """The same for a batch of states and times: t (...), q (..., nq), v (..., nv) give (..., nv)."""
-        return states_torques(self._law, self, t, q, v)
+    def torques(self, t: ArrayLike, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
+        """The same for a batch of states and times: t (...), q (..., nq), v (..., nv) give (..., nv).
+
+        They are written into ``out`` if that is given.
+        """
+        return put_into(out, states_torques(self._law, self, t, q, v))
 
     def command(self, t: float, q: ArrayLike, v: ArrayLike) -> Command:
         """The same with its parts, and with what was singular."""
@@ -182,9 +186,7 @@ class OperationalSpaceController:
         plain = all(type(goal) in (Task, HeldObject) for goal in self._goals)
         if not plain or type(self).command is not OperationalSpaceController.command:
             return None
-        structure = [
-            [(type(goal).__name__, goal.points, goal.rows, goal.seen) for goal in level] for level in self.levels
-        ]
+        structure = [[goal.structure for goal in level] for level in self.levels]
         posture = self.posture is not None, self.posture is not None and self.posture.q is not None
         limiting = self._limits.limiting
         what = repr(structure), posture, limiting, self._singular, self._threshold, tuple(self._driven.tolist())
@@ -229,12 +231,12 @@ class OperationalSpaceController:
         missing = np.concatenate(accelerations) - jacobian_drift(model, q, v, points)[rows]
         posture: Any = np.zeros(model.nv)
         if self.posture is not None:
-            posture = mass @ (-next(given) * v)
+            weightless, still = replace(model, gravity=(0.0, 0.0, 0.0)), np.zeros(model.nv)
+            posture = inverse_dynamics(weightless, q, still, -next(given) * v)
             if self.posture.q is not None:
                 posture = posture + next(given) * difference(model, q, next(given))
             posture = posture * self._driven
-            weightless = replace(model, gravity=(0.0, 0.0, 0.0))
-            missing = missing - J[rows] @ forward_dynamics(weightless, q, np.zeros(model.nv), posture)
+            missing = missing - J[rows] @ forward_dynamics(weightless, q, still, posture)
         sizes = [sum(len(goal.rows) for goal in level) for level in self.levels]
         mobility = operational_inertia_inverse(model, q, points)[np.ix_(rows, rows)]
         forces = regular_forces(mobility, missing, sizes, self._singular, self._threshold)

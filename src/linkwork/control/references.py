@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from functools import cached_property
-from math import isnan, prod
+from math import inf, isnan, prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,6 +55,10 @@ class Reference(ABC):
         value, velocity, acceleration = self.at(t)
         return np.concatenate([np.ravel(value), np.ravel(velocity), np.ravel(acceleration)], dtype=np.float64)
 
+    def _holds(self, t: float) -> tuple[float, float]:
+        """From when until when (not included) these are the numbers; never again, if nothing is known of them."""
+        return inf, -inf
+
     def _pieces(self, t: Array) -> Array:
         """The same for times (...): (..., numbers), or (numbers,) for all."""
         return np.array([self._piece(one) for one in t.ravel().tolist()]).reshape((*t.shape, -1))
@@ -97,6 +100,9 @@ class Constant(Reference):
     def _piece(self, t: float) -> Array:
         return self._numbers
 
+    def _holds(self, t: float) -> tuple[float, float]:
+        return -inf, inf
+
     def _pieces(self, t: Array) -> Array:
         return self._numbers
 
@@ -135,11 +141,11 @@ class _Path(Reference):
         return self._sample(t, self._piece(t))
 
     def _piece(self, t: float) -> Array:
-        return self._rows_of_times[self._stretch(min(max(t, self._begin), self._end))]
+        row: Array = self._rows[self._stretch(t)]
+        return row
 
-    @cached_property
-    def _rows_of_times(self) -> list[Array]:
-        return list(self._rows)
+    def _holds(self, t: float) -> tuple[float, float]:
+        return -inf, inf
 
     def _sample(self, t: Any, piece: Array) -> Sample:
         begin, end = piece[0], piece[1]
@@ -222,7 +228,11 @@ class CubicSpline(_Path):
         )
 
     def _stretch(self, t: float) -> int:
-        return min(bisect_right(self._times, t), len(self._times) - 1) - 1
+        return max(0, min(bisect_right(self._times, t), len(self._times) - 1) - 1)
+
+    def _holds(self, t: float) -> tuple[float, float]:
+        k = self._stretch(t)
+        return self._times[k] if k else -inf, self._times[k + 1] if k + 2 < len(self._times) else inf
 
     def _pieces(self, t: Array) -> Array:
         within = np.clip(t, self._begin, self._end)

@@ -8,23 +8,30 @@ are taken by the same text over floats.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.algorithms import INVERSION
+from linkwork.algorithms import INVERSION, REFERENCES, Algorithm, consistent_inverse
+from linkwork.arguments import choice
 from linkwork.batches import Given, as_out, spread
 from linkwork.compiled.arrays import is_traced, numbers
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.law import law
-from linkwork.dynamics.arguments import Array, Asked, as_given, check_finite
+from linkwork.dynamics.arguments import Array, Asked, Frames, as_frames, as_given, check_finite
 from linkwork.dynamics.call import call
+from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.dynamics.inversion import inverted, triples
-from linkwork.dynamics.small_matrices import motion_matrix, transposed
+from linkwork.dynamics.operational import chosen
+from linkwork.dynamics.small_matrices import motion_matrix, times, transposed
+from linkwork.dynamics.traced import traced_call
 from linkwork.engine.mode import current_form
+from linkwork.engine.plans import MOST_BODIES
 from linkwork.engine.spaces import SPACES
+from linkwork.model.model import Model
 
 _MOST_PRODUCTS = 20_000
 """Products of the dense matrices of a text up to which one kernel is made of it."""
@@ -61,6 +68,28 @@ class AtPoints:
         """J M⁻¹."""
         found = self._whole("force_responses", q)
         return self.asked.rows(found if self.reference == "local" else self._turn(q) @ found, -2)
+
+    def consistent_inverse(self, q: Array, inertia: Array) -> Array:
+        """J̄ = M⁻¹ Jᵀ Λ."""
+        asked = self.asked
+        if not is_traced(inertia) or inertia.ndim > 2 or len(asked.model.bodies) > MOST_BODIES:
+            return transposed(self.responses(q)) @ inertia
+        size = 6 * len(asked.frames)
+        kept = list(range(size)) if asked.kept is None else asked.kept
+        seen = np.eye(size) if self.reference == "local" else self._turn(q)
+        weights = np.zeros((size, size), dtype=object)
+        weights[kept] = numbers(inertia @ seen[kept])
+        text = partial(consistent_inverse, weights=weights.tolist())
+        algorithm = Algorithm("consistent_inverse", text, (("q", "configuration"),), ("responses",))
+        (found,) = traced_call(algorithm, asked.model, [q], asked.frames, self.offsets)
+        return transposed(asked.rows(found, -2))
+
+    def accelerations(self, q: Array, tau: Array) -> Array:
+        """J M⁻¹ τ."""
+        if not is_traced(q) and not is_traced(tau):
+            return times(self.responses(q), tau)
+        weightless, model = replace(self.asked.model, gravity=(0.0, 0.0, 0.0)), self.asked.model
+        return times(self.jacobian(q), forward_dynamics(weightless, q, np.zeros(model.nv), tau))
 
     def inertia(self, inverse: Array, damping: Any) -> Array:
         """Λ from Λ⁻¹."""
@@ -106,12 +135,14 @@ class Question:
     arguments: tuple[tuple[str, str], ...]
     results: tuple[str, ...]
 
-    def at(self, asked: Asked, method: str, reference: str) -> Answer:
+    def at(self, model: Model, points: Frames, method: str, reference: str = "local") -> Answer:
         """The same about some points; found at once if it was asked before."""
-        key = (self.name, method, reference)
-        found: Answer | None = asked.answers.get(key)
-        if found is None:
-            found = asked.answers[key] = Answer(self, asked, method, reference)
+        asked = as_frames(model, points)
+        try:
+            found: Answer = asked.answers[self.name, method, reference]
+        except Exception:  # new, unhashable, or whatever an object's own comparison raises
+            choice("reference", reference, REFERENCES)
+            found = asked.answers[self.name, method, reference] = Answer(self, asked, chosen(asked, method), reference)
         return found
 
 
@@ -134,7 +165,8 @@ class Answer:
 
     def quick(self, out: Any, *values: Any) -> Any:
         """The array, or arrays, of plain arguments that code serves; None for all else."""
-        return None if self.law is None else self.law.quick(out, *values, *self.fixed)
+        law = self.law
+        return None if law is None else law.quick(out, *values, *self.fixed)
 
     def __call__(
         self, values: Sequence[ArrayLike], out: tuple[Array, ...] | None = None, pseudo_inverse: bool = False

@@ -30,7 +30,7 @@ from linkwork.model import WORLD, Builder, Model, merge_fixed
 from linkwork.spatial import Mat3, Quaternion, Sym3, Transform, Vec3, sin_cos
 
 FREE, BALL, SLIDE, HINGE = range(4)  # mjtJoint
-_TO_JOINT, _TO_JOINT_IN_PARENT, _TO_TENDON, _OVER_JOINT = 0, 1, 3, 1  # mjtTrn and mjtWrap, checked by a test
+TRANSMISSIONS = _TO_JOINT, _TO_JOINT_IN_PARENT, _TO_TENDON, _OVER_JOINT = 0, 1, 3, 1  # mjtTrn, mjtWrap
 _POSITION = re.compile(r"line (\d+)")
 _ELEMENT = re.compile(r"Element '([^']+)'")
 
