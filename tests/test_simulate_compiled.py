@@ -170,6 +170,15 @@ def test_a_motion_that_blows_up_says_the_same(integrator: str, monkeypatch: pyte
     assert np.array_equal(*(path.q for path in paths if isinstance(path, lw.Trajectory)))
 
 
+def test_a_joint_that_moves_no_inertia_is_named() -> None:
+    builder = lw.Builder("light")
+    builder.add_body("arm", joint=lw.joints.Revolute("z"), mass=1.0, com=(1, 0, 0))
+    builder.add_body("tip", "arm", lw.joints.Revolute("z"))
+    for torque in (None, lambda t, q, v: [0.0, 0.0]):
+        with pytest.raises(lw.SingularError, match="joint 'joint_tip' can move without moving any inertia"):
+            lw.simulate(builder.build(), [0.0, 0.0], [0.0, 0.0], 10.0, 0.01, torque=torque)
+
+
 def test_ctrl_c_returns_what_there_is(interruptible: None, monkeypatch: pytest.MonkeyPatch) -> None:
     go = machine.run_over_time
 
