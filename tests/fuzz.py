@@ -190,6 +190,7 @@ VALID: dict[str, dict[str, Callable[[], Any]]] = {
         "f_ext": lambda: None,
         "progress": lambda: False,
     },
+    "linearise": {"dt": lambda: 0.01},
     "rollout": {"dt": lambda: 0.01, "steps": lambda: 2, "f_ext": lambda: None},
     "Rollout.trajectory": {"index": lambda: 0},
     "change_of_basis": {"M": lambda: np.diag([1.0, 2.0, 3.0]), "S1": lambda: [[1.0], [0.0], [1.0]]},
@@ -279,7 +280,7 @@ INSTANCES: dict[str, Callable[[], Any]] = {
 
 LEFT_OUT = {
     **dict.fromkeys(
-        ("ChangeOfBasis", "CompiledFunction", "OperationalSpace", "Rollout", "SystemReport"),
+        ("ChangeOfBasis", "CompiledFunction", "Gradients", "Linearised", "OperationalSpace", "Rollout", "SystemReport"),
         "a result, made by a function",
     ),
     **dict.fromkeys(("control.AugmentedObject", "control.Command", "control.Level"), "a result"),

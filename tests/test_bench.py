@@ -43,7 +43,7 @@ def data() -> dict[str, Any]:
 
 def test_every_public_function_of_states_is_measured() -> None:
     unmeasured = "load neutral random_state interpreted set_threads get_threads placement merge_fixed".split()
-    unmeasured += "with_inertial_parameters system_check compile jvp vjp jacobian_of".split()
+    unmeasured += "with_inertial_parameters system_check compile jvp vjp jacobian_of linearise".split()
     # pictures
     unmeasured += "draw motion_sequence animate".split()
     # made of measured ones, measured by `linkwork reproduce operational-inertia`, or in a table of its own
@@ -84,7 +84,7 @@ def test_the_data_is_complete(data: dict[str, Any]) -> None:
     for which in ("cold", "cached"):
         times = model["first_call"][which]
         assert times["process"] > times["call"] > 0 and times["process"] > times["import"] > 0
-        assert set(times["calls"]) == {case.name for case in CASES[1:]}
+        assert set(times["calls"]) == {case.name for case in CASES[1:] if case.least_nv <= 9}
     (rolled,) = data["rollouts"]
     assert (rolled["name"], rolled["nv"], rolled["trajectories"], rolled["steps"]) == ("chain", 3, 9, 5)
     for kind in ("each", "last"):

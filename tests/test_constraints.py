@@ -10,7 +10,7 @@ import pinocchio as pin
 import pytest
 
 import linkwork as lw
-from linkwork.dynamics.constrained import HeldBy, _held
+from linkwork.dynamics.constrained import HeldBy, held_by
 from linkwork.model import Body, Limits, Model
 from linkwork.spatial import Inertia, Mat3, Sym3, Transform, Vec3
 from strategies import Array, close
@@ -368,7 +368,7 @@ def test_frames_held_elsewhere_take_no_new_code() -> None:
     q, zero = lw.neutral(model), np.zeros(6)
     for one in held:
         lw.constrained_dynamics(model, q, zero, zero, one.constraints, time_constant=0.1)
-    first, second = (_held(model, one.constraints) for one in held)
+    first, second = (held_by(model, one.constraints) for one in held)
     assert first is not second and first.law(False, True, False) is second.law(False, True, False)
 
 

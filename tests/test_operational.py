@@ -13,7 +13,7 @@ import pinocchio as pin
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms import ALGORITHMS, OPERATIONAL, fewest_operations
+from linkwork.algorithms import ALGORITHMS, EXPLICIT_INVERSE, OPERATIONAL, fewest_operations
 from linkwork.cli.count import counted
 from linkwork.engine.mode import form
 from linkwork.engine.plans import Task, plan_for
@@ -300,13 +300,13 @@ def test_pairs_that_share_no_body_cost_nothing() -> None:
 def test_the_explicit_inverse_is_the_same_matrix_and_cubic(humanoid: Model) -> None:
     q, _ = lw.random_state(humanoid, 3)
     frames = [humanoid.frame(name) for name in HANDS]
-    task = Task(ALGORITHMS["explicit_inverse"], humanoid, (), frames)
+    task = Task(EXPLICIT_INVERSE, humanoid, (), frames)
     expected = lw.operational_inertia_inverse(humanoid, q, HANDS)
     for form_asked in ("interpreted", "rolled"):
         (found,), _ = plan_for(task, form_asked).run((q[None],), 1)
         close(found.reshape(12, 12), expected, 1e-10)
     chains = [growth.chain(n, 1) for n in (4, 8, 12, 16, 20)]
-    counts = [sum(as_written(ALGORITHMS["explicit_inverse"], *chain).values()) for chain in chains]
+    counts = [sum(as_written(EXPLICIT_INVERSE, *chain).values()) for chain in chains]
     assert not np.diff(counts, 4).any() and np.diff(counts, 3)[0] > 2 * 6 * 4**3 * 0.99
 
 

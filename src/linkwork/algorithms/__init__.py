@@ -3,6 +3,7 @@
 from linkwork.algorithms.catalogue import (
     ALGORITHMS,
     CHAIN_METHODS,
+    EXPLICIT_INVERSE,
     FORWARD_DYNAMICS,
     FRAMES,
     INVERSION,
@@ -29,6 +30,7 @@ from linkwork.algorithms.fewest_operations import fewest_operations
 __all__ = [
     "ALGORITHMS",
     "CHAIN_METHODS",
+    "EXPLICIT_INVERSE",
     "FORWARD_DYNAMICS",
     "FRAMES",
     "INVERSION",

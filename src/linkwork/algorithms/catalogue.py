@@ -205,9 +205,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         _forward(constraint_force_world, "specialised"),
         *_inertias(),
         INVERSION,
-        # to compare with; the last two walk over children
-        _forward(constraint_force_original),
-        _entry(explicit_inverse, (Q,), "operational"),
+        # to compare with; they walk over children
         _forward(virtual_work_split),
         _forward(virtual_work_unsplit),
     )
@@ -236,8 +234,10 @@ def weighed(method: str, I_X: Sequence[ArticulatedInertia], tip: int | None = No
     return replace(entry, text=partial(entry.text, I_X=lambda body: I_X[body.index - 1]), forms=(), segmented=None)
 
 
-ORIGINAL = ALGORITHMS["constraint_force_original"]
-"""The algorithm that the paper mends, in coordinates at each joint."""
+EXPLICIT_INVERSE = _entry(explicit_inverse, (Q,), "operational")
+"""For the inverse operational inertia, to compare with: O(n³) on any mechanism."""
+ORIGINAL = _forward(constraint_force_original)
+"""The algorithm that the constraint force algorithm mends, in coordinates at each joint; to compare with."""
 ORIGINAL_WORLD = replace(
     ALGORITHMS["constraint_force_world"],
     name="constraint_force_original_world",

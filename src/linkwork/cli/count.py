@@ -76,7 +76,7 @@ def counted(algorithm: Algorithm, model: Model, frames: Sequence[Frame]) -> dict
 
 
 def _most(algorithm: Algorithm) -> int:
-    squared = "matrix" in algorithm.results or algorithm.name in ("composite_body", "explicit_inverse")
+    squared = "matrix" in algorithm.results or algorithm.name == "composite_body"
     return MOST_BODIES_SQUARED if squared else MOST_BODIES
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from linkwork.algorithms import ALGORITHMS, OPERATIONAL
+from linkwork.algorithms import ALGORITHMS, EXPLICIT_INVERSE, OPERATIONAL
 from linkwork.joints import Revolute
 from linkwork.model import Builder, Frame, Model, mechanisms, placement
 from linkwork.reproduce.clock import Effort, Runner, race
@@ -18,7 +18,7 @@ from linkwork.reproduce.counting import as_written, folded
 
 METHODS = {name: ALGORITHMS[f"operational/{name}"] for name in OPERATIONAL}
 
-BASELINE = {"explicit_inverse": ALGORITHMS["explicit_inverse"]}
+BASELINE = {"explicit_inverse": EXPLICIT_INVERSE}
 """The symbolic method of the paper's comparison, A⁻¹ formed and multiplied: O(n³) on any mechanism."""
 
 Say = Callable[[str], None]
