@@ -185,7 +185,7 @@ def _symmetric_last(matrices: Any, _: int) -> Array:
     return np.concatenate([np.ravel(matrices[0]), np.ravel(matrices[1]), _symmetric(matrices[2], 0)])
 
 
-_IN_ROWS = {
+_IN_ROWS: dict[str, Callable[[Any, int], Array]] = {
     "mass_matrix": _symmetric,
     "mass_matrix_inverse": _symmetric,
     "inverse_dynamics_derivatives": _symmetric_last,
