@@ -52,8 +52,9 @@ class Kernel(Writer):
 
     returns = "void"
     never = ""
-    """The block where the function ends if an argument is nowhere, which is never so; none until it is needed. LLVM joins
-    blocks that it knows to follow each other, so that a long one can be cut only where code might go elsewhere."""
+    """The block where the function ends if an argument is nowhere, which is never so; none until it is needed. LLVM
+    joins blocks that it knows to follow each other: a long one is cut only where code might go elsewhere.
+    """
 
     def __init__(self, program: Program, interface: Interface, lanes: int) -> None:
         super().__init__()
