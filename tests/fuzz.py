@@ -192,6 +192,7 @@ VALID: dict[str, dict[str, Callable[[], Any]]] = {
     },
     "linearise": {"dt": lambda: 0.01},
     "rollout": {"dt": lambda: 0.01, "steps": lambda: 2, "f_ext": lambda: None},
+    "Rollout.trajectory": {"index": lambda: 0},
     "change_of_basis": {"M": lambda: np.diag([1.0, 2.0, 3.0]), "S1": lambda: [[1.0], [0.0], [1.0]]},
     "ChangeOfBasis.constrained": {"v": lambda: numbers(3)},
     "ChangeOfBasis.constrained_by_difference": {"v": lambda: numbers(3)},
@@ -262,6 +263,7 @@ INSTANCES: dict[str, Callable[[], Any]] = {
     "Builder": builder,
     "Model": model,
     "Trajectory": motion,
+    "Rollout": lambda: lw.rollout(joints_only(), [[0.5, 0.2]], [0.0, 0.0], dt=0.01, steps=2),
     "ChangeOfBasis": basis,
     "OperationalSpace": space,
     "control.Task": task,
@@ -647,7 +649,7 @@ ENDLESS = {
 """Pairs of arguments that are not replaced together, and why."""
 
 
-CALLED_BACK = ("torque", "f_ext", "executor")
+CALLED_BACK = ("torque", "f_ext", "executor", "policy", "cost")
 """Arguments that may be functions: what these raise is theirs, and goes up as it is."""
 
 

@@ -281,6 +281,15 @@ def test_a_start_beyond_a_limit_is_refused() -> None:
         lw.rollout(fenced(), q, np.zeros(6), dt=0.01, steps=1, joint_limits=True)
 
 
+def test_a_joint_that_moves_no_inertia_is_named() -> None:
+    builder = lw.Builder("light")
+    builder.add_body("arm", joint=lw.joints.Revolute("z"), mass=1.0, com=(1, 0, 0))
+    builder.add_body("tip", "arm", lw.joints.Revolute("z"))
+    still = lw.compile(lambda t, q, v: 0.0 * v, t=(), q=2, v=2)
+    with pytest.raises(lw.SingularError, match="joint 'joint_tip' can move without moving any inertia"):
+        lw.rollout(builder.build(), [0.0, 0.0], [0.0, 0.0], dt=0.01, steps=3, torque=still)
+
+
 def test_a_law_that_has_no_number_is_named_with_its_time() -> None:
     root = lw.compile(lambda t, q, v: np.sqrt(0.045 - t) * np.ones(2), t=(), q=2, v=2)
     with pytest.raises(lw.SimulationError, match=r"in step 6 .t = 0[.]06 s.*the law in torque has no finite") as caught:

@@ -51,6 +51,18 @@ def by_python(monkeypatch: pytest.MonkeyPatch, model: lw.Model, **more: Any) -> 
         return run(model, **more)
 
 
+def steps_of_python(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The steps at which Python says what happens."""
+    asked, own = [], Run._answer
+
+    def answer(self: Run, k: int, *state: Any) -> Any:
+        asked.append(k)
+        return own(self, k, *state)
+
+    monkeypatch.setattr(Run, "_answer", answer)
+    return asked
+
+
 def law(t: Any, q: Any, v: Any) -> Any:
     return np.sin(3.0 * t) - 0.5 * v
 
@@ -74,10 +86,7 @@ WAYS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("way", WAYS)
 def test_code_goes_the_same_way_to_the_bit(way: str, integrator: str, monkeypatch: pytest.MonkeyPatch) -> None:
     given = {**WAYS[way], "integrator": integrator}
-    asked = []
-    monkeypatch.setattr(
-        Run, "_answer", lambda self, k, *state, own=Run._answer: asked.append(k) or own(self, k, *state)
-    )
+    asked = steps_of_python(monkeypatch)
     found = run(arm(), **given)
     assert asked == [0]  # all steps but the first are code
     expected = by_python(monkeypatch, arm(), **given)
@@ -127,7 +136,7 @@ def test_laws_take_parameters_and_loads_may_be_compiled() -> None:
 
 def test_what_code_cannot_do_python_does(monkeypatch: pytest.MonkeyPatch) -> None:
     """Steps that end in no number are done again, one by one, and then code goes on."""
-    model, asked = arm(0.3, -0.2), []
+    model = arm(0.3, -0.2)
     whole = run(model, torque=compiled_law(), joint_limits=True, duration=0.5)
     go = machine.run_over_time
 
@@ -140,9 +149,7 @@ def test_what_code_cannot_do_python_does(monkeypatch: pytest.MonkeyPatch) -> Non
         return status
 
     monkeypatch.setattr(machine, "run_over_time", failing)
-    monkeypatch.setattr(
-        Run, "_answer", lambda self, k, *state, own=Run._answer: asked.append(k) or own(self, k, *state)
-    )
+    asked = steps_of_python(monkeypatch)
     found = run(model, torque=compiled_law(), joint_limits=True, duration=0.5)
     assert 0 in asked and 40 in asked and len(asked) < 10
     for name in ARRAYS:
@@ -158,7 +165,18 @@ def test_a_motion_that_blows_up_says_the_same(integrator: str, monkeypatch: pyte
     with pytest.raises(lw.SimulationError) as python:
         by_python(monkeypatch, arm(), **options)
     assert str(code.value) == str(python.value) and code.value.time == python.value.time
-    assert np.array_equal(code.value.trajectory.q, python.value.trajectory.q)
+    paths = [error.value.trajectory for error in (code, python)]
+    assert all(isinstance(path, lw.Trajectory) for path in paths)
+    assert np.array_equal(*(path.q for path in paths if isinstance(path, lw.Trajectory)))
+
+
+def test_a_joint_that_moves_no_inertia_is_named() -> None:
+    builder = lw.Builder("light")
+    builder.add_body("arm", joint=lw.joints.Revolute("z"), mass=1.0, com=(1, 0, 0))
+    builder.add_body("tip", "arm", lw.joints.Revolute("z"))
+    for torque in (None, lambda t, q, v: [0.0, 0.0]):
+        with pytest.raises(lw.SingularError, match="joint 'joint_tip' can move without moving any inertia"):
+            lw.simulate(builder.build(), [0.0, 0.0], [0.0, 0.0], 10.0, 0.01, torque=torque)
 
 
 def test_ctrl_c_returns_what_there_is(interruptible: None, monkeypatch: pytest.MonkeyPatch) -> None:

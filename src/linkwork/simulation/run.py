@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.dynamics.arguments import Array
+from linkwork.errors import TracingError
 from linkwork.simulation.integrators import Step
 from linkwork.simulation.machine import Machine, Scene, function_for, machine_for
 from linkwork.simulation.plant import Plant
@@ -44,6 +45,12 @@ class Run:
 
     def prepare(self, scene: Scene, hold: int, given: Mapping[str, Array], q: Array, v: Array) -> None:
         """Find code for the steps; where there is none, or it is not worth while, Python does them."""
+        try:
+            self._prepare(scene, hold, given, q, v)
+        except (TracingError, ZeroDivisionError, OverflowError):  # a constant of the model: Python says which
+            self.machine = self.driven = None
+
+    def _prepare(self, scene: Scene, hold: int, given: Mapping[str, Array], q: Array, v: Array) -> None:
         if scene.driven != "given":
             self.machine = machine_for(scene, self.dt, self.steps, given)
             return

@@ -126,12 +126,13 @@ def simulate(
     check_model(model)
     here, speed = one_state(model, "q", "configuration", q), one_state(model, "v", "velocity", v)
     length, steps = time_steps(duration, dt)
-    every, held = integer("record", record, 1), 0 if hold is None else integer("hold", hold, 1)
+    every, held = min(integer("record", record, 1), steps), 0 if hold is None else integer("hold", hold, 1)
     time_constant = 10.0 * length if stabilisation is None else positive("stabilisation", stabilisation)
     proximal = not_negative("proximal", proximal)
     step = step_of(integrator, model, solver, positive("rtol", rtol), positive("atol", atol))
     held_by = as_constraints(constraints)
-    if held_by and not (isinstance(method, str) and method == "articulated_body"):
+    by_default = isinstance(method, str) and method == "articulated_body"
+    if held_by and not by_default:
         raise ArgumentError(f"constraints are solved for by articulated bodies; leave method {shown(method)} out")
     damper = damping_of(model, model_switch("damping", damping))
     resistance = StictionAndStops(
@@ -172,7 +173,7 @@ def simulate(
     bar = Bar(f"simulating {model.name}", steps) if bar_wanted else None
     run = Run(plant, step, resistance, states, steps, every, length, bar)
     try:
-        if method == "articulated_body" and integrator != "adaptive" and (load is None or not plain_function(load)):
+        if by_default and integrator != "adaptive" and (load is None or not plain_function(load)):
             given = dict(zip(scene.parameters, (each.reshape(1, -1) for each in own), strict=True))
             if scene.loaded:
                 given["f_ext"] = np.asarray(load).reshape(1, -1)

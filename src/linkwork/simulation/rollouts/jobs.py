@@ -18,6 +18,7 @@ from linkwork.engine.mode import current_form
 from linkwork.engine.plans import Plan
 from linkwork.engine.rollout import records, run_over_time
 from linkwork.engine.spaces import SPACES
+from linkwork.errors import TracingError
 from linkwork.model.model import Model
 from linkwork.simulation.arguments import allocated
 from linkwork.simulation.rollouts.steps import NONE, RECORDED, SUMS, Extras
@@ -111,7 +112,10 @@ class Job:
             status = run_over_time(
                 self._plan, state, given, into[:RECORDED], steps, self.every, threads, first, self.steps
             )
-        except (ZeroDivisionError, OverflowError):  # a constant of the model: every trajectory fails
+        except (ZeroDivisionError, OverflowError, TracingError) as error:
+            if isinstance(error, TracingError) and not isinstance(error.__cause__, ArithmeticError):
+                raise
+            # a constant of the model: every trajectory fails
             raise diagnose(self.algorithm, self.model, self.first_state(), ()) from None
         if self.extras.cost is not None:
             into[RECORDED][...] = state[RECORDED][:, 1]

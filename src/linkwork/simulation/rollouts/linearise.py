@@ -12,7 +12,8 @@ from linkwork.algorithms import STEP_PARTS, step_forces
 from linkwork.compiled.arrays import traced
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape, trace
-from linkwork.dynamics.arguments import Array
+from linkwork.dynamics.arguments import Array, as_array, check_model
+from linkwork.dynamics.constraints import Constraint
 from linkwork.dynamics.derivatives import forward_dynamics_derivatives
 from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.dynamics.traced import traced_call
@@ -41,7 +42,26 @@ class Linearised(NamedTuple):
 
 
 def linearise(
-    model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None = None, *, dt: float, **options: Any
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike | None = None,
+    *,
+    dt: float,
+    q_target: ArrayLike | None = None,
+    kp: ArrayLike | None = None,
+    v_target: ArrayLike | None = None,
+    kd: ArrayLike | None = None,
+    damping: bool | ArrayLike = True,
+    friction: bool | ArrayLike = True,
+    effort_limits: bool | ArrayLike = True,
+    torque: CompiledFunction | Callable[..., Any] | None = None,
+    parameters: Any = None,
+    constraints: Sequence[Constraint] = (),
+    stabilisation: float | None = None,
+    proximal: float = 0.0,
+    f_ext: ArrayLike | None = None,
+    joint_limits: bool = False,
 ) -> Linearised:
     """One step of ``lw.rollout``, linearised about states: what LQR and model-predictive control need.
 
@@ -51,8 +71,8 @@ def linearise(
         v: velocity (..., nv).
         tau: joint forces (..., nv), N or N m; none if left out.
         dt: the time of the step, s.
-        options: all that ``lw.rollout`` takes for a step: q_target, kp, v_target, kd, damping, friction, effort_limits,
-            torque and its parameters, constraints, f_ext, joint_limits. A law is part of the step.
+        q_target, kp, v_target, kd, damping, friction, effort_limits, torque, parameters, constraints, stabilisation,
+            proximal, f_ext, joint_limits: what a step has, as in ``lw.rollout``. A law in ``torque`` is part of it.
 
     Returns:
         ``Linearised``: A (..., 2 nv, 2 nv) and B (..., 2 nv, nv) for x = (δq, δv), δq in the tangent space (q ⊕ δq).
@@ -63,26 +83,17 @@ def linearise(
         >>> A.shape, B.shape
         ((2, 2), (2, 1))
     """
-    for name in (
-        "steps",
-        "record",
-        "cost",
-        "cost_parameters",
-        "policy",
-        "hold",
-        "executor",
-        "chunk",
-        "out",
-        "diverged",
-    ):
-        if name in options:
-            raise ArgumentError(f"lw.linearise takes no {name}; it looks at one step")
-    if len(model.bodies) > MOST_BODIES if isinstance(model, Model) else False:
+    check_model(model)
+    if len(model.bodies) > MOST_BODIES:
         raise ArgumentError(
             f"lw.linearise takes up to {MOST_BODIES} bodies; model {model.name!r} has {len(model.bodies)}"
         )
-    forces = None if tau is None else np.asarray(tau)[..., None, :]
-    step = rollout(model, q, v, forces, dt=dt, steps=1, **options)
+    forces = None if tau is None else as_array(model, "tau", "velocity", tau)[..., None, :]
+    step = rollout(
+        model, q, v, forces, dt=dt, steps=1, q_target=q_target, kp=kp, v_target=v_target, kd=kd, damping=damping,
+        friction=friction, effort_limits=effort_limits, torque=torque, parameters=parameters, constraints=constraints,
+        stabilisation=stabilisation, proximal=proximal, f_ext=f_ext, joint_limits=joint_limits,
+    )  # fmt: skip
     job = step._job
     assert job is not None
     A, B = linearised(job)
