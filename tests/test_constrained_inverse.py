@@ -111,3 +111,14 @@ def test_a_motion_that_cannot_be_made() -> None:
     for wrong in ([True] * 3, [1.0] * WALKER.nv, "all"):
         with pytest.raises(lw.ArgumentError, match="actuated must be a mask of 12 truth values"):
             lw.constrained_inverse_dynamics(WALKER, q, v, a, FEET, wrong)
+
+
+def test_forward_and_inverse_of_the_same_constraints_have_kernels_of_their_own() -> None:
+    arm = lw.mechanisms.serial_chain(3)
+    held: list[lw.Constraint] = [lw.Ball("tip")]
+    q, v, still = np.array([0.3, 0.5, -0.4]), np.zeros(3), np.zeros(3)
+    with lw.interpreted():
+        for mask in ([True] * 3, [False, True, True]):
+            tau, _ = lw.constrained_inverse_dynamics(arm, q, v, still, held, mask)
+            a, _ = lw.constrained_dynamics(arm, q, v, tau, held, proximal=1e-6)
+            assert abs(a).max() < 1e-8 and (np.array(mask) | (tau == 0.0)).all()

@@ -184,17 +184,18 @@ class Answer:
         targets = None if out is None else as_out(out if len(shapes) > 1 else out[0], shapes, names, given)
         if law is None or pseudo_inverse or current_form() == "rolled" or 0 in batch:
             found = list(self._joined(present, batch, pseudo_inverse))
-        else:
-            found, _, fine = law.attempt([*(array for array, _ in present), *self.fixed])
-            if not fine.all():  # the text over floats says why, if it does not find a result
-                for own, other in zip(found, self._joined(present, batch), strict=True):
-                    flat = own.reshape(len(fine), -1)
-                    flat[~fine] = other.reshape(len(fine), -1)[~fine]
-        if targets is None:
-            return tuple(found)
-        for target, result in zip(targets, found, strict=True):
-            target[...] = result
-        return tuple(targets)
+            if targets is None:
+                return tuple(found)
+            for target, result in zip(targets, found, strict=True):
+                target[...] = result
+            return tuple(targets)
+        into: Any = None if targets is None else tuple(targets) if len(targets) > 1 else targets[0]
+        found, _, fine = law.attempt([*(array for array, _ in present), *self.fixed], into)
+        if not fine.all():  # the text over floats says why, if it does not find a result
+            for own, other in zip(found, self._joined(present, batch), strict=True):
+                flat = own.reshape(len(fine), -1)
+                flat[~fine] = other.reshape(len(fine), -1)[~fine]
+        return tuple(found if targets is None else targets)
 
     def _text(self, values: Sequence[Any], offsets: Sequence[Any], pseudo_inverse: bool = False) -> tuple[Array, ...]:
         return self.question.text(AtPoints(self.asked, self.method, self.reference, offsets, pseudo_inverse), *values)

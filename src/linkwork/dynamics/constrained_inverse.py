@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from linkwork.batches import put_into
 from linkwork.compiled.arrays import is_traced
@@ -28,6 +28,7 @@ from linkwork.engine.mode import current_form
 from linkwork.errors import ArgumentError, SingularError, shown
 from linkwork.model.model import Model
 
+_NAME = "constrained_inverse_dynamics"
 _NOTHING = 1e-8
 """Forces that are missing, as a part of the largest joint force, that may be rounding."""
 
@@ -76,7 +77,7 @@ def constrained_inverse_dynamics(
         (array([0., 0., 0., 0., 0., 0.]), array([[ 0.,  0., 20.,  0.,  0.,  0.]]))
     """
     held = held_by(model, constraints)
-    mask = _mask(model, actuated)
+    mask = None if actuated is None else _mask(model, actuated)
     if held.whole:
         law = _law(held, mask)
         answer: tuple[Array, Array] | None = law.quick(out, q, v, a, held.placements)
@@ -85,7 +86,7 @@ def constrained_inverse_dynamics(
     spaces = (("q", "configuration"), ("v", "velocity"), ("a", "velocity"))
     (q_, v_, a_), batch = as_batch(model, spaces, [q, v, a])
     assert q_ is not None and v_ is not None and a_ is not None
-    idle = np.flatnonzero(~np.array(mask, dtype=bool))
+    idle = _idle(model, mask)
     if any(map(is_traced, (q_, v_, a_))):
         return _forces(held, idle, q_, v_, a_, held.placements)
     if not held.whole or current_form() == "rolled":
@@ -97,9 +98,12 @@ def constrained_inverse_dynamics(
     return put_into(out, tau, wrenches)
 
 
-def _mask(model: Model, actuated: ArrayLike | None) -> tuple[bool, ...]:
-    if actuated is None:
-        return tuple(model.actuated.tolist())
+def _idle(model: Model, mask: tuple[bool, ...] | None) -> NDArray[np.intp]:
+    """The degrees of freedom without a motor."""
+    return np.flatnonzero(~(model.actuated if mask is None else np.array(mask, dtype=bool)))
+
+
+def _mask(model: Model, actuated: ArrayLike) -> tuple[bool, ...]:
     given = np.asarray(actuated)
     if given.dtype != bool or given.shape != (model.nv,):
         raise ArgumentError(
@@ -181,19 +185,19 @@ def _check(held: HeldBy, idle: Any, needed: Array, states: Any, missing: Array |
     )
 
 
-def _law(held: HeldBy, mask: tuple[bool, ...]) -> Any:
+def _law(held: HeldBy, mask: tuple[bool, ...] | None) -> Any:
     """The kernel for these motors."""
 
     def make() -> Any:
         from linkwork.compiled.law import law
 
-        model, idle = held.model, np.flatnonzero(~np.array(mask, dtype=bool))
+        model, idle = held.model, _idle(held.model, mask)
 
         def text(q: Any, v: Any, a: Any, placements: Any) -> Any:
             return _forces(held, idle, q, v, a, placements)
 
         shapes = {"q": (model.nq,), "v": (model.nv,), "a": (model.nv,), "placements": held.placements.shape}
         results = [(model.nv,), (len(held.constraints), 6)]
-        return law("constrained_inverse_dynamics", text, shapes, results, model, held.frames, held.kinds, mask)
+        return law(_NAME, text, shapes, results, model, held.frames, held.kinds, idle.tolist())
 
-    return held.kept_law(mask, make)
+    return held.kept_law((_NAME, mask), make)
