@@ -371,7 +371,7 @@ def _tasks() -> list[Any]:
     turns = [Rotation.from_rotvec(r).as_matrix() for r in ([0.1, 0.2, 0.3], [1.0, -0.5, 0.2], [0.3, 1.2, -0.4])]
     ends = [[0.3, 0.2, 0.7], [0.5, -0.1, 0.9]]
     return [
-        Task(lw.Point("tip", axes="position"), lw.control.MinimumJerk(*ends, 1.5, 0.2), stiffness=80.0),
+        Task(lw.Point("tip", axes="position"), lw.control.MinimumJerk(ends[0], ends[1], 1.5, 0.2), stiffness=80.0),
         Task(lw.Point("tip", (0.1, 0, 0), "position"), CubicSpline([0.0, 0.7, 2.0], [*ends, ends[0]]), [90.0, 80, 70]),
         Task(lw.Point("tip", axes="rotation"), CubicSpline([0.0, 0.7, 2.0], turns), damping=7.0),
         Task(lw.Point("tip", axes="rotation"), turns[1]),
