@@ -58,6 +58,16 @@ FUNCTIONS = {
     "cumulative": lambda x, y: np.cumsum(x) + np.cumprod(y) + np.diff(np.append(x, y))[:3] + np.roll(x, 1),
     "python": lambda x, y: sum(x) + max([1.0, 2.0]) * np.ones(3) + np.array([a * b for a, b in zip(x, y, strict=True)]),
     "interpolation": lambda x, y: np.interp(x, [-1.0, 0.0, 1.5], [2.0, -1.0, 3.0]) + y,
+    "more": lambda x, y: (
+        np.select([x > 0.5, x > 0.0], [y, 2.0 * y], 1.0)
+        + np.round(x, 1)
+        + np.average(y, weights=[1.0, 2.0, 3.0])
+        + np.linspace(x[0], y[0], 3)
+        + np.polyval([1.0, -2.0, 3.0], x)
+        + np.ptp(x)
+        + np.count_nonzero(y > 0)
+        + np.fix(3 * y)
+    ),
     "a loop": lambda x, y: _newton(x, y),
     "norms": lambda x, y: np.linalg.norm(x) * y / np.linalg.norm(y, 1) + np.linalg.norm(x - y, np.inf),
 }
