@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import linkwork as lw
+from linkwork.engine.plans import plan_for_trace
 from strategies import close
 
 ARM = lw.mechanisms.serial_chain(3)
@@ -233,6 +234,14 @@ def test_many_states_are_spread_over_threads_with_the_same_bits() -> None:
         assert np.array_equal(made(x), alone)
     finally:
         lw.set_threads(None)
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 4])
+def test_any_number_of_lanes_gives_the_same_bits(lanes: int) -> None:
+    made = lw.compile(lambda x: np.exp(-x * x) * np.sin(x[::-1]) + np.linalg.norm(x), x=3)
+    x = np.random.default_rng(0).normal(size=(9, 3))
+    (found,), status = plan_for_trace(made._task, made.name, lanes=lanes).run([x], 9)
+    assert status == 0 and np.array_equal(found, made(x))
 
 
 # What cannot be

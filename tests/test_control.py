@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -370,7 +371,7 @@ def _tasks() -> list[Any]:
     turns = [Rotation.from_rotvec(r).as_matrix() for r in ([0.1, 0.2, 0.3], [1.0, -0.5, 0.2], [0.3, 1.2, -0.4])]
     ends = [[0.3, 0.2, 0.7], [0.5, -0.1, 0.9]]
     return [
-        Task(lw.Point("tip", axes="position"), lw.control.MinimumJerk(*ends, 1.5, 0.2), stiffness=80.0),
+        Task(lw.Point("tip", axes="position"), lw.control.MinimumJerk(ends[0], ends[1], 1.5, 0.2), stiffness=80.0),
         Task(lw.Point("tip", (0.1, 0, 0), "position"), CubicSpline([0.0, 0.7, 2.0], [*ends, ends[0]]), [90.0, 80, 70]),
         Task(lw.Point("tip", axes="rotation"), CubicSpline([0.0, 0.7, 2.0], turns), damping=7.0),
         Task(lw.Point("tip", axes="rotation"), turns[1]),
@@ -458,6 +459,24 @@ def test_joint_space_laws_of_batches(kind: Any, limits: str) -> None:
         torque = controller.torque(float(t[k]), q[k], v[k])
         assert abs(found[k] - torque).max() < 1e-11 * abs(torque).max()
     assert np.array_equal(controller.torques(t, q, v)[2], torque)
+
+
+def test_a_controller_inside_a_compiled_function_and_in_a_pickle() -> None:
+    arm = _arm()
+    steady, curved = (OperationalSpaceController(arm, [_tasks()[k]], Posture(np.zeros(4))) for k in (0, 1))
+    follow = lw.control.ComputedTorque(arm, np.ones(4))
+    q, v = np.array([0.3, -0.2, 0.5, 0.4]), np.full(4, 0.1)
+    with lw.interpreted():
+        law = lw.compile(lambda t, q, v: steady.torque(t, q, v) + follow.torque(t, q, v), t=(), q=4, v=4)
+        right = steady.torque(0.5, q, v) + follow.torque(0.5, q, v)
+        assert abs(law(0.5, q, v) - right).max() < 1e-12 * abs(right).max()
+        at_once = lw.compile(lambda q, v: curved.torque(1.1, q, v), q=4, v=4)
+        assert abs(at_once(q, v) - curved.torque(1.1, q, v)).max() < 1e-11
+        with pytest.raises(lw.TracingError, match="a reference of several stretches of time"):
+            lw.compile(lambda t, q, v: curved.torque(t, q, v), t=(), q=4, v=4)
+        for controller in (curved, follow):
+            again = pickle.loads(pickle.dumps(controller))
+            assert np.array_equal(again.torque(0.5, q, v), controller.torque(0.5, q, v))
 
 
 def test_who_commands_a_joint_without_a_motor_is_warned() -> None:

@@ -17,6 +17,7 @@ import pytest
 import linkwork as lw
 from exact import exact_tree
 from linkwork.algorithms import ALGORITHMS, REFERENCES, pulling_back
+from linkwork.cli.count import counted
 from linkwork.engine.mode import form
 from linkwork.engine.plans import Task, plan_for
 from linkwork.engine.trace.interpreter import evaluate
@@ -325,6 +326,18 @@ def test_a_joint_without_inertia_is_named() -> None:
                 function(model, [0.1, 0.2], [0.0, 0.0], [0.0, 0.0])
         with pytest.raises(lw.SingularError, match="joint_ghost"):
             lw.mass_matrix_inverse(model, [0.1, 0.2])
+
+
+@pytest.mark.parametrize("name", ["serial_chain:8", "humanoid"])
+def test_products_cost_a_few_times_the_function(name: str) -> None:
+    model = lw.mechanisms.by_name(name)
+
+    def operations(algorithm: str) -> int:
+        return counted(ALGORITHMS[algorithm], model, [])["total"]
+
+    for function, products in (("inverse_dynamics", "inverse_dynamics"), ("articulated_body", "forward_dynamics")):
+        for product in ("vjp", "jvp"):
+            assert operations(f"{products}_{product}") < 3 * operations(function)
 
 
 def test_dual_numbers_differentiate() -> None:

@@ -1,9 +1,10 @@
 """Which method for Λ⁻¹ takes the fewest operations, told from the tree and the points alone.
 
-For each pair of points ``sparse`` pays 72 operations for every degree of freedom that carries both, and ``pv`` 396 for
-a product of 6×6 matrices and more where ways meet again and again. So the first is shorter where points share little,
-as limbs share a floating base, and the second where they share much. With one point they are the same, and ``dense``
-is shorter for an arm. The numbers were fitted to counted cases (docs/operational-inertia.md).
+For each pair of points ``sparse`` pays 72 operations for every degree of freedom that carries both, ``pv`` 396 for a
+product of 6×6 matrices and more where ways meet again and again, and ``chang_khatib`` for the bodies between. So the
+first is shorter where points share little, as limbs share a floating base, the last where many points are near each
+other, and the second elsewhere. With one point the first two are the same, and ``dense`` is shorter for an arm. The
+numbers were fitted to counted and timed cases (benchmarks/operational_methods.py, docs/operational-inertia.md).
 """
 
 from __future__ import annotations
@@ -12,12 +13,17 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from linkwork.model.model import Model
+from linkwork.model.paths import paths_of
 
 ARM = (6, 7)
 """Degrees of freedom of a mechanism for which ``dense`` is the shortest with one point."""
-SHARED = 6.5
+SHARED = 6.0
 """Degrees of freedom that carry both points of a pair, on average over the pairs that share any body, up to which
 ``sparse`` is the shortest.
+"""
+MANY, NEAR = 12, 6.0
+"""More points than this, with no more bodies than that to go over for each pair that shares any body, are where
+``chang_khatib`` is the shortest of the others.
 """
 
 
@@ -43,4 +49,14 @@ def fewest_operations_on(parents: Sequence[int], nv: Sequence[int], points: Sequ
         shared += pairs * nv[body - 1]
         if parent == 0:
             meeting += pairs
-    return "sparse" if shared <= SHARED * meeting else "pv"
+    if shared <= SHARED * meeting:
+        return "sparse"
+    return "chang_khatib" if len(points) > MANY and _near([0, *parents], points) else "pv"
+
+
+def _near(parents: Sequence[int], points: Sequence[int]) -> bool:
+    """Whether there are few bodies to go over for each pair."""
+    found = paths_of(parents, points)
+    bodies = sum(stop - start for station in found.stations for start, stop in (station.behind, station.after))
+    pairs = sum(place.after[1] - place.behind[0] for place in found.places)
+    return bodies <= NEAR * pairs

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import real
-from linkwork.batches import put_into
-from linkwork.control.goals import gains, one_state
-from linkwork.control.law import ControlLaw, limited, states_torques, warn_of_motors
+from linkwork.control.goals import gains
+from linkwork.control.law import CompiledController, ControlLaw, limited, warn_of_motors
 from linkwork.control.limits import TorqueLimits
 from linkwork.control.references import Constant, Reference, Sample, as_reference
 from linkwork.dynamics.arguments import Array, as_array, check_model
@@ -20,7 +18,7 @@ from linkwork.errors import ArgumentError
 from linkwork.model.model import Model
 
 
-class _JointController(ABC):
+class _JointController(CompiledController):
     """Follows a reference of configurations."""
 
     def __init__(
@@ -45,36 +43,21 @@ class _JointController(ABC):
             )
         self.stiffness, self.damping = gains("the controller", stiffness, damping, model.nv)
         warn_of_motors(type(self).__name__, model, np.ones(model.nv, dtype=bool))
-        own = type(self).__module__ == __name__
-        self._law = self._compiled_law() if own else None
 
-    def torque(self, t: float, q: ArrayLike, v: ArrayLike) -> Array:
-        """Joint forces (nv,), N or N m, at time t (s) in the state q (nq,), v (nv,)."""
-        law = self._law
-        found = None if law is None else law.torque(real(t), q, v)  # type: ignore[arg-type]
-        if found is not None:
-            return found
-        here, speed = one_state(self.model, q, v)
-        found = None if law is None else law.attempt(real(t), here, speed)
-        if found is not None:
-            return found
+    def _by_floats(self, t: float, q: Array, v: Array) -> Array:
         numbers = [self._viscous, self._limits.most, self.stiffness, self.damping]
         with np.errstate(all="ignore"):  # the limits refuse what is not finite
-            torque, compensation = self._forces(here, speed, [self.reference.at(t)], numbers)
+            torque, compensation = self._forces(q, v, [self.reference.at(t)], numbers)
             return self._limits(torque, compensation)[0]
-
-    def torques(self, t: ArrayLike, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
-        """The same for a batch of states and times: t (...), q (..., nq), v (..., nv) give (..., nv).
-
-        They are written into ``out`` if that is given.
-        """
-        return put_into(out, states_torques(self._law, self, t, q, v))
 
     @abstractmethod
     def _forces(self, q: Array, v: Array, samples: list[Sample], numbers: list[Array]) -> tuple[Array, Array]:
         """The joint forces before limits, and the part that compensates; a text over arrays, traced or not."""
 
-    def _compiled_law(self) -> ControlLaw:
+    def _compiled_law(self) -> ControlLaw | None:
+        if type(self).__module__ != __name__:  # the user's own
+            return None
+
         def text(q: Array, v: Array, samples: list[Sample], numbers: list[Array]) -> Array:
             return limited(*self._forces(q, v, samples, numbers), self._limits.limiting, numbers[1])
 

@@ -8,24 +8,33 @@ the kernel gives no number, because a task is singular there, are left to the co
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from itertools import pairwise
 from math import inf, isfinite
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwork.arguments import finite_array
-from linkwork.compiled.compiled_function import CompiledFunction
-from linkwork.compiled.law import law
+from linkwork.arguments import finite_array, real
+from linkwork.batches import put_into
+from linkwork.compiled.arrays import TracedArray
+from linkwork.control.goals import one_state
 from linkwork.control.references import Reference, Sample, form_of
 from linkwork.dynamics.arguments import Array, as_batch, as_frames
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import MOST_BODIES
 from linkwork.engine.plans.task import moved
-from linkwork.errors import LinkworkWarning
+from linkwork.errors import LinkworkWarning, TracingError
 from linkwork.model.model import Model, Point
+
+if TYPE_CHECKING:
+    from linkwork.compiled.compiled_function import CompiledFunction
+
+_MOST_GROUPS = 16
+"""Stretches of time in a batch up to which each is computed by itself."""
 
 Text = Callable[[Array, Array, list[Sample], list[Array]], Array]
 """(q, v, samples, settings) -> torque (nv,), over traced arrays."""
@@ -81,20 +90,49 @@ class ControlLaw:
         (torque,), _, fine = law.attempt([np.array(t, dtype=np.float64), q, v, pieces, settings])
         return torque if fine.all() else None
 
+    def traced(self, t: Any, q: Any, v: Any) -> Array:
+        """Joint forces while a function is traced: the law becomes a part of it. A singular state has no number."""
+        moment = 0.0 if isinstance(t, TracedArray) else real(t)
+        found = self._now(moment)
+        if found is None:
+            raise TracingError(f"{self.name}: t must be a finite time (s)")
+        if isinstance(t, TracedArray) and self._pieces[:2] != (-inf, inf):
+            raise TracingError(
+                f"{self.name} follows a reference of several stretches of time, or of the user's own, which a traced "
+                f"time cannot choose; pass a reference of one stretch, or the time as a number"
+            )
+        law, pieces, settings = found
+        torque: Array = law(t, q, v, pieces, settings)
+        return torque
+
     def attempts(self, t: Array, q: Array, v: Array) -> tuple[Array, NDArray[np.bool_]] | None:
-        """The same for a batch of states (..., nv) and of times, and for which of them (flat) it is regular."""
+        """The same for states (..., nq) and (..., nv) and times () or (...), and for which of them it is regular."""
         found = self._now(0.0) if current_form() != "rolled" else None
         if found is None:
             return None
         law, _, settings = found
-        parts = [form._pieces(one, t) for form, one in zip(self._forms, self._followed, strict=True)]
-        if [part.shape[-1] for part in parts] != self._sizes:
+        moments, states = t.ravel(), (*q.shape[:-1],)
+        known = [form._stretches(one, moments) for form, one in zip(self._forms, self._followed, strict=True)]
+        codes = np.zeros(len(moments), dtype=np.intp)
+        for code in known:
+            if code is not None:
+                codes = codes * (1 + int(code.max())) + code
+        _, firsts, groups = np.unique(codes, return_index=True, return_inverse=True)
+        parts = [
+            np.concatenate([*(form._piece(one, at) for form, one in zip(self._forms, self._followed, strict=True)), []])
+            for at in moments[firsts].tolist()
+        ]
+        if any(part.size != sum(self._sizes) for part in parts):
             return None
-        leading = t.shape if any(part.ndim > 1 for part in parts) else ()
-        spread = [np.broadcast_to(part, (*leading, part.shape[-1])) for part in parts]
-        pieces = np.concatenate([*spread, np.empty((*leading, 0))], axis=-1)
-        (torques,), _, fine = law.attempt([t, q, v, pieces, settings])
-        return torques, fine
+        if t.ndim and 1 < len(parts) <= _MOST_GROUPS:  # numbers that many states share are not copied for each
+            torques, fine = np.empty((*states, self.model.nv)), np.empty(states, dtype=bool)
+            for group, part in enumerate(parts):
+                which = (groups == group).reshape(t.shape)
+                (torques[which],), _, fine[which] = law.attempt([t[which], q[which], v[which], part, settings])
+            return torques, fine
+        pieces = parts[0] if len(parts) == 1 else np.array(parts)[groups].reshape((*t.shape, -1))
+        (torques,), _, flat = law.attempt([t, q, v, pieces, settings])
+        return torques, flat.reshape(states)
 
     def _now(self, t: float) -> tuple[CompiledFunction, Array, Array] | None:
         """The kernel, and what it takes besides the state."""
@@ -121,6 +159,8 @@ class ControlLaw:
 
     def _made(self, followed: tuple[Reference, ...]) -> CompiledFunction:
         """The kernel for references of these kinds."""
+        from linkwork.compiled.law import law
+
         model, settings = self.model, [np.asarray(each) for each in self._settings()]
         self._followed, self._forms = followed, [form_of(one) for one in followed]
         self._sizes = [form._size(one) for form, one in zip(self._forms, followed, strict=True)]
@@ -154,27 +194,57 @@ class ControlLaw:
         return found
 
 
-class _Controller(Protocol):
+class CompiledController(ABC):
+    """A controller whose law for regular states is one kernel; states that it leaves go by a text over floats."""
+
     model: Model
 
-    def torque(self, t: float, q: ArrayLike, v: ArrayLike) -> Array: ...
+    @cached_property
+    def _law(self) -> ControlLaw | None:
+        return self._compiled_law()
 
+    @abstractmethod
+    def _compiled_law(self) -> ControlLaw | None:
+        """The kernel; None if a part of the law is the user's own."""
 
-def states_torques(law: ControlLaw | None, controller: _Controller, t: ArrayLike, q: ArrayLike, v: ArrayLike) -> Array:
-    """Joint forces (..., nv) for a batch of states; those that the law leaves one by one."""
-    model = controller.model
-    times = finite_array("t", t)
-    spaces = (("q", "configuration"), ("v", "velocity"), ("t", "scalar"))
-    (here, speed, moments), batch = as_batch(model, spaces, (q, v, times))
-    assert here is not None and speed is not None and moments is not None
-    torques, fine = np.empty((*batch, model.nv)), np.zeros(batch, dtype=bool)
-    found = law.attempts(times, here, speed) if law is not None and fine.size else None
-    if found is not None:
-        torques, fine = found[0], found[1].reshape(batch)
-    for where in np.argwhere(~fine):
-        state = tuple(where.tolist())
-        torques[state] = controller.torque(float(moments[state]), here[state], speed[state])
-    return torques
+    @abstractmethod
+    def _by_floats(self, t: float, q: Array, v: Array) -> Array:
+        """Joint forces (nv,) in one state, checked; any state."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_law"}
+
+    def torque(self, t: float, q: ArrayLike, v: ArrayLike) -> Array:
+        """Joint forces (nv,), N or N m, at time t (s) in the state q (nq,), v (nv,)."""
+        law = self._law
+        if type(q) is TracedArray or type(v) is TracedArray:
+            if law is None or not law.exists:
+                raise TracingError(f"this {type(self).__name__} has no compiled law, so it cannot be traced")
+            return law.traced(t, q, v)
+        found = None if law is None else law.torque(real(t), q, v)  # type: ignore[arg-type]
+        if found is not None:
+            return found
+        here, speed = one_state(self.model, q, v)
+        found = None if law is None else law.attempt(real(t), here, speed)
+        return self._by_floats(t, here, speed) if found is None else found
+
+    def torques(self, t: ArrayLike, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
+        """The same for a batch of states and times: t (...), q (..., nq), v (..., nv) give (..., nv).
+
+        They are written into ``out`` if that is given.
+        """
+        model, law, times = self.model, self._law, finite_array("t", t)
+        spaces = (("q", "configuration"), ("v", "velocity"), ("t", "scalar"))
+        (here, speed, moments), batch = as_batch(model, spaces, (q, v, times))
+        assert here is not None and speed is not None and moments is not None
+        torques, fine = np.empty((*batch, model.nv)), np.zeros(batch, dtype=bool)
+        found = law.attempts(moments if times.ndim else times, here, speed) if law is not None and fine.size else None
+        if found is not None:
+            torques, fine = found
+        for where in np.argwhere(~fine):
+            state = tuple(where.tolist())
+            torques[state] = self._by_floats(float(moments[state]), here[state], speed[state])
+        return put_into(out, torques)
 
 
 def _cut(array: Any, sizes: Sequence[int]) -> list[Any]:

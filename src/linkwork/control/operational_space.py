@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arguments import choice, finite_array, real
-from linkwork.batches import put_into
 from linkwork.control.goals import Goal, Situation, Task, gains, one_state
 from linkwork.control.held_object import HeldObject
-from linkwork.control.law import ControlLaw, limited, states_torques, warn_of_motors
+from linkwork.control.law import CompiledController, ControlLaw, limited, warn_of_motors
 from linkwork.control.limits import TorqueLimits
 from linkwork.control.priorities import HANDLING, Hierarchy, Level, regular_forces
 from linkwork.control.references import Reference, Sample
@@ -23,6 +22,9 @@ from linkwork.dynamics.kinematics import difference, forward_kinematics, jacobia
 from linkwork.dynamics.operational import force_responses, operational_inertia_inverse
 from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Model, Point
+
+_MOST_ROWS = 24
+"""Accelerations that are asked for, up to which one kernel is made."""
 
 
 class Posture:
@@ -80,7 +82,7 @@ class Command:
     factor: float
 
 
-class OperationalSpaceController:
+class OperationalSpaceController(CompiledController):
     """Lets points follow their references, each as if it were alone a unit mass on a spring and a damper.
 
     τ = h + Σ N Jᵀ F + N τ_posture. Gravity and the forces of motion are compensated in full, h over the joints being
@@ -152,39 +154,20 @@ class OperationalSpaceController:
                 "the posture", 0.0 if springs is None else springs, posture.damping, model.nv
             )
         warn_of_motors("OperationalSpaceController", model, self._driven > 0.0)
-        self._law = self._regular_law()
 
-    def torque(self, t: float, q: ArrayLike, v: ArrayLike) -> Array:
-        """Joint forces (nv,), N or N m, at time t (s) in the state q (nq,), v (nv,).
-
-        In a regular state, in which all levels can do what they are asked, they come from one kernel; else, and to
-        rounding the same, from ``command``.
-        """
-        law = self._law
-        if law is None:
-            return self.command(t, q, v).torque
-        moment = real(t)
-        found = law.torque(moment, q, v)  # type: ignore[arg-type]
-        if found is None:
-            found = law.attempt(moment, *one_state(self.model, q, v))
-        return self.command(t, q, v).torque if found is None else found
-
-    def torques(self, t: ArrayLike, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
-        """The same for a batch of states and times: t (...), q (..., nq), v (..., nv) give (..., nv).
-
-        They are written into ``out`` if that is given.
-        """
-        return put_into(out, states_torques(self._law, self, t, q, v))
+    def _by_floats(self, t: float, q: Array, v: Array) -> Array:
+        return self.command(t, q, v).torque
 
     def command(self, t: float, q: ArrayLike, v: ArrayLike) -> Command:
         """The same with its parts, and with what was singular."""
         with np.errstate(all="ignore"):  # the limits refuse what is not finite
             return self._command(t, self._situation(*one_state(self.model, q, v)))
 
-    def _regular_law(self) -> ControlLaw | None:
-        """The law for regular states; None if a part of it is the user's own."""
+    def _compiled_law(self) -> ControlLaw | None:
+        """For a regular state, in which all levels can do what they are asked; to rounding what ``command`` gives."""
         plain = all(type(goal) in (Task, HeldObject) for goal in self._goals)
-        if not plain or type(self).command is not OperationalSpaceController.command:
+        own = type(self).command is OperationalSpaceController.command
+        if not plain or not own or len(self._rows) > _MOST_ROWS:
             return None
         structure = [[goal.structure for goal in level] for level in self.levels]
         posture = self.posture is not None, self.posture is not None and self.posture.q is not None

@@ -12,7 +12,7 @@ from math import inf, isnan, prod
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from linkwork.arguments import finite, finite_array, memory_for, real, seconds
 from linkwork.compiled.arrays import TracedArray, traced
@@ -59,9 +59,9 @@ class Reference(ABC):
         """From when until when (not included) these are the numbers; never again, if nothing is known of them."""
         return inf, -inf
 
-    def _pieces(self, t: Array) -> Array:
-        """The same for times (...): (..., numbers), or (numbers,) for all."""
-        return np.array([self._piece(one) for one in t.ravel().tolist()]).reshape((*t.shape, -1))
+    def _stretches(self, t: Array) -> NDArray[np.intp] | None:
+        """Which times (n,) have the same numbers: an integer for each; None if all have."""
+        return np.unique(t, return_inverse=True)[1]
 
     def _sample(self, t: Any, piece: Array) -> Sample:
         """The sample at a time (), of such numbers: a text over arrays, traced or not."""
@@ -103,8 +103,8 @@ class Constant(Reference):
     def _holds(self, t: float) -> tuple[float, float]:
         return -inf, inf
 
-    def _pieces(self, t: Array) -> Array:
-        return self._numbers
+    def _stretches(self, t: Array) -> NDArray[np.intp] | None:
+        return None
 
     def _sample(self, t: Any, piece: Array) -> Sample:
         return Sample(piece.reshape(self.shape), self._value.velocity, self._value.acceleration)
@@ -146,6 +146,9 @@ class _Path(Reference):
 
     def _holds(self, t: float) -> tuple[float, float]:
         return -inf, inf
+
+    def _stretches(self, t: Array) -> NDArray[np.intp] | None:
+        return None
 
     def _sample(self, t: Any, piece: Array) -> Sample:
         begin, end = piece[0], piece[1]
@@ -234,9 +237,8 @@ class CubicSpline(_Path):
         k = self._stretch(t)
         return self._times[k] if k else -inf, self._times[k + 1] if k + 2 < len(self._times) else inf
 
-    def _pieces(self, t: Array) -> Array:
-        within = np.clip(t, self._begin, self._end)
-        return self._rows[np.minimum(np.searchsorted(self._times, within, "right"), len(self._times) - 1) - 1]
+    def _stretches(self, t: Array) -> NDArray[np.intp] | None:
+        return np.searchsorted(self._times[1:-1], t, "right")
 
     def _curve(self, t: Any, piece: Array) -> tuple[Array, Array, Array]:
         first, h = piece[0], piece[1]
@@ -278,9 +280,6 @@ class MinimumJerk(_Path):
             _check_speed(square, 60.0 * (self._knots[1] - self._knots[0]) / square)
 
         self._kept_rows([[self._begin, self._duration, self._knots[0], self._knots[1] - self._knots[0]]])
-
-    def _pieces(self, t: Array) -> Array:
-        return self._rows[0]
 
     def _curve(self, t: Any, piece: Array) -> tuple[Array, Array, Array]:
         T, n = piece[1], self._knots.shape[1]

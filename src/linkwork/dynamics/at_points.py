@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,21 +19,21 @@ from linkwork.algorithms import INVERSION, REFERENCES, Algorithm, consistent_inv
 from linkwork.arguments import choice
 from linkwork.batches import Given, as_out, spread
 from linkwork.compiled.arrays import is_traced, numbers
-from linkwork.compiled.compiled_function import CompiledFunction
-from linkwork.compiled.law import law
 from linkwork.dynamics.arguments import Array, Asked, Frames, as_frames, as_given, check_finite
 from linkwork.dynamics.call import call
 from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.dynamics.inversion import inverted, triples
 from linkwork.dynamics.operational import chosen
 from linkwork.dynamics.small_matrices import motion_matrix, times, transposed
-from linkwork.dynamics.traced import traced_call
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import MOST_BODIES
 from linkwork.engine.spaces import SPACES
 from linkwork.model.model import Model
 
-_MOST_PRODUCTS = 20_000
+if TYPE_CHECKING:
+    from linkwork.compiled.compiled_function import CompiledFunction
+
+_MOST_PRODUCTS = 16_000
 """Products of the dense matrices of a text up to which one kernel is made of it."""
 
 
@@ -74,6 +74,8 @@ class AtPoints:
         asked = self.asked
         if not is_traced(inertia) or inertia.ndim > 2 or len(asked.model.bodies) > MOST_BODIES:
             return transposed(self.responses(q)) @ inertia
+        from linkwork.dynamics.traced import traced_call
+
         size = 6 * len(asked.frames)
         kept = list(range(size)) if asked.kept is None else asked.kept
         seen = np.eye(size) if self.reference == "local" else self._turn(q)
@@ -211,6 +213,8 @@ class Answer:
 
     def _kept_law(self) -> CompiledFunction:
         """The kernel, which serves points that differ by their offsets alone."""
+        from linkwork.compiled.law import law
+
         asked, question = self.asked, self.question
         model, known = asked.model, asked.model._memo.laws
         kept = None if asked.kept is None else tuple(asked.kept)

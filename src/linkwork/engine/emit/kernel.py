@@ -44,18 +44,30 @@ def compile_time_integers(numbers: Sequence[int]) -> str:
     return array + w.function("i64 @integer(i64 %which)")
 
 
+_LONG, _LONGEST_BLOCK = 12_000, 1500
+"""A program of so many instructions is cut into basic blocks of so many: LLVM's time grows with the square of more."""
+
+
 class Kernel(Writer):
     """Writes the kernel."""
 
     returns = "void"
+    never = ""
+    """The block where the function ends if an argument is nowhere, which is never so; none until it is needed. LLVM
+    joins blocks that it knows to follow each other: a long one is cut only where code might go elsewhere.
+    """
 
     def __init__(self, program: Program, interface: Interface, lanes: int) -> None:
         super().__init__()
         self.program, self.interface, self.lanes = program, interface, lanes
         self.type, self.align = vector(lanes), 8 * lanes
+        self.until_cut = _LONGEST_BLOCK if len(program.root.order) > _LONG else -1
 
     def text(self) -> str:
         self.body()
+        if self.never:
+            self.begin(self.never)
+            self.do(f"ret {self.returns}{' false' if self.returns == 'i1' else ''}")
         return self.function(f"internal {self.returns} @kernel({parameters(self.interface.kernel)})")
 
     def body(self) -> None:
@@ -83,6 +95,9 @@ class Kernel(Writer):
     def instructions(self, block: Block) -> None:
         program, value = self.program, self.value
         for n in block.order:
+            self.until_cut -= 1
+            if self.until_cut == 0:
+                self.cut()
             operation, operands, detail = program.operations[n], program.operands[n], program.details[n]
             if operation == "load":
                 self.emit_load(n, detail)
@@ -101,6 +116,15 @@ class Kernel(Writer):
                 self.let(f"extractelement {wide} {value(operands[0])}, i32 {detail}", f"%v{n}")
             else:
                 self.arithmetic(n, operation, max(self.lanes, program.widths[n]), *map(value, operands))
+
+    def cut(self) -> None:
+        """Go on in another basic block."""
+        self.until_cut = _LONGEST_BLOCK
+        self.never = self.never or self.block("never")
+        nowhere = self.compare("eq", f"%{self.interface.argument_names[0]}", "null", "ptr")
+        following = self.block("part")
+        self.branch(nowhere, self.never, following)
+        self.begin(following)
 
     def arithmetic(self, n: int, operation: str, lanes: int, *values: str) -> None:
         kind, name = vector(lanes), f"%v{n}"

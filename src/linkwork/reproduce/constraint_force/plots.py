@@ -37,13 +37,13 @@ TITLES = {
 
 
 def draw(data: dict[str, Any], folder: Path) -> list[Path]:
-    """All pictures, as PNG and as SVG."""
+    """All pictures, as PNG and as SVG; of times and errors only if they were measured."""
     pictures = {
-        "times": _times(data),
+        **({"times": _times(data)} if data["times"] else {}),
+        **({"errors": _errors(data["rounding"])} if data["rounding"] else {}),
         "steps": _steps(data["growth"]),
         "processors": _processors(data["gains"]),
         "branches": _branches(data["branches"]),
-        "errors": _errors(data["rounding"]),
         "claim": _claim(data["claim"]),
     }
     return [file for name, picture in pictures.items() for file in save(picture, folder, name)]

@@ -153,4 +153,4 @@ def _map(data: dict[str, Any]) -> Any:
 
 
 def _legend(picture: Any, axes: Any) -> None:
-    picture.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=9)
+    picture.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=9)
