@@ -62,6 +62,9 @@ OTHERS: dict[str, Call] = {
     "operational_bias": lambda s, **to: lw.operational_bias(MODEL, s.q, s.v, HALF, **to),
     "effective_mass": lambda s, **to: lw.effective_mass(MODEL, s.q, HALF, [1.0, 0.0, 0.0], **to),
     "constrained_dynamics": lambda s, **to: lw.constrained_dynamics(MODEL, s.q, s.v, s.tau, WELD, **to),
+    "constrained_inverse_dynamics": lambda s, **to: lw.constrained_inverse_dynamics(
+        MODEL, s.q, s.v, s.a, WELD, np.ones(MODEL.nv, dtype=bool), **to
+    ),
 }
 BATCHES = ((), (1,), (3,), (2, 3), (70,))
 

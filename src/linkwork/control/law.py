@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwork.arguments import finite_array, real
+from linkwork.arguments import finite_array, memory_for, real
 from linkwork.batches import put_into
 from linkwork.compiled.arrays import TracedArray
 from linkwork.control.goals import one_state
@@ -237,8 +237,11 @@ class CompiledController(ABC):
         spaces = (("q", "configuration"), ("v", "velocity"), ("t", "scalar"))
         (here, speed, moments), batch = as_batch(model, spaces, (q, v, times))
         assert here is not None and speed is not None and moments is not None
-        torques, fine = np.empty((*batch, model.nv)), np.zeros(batch, dtype=bool)
-        found = law.attempts(moments if times.ndim else times, here, speed) if law is not None and fine.size else None
+        with memory_for("torques", (*batch, model.nv)):
+            torques, fine = np.empty((*batch, model.nv)), np.zeros(batch, dtype=bool)
+            found = None
+            if law is not None and fine.size:
+                found = law.attempts(moments if times.ndim else times, here, speed)
         if found is not None:
             torques, fine = found
         for where in np.argwhere(~fine):

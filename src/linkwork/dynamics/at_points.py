@@ -181,7 +181,7 @@ class Answer:
             return self._text([array for array, _ in present], self.asked.offsets, pseudo_inverse)
         shapes = [(*batch, *shape) for shape in self._result_shapes()]
         names = [name for name, _ in self.question.arguments]
-        targets = None if out is None else as_out(out, shapes, names, given)
+        targets = None if out is None else as_out(out if len(shapes) > 1 else out[0], shapes, names, given)
         if law is None or pseudo_inverse or current_form() == "rolled" or 0 in batch:
             found = list(self._joined(present, batch, pseudo_inverse))
         else:
