@@ -172,7 +172,8 @@ def scores(cases: Sequence[dict[str, Any]]) -> str:
 
 
 def tables(data: dict[str, Any]) -> str:
-    operations, seconds = data["operations"], data["seconds"]
+    operations = [case for case in data["operations"] if any(case["cost"].values())]  # some are fixed altogether
+    seconds = data["seconds"]
     return "\n".join(
         [
             f"Operations of code for one mechanism, {len(operations)} cases; costs over those of the cheapest method:",

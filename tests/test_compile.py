@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import linkwork as lw
+from linkwork.engine.plans import plan_for_trace
 from strategies import close
 
 ARM = lw.mechanisms.serial_chain(3)
@@ -57,6 +58,16 @@ FUNCTIONS = {
     "cumulative": lambda x, y: np.cumsum(x) + np.cumprod(y) + np.diff(np.append(x, y))[:3] + np.roll(x, 1),
     "python": lambda x, y: sum(x) + max([1.0, 2.0]) * np.ones(3) + np.array([a * b for a, b in zip(x, y, strict=True)]),
     "interpolation": lambda x, y: np.interp(x, [-1.0, 0.0, 1.5], [2.0, -1.0, 3.0]) + y,
+    "more": lambda x, y: (
+        np.select([x > 0.5, x > 0.0], [y, 2.0 * y], 1.0)
+        + np.round(x, 1)
+        + np.average(y, weights=[1.0, 2.0, 3.0])
+        + np.linspace(x[0], y[0], 3)
+        + np.polyval([1.0, -2.0, 3.0], x)
+        + np.ptp(x)
+        + np.count_nonzero(y > 0)
+        + np.fix(3 * y)
+    ),
     "a loop": lambda x, y: _newton(x, y),
     "norms": lambda x, y: np.linalg.norm(x) * y / np.linalg.norm(y, 1) + np.linalg.norm(x - y, np.inf),
 }
@@ -233,6 +244,14 @@ def test_many_states_are_spread_over_threads_with_the_same_bits() -> None:
         assert np.array_equal(made(x), alone)
     finally:
         lw.set_threads(None)
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 4])
+def test_any_number_of_lanes_gives_the_same_bits(lanes: int) -> None:
+    made = lw.compile(lambda x: np.exp(-x * x) * np.sin(x[::-1]) + np.linalg.norm(x), x=3)
+    x = np.random.default_rng(0).normal(size=(9, 3))
+    (found,), status = plan_for_trace(made._task, made.name, lanes=lanes).run([x], 9)
+    assert status == 0 and np.array_equal(found, made(x))
 
 
 # What cannot be

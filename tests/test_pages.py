@@ -85,6 +85,7 @@ def test_the_study_behind_auto_is_kept_with_its_data() -> None:
     ratios = [
         case["cost"][module.auto(case)] / min(cost for cost in case["cost"].values() if cost)
         for case in data["operations"]
+        if any(case["cost"].values())  # not fixed altogether
     ]
     assert np.quantile(ratios, 0.9) < 1.15 and np.mean(ratios) < 1.05
 

@@ -252,6 +252,10 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "parameter_finite": ({"torque": law(), "parameters": ([0.0, np.nan], 1.0)}, r"parameters\['target'\] must be fin"),
     "parameters_alone": ({"parameters": (1.0,)}, "parameters needs what takes them"),
     "record": ({"record": 0}, "record must be an integer of 1 or more"),
+    "out": (
+        {"cost": cost(), "cost_parameters": (1.0,), "record": 0, "out": lw.rollout(**START, steps=3)},
+        "out must be an lw.Rollout of",
+    ),
     "policy": ({"policy": 3}, "policy must be a function of .t, q, v."),
     "policy_shape": ({"policy": lambda t, q, v: np.zeros((3, 2))}, r"must return joint forces of shape \(5, 2\)"),
     "policy_and_law": ({"policy": lambda t, q, v: v, "torque": law()}, "exclude each other"),
@@ -272,6 +276,25 @@ def test_a_bad_argument_is_named(case: str) -> None:
     changes, message = BAD[case]
     with pytest.raises(lw.ArgumentError, match=message):
         lw.rollout(**{**START, "steps": 3, **changes})
+
+
+def test_nothing_to_do_is_done() -> None:
+    given: dict[str, Any] = {
+        "torque": law(),
+        "parameters": ([0.1, 0.2], 5.0),
+        "cost": cost(),
+        "cost_parameters": (1.0,),
+    }
+    none = lw.rollout(**START, **given, steps=0, record=0)
+    assert none.cost is not None and none.cost.tolist() == [0.0] * 5
+    assert lw.rollout(**{**START, "q": np.zeros((0, 2)), "v": [0.0, 0.0]}, **given, steps=3).q.shape == (0, 4, 2)
+    builder = lw.Builder("stone")
+    builder.add_body("stone", joint=lw.joints.Fixed(), mass=1.0)
+    timed = lw.compile(lambda t, q, v, tau: t, t=(), q=0, v=0, tau=0)
+    still = lw.compile(lambda t, q, v: v, t=(), q=0, v=0)
+    waited = lw.rollout(builder.build(), np.zeros((2, 0)), [], torque=still, cost=timed, dt=0.1, steps=4, record=0)
+    assert waited.cost is not None
+    close(waited.cost, [0.6, 0.6], 1e-15)
 
 
 def test_a_start_beyond_a_limit_is_refused() -> None:

@@ -15,8 +15,6 @@ import numpy as np
 from linkwork.engine.trace.tracer import Condition, Traced
 from linkwork.errors import TracingError
 
-_VALUE = "the value of a traced number is not known while {name} is traced"
-
 
 class TracedArray(np.ndarray[Any, Any]):
     """An array whose numbers write down what is done to them. Those of an argument cannot be assigned to."""

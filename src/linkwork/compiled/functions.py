@@ -29,7 +29,10 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: di
     where = options.pop("where", True)
     if where is not True:
         raise TracingError(f"np.{name}(where=...) cannot be traced; use np.where(condition, x, y)")
-    if name in ("matmul", "vecdot", "matvec", "vecmat"):
+    if name == "vecdot":
+        a, b = map(traced, map(numbers, inputs))
+        return (a * b).sum(axis=-1)
+    if name in ("matmul", "matvec", "vecmat"):
         plain = [_as_numbers(numbers(x)) for x in inputs]
         return traced(np.asarray(ufunc(*plain, **options), dtype=object))
     if name not in SCALARS:
@@ -161,6 +164,37 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, perio
     return _where(places[-1] < x, values[-1] if right is None else right, _where(x < places[-1], found, values[-1]))
 
 
+def _select(conditions: Sequence[Any], choices: Sequence[Any], default: Any = 0.0) -> Any:
+    found = default
+    for c, choice in reversed(list(zip(conditions, choices, strict=True))):
+        found = _where(c, choice, found)
+    return found
+
+
+def _average(a: Any, axis: Any = None, weights: Any = None, **_: Any) -> Any:
+    if weights is None:
+        return _mean(a, axis)
+    weighted, of = traced(numbers(a)), np.broadcast_to(np.asarray(weights), np.shape(a))
+    return (weighted * of).sum(axis=axis) / of.sum(axis=axis)
+
+
+def _round(a: Any, decimals: int = 0, out: Any = None) -> Any:
+    return np.rint(traced(numbers(a)) * 10.0**decimals) / 10.0**decimals
+
+
+def _linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, **_: Any) -> Any:
+    part = np.arange(num) / max(1, num - 1 if endpoint else num)
+    first, last = traced(numbers(start)), traced(numbers(stop))
+    return first + part.reshape((-1,) + (1,) * first.ndim) * (last - first)
+
+
+def _polyval(p: Any, x: Any) -> Any:
+    coefficients, found = traced(numbers(p)), 0.0 * traced(numbers(x))
+    for k in range(len(coefficients)):
+        found = found * x + coefficients[k]
+    return found
+
+
 def _nan_to_num(x: Any, *_: Any, **__: Any) -> Any:
     return traced(numbers(x).copy())
 
@@ -186,6 +220,14 @@ FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.ones_like: _full(1.0),
     np.full_like: _full_like,
     np.interp: _interp,
+    np.select: _select,
+    np.average: _average,
+    np.round: _round,
+    np.fix: lambda x, **_: np.trunc(x),
+    np.linspace: _linspace,
+    np.polyval: _polyval,
+    np.ptp: lambda a, axis=None, **_: _extreme("maximum")(a, axis) - _extreme("minimum")(a, axis),
+    np.count_nonzero: lambda a, axis=None, **_: _sum("add", 0.0)(_where(a, 1.0, 0.0), axis),
     np.nan_to_num: _nan_to_num,
     np.allclose: _allclose,
     np.isclose: _allclose,
@@ -259,7 +301,6 @@ _INSTEAD = {
     "sort": "np.minimum and np.maximum",
     "nonzero": "np.where(condition, x, y)",
     "piecewise": "np.where",
-    "select": "np.where",
 }
 
 

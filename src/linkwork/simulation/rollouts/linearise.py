@@ -14,8 +14,8 @@ from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.dynamics.arguments import Array, as_array, check_model
 from linkwork.dynamics.constraints import Constraint
-from linkwork.dynamics.derivatives import forward_dynamics_derivatives
-from linkwork.dynamics.dynamics import forward_dynamics
+from linkwork.dynamics.derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
+from linkwork.dynamics.dynamics import forward_dynamics, inverse_dynamics
 from linkwork.dynamics.traced import traced_call
 from linkwork.engine.code import fingerprint
 from linkwork.engine.plans import MOST_BODIES
@@ -27,6 +27,9 @@ from linkwork.simulation.rollouts.jobs import Job
 from linkwork.simulation.rollouts.rollout import rollout
 from linkwork.simulation.rollouts.steps import SUMS, Step, array_of, numbered
 from linkwork.simulation.rotors import with_rotors
+
+_MOST_WHOLE = 20
+"""Degrees of freedom up to which one kernel is made."""
 
 
 class Linearised(NamedTuple):
@@ -103,28 +106,28 @@ def linearise(
 
 def linearised(job: Job) -> tuple[Array, Array]:
     """A (n, 2nv, 2nv) and B (n, 2nv, nv) of the first step."""
-    model, n = job.model, len(job)
+    model, n, extras = job.model, len(job), job.extras
     shapes = {name: shape for name, shape in job.all_shapes.items() if name != "tau"}
-    memo, key = model._memo.derived, fingerprint.key("linearise", list(shapes.items()), job.extras.digests)
+    held, apart = bool(extras.constraints or extras.stops), model.nv > _MOST_WHOLE
+    memo, key = model._memo.derived, fingerprint.key("linearise", list(shapes.items()), extras.digests)
     if key not in memo:
-        memo[key] = _made_linear(model, job, shapes)
+        if held:
+            text: Callable[..., Any] = _by_pushing(model, Step(model, extras), shapes)
+        else:
+            text = _driven(model, extras.law, shapes) if apart else _by_recursion(model, extras.law, shapes)
+        whole: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,), **shapes}
+        found, structure, results = trace("linearise", text, whole)
+        memo[key] = CompiledFunction(f"linearise of {model.name!r}", whole, lambda: found, structure, results)
     kernel: CompiledFunction = memo[key]
-    tau = job.parts["tau"][:, 0] if "tau" in job.parts else np.zeros(model.nv)
-    given = [job.parts[name][:, 0].reshape((-1, *shapes[name])) for name in shapes]
-    rows = [array if len(array) == n else array[0] for array in given]
-    (A, B), _, fine = kernel.attempt([job.q, job.v, tau if tau.ndim == 1 or len(tau) == n else tau[0], *rows])
+    tau = job.parts["tau"][:, 0] if "tau" in job.parts else np.zeros((1, model.nv))
+    given = {name: job.parts[name][:, 0].reshape((-1, *shapes[name])) for name in shapes}
+    rows = {name: array if len(array) == n else array[0] for name, array in {"tau": tau, **given}.items()}
+    leaves, _, fine = kernel.attempt([job.q, job.v, *rows.values()])
     if not fine.all():
         raise ArgumentError(f"the step has no finite derivatives at state {int(np.argmin(fine))} of the batch")
-    return A, B
-
-
-def _made_linear(model: Model, job: Job, shapes: Mapping[str, Shape]) -> CompiledFunction:
-    whole: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,), **shapes}
-    extras = job.extras
-    held = extras.constraints or extras.stops
-    text = _by_pushing(model, Step(model, extras), shapes) if held else _by_recursion(model, extras.law, shapes)
-    found, structure, results = trace("linearise", text, whole)
-    return CompiledFunction(f"linearise of {model.name!r}", whole, lambda: found, structure, results)
+    if held or not apart:
+        return leaves[0], leaves[1]
+    return _joined(model, job.q, job.v, job.parts["dt"].item(), rows.get("f_ext"), Driven(*leaves))
 
 
 def _tangents(model: Model, q: list[Any], others: Sequence[int]) -> list[list[list[Any]]]:
@@ -176,17 +179,24 @@ def _by_pushing(model: Model, step: Step, shapes: Mapping[str, Shape]) -> Callab
     return text
 
 
-def _by_recursion(
-    model: Model, law: CompiledFunction | None, shapes: Mapping[str, Shape]
-) -> Callable[..., tuple[Any, Any]]:
-    """The text for a step without constraints: derivatives of forward dynamics, with what drives and drags put in by
-    the chain rule.
-
-        (M + diag r) a = f - h,    da = a_q dq + a_v dv + (M + diag r)⁻¹ (df - a dr)
+class Driven(NamedTuple):
+    """A step in its parts: accelerations and rotors, (nv,), how forces and rotors change with q, v and tau, (nv, 3 nv),
+    and how q⁺ changes with q, and with the step, (nv, nv).
     """
+
+    a: Any
+    rotors: Any
+    df: Any
+    dr: Any
+    carried: Any
+    moved: Any
+
+
+def _driven(model: Model, law: CompiledFunction | None, shapes: Mapping[str, Shape]) -> Callable[..., Driven]:
+    """The text for what drives and drags, and for where a step leads."""
     nv = model.nv
 
-    def text(q: Any, v: Any, tau: Any, dt: Any, **given: Any) -> tuple[Any, Any]:
+    def text(q: Any, v: Any, tau: Any, dt: Any, **given: Any) -> Driven:
         names = list(given)
         algorithm = step_forces([*(name for name in names if name in STEP_PARTS), "tau"])
 
@@ -201,20 +211,47 @@ def _by_recursion(
         program, _, _ = trace("forces", forces, arguments | {name: shapes[name] for name in names})
         own = [flat(x) for x in (q, v, tau, dt, *(given[name] for name in names))]
         (f, r), changes = pushed(program, own, _tangents(model, own[0], [len(each) for each in own[3:]]))
-        df = traced(np.array([each[0] for each in changes], dtype=object).T)
-        dr = traced(np.array([each[1] for each in changes], dtype=object).T)
-        rotored, force, f_ext = with_rotors(model, r), array_of(f), given.get("f_ext")
-        a = forward_dynamics(rotored, q, v, force, f_ext)
-        a_q, a_v, inverse = forward_dynamics_derivatives(rotored, q, v, force, f_ext)
-        da = np.concatenate([a_q, a_v, np.zeros_like(inverse)], axis=1) + inverse @ (df - a[:, None] * dr)
-        dv = dt * da + np.concatenate([np.zeros((nv, nv)), np.eye(nv), np.zeros((nv, nv))], axis=1)
-        end = v + dt * a
-        carried, moved = _moved(model, own[0], flat(dt * end))
-        dq = moved @ (dt * dv) + np.concatenate([carried, np.zeros((nv, 2 * nv))], axis=1)
-        both = np.concatenate([dq, dv], axis=0)
-        return both[:, : 2 * nv], both[:, 2 * nv :]
+        df, dr = (traced(np.array([each[k] for each in changes], dtype=object).T) for k in range(2))
+        a = forward_dynamics(with_rotors(model, r), q, v, array_of(f), given.get("f_ext"))
+        return Driven(a, array_of(r), df, dr, *_moved(model, own[0], flat(dt * (v + dt * a))))
 
     return text
+
+
+def _by_recursion(
+    model: Model, law: CompiledFunction | None, shapes: Mapping[str, Shape]
+) -> Callable[..., tuple[Any, Any]]:
+    """The text for a whole step without constraints, by the derivatives of forward dynamics.
+
+    (M + diag r) a = f - h,    da = a_q dq + a_v dv + (M + diag r)⁻¹ (df - a dr)
+    """
+    driven = _driven(model, law, shapes)
+
+    def text(q: Any, v: Any, tau: Any, dt: Any, **given: Any) -> tuple[Any, Any]:
+        parts = driven(q, v, tau, dt, **given)
+        rotored, f_ext = with_rotors(model, flat(parts.rotors)), given.get("f_ext")
+        force = inverse_dynamics(rotored, q, v, parts.a, f_ext)
+        return _assembled(dt, parts, *forward_dynamics_derivatives(rotored, q, v, force, f_ext))
+
+    return text
+
+
+def _joined(model: Model, q: Array, v: Array, dt: float, f_ext: Array | None, parts: Driven) -> tuple[Array, Array]:
+    """The same over floats, for a mechanism of so many joints that one kernel would be too long."""
+    by_q, by_v, M = inverse_dynamics_derivatives(model, q, v, parts.a, f_ext)
+    inverse = np.linalg.inv(M + (parts.rotors - model.armature)[..., None] * np.eye(model.nv))
+    return _assembled(dt, parts, -inverse @ by_q, -inverse @ by_v, inverse)
+
+
+def _assembled(dt: Any, parts: Driven, a_q: Any, a_v: Any, inverse: Any) -> tuple[Any, Any]:
+    """A and B from the derivatives of accelerations with respect to q, v and forces."""
+    nv, nothing = parts.a.shape[-1], np.zeros_like(inverse)
+    unit = nothing + np.eye(nv)
+    da = np.concatenate([a_q, a_v, nothing], axis=-1) + inverse @ (parts.df - parts.a[..., None] * parts.dr)
+    dv = dt * da + np.concatenate([nothing, unit, nothing], axis=-1)
+    dq = parts.moved @ (dt * dv) + np.concatenate([parts.carried, nothing, nothing], axis=-1)
+    both = np.concatenate([dq, dv], axis=-2)
+    return both[..., : 2 * nv], both[..., 2 * nv :]
 
 
 def _moved(model: Model, q: list[Any], step: list[Any]) -> tuple[Any, Any]:

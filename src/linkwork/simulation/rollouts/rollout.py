@@ -199,7 +199,8 @@ def rollout(
     )
     if extras.stops:
         check_within_limits(model, job.q)
-    into = job.buffers() if out is None or not keeps else _reused(job, batch, out)
+    reused = None if out is None else _reused(job, batch, out, keeps)
+    into = reused if reused is not None and keeps else job.buffers()
     if out is not None:
         job = job.apart_from(into)
     apart = extras.apart(model)
@@ -281,9 +282,9 @@ def _result(
     return result
 
 
-def _reused(job: Job, batch: tuple[int, ...], out: Rollout) -> list[Array]:
-    """The arrays of an earlier result for the records."""
-    count = records(job.steps, job.every)
+def _reused(job: Job, batch: tuple[int, ...], out: Rollout, keeps: bool) -> list[Array]:
+    """The arrays of an earlier result for the records, and others for the costs."""
+    count = records(job.steps, job.every) if keeps else 0
     shapes = [(count,), (*batch, count, job.model.nq), (*batch, count, job.model.nv)]
     fits = isinstance(out, Rollout) and all(
         isinstance(array, np.ndarray) and array.shape == shape and array.dtype == np.float64 and array.flags.carray

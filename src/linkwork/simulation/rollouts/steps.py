@@ -144,7 +144,7 @@ class Step:
     def _moved(self, q: Any, v: Any, t: Any, dt: Any, given: Mapping[str, Any]) -> tuple[Any, Any, Any, Any]:
         model, extras = self.model, self.extras
         parts = {name: given[name] for name in STEP_PARTS if name in given}
-        if extras.law is not None:
+        if extras.law is not None and model.nv:
             tau = extras.law(t, q, v, *numbered("law", given))
             parts["tau"] = parts["tau"] + tau if "tau" in parts else tau
         f_ext = parts.get("f_ext")
