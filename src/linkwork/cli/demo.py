@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.console import Console
 
 from linkwork import demo
+from linkwork.bench.machine import commit, machine, versions
 from linkwork.files import write_text
 
 NAME = "demo"
@@ -29,7 +31,9 @@ def run(options: argparse.Namespace, console: Console) -> int:
     body = scene.model
     console.print(f"{body.name}: {len(body.bodies)} bodies, {body.nv} degrees of freedom, two welds", markup=False)
     _say("simulating")
-    motion, data = demo.measure(scene, demo.Settings.quick() if options.quick else None)
+    motion, found = demo.measure(scene, demo.Settings.quick() if options.quick else None)
+    when = datetime.now(UTC).isoformat(timespec="seconds")
+    data = {"when": when, "machine": machine(), "versions": versions(), "commit": commit()} | found
     file = options.out / "summary.json"
     write_text(file, json.dumps(data, indent=1, allow_nan=False) + "\n")
     _say("drawing")

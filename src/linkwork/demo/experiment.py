@@ -138,7 +138,8 @@ def _curves(scene: Scene, motion: Trajectory) -> dict[str, Any]:
     curves |= {"internal": inside, "internal_wanted": wanted}
     caused, raw = (_hands_accelerated(scene, motion, np.array(push)) for push in (projected, advised))
     return curves | {
-        "coupling": caused[..., :3], "coupling_of_rotation": caused[..., 3:], "coupling_unprojected": raw[..., :3],
+        "coupling": caused[..., :3].max(axis=-1), "coupling_of_rotation": caused[..., 3:].max(axis=-1),
+        "coupling_unprojected": raw[..., :3].max(axis=-1),
     }  # fmt: skip
 
 
