@@ -20,6 +20,7 @@ from linkwork.engine.trace.interpreter import evaluate
 from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
 from linkwork.model.tree import Tree
+from linkwork.spatial import OPERATIONS
 
 LIGHT = 1e-8
 """Where each joint's own body surely makes it move a larger share of the largest terms that can cancel, nothing is
@@ -141,5 +142,7 @@ class Rounded:
     def sqrt(self) -> Rounded:
         return self.near(math.sqrt(self.value), self.value) if self.value >= 0.0 else Rounded(math.nan, self.seed)
 
-    def sin_cos(self) -> tuple[Rounded, Rounded]:
-        return self.near(math.sin(self.value), self.value), self.near(math.cos(self.value), self.value)
+    def elementary(self, names: tuple[str, ...], text: Any, operands: tuple[Any, ...]) -> Any:
+        values = [float(x) for x in operands]
+        found = tuple(self.near(OPERATIONS[name][1](*values), *values) for name in names)
+        return found[0] if len(found) == 1 else found

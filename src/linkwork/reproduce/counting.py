@@ -96,5 +96,6 @@ class Counted:
     def sqrt(self) -> Counted:
         return self._one("sqrt")
 
-    def sin_cos(self) -> tuple[Counted, Counted]:
-        return self._one("sin"), self._one("cos")
+    def elementary(self, names: tuple[str, ...], text: Any, operands: tuple[Any, ...]) -> Any:
+        found = tuple(self._one(name) for name in names)
+        return found[0] if len(found) == 1 else found

@@ -50,8 +50,9 @@ class Depth:
 
     sqrt = __neg__
 
-    def sin_cos(self) -> tuple[Depth, Depth]:
-        return Depth(1 + self.depth), Depth(1 + self.depth)
+    def elementary(self, names: tuple[str, ...], text: Any, operands: tuple[Any, ...]) -> Any:
+        found = tuple(Depth(1 + max(map(_depth, operands))) for _ in names)
+        return found[0] if len(found) == 1 else found
 
     def __lt__(self, other: Any) -> Depth:
         return Depth(max(self.depth, _depth(other)))
