@@ -87,6 +87,7 @@ fuzz: $(STAMP)
 
 docs: $(STAMP)
 	$(BIN)/python benchmarks/rounding.py --write
+	$(BIN)/python benchmarks/elementary.py --write
 	$(BIN)/python benchmarks/drift.py --write
 	$(BIN)/python benchmarks/fresh_memory.py --write
 

@@ -21,6 +21,7 @@ from linkwork.engine.mode import form
 from strategies import FORMS
 
 SOURCE = Path(linkwork.__file__).parent
+ROOT = Path(__file__).parents[1]
 
 # The form is entered around the whole test, which is what the health check about function-scoped fixtures asks about.
 settings.register_profile(
@@ -37,6 +38,19 @@ settings.load_profile("linkwork")
 def engine(request: pytest.FixtureRequest) -> Iterator[str]:
     with form(request.param):
         yield request.param
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_behind() -> Iterator[None]:
+    """A test writes into temporary folders, never a file into the root of the project."""
+    before = _files_of_the_root()
+    yield
+    left = sorted(_files_of_the_root() - before)
+    assert not left, f"written into {ROOT}, by this test or one at the same time: {', '.join(left)}"
+
+
+def _files_of_the_root() -> set[str]:
+    return {entry.name for entry in os.scandir(ROOT) if entry.is_file() and not entry.name.startswith(".")}
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ processes with limits of memory and of processor time, so that a crash or a hang
 from __future__ import annotations
 
 import argparse
+import atexit
 import contextlib
 import faulthandler
 import importlib
@@ -59,7 +60,7 @@ def model() -> lw.Model:
     builder.add_body("arm", "column", hinge, lower=-3.0, upper=3.0, damping=0.1, friction=0.1, **solid)
     builder.add_body("slide", "arm", lw.joints.Prismatic((1, 1, 0)), lw.placement((0.3, 0, 0)), effort=100.0, **solid)
     builder.add_body("hand", "slide", lw.joints.Spherical(), lw.placement((0.2, 0, 0), (0.1, 0.2, 0.3)), **solid)
-    builder.add_body("box", joint=lw.joints.Free(), placement=lw.placement((1, 0, 0)), **solid)
+    builder.add_body("box", joint=lw.joints.Free(), placement=lw.placement((1, 0, 0)), actuated=True, **solid)
     builder.add_frame("tip", "hand", lw.placement((0.1, 0, 0)))
     return builder.build()
 
@@ -88,10 +89,31 @@ def builder() -> lw.Builder:
     return started
 
 
+@cache
+def folder() -> Path:
+    """This process' own folder: files that calls read and write are in it, and it goes when the process ends."""
+    kept = tempfile.TemporaryDirectory(prefix="linkwork-fuzz-", ignore_cleanup_errors=True)
+    atexit.register(kept.cleanup)
+    return Path(kept.name)
+
+
+def enter_folder() -> None:
+    """Work one folder down in it, so that "../up" is in it, too."""
+    inner = folder() / "inner"
+    inner.mkdir(exist_ok=True)
+    os.chdir(inner)
+
+
+@cache
 def urdf() -> str:
-    path = Path("fuzzed.urdf")
+    path = folder() / "fuzzed.urdf"
     path.write_text('<robot name="r"><link name="a"/></robot>')
     return str(path)
+
+
+@cache
+def saved() -> str:
+    return str(motion().save(folder() / "kept.npz"))
 
 
 def task() -> lw.control.Task:
@@ -123,6 +145,12 @@ BY_NAME: dict[str, Callable[[], Any]] = {
     "dv": lambda: numbers(12, 2),
     "a": lambda: numbers(12, 3),
     "tau": lambda: numbers(12, 4),
+    "dq": lambda: numbers(12, 6),
+    "da": lambda: numbers(12, 7),
+    "dtau": lambda: numbers(12, 8),
+    "weights": lambda: numbers(12, 9),
+    "df_ext": lambda: numbers(30, 10).reshape(5, 6),
+    "dparameters": lambda: numbers(50, 11).reshape(5, 10),
     "f_ext": lambda: numbers(30, 5).reshape(5, 6),
     "frames": lambda: ["tip", lw.Point("box", (0.1, 0.2, 0.3))],
     "points": lambda: ["tip"],
@@ -143,11 +171,18 @@ VALID: dict[str, dict[str, Callable[[], Any]]] = {
         "time_constant": lambda: 0.1,
         "proximal": lambda: 1e-6,
     },
+    "constrained_inverse_dynamics": {
+        "constraints": lambda: [lw.Ball("tip")],
+        "actuated": lambda: np.ones(12, dtype=bool),
+    },
+    "Coupling": {"joint_a": lambda: "joint_arm", "joint_b": lambda: "joint_slide"},
+    "Rolling": {"radius": lambda: 0.3},
     "operational_inertia": {"damping": lambda: 0.1},
     "operational_space": {"damping": lambda: 0.1},
     "dynamically_consistent_inverse": {"frames": lambda: [lw.Point("tip", axes="position")]},
     "null_space_torque": {"frames": lambda: [lw.Point("tip", axes="position")]},
     "operational_bias": {"frames": lambda: [lw.Point("tip", axes="position")]},
+    "with_inertial_parameters": {"parameters": lambda: model().inertial_parameters},
     "simulate": {
         "duration": lambda: 0.02,
         "dt": lambda: 0.01,
@@ -155,7 +190,9 @@ VALID: dict[str, dict[str, Callable[[], Any]]] = {
         "f_ext": lambda: None,
         "progress": lambda: False,
     },
+    "linearise": {"dt": lambda: 0.01},
     "rollout": {"dt": lambda: 0.01, "steps": lambda: 2, "f_ext": lambda: None},
+    "Rollout.trajectory": {"index": lambda: 0},
     "change_of_basis": {"M": lambda: np.diag([1.0, 2.0, 3.0]), "S1": lambda: [[1.0], [0.0], [1.0]]},
     "ChangeOfBasis.constrained": {"v": lambda: numbers(3)},
     "ChangeOfBasis.constrained_by_difference": {"v": lambda: numbers(3)},
@@ -166,7 +203,7 @@ VALID: dict[str, dict[str, Callable[[], Any]]] = {
     "OperationalSpace.torque": {"force": lambda: numbers(6)},
     "load": {"path": urdf},
     "draw": {"frames": lambda: ["tip"]},
-    "animate": {"path": lambda: "motion.gif", "frames": list, "fps": lambda: 20.0},
+    "animate": {"path": lambda: str(folder() / "motion.gif"), "frames": list, "fps": lambda: 20.0},
     "motion_sequence": {"times": lambda: 2, "frames": list},
     "set_threads": {"count": lambda: 1},
     "random_state": {"rng": lambda: 0},
@@ -191,8 +228,8 @@ VALID: dict[str, dict[str, Callable[[], Any]]] = {
     },
     "Trajectory.__getitem__": {"which": lambda: slice(0, 3)},
     "Trajectory.resample": {"times": lambda: 0.01},
-    "Trajectory.save": {"path": lambda: "motion.npz"},
-    "Trajectory.load": {"path": lambda: str(motion().save("kept.npz")), "model": joints_only},
+    "Trajectory.save": {"path": lambda: str(folder() / "motion.npz")},
+    "Trajectory.load": {"path": saved, "model": joints_only},
     "Trajectory.plot": {"joints": lambda: "joint1"},
     "mechanisms.serial_chain": {"n": lambda: 2},
     "mechanisms.star": {"n": lambda: 2},
@@ -226,6 +263,7 @@ INSTANCES: dict[str, Callable[[], Any]] = {
     "Builder": builder,
     "Model": model,
     "Trajectory": motion,
+    "Rollout": lambda: lw.rollout(joints_only(), [[0.5, 0.2]], [0.0, 0.0], dt=0.01, steps=2),
     "ChangeOfBasis": basis,
     "OperationalSpace": space,
     "control.Task": task,
@@ -241,14 +279,20 @@ INSTANCES: dict[str, Callable[[], Any]] = {
 """The classes whose methods are called, each on a new valid object."""
 
 LEFT_OUT = {
-    **dict.fromkeys(("ChangeOfBasis", "OperationalSpace", "Rollout", "SystemReport"), "a result, made by a function"),
+    **dict.fromkeys(
+        ("ChangeOfBasis", "CompiledFunction", "Gradients", "Linearised", "OperationalSpace", "Rollout", "SystemReport"),
+        "a result, made by a function",
+    ),
     **dict.fromkeys(("control.AugmentedObject", "control.Command", "control.Level"), "a result"),
     **dict.fromkeys(("Constraint", "Controller", "control.Reference", "joints.Joint"), "abstract"),
     "control.Sample": "what a reference of the user's own gives",
     "control.Task.wanted": "for the controller",
+    "control.Task.asked": "for the controller",
     "control.Task.passive": "for the controller",
     "control.HeldObject.wanted": "for the controller",
+    "control.HeldObject.asked": "for the controller",
     "control.HeldObject.passive": "for the controller",
+    **dict.fromkeys(("compile", "jvp", "vjp", "jacobian_of"), "takes a function; see test_compile.py"),
     "interpreted": "takes nothing",
     "get_threads": "takes nothing",
     "system_check": "takes nothing",
@@ -316,6 +360,7 @@ NOT_ALWAYS_FINITE = {"effective_mass", "Trajectory"}
 """What a point feels that cannot move, and what a trajectory was made of."""
 
 ARRAYS = {"q", "q0", "q1", "v", "dv", "a", "tau", "f_ext", "direction", "acceleration", "force", "beta"}
+ARRAYS |= {"dq", "da", "dtau", "weights", "df_ext", "dparameters"}
 OPTIONS = {"method", "reference", "frame", "damping", "time_constant", "proximal", "t"}
 """Arguments on which the last axes of a result do not depend; those of an array may bring leading axes."""
 
@@ -422,6 +467,12 @@ def _refusing(name: str, *methods: str) -> Any:
     return type(name, (), dict.fromkeys(methods, refuse))()
 
 
+def _made_folder(name: str) -> Path:
+    made = folder() / name
+    made.mkdir(exist_ok=True)
+    return made
+
+
 class _Lying:
     def __array__(self, *_: Any, **__: Any) -> Any:
         return "no array"
@@ -481,6 +532,14 @@ ANYTHING |= {
     "truth that refuses": lambda: _refusing("Truth", "__bool__"),
     "a repr that refuses": lambda: _refusing("Repr", "__repr__", "__str__"),
     "a path that refuses": lambda: _refusing("Path", "__fspath__"),
+    "a folder": lambda: str(folder()),
+    "a folder as a picture": lambda: _made_folder("folder.png"),
+    "a folder as a motion": lambda: _made_folder("folder.npz"),
+    "a path below a file": lambda: f"{urdf()}/x.png",
+    "a missing file": lambda: folder() / "missing" / "x.npz",
+    "a file of another kind": urdf,
+    "a full disk": lambda: "/dev/full",
+    "a place for no file": lambda: "/proc/none/x.svg",
     "a liar": _Lying,
     "a model": joints_only,
     "a point": lambda: lw.Point("tip"),
@@ -590,7 +649,7 @@ ENDLESS = {
 """Pairs of arguments that are not replaced together, and why."""
 
 
-CALLED_BACK = ("torque", "f_ext", "executor")
+CALLED_BACK = ("torque", "f_ext", "executor", "policy", "cost")
 """Arguments that may be functions: what these raise is theirs, and goes up as it is."""
 
 
@@ -645,8 +704,6 @@ def outcome(call: Call) -> str:
                         bad = bad or unsound(use(result))
         except LinkworkError as error:
             bad, came = None if "a long text" in call.hostile.values() else _unsaid(error), "error"
-        except OSError as error:  # what the system says of a file
-            bad, came = None if "path" in call.hostile else f"{type(error).__name__}: {error}"[:300], "error"
         except Exception as error:
             frames = traceback.extract_tb(error.__traceback__)
             inside = next((frame for frame in reversed(frames) if "linkwork" in frame.filename), frames[-1])
@@ -685,16 +742,15 @@ def work(plan: Plan, indices: Sequence[int]) -> None:
     _limit()
     out = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        for index in indices:
-            print(json.dumps(["begin", index]), file=out, flush=True)
-            if hasattr(signal, "setitimer"):
-                signal.setitimer(signal.ITIMER_VIRTUAL, MOST_SECONDS)
-            faulthandler.dump_traceback_later(20 * MOST_SECONDS, exit=True)  # a call that waits takes no such time
-            print(json.dumps(["end", index, outcome(plan.call(index))]), file=out, flush=True)
-        faulthandler.cancel_dump_traceback_later()
-        os.chdir("/")
+    enter_folder()
+    for index in indices:
+        print(json.dumps(["begin", index]), file=out, flush=True)
+        if hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_VIRTUAL, MOST_SECONDS)
+        faulthandler.dump_traceback_later(20 * MOST_SECONDS, exit=True)  # a call that waits takes no such time
+        print(json.dumps(["end", index, outcome(plan.call(index))]), file=out, flush=True)
+    faulthandler.cancel_dump_traceback_later()
+    os.chdir("/")
 
 
 def _limit() -> None:
@@ -782,8 +838,8 @@ def main() -> int:
     if options.only is not None:
         call = plan.call(options.only)
         print(call)  # noqa: T201
-        with form(call.form), tempfile.TemporaryDirectory() as folder:
-            os.chdir(folder)
+        enter_folder()
+        with form(call.form):
             result = call.target.get()(**call.arguments())
             for use in (use for cls, use in USES if isinstance(result, cls)):
                 result = use(result)

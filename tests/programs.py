@@ -15,7 +15,7 @@ from linkwork.engine.ir.program import Program
 from linkwork.engine.plans import Task
 from linkwork.engine.plans.rolled import Rolled
 from linkwork.engine.plans.specialised import Specialised
-from strategies import Array, State
+from strategies import ARRAYS, Array, State
 
 
 def evaluated(task: Task, form: str, arguments: Sequence[Array]) -> list[Array]:
@@ -39,7 +39,7 @@ def evaluated(task: Task, form: str, arguments: Sequence[Array]) -> list[Array]:
 
 
 def arguments_of(task: Task, state: State) -> list[Array]:
-    given = {"q0": state.q, "dv": state.v} | {key: getattr(state, key) for key in ("q", "v", "a", "tau", "f_ext", "q1")}
+    given = {"q0": state.q} | {key: getattr(state, key) for key in ARRAYS}
     return [given[name] for name, _ in task.algorithm.arguments if name not in task.absent]
 
 

@@ -7,7 +7,7 @@ hypothesis chooses among them and chooses the states.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache, wraps
 from itertools import product
 from typing import Any
@@ -222,6 +222,13 @@ class State:
     tau: Array
     f_ext: Array
     q1: Array
+    dq: Array
+    dv: Array
+    da: Array
+    dtau: Array
+    weights: Array
+    df_ext: Array
+    dparameters: Array
     seed: int = -1
 
     def __repr__(self) -> str:
@@ -237,7 +244,14 @@ def state_of(model: Model, seed: int, batch: tuple[int, ...] = ()) -> State:
     q, v = lw.random_state(model, rng, shape=batch)
     q1, _ = lw.random_state(model, rng, shape=batch)
     a, tau = rng.normal(size=(2, *batch, model.nv)) * 3.0
-    return State(model, q, v, a, tau, rng.normal(size=(*batch, len(model.bodies), 6)) * 2.0, q1, seed)
+    f_ext = rng.normal(size=(*batch, len(model.bodies), 6)) * 2.0
+    dq, dv, da, dtau, weights = rng.normal(size=(5, *batch, model.nv))
+    df_ext, dparameters = (rng.normal(size=(*batch, len(model.bodies), count)) for count in (6, 10))
+    return State(model, q, v, a, tau, f_ext, q1, dq, dv, da, dtau, weights, df_ext, dparameters, seed)
+
+
+ARRAYS = tuple(field.name for field in fields(State) if field.type == "Array")
+"""The arguments that a state has, by name."""
 
 
 def _calls() -> dict[str, Callable[[State, Sequence[str]], Any]]:
@@ -250,8 +264,33 @@ def _calls() -> dict[str, Callable[[State, Sequence[str]], Any]]:
         "nonlinear_effects": lambda s, frames: lw.nonlinear_effects(s.model, s.q, s.v),
         "gravity_torques": lambda s, frames: lw.gravity_torques(s.model, s.q),
         "mass_matrix": lambda s, frames: lw.mass_matrix(s.model, s.q),
-        "integrate": lambda s, frames: lw.integrate(s.model, s.q, s.v),
+        "integrate": lambda s, frames: lw.integrate(s.model, s.q, s.dv),
         "difference": lambda s, frames: lw.difference(s.model, s.q, s.q1),
+    }
+    every |= {
+        "inverse_dynamics_derivatives": lambda s, frames: lw.inverse_dynamics_derivatives(
+            s.model, s.q, s.v, s.a, s.f_ext
+        ),
+        "forward_dynamics_derivatives": lambda s, frames: lw.forward_dynamics_derivatives(
+            s.model, s.q, s.v, s.tau, s.f_ext
+        ),
+        "mass_matrix_inverse": lambda s, frames: lw.mass_matrix_inverse(s.model, s.q),
+        "torque_regressor": lambda s, frames: lw.torque_regressor(s.model, s.q, s.v, s.a),
+        "momentum_derivatives": lambda s, frames: lw.momentum_derivatives(s.model, s.q, s.v),
+        "inverse_dynamics_vjp": lambda s, frames: lw.inverse_dynamics_vjp(s.model, s.q, s.v, s.a, s.weights, s.f_ext),
+        "forward_dynamics_vjp": lambda s, frames: lw.forward_dynamics_vjp(s.model, s.q, s.v, s.tau, s.weights, s.f_ext),
+        "inverse_dynamics_jvp": lambda s, frames: lw.inverse_dynamics_jvp(
+            s.model, s.q, s.v, s.a, s.dq, s.dv, s.da, s.f_ext, s.df_ext
+        ),
+        "forward_dynamics_jvp": lambda s, frames: lw.forward_dynamics_jvp(
+            s.model, s.q, s.v, s.tau, s.dq, s.dv, s.dtau, s.f_ext, s.df_ext
+        ),
+        "inverse_dynamics_jvp/parameters": lambda s, frames: lw.inverse_dynamics_jvp(
+            s.model, s.q, s.v, s.a, s.dq, s.dv, s.da, s.f_ext, s.df_ext, s.dparameters
+        ),
+        "forward_dynamics_jvp/parameters": lambda s, frames: lw.forward_dynamics_jvp(
+            s.model, s.q, s.v, s.tau, s.dq, s.dv, s.dtau, s.f_ext, s.df_ext, s.dparameters
+        ),
     }
     every["force_responses"] = lambda s, frames: lw.force_responses(s.model, s.q, frames)
     for method in OPERATIONAL:
@@ -272,6 +311,12 @@ def _calls() -> dict[str, Callable[[State, Sequence[str]], Any]]:
             ),
             f"frame_accelerations/{reference}": lambda s, frames, r=reference: lw.frame_acceleration(
                 s.model, s.q, s.v, s.a, frames, r
+            ),
+            f"frame_velocity_derivatives/{reference}": lambda s, frames, r=reference: lw.frame_velocity_derivatives(
+                s.model, s.q, s.v, frames, r
+            ),
+            f"frame_acceleration_derivatives/{reference}": lambda s, frames, r=reference: (
+                lw.frame_acceleration_derivatives(s.model, s.q, s.v, s.a, frames, r)
             ),
             f"jacobian_drift/{reference}": lambda s, frames, r=reference: lw.jacobian_drift(
                 s.model, s.q, s.v, frames, r

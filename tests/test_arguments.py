@@ -15,6 +15,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.arguments import finite, integer, memory_for, one_or_each, real, several
+from linkwork.engine.mode import form
 from linkwork.errors import shown
 from linkwork.spatial import Transform
 
@@ -290,3 +291,28 @@ def test_a_message_is_short_and_needs_no_repr() -> None:
     assert shown(Stubborn()) == "<Stubborn>" and shown(10**5000) == "<int>" and len(shown("a" * 10**6)) == 300
     with pytest.raises(lw.UnknownNameError, match=re.escape("has no frame named <int>")):
         ARM.frame(10**5000)
+
+
+def test_numbers_at_the_edge_of_floats_are_told_without_a_warning_of_numpys() -> None:
+    """Warnings are errors here: what overflows is refused, or known not to matter, before NumPy says so."""
+    with pytest.raises(lw.ArgumentError, match="2 steps of dt = 1e"):
+        lw.rollout(ARM, *NOW, dt=1e308, steps=2)
+    with pytest.raises(lw.ArgumentError, match="not enough memory"):
+        lw.random_state(ARM, 0, HUGE)
+    with pytest.raises(lw.ArgumentError, match="steps"):
+        lw.rollout(ARM, *NOW, dt=0.01, steps=10**5000)
+    pinned = [lw.Ball(ARM.frame_names[-1])]
+    slow, never = (lw.constrained_dynamics(ARM, *NOW, [0.0, 0.0], pinned, None, t, 1e-6) for t in (1e150, 1e200))
+    assert np.array_equal(slow[0], never[0])
+    heavy = lw.Builder()
+    heavy.add_body("far", joint=lw.joints.Free(), mass=1.0, com=(1e308, 0.0, 0.0))
+    with pytest.raises(lw.SingularError):
+        lw.forward_dynamics(heavy.build(), lw.neutral(BOX), np.zeros(6), np.zeros(6))
+
+
+def test_a_masked_number_in_a_list_is_refused_by_compiled_code_too() -> None:
+    with form("auto"):
+        lw.energy(ROD, [0.1], [0.2])
+        for _ in range(2):
+            with pytest.raises(lw.ArgumentError, match="q has masked numbers"):
+                lw.energy(ROD, [np.ma.masked], [0.2])

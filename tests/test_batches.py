@@ -14,7 +14,7 @@ import linkwork as lw
 from linkwork.algorithms import ALGORITHMS
 from linkwork.engine.spaces import shape
 from linkwork.joints import Revolute, Spherical
-from strategies import CALLS, FEW_FRAMES, Array, State, few_kinds, pool, random_tree, state_of
+from strategies import ARRAYS, CALLS, FEW_FRAMES, Array, State, few_kinds, pool, random_tree, state_of
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -32,7 +32,7 @@ def fewer_kinds_in_compiled_code(engine: str, monkeypatch: pytest.MonkeyPatch) -
 
 
 def taken(s: State, where: Any) -> State:
-    parts = {name: getattr(s, name)[where] for name in ("q", "v", "a", "tau", "f_ext", "q1")}
+    parts = {name: getattr(s, name)[where] for name in ARRAYS}
     return replace(s, **parts)
 
 
@@ -120,7 +120,7 @@ def test_a_zero_length_batch_broadcasts_with_single_states() -> None:
 def test_strides_do_not_matter(name: str) -> None:
     s = state_of(EVERY, 16, (6,))
     wanted = arrays(CALLS[name](taken(s, slice(None, None, -2)), FRAMES))
-    fortran = replace(s, **{n: np.asfortranarray(getattr(s, n)) for n in ("q", "v", "a", "tau", "f_ext", "q1")})
+    fortran = replace(s, **{n: np.asfortranarray(getattr(s, n)) for n in ARRAYS})
     for result, expected in zip(wanted, arrays(CALLS[name](fortran, FRAMES)), strict=True):
         assert np.array_equal(result, expected[::-2])
 

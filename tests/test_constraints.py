@@ -10,6 +10,7 @@ import pinocchio as pin
 import pytest
 
 import linkwork as lw
+from linkwork.dynamics.constrained import HeldBy, held_by
 from linkwork.model import Body, Limits, Model
 from linkwork.spatial import Inertia, Mat3, Sym3, Transform, Vec3
 from strategies import Array, close
@@ -75,7 +76,20 @@ def carrying() -> tuple[Model, list[lw.Constraint], Array]:
     return model, welds, np.concatenate([q, middle, [0.0, 0.0, 0.0, 1.0]])
 
 
-MECHANISMS = {"four_bar": four_bar, "stewart": stewart, "carrying": carrying}
+def rolling() -> tuple[Model, list[lw.Constraint], Array]:
+    """A disc that rolls, leaning, on a plane that a slider carries up and down, and that is tilted."""
+    builder = lw.Builder("rolling")
+    builder.add_body("lift", joint=lw.joints.Prismatic("z"), mass=3.0, inertia=(0.1, 0.1, 0.1))
+    builder.add_frame("plane", "lift", lw.placement((0.1, 0.2, 0.3), rpy=(0.2, -0.1, 0.3)))
+    builder.add_body("disc", joint=lw.joints.Free(), mass=2.0, inertia=(0.05, 0.05, 0.1))
+    model = builder.build()
+    contact: list[lw.Constraint] = [lw.Rolling("disc", "plane", radius=0.4, axis="z")]
+    q = np.concatenate([[0.1, 0.0, 0.0, 0.8], [0.5, 0.2, 0.1, 0.9]])
+    q[4:] /= np.linalg.norm(q[4:])
+    return model, contact, assembled(model, contact, q)
+
+
+MECHANISMS = {"four_bar": four_bar, "stewart": stewart, "carrying": carrying, "rolling": rolling}
 
 
 def errors(model: Model, constraints: Sequence[lw.Constraint], q: Array) -> Array:
@@ -299,3 +313,88 @@ def test_an_axis_may_be_a_list_and_what_is_no_constraint_is_said() -> None:
     close(a, same, 1e-9)
     with pytest.raises(lw.ArgumentError, match="constraints must hold"):
         lw.constrained_dynamics(model, q, v, tau, [["end", "pivot"]])  # type: ignore[list-item]
+
+
+def test_joints_that_gears_couple_move_together(engine: str) -> None:
+    """Against the dense equations, with J = e_a - ratio e_b; rotors count."""
+    builder = lw.Builder("geared")
+    builder.add_body("base", joint=lw.joints.Revolute("y"), com=(0.1, 0, 0.2), armature=0.3, **SOLID)
+    builder.add_body("slide", "base", lw.joints.Prismatic((1, 1, 0)), lw.placement((0.3, 0, 0)), armature=0.1, **SOLID)
+    builder.add_body("screw", "base", lw.joints.Helical("z", 0.2), lw.placement((0, 0.3, 0)), com=(0.1, 0, 0), **SOLID)
+    model = builder.build()
+    base, slide, screw = model.joint_names
+    gears = [lw.Coupling(slide, base, ratio=0.7, offset=0.1), lw.Coupling(screw, slide, ratio=-2.0)]
+    J = np.array([[-0.7, 1.0, 0.0], [0.0, 2.0, 1.0]])
+    q, v = lw.random_state(model, 3)
+    tau = np.array([0.5, -1.0, 2.0])
+    M, h = lw.mass_matrix(model, q), lw.nonlinear_effects(model, q, v)
+    for time_constant in (None, 0.1):
+        off = np.array([q[1] - 0.7 * q[0] - 0.1, q[2] + 2.0 * q[1]])
+        wanted = np.zeros(2) if time_constant is None else -2.0 / 0.1 * J @ v - off / 0.01
+        expected = np.linalg.solve(np.block([[M, -J.T], [J, np.zeros((2, 2))]]), np.concatenate([tau - h, wanted]))
+        a, wrenches = lw.constrained_dynamics(model, q, v, tau, gears, time_constant=time_constant)
+        close(a, expected[:3], 1e-10)
+        axis = np.array([1.0, 1.0, 0.0]) / np.sqrt(2.0)
+        close(wrenches[0], np.concatenate([expected[3] * axis, np.zeros(3)]), 1e-9)
+        close(wrenches[1] @ np.array([0, 0, 0.2, 0, 0, 1.0]), np.array(expected[4]), 1e-9)
+    with pytest.raises(lw.UnknownNameError, match="no joint named 'slid'"):
+        lw.constrained_dynamics(model, q, v, tau, [lw.Coupling("slid", base)])
+    box = lw.mechanisms.free_box()
+    with pytest.raises(lw.ArgumentError, match="one degree of freedom"):
+        name = box.joint_names[0]
+        lw.constrained_dynamics(box, lw.neutral(box), np.zeros(6), np.zeros(6), [lw.Coupling(name, name)])
+
+
+@pytest.mark.parametrize(("axis", "moment", "share"), [("y", 0.5, 2.0 / 3.0), (None, 0.4, 5.0 / 7.0)])
+def test_discs_and_balls_roll_down_a_slope(axis: str | None, moment: float, share: float, engine: str) -> None:
+    """g sin(slope) divided by 1 + I / (m r²): a disc of 2/3, a ball of 5/7 of a slider."""
+    slope, mass, radius = 0.3, 2.0, 0.25
+    builder = lw.Builder("slope", gravity=(9.81 * np.sin(slope), 0.0, -9.81 * np.cos(slope)))
+    builder.add_body("wheel", joint=lw.joints.Free(), mass=mass, inertia=(moment * mass * radius**2,) * 3)
+    wheel = builder.build()
+    q = lw.neutral(wheel)
+    q[2] = radius
+    v = np.array([1.0, 0.0, 0.0, 0.0, 1.0 / radius, 0.0])
+    rolls = [lw.Rolling("wheel", radius=radius, axis=axis)]
+    a, wrenches = lw.constrained_dynamics(wheel, q, v, np.zeros(6), rolls)
+    close(a[0], np.array(share * 9.81 * np.sin(slope)), 1e-12)
+    close(a[4] * radius, a[0] - 0.0 * a[0], 1e-12)
+    close(wrenches[0][2], np.array(mass * 9.81 * np.cos(slope)), 1e-12)
+
+
+def test_frames_held_elsewhere_take_no_new_code() -> None:
+    model = lw.mechanisms.free_box()
+    held = [HeldBy(model, (lw.Weld(model.body_names[0], placement=lw.placement((x, 0, 0))),)) for x in (0.1, 0.2)]
+    q, zero = lw.neutral(model), np.zeros(6)
+    for one in held:
+        lw.constrained_dynamics(model, q, zero, zero, one.constraints, time_constant=0.1)
+    first, second = (held_by(model, one.constraints) for one in held)
+    assert first is not second and first.law(False, True, False) is second.law(False, True, False)
+
+
+def test_constrained_dynamics_inside_a_compiled_function() -> None:
+    model, loop, q = four_bar()
+    v = moving(model, loop, q, 3)
+
+    def text(q: Array, v: Array) -> tuple[Array, Array]:
+        return lw.constrained_dynamics(model, q, v, -0.1 * v, loop, time_constant=0.02, proximal=1e-6)
+
+    a, wrenches = lw.compile(text, q=model.nq, v=model.nv)(q, v)
+    expected, forces = text(q, v)
+    close(a, expected, 1e-11)
+    close(wrenches, forces, 1e-9)
+
+
+def test_a_state_that_the_kernel_leaves_has_the_same_bits_in_any_batch() -> None:
+    """A four-bar linkage at its singular configuration, among others."""
+    model, _, q = four_bar()
+    loop = [lw.PointOnPlane("end", "pivot", normal="x"), lw.PointOnPlane("end", "pivot", normal="z")]
+    states = np.stack([q, np.zeros(3), np.array([1e-9, 0.0, 0.0]), q + 0.01])
+    zero = np.zeros(3)
+    with pytest.raises(lw.SingularError, match="of which only 1 are"):
+        lw.constrained_dynamics(model, states, zero, zero, loop)
+    states = np.stack([q, np.array([0.0, 2e-4, 0.0]), q + 0.01])
+    a, wrenches = lw.constrained_dynamics(model, states, zero, zero, loop)
+    for k, state in enumerate(states):
+        alone, forces = lw.constrained_dynamics(model, state, zero, zero, loop)
+        assert np.array_equal(alone, a[k]) and np.array_equal(forces, wrenches[k])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -337,6 +338,158 @@ def test_joint_controllers_bring_any_joint_to_its_place(make: Callable[..., obje
 def test_controllers_that_cannot_be(make: Callable[[], object], message: str) -> None:
     with pytest.raises(lw.ArgumentError, match=message):
         make()
+
+
+# Compiled laws
+
+
+def _arm(floating: bool = False) -> lw.Model:
+    """Four joints whose axes are askew, with limits of torque; on a free base if asked for."""
+    builder = lw.Builder("arm")
+    last = "world"
+    if floating:
+        last = builder.add_body("base", joint=lw.joints.Free(), mass=5.0, inertia=(0.2, 0.2, 0.2))
+    for k, axis in enumerate("zyxy"):
+        place = lw.placement((0.1, 0.05 * k, 0.3), (0.2 * k, 0.1, 0.3))
+        numbers = {"mass": 2.0, "com": (0.1, 0.02, 0.05), "inertia": (0.03, 0.02, 0.04), "effort": 9.0, "damping": 0.1}
+        last = builder.add_body(f"link{k}", last, lw.joints.Revolute(axis), place, **numbers)
+    builder.add_frame("tip", last, lw.placement((0.2, 0.1, 0.1)))
+    return builder.build()
+
+
+class _Circle(lw.control.Reference):
+    """A reference of a user's own."""
+
+    shape = (3,)
+
+    def at(self, t: float) -> lw.control.Sample:
+        c, s = 0.3 * np.cos(t), 0.3 * np.sin(t)
+        return lw.control.Sample(np.array([c, s, 0.8]), np.array([-s, c, 0.0]), np.array([-c, -s, 0.0]))
+
+
+def _tasks() -> list[Any]:
+    turns = [Rotation.from_rotvec(r).as_matrix() for r in ([0.1, 0.2, 0.3], [1.0, -0.5, 0.2], [0.3, 1.2, -0.4])]
+    ends = [[0.3, 0.2, 0.7], [0.5, -0.1, 0.9]]
+    return [
+        Task(lw.Point("tip", axes="position"), lw.control.MinimumJerk(ends[0], ends[1], 1.5, 0.2), stiffness=80.0),
+        Task(lw.Point("tip", (0.1, 0, 0), "position"), CubicSpline([0.0, 0.7, 2.0], [*ends, ends[0]]), [90.0, 80, 70]),
+        Task(lw.Point("tip", axes="rotation"), CubicSpline([0.0, 0.7, 2.0], turns), damping=7.0),
+        Task(lw.Point("tip", axes="rotation"), turns[1]),
+        Task(lw.Point("tip", axes="position"), _Circle()),
+    ]
+
+
+@pytest.mark.parametrize("number", range(5))
+@pytest.mark.parametrize("limits", ["none", "clip", "scale"])
+def test_the_compiled_law_is_the_command(number: int, limits: str) -> None:
+    """As interpreted: the trace is the same, and needs no compiler."""
+    arm = _arm()
+    posture = [None, Posture(), Posture(np.zeros(4)), Posture(np.ones(4), 20.0, [1.0, 2.0, 3.0, 4.0])][number % 4]
+    controller = OperationalSpaceController(arm, [_tasks()[number]], posture, limits=limits, threshold=1e-8)
+    rng = np.random.default_rng(number)
+    q, v, t = rng.uniform(-1.0, 1.0, (6, 4)), rng.normal(size=(6, 4)), np.linspace(-0.2, 2.2, 6)
+    factors = []
+    with lw.interpreted():
+        torques = controller.torques(t, q, v)
+        for k in range(6):
+            command = controller.command(float(t[k]), q[k], v[k])
+            factors.append(command.factor)
+            assert command.levels[0].rank == 3  # the kernel's own way
+            assert controller._law is not None and controller._law.attempt(float(t[k]), q[k], v[k]) is not None
+            assert abs(torques[k] - command.torque).max() < 1e-11 * max(1.0, abs(command.torque).max())
+            assert np.array_equal(controller.torque(float(t[k]), q[k], v[k]), torques[k])
+    if limits == "scale":
+        assert min(factors) < 1.0
+
+
+def test_levels_and_singular_states_agree_with_the_command() -> None:
+    """Two levels that together ask for more than the arm can do near its singularity: both ways, a state at a time."""
+    arm = lw.mechanisms.serial_chain(3, joint=lw.joints.Revolute("z"))
+    tip, elbow = lw.Point("tip", axes="position"), lw.Point("tip", axes="rotation")
+    levels = [Task(tip, [1.5, 0.5, 0.0]), Task(elbow, np.eye(3))]
+    controller = OperationalSpaceController(arm, levels, Posture([0.1, 0.2, 0.3]), threshold=1e-4)
+    bends = np.concatenate([np.linspace(0.0, 0.02, 5), [0.5, 1.0]])
+    q = np.array([[0.3, bend, -0.5 * bend] for bend in bends])
+    v = np.random.default_rng(0).normal(size=q.shape)
+    with lw.interpreted():
+        torques = controller.torques(0.0, q, v)
+        law = controller._law
+        assert law is not None
+        served = [law.attempt(0.0, q[k], v[k]) is not None for k in range(len(q))]
+        ranks = []
+        for k in range(len(q)):
+            command = controller.command(0.0, q[k], v[k])
+            ranks.append(sum(level.rank for level in command.levels))
+            assert abs(torques[k] - command.torque).max() < 1e-9 * abs(command.torque).max()
+    assert served == [rank == 3 for rank in ranks] and set(ranks) == {2, 3}  # out of the plane nothing can move
+
+
+def test_gains_and_references_may_change_while_a_controller_is_used() -> None:
+    arm = _arm()
+    task = _tasks()[0]
+    controller = OperationalSpaceController(arm, [task], Posture(np.zeros(4)))
+    follow = lw.control.ComputedTorque(arm, np.zeros(4))
+    q, v = np.array([0.3, -0.2, 0.5, 0.4]), np.full(4, 0.1)
+    with lw.interpreted():
+        for change in ("gain", "reference"):
+            before = controller.torque(0.5, q, v), follow.torque(0.5, q, v)
+            if change == "gain":
+                task.stiffness[:] = 20.0
+                follow.stiffness = np.full(4, 3.0)
+            else:
+                task.reference = _Circle()
+                follow.reference = lw.control.MinimumJerk(np.zeros(4), np.ones(4), 1.0)
+            torque = controller.torque(0.5, q, v)
+            assert abs(torque - before[0]).max() > 1e-2
+            assert abs(torque - controller.command(0.5, q, v).torque).max() < 1e-11 * abs(torque).max()
+            assert abs(follow.torque(0.5, q, v) - before[1]).max() > 1e-2
+
+
+@pytest.mark.parametrize("limits", ["none", "scale"])
+@pytest.mark.parametrize("kind", [lw.control.ComputedTorque, lw.control.PDPlusGravity], ids=["computed", "pd"])
+def test_joint_space_laws_of_batches(kind: Any, limits: str) -> None:
+    arm = _arm()
+    controller = kind(arm, lw.control.MinimumJerk(np.zeros(4), np.ones(4), 1.0), 60.0, limits=limits)
+    rng = np.random.default_rng(2)
+    q, v, t = rng.uniform(-1.0, 1.0, (3, 4)), rng.normal(size=(3, 4)), np.array([0.1, 0.5, 1.4])
+    found = controller.torques(t, q, v)
+    assert np.array_equal(found[1], controller.torque(0.5, q[1], v[1]))
+    controller._law = None  # by the text over floats
+    for k in range(3):
+        torque = controller.torque(float(t[k]), q[k], v[k])
+        assert abs(found[k] - torque).max() < 1e-11 * abs(torque).max()
+    assert np.array_equal(controller.torques(t, q, v)[2], torque)
+
+
+def test_a_controller_inside_a_compiled_function_and_in_a_pickle() -> None:
+    arm = _arm()
+    steady, curved = (OperationalSpaceController(arm, [_tasks()[k]], Posture(np.zeros(4))) for k in (0, 1))
+    follow = lw.control.ComputedTorque(arm, np.ones(4))
+    q, v = np.array([0.3, -0.2, 0.5, 0.4]), np.full(4, 0.1)
+    with lw.interpreted():
+        law = lw.compile(lambda t, q, v: steady.torque(t, q, v) + follow.torque(t, q, v), t=(), q=4, v=4)
+        right = steady.torque(0.5, q, v) + follow.torque(0.5, q, v)
+        assert abs(law(0.5, q, v) - right).max() < 1e-12 * abs(right).max()
+        at_once = lw.compile(lambda q, v: curved.torque(1.1, q, v), q=4, v=4)
+        assert abs(at_once(q, v) - curved.torque(1.1, q, v)).max() < 1e-11
+        with pytest.raises(lw.TracingError, match="a reference of several stretches of time"):
+            lw.compile(lambda t, q, v: curved.torque(t, q, v), t=(), q=4, v=4)
+        for controller in (curved, follow):
+            again = pickle.loads(pickle.dumps(controller))
+            assert np.array_equal(again.torque(0.5, q, v), controller.torque(0.5, q, v))
+
+
+def test_who_commands_a_joint_without_a_motor_is_warned() -> None:
+    floating = _arm(floating=True)
+    task = Task(lw.Point("tip", axes="position"), np.zeros(3))
+    for make in (
+        lambda model: OperationalSpaceController(model, [task]),
+        lambda model: lw.control.PDPlusGravity(model, lw.neutral(model)),
+        lambda model: lw.control.ComputedTorque(model, lw.neutral(model)),
+    ):
+        with pytest.warns(lw.LinkworkWarning, match=r"commands 'joint_base' of model 'arm', which has no motor"):
+            make(floating)
+        make(_arm())  # filtered warnings are errors
 
 
 def test_a_state_of_the_wrong_size_is_said() -> None:

@@ -26,7 +26,7 @@ from linkwork.engine.trace.interpreter import evaluate
 from linkwork.engine.trace.rolled import roll
 from linkwork.engine.trace.tracer import Tracer
 from linkwork.model import Model
-from linkwork.spatial import LARGEST_ANGLE, atan2, sin_cos, sqrt, where_less
+from linkwork.spatial import LARGEST_ANGLE, atan2, elementary, sin_cos, sqrt, where_less
 from programs import arguments_of, bits, evaluated, machine
 from strategies import Array, pool_to_compile, state_of
 
@@ -81,6 +81,9 @@ OPERATIONS: dict[str, tuple[int, Callable[..., Any]]] = {
     "sin": (1, lambda a: sin_cos(a)[0]),
     "cos": (1, lambda a: sin_cos(a)[1]),
     "atan2": (2, atan2),
+    "exp": (1, elementary.exp),
+    "log": (1, elementary.log),
+    "remainder": (2, elementary.remainder),
 }
 leaves = st.integers(0, 3) | st.sampled_from(CONSTANTS)
 expressions = st.recursive(

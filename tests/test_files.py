@@ -99,9 +99,40 @@ def test_a_write_protected_file_is_not_replaced(tmp_path: Path, monkeypatch: pyt
     path = tmp_path / "old"
     path.write_bytes(OLD)
     monkeypatch.setattr(os, "access", lambda *_: False)  # as for any user but root
-    with pytest.raises(PermissionError, match="write-protected"):
+    with pytest.raises(PermissionError, match="write-protected") as caught:
         files.write_text(path, "new")
+    assert isinstance(caught.value, lw.FileError) and caught.value.filename == str(path)
     assert path.read_bytes() == OLD
+
+
+@pytest.mark.parametrize("writer", [writer for writer in WRITERS if writer != "bench --write"])  # reads it first
+def test_a_place_where_no_file_can_be_is_named(writer: str, tmp_path: Path) -> None:
+    """A folder of that name, a file in place of its folder, a name that is too long: an error of ours, of the system's
+    kind, that names the file as it was asked for.
+    """
+    name, write = WRITERS[writer]
+    kind = Path(name).suffix
+    blocked = {
+        "a folder": tmp_path / name,
+        "below a file": tmp_path / "file" / name,
+        "long": tmp_path / ("a" * 300 + kind),
+    }
+    blocked["a folder"].mkdir()
+    (tmp_path / "file").touch()
+    for path in blocked.values():
+        with pytest.raises(lw.FileError, match=path.name[:20]) as caught:
+            write(path)
+        assert isinstance(caught.value, OSError) and caught.value.filename == str(path) and caught.value.errno
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["file", name]
+
+
+@pytest.mark.parametrize("name", ["missing.npz", "folder", "folder/missing/deep", "a" * 300])
+def test_a_file_that_cannot_be_read_is_named(name: str, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(lw.ArgumentError, match=name):
+        lw.Trajectory.load(tmp_path / name, MODEL)
+    with pytest.raises(lw.FormatError, match=name):
+        lw.load(tmp_path / name)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")

@@ -49,7 +49,8 @@ def flying(hands: int = 3) -> tuple[lw.Model, list[lw.Weld], Array]:
     """Hands that fly, around a plate."""
     builder = lw.Builder("flying")
     for k in range(hands):
-        builder.add_body(f"hand{k}", joint=lw.joints.Free(), mass=1.0 + k, com=(0.1, 0, 0), inertia=(0.02, 0.03, 0.04))
+        inertia = {"mass": 1.0 + k, "com": (0.1, 0, 0), "inertia": (0.02, 0.03, 0.04)}
+        builder.add_body(f"hand{k}", joint=lw.joints.Free(), **inertia, actuated=True)
     builder.add_body("plate", joint=lw.joints.Free(), mass=4.0, com=(0.02, 0.01, -0.01), inertia=(0.1, 0.12, 0.2))
     q = []
     for k in range(hands):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from pathlib import Path
 
 import mujoco
@@ -13,7 +14,7 @@ import pytest
 from linkwork.algorithms import ALGORITHMS
 from linkwork.engine.trace.interpreter import interpret
 from linkwork.errors import ArgumentError, FormatError, LinkworkWarning, MissingExtraError
-from linkwork.formats import load
+from linkwork.formats import load, mjcf
 from linkwork.formats.mjcf import BALL, FREE, HINGE, SLIDE
 from strategies import Array
 
@@ -418,3 +419,20 @@ def test_without_mujoco_the_message_says_what_to_install(tmp_path: Path, monkeyp
     monkeypatch.setitem(sys.modules, "mujoco", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'linkwork\[mjcf\]'"):
         load(write(tmp_path, MODELS["hinges"]))
+
+
+def test_joints_with_an_actuator_have_motors(tmp_path: Path) -> None:
+    driven = """<tendon><fixed name="cable"><joint joint="left" coef="1"/><joint joint="right" coef="2"/></fixed>
+      </tendon>
+      <actuator><motor joint="arm"/><position tendon="cable"/></actuator>"""
+    world = f"""<worldbody><body><freejoint name="root"/>{GEOM}
+      <body><joint name="arm"/>{GEOM}</body><body><joint name="left"/>{GEOM}</body>
+      <body><joint name="right"/>{GEOM}</body><body><joint name="ball" type="ball"/>{GEOM}</body></body></worldbody>"""
+    for more, expected in ((driven, [0] * 6 + [1, 1, 1] + [0] * 3), ("", [0] * 6 + [1] * 6)):
+        path = tmp_path / "driven.xml"
+        path.write_text(f"<mujoco>{world}{more}</mujoco>", encoding="utf-8")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LinkworkWarning)  # the tendon itself is left out
+            assert load(path).actuated.astype(int).tolist() == expected
+    kinds = mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT, mujoco.mjtTrn.mjTRN_TENDON
+    assert (*map(int, kinds), int(mujoco.mjtWrap.mjWRAP_JOINT)) == mjcf.TRANSMISSIONS

@@ -15,6 +15,8 @@ import pytest
 import linkwork as lw
 from linkwork.joints import Cylindrical, Free, Helical, Revolute
 from linkwork.model import Body, Frame, Limits, Model
+from linkwork.model.builder import clearly_possible, placements
+from linkwork.spatial import Sym3
 from strategies import pool, random_tree, renumbered
 
 NAN, INF = math.nan, math.inf
@@ -201,3 +203,53 @@ def test_permutations_bring_vectors_into_any_order() -> None:
     assert moved == pytest.approx(float(kinetic), rel=1e-12)
     with pytest.raises(lw.ModelError, match="of must be one of 'q', 'v'"):
         model.permutation(names, "a")
+
+
+def test_many_placements_have_the_bits_of_single_ones() -> None:
+    rng = np.random.default_rng(0)
+    turns = [0.0, -0.0, np.pi / 2, -np.pi / 2, np.pi, 1.5 * np.pi, 2 * np.pi, 1e-300, 1e6, 1e9, -1e14]
+    angles = [*rng.normal(size=(200, 3)).tolist(), *([a, b, c] for a in turns for b in turns for c in (0.3, turns[3]))]
+    places = [((0.1, -0.0, 2.0), rpy) for rpy in angles]
+    for made, (xyz, rpy) in zip(placements(places), places, strict=True):
+        assert np.array(made.numbers()).tobytes() == np.array(lw.placement(xyz, rpy).numbers()).tobytes()
+    same = placements([(place, (0.1, 0.2, 0.3)) for place in np.eye(3).tolist()])
+    assert same[0].rotation is same[1].rotation  # one object for all: a large model has many
+    assert placements([]) == []
+
+
+def test_an_inertia_that_is_clearly_possible_is_one() -> None:
+    """Leading minors decide as the principal moments do, but where it is close."""
+    rng = np.random.default_rng(1)
+    clear = 0
+    for _ in range(2000):
+        moments = rng.uniform(0.0, 1.0, 3) ** rng.integers(1, 6)
+        turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+        full = turn @ np.diag(moments) @ turn.T * 10.0 ** rng.uniform(-9, 9)
+        second = Sym3(*(float(full[i, j]) for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))))
+        a, b, c = np.linalg.eigvalsh(full)
+        if clearly_possible(second):
+            clear += 1
+            assert a > 0.0 and a + b > c
+        else:
+            assert a + b < 1.00001 * c
+    assert clear > 300
+    for numbers in ((0.0,) * 6, (-1.0, 0.0, 0.0, -1.0, 0.0, -1.0), (1e300,) * 6, (np.nan,) * 6):
+        assert not clearly_possible(Sym3(*numbers))
+
+
+def test_which_joints_have_motors() -> None:
+    builder = lw.Builder("motors")
+    builder.add_body("base", joint=Free(), mass=1.0, inertia=(1, 1, 1))
+    builder.add_body("hip", "base", Cylindrical("x"), mass=1.0, inertia=(1, 1, 1), actuated=False)
+    builder.add_body("plate", "hip", mass=1.0)
+    builder.add_body("knee", "plate", Revolute("y"), mass=1.0, inertia=(1, 1, 1))
+    builder.add_body("drone", joint=Free(), mass=1.0, inertia=(1, 1, 1), actuated=True)
+    model = builder.build()
+    expected = [False] * 8 + [True] * 7
+    for one in (model, pickle.loads(pickle.dumps(model)), lw.merge_fixed(model), copy.deepcopy(model)):
+        assert one.actuated.tolist() == expected and not one.actuated.flags.writeable
+    assert model != dataclasses.replace(
+        model, bodies=tuple(dataclasses.replace(b, actuated=True) for b in model.bodies)
+    )
+    with pytest.raises(lw.ModelError, match="actuated of joint 'joint_wheel' must be True or False, not 'yes'"):
+        builder.add_body("wheel", actuated="yes")  # type: ignore[arg-type]

@@ -396,3 +396,71 @@ def test_every_pair_that_shares_a_body_is_named_once() -> None:
         ]
         sharing = {(a, b) for a in range(6) for b in range(a, 6) if common_ancestor(parents, points[a], points[b])}
         assert sorted(pairs) == sorted(sharing)
+
+
+# Everything at once, seen from any reference: one kernel, and the text over floats
+
+
+def _arm(count: int = 4) -> Model:
+    builder = lw.Builder("bent arm")
+    last = "world"
+    for k in range(count):
+        place = lw.placement((0.1 * (k > 0), 0.05 * k, 0.2), (0.3 * k, -0.2, 0.1 * k))
+        numbers = {"mass": 3.0 - 0.3 * k, "com": (0.1, 0.02, 0.05), "inertia": (0.03, 0.02, 0.04)}
+        last = builder.add_body(f"link{k}", last, lw.joints.Revolute("zyxz"[k]), place, **numbers)
+    builder.add_frame("tip", last, lw.placement((0.1, 0.2, 0.1), (0.4, 0.2, 0.1)))
+    return builder.build()
+
+
+@pytest.mark.parametrize("reference", ["local", "world", "local_world_aligned"])
+def test_operational_space_is_what_dense_matrices_give(reference: str, engine: str) -> None:
+    arm = _arm()
+    points = [lw.Point("tip", (0.05, 0.0, 0.1), "position")]  # whose rows in the world need all six of its own
+    q, v = lw.random_state(arm, 8, 5)
+    space = lw.operational_space(arm, q, v, points, reference=reference)
+    J, drift = lw.jacobian(arm, q, points, reference), lw.jacobian_drift(arm, q, v, points, reference)
+    M_inverse = np.linalg.inv(lw.mass_matrix(arm, q))
+    inverse = J @ M_inverse @ transpose(J)
+    inertia = np.linalg.inv(inverse)
+    gravity = lw.gravity_torques(arm, q)
+    moving = lw.nonlinear_effects(arm, q, v) - gravity
+    consistent = M_inverse @ transpose(J) @ inertia
+    felt = transpose(consistent)
+    assert np.array_equal(space.jacobian, J) and np.array_equal(space.drift, drift)
+    close(space.inertia_inverse, inverse, 1e-12)
+    assert np.array_equal(space.inertia, transpose(space.inertia))
+    close(space.inertia, inertia, 1e-9)
+    close(space.consistent_inverse, consistent, 1e-9)
+    close(space.coriolis, (felt @ moving[..., None] - inertia @ drift[..., None])[..., 0], 1e-9)
+    close(space.gravity, (felt @ gravity[..., None])[..., 0], 1e-9)
+    # F = Λ a + μ + p is the same law from everywhere
+    tau = np.random.default_rng(1).normal(size=(5, arm.nv))
+    a = lw.forward_dynamics(arm, q, v, tau)
+    seen = (J @ a[..., None])[..., 0] + drift
+    close(space.force(seen), (felt @ tau[..., None])[..., 0], 1e-8)
+    # one state, and one written into the arrays of another
+    alone = lw.operational_space(arm, q[2], v[2], points, reference=reference)
+    for name, value in vars(alone).items():
+        assert np.array_equal(value, getattr(space, name)[2])
+    assert lw.operational_space(arm, q[3], v[3], points, reference=reference, out=alone) is alone
+    assert np.array_equal(alone.consistent_inverse, space.consistent_inverse[3])
+
+
+def test_a_singular_state_among_others_is_said_and_damping_helps(engine: str) -> None:
+    arm = lw.mechanisms.serial_chain(3)
+    tip = [lw.Point("tip", axes="position")]
+    bent, straight = [0.3, 0.5, -0.4], [0.1, 0.0, 0.0]
+    with pytest.raises(lw.SingularError, match=r"at state \[1\] of the batch: of the 3 numbers asked of 'tip'"):
+        lw.operational_space(arm, [bent, straight], np.zeros(3), tip)
+    damped = lw.operational_space(arm, [bent, straight], np.zeros(3), tip, damping=0.1)
+    close(damped.inertia @ (damped.inertia_inverse + 0.1 * np.eye(3)), np.eye(3) + np.zeros((2, 3, 3)), 1e-12)
+    other = lw.operational_space(arm, bent, np.zeros(3), tip, damping=0.2)  # the same code, another number
+    close(other.inertia @ (other.inertia_inverse + 0.2 * np.eye(3)), np.eye(3), 1e-12)
+    with pytest.raises(lw.ArgumentError, match="damping must"):
+        lw.operational_space(arm, bent, np.zeros(3), tip, damping=-1.0)
+    with pytest.raises(lw.ArgumentError, match="reference must be one of"):
+        lw.operational_space(arm, bent, np.zeros(3), tip, damping=0.1, reference="body")
+    with pytest.raises(lw.ArgumentError, match=r"out must be an lw.OperationalSpace"):
+        lw.operational_space(arm, bent, np.zeros(3), tip, damping=0.1, out=np.zeros(3))  # type: ignore[arg-type]
+    with pytest.raises(lw.ArgumentError, match=r"v\[1\] .* is nan"):
+        lw.operational_space(arm, bent, [0.0, np.nan, 0.0], tip, damping=0.1)

@@ -35,7 +35,8 @@ PUBLIC = """
     neutral random_state integrate difference
     forward_kinematics jacobian inverse_dynamics mass_matrix nonlinear_effects gravity_torques
     energy centre_of_mass momentum forward_dynamics interpreted system_check
-    LinkworkError ArgumentError UnknownNameError ModelError FormatError SingularError MissingExtraError LinkworkWarning
+    LinkworkError ArgumentError UnknownNameError ModelError FormatError FileError SingularError MissingExtraError
+    LinkworkWarning
 """.split()
 
 

@@ -154,3 +154,18 @@ def test_a_mechanism_that_cannot_move_has_empty_results() -> None:
     model = lw.Builder("rigid").build()
     assert lw.mass_matrix(model, np.empty((9, 0))).shape == (9, 0, 0)
     assert lw.forward_dynamics(model, *[np.empty((9, 0))] * 3).shape == (9, 0)
+
+
+@pytest.mark.parametrize("way", ["tiles", "rows"])
+def test_a_long_program_is_cut_into_basic_blocks_and_keeps_its_bits(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    count = 40
+    inputs = np.random.default_rng(3).normal(size=(9, count))
+    inputs[4, 7] = np.inf
+    result = [*range(count), 2.5]
+    whole = Batch(way, result, count, None, 4)
+    monkeypatch.setattr(kernel, "_LONG", 20)
+    monkeypatch.setattr(kernel, "_LONGEST_BLOCK", 7)
+    parted = Batch(way, result, count, None, 4)
+    assert "never" not in whole.text and parted.text.count("label %never") > 10
+    (expected, status), (found, same) = whole(inputs), parted(inputs)
+    assert status == same and expected.tobytes() == found.tobytes()

@@ -12,6 +12,9 @@ import numpy as np
 import pytest
 
 import linkwork as lw
+from linkwork.engine.emit import python_calls
+from linkwork.engine.emit.python_calls import array_maker
+from linkwork.engine.run import entries
 from linkwork.engine.run.memory import aligned
 from linkwork.joints import Free, Prismatic, Revolute, Spherical
 from strategies import Array, random_tree, state_of
@@ -59,6 +62,9 @@ OTHERS: dict[str, Call] = {
     "operational_bias": lambda s, **to: lw.operational_bias(MODEL, s.q, s.v, HALF, **to),
     "effective_mass": lambda s, **to: lw.effective_mass(MODEL, s.q, HALF, [1.0, 0.0, 0.0], **to),
     "constrained_dynamics": lambda s, **to: lw.constrained_dynamics(MODEL, s.q, s.v, s.tau, WELD, **to),
+    "constrained_inverse_dynamics": lambda s, **to: lw.constrained_inverse_dynamics(
+        MODEL, s.q, s.v, s.a, WELD, np.ones(MODEL.nv, dtype=bool), **to
+    ),
 }
 BATCHES = ((), (1,), (3,), (2, 3), (70,))
 
@@ -240,3 +246,31 @@ def test_a_method_of_other_dynamics_is_no_method() -> None:
         lw.forward_dynamics(MODEL, s.q, s.v, s.a, method="inverse_dynamics")
     with pytest.raises(lw.ArgumentError, match="method must be one of"):
         lw.forward_dynamics(MODEL, s.q, s.v, s.a, method=np.array(["a"]))  # type: ignore[arg-type]
+
+
+def test_results_are_made_by_numpys_own_function_or_by_numpy_empty_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where NumPy's table of functions is not as known, arrays are made as Python makes them: the same, but slower."""
+    assert array_maker()
+    made = entries.make("quick")
+    monkeypatch.setattr(entries, "array_maker", lambda: 0)
+    called = entries.make("quick")
+    deep = [(1,) * 29, (2, *(1,) * 28)] + [(1,) * 40] * (np.lib.NumpyVersion(np.__version__) >= "2.0.0")
+    for batch in (*BATCHES, *deep):
+        s = state_of(MODEL, batch)
+        for name, given in (("mass_matrix", (s.q,)), ("energy", (s.q, s.v)), ("integrate", (s.q, s.v))):
+            expected = several(getattr(lw, name)(MODEL, *given))
+            for builtin in (made, called):
+                found = several(builtin(name, MODEL, None, *given))
+                assert [one.tobytes() for one in found] == [one.tobytes() for one in expected]
+                for one, other in zip(found, expected, strict=True):
+                    assert type(one) is np.ndarray and one.shape == other.shape and one.flags.carray
+                    assert sys.getrefcount(one) == sys.getrefcount(other)
+
+
+def test_a_table_of_another_numpy_is_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(python_calls, "_ABI", (0x03000000,))
+    array_maker.cache_clear()
+    assert array_maker() == 0
+    monkeypatch.undo()
+    array_maker.cache_clear()
+    assert array_maker() != 0

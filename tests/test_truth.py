@@ -25,7 +25,7 @@ from linkwork.algorithms import ALGORITHMS
 from linkwork.engine.mode import form
 from linkwork.engine.trace.interpreter import evaluate
 from linkwork.model import Model
-from strategies import CALLS, State, pool, pool_to_compile, state_of
+from strategies import ARRAYS, CALLS, State, pool, pool_to_compile, state_of
 
 context = mpmath.mp.clone()
 context.dps = 50
@@ -49,7 +49,7 @@ def truth(name: str, algorithm: str) -> tuple[State, list[list[mpmath.mpf]]]:
     model = mechanism(name)
     with form("interpreted"):
         state = state_of(model, 7)
-    given = {"q0": state.q, "dv": state.v} | {key: getattr(state, key) for key in ("q", "v", "a", "tau", "f_ext", "q1")}
+    given = {"q0": state.q} | {key: getattr(state, key) for key in ARRAYS}
     entry = ALGORITHMS[algorithm]
     arguments = [[context.mpf(x) for x in given[argument].ravel().tolist()] for argument, _ in entry.arguments]
     frames = [model.frame(frame) for frame in frames_of(model)]
@@ -58,10 +58,18 @@ def truth(name: str, algorithm: str) -> tuple[State, list[list[mpmath.mpf]]]:
 
 def bound(name: str, algorithm: str, state: State) -> float:
     model = mechanism(name)
-    if algorithm in ("composite_body", "unit_vector", "operational/dense"):
+    if algorithm in ("composite_body", "unit_vector", "operational/dense", "forward_dynamics_derivatives"):
         return model.nv * UNIT * float(np.linalg.cond(lw.mass_matrix(model, state.q)))
     plain = 16.0 * (len(model.bodies) + 4) * UNIT
-    pivots = algorithm.startswith(("articulated_body", "virtual_work", "operational", "force_responses"))
+    solving = (
+        "articulated_body",
+        "virtual_work",
+        "operational",
+        "force_responses",
+        "forward_dynamics",
+        "mass_matrix_inv",
+    )
+    pivots = algorithm.startswith(solving)
     return min(1e-12, 64.0 * plain) if pivots else plain
 
 

@@ -192,6 +192,7 @@ def test_an_animation_as_video(swing: lw.Trajectory, tmp_path: Path) -> None:
         ({"boxes": {"crate": (1, 1, 1)}}, "no body named 'crate'"),
         ({"boxes": {"head": (1, 1)}}, "the box of 'head' must be three edges above zero"),
         ({"boxes": {"head": (1, 1, -1)}}, "the box of 'head' must be three edges above zero"),
+        ({"trails": np.array("auto")}, "trails must be a list or a dict of ways"),
         ({"trails": [[0.0, 0.0, 0.0]]}, r"a trail must hold points \(n, 3\)"),
         ({"view": (1.0,)}, "view must be azimuth and elevation"),
         ({"view": "front"}, "view must be azimuth and elevation"),

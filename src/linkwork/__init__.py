@@ -15,12 +15,15 @@ from linkwork.change_of_basis import ChangeOfBasis, change_of_basis
 from linkwork.dynamics import (
     Ball,
     Constraint,
+    Coupling,
     Hinge,
     OperationalSpace,
     PointOnPlane,
+    Rolling,
     Weld,
     centre_of_mass,
     constrained_dynamics,
+    constrained_inverse_dynamics,
     difference,
     dynamically_consistent_inverse,
     effective_mass,
@@ -28,16 +31,26 @@ from linkwork.dynamics import (
     force_responses,
     forward_dynamics,
     forward_dynamics_and_reactions,
+    forward_dynamics_derivatives,
+    forward_dynamics_jvp,
+    forward_dynamics_vjp,
     forward_kinematics,
     frame_acceleration,
+    frame_acceleration_derivatives,
     frame_velocity,
+    frame_velocity_derivatives,
     gravity_torques,
     integrate,
     inverse_dynamics,
+    inverse_dynamics_derivatives,
+    inverse_dynamics_jvp,
+    inverse_dynamics_vjp,
     jacobian,
     jacobian_drift,
     mass_matrix,
+    mass_matrix_inverse,
     momentum,
+    momentum_derivatives,
     neutral,
     nonlinear_effects,
     null_space_torque,
@@ -46,11 +59,13 @@ from linkwork.dynamics import (
     operational_inertia_inverse,
     operational_space,
     random_state,
+    torque_regressor,
 )
 from linkwork.engine.mode import interpreted
 from linkwork.engine.run.threads import get_threads, set_threads
 from linkwork.errors import (
     ArgumentError,
+    FileError,
     FormatError,
     LinkworkError,
     LinkworkWarning,
@@ -58,16 +73,22 @@ from linkwork.errors import (
     ModelError,
     SimulationError,
     SingularError,
+    TracingError,
     UnknownNameError,
 )
-from linkwork.model import Builder, Frame, Model, Point, merge_fixed, placement
+from linkwork.model import Builder, Frame, Model, Point, merge_fixed, placement, with_inertial_parameters
 
 if TYPE_CHECKING:
     from linkwork import control
+    from linkwork.compiled.compiled_function import CompiledFunction
+    from linkwork.compiled.compiling import compile
+    from linkwork.compiled.derivatives import jacobian_of, jvp, vjp
     from linkwork.engine.system_check import SystemReport, system_check
     from linkwork.formats import load
     from linkwork.model import mechanisms
     from linkwork.simulation import Controller, Rollout, Trajectory, rollout
+    from linkwork.simulation.rollouts.gradients import Gradients
+    from linkwork.simulation.rollouts.linearise import Linearised, linearise
     from linkwork.simulation.simulate import simulate
     from linkwork.viewer import animate, motion_sequence
     from linkwork.viewer.draw import draw
@@ -79,11 +100,16 @@ __all__ = [
     "Ball",
     "Builder",
     "ChangeOfBasis",
+    "CompiledFunction",
     "Constraint",
     "Controller",
+    "Coupling",
+    "FileError",
     "FormatError",
     "Frame",
+    "Gradients",
     "Hinge",
+    "Linearised",
     "LinkworkError",
     "LinkworkWarning",
     "MissingExtraError",
@@ -92,17 +118,21 @@ __all__ = [
     "OperationalSpace",
     "Point",
     "PointOnPlane",
+    "Rolling",
     "Rollout",
     "SimulationError",
     "SingularError",
     "SystemReport",
+    "TracingError",
     "Trajectory",
     "UnknownNameError",
     "Weld",
     "animate",
     "centre_of_mass",
     "change_of_basis",
+    "compile",
     "constrained_dynamics",
+    "constrained_inverse_dynamics",
     "control",
     "difference",
     "draw",
@@ -112,22 +142,35 @@ __all__ = [
     "force_responses",
     "forward_dynamics",
     "forward_dynamics_and_reactions",
+    "forward_dynamics_derivatives",
+    "forward_dynamics_jvp",
+    "forward_dynamics_vjp",
     "forward_kinematics",
     "frame_acceleration",
+    "frame_acceleration_derivatives",
     "frame_velocity",
+    "frame_velocity_derivatives",
     "get_threads",
     "gravity_torques",
     "integrate",
     "interpreted",
     "inverse_dynamics",
+    "inverse_dynamics_derivatives",
+    "inverse_dynamics_jvp",
+    "inverse_dynamics_vjp",
     "jacobian",
     "jacobian_drift",
+    "jacobian_of",
     "joints",
+    "jvp",
+    "linearise",
     "load",
     "mass_matrix",
+    "mass_matrix_inverse",
     "mechanisms",
     "merge_fixed",
     "momentum",
+    "momentum_derivatives",
     "motion_sequence",
     "neutral",
     "nonlinear_effects",
@@ -143,14 +186,22 @@ __all__ = [
     "simulate",
     "spatial",
     "system_check",
+    "torque_regressor",
+    "vjp",
+    "with_inertial_parameters",
 ]
 
 _LATE = {
+    "linkwork.compiled.compiled_function": ("CompiledFunction",),
+    "linkwork.compiled.compiling": ("compile",),
+    "linkwork.compiled.derivatives": ("jacobian_of", "jvp", "vjp"),
     "linkwork.control": (),
     "linkwork.engine.system_check": ("SystemReport", "system_check"),
     "linkwork.formats": ("load",),
     "linkwork.model.mechanisms": (),
     "linkwork.simulation": ("Controller", "Rollout", "Trajectory", "rollout", "simulate"),
+    "linkwork.simulation.rollouts.gradients": ("Gradients",),
+    "linkwork.simulation.rollouts.linearise": ("Linearised", "linearise"),
     "linkwork.viewer": ("animate", "draw", "motion_sequence"),
 }
 """Modules that are imported when they, or these things of theirs, are first used: most scripts use few of them."""

@@ -97,8 +97,15 @@ def real(value: Any) -> float:
 # Several numbers
 
 
+def all_floats(values: Sequence[Any]) -> bool:
+    """Whether they are Python's own floats, which need no conversion."""
+    return set(map(type, values)) == {float}
+
+
 def several(what: str, values: Any, count: int, error: Kind = ArgumentError) -> list[float]:
     """So many finite numbers."""
+    if type(values) in (list, tuple) and len(values) == count and all_floats(values) and all(map(isfinite, values)):
+        return list(values)  # the short way for most
     numbers = _each(values, count)
     if numbers is None:
         raise error(f"{what} must be {count} number(s), not {shown(values)}")
@@ -216,9 +223,8 @@ def memory_for(what: str, shape: Iterable[int]) -> Iterator[None]:
         yield
     except MemoryError:
         shape = tuple(shape)
-        raise ArgumentError(
-            f"not enough memory for {what} of shape {shape}, which take {8e-9 * prod(map(float, shape)):.3g} GB"
-        ) from None
+        gigabytes = 8e-9 * prod(float(min(size, 10**300)) for size in shape)
+        raise ArgumentError(f"not enough memory for {what} of shape {shape}, which take {gigabytes:.3g} GB") from None
 
 
 # Names and paths

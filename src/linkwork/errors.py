@@ -5,8 +5,11 @@
     │   └── UnknownNameError (KeyError)  a joint, body, frame or mechanism that the model does not have
     ├── ModelError (ValueError)          a mechanism that cannot be
     │   └── FormatError                  a model file, with file, line, column and element
+    ├── FileError (OSError)               a file that cannot be written, with what the system says of it
+    │   └── ProtectedFileError (PermissionError)
     ├── SingularError (ArithmeticError)  a state or a model for which the result does not exist
     │   └── SimulationError              a simulation that cannot go on, with time, joint and the motion so far
+    ├── TracingError (TypeError)         a function that cannot be compiled, with file and line
     └── MissingExtraError (ImportError)  an optional package that a call needs
 
 Warnings: LinkworkWarning (UserWarning).
@@ -15,7 +18,13 @@ Warnings: LinkworkWarning (UserWarning).
 from __future__ import annotations
 
 import difflib
+import linecache
+import os
+import sys
 from collections.abc import Iterable
+from pathlib import Path
+from traceback import walk_tb
+from types import FrameType, TracebackType
 
 _LONGEST, _LONGEST_PATH = 300, 4096
 """Characters of a value, and of a path, in a message."""
@@ -64,6 +73,17 @@ class FormatError(ModelError):
         return (type(self), (self.message, self.path, self.line, self.column, self.element))
 
 
+class FileError(LinkworkError, OSError):
+    """A file that cannot be written: a missing permission, a folder in its place, a full disk.
+
+    Attributes: ``filename``, and ``errno`` and ``strerror``, which the system says.
+    """
+
+
+class ProtectedFileError(FileError, PermissionError):
+    """A file that may not be written."""
+
+
 class SingularError(LinkworkError, ArithmeticError):
     """The result does not exist for this state or model, for instance a joint that moves no inertia."""
 
@@ -82,12 +102,46 @@ class SimulationError(SingularError):
         return (type(self), (self.message, self.time, self.joint, self.trajectory))
 
 
+class TracingError(LinkworkError, TypeError):
+    """A function that ``lw.compile`` cannot trace; the message names the line of the user's file, and what to do.
+
+    Attribute: ``place``, "file, line n: text", or "" if it is not known.
+    """
+
+    def __init__(self, message: str, place: str | None = None) -> None:
+        self.message, self.place = message, whereabouts() if place is None else place
+        super().__init__(f"{self.place}: {message}" if self.place else message)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (type(self), (self.message, self.place))
+
+
 class MissingExtraError(LinkworkError, ImportError):
     """An optional package is needed; the message says how to install it."""
 
 
 class LinkworkWarning(UserWarning):
     """Something was read or computed in a way that the user should know of."""
+
+
+def whereabouts(trace: TracebackType | None = None) -> str:
+    """The line of a user's file that is being run, or that a trace of an error leads to: the innermost one that is
+    neither linkwork's nor NumPy's.
+    """
+    frames: list[tuple[str, int]] = []
+    if trace is None:
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None:
+            frames.append((frame.f_code.co_filename, frame.f_lineno))
+            frame = frame.f_back
+    else:
+        frames = [(each.f_code.co_filename, line) for each, line in walk_tb(trace)][::-1]
+    inner = (str(Path(__file__).parent), f"{os.sep}numpy{os.sep}", f"{os.sep}functools.py", "<__array_function__")
+    for file, line in frames:
+        if not any(part in file for part in inner):
+            text = linecache.getline(file, line).strip()
+            return f"{file}, line {line}" + (f": {text}" if text else "")
+    return ""
 
 
 def shown(value: object) -> str:

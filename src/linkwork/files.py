@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO
 
 from linkwork.arguments import file_path
+from linkwork.errors import FileError, ProtectedFileError
 
 _LONGEST_NAME = 60  # letters, so that no encoding of them exceeds what file systems take
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)  # names of devices on Windows
@@ -32,9 +33,20 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
     Raises:
         ArgumentError: the path is none.
-        OSError: the file cannot be written; the message names it.
+        FileError: the file cannot be written; the message names it.
     """
     to = file_path("path", path)
+    try:
+        with _beside(to) as beside:
+            yield beside
+    except OSError as error:
+        kind = ProtectedFileError if isinstance(error, PermissionError) else FileError
+        raise kind(error.errno or errno.EIO, error.strerror or str(error), str(to)) from None
+
+
+@contextlib.contextmanager
+def _beside(to: Path) -> Iterator[Path]:
+    """The same with errors as the system raises them."""
     old = None
     with contextlib.suppress(FileNotFoundError):
         old = to.stat()
@@ -43,12 +55,12 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         return
     to = Path(os.path.realpath(to))
     if old is not None and not os.access(to, os.W_OK):
-        raise PermissionError(errno.EACCES, "it is write-protected", str(to))
+        raise PermissionError(errno.EACCES, "it is write-protected")
     try:
         to.parent.mkdir(parents=True, exist_ok=True)
         folder = tempfile.mkdtemp(prefix=".linkwork-", dir=to.parent)
     except OSError as error:
-        raise OSError(error.errno, f"no file can be made in this folder: {error.strerror}", str(to.parent)) from None
+        raise OSError(error.errno, f"no file can be made in its folder: {error.strerror}") from None
     try:
         beside = Path(folder, to.name)
         yield beside
@@ -56,10 +68,6 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
             _like(beside, old)
         _to_disk(beside)
         os.replace(beside, to)
-    except OSError as error:
-        if error.filename is None:  # as for a full disk
-            error.filename = str(to)
-        raise
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     _to_disk(to.parent)

@@ -11,16 +11,20 @@ from linkwork.algorithms.catalogue import (
     OPERATIONAL,
     ORIGINAL,
     ORIGINAL_WORLD,
+    PRODUCTS,
     REFERENCES,
     SEGMENTS,
     STEP_PARTS,
     STUDIES,
     Algorithm,
     along,
+    pulling_back,
+    step_forces,
     stepping,
     weighed,
     without_bias,
 )
+from linkwork.algorithms.consistent_inverse import consistent_inverse
 from linkwork.algorithms.fewest_operations import fewest_operations
 
 __all__ = [
@@ -34,13 +38,17 @@ __all__ = [
     "OPERATIONAL",
     "ORIGINAL",
     "ORIGINAL_WORLD",
+    "PRODUCTS",
     "REFERENCES",
     "SEGMENTS",
     "STEP_PARTS",
     "STUDIES",
     "Algorithm",
     "along",
+    "consistent_inverse",
     "fewest_operations",
+    "pulling_back",
+    "step_forces",
     "stepping",
     "weighed",
     "without_bias",

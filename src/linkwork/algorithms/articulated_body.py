@@ -29,6 +29,8 @@ class ArticulatedMotion(NamedTuple):
     pA: Field[Force]
     X: Field[Transform]
     """Placements in the parents."""
+    step: ArticulatedBodies
+    """What was found at the joints."""
 
 
 def articulated_body(
@@ -66,4 +68,4 @@ def articulated_motion(
     for body in tree.outward():
         step.follow(body, A, qdd)
 
-    return ArticulatedMotion(qdd, A, IA, pA, X)
+    return ArticulatedMotion(qdd, A, IA, pA, X, step)

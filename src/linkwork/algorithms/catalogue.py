@@ -4,7 +4,8 @@ Spaces of arguments and results, with the shape of one state (nb bodies, m frame
 
     configuration (nq,)     velocity (nv,): v, a and tau too     wrenches (nb, 6)     matrix (nv, nv)
     poses (m, 4, 4)         twists (m, 6)     jacobian (6m, nv)     vector (3,)     wrench (6,)     scalar ()
-    operational (6m, 6m)    responses (6m, nv)     triples (3m, 3m)
+    operational (6m, 6m)    responses (6m, nv)     triples (3m, 3m)     full_matrix (nv, nv)
+    parameters (nb, 10)     regressor (nv, 10 nb)     momentum_matrix (6, nv)
 """
 
 from __future__ import annotations
@@ -22,22 +23,34 @@ from linkwork.algorithms.configuration import difference, integrate
 from linkwork.algorithms.constraint_force import constraint_force
 from linkwork.algorithms.constraint_force_segments import constraint_force_segments
 from linkwork.algorithms.dense import dense
+from linkwork.algorithms.dynamics_products import (
+    forward_dynamics_jvp,
+    forward_dynamics_vjp,
+    inverse_dynamics_jvp,
+    inverse_dynamics_vjp,
+)
 from linkwork.algorithms.extended_propagator import extended_propagator
 from linkwork.algorithms.force_responses import force_responses
+from linkwork.algorithms.forward_dynamics_derivatives import forward_dynamics_derivatives
+from linkwork.algorithms.frame_derivatives import frame_acceleration_derivatives, frame_velocity_derivatives
 from linkwork.algorithms.inverse_dynamics import gravity_torques, inverse_dynamics, nonlinear_effects
+from linkwork.algorithms.inverse_dynamics_derivatives import inverse_dynamics_derivatives
 from linkwork.algorithms.inversion import inversion
 from linkwork.algorithms.jacobian import frame_accelerations, frame_velocities, jacobian, jacobian_drift
 from linkwork.algorithms.kinematics import frame_placements
 from linkwork.algorithms.mass_matrix import mass_matrix
+from linkwork.algorithms.mass_matrix_inverse import mass_matrix_inverse
+from linkwork.algorithms.momentum_derivatives import momentum_derivatives
 from linkwork.algorithms.operational_inertia import operational_inertia
 from linkwork.algorithms.pv import pv
 from linkwork.algorithms.reactions import articulated_body_reactions, virtual_work_reactions
 from linkwork.algorithms.sparse import sparse
-from linkwork.algorithms.step import step
+from linkwork.algorithms.step import forces_and_drive, step
 from linkwork.algorithms.studies.constraint_force_original import constraint_force_original
 from linkwork.algorithms.studies.constraint_force_world import constraint_force_world
 from linkwork.algorithms.studies.explicit_inverse import explicit_inverse
 from linkwork.algorithms.studies.link_splitting import virtual_work_split, virtual_work_unsplit
+from linkwork.algorithms.torque_regressor import torque_regressor
 from linkwork.algorithms.unit_vector import unit_vector
 from linkwork.algorithms.virtual_work import virtual_work
 from linkwork.spatial import ArticulatedInertia
@@ -84,10 +97,12 @@ def _forward(text: Callable[..., tuple[Any, ...]], *forms: str, segmented: Algor
     return Algorithm(text.__name__, text, (Q, V, TAU, F_EXT), ("velocity",), forms, segmented)
 
 
-def _seen(text: Callable[..., tuple[Any, ...]], arguments: tuple[tuple[str, str], ...], result: str) -> list[Algorithm]:
+def _seen(
+    text: Callable[..., tuple[Any, ...]], arguments: tuple[tuple[str, str], ...], *results: str
+) -> list[Algorithm]:
     """One entry for each reference, named "text/reference"."""
     return [
-        Algorithm(f"{text.__name__}/{reference}", partial(text, reference=reference), arguments, (result,))
+        Algorithm(f"{text.__name__}/{reference}", partial(text, reference=reference), arguments, results)
         for reference in REFERENCES
     ]
 
@@ -111,6 +126,37 @@ def _inertias() -> list[Algorithm]:
         )
         for name, text in OPERATIONAL.items()
     ]
+
+
+PRODUCTS: dict[str, tuple[Callable[..., tuple[Any, ...]], tuple[tuple[str, str], ...], dict[str, str]]] = {
+    "inverse_dynamics_vjp": (inverse_dynamics_vjp, (Q, V, A), {"q": "velocity", "v": "velocity", "a": "velocity"}),
+    "forward_dynamics_vjp": (forward_dynamics_vjp, (Q, V, TAU), {"q": "velocity", "v": "velocity", "tau": "velocity"}),
+}
+"""Products from the left: text, the state, and the spaces of what they are taken with respect to unless told."""
+_MORE = {"f_ext": "wrenches", "parameters": "parameters"}
+
+
+def pulling_back(name: str, wrt: Sequence[str] = ()) -> Algorithm:
+    """A product from the left of ``PRODUCTS`` with respect to these arguments, or those that it has by itself."""
+    text, state, usual = PRODUCTS[name]
+    chosen = tuple(wrt) or tuple(usual)
+    own = name if chosen == tuple(usual) else f"{name}/{'+'.join(chosen)}"
+    arguments = (*state, ("weights", "velocity"), F_EXT)
+    return Algorithm(own, partial(text, wrt=chosen), arguments, tuple((usual | _MORE)[one] for one in chosen))
+
+
+def _products() -> list[Algorithm]:
+    """Products with vectors; those from the right also with changes of the inertial parameters."""
+    changes = (("dq", "velocity"), ("dv", "velocity"))
+    forces = (F_EXT, ("df_ext", "wrenches"))
+    parameters = ("dparameters", "parameters")
+    of_inverse = (Q, V, A, *changes, ("da", "velocity"), *forces)
+    of_forward = (Q, V, TAU, *changes, ("dtau", "velocity"), *forces)
+    found = [pulling_back(name) for name in PRODUCTS]
+    for text, arguments in ((inverse_dynamics_jvp, of_inverse), (forward_dynamics_jvp, of_forward)):
+        found.append(_entry(text, arguments, "velocity"))
+        found.append(Algorithm(f"{text.__name__}/parameters", text, (*arguments, parameters), ("velocity",)))
+    return found
 
 
 INVERSION = Algorithm(
@@ -144,6 +190,14 @@ ALGORITHMS: dict[str, Algorithm] = {
         *_reactions(virtual_work_reactions),
         *(Algorithm(f"operational/{name}", text, (Q,), ("operational",)) for name, text in OPERATIONAL.items()),
         _entry(force_responses, (Q,), "responses"),
+        _entry(inverse_dynamics_derivatives, (Q, V, A, F_EXT), "matrix", "matrix", "matrix"),
+        _entry(forward_dynamics_derivatives, (Q, V, TAU, F_EXT), "full_matrix", "full_matrix", "full_matrix"),
+        _entry(mass_matrix_inverse, (Q,), "full_matrix"),
+        _entry(torque_regressor, (Q, V, A), "regressor"),
+        _entry(momentum_derivatives, (Q, V), "momentum_matrix", "momentum_matrix"),
+        *_seen(frame_velocity_derivatives, (Q, V), "jacobian", "jacobian"),
+        *_seen(frame_acceleration_derivatives, (Q, V, A), "jacobian", "jacobian", "jacobian"),
+        *_products(),
         _entry(integrate, (Q, ("dv", "velocity")), "configuration"),
         _entry(difference, (("q0", "configuration"), ("q1", "configuration")), "velocity"),
         # texts that need to know the model: the number of frames, the length of the main chain
@@ -201,17 +255,29 @@ def without_bias(tip: int) -> Algorithm:
 
 STEP_PARTS = {
     "tau": "velocity", "q_target": "configuration", "kp": "velocity", "v_target": "velocity", "kd": "velocity",
-    "effort": "velocity", "damping": "velocity", "friction": "velocity",
+    "effort": "velocity", "damping": "velocity", "friction": "velocity", "f_ext": "wrenches",
 }  # fmt: skip
 """What a step may take into account, with its space."""
 
 
 def stepping(parts: Iterable[str]) -> Algorithm:
     """A step in time with these of ``STEP_PARTS`` and nothing else, so that it pays only for what is there."""
-    chosen = [name for name in STEP_PARTS if name in parts]
+    return _of_parts("step", step, parts, ("configuration", "velocity"))
 
-    def text(tree: Any, q: Any, v: Any, dt: Any, *given: Any) -> tuple[Any, Any]:
-        return step(tree, q, v, dt, **dict(zip(chosen, given, strict=True)))
 
-    arguments = (Q, V, ("dt", "scalar"), *((name, STEP_PARTS[name]) for name in chosen))
-    return Algorithm("+".join(["step", *chosen]), text, arguments, ("configuration", "velocity"))
+def step_forces(parts: Iterable[str]) -> Algorithm:
+    """The joint forces of a step, the rotors that stand for its drag, and the forces of the motors alone."""
+    return _of_parts("forces", forces_and_drive, [name for name in parts if name != "f_ext"], ("velocity",) * 3)
+
+
+def _of_parts(
+    name: str, whole: Callable[..., tuple[Any, ...]], parts: Iterable[str], results: tuple[str, ...]
+) -> Algorithm:
+    wanted = set(parts)
+    chosen = [part for part in STEP_PARTS if part in wanted]
+
+    def text(tree: Any, q: Any, v: Any, dt: Any, *given: Any) -> tuple[Any, ...]:
+        return whole(tree, q, v, dt, **dict(zip(chosen, given, strict=True)))
+
+    arguments = (Q, V, ("dt", "scalar"), *((part, STEP_PARTS[part]) for part in chosen))
+    return Algorithm("+".join([name, *chosen]), text, arguments, results)

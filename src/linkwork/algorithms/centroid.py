@@ -12,7 +12,7 @@ from linkwork.algorithms.tree import Field, JointValues, Tree
 from linkwork.spatial import Force, Inertia, Scalar, Transform, Vec3, total
 
 
-def _whole(tree: Tree, q: JointValues) -> tuple[Field[Transform], Field[Inertia]]:
+def whole_inertia(tree: Tree, q: JointValues) -> tuple[Field[Transform], Field[Inertia]]:
     """Placements in the world, and the inertia of everything about the world's origin, at the world's node."""
     X0 = placements(tree, q)
     whole: Field[Inertia] = tree.field()
@@ -24,13 +24,13 @@ def _whole(tree: Tree, q: JointValues) -> tuple[Field[Transform], Field[Inertia]
 
 def centre_of_mass(tree: Tree, q: JointValues) -> tuple[Vec3]:
     """The centre of mass of the whole, in the world."""
-    _, whole = _whole(tree, q)
+    _, whole = whole_inertia(tree, q)
     return (whole[tree.world].moment * (1.0 / whole[tree.world].mass),)
 
 
 def energy(tree: Tree, q: JointValues, v: JointValues) -> tuple[Scalar, Scalar]:
     """Kinetic and potential energy; the potential is zero with every mass at the world's origin."""
-    _, whole = _whole(tree, q)
+    _, whole = whole_inertia(tree, q)
     V, _ = motions(tree, q, v, tree.still())
     kinetic: Field[list[Scalar]] = tree.field()
     kinetic[tree.world] = [0.0]
@@ -43,7 +43,7 @@ def energy(tree: Tree, q: JointValues, v: JointValues) -> tuple[Scalar, Scalar]:
 
 def momentum(tree: Tree, q: JointValues, v: JointValues) -> tuple[Force]:
     """Linear and angular momentum about the centre of mass, in the world's axes."""
-    X0, whole = _whole(tree, q)
+    X0, whole = whole_inertia(tree, q)
     V, _ = motions(tree, q, v, tree.still())
     h: Field[Force] = tree.field()
     h[tree.world] = Force.zero()

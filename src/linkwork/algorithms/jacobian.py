@@ -17,7 +17,7 @@ from linkwork.algorithms.tree import Field, JointValues, PointedTree, fields
 from linkwork.spatial import Mat3, Motion, Transform, Vec3
 
 
-def _seen(reference: str, pose: Transform) -> Transform:
+def seen(reference: str, pose: Transform) -> Transform:
     """The placement of the reference in the world."""
     if reference == "local":
         return pose
@@ -30,7 +30,7 @@ def jacobian(tree: PointedTree, q: JointValues, reference: str) -> tuple[Field[l
     back: Field[Transform] = tree.field()
     J: Field[list[Motion]] = tree.field()
     for frame in tree.frames():
-        back[frame] = _seen(reference, X0[frame.body] * frame.placement).inverse()
+        back[frame] = seen(reference, X0[frame.body] * frame.placement).inverse()
         for body in tree.path(frame.body):
             X = back[frame] * X0[body]
             J[frame, body] = [X.to_parent(column) for column in body.joint.subspace(q[body]).columns()]
@@ -59,7 +59,7 @@ def _frame_motions(tree: PointedTree, q: JointValues, v: JointValues, a: JointVa
     velocities, accelerations = fields(tree, Motion, 2)
     for frame in tree.frames():
         pose = X0[frame.body] * frame.placement
-        X = _seen(reference, pose).inverse() * pose
+        X = seen(reference, pose).inverse() * pose
         velocity, acceleration = frame.placement.to_child(V[frame.body]), frame.placement.to_child(A[frame.body])
         if reference == "local_world_aligned":  # its axes do not turn with the frame: d/dt (R V) = R (A + ω × V)
             turning = Motion(Vec3.zero(), velocity.angular)

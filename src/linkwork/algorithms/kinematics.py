@@ -39,10 +39,10 @@ def frame_placements(tree: PointedTree, q: JointValues) -> tuple[Field[Transform
     return (poses,)
 
 
-def motions(tree: Tree, q: JointValues, v: JointValues, a: JointValues) -> Motions:
-    """Velocity and acceleration of every body, in its own frame, without gravity."""
+def motions(tree: Tree, q: JointValues, v: JointValues, a: JointValues, gravity: bool = False) -> Motions:
+    """Velocity and acceleration of every body, in its own frame; with ``gravity`` that of the world is -g."""
     V, A = fields(tree, Motion, 2)
-    V[tree.world] = A[tree.world] = Motion.zero()
+    V[tree.world], A[tree.world] = Motion.zero(), -tree.gravity if gravity else Motion.zero()
     for body in tree.outward():
         X = body.placement * body.joint.transform(q[body])
         S = body.joint.subspace(q[body])

@@ -14,7 +14,7 @@ other law, Coulomb friction with stiction, which keeps such a joint at rest (``s
 from __future__ import annotations
 
 from linkwork.algorithms.articulated_body import articulated_motion
-from linkwork.algorithms.tree import JointField, JointValues, Tree
+from linkwork.algorithms.tree import BodyForces, JointField, JointValues, Tree
 from linkwork.joints import Joint
 from linkwork.spatial import Coordinates, Scalar, absolute, where_less
 
@@ -22,28 +22,54 @@ SLOW = 1e-3
 """The speed (rad/s or m/s) below which smoothed Coulomb friction is proportional to the speed."""
 
 
-def step(tree: Tree, q: JointValues, v: JointValues, dt: Scalar, **parts: JointValues) -> tuple[JointField, JointField]:
+def step(
+    tree: Tree,
+    q: JointValues,
+    v: JointValues,
+    dt: Scalar,
+    f_ext: BodyForces | None = None,
+    **parts: JointValues,
+) -> tuple[JointField, JointField]:
     """q and v after dt. ``parts`` are, as far as they are there, the fields tau, q_target, kp, v_target, kd, effort,
     damping and friction.
     """
-    force: JointField = tree.field()
-    rotor: JointField = tree.field()
     rate: JointField = tree.field()
     moved: JointField = tree.field()
 
-    for body in tree.outward():
-        here = {name: field[body] for name, field in parts.items()}
-        drive, drag = _drive(body.joint, q[body], v[body], **here), _drag(v[body], **here)
-        force[body] = _plus_products(drive, drag, [-w for w in v[body]]) if drag else drive
-        rotor[body] = _plus_products(body.rotor or _zero(drag), drag, [dt] * len(drag)) if drag else body.rotor
-
-    a = articulated_motion(tree, q, v, force, tree.unloaded(), rotor).qdd
+    force, rotor = forces(tree, q, v, dt, **parts)
+    a = articulated_motion(tree, q, v, force, tree.unloaded() if f_ext is None else f_ext, rotor).qdd
 
     for body in tree.outward():
         rate[body] = [w + dt * change for w, change in zip(v[body], a[body], strict=True)]
         moved[body] = body.joint.integrate(q[body], [dt * w for w in rate[body]])
 
     return moved, rate
+
+
+def forces(
+    tree: Tree, q: JointValues, v: JointValues, dt: Scalar, **parts: JointValues
+) -> tuple[JointField, JointField]:
+    """Joint forces, and rotors with which the drag is that of the step's end; empty where there is none."""
+    force: JointField = tree.field()
+    rotor: JointField = tree.field()
+    for body in tree.outward():
+        here = {name: field[body] for name, field in parts.items()}
+        drive, drag = _drive(body.joint, q[body], v[body], **here), _drag(v[body], **here)
+        force[body] = _plus_products(drive, drag, [-w for w in v[body]]) if drag else drive
+        rotor[body] = _plus_products(body.rotor or _zero(drag), drag, [dt] * len(drag)) if drag else body.rotor
+    return force, rotor
+
+
+def forces_and_drive(
+    tree: Tree, q: JointValues, v: JointValues, dt: Scalar, **parts: JointValues
+) -> tuple[JointField, JointField, JointField]:
+    """The same with rotors for all joints, and the forces of the motors alone."""
+    force, rotor = forces(tree, q, v, dt, **parts)
+    drive: JointField = tree.field()
+    for body in tree.outward():
+        drive[body] = _drive(body.joint, q[body], v[body], **{name: field[body] for name, field in parts.items()})
+        rotor[body] = rotor[body] or _zero(v[body])
+    return force, rotor, drive
 
 
 def _drive(

@@ -143,6 +143,13 @@ class Tree(Protocol):
         """The body's ancestors, nearest first, without the world."""
 
 
+class OrderedTree(Tree, Protocol):
+    """A mechanism whose pairs of bodies are looked at."""
+
+    def bodies_back_from(self, body: Any) -> Iterator[Body]:
+        """A body and those that are numbered before it: over all bodies, every pair once."""
+
+
 class PointedTree(Tree, Protocol):
     """A mechanism, and points on it that are asked about."""
 
@@ -266,6 +273,6 @@ def fields(tree: Tree, kind: type[Value], count: int) -> list[Field[Value]]:
 
 if TYPE_CHECKING:
 
-    def _has_it_all(tree: plain.Tree) -> tuple[PointedTree, KnownTree, SegmentedTree]:
+    def _has_it_all(tree: plain.Tree) -> tuple[OrderedTree, PointedTree, KnownTree, SegmentedTree]:
         """The plain form is each of these."""
-        return tree, tree, tree
+        return tree, tree, tree, tree

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import cycle
 from typing import Any
 
@@ -13,7 +14,9 @@ from numpy.typing import NDArray
 
 from linkwork import dynamics
 from linkwork.algorithms import FORWARD_DYNAMICS
-from linkwork.model import Model
+from linkwork.control import OperationalSpaceController, Posture, Task
+from linkwork.errors import LinkworkWarning
+from linkwork.model import Model, Point
 
 Array = NDArray[np.float64]
 
@@ -27,6 +30,8 @@ class Case:
     function: Callable[..., Any]
     frames: int = 0
     """How many it is asked about."""
+    least_nv: int = 0
+    """Degrees of freedom that a mechanism needs for it."""
 
     @property
     def base(self) -> str:
@@ -38,6 +43,60 @@ def _forward(method: str) -> Callable[..., Any]:
     if method == FORWARD_DYNAMICS[0]:  # the default, called as a user does
         return dynamics.forward_dynamics
     return partial(dynamics.forward_dynamics, method=method)
+
+
+@cache
+def _welds(frames: tuple[str, ...]) -> tuple[dynamics.Weld, ...]:
+    return tuple(dynamics.Weld(frame) for frame in frames)
+
+
+@cache
+def _wrenches(shape: tuple[int, ...]) -> Array:
+    """Where wrenches go that nobody looks at."""
+    return np.empty(shape)
+
+
+def _welded(model: Model, q: Array, v: Array, tau: Array, frames: list[str], out: Array | None = None) -> Array:
+    """Accelerations with frames held fast."""
+    both = None if out is None else (out, _wrenches((*out.shape[:-1], len(frames), 6)))
+    return dynamics.constrained_dynamics(model, q, v, tau, _welds(tuple(frames)), out=both)[0]
+
+
+def _inverse(model: Model, q: Array, v: Array, a: Array, frames: list[str], out: Array | None = None) -> Array:
+    """Forces of motors with frames held fast."""
+    both = None if out is None else (out, _wrenches((*out.shape[:-1], len(frames), 6)))
+    return dynamics.constrained_inverse_dynamics(model, q, v, a, _welds(tuple(frames)), out=both)[0]
+
+
+@cache
+def _spaces(nv: int, rows: int, batch: tuple[int, ...]) -> dict[str, Array]:
+    """Where the rest of an operational space goes."""
+    shapes = {"jacobian": (rows, nv), "drift": (rows,), "inertia_inverse": (rows, rows), "inertia": (rows, rows)}
+    shapes |= {"consistent_inverse": (nv, rows), "gravity": (rows,)}
+    return {name: np.empty((*batch, *shape)) for name, shape in shapes.items()}
+
+
+def _space(model: Model, q: Array, v: Array, frames: list[str], out: Array | None = None) -> Array:
+    """All of an operational space; of it, the forces of motion."""
+    if out is None:
+        return dynamics.operational_space(model, q, v, frames).coriolis
+    space = dynamics.OperationalSpace(**_spaces(model.nv, out.shape[-1], out.shape[:-1]), coriolis=out)
+    return dynamics.operational_space(model, q, v, frames, out=space).coriolis
+
+
+@cache
+def _controller(model: Model, frame: str) -> OperationalSpaceController:
+    """Of a point, with a posture beneath."""
+    task = Task(Point(frame, axes="position"), np.zeros(3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LinkworkWarning)  # a floating base, too, is taken to be driven
+        return OperationalSpaceController(model, [task], Posture(dynamics.neutral(model)))
+
+
+def _torque(model: Model, q: Array, v: Array, frames: list[str], out: Array | None = None) -> Array:
+    """Of a controller."""
+    controller = _controller(model, frames[0])
+    return controller.torque(0.0, q, v) if q.ndim == 1 else controller.torques(0.0, q, v, out=out)
 
 
 CASES: tuple[Case, ...] = (
@@ -60,8 +119,23 @@ CASES: tuple[Case, ...] = (
     Case("energy", ("q", "v"), dynamics.energy),
     Case("centre_of_mass", ("q",), dynamics.centre_of_mass),
     Case("momentum", ("q", "v"), dynamics.momentum),
+    Case("inverse_dynamics_derivatives", ("q", "v", "a"), dynamics.inverse_dynamics_derivatives),
+    Case("forward_dynamics_derivatives", ("q", "v", "tau"), dynamics.forward_dynamics_derivatives),
+    Case("mass_matrix_inverse", ("q",), dynamics.mass_matrix_inverse),
+    Case("torque_regressor", ("q", "v", "a"), dynamics.torque_regressor),
+    Case("inverse_dynamics_vjp", ("q", "v", "a", "tau"), dynamics.inverse_dynamics_vjp),
+    Case("forward_dynamics_vjp", ("q", "v", "tau", "a"), dynamics.forward_dynamics_vjp),
+    Case("inverse_dynamics_jvp", ("q", "v", "a", "dv", "tau", "tau"), dynamics.inverse_dynamics_jvp),
+    Case("forward_dynamics_jvp", ("q", "v", "tau", "dv", "a", "a"), dynamics.forward_dynamics_jvp),
+    Case("momentum_derivatives", ("q", "v"), dynamics.momentum_derivatives),
+    Case("frame_velocity_derivatives", ("q", "v"), dynamics.frame_velocity_derivatives, frames=1),
+    Case("frame_acceleration_derivatives", ("q", "v", "a"), dynamics.frame_acceleration_derivatives, frames=1),
     Case("integrate", ("q", "dv"), dynamics.integrate),
     Case("difference", ("q", "q1"), dynamics.difference),
+    Case("constrained_dynamics 2", ("q", "v", "tau"), _welded, frames=2, least_nv=18),
+    Case("constrained_inverse_dynamics 2", ("q", "v", "a"), _inverse, frames=2, least_nv=18),
+    Case("operational_space 2", ("q", "v"), _space, frames=2, least_nv=18),
+    Case("control.OperationalSpaceController", ("q", "v"), _torque, frames=1, least_nv=6),
 )
 
 CONSTRAINT_FORCE = Case("forward_dynamics constraint_force", ("q", "v", "tau"), _forward("constraint_force"))

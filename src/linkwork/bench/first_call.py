@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
+from functools import cache
 from typing import Any
 
 from linkwork.bench.cases import CASES
@@ -36,7 +38,7 @@ calls = {}
 if every:
     from linkwork.bench.cases import CASES, States
     state = States(model, {"q": q, "v": v, "a": v, "tau": v, "dv": v, "q1": q})
-    for case in CASES[1:]:
+    for case in (case for case in CASES[1:] if case.least_nv <= model.nv):
         frames = (state.frames(case.frames),) if case.frames else ()
         start = time.perf_counter()
         result = case.function(model, *state.arguments(case), *frames)
@@ -46,10 +48,22 @@ print(json.dumps({"process": ready - started, "import": imported - started, "loa
 """
 
 
+@cache
+def _bytecode() -> dict[str, str]:
+    """The environment of a process whose modules are compiled to bytecode once, as those of an installed package are,
+    even if Python is told to keep none: it would take longer than all else.
+    """
+    if not sys.dont_write_bytecode:
+        return {}
+    folder = tempfile.TemporaryDirectory(prefix="linkwork-bytecode-", ignore_cleanup_errors=True)
+    atexit.register(folder.cleanup)
+    return {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": folder.name}
+
+
 def probe(subject: Subject, folder: str, every: bool = False) -> dict[str, Any]:
     """A fresh process with its cache in that folder: seconds from its start to the first result, and its parts."""
     arguments = [repr(time.time()), subject.source, str(subject.floating_base), str(every)]
-    environment = {**os.environ, "LINKWORK_CACHE_DIR": folder}
+    environment = {**os.environ, "LINKWORK_CACHE_DIR": folder, **_bytecode()}
     command = [sys.executable, "-c", _CHILD, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode:

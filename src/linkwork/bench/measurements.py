@@ -105,7 +105,7 @@ def _of_model(
             absent[name] = str(error)
     pinned = {name: peer for name, peer in peers.items() if name == "pin"}
     rows = []
-    for case in CASES:
+    for case in (case for case in CASES if case.least_nv <= model.nv):
         say(f"{subject.name}: {case.name}")
         rows.append(_single(case, states.first(settings.singles), peers, settings))
         rows += [_batch(case, states.first(n), 1, pinned, settings) for n in settings.small if n < settings.batch]

@@ -37,6 +37,7 @@ def print_report(data: dict[str, Any], console: Console) -> None:
     if data.get("rollouts"):
         console.print("\nRollouts on a fixed base, one thread: a step of one trajectory", markup=False)
         _print(console, *rollout_table(data))
+        _print(console, *simulation_table(data))
     if data["chains"]:
         console.print("\nForward dynamics of chains of revolute joints, one thread: time of a joint", markup=False)
         _print(console, *chain_table(data))
@@ -165,6 +166,21 @@ def rollout_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
     return heading, lines
 
 
+def simulation_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
+    """The time of a step of one simulation by each integrator, of one by a law, and of a rollout with law and cost."""
+    rows = [row for row in data["rollouts"] if "runge_kutta_4" in row]
+    used = [name for name in data["notes"] if any(name in row["runge_kutta_4"]["peers"] for row in rows)]
+    titles = [PEERS.get(name, name) for name in used]
+    heading = ["robot", "simulate, a step", *titles, "Runge-Kutta 4", *titles, "by a law", "rollout, law and cost"]
+    lines = []
+    for row in rows:
+        line = [f"{row['name']} ({row['nv']})"]
+        for kind in ("semi_implicit_euler", "runge_kutta_4"):
+            line += [duration(row[kind]["seconds"]), *(_peer(row[kind], name) for name in used)]
+        lines.append([*line, duration(row["simulated_law"]["seconds"]), duration(row["law"]["seconds"])])
+    return heading, lines
+
+
 def _memory(found: dict[str, Any] | None) -> str:
     if not found or found["before"] is None:
         return ""
@@ -219,6 +235,7 @@ def markdown(data: dict[str, Any]) -> str:
         parts.append(_markdown_table(first, starts))
     if data.get("rollouts"):
         parts.append(_markdown_table(*rollout_table(data)))
+        parts.append(_markdown_table(*simulation_table(data)))
     if data["chains"]:
         parts.append(_markdown_table(*chain_table(data)))
     return "\n\n".join([*parts, FOOTNOTE.replace("* a", "\\* a"), "; ".join(header(data)) + "."])

@@ -1,4 +1,4 @@
-"""Steps of ``lw.rollout`` beside those of MuJoCo's rollout: the same scheme, forces and states, on one thread."""
+"""Steps of ``lw.rollout`` and ``lw.simulate`` beside MuJoCo's: the same scheme, forces and states, on one thread."""
 
 from __future__ import annotations
 
@@ -12,17 +12,27 @@ from linkwork.bench.contest import Array, Contestant, UnavailableError, contest
 from linkwork.bench.machine import resident_memory
 from linkwork.bench.peers import Factory
 from linkwork.bench.subjects import Subject
+from linkwork.compiled.compiled_function import CompiledFunction
+from linkwork.compiled.compiling import compile
+from linkwork.dynamics import difference, neutral
 from linkwork.engine.run.threads import set_threads
-from linkwork.simulation import Rollout, rollout
+from linkwork.model import Model
+from linkwork.simulation import Rollout, Trajectory, rollout
+from linkwork.simulation.simulate import simulate
 
 STEP = 1e-4
 """Seconds: short enough for the light fingers of a random robot."""
+LONGER = 50
+"""The steps of a simulation over those of a rollout: a few would not be worth machine code."""
+_UNDAMPED: dict[str, Any] = {"damping": False, "friction": False}
 
 
 def measure_rollout(
     subject: Subject, available: dict[str, Factory], rounds: int, trajectories: int, steps: int, memory: int
 ) -> dict[str, Any]:
-    """The time of a step, on a fixed base, without damping or limits: every state kept, and the last one only."""
+    """The time of a step, on a fixed base, without damping or limits: every state kept, the last one only, with a law
+    and a cost and no state kept; and of one simulation, by both integrators, and by a law.
+    """
     model = replace(subject, floating_base=False).model
     states = States.random(model, trajectories)
     tau = 0.1 * np.random.default_rng(1).normal(size=(trajectories, steps, model.nv))
@@ -32,6 +42,12 @@ def measure_rollout(
         for kind, every in (("each", 1), ("last", steps)):
             mine = _ours(states, tau, every)
             best, others = contest(mine, _rivals(available, states, tau, kind), rounds, 0.0)
+            row[kind] = {"seconds": best, "peers": others}
+        best, _ = contest(_with_law(states, steps), {}, rounds, 0.0)
+        row["law"] = {"seconds": best, "peers": {}}
+        for kind in ("semi_implicit_euler", "runge_kutta_4", "simulated_law"):
+            mine, rivals = _simulation(states.first(1), tau[0, 0], kind, available, LONGER * steps)
+            best, others = contest(mine, rivals, rounds, 0.0)
             row[kind] = {"seconds": best, "peers": others}
     finally:
         set_threads(None)
@@ -51,6 +67,59 @@ def _ours(states: States, tau: Array, every: int) -> Contestant:
         return np.concatenate([raw.q[:, 1:], raw.v[:, 1:]], axis=-1).ravel()
 
     return Contestant("lw.rollout", function, [()], tau.shape[0] * tau.shape[1], answer)
+
+
+def _laws(model: Model) -> tuple[CompiledFunction, CompiledFunction]:
+    """A spring to rest with damping, and what it costs."""
+    sizes = {"t": (), "q": model.nq, "v": model.nv}
+
+    def law(t: Any, q: Any, v: Any, gain: Any) -> Any:
+        return -gain * difference(model, neutral(model), q) - 0.1 * v
+
+    def cost(t: Any, q: Any, v: Any, tau: Any) -> Any:
+        return v @ v + 0.01 * (tau @ tau)
+
+    return compile(law, **sizes, gain=()), compile(cost, **sizes, tau=model.nv)
+
+
+def _with_law(states: States, steps: int) -> Contestant:
+    """A rollout as sampling-based control asks for it."""
+    model, q, v = states.model, states.fields["q"], states.fields["v"]
+    law, cost = _laws(model)
+    options: dict[str, Any] = {"torque": law, "parameters": (1.0,), "cost": cost, "record": 0, "steps": steps}
+
+    def function() -> Rollout:
+        return rollout(model, q, v, dt=STEP, effort_limits=False, **options, **_UNDAMPED)
+
+    return Contestant("lw.rollout", function, [()], len(q) * steps, lambda raw, _: raw.cost.ravel())
+
+
+def _simulation(
+    states: States, tau: Array, kind: str, available: dict[str, Factory], steps: int
+) -> tuple[Contestant, dict[str, Contestant]]:
+    """One simulation of which the last state is kept, driven by constant forces, or by a law."""
+    model, q, v = states.model, states.fields["q"][0], states.fields["v"][0]
+    by_law = kind == "simulated_law"
+    integrator = "semi_implicit_euler" if by_law else kind
+    driven: dict[str, Any] = {"torque": _laws(model)[0], "parameters": (1.0,)} if by_law else {"torque": tau}
+
+    def function() -> Trajectory:
+        options: dict[str, Any] = {"integrator": integrator, "record": steps, "effort_limits": False}
+        return simulate(model, q, v, steps * STEP, STEP, **options, **driven, **_UNDAMPED)
+
+    def answer(raw: Any, _: int) -> Array:
+        return np.concatenate([raw.q[-1], raw.v[-1]])
+
+    found = {}
+    for name, factory in available.items() if not by_law else ():
+        try:
+            peer: Any = factory(model)
+        except UnavailableError:
+            continue
+        rival = peer.simulation(states, tau, STEP, steps, integrator) if name == "mujoco" else None
+        if rival is not None:
+            found[name] = rival
+    return Contestant("lw.simulate", function, [()], steps, answer), found
 
 
 def _rivals(available: dict[str, Factory], states: States, tau: Array, kind: str) -> dict[str, Contestant]:

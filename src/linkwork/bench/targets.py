@@ -9,6 +9,8 @@ _SHORT = {ABA: "ABA", RNEA: "RNEA", CRBA: "CRBA"}
 OSIM = ("operational_inertia_inverse 2", "operational_inertia_inverse 4")
 _BATCH = {"UR5": 25.0, "Panda": 25.0, "G1": 15.0, "Talos": 15.0}
 _SINGLE = {"Panda": 4.0, "Talos": 3.0}
+ID, FD = "inverse_dynamics_derivatives", "forward_dynamics_derivatives"
+_DERIVATIVES = {ID: ("ID derivatives", 12.0), FD: ("FD derivatives", 10.0)}
 _COLD = {"Panda": 0.3, "Talos": 1.0}
 _CACHED = 0.15
 _ROLLOUT = {"Panda": 15.0, "G1": 15.0}
@@ -28,12 +30,25 @@ def compare(data: dict[str, Any]) -> list[dict[str, Any]]:
         for function in OSIM if name in ("G1", "Talos") else ():
             for kind, states, target in (("single", 1, 3.0), ("batch", max(data["settings"]["batch"], 1), 15.0)):
                 rows.append(_at_least(f"{name} {function}, {kind}", target, _ratio(model, function, kind, 1, states)))
+        rows += _derivatives(name, model, data) if name in ("Panda", "G1", "Talos") else []
         rows += _threads(name, model, data)
         first = model["first_call"]
         rows.append(_at_most(f"{name} first call, empty cache", _COLD.get(name), first["cold"]["call"]))
         limit = _CACHED if name in _COLD else None
         rows.append(_at_most(f"{name} first result from cache, import included", limit, first["cached"]["process"]))
     return [row for row in [*rows, *_rollouts(data), *_chains(data)] if row is not None]
+
+
+def _derivatives(name: str, model: dict[str, Any], data: dict[str, Any]) -> list[dict[str, Any] | None]:
+    """Derivatives of dynamics, in batches and in single calls; and the first call, which compiles."""
+    rows = []
+    for function, (short, target) in _DERIVATIVES.items():
+        ratio = _ratio(model, function, "batch", 1, max(data["settings"]["batch"], 1))
+        rows.append(_at_least(f"{name} {short}, batch on one thread", target, ratio))
+        rows.append(_at_least(f"{name} {short}, one call", 2.0, _ratio(model, function, "single", 1, 1)))
+    first = model["first_call"]["cold"]["calls"].get(FD) if name == "Talos" else None
+    rows.append(_at_most("Talos FD derivatives, first call, empty cache", 3.0, first))
+    return rows
 
 
 def _threads(name: str, model: dict[str, Any], data: dict[str, Any]) -> list[dict[str, Any] | None]:

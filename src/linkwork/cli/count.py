@@ -12,7 +12,7 @@ from rich.table import Table
 from linkwork.algorithms import ALGORITHMS, CHAIN_METHODS, Algorithm
 from linkwork.cli.describe import summary
 from linkwork.cli.info import add_model, find
-from linkwork.engine.ir.program import count
+from linkwork.engine.ir.program import ARITHMETIC, count
 from linkwork.engine.plans.specialised import specialised_program
 from linkwork.engine.spaces import SPACES
 from linkwork.errors import UnknownNameError
@@ -21,19 +21,20 @@ from linkwork.model import WORLD, Frame, Model
 NAME = "count"
 HELP = "count the operations of every algorithm on a mechanism, all its geometry and inertias folded in"
 
-COLUMNS = {
+COLUMNS: dict[str, tuple[str, ...]] = {
     "add": ("add",),
     "subtract": ("sub",),
     "multiply": ("mul",),
     "divide": ("div",),
     "square root": ("sqrt",),
     "sine/cosine": ("sin", "cos"),
-    "other": ("neg", "atan2", "less"),
 }
+COLUMNS["other"] = tuple(name for name in ARITHMETIC if not any(name in names for names in COLUMNS.values()))
 """The kinds of operations that are told apart, with their names in the intermediate code."""
 
 COUNTED = {name: entry for name, entry in ALGORITHMS.items() if "rolled" in entry.forms or name in CHAIN_METHODS}
 
+_SQUARED = {"matrix", "full_matrix", "regressor"}
 MOST_BODIES, MOST_BODIES_SQUARED = 2000, 60
 """More bodies are counted on request only: for any algorithm, and for those whose cost grows faster than the bodies."""
 
@@ -69,14 +70,14 @@ def run(options: argparse.Namespace, console: Console) -> int:
 def counted(algorithm: Algorithm, model: Model, frames: Sequence[Frame]) -> dict[str, int]:
     """How many operations of each kind one state takes, and their total."""
     about_frames = any(SPACES[space].of_frames for space in algorithm.results)
-    program = specialised_program(algorithm, model, ("f_ext",), frames if about_frames else (), expand=False)
+    program = specialised_program(algorithm, model, ("f_ext", "df_ext"), frames if about_frames else (), expand=False)
     found = count(program)
     kinds = {kind: sum(found[name] for name in names) for kind, names in COLUMNS.items()}
     return {**kinds, "total": sum(kinds.values())}
 
 
 def _most(algorithm: Algorithm) -> int:
-    squared = "matrix" in algorithm.results or algorithm.name == "composite_body"
+    squared = _SQUARED.intersection(algorithm.results) or algorithm.name == "composite_body"
     return MOST_BODIES_SQUARED if squared else MOST_BODIES
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from linkwork.arguments import array, finite_array
 from linkwork.control.references import Reference, Sample, as_reference
-from linkwork.control.rotations import angular_motion, coordinate_rate, cross, log
+from linkwork.control.rotations import angular_motion, coordinate_rate, cross, log, scalars
 from linkwork.dynamics.arguments import Array, as_array, check_finite
 from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Model, Point
@@ -58,6 +59,19 @@ class Goal(ABC):
     points: tuple[Point, ...]
     rows: tuple[int, ...]
     seen: tuple[str, ...] = ()
+    reference: Reference
+    stiffness: Array
+    damping: Array
+
+    @property
+    def references(self) -> tuple[Reference, ...]:
+        """All that it follows."""
+        return (self.reference,)
+
+    @property
+    def structure(self) -> tuple[object, ...]:
+        """What a text of it follows from besides numbers."""
+        return type(self).__name__, self.points, self.rows, self.seen
 
     def passive(self, model: Model) -> list[int]:
         return []
@@ -67,6 +81,12 @@ class Goal(ABC):
         """What is asked at a time. ``first`` and ``seen`` are where its points, and what else it looks at, begin among
         the placements of the situation.
         """
+
+    def asked(
+        self, samples: Sequence[Sample], stiffness: Array, damping: Array, now: Situation, first: int, seen: int
+    ) -> Wanted:
+        """The same from what its references give: a text over arrays, traced or not."""
+        raise NotImplementedError
 
 
 class Task(Goal):
@@ -119,8 +139,13 @@ class Task(Goal):
         return np.concatenate(parts)
 
     def wanted(self, t: float, now: Situation, first: int, seen: int) -> Wanted:
+        return self.asked([self.reference.at(t)], self.stiffness, self.damping, now, first, seen)
+
+    def asked(
+        self, samples: Sequence[Sample], stiffness: Array, damping: Array, now: Situation, first: int, seen: int
+    ) -> Wanted:
         place, twist = now.placements[first], now.velocity[6 * first : 6 * first + 6]
-        return Wanted(servo(self.reference.at(t), place, twist, self.stiffness, self.damping, self.point.axes), None)
+        return Wanted(servo(samples[0], place, twist, stiffness, damping, self.point.axes), None)
 
 
 def servo(sample: Sample, place: Array, twist: Array, stiffness: Array, damping: Array, axes: str = "pose") -> Array:
@@ -134,17 +159,17 @@ def servo(sample: Sample, place: Array, twist: Array, stiffness: Array, damping:
         lag = turn @ twist[:3] - sample.velocity[:3]
         goal = sample.acceleration[:3] - damping[:3] * lag - stiffness[:3] * (place[:3, 3] - target)
         parts.append(
-            goal @ turn - cross(twist[3:].tolist(), twist[:3].tolist())
+            goal @ turn - cross(scalars(twist[3:]), scalars(twist[:3]))
         )  # the own axes turn under the velocity
     if axes != "position":
         off = turn @ sample.value[:3, :3].T
         e = log(off)
         carried, carried_rate = off @ sample.velocity[-3:], off @ sample.acceleration[-3:]
-        relative = (turn @ twist[3:] - carried).tolist()
+        relative = scalars(turn @ twist[3:] - carried)
         rate = coordinate_rate(e, relative)
         second = -damping[-3:] * rate - stiffness[-3:] * e
-        _, change = angular_motion(e, rate, second.tolist())
-        turning = carried_rate + change + cross(relative, carried.tolist())
+        _, change = angular_motion(e, rate, scalars(second))
+        turning = carried_rate + change + cross(relative, scalars(carried))
         parts.append(turning @ turn)
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 

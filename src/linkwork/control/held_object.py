@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from linkwork.arguments import finite_array, text
 from linkwork.control.goals import Goal, Situation, Wanted, as_placement, gains, one_state, servo
-from linkwork.control.references import Reference, as_reference
+from linkwork.control.references import Reference, Sample, as_reference
 from linkwork.control.rotations import log
 from linkwork.dynamics.arguments import Array, as_frames
 from linkwork.dynamics.constraints import Weld
@@ -102,11 +102,25 @@ class HeldObject(Goal):
         place, value = as_placement(placement), self.reference.at(t).value
         return np.concatenate([place[:3, 3] - value[:3, 3], log(place[:3, :3] @ value[:3, :3].T)])
 
+    @property
+    def structure(self) -> tuple[object, ...]:
+        return *super().structure, self.body, self.places
+
+    @property
+    def references(self) -> tuple[Reference, ...]:
+        return self.reference, self.internal
+
     def wanted(self, t: float, now: Situation, first: int, seen: int) -> Wanted:
+        samples = [self.reference.at(t), self.internal.at(t)]
+        return self.asked(samples, self.stiffness, self.damping, now, first, seen)
+
+    def asked(
+        self, samples: Sequence[Sample], stiffness: Array, damping: Array, now: Situation, first: int, seen: int
+    ) -> Wanted:
         own, grasp, shares = _grasp(now.model, self.body, self.places)
         # A free joint's velocity is its body's twist, so that G is constant and the hands are to accelerate as G v̇.
-        rate = servo(self.reference.at(t), now.placements[seen], now.v[own], self.stiffness, self.damping)
-        strain = self.internal.at(t).value
+        rate = servo(samples[0], now.placements[seen], now.v[own], stiffness, damping)
+        strain = samples[1].value
         wrench = strain + shares @ (now.mass[own, own] @ rate + now.bias[own] - grasp.T @ strain)
         hands = now.jacobian[6 * first : 6 * (first + len(self.hands))]
         return Wanted(grasp @ rate, hands.T @ wrench)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.control.goals import gains, one_state
+from linkwork.control.goals import gains
+from linkwork.control.law import CompiledController, ControlLaw, limited, warn_of_motors
 from linkwork.control.limits import TorqueLimits
-from linkwork.control.references import Constant, Reference, as_reference
+from linkwork.control.references import Constant, Reference, Sample, as_reference
 from linkwork.dynamics.arguments import Array, as_array, check_model
 from linkwork.dynamics.dynamics import gravity_torques, inverse_dynamics, nonlinear_effects
 from linkwork.dynamics.kinematics import difference
@@ -15,7 +18,7 @@ from linkwork.errors import ArgumentError
 from linkwork.model.model import Model
 
 
-class _JointController:
+class _JointController(CompiledController):
     """Follows a reference of configurations."""
 
     def __init__(
@@ -39,14 +42,41 @@ class _JointController:
                 f"reference must be vectors ({model.nq},) for model {model.name!r}, not {self.reference.shape}{reason}"
             )
         self.stiffness, self.damping = gains("the controller", stiffness, damping, model.nv)
+        warn_of_motors(type(self).__name__, model, np.ones(model.nv, dtype=bool))
 
-    def _errors(self, t: float, q: Array, v: Array) -> tuple[Array, Array, Array]:
+    def _by_floats(self, t: float, q: Array, v: Array) -> Array:
+        numbers = [self._viscous, self._limits.most, self.stiffness, self.damping]
+        with np.errstate(all="ignore"):  # the limits refuse what is not finite
+            torque, compensation = self._forces(q, v, [self.reference.at(t)], numbers)
+            return self._limits(torque, compensation)[0]
+
+    @abstractmethod
+    def _forces(self, q: Array, v: Array, samples: list[Sample], numbers: list[Array]) -> tuple[Array, Array]:
+        """The joint forces before limits, and the part that compensates; a text over arrays, traced or not."""
+
+    def _compiled_law(self) -> ControlLaw | None:
+        if type(self).__module__ != __name__:  # the user's own
+            return None
+
+        def text(q: Array, v: Array, samples: list[Sample], numbers: list[Array]) -> Array:
+            return limited(*self._forces(q, v, samples, numbers), self._limits.limiting, numbers[1])
+
+        return ControlLaw(
+            type(self).__name__,
+            self.model,
+            (),
+            lambda: (self.reference,),
+            lambda: (self._viscous, self._limits.most, self.stiffness, self.damping),
+            text,
+            self._limits.limiting,
+        )
+
+    def _errors(self, sample: Sample, q: Array, v: Array) -> tuple[Array, Array, Array]:
         """How far behind the reference the joints are, how much slower, and the reference's acceleration; (nv,)."""
-        value, velocity, acceleration = self.reference.at(t)
-        behind = difference(self.model, q, value)
+        behind = difference(self.model, q, sample.value)
         if isinstance(self.reference, Constant):
             return behind, -v, np.zeros(self.model.nv)
-        return behind, velocity - v, acceleration
+        return behind, sample.velocity - v, sample.acceleration
 
 
 class ComputedTorque(_JointController):
@@ -72,15 +102,12 @@ class ComputedTorque(_JointController):
         array([-10.,   0.])
     """
 
-    def torque(self, t: float, q: ArrayLike, v: ArrayLike) -> Array:
-        """Joint forces (nv,), N or N m, at time t (s) in the state q (nq,), v (nv,)."""
-        here, speed = one_state(self.model, q, v)
-        behind, slower, acceleration = self._errors(t, here, speed)
-        with np.errstate(all="ignore"):  # the limits refuse what is not finite
-            wanted = acceleration + self.damping * slower + self.stiffness * behind
-            brakes = self._viscous * speed
-            torque = inverse_dynamics(self.model, here, speed, wanted) + brakes
-            return self._limits(torque, nonlinear_effects(self.model, here, speed) + brakes)[0]
+    def _forces(self, q: Array, v: Array, samples: list[Sample], numbers: list[Array]) -> tuple[Array, Array]:
+        viscous, _, stiffness, damping = numbers
+        behind, slower, acceleration = self._errors(samples[0], q, v)
+        wanted = acceleration + damping * slower + stiffness * behind
+        brakes = viscous * v
+        return inverse_dynamics(self.model, q, v, wanted) + brakes, nonlinear_effects(self.model, q, v) + brakes
 
 
 class PDPlusGravity(_JointController):
@@ -102,10 +129,8 @@ class PDPlusGravity(_JointController):
         array([0., 0.])
     """
 
-    def torque(self, t: float, q: ArrayLike, v: ArrayLike) -> Array:
-        """Joint forces (nv,), N or N m, at time t (s) in the state q (nq,), v (nv,)."""
-        here, speed = one_state(self.model, q, v)
-        behind, slower, _ = self._errors(t, here, speed)
-        gravity = gravity_torques(self.model, here)
-        with np.errstate(all="ignore"):  # the limits refuse what is not finite
-            return self._limits(gravity + self.stiffness * behind + self.damping * slower, gravity)[0]
+    def _forces(self, q: Array, v: Array, samples: list[Sample], numbers: list[Array]) -> tuple[Array, Array]:
+        _, _, stiffness, damping = numbers
+        behind, slower, _ = self._errors(samples[0], q, v)
+        gravity = gravity_torques(self.model, q)
+        return gravity + stiffness * behind + damping * slower, gravity

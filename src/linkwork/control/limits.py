@@ -20,8 +20,9 @@ class TorqueLimits:
     """
 
     def __init__(self, model: Model, limiting: str) -> None:
-        self._limiting = choice("limits", limiting, LIMITING)
+        self.limiting = choice("limits", limiting, LIMITING)
         self._most = model.effort_limit
+        self.most = np.minimum(self._most, 1e300)  # a finite number, for compiled laws
         stuck = [body.joint_name for body in model.bodies if body.joint.nv and not any(body.limits.effort)]
         if stuck and limiting != "none":
             raise ArgumentError(
@@ -33,9 +34,9 @@ class TorqueLimits:
         """The limited torque (nv,), and the factor by which it was shortened; 1 if it was not, or clipped."""
         if not np.isfinite(torque).all():
             raise SingularError("the controller's torque is not finite: a reference, a gain or the state is too large")
-        if self._limiting == "none" or (np.abs(torque) <= self._most).all():
+        if self.limiting == "none" or (np.abs(torque) <= self._most).all():
             return torque, 1.0
-        if self._limiting == "clip":
+        if self.limiting == "clip":
             return np.clip(torque, -self._most, self._most), 1.0
         held = np.clip(compensation, -self._most, self._most)
         extra = torque - held

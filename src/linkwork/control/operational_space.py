@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arguments import choice, finite_array, real
-from linkwork.control.goals import Goal, Situation, gains, one_state
+from linkwork.control.goals import Goal, Situation, Task, gains, one_state
+from linkwork.control.held_object import HeldObject
+from linkwork.control.law import CompiledController, ControlLaw, limited, warn_of_motors
 from linkwork.control.limits import TorqueLimits
-from linkwork.control.priorities import HANDLING, Hierarchy, Level
+from linkwork.control.priorities import HANDLING, Hierarchy, Level, regular_forces
+from linkwork.control.references import Reference, Sample
 from linkwork.dynamics.arguments import Array, as_array, as_frames, check_model
-from linkwork.dynamics.dynamics import mass_matrix, nonlinear_effects
+from linkwork.dynamics.dynamics import forward_dynamics, inverse_dynamics, mass_matrix, nonlinear_effects
 from linkwork.dynamics.kinematics import difference, forward_kinematics, jacobian, jacobian_drift
-from linkwork.dynamics.operational import force_responses
+from linkwork.dynamics.operational import force_responses, operational_inertia_inverse
 from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Model, Point
+
+_MOST_ROWS = 24
+"""Accelerations that are asked for, up to which one kernel is made."""
 
 
 class Posture:
@@ -76,7 +82,7 @@ class Command:
     factor: float
 
 
-class OperationalSpaceController:
+class OperationalSpaceController(CompiledController):
     """Lets points follow their references, each as if it were alone a unit mass on a spring and a damper.
 
     τ = h + Σ N Jᵀ F + N τ_posture. Gravity and the forces of motion are compensated in full, h over the joints being
@@ -132,6 +138,11 @@ class OperationalSpaceController:
         as_frames(model, self._places)  # names are checked once, here
         self._viscous, self._driven = model.damping, np.ones(model.nv)
         self._driven[[k for goal in goals for k in goal.passive(model)]] = 0.0
+        self._goals, self._rows = goals, []
+        first = 0
+        for goal in goals:
+            self._rows += [6 * first + row for row in goal.rows]
+            first += len(goal.points)
         if not isinstance(posture, Posture | None):
             raise ArgumentError(f"posture must be an lw.control.Posture, not {shown(posture)}")
         if posture is not None:
@@ -142,15 +153,78 @@ class OperationalSpaceController:
             self._springs, self._damping = gains(
                 "the posture", 0.0 if springs is None else springs, posture.damping, model.nv
             )
+        warn_of_motors("OperationalSpaceController", model, self._driven > 0.0)
 
-    def torque(self, t: float, q: ArrayLike, v: ArrayLike) -> Array:
-        """Joint forces (nv,), N or N m, at time t (s) in the state q (nq,), v (nv,)."""
+    def _by_floats(self, t: float, q: Array, v: Array) -> Array:
         return self.command(t, q, v).torque
 
     def command(self, t: float, q: ArrayLike, v: ArrayLike) -> Command:
         """The same with its parts, and with what was singular."""
         with np.errstate(all="ignore"):  # the limits refuse what is not finite
             return self._command(t, self._situation(*one_state(self.model, q, v)))
+
+    def _compiled_law(self) -> ControlLaw | None:
+        """For a regular state, in which all levels can do what they are asked; to rounding what ``command`` gives."""
+        plain = all(type(goal) in (Task, HeldObject) for goal in self._goals)
+        own = type(self).command is OperationalSpaceController.command
+        if not plain or not own or len(self._rows) > _MOST_ROWS:
+            return None
+        structure = [[goal.structure for goal in level] for level in self.levels]
+        posture = self.posture is not None, self.posture is not None and self.posture.q is not None
+        limiting = self._limits.limiting
+        what = repr(structure), posture, limiting, self._singular, self._threshold, tuple(self._driven.tolist())
+        return ControlLaw(
+            "OperationalSpaceController", self.model, self._places, self._followed, self._numbers, self._regular, *what
+        )
+
+    def _followed(self) -> list[Reference]:
+        return [reference for goal in self._goals for reference in goal.references]
+
+    def _numbers(self) -> list[Array]:
+        """What the law for regular states uses besides references: gains and limits."""
+        numbers = [self._viscous, self._limits.most]
+        for goal in self._goals:
+            numbers += [goal.stiffness, goal.damping]
+        if self.posture is not None:
+            numbers.append(self._damping)
+            if self.posture.q is not None:
+                numbers += [self._springs, self.posture.q]
+        return numbers
+
+    def _regular(self, q: Array, v: Array, samples: list[Sample], numbers: list[Array]) -> Array:
+        """Joint forces in a regular state, over traced arrays; no number where a level is singular.
+
+        All levels are then met, so that together they are one task: F = Λ (a - J̇v - J M⁻¹ τ_posture).
+        """
+        model, points, rows = self.model, self._points, self._rows
+        left, given = iter(samples), iter(numbers)
+        viscous, most = next(given), next(given)
+        J, mass = jacobian(model, q, points), mass_matrix(model, q)
+        bias = nonlinear_effects(model, q, v) + viscous * v
+        places, none = forward_kinematics(model, q, self._places), np.empty((0, 0))
+        now = Situation(model, q, v, places, J, none, none, J @ v, mass, bias)
+        compensation, first, seen = bias * self._driven, 0, len(points)
+        accelerations = []
+        for goal in self._goals:
+            followed = [next(left) for _ in goal.references]
+            acceleration, load = goal.asked(followed, next(given), next(given), now, first, seen)
+            accelerations.append(acceleration)
+            compensation = compensation if load is None else compensation + load
+            first, seen = first + len(goal.points), seen + len(goal.seen)
+        missing = np.concatenate(accelerations) - jacobian_drift(model, q, v, points)[rows]
+        posture: Any = np.zeros(model.nv)
+        if self.posture is not None:
+            weightless, still = replace(model, gravity=(0.0, 0.0, 0.0)), np.zeros(model.nv)
+            posture = inverse_dynamics(weightless, q, still, -next(given) * v)
+            if self.posture.q is not None:
+                posture = posture + next(given) * difference(model, q, next(given))
+            posture = posture * self._driven
+            missing = missing - J[rows] @ forward_dynamics(weightless, q, still, posture)
+        sizes = [sum(len(goal.rows) for goal in level) for level in self.levels]
+        mobility = operational_inertia_inverse(model, q, points)[np.ix_(rows, rows)]
+        forces = regular_forces(mobility, missing, sizes, self._singular, self._threshold)
+        torque = compensation + J[rows].T @ forces + posture
+        return limited(torque, compensation, self._limits.limiting, most)
 
     def _command(self, t: float, now: Situation) -> Command:
         hierarchy = Hierarchy(self.model.nv, self._singular, self._threshold)

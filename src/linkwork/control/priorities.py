@@ -9,13 +9,19 @@ three axes of a point's position or rotation, and so are plain numbers.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import nan
 
 import numpy as np
 
+from linkwork.compiled.arrays import numbers
+from linkwork.control.rotations import array_of
 from linkwork.dynamics.arguments import Array
 from linkwork.errors import SingularError
+from linkwork.spatial import Factor, Scalar, sqrt, total, where_less
+from linkwork.spatial.matrices import unit
 
 HANDLING = ("drop", "damp", "raise")
 _NOTHING = 1e-12
@@ -86,6 +92,41 @@ class Hierarchy:
         for _ in range(2):
             forces = forces - self._taken @ (self._caused.T @ forces)
         return forces
+
+
+def regular_forces(mobility: Array, right: Array, sizes: Sequence[int], handling: str, threshold: float) -> Array:
+    """F with Λ⁻¹ F = right, for levels of these sizes, over traced arrays; no number where a level may be singular.
+
+    In Λ⁻¹ = L D Lᵀ of all levels, in the units of ``Hierarchy``, what the levels before leave to one is Lₖ Dₖ Lₖᵀ of
+    its own rows. Its least eigenvalue is at least 1 / trace((Lₖ Dₖ Lₖᵀ)⁻¹). Rows that the mechanism moves in no state
+    at all, as those out of the plane of a planar leg, are left out like any singular direction.
+    """
+    A, b = numbers(mobility).tolist(), numbers(right).tolist()
+    units: list[Scalar] = []
+    for k in range(0, len(b), 3):
+        mean = total(A[i][i] for i in range(k, k + 3)) / 3.0
+        units += [1.0 / sqrt(where_less(0.0, mean, mean, 1.0))] * 3
+    moved = [not isinstance(A[k][k], float) or A[k][k] > 0.0 for k in range(len(b))]
+    rows = [k for k in range(len(b)) if moved[k]]
+    scaled = [[A[r][c] * (units[r] * units[c]) for c in rows[: i + 1]] for i, r in enumerate(rows)]
+    factor = Factor.of_matrix(scaled)
+    sound: Scalar = 0.0 if handling != "raise" or all(moved) else nan
+    first = place = 0
+    for size in sizes:
+        count = sum(moved[place : place + size])
+        pivots = factor.inverse_pivots[first : first + count]
+        own = Factor([row[first:] for row in factor.lower[first : first + count]], pivots)
+        columns = [own.forward(unit(k, count)) for k in range(count)]
+        trace = total([0.0, *(x * x * d for column in columns for x, d in zip(column, pivots, strict=True))])
+        for pivot in pivots:
+            sound = where_less(0.0, pivot, sound, nan)
+        sound = where_less(trace * threshold, 1.0, sound, nan)
+        first, place = first + count, place + size
+    found = factor.solve([b[r] * units[r] for r in rows])
+    forces: list[Scalar] = [0.0] * len(b)
+    for r, force in zip(rows, found, strict=True):
+        forces[r] = force * units[r]
+    return array_of([forces[0] + sound, *forces[1:]])
 
 
 @lru_cache

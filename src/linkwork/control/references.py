@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from math import isnan
-from typing import NamedTuple
+from math import inf, isnan, prod
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from linkwork.arguments import finite, finite_array, memory_for, real, seconds
-from linkwork.control.rotations import angular_motion, exp, log
+from linkwork.compiled.arrays import TracedArray, traced
+from linkwork.control.rotations import angular_motion, array_of, exp, log, scalars
 from linkwork.dynamics.arguments import Array
 from linkwork.errors import ArgumentError, shown
+
+_RATES = {(3, 3): 3, (4, 4): 6}
+"""How many numbers the velocity of a rotation or a pose has."""
 
 
 class Sample(NamedTuple):
@@ -44,6 +48,35 @@ class Reference(ABC):
     def at(self, t: float) -> Sample:
         """The reference at time t (s)."""
 
+    # What a controller's code takes: numbers for a time, and a text that makes a sample of them.
+
+    def _piece(self, t: float) -> Array:
+        """The numbers that a sample at this time follows from."""
+        value, velocity, acceleration = self.at(t)
+        return np.concatenate([np.ravel(value), np.ravel(velocity), np.ravel(acceleration)], dtype=np.float64)
+
+    def _holds(self, t: float) -> tuple[float, float]:
+        """From when until when (not included) these are the numbers; never again, if nothing is known of them."""
+        return inf, -inf
+
+    def _stretches(self, t: Array) -> NDArray[np.intp] | None:
+        """Which times (n,) have the same numbers: an integer for each; None if all have."""
+        return np.unique(t, return_inverse=True)[1]
+
+    def _sample(self, t: Any, piece: Array) -> Sample:
+        """The sample at a time (), of such numbers: a text over arrays, traced or not."""
+        size, rates = prod(self.shape), _RATES[self.shape] if len(self.shape) == 2 else self.shape[0]
+        return Sample(piece[:size].reshape(self.shape), piece[size : size + rates], piece[size + rates :])
+
+    def _size(self) -> int:
+        """How many numbers a piece has."""
+        rates = _RATES[self.shape] if len(self.shape) == 2 else self.shape[0]
+        return prod(self.shape) + 2 * rates
+
+    def _kind(self) -> tuple[object, ...]:
+        """What the text follows from."""
+        return Reference.__name__, self.shape
+
 
 class Constant(Reference):
     """Stay: a vector (n,), a rotation (3, 3) or a pose (4, 4).
@@ -58,10 +91,29 @@ class Constant(Reference):
         given = _checked("value", value)
         still = np.zeros({1: len(given), 3: 3, 4: 6}[1 if given.ndim == 1 else len(given)])
         given.flags.writeable = still.flags.writeable = False  # they are handed out every time
-        self.shape, self._sample = given.shape, Sample(given, still, still)
+        self.shape, self._value = given.shape, Sample(given, still, still)
+        self._numbers = given.ravel()
 
     def at(self, t: float) -> Sample:
-        return self._sample
+        return self._value
+
+    def _piece(self, t: float) -> Array:
+        return self._numbers
+
+    def _holds(self, t: float) -> tuple[float, float]:
+        return -inf, inf
+
+    def _stretches(self, t: Array) -> NDArray[np.intp] | None:
+        return None
+
+    def _sample(self, t: Any, piece: Array) -> Sample:
+        return Sample(piece.reshape(self.shape), self._value.velocity, self._value.acceleration)
+
+    def _size(self) -> int:
+        return self._numbers.size
+
+    def _kind(self) -> tuple[object, ...]:
+        return Constant.__name__, self.shape
 
 
 class _Path(Reference):
@@ -72,27 +124,60 @@ class _Path(Reference):
         self._first = values[0][:3, :3] if len(self.shape) == 2 else None
         self._knots = self._coordinates(values)
 
+        self._rows = np.empty((0, 0))
+        """The numbers of each stretch of time: its first moment and length, the curve, and where rotations begin."""
+
     @abstractmethod
-    def _curve(self, t: float) -> tuple[Array, Array, Array]:
-        """The coordinates and their derivatives at a time between begin and end."""
+    def _curve(self, t: Any, piece: Array) -> tuple[Array, Array, Array]:
+        """The coordinates and their derivatives at a time between begin and end, by the numbers of its stretch."""
+
+    def _stretch(self, t: float) -> int:
+        return 0
 
     def at(self, t: float) -> Sample:
         t = real(t) if type(t) is not float else t
         if isnan(t):
             raise ArgumentError("t must be a time (s)")
-        x, rate, second = self._curve(min(max(t, self._begin), self._end))
-        if not self._begin <= t <= self._end:
-            rate = second = np.zeros_like(x)
+        return self._sample(t, self._piece(t))
+
+    def _piece(self, t: float) -> Array:
+        row: Array = self._rows[self._stretch(t)]
+        return row
+
+    def _holds(self, t: float) -> tuple[float, float]:
+        return -inf, inf
+
+    def _stretches(self, t: Array) -> NDArray[np.intp] | None:
+        return None
+
+    def _sample(self, t: Any, piece: Array) -> Sample:
+        begin, end = piece[0], piece[1]
+        x, rate, second = self._curve(np.minimum(np.maximum(t, begin), end), piece[2:])
+        rests = (t < begin) | (end < t)
+        rate, second = np.where(rests, 0.0, rate), np.where(rests, 0.0, second)
         if self._first is None:
             return Sample(x, rate, second)
-        c = x[-3:].tolist()
-        omega, change = angular_motion(c, rate[-3:].tolist(), second[-3:].tolist())
-        turn = exp(c) @ self._first
+        c = scalars(x[-3:])
+        omega, change = angular_motion(c, scalars(rate[-3:]), scalars(second[-3:]))
+        turn = exp(c) @ piece[-9:].reshape(3, 3)
         if self.shape == (3, 3):
-            return Sample(turn, np.array(omega), np.array(change))
-        pose = np.eye(4)
+            return Sample(turn, array_of(omega), array_of(change))
+        pose: Any = np.eye(4) if not isinstance(turn, TracedArray) else traced(np.eye(4).astype(object))
         pose[:3, :3], pose[:3, 3] = turn, x[:3]
-        return Sample(pose, np.array([*rate[:3], *omega]), np.array([*second[:3], *change]))
+        turning = array_of(omega), array_of(change)
+        return Sample(pose, np.concatenate([rate[:3], turning[0]]), np.concatenate([second[:3], turning[1]]))
+
+    def _size(self) -> int:
+        return int(self._rows.shape[1])
+
+    def _kind(self) -> tuple[object, ...]:
+        return type(self)._curve.__qualname__, self.shape
+
+    def _kept_rows(self, curves: list[list[Any]]) -> None:
+        """Keep the numbers of each stretch of time."""
+        ends = [self._begin, self._end]
+        turn: Any = [] if self._first is None else self._first.ravel()
+        self._rows = np.array([np.concatenate([ends, *map(np.atleast_1d, curve), turn]) for curve in curves])
 
     def _coordinates(self, values: list[Array]) -> Array:
         if self._first is None:
@@ -137,16 +222,34 @@ class CubicSpline(_Path):
             spans = np.diff(moments)
             _check_speed(spans**2, self._knots, self._knots / spans.min() ** 2, self._rates / spans.min())
 
-    def _curve(self, t: float) -> tuple[Array, Array, Array]:
-        k = min(bisect_right(self._times, t), len(self._times) - 1) - 1
-        h = self._times[k + 1] - self._times[k]
-        s = (t - self._times[k]) / h
-        x0, x1, m0, m1 = self._knots[k], self._knots[k + 1], h * self._rates[k], h * self._rates[k + 1]
+        knots, rates = self._knots, self._rates
+        self._kept_rows(
+            [
+                [self._times[k], h, knots[k], knots[k + 1], h * rates[k], h * rates[k + 1]]
+                for k, h in enumerate(spans.tolist())
+            ]
+        )
+
+    def _stretch(self, t: float) -> int:
+        return max(0, min(bisect_right(self._times, t), len(self._times) - 1) - 1)
+
+    def _holds(self, t: float) -> tuple[float, float]:
+        k = self._stretch(t)
+        return self._times[k] if k else -inf, self._times[k + 1] if k + 2 < len(self._times) else inf
+
+    def _stretches(self, t: Array) -> NDArray[np.intp] | None:
+        return np.searchsorted(self._times[1:-1], t, "right")
+
+    def _curve(self, t: Any, piece: Array) -> tuple[Array, Array, Array]:
+        first, h = piece[0], piece[1]
+        n = self._knots.shape[1]
+        s = (t - first) / h
+        x0, x1, m0, m1 = (piece[2 + k * n : 2 + (k + 1) * n] for k in range(4))
         c2, c3 = 3.0 * (x1 - x0) - 2.0 * m0 - m1, 2.0 * (x0 - x1) + m0 + m1
         return (
             x0 + s * (m0 + s * (c2 + s * c3)),
             (m0 + s * (2.0 * c2 + 3.0 * s * c3)) / h,
-            (2.0 * c2 + 6.0 * s * c3) / h**2,
+            (2.0 * c2 + 6.0 * s * c3) / (h * h),
         )
 
 
@@ -176,14 +279,21 @@ class MinimumJerk(_Path):
             square = np.square([self._duration])
             _check_speed(square, 60.0 * (self._knots[1] - self._knots[0]) / square)
 
-    def _curve(self, t: float) -> tuple[Array, Array, Array]:
-        s, T = (t - self._begin) / self._duration, self._duration
-        way = self._knots[1] - self._knots[0]
+        self._kept_rows([[self._begin, self._duration, self._knots[0], self._knots[1] - self._knots[0]]])
+
+    def _curve(self, t: Any, piece: Array) -> tuple[Array, Array, Array]:
+        T, n = piece[1], self._knots.shape[1]
+        s, start, way = (t - piece[0]) / T, piece[2 : 2 + n], piece[2 + n : 2 + 2 * n]
         return (
-            self._knots[0] + way * (s**3 * (10.0 - 15.0 * s + 6.0 * s * s)),
+            start + way * (s**3 * (10.0 - 15.0 * s + 6.0 * s * s)),
             way * (30.0 * s * s * (1.0 - s) ** 2 / T),
-            way * (60.0 * s * (1.0 - s) * (1.0 - 2.0 * s) / T**2),
+            way * (60.0 * s * (1.0 - s) * (1.0 - 2.0 * s) / (T * T)),
         )
+
+
+def form_of(reference: Reference) -> type[Reference]:
+    """The class whose text samples a reference: its own, or that for what any ``at`` gives if this is the user's."""
+    return type(reference) if type(reference).__module__ == __name__ else Reference
 
 
 def as_reference(what: str, value: Reference | ArrayLike) -> Reference:

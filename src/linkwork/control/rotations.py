@@ -4,19 +4,23 @@ With R = exp([c]×) R₀ the angular velocity in world axes is ω = V(c) ċ, V =
 
     ω̇ = V c̈ + A' (c·ċ) c×ċ + B' (c·ċ) c×(c×ċ) + B ċ×(c×ċ)
 
-A = (1 - cos θ)/θ², B = (θ - sin θ)/θ³, A' and B' their derivatives by θ over θ, θ = |c|. Vectors are triples of floats:
-a controller calls this at every tick, and for three numbers NumPy takes ten times as long.
+A = (1 - cos θ)/θ², B = (θ - sin θ)/θ³, A' and B' their derivatives by θ over θ, θ = |c|. Vectors are triples of
+scalars, floats or traced ones: for three numbers NumPy takes ten times as long.
 """
 
 from __future__ import annotations
 
-from math import atan2, cos, factorial, sin, sqrt, tan
+import math
+from math import factorial
+from typing import Any
 
 import numpy as np
 
+from linkwork.compiled.arrays import traced
 from linkwork.dynamics.arguments import Array
+from linkwork.spatial import Scalar, atan2, sin_cos, sqrt, where_less
 
-Triple = tuple[float, float, float]
+Triple = tuple[Scalar, Scalar, Scalar]
 
 _SMALL = 0.5
 """Below this angle's square, series in it; above, closed forms, which lose at most four digits to cancellation."""
@@ -33,7 +37,7 @@ def exp(turn: Triple) -> Array:
     square = x * x + y * y + z * z
     a, b, _, _ = _coefficients(square)
     s, c = 1.0 - b * square, 1.0 - a * square  # sin θ/θ, cos θ
-    return np.array(
+    return array_of(
         [
             [c + a * x * x, a * x * y - s * z, a * x * z + s * y],
             [a * x * y + s * z, c + a * y * y, a * y * z - s * x],
@@ -44,23 +48,33 @@ def exp(turn: Triple) -> Array:
 
 def log(rotation: Array) -> Triple:
     """The rotation vector (rad), no longer than pi, of a rotation (3, 3)."""
-    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = rotation.tolist()
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = scalars(rotation)
     # The row of 4 q qᵀ with the largest diagonal: a multiple of the quaternion that is never small.
-    w, x, y, z = 1.0 + xx + yy + zz, 1.0 + xx - yy - zz, 1.0 - xx + yy - zz, 1.0 - xx - yy + zz
-    largest = max(w, x, y, z)
-    if largest == w:
-        x, y, z = zy - yz, xz - zx, yx - xy
-    elif largest == x:
-        y, z, w = xy + yx, xz + zx, zy - yz
-    elif largest == y:
-        x, z, w = xy + yx, yz + zy, xz - zx
-    else:
-        x, y, w = xz + zx, yz + zy, yx - xy
-    if w < 0.0:
-        x, y, z, w = -x, -y, -z, -w
+    largest, *row = 1.0 + xx + yy + zz, 1.0 + xx + yy + zz, zy - yz, xz - zx, yx - xy  # w, x, y, z
+    for diagonal, *other in (
+        (1.0 + xx - yy - zz, zy - yz, 1.0 + xx - yy - zz, xy + yx, xz + zx),
+        (1.0 - xx + yy - zz, xz - zx, xy + yx, 1.0 - xx + yy - zz, yz + zy),
+        (1.0 - xx - yy + zz, yx - xy, xz + zx, yz + zy, 1.0 - xx - yy + zz),
+    ):
+        row = [where_less(largest, diagonal, new, old) for new, old in zip(other, row, strict=True)]
+        largest = where_less(largest, diagonal, diagonal, largest)
+    w, x, y, z = (where_less(row[0], 0.0, -number, number) for number in row)
     sine = sqrt(x * x + y * y + z * z)
-    factor = 2.0 * atan2(sine, w) / sine if sine > 0.0 else 0.0
+    angle = math.atan2(sine, w) if isinstance(sine, float) else atan2(sine, w)
+    factor = where_less(0.0, sine, 2.0 * angle / where_less(0.0, sine, sine, 1.0), 0.0)
     return factor * x, factor * y, factor * z
+
+
+def scalars(array: Array) -> Any:
+    """The numbers of an array, floats or traced, in lists."""
+    return np.asarray(array).tolist()
+
+
+def array_of(rows: Any) -> Array:
+    """An array of such numbers."""
+    made = np.array(rows)
+    found: Array = traced(made) if made.dtype == object else made
+    return found
 
 
 def angular_motion(c: Triple, rate: Triple, second: Triple) -> tuple[Triple, Triple]:
@@ -85,11 +99,10 @@ def angular_motion(c: Triple, rate: Triple, second: Triple) -> tuple[Triple, Tri
 def coordinate_rate(c: Triple, omega: Triple) -> Triple:
     """ċ = V⁻¹ ω, V⁻¹ = 1 - [c]×/2 + (1 - (θ/2) cot(θ/2))/θ² [c]×², for θ below 2 pi."""
     square = c[0] * c[0] + c[1] * c[1] + c[2] * c[2]
-    if square < 1e-4:  # the rest is 1e-16
-        g = 1.0 / 12.0 + square * (1.0 / 720.0 + square / 30240.0)
-    else:
-        half = 0.5 * sqrt(square)
-        g = (1.0 - half / tan(half)) / square
+    far = where_less(square, 1e-4, 1.0, square)
+    half = 0.5 * sqrt(far)
+    series = 1.0 / 12.0 + square * (1.0 / 720.0 + square / 30240.0)  # the rest is 1e-16
+    g = where_less(square, 1e-4, series, (1.0 - half / _tan(half)) / far)
     p = cross(c, omega)
     pp = cross(c, p)
     return (
@@ -104,15 +117,26 @@ def cross(a: Triple, b: Triple) -> Triple:
     return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
 
 
-def _coefficients(square: float) -> tuple[float, float, float, float]:
+def _coefficients(square: Scalar) -> tuple[Scalar, Scalar, Scalar, Scalar]:
     """A, B, A', B' for the square of an angle."""
-    if square < _SMALL:
-        a = b = a_rate = b_rate = 0.0
-        for k in range(len(_A)):
-            a, b = a * square + _A[k], b * square + _B[k]
-            a_rate, b_rate = a_rate * square + _A_RATE[k], b_rate * square + _B_RATE[k]
-        return a, b, a_rate, b_rate
-    angle = sqrt(square)
-    s, c = sin(angle), cos(angle)
-    a, b = (1.0 - c) / square, (angle - s) / (square * angle)
-    return a, b, (s / angle - 2.0 * a) / square, (a - 3.0 * b) / square
+    near = [0.0, 0.0, 0.0, 0.0]
+    for row in zip(_A, _B, _A_RATE, _B_RATE, strict=True):
+        near = [number * square + coefficient for number, coefficient in zip(near, row, strict=True)]
+    far = where_less(square, _SMALL, 1.0, square)
+    angle = sqrt(far)
+    s, c = _sin_cos(angle)
+    a, b = (1.0 - c) / far, (angle - s) / (far * angle)
+    closed = a, b, (s / angle - 2.0 * a) / far, (a - 3.0 * b) / far
+    a, b, a_rate, b_rate = (where_less(square, _SMALL, x, y) for x, y in zip(near, closed, strict=True))
+    return a, b, a_rate, b_rate
+
+
+def _sin_cos(angle: Scalar) -> tuple[Scalar, Scalar]:
+    return (math.sin(angle), math.cos(angle)) if isinstance(angle, float) else sin_cos(angle)
+
+
+def _tan(angle: Scalar) -> Scalar:
+    if isinstance(angle, float):
+        return math.tan(angle)
+    s, c = sin_cos(angle)
+    return s / c

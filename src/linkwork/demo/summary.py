@@ -33,9 +33,11 @@ def summarise(numbers: dict[str, Any], console: Console) -> bool:
             "controller",
             f"{numbers['rate']:.0f} Hz, {numbers['rate'] / PAPER_RATE:.1f} times the paper's {PAPER_RATE:.0f} Hz",
         ),
+        ("in batches, on one core", f"{numbers['batch_rate']:,.0f} states a second"),
         (
             "simulation",
-            f"{numbers['simulated_seconds']:g} s in {numbers['simulation_seconds']:.1f} s",
+            f"{numbers['simulated_seconds']:g} s in {numbers['simulation_seconds']:.2g} s, "
+            f"{numbers['simulated_seconds'] / numbers['simulation_seconds']:.1f} times real time",
         ),
     ):
         table.add_row(what, value)

@@ -1,6 +1,17 @@
 """The public functions: they check arguments once, pick method and engine, and return arrays."""
 
-from linkwork.dynamics.constraints import Ball, Constraint, Hinge, PointOnPlane, Weld, constrained_dynamics
+from linkwork.dynamics.constrained import constrained_dynamics
+from linkwork.dynamics.constrained_inverse import constrained_inverse_dynamics
+from linkwork.dynamics.constraints import Ball, Constraint, Coupling, Hinge, PointOnPlane, Rolling, Weld
+from linkwork.dynamics.derivatives import (
+    forward_dynamics_derivatives,
+    frame_acceleration_derivatives,
+    frame_velocity_derivatives,
+    inverse_dynamics_derivatives,
+    mass_matrix_inverse,
+    momentum_derivatives,
+    torque_regressor,
+)
 from linkwork.dynamics.dynamics import (
     centre_of_mass,
     energy,
@@ -23,6 +34,12 @@ from linkwork.dynamics.kinematics import (
     random_state,
 )
 from linkwork.dynamics.operational import force_responses, operational_inertia, operational_inertia_inverse
+from linkwork.dynamics.products import (
+    forward_dynamics_jvp,
+    forward_dynamics_vjp,
+    inverse_dynamics_jvp,
+    inverse_dynamics_vjp,
+)
 from linkwork.dynamics.reactions import forward_dynamics_and_reactions
 from linkwork.dynamics.task_space import (
     OperationalSpace,
@@ -36,12 +53,15 @@ from linkwork.dynamics.task_space import (
 __all__ = [
     "Ball",
     "Constraint",
+    "Coupling",
     "Hinge",
     "OperationalSpace",
     "PointOnPlane",
+    "Rolling",
     "Weld",
     "centre_of_mass",
     "constrained_dynamics",
+    "constrained_inverse_dynamics",
     "difference",
     "dynamically_consistent_inverse",
     "effective_mass",
@@ -49,16 +69,26 @@ __all__ = [
     "force_responses",
     "forward_dynamics",
     "forward_dynamics_and_reactions",
+    "forward_dynamics_derivatives",
+    "forward_dynamics_jvp",
+    "forward_dynamics_vjp",
     "forward_kinematics",
     "frame_acceleration",
+    "frame_acceleration_derivatives",
     "frame_velocity",
+    "frame_velocity_derivatives",
     "gravity_torques",
     "integrate",
     "inverse_dynamics",
+    "inverse_dynamics_derivatives",
+    "inverse_dynamics_jvp",
+    "inverse_dynamics_vjp",
     "jacobian",
     "jacobian_drift",
     "mass_matrix",
+    "mass_matrix_inverse",
     "momentum",
+    "momentum_derivatives",
     "neutral",
     "nonlinear_effects",
     "null_space_torque",
@@ -67,4 +97,5 @@ __all__ = [
     "operational_inertia_inverse",
     "operational_space",
     "random_state",
+    "torque_regressor",
 ]

@@ -13,15 +13,14 @@ from numpy.typing import ArrayLike
 from linkwork.algorithms import ALGORITHMS, fewest_operations
 from linkwork.arguments import Array as Array
 from linkwork.arguments import all_finite, array, once
+from linkwork.batches import FLOAT64, Given, broadcast, spread
+from linkwork.compiled.arrays import is_traced, numbers, traced
 from linkwork.engine.plans import form_of
 from linkwork.engine.spaces import SPACES
 from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Frame, Model, Point
 
 Frames = str | Point | Sequence[str | Point]
-
-
-_FLOAT64 = np.dtype(np.float64)
 
 
 def check_model(model: object) -> None:
@@ -38,9 +37,9 @@ def as_array(model: Model, name: str, space: str, value: ArrayLike, frames: int 
 
 
 def _as_array(model: Model, name: str, space: str, value: ArrayLike, expected: tuple[int, ...]) -> Array:
-    if type(value) is np.ndarray and value.dtype is _FLOAT64 and value.shape == expected:
+    if type(value) is np.ndarray and value.dtype is FLOAT64 and value.shape == expected:
         return value
-    given = array(name, value, expected)
+    given: Array = traced(numbers(value)) if is_traced(value) else array(name, value, expected)
     if given.ndim < len(expected) or given.shape[given.ndim - len(expected) :] != expected:
         raise ArgumentError(
             f"{name} must have shape (..., {', '.join(map(str, expected))}) for model {model.name!r} "
@@ -57,10 +56,6 @@ def check_finite(model: Model, name: str, space: str, numbers: Array) -> Array:
     kind = SPACES[space]
     which = kind.coordinate(model, where[numbers.ndim - len(kind.shape(model, 0)) :])
     raise ArgumentError(f"{name}[{', '.join(map(str, where))}] ({which}) is {numbers[where]}; it must be finite")
-
-
-Given = tuple[Array, int]
-"""An argument as an array, and how many axes of it are one state's."""
 
 
 def as_given(
@@ -85,12 +80,7 @@ def as_given(
         found = _as_array(model, name, space, value, shape)  # type: ignore[arg-type]
         given.append((found, len(shape)))
         leading.append(found.shape[: found.ndim - len(shape)])
-    different = set(leading) - {()}
-    try:
-        batch = np.broadcast_shapes(*different) if len(different) > 1 else next(iter(different), ())
-    except ValueError:
-        shown = ", ".join(f"{name} {dims}" for (name, _), dims in zip(spaces, leading, strict=False))
-        raise ArgumentError(f"the leading (batch) dimensions do not broadcast: {shown}") from None
+    batch = broadcast([name for name, _ in spaces], leading)
     for (name, space), one in zip(spaces, given, strict=True):
         if finite and one is not None:
             check_finite(model, name, space, one[0])
@@ -103,47 +93,6 @@ def as_batch(
     """The same, all finite, with the arrays brought to these dimensions."""
     given, batch = as_given(model, spaces, values)
     return [None if found is None else spread(*found, batch) for found in given], batch
-
-
-def spread(array: Array, axes: int, batch: tuple[int, ...]) -> Array:
-    """The array with all leading dimensions, given how many axes are one state's."""
-    shape = (*batch, *array.shape[array.ndim - axes :])
-    return array if array.shape == shape else np.broadcast_to(array, shape)
-
-
-def as_out(
-    out: Any, shapes: Sequence[tuple[int, ...]], spaces: Sequence[tuple[str, str]], arguments: Sequence[Given | None]
-) -> list[Array]:
-    """The arrays that results of these shapes are to be written into, or an error that says why they cannot be."""
-    if len(shapes) > 1 and not (isinstance(out, tuple) and len(out) == len(shapes)):
-        raise ArgumentError(
-            f"out must be a tuple of {len(shapes)} arrays, one for each result, not {type(out).__name__}"
-        )
-    targets = list(out) if len(shapes) > 1 else [out]
-    others = [(name, given[0]) for (name, _), given in zip(spaces, arguments, strict=True) if given is not None]
-    for k, (target, shape) in enumerate(zip(targets, shapes, strict=True)):
-        name = f"out[{k}]" if len(shapes) > 1 else "out"
-        if type(target) is not np.ndarray or target.dtype != _FLOAT64 or target.shape != shape:
-            found = f"{target.dtype} {target.shape}" if isinstance(target, np.ndarray) else type(target).__name__
-            raise ArgumentError(f"{name} must be a float64 array of shape {shape}, not {found}")
-        if not target.flags.c_contiguous:
-            raise ArgumentError(f"{name} must be C-contiguous; this array has strides {target.strides}")
-        if not target.flags.writeable:
-            raise ArgumentError(f"{name} must be writeable, but is read-only")
-        for other, its in others:
-            if np.may_share_memory(target, its):
-                raise ArgumentError(f"{name} must not overlap {other} in memory")
-        others.append((name, target))
-    return targets
-
-
-def put_into(out: Any, *results: Array) -> Any:
-    """Results copied into ``out``, which is returned; the results themselves, one or a tuple, if it is None."""
-    if out is None:
-        return results[0] if len(results) == 1 else results
-    for target, result in zip(as_out(out, [result.shape for result in results], (), ()), results, strict=True):
-        target[...] = result
-    return out
 
 
 @dataclass(frozen=True)
@@ -160,6 +109,8 @@ class Asked:
     """What serves plain arrays at once for these frames, by the name of an algorithm."""
     whole: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """The same where rows of the results are left out afterwards."""
+    answers: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
+    """What is asked about these points by texts over arrays (``dynamics.at_points``)."""
 
     @cached_property
     def method(self) -> str:

@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.algorithms import ALGORITHMS, Algorithm
-from linkwork.dynamics.arguments import Array, Frames, as_frames, as_given, as_out, check_model, put_into, spread
+from linkwork.batches import as_out, converted, first_not_finite, plain, put_into, rows_of, spread
+from linkwork.compiled.arrays import is_traced
+from linkwork.dynamics.arguments import Array, Frames, as_frames, as_given, check_model
 from linkwork.engine import mode
 from linkwork.engine.function import function
 from linkwork.engine.mode import current_form
@@ -27,8 +29,6 @@ from linkwork.model.model import Frame, Model
 from linkwork.model.tree import Node, Tree
 from linkwork.spatial import LARGEST_ANGLE, LONGEST
 
-_SMALL = 2**20
-"""Numbers of an argument that may be copied before anything is known of it."""
 _FEWER = "take fewer states at a time, or a smaller mechanism"
 
 
@@ -48,15 +48,19 @@ def call(
     """
     if isinstance(algorithm, str):
         algorithm = ALGORITHMS[algorithm]
+    if any(map(is_traced, values)):
+        from linkwork.dynamics.traced import traced_call  # tracing is imported late
+
+        return traced_call(algorithm, model, values, frames, offsets)
     form = current_form()
     holder = table.get(algorithm.name) if table and form == "auto" else None
     if holder is not None:
-        answer = served(holder, out, *map(_converted, values))
+        answer = served(holder, out, *map(converted, values))
         if answer is not None:
             return list(answer) if isinstance(answer, tuple) else [answer]
     arguments, batch = as_given(model, algorithm.arguments, values, len(frames), finite=form == "interpreted")
     shapes = [(*batch, *SPACES[space].shape(model, len(frames))) for space in algorithm.results]
-    targets = None if out is None else as_out(out, shapes, algorithm.arguments, arguments)
+    targets = None if out is None else as_out(out, shapes, [name for name, _ in algorithm.arguments], arguments)
     if 0 in batch:
         as_given(model, algorithm.arguments, values, len(frames))
         return targets or [np.empty(shape) for shape in shapes]
@@ -65,13 +69,13 @@ def call(
     if not fits_memory(needed):
         raise _too_large(algorithm, model, states, needed)
     try:
-        present = [(_plain(*given, batch), given[1]) for given in arguments if given is not None]
+        present = [(plain(*given, batch), given[1]) for given in arguments if given is not None]
         if holder is not None and (not batch or any(array.ndim > axes for array, axes in present)):
             answer = served(holder, out, *(array for array, _ in present))
             if answer is not None:
                 return list(answer) if isinstance(answer, tuple) else [answer]
         absent = tuple(name for (name, _), array in zip(algorithm.arguments, arguments, strict=True) if array is None)
-        rows = [_rows(array, axes, states) for array, axes in present]
+        rows = [rows_of(array, axes, states) for array, axes in present]
         plan = function(algorithm, model, absent, frames, bool(offsets), form)
         given = None if targets is None else [target.reshape(states, -1) for target in targets]
         found, status = plan.run(rows, states, offsets, given)
@@ -81,11 +85,11 @@ def call(
         found, status = [], 2
     if status:
         as_given(model, algorithm.arguments, values, len(frames))  # an argument that is not finite is said first
-        where = _first_not_finite(found, batch)
+        where = first_not_finite(found, batch)
         state = [None if array is None else spread(*array, batch)[where] for array in arguments]
         raise diagnose(algorithm, model, state, moved(frames, offsets))
     if table is not None and form == "auto":
-        _keep(plan, table, "one" if states == 1 else "batch", offsets)
+        _keep(algorithm.name, plan, table, "one" if states == 1 else "batch", offsets)
     if targets is not None:
         return targets
     return [result.reshape((*batch, *shape)) for result, shape in zip(found, plan.task.shapes, strict=True)]
@@ -96,49 +100,9 @@ def _too_large(algorithm: Algorithm, model: Model, states: int, needed: float) -
     return not_enough_memory(asked, needed, _FEWER)
 
 
-def _converted(value: Any) -> Any:
-    """Real numbers as a contiguous float64 array; all else as it is, for the checks to say what is wrong."""
-    if type(value) in (list, tuple):
-        try:
-            array = np.asarray(value)
-        except Exception:  # whatever an object's own conversion raises
-            return value
-    elif type(value) is np.ndarray:
-        array = value
-    else:
-        return value
-    plain = array.dtype.kind in "fiu" and array.dtype.itemsize <= 8 and array.size <= _SMALL
-    return np.asarray(array, np.float64, order="C") if plain else value
-
-
-def _plain(array: Array, axes: int, batch: tuple[int, ...]) -> Array:
-    """The array, contiguous, with all leading axes or none."""
-    if array.ndim > axes:
-        array = spread(array, axes, batch)
-        if not any(array.strides[: len(batch)]):  # all states are the same
-            array = array[(0,) * len(batch)]
-    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
-
-
-def _rows(array: Array, axes: int, states: int) -> Array:
-    """(states, numbers of one state) of such an array: contiguous, or one row for all states."""
-    if array.ndim > axes:
-        return array.reshape(states, -1)
-    one = array.reshape(1, -1)
-    return one if states == 1 else np.broadcast_to(one, (states, one.shape[1]))
-
-
-def _first_not_finite(results: Sequence[Array], batch: tuple[int, ...]) -> tuple[int, ...]:
-    """The first state of a batch with a result that is not finite."""
-    finite = np.ones(prod(batch), dtype=bool)
-    for result in results:
-        finite &= np.isfinite(result).all(axis=1)
-    return tuple(int(k) for k in np.unravel_index(int(np.argmin(finite)), batch)) if batch else ()
-
-
-def _keep(plan: Plan, table: dict[str, Holder | None], form: str, offsets: Sequence[float]) -> None:
+def _keep(name: str, plan: Plan, table: dict[str, Holder | None], form: str, offsets: Sequence[float]) -> None:
     """From now on, the builtins serve "one" state or a "batch" of plain arrays."""
-    name, count = plan.task.algorithm.name, len(plan.task.argument_shapes)
+    count = len(plan.task.argument_shapes)
     holder = table.get(name)
     entries: dict[int, Entry] = holder[1] if holder else {}
     entry = entries.get(count)
@@ -169,10 +133,10 @@ def every_frames(name: str, model: Model, frames: Frames, out: Any, *values: Arr
     axes = SPACES[ALGORITHMS[name].results[0]].row_axes if asked.kept is not None else ()
     if not axes:
         return _answer(call(name, model, values, asked.frames, asked.offsets, asked.quick, out), out)
-    (result,) = call(name, model, values, asked.frames, asked.offsets, asked.whole)
+    results = call(name, model, values, asked.frames, asked.offsets, asked.whole)
     for axis in axes:
-        result = asked.rows(result, axis)
-    return put_into(out, result)
+        results = [asked.rows(result, axis) for result in results]
+    return put_into(out, *results)
 
 
 def _answer(results: list[Array], out: Any) -> Any:

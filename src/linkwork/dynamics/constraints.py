@@ -1,47 +1,49 @@
-"""Dynamics with loop closures and contacts.
+"""Loop closures and contacts: what may hold frames, or joints, to each other.
 
 A constraint holds frame a to frame b. With T the placement of a in b, the motion of a relative to b, in a's own axes,
 and its rate are
 
     V = Vₐ - X V_b,      V̇ = Aₐ - X A_b + V × X V_b            X takes a motion from b to a
 
-and the constraint keeps some rows of V̇ at zero, or at what Baumgarte's stabilisation asks for. The forces solve
-(C Λ⁻¹ Cᵀ) λ = - C A_free - ..., with the Λ⁻¹ of all frames: Yamane and Nakamura's Eq. 7 over the loops alone, the
-tree being eliminated by articulated bodies. O(n + m²) for Λ⁻¹, O(m³) for the solution, and O(n) for the
-accelerations.
+and the constraint keeps some rows of V̇ at zero, or at what Baumgarte's stabilisation asks for. Rows and errors are
+texts over arrays with any leading axes, of floats or of numbers that are being traced.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass, field, fields
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from linkwork.arguments import not_negative, seconds
-from linkwork.dynamics.arguments import Array, as_batch, as_frames, check_model, put_into
-from linkwork.dynamics.dynamics import forward_dynamics
-from linkwork.dynamics.kinematics import forward_kinematics, frame_acceleration, frame_velocity
-from linkwork.dynamics.operational import operational_inertia_inverse
-from linkwork.engine.plans.task import moved
-from linkwork.errors import ArgumentError, SingularError, shown
+from linkwork.arguments import finite, positive
+from linkwork.dynamics.arguments import Array
+from linkwork.dynamics.small_matrices import cross, rotation_vector, skew, times, transposed
+from linkwork.errors import ArgumentError, shown
 from linkwork.joints.joint import as_axis
 from linkwork.model.builder import as_placement
 from linkwork.model.model import WORLD, Model, Point
 from linkwork.spatial import Transform
 
-_MOST_ITERATIONS = 100
-_TRACE = np.eye(3).ravel()
-_CROSS = np.zeros((3, 9))
-"""Takes a vector to the nine numbers of [v]×."""
-_CROSS[[2, 1, 0], [3, 2, 7]], _CROSS[[2, 1, 0], [1, 6, 5]] = 1.0, -1.0
-_BLOCKS = np.zeros((6, 6, 6))
-_BLOCKS[:3, :3, 3:] = _BLOCKS[3:, :3, :3] = _BLOCKS[3:, 3:, 3:] = _CROSS.reshape(3, 3, 3)
-_MOTION_CROSS = _BLOCKS.reshape(6, 36)
-"""Takes a motion (v, w) to the numbers of [[[w]×, [v]×], [0, [w]×]]."""
+
+class Grip(NamedTuple):
+    """Two frames whose relative motion a constraint looks at, and where a is held as seen from b."""
+
+    frame_a: str | Point
+    frame_b: str | Point
+    placement: Transform
+
+
+class Held(NamedTuple):
+    """Such a pair of frames in some states: of a in b's place its rotation ``turn`` (..., 3, 3) and its position
+    ``place`` (..., 3), and its ``motion`` (..., 6) relative to b, in a's axes.
+    """
+
+    turn: Array
+    place: Array
+    motion: Array
 
 
 @dataclass(frozen=True)
@@ -68,8 +70,30 @@ class Constraint(ABC):
 
     def error(self, place: Array, turn: Array) -> Array:
         """How far off (..., 6) a is, in its own axes; ``place`` is its position in b's place."""
-        linear = (place[..., None, :] @ turn)[..., 0, :]
-        return np.concatenate([linear, _rotation_vector(turn)], axis=-1)
+        return np.concatenate([times(transposed(turn), place), rotation_vector(turn)], axis=-1)
+
+    # What dynamics asks for: most constraints look at one pair of frames, by the rows above
+
+    def kind(self) -> tuple[object, ...]:
+        """What code for it depends on: all but where a is held."""
+        others = [each for each in fields(self) if each.name != "placement"]
+        return (type(self).__name__, *(str(getattr(self, each.name)) for each in others))
+
+    def grips(self, model: Model) -> list[Grip]:
+        """The pairs of frames whose relative motion it holds."""
+        return [Grip(self.frame_a, self.frame_b, self.placement)]
+
+    def all_rows(self, model: Model, held: Sequence[Held]) -> list[Array]:
+        """For each pair, the rows (..., r, 6) of its motion; their sum is held at zero."""
+        return [self.rows(held[0].turn)]
+
+    def all_errors(self, model: Model, q: Array, held: Sequence[Held]) -> Array:
+        """How far off (..., r) what is held at zero is."""
+        return times(self.rows(held[0].turn), self.error(held[0].place, held[0].turn))
+
+    def drift(self, held: Sequence[Held]) -> Array | None:
+        """What rows that change with time add to their rate (..., r), as b sees it; None for nothing."""
+        return None
 
 
 class Weld(Constraint):
@@ -99,16 +123,13 @@ class Hinge(Constraint):
     def rows(self, turn: Array) -> Array:
         rows = np.zeros((5, 6))
         rows[:3, :3] = np.eye(3)
-        rows[3:, 3:] = np.linalg.svd(self._axis()[None, :])[2][1:]
+        rows[3:, 3:] = np.linalg.svd(_direction(self.axis)[None, :])[2][1:]
         return np.broadcast_to(rows, (*turn.shape[:-2], 5, 6))
 
     def error(self, place: Array, turn: Array) -> Array:
-        linear = (place[..., None, :] @ turn)[..., 0, :]
-        axis = self._axis()
-        return np.concatenate([linear, np.cross(np.einsum("...ji,j->...i", turn, axis), axis)], axis=-1)
-
-    def _axis(self) -> Array:
-        return np.array(as_axis(self.axis).direction.numbers(), dtype=np.float64)
+        axis = _direction(self.axis)
+        there = times(transposed(turn), axis)
+        return np.concatenate([times(transposed(turn), place), -times(skew(axis), there)], axis=-1)
 
 
 @dataclass(frozen=True)
@@ -122,108 +143,154 @@ class PointOnPlane(Constraint):
         as_axis(self.normal)
 
     def rows(self, turn: Array) -> Array:
-        normal = np.array(as_axis(self.normal).direction.numbers(), dtype=np.float64)
-        linear = np.einsum("...ji,j->...i", turn, normal)[..., None, :]
+        linear = times(transposed(turn), _direction(self.normal))[..., None, :]
         return np.concatenate([linear, np.zeros_like(linear)], axis=-1)
 
 
-def constrained_dynamics(
-    model: Model,
-    q: ArrayLike,
-    v: ArrayLike,
-    tau: ArrayLike,
-    constraints: Sequence[Constraint],
-    f_ext: ArrayLike | None = None,
-    time_constant: float | None = None,
-    proximal: float = 0.0,
-    *,
-    out: tuple[Array, Array] | None = None,
-) -> tuple[Array, Array]:
-    """Accelerations of a mechanism with loop closures and contacts, and the forces of its constraints.
+@dataclass(frozen=True)
+class Rolling(Constraint):
+    """A disc, or a ball, rolls on a plane without slipping: nonholonomic, since where it gets to depends on its path.
 
-    Args:
-        model: the mechanism, a tree.
-        q: configuration (..., nq).
-        v: velocity (..., nv).
-        tau: joint forces (..., nv), N or N m.
-        constraints: k of ``lw.Weld``, ``lw.Ball``, ``lw.Hinge``, ``lw.PointOnPlane``.
-        f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6).
-        time_constant: Baumgarte's stabilisation: errors of place and velocity die out, critically damped, with this
-            time (s), which should be several steps of the integration; no stabilisation if left out.
-        proximal: for constraints that are redundant: a damping of the forces, relative to the mean diagonal of the
-            constraints' matrix, whose effect is taken out again by iteration; 1e-6 is a good value. The forces are
-            then the smallest that do.
-        out: a tuple of arrays for the results, written in place and returned; new ones if left out.
+    The centre of the disc is the origin of a; its ``axis`` is "x", "y", "z" or three numbers in a's axes, or None for a
+    ball. The plane goes through b and has a ``normal`` in b's axes. What touches the plane does not move along it,
+    and does not leave it. ``radius`` is in m.
+    """
 
-    Returns:
-        a (..., nv), and wrenches (..., k, 6): the force (N) and moment (N m) on frame a of each constraint, in its
-        own axes; frame b feels the opposite.
+    radius: float = 1.0
+    axis: str | Sequence[float] | None = "z"
+    normal: str | Sequence[float] = "z"
 
-    Raises:
-        SingularError: if constraints are redundant and ``proximal`` is 0; it names them and the rank.
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "radius", positive("radius", self.radius, "metres"))
+        if self.axis is not None:
+            as_axis(self.axis)
+        as_axis(self.normal)
+
+    def rows(self, turn: Array) -> Array:
+        up, _ = self._up(turn)
+        return np.concatenate([np.broadcast_to(np.eye(3), turn.shape), self.radius * skew(up)], axis=-1)
+
+    def error(self, place: Array, turn: Array) -> Array:
+        normal = _direction(self.normal)
+        _, steep = self._up(turn)
+        height = (place * normal).sum(axis=-1) - self.radius * steep
+        linear = height[..., None] * times(transposed(turn), normal)
+        return np.concatenate([linear, np.zeros_like(linear)], axis=-1)
+
+    def drift(self, held: Sequence[Held]) -> Array | None:
+        """-r ω × u̇, with u from what touches the plane to the centre."""
+        turn, _, motion = held[0]
+        if self.axis is None:
+            return np.zeros_like(motion[..., :3])
+        axis, normal = _direction(self.axis), times(transposed(turn), _direction(self.normal))
+        omega, (up, steep) = motion[..., 3:], self._up(turn)
+        turned = cross(omega, np.broadcast_to(axis, omega.shape))
+        along, change = (normal * axis).sum(axis=-1), (normal * turned).sum(axis=-1)
+        moved = -change[..., None] * axis - along[..., None] * turned
+        moved = (moved - up * (up * moved).sum(axis=-1)[..., None]) / steep[..., None]
+        return -self.radius * cross(omega, moved)
+
+    def _up(self, turn: Array) -> tuple[Array, Array]:
+        """The direction in a's axes from what touches the plane to the centre, and how steep the disc stands: 1
+        upright, 0 lying flat.
+        """
+        normal = times(transposed(turn), _direction(self.normal))
+        if self.axis is None:
+            return normal, (normal * normal).sum(axis=-1)
+        axis = _direction(self.axis)
+        across = normal - (normal * axis).sum(axis=-1)[..., None] * axis
+        steep = np.sqrt((across * across).sum(axis=-1))
+        return across / steep[..., None], steep
+
+
+class Coupling(Constraint):
+    """Two joints of one degree of freedom move together: q_a = ratio · q_b + offset, as by gears, a belt or a cable.
+
+    ``ratio`` has the units of q_a over q_b, ``offset`` those of q_a. The wrench of this constraint is the force or
+    moment along the axis of ``joint_a``, on the body that this joint carries.
 
     Example:
         >>> import linkwork as lw
-        >>> builder = lw.Builder(gravity=(0, 0, -10))
-        >>> _ = builder.add_body("box", joint=lw.joints.Free(), mass=2.0, inertia=(1, 1, 1))
-        >>> box = builder.build()
-        >>> a, wrenches = lw.constrained_dynamics(box, lw.neutral(box), [0.0] * 6, [0.0] * 6, [lw.Weld("box")])
-        >>> a.round(12) + 0.0, wrenches.round(12) + 0.0
-        (array([0., 0., 0., 0., 0., 0.]), array([[ 0.,  0., 20.,  0.,  0.,  0.]]))
+        >>> arm = lw.mechanisms.serial_chain(2)
+        >>> first, second = arm.joint_names
+        >>> gears = lw.Coupling(second, first, ratio=2.0)
+        >>> a, _ = lw.constrained_dynamics(arm, [0.1, 0.2], [0.0, 0.0], [1.0, 0.0], [gears])
+        >>> bool(abs(a[1] - 2.0 * a[0]) < 1e-12)
+        True
     """
-    constraints = as_constraints(constraints)
-    grip = _grips(model, constraints)
-    damping, tau_b = not_negative("proximal", proximal), 0.0
-    if time_constant is not None:
-        tau_b = seconds("time_constant", time_constant)
-    spaces = (("q", "configuration"), ("v", "velocity"), ("tau", "velocity"), ("f_ext", "wrenches"))
-    (q_, v_, tau_, f_ext_), batch = as_batch(model, spaces, [q, v, tau, f_ext])
-    assert q_ is not None and v_ is not None and tau_ is not None
-    free = forward_dynamics(model, q_, v_, tau_, f_ext_)
-    if not constraints:
-        return put_into(out, free, np.zeros((*batch, 0, 6)))
-    places = forward_kinematics(model, q_, grip.ends)
-    V, A = frame_velocity(model, q_, v_, grip.ends), frame_acceleration(model, q_, v_, free, grip.ends)
 
-    # Of all constraints at once: axis -2, or -3 of a matrix, counts them.
-    b_in_a = _inverse(places[..., grip.a, :, :]) @ places[..., grip.b, :, :]
-    held = _inverse(b_in_a @ grip.placements)
-    turns, offsets = held[..., :3, :3], held[..., :3, 3]
-    X = _motion_matrix(b_in_a)
-    carried = _times(X, V[..., grip.b, :])
-    relative = V[..., grip.a, :] - carried
-    rate = A[..., grip.a, :] - _times(X, A[..., grip.b, :]) + _cross(relative, carried)
-    rate[..., :3] += _times(_skew(relative[..., 3:]), relative[..., :3])  # of a point, as b sees it
-    if tau_b:
-        errors = [c.error(offsets[..., k, :], turns[..., k, :, :]) for k, c in enumerate(constraints)]
-        with np.errstate(all="ignore"):
-            rate = rate + 2.0 / tau_b * relative + np.stack(errors, axis=-2) / tau_b**2
-        if not np.isfinite(rate).all():
-            raise ArgumentError(
-                f"time_constant must be several steps of the integration; with {tau_b:g} s it overflows"
-            )
+    def __init__(self, joint_a: str, joint_b: str, ratio: float = 1.0, offset: float = 0.0) -> None:
+        for joint in (joint_a, joint_b):
+            if not isinstance(joint, str):
+                raise ArgumentError(f"a coupling is between two joints, by name, not {shown(joint)}")
+        object.__setattr__(self, "joint_a", joint_a)
+        object.__setattr__(self, "joint_b", joint_b)
+        object.__setattr__(self, "ratio", finite("ratio", ratio))
+        object.__setattr__(self, "offset", finite("offset", offset))
+        super().__init__(joint_a, joint_b)
 
-    rows = [constraint.rows(turns[..., k, :, :]) for k, constraint in enumerate(constraints)]
-    starts = np.cumsum([0, *(G.shape[-2] for G in rows)]).tolist()
-    C, right = np.zeros((*batch, starts[-1], 6 * len(grip.ends))), np.empty((*batch, starts[-1]))
-    for k, G in enumerate(rows):
-        own, a, b = slice(starts[k], starts[k + 1]), 6 * grip.a[k], 6 * grip.b[k]
-        C[..., own, a : a + 6] += G
-        C[..., own, b : b + 6] -= G @ X[..., k, :, :]
-        right[..., own] = -_times(G, rate[..., k, :])
-    across = np.swapaxes(C, -1, -2)
-    sizes = _solved(C @ operational_inertia_inverse(model, q_, grip.ends) @ across, right, damping, constraints)
+    joint_a: str
+    joint_b: str
+    ratio: float
+    offset: float
 
-    forces = np.zeros((*batch, len(model.bodies), 6)) if f_ext_ is None else f_ext_.copy()
-    at_bodies = _times(grip.to_bodies, _times(across, sizes).reshape((*batch, len(grip.ends), 6)))
-    for i, body in enumerate(grip.bodies):
-        if body:
-            forces[..., body - 1, :] += at_bodies[..., i, :]
-    wrenches = np.empty((*batch, len(constraints), 6))
-    for k in range(len(constraints)):
-        own, a = slice(starts[k], starts[k + 1]), 6 * grip.a[k]
-        wrenches[..., k, :] = _times(across[..., a : a + 6, own], sizes[..., own])
-    return put_into(out, forward_dynamics(model, q_, v_, tau_, forces), wrenches)
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Coupling) and self._parts == other._parts
+
+    def __hash__(self) -> int:
+        return hash(self._parts)
+
+    def __repr__(self) -> str:
+        return f"Coupling({self.joint_a!r}, {self.joint_b!r}, ratio={self.ratio!r}, offset={self.offset!r})"
+
+    @property
+    def _parts(self) -> tuple[object, ...]:
+        return self.joint_a, self.joint_b, self.ratio, self.offset
+
+    def kind(self) -> tuple[object, ...]:
+        return ("Coupling", *self._parts)
+
+    def rows(self, turn: Array) -> Array:
+        raise NotImplementedError("a coupling looks at two pairs of frames")
+
+    def grips(self, model: Model) -> list[Grip]:
+        pairs = []
+        for name in (self.joint_a, self.joint_b):
+            number = self._number(model, name)
+            parent = model.bodies[number].parent
+            below = WORLD if parent == 0 else model.body_names[parent - 1]
+            pairs.append(Grip(model.body_names[number], below, Transform.identity()))
+        return pairs
+
+    def all_rows(self, model: Model, held: Sequence[Held]) -> list[Array]:
+        return [
+            factor * np.broadcast_to(self._row(model, name), (*one.turn.shape[:-2], 1, 6))
+            for name, factor, one in zip((self.joint_a, self.joint_b), (1.0, -self.ratio), held, strict=True)
+        ]
+
+    def all_errors(self, model: Model, q: Array, held: Sequence[Held]) -> Array:
+        a, b = (model.q_start[self._number(model, name)] for name in (self.joint_a, self.joint_b))
+        return (q[..., a] - self.ratio * q[..., b] - self.offset)[..., None]
+
+    def _row(self, model: Model, name: str) -> Array:
+        """What takes the relative motion across a joint to its velocity."""
+        joint = model.bodies[self._number(model, name)].joint
+        (column,) = joint.subspace([0.0]).columns()
+        motion = np.array(column.numbers(), dtype=np.float64)
+        return (motion / (motion @ motion))[None, :]
+
+    def _number(self, model: Model, name: str) -> int:
+        """Which body a joint carries, from 0."""
+        number = model.joint_index(name)
+        joint = model.bodies[number].joint
+        if (joint.nq, joint.nv) != (1, 1):
+            raise ArgumentError(f"a coupling is between joints of one degree of freedom; {name!r} has {joint.nv}")
+        return number
+
+
+def _direction(axis: str | Sequence[float]) -> Array:
+    return np.array(as_axis(axis).direction.numbers(), dtype=np.float64)
 
 
 def as_constraints(constraints: Sequence[Constraint]) -> tuple[Constraint, ...]:
@@ -234,121 +301,3 @@ def as_constraints(constraints: Sequence[Constraint]) -> tuple[Constraint, ...]:
         if not isinstance(constraint, Constraint):
             raise ArgumentError(f"constraints must hold lw.Weld, lw.Ball, ... objects, not {shown(constraint)}")
     return tuple(constraints)
-
-
-@dataclass(frozen=True)
-class _Grips:
-    """What of constraints does not depend on the state: their frames, each once, and where these are on bodies."""
-
-    ends: tuple[str | Point, ...]
-    a: list[int]
-    b: list[int]
-    placements: Array  # (k, 4, 4)
-    bodies: list[int]
-    to_bodies: Array  # (ends, 6, 6), takes a force from a frame to its body
-
-
-def _grips(model: Model, constraints: tuple[Constraint, ...]) -> _Grips:
-    check_model(model)
-    try:
-        return _known_grips(model, constraints)
-    except TypeError:  # an axis given as a list, for instance, cannot be looked up
-        return _known_grips.__wrapped__(model, constraints)
-
-
-@lru_cache(maxsize=256)
-def _known_grips(model: Model, constraints: tuple[Constraint, ...]) -> _Grips:
-    ends = tuple(dict.fromkeys(end for c in constraints for end in (c.frame_a, c.frame_b)))
-    asked = as_frames(model, ends)
-    frames = moved(asked.frames, asked.offsets)
-    to_bodies = [_motion_matrix(_inverse(_matrix(frame.placement))).T for frame in frames]
-    return _Grips(
-        ends,
-        [ends.index(c.frame_a) for c in constraints],
-        [ends.index(c.frame_b) for c in constraints],
-        np.array([_matrix(c.placement) for c in constraints]),
-        [frame.body for frame in frames],
-        np.array(to_bodies),
-    )
-
-
-def _solved(matrix: Array, right: Array, proximal: float, constraints: Sequence[Constraint]) -> Array:
-    """The sizes of the constraint forces, by Cholesky; if damped, by the proximal iteration."""
-    size = matrix.shape[-1]
-    diagonal = matrix.diagonal(axis1=-2, axis2=-1)
-    if not proximal:
-        largest = diagonal.max(axis=-1)
-        if not _well_conditioned(matrix, largest):
-            ranks = np.linalg.matrix_rank(matrix, hermitian=True, tol=1e-11 * largest)
-            if (ranks < size).any():
-                names = ", ".join(f"{type(c).__name__}({c.frame_a!r}, {c.frame_b!r})" for c in constraints)
-                raise SingularError(
-                    f"constrained_dynamics: the constraints {names} hold {size} motions, of which only {ranks.min()} "
-                    f"are independent. Leave out what is redundant, or pass proximal=1e-6"
-                )
-        return np.asarray(np.linalg.solve(matrix, right[..., None])[..., 0], dtype=np.float64)
-    damping = proximal * diagonal.mean(axis=-1)[..., None]
-    damped = np.linalg.inv(matrix + damping[..., None] * np.eye(size))
-    sizes = np.zeros_like(right)
-    for _ in range(_MOST_ITERATIONS):
-        following = _times(damped, right + damping * sizes)
-        step = np.abs(following - sizes).max(initial=0.0)
-        sizes = following
-        if step <= 1e-13 * np.abs(sizes).max(initial=0.0):
-            break
-    return sizes
-
-
-def _well_conditioned(matrix: Array, largest: Array) -> bool:
-    """Whether a matrix is regular beyond doubt, by its pivots; else its rank must be found."""
-    try:
-        pivots = np.linalg.cholesky(matrix).diagonal(axis1=-2, axis2=-1)
-    except np.linalg.LinAlgError:
-        return False
-    return bool((pivots.min(axis=-1) ** 2 > 1e-7 * largest).all())
-
-
-def _times(matrix: Array, vector: Array) -> Array:
-    return np.asarray((matrix @ vector[..., None])[..., 0], dtype=np.float64)
-
-
-def _matrix(placement: Transform) -> Array:
-    full = np.eye(4)
-    full[:3, :3] = np.array(placement.rotation.numbers(), dtype=np.float64).reshape(3, 3)
-    full[:3, 3] = placement.translation.numbers()
-    return full
-
-
-def _inverse(placement: Array) -> Array:
-    result = np.zeros_like(placement)
-    back = np.swapaxes(placement[..., :3, :3], -1, -2)
-    result[..., :3, :3], result[..., :3, 3], result[..., 3, 3] = back, -_times(back, placement[..., :3, 3]), 1.0
-    return result
-
-
-def _motion_matrix(placement: Array) -> Array:
-    """The 6×6 matrix that takes a motion from the child to the parent of a placement: [[R, [p]x R], [0, R]]."""
-    turn, place = placement[..., :3, :3], placement[..., :3, 3]
-    result = np.zeros((*placement.shape[:-2], 6, 6))
-    result[..., :3, :3] = result[..., 3:, 3:] = turn
-    result[..., :3, 3:] = _skew(place) @ turn
-    return result
-
-
-def _cross(a: Array, b: Array) -> Array:
-    """a × b of two motions."""
-    return _times((a @ _MOTION_CROSS).reshape((*a.shape, 6)), b)
-
-
-def _skew(vector: Array) -> Array:
-    """[v]×. A product with constants: ``np.cross`` takes ten times as long."""
-    return np.asarray((vector @ _CROSS).reshape((*vector.shape, 3)), dtype=np.float64)
-
-
-def _rotation_vector(turn: Array) -> Array:
-    """The axis times the angle of rotations."""
-    numbers = turn.reshape((*turn.shape[:-2], 9))
-    twice = numbers @ _CROSS.T  # the axis times twice the sine
-    sine = 0.5 * np.sqrt((twice * twice).sum(axis=-1))
-    angle = np.arctan2(sine, 0.5 * (numbers @ _TRACE - 1.0))
-    return np.asarray(0.5 * twice * np.where(sine > 1e-9, angle / np.maximum(sine, 1e-300), 1.0)[..., None])

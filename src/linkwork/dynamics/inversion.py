@@ -9,6 +9,7 @@ import numpy as np
 from linkwork.algorithms import INVERSION
 from linkwork.algorithms.inversion import SINGULAR
 from linkwork.arguments import not_negative, switch
+from linkwork.compiled.arrays import is_traced
 from linkwork.dynamics.arguments import Array, Asked
 from linkwork.dynamics.call import call
 from linkwork.errors import SingularError
@@ -31,10 +32,10 @@ def inverted(asked: Asked, inverse: Array, damping: float = 0.0, pseudo_inverse:
     matrix = inverse + damping * np.eye(size) if damping or pseudo_inverse is not False else inverse
     if pseudo_inverse is not False and switch("pseudo_inverse", pseudo_inverse):
         return np.asarray(np.linalg.pinv(matrix, rcond=1e-11, hermitian=True), dtype=np.float64)
-    if 0 < size <= 6 * MOST_POINTS:
+    if 0 < size <= 6 * MOST_POINTS or is_traced(matrix):
         try:
-            triples = _triples(asked, size // 3)
-            (found,) = call(INVERSION.name, asked.model, [matrix], triples.frames, table=triples.quick)
+            grouped = triples(asked, size // 3)
+            (found,) = call(INVERSION.name, asked.model, [matrix], grouped.frames, table=grouped.quick)
         except SingularError:
             raise _deficient(asked, *_scaled(matrix)) from None
         return found
@@ -49,10 +50,10 @@ def inverted(asked: Asked, inverse: Array, damping: float = 0.0, pseudo_inverse:
     return 0.5 * (result + np.swapaxes(result, -1, -2))
 
 
-def _triples(asked: Asked, count: int) -> Asked:
+def triples(asked: Asked, count: int) -> Asked:
     """What is asked where an algorithm looks at no mechanism: so many times three numbers."""
     known = asked.model._memo.frames
-    key = (_triples, count)  # no frames that anybody could ask for
+    key = (triples, count)  # no frames that anybody could ask for
     if key not in known:
         known[key] = Asked(asked.model, (Frame(WORLD, 0, Transform.identity()),) * count, (), ())
     found: Asked = known[key]

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 
 from linkwork.algorithms import REFERENCES
 from linkwork.arguments import choice, integer, is_integer, memory_for
+from linkwork.batches import put_into
 from linkwork.dynamics import call
-from linkwork.dynamics.arguments import Array, Frames, as_frames, check_model, put_into
+from linkwork.dynamics.arguments import Array, Frames, as_frames, check_model
 from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Model
 
@@ -167,9 +168,10 @@ def jacobian(
         >>> lw.jacobian(arm, [0.0, 0.0], [lw.Point("tip", axes="position")], "local")[1]
         array([2., 1.])
     """
-    if not isinstance(reference, str) or reference not in _JACOBIAN:
-        choice("reference", reference, REFERENCES)
-    return call.quick_frames(_JACOBIAN[reference], model, frames, out, q)
+    name = _JACOBIAN.get(reference) if type(reference) is str else None
+    if name is None:
+        name = _JACOBIAN[choice("reference", reference, REFERENCES)]
+    return call.quick_frames(name, model, frames, out, q)
 
 
 def jacobian_drift(
@@ -195,9 +197,10 @@ def jacobian_drift(
         >>> lw.jacobian_drift(arm, [0.0], [3.0], ["tip"], "local_world_aligned")[:3]  # centripetal, ω² r
         array([-9.,  0.,  0.])
     """
-    if not isinstance(reference, str) or reference not in _DRIFT:
-        choice("reference", reference, REFERENCES)
-    return call.quick_frames(_DRIFT[reference], model, frames, out, q, v)
+    name = _DRIFT.get(reference) if type(reference) is str else None
+    if name is None:
+        name = _DRIFT[choice("reference", reference, REFERENCES)]
+    return call.quick_frames(name, model, frames, out, q, v)
 
 
 def frame_velocity(
@@ -222,9 +225,9 @@ def frame_velocity(
         >>> lw.frame_velocity(arm, [0.0], [3.0], ["tip"])[0]
         array([0., 3., 0., 0., 0., 3.])
     """
-    if not isinstance(reference, str) or reference not in _VELOCITY:
-        choice("reference", reference, REFERENCES)
-    name = _VELOCITY[reference]
+    name = _VELOCITY.get(reference) if type(reference) is str else None
+    if name is None:
+        name = _VELOCITY[choice("reference", reference, REFERENCES)]
     answer: Array | None = call.tried_frames(name, model, frames, out, q, v)
     if answer is None:
         _check_poses(model, frames, "frame_velocity")
@@ -262,9 +265,9 @@ def frame_acceleration(
         >>> lw.frame_acceleration(arm, [0.0], [3.0], [2.0], ["tip"], "local_world_aligned")[0, :3]
         array([-9.,  2.,  0.])
     """
-    if not isinstance(reference, str) or reference not in _ACCELERATION:
-        choice("reference", reference, REFERENCES)
-    name = _ACCELERATION[reference]
+    name = _ACCELERATION.get(reference) if type(reference) is str else None
+    if name is None:
+        name = _ACCELERATION[choice("reference", reference, REFERENCES)]
     answer: Array | None = call.tried_frames(name, model, frames, out, q, v, a)
     if answer is None:
         _check_poses(model, frames, "frame_acceleration")

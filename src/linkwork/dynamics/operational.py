@@ -6,8 +6,9 @@ from numpy.typing import ArrayLike
 
 from linkwork.algorithms import OPERATIONAL
 from linkwork.arguments import choice
+from linkwork.batches import put_into
 from linkwork.dynamics import call
-from linkwork.dynamics.arguments import Array, Asked, Frames, as_frames, put_into
+from linkwork.dynamics.arguments import Array, Asked, Frames, as_frames
 from linkwork.dynamics.inversion import MOST_POINTS, as_damping, inverted
 from linkwork.engine.mode import current_form
 from linkwork.errors import SingularError
@@ -50,7 +51,7 @@ def operational_inertia_inverse(
                [0. , 0. , 0. ],
                [0. , 0. , 0. ]])
     """
-    name = _INVERSES[_method(as_frames(model, frames), method)]
+    name = _INVERSES[chosen(as_frames(model, frames), method)]
     return call.quick_frames(name, model, frames, out, q)
 
 
@@ -94,17 +95,17 @@ def operational_inertia(
                [0., 0., 0.]])
     """
     asked = as_frames(model, frames)
-    chosen = _method(asked, method)
+    method = chosen(asked, method)
     damping = as_damping(damping)
     if pseudo_inverse is not False or not _whole(asked):
-        inverse = operational_inertia_inverse(model, q, frames, chosen)
+        inverse = operational_inertia_inverse(model, q, frames, method)
         return put_into(out, inverted(asked, inverse, damping, pseudo_inverse))
     kept, rest = asked.mask
     rest = rest + damping * kept if damping else rest
     try:
-        return call.quick_frames(_INERTIAS[chosen], model, frames, out, q, kept, rest)
+        return call.quick_frames(_INERTIAS[method], model, frames, out, q, kept, rest)
     except SingularError:
-        inverted(asked, operational_inertia_inverse(model, q, frames, chosen), damping)
+        inverted(asked, operational_inertia_inverse(model, q, frames, method), damping)
         raise
 
 
@@ -133,7 +134,8 @@ def force_responses(model: Model, q: ArrayLike, frames: Frames, *, out: Array | 
     return call.quick_frames("force_responses", model, frames, out, q)
 
 
-def _method(asked: Asked, method: str) -> str:
+def chosen(asked: Asked, method: str) -> str:
+    """The method for Λ⁻¹ that is asked for, "auto" by its rule."""
     if method is _AUTO:
         return asked.method
     return asked.method if choice("method", method, METHODS) == _AUTO else method

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import array, finite_array, go_together, memory_for, once
-from linkwork.dynamics.arguments import Array, Frames, as_array, as_batch, as_frames, put_into
+from linkwork.arguments import array, finite_array, go_together, memory_for, once, switch
+from linkwork.batches import put_into
+from linkwork.compiled.arrays import is_traced, numbers, traced
+from linkwork.dynamics.arguments import Array, Frames
+from linkwork.dynamics.at_points import AtPoints, Question
 from linkwork.dynamics.dynamics import gravity_torques, nonlinear_effects
-from linkwork.dynamics.inversion import inverted
-from linkwork.dynamics.kinematics import jacobian, jacobian_drift
-from linkwork.dynamics.operational import force_responses, operational_inertia, operational_inertia_inverse
+from linkwork.dynamics.inversion import as_damping
+from linkwork.dynamics.operational import operational_inertia_inverse
+from linkwork.dynamics.small_matrices import times, transposed
 from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Model, Point
 
 
 @dataclass(frozen=True)
 class OperationalSpace:
-    """The dynamics of one state, or a batch of states, at m points: F = Λ a + μ + p, all in the points' own axes.
+    """The dynamics of one state, or a batch of states, at m points: F = Λ a + μ + p, all in the axes of one reference.
 
     ``a`` is the spatial acceleration J q̈ + J̇v of the points. Rows and columns are 6 for each point, or 3 for one that
     asks for "position" or "rotation"; r is their number.
@@ -74,8 +78,11 @@ def operational_space(
     method: str = "auto",
     damping: float = 0.0,
     pseudo_inverse: bool = False,
+    reference: str = "local",
+    *,
+    out: OperationalSpace | None = None,
 ) -> OperationalSpace:
-    """Everything that a controller at operational points needs, for one state or a batch.
+    """Everything that a controller at operational points needs, for one state or a batch: one kernel for few points.
 
     Args:
         model: the mechanism.
@@ -85,7 +92,9 @@ def operational_space(
         method: for Λ⁻¹, as in ``operational_inertia_inverse``.
         damping: added to the diagonal of Λ⁻¹; F = Λ a + μ + p is then approximate.
         pseudo_inverse: take the pseudo-inverse where Λ does not exist.
-        out: an array for the result, written in place and returned; a new one if left out.
+        reference: "local", "world" or "local_world_aligned", as in ``jacobian``: where accelerations and forces are
+            seen from, all of them alike.
+        out: an ``OperationalSpace`` whose arrays are written in place and which is returned; a new one if left out.
 
     Returns:
         An ``OperationalSpace``.
@@ -104,17 +113,48 @@ def operational_space(
                [1., 1.],
                [0., 0.]])
     """
-    asked = as_frames(model, points)
-    inverse = operational_inertia_inverse(model, q, points, method)
-    inertia = inverted(asked, inverse, damping, pseudo_inverse)
-    responses = force_responses(model, q, points)
-    drift = jacobian_drift(model, q, v, points)
-    gravity = gravity_torques(model, q)
-    moving = nonlinear_effects(model, q, v) - gravity
-    mu = _times(inertia, _times(responses, moving) - drift)
-    p = _times(inertia, _times(responses, gravity))
-    consistent = np.swapaxes(responses, -1, -2) @ inertia
-    return OperationalSpace(jacobian(model, q, points), drift, inverse, inertia, consistent, mu, p)
+    answer = _SPACE.at(model, points, method, reference)
+    targets = None if out is None else _arrays(out)
+    if pseudo_inverse is False:
+        damped = _UNDAMPED if type(damping) is float and not damping else np.array(as_damping(damping))
+        found = answer.quick(targets, q, v, damped) or answer((q, v, damped), targets)
+    else:
+        found = answer((q, v, as_damping(damping)), targets, switch("pseudo_inverse", pseudo_inverse))
+    if out is not None:
+        return out
+    space = object.__new__(OperationalSpace)  # seven arrays at once: half the time of a frozen class's own way
+    J, drift, inverse, inertia, consistent, mu, p = found
+    space.__dict__.update(
+        jacobian=J, drift=drift, inertia_inverse=inverse, inertia=inertia, consistent_inverse=consistent, coriolis=mu,
+        gravity=p,
+    )  # fmt: skip
+    return space
+
+
+_UNDAMPED = np.zeros(())
+_FIELDS = tuple(field.name for field in fields(OperationalSpace))
+
+
+def _arrays(out: OperationalSpace) -> tuple[Array, ...]:
+    if not isinstance(out, OperationalSpace):
+        raise ArgumentError(f"out must be an lw.OperationalSpace, as the function returns, not {shown(out)}")
+    return tuple(getattr(out, name) for name in _FIELDS)
+
+
+def _space(points: AtPoints, q: Array, v: Array, damping: Any) -> tuple[Array, ...]:
+    """J, J̇v, Λ⁻¹, Λ, J̄, μ = J̄ᵀ c - Λ J̇v and p = J̄ᵀ g."""
+    drift, inverse = points.drift(q, v), points.inertia_inverse(q)
+    inertia = points.inertia(inverse, damping)
+    consistent = points.consistent_inverse(q, inertia)
+    gravity = gravity_torques(points.asked.model, q)
+    moving = nonlinear_effects(points.asked.model, q, v) - gravity
+    felt = transposed(consistent)
+    mu, p = _times(felt, moving) - _times(inertia, drift), _times(felt, gravity)
+    return points.jacobian(q), drift, inverse, inertia, consistent, mu, p
+
+
+_Q, _V, _TAU, _DAMPING = ("q", "configuration"), ("v", "velocity"), ("tau", "velocity"), ("damping", "scalar")
+_SPACE = Question("operational_space", _space, (_Q, _V, _DAMPING), ("rv", "r", "rr", "rr", "vr", "r", "r"))
 
 
 def dynamically_consistent_inverse(
@@ -145,8 +185,14 @@ def dynamically_consistent_inverse(
                [0., 1., 0.],
                [0., 0., 1.]])
     """
-    inertia = operational_inertia(model, q, frames, method)
-    return put_into(out, np.swapaxes(force_responses(model, q, frames), -1, -2) @ inertia)
+    return _one(_CONSISTENT_INVERSE, model, frames, method, out, q)
+
+
+def _consistent_inverse(points: AtPoints, q: Array) -> tuple[Array]:
+    return (points.consistent_inverse(q, points.inertia(points.inertia_inverse(q), 0.0)),)
+
+
+_CONSISTENT_INVERSE = Question("dynamically_consistent_inverse", _consistent_inverse, (_Q,), ("vr",))
 
 
 def null_space_torque(
@@ -175,10 +221,15 @@ def null_space_torque(
         >>> bool(abs(lw.force_responses(arm, q, hand) @ tau).max() < 1e-9)  # J M⁻¹ Nᵀ τ
         True
     """
-    as_batch(model, (("q", "configuration"), ("tau", "velocity")), (q, tau))
-    tau = as_array(model, "tau", "velocity", tau)
-    force = _times(operational_inertia(model, q, frames, method), _times(force_responses(model, q, frames), tau))
-    return put_into(out, tau - _times(np.swapaxes(jacobian(model, q, frames), -1, -2), force))
+    return _one(_NULL_SPACE_TORQUE, model, frames, method, out, q, tau)
+
+
+def _null_space_torque(points: AtPoints, q: Array, tau: Array) -> tuple[Array]:
+    force = _times(points.inertia(points.inertia_inverse(q), 0.0), points.accelerations(q, tau))
+    return (tau - _times(transposed(points.jacobian(q)), force),)
+
+
+_NULL_SPACE_TORQUE = Question("null_space_torque", _null_space_torque, (_Q, _TAU), ("v",))
 
 
 def operational_bias(
@@ -213,8 +264,23 @@ def operational_bias(
         >>> bool(abs(p[2] - 9.81 * box.mass) < 1e-9)
         True
     """
-    space = operational_space(model, q, v, frames, method)
-    return put_into(out, space.coriolis, space.gravity)
+    answer = _BIAS.at(model, frames, method)
+    mu, p = answer.quick(out, q, v) or answer((q, v), out)
+    return (mu, p) if out is None else out
+
+
+def _bias(points: AtPoints, q: Array, v: Array) -> tuple[Array, ...]:
+    return _space(points, q, v, 0.0)[-2:]
+
+
+_BIAS = Question("operational_bias", _bias, (_Q, _V), ("r", "r"))
+
+
+def _one(question: Question, model: Model, frames: Frames, method: str, out: Array | None, *values: ArrayLike) -> Array:
+    """The answer to a question that is one array."""
+    answer = question.at(model, frames, method)
+    found: Array | None = answer.quick(out, *values)
+    return answer(values, out if out is None else (out,))[0] if found is None else found
 
 
 def effective_mass(
@@ -249,6 +315,24 @@ def effective_mass(
     if not isinstance(point, str | Point):
         raise ArgumentError(f"point must be a frame's name or an lw.Point, not {shown(point)}")
     given = Point(point) if isinstance(point, str) else point
+    u = _direction(direction)
+    inverse = operational_inertia_inverse(model, q, [Point(given.frame, given.offset, "position")], method)
+    if not go_together(u.shape[:-1], inverse.shape[:-2]):
+        raise ArgumentError(
+            f"the leading (batch) dimensions do not broadcast: q {inverse.shape[:-2]}, direction {u.shape[:-1]}"
+        )
+    felt = np.einsum("...i,...ij,...j->...", u, inverse, u)
+    if is_traced(felt):
+        return 1.0 / felt
+    with np.errstate(divide="ignore"):
+        return put_into(out, np.asarray(1.0 / felt))
+
+
+def _direction(direction: ArrayLike) -> Array:
+    """Unit vectors (..., 3) along directions."""
+    if is_traced(direction):
+        along: Array = traced(numbers(direction))
+        return along / np.linalg.norm(along, axis=-1, keepdims=True)
     u = array("direction", direction, (3,))
     few = once(u)
     largest = np.abs(few).max(axis=-1, keepdims=True, initial=0.0) if u.ndim else u
@@ -258,15 +342,9 @@ def effective_mass(
         extreme = (largest > 1e100) | (largest < 1e-100)  # whose squares leave the range of floats
         u = np.where(extreme, u / largest, u) if extreme.any() else u
         u = u / np.linalg.norm(u, axis=-1, keepdims=True)
-    inverse = operational_inertia_inverse(model, q, [Point(given.frame, given.offset, "position")], method)
-    if not go_together(u.shape[:-1], inverse.shape[:-2]):
-        raise ArgumentError(
-            f"the leading (batch) dimensions do not broadcast: q {inverse.shape[:-2]}, direction {u.shape[:-1]}"
-        )
-    with np.errstate(divide="ignore"):
-        return put_into(out, np.asarray(1.0 / np.einsum("...i,...ij,...j->...", u, inverse, u)))
+    return u
 
 
 def _times(matrix: Array, vector: Array) -> Array:
     with memory_for("vectors", vector.shape):
-        return np.asarray((matrix @ vector[..., None])[..., 0], dtype=np.float64)
+        return times(matrix, vector)

@@ -6,12 +6,14 @@ import ctypes
 import os
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
+from typing import Any
 
 from linkwork.engine.code import jit
+from linkwork.engine.run.entries import make
 from linkwork.errors import LinkworkWarning
 
 _form: ContextVar[str] = ContextVar("linkwork_form", default="auto")
@@ -52,6 +54,12 @@ def form(name: str) -> Iterator[None]:
         with _lock:
             forced.value -= 1
         _form.reset(token)
+
+
+@cache
+def served() -> Callable[..., Any]:
+    """The builtin (holder, out, arguments...) that serves plain arrays while no form is asked for."""
+    return make("served", ctypes.addressof(forced))
 
 
 def current_form() -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from linkwork.arguments import all_finite
-from linkwork.engine.plans.plan import NOT_FINITE_ARGUMENT, NOT_FINITE_RESULT, Array, Compiled, Plan
+from linkwork.engine.plans.plan import NOT_FINITE_ARGUMENT, NOT_FINITE_RESULT, Array, Compiled, Interpreted, Plan
+from linkwork.engine.plans.traced import Evaluated
 from linkwork.engine.run import threads
 from linkwork.engine.run.memory import address, scratch
 from linkwork.engine.trace.interpreter import evaluate
@@ -30,30 +32,35 @@ def run_over_time(
     steps: int,
     every: int,
     most_threads: int,
+    before: int = 0,
+    total: int | None = None,
 ) -> int:
     """Go ``steps`` steps on from the states, which are changed; 0, or bit 1 set if something given is not finite, which
-    ends it, and bit 2 if a record is not.
+    ends it, and bit 2 if a record is not, or the state at the end.
 
     Every array must have been checked: this is the door to machine code.
 
     Args:
-        plan: of a step, of ``stepping``, made for a loop over time.
+        plan: of a step made for a loop over time, of ``stepping`` or traced.
         state: the arrays of the state (trajectories, numbers), contiguous.
         given: the step's other arguments (trajectories, steps, numbers), their last axis contiguous.
-        into: for each array of the state its records (trajectories, records, numbers), contiguous.
+        into: for each array of the state that is recorded its records (trajectories, records, numbers), contiguous.
         steps: how many.
         every: after how many a state is recorded.
         most_threads: threads to use at most.
+        before: how many steps were done in calls before this one.
+        total: how many there are in all, after which the last state is recorded; ``before + steps`` if left out.
     """
+    total = before + steps if total is None else total
     if not isinstance(plan, Compiled):
-        return _interpreted(plan, state, given, into, steps, every)
+        return _interpreted(plan, state, given, into, steps, every, before, total)
     count, status = len(state[0]), 0
     lanes = 1 if count == 1 else plan.lanes
     _, run = plan.code(lanes)
 
     def part(first: int, number: int, done: int, span: int) -> Callable[[], int]:
         """Some trajectories, for some steps."""
-        call = {"trajectories": number, "done": done, "steps": span, "total": steps, "every": every}
+        call = {"trajectories": number, "done": before + done, "steps": span, "total": total, "every": every}
         call |= {f"state{k}": address(array) + first * array.strides[0] for k, array in enumerate(state)}
         for k, array in enumerate(given, len(state)):
             stride, pace, _ = array.strides
@@ -70,7 +77,7 @@ def run_over_time(
 
         return job
 
-    for parts in _slices(count, lanes, steps, most_threads, len(plan.task.model.bodies)):
+    for parts in _slices(count, lanes, steps, most_threads, plan.task.seconds):
         status |= threads.run([part(*which) for which in parts])
         if status & NOT_FINITE_ARGUMENT:
             break
@@ -78,11 +85,12 @@ def run_over_time(
 
 
 def _slices(
-    count: int, lanes: int, steps: int, most_threads: int, bodies: int
+    count: int, lanes: int, steps: int, most_threads: int, cost: float
 ) -> Iterator[list[tuple[int, int, int, int]]]:
-    """Work for all threads at a time: of each the first trajectory, their number, the steps done and to do."""
+    """Work for all threads at a time: of each the first trajectory, their number, the steps done and to do. A tile's
+    step costs so many seconds, roughly.
+    """
     tiles = -(-count // lanes)
-    cost = threads.SECONDS * max(1, bodies)  # of a tile's step, roughly
     wanted = max(1, min(most_threads, tiles, int(tiles * steps * cost / threads.WORTH_A_THREAD)))
     budget = max(1, int(_SLICE / cost))
     group = max(1, min(-(-tiles // wanted), budget // max(steps, 1)))
@@ -95,20 +103,48 @@ def _slices(
 
 
 def _interpreted(
-    plan: Plan, state: Sequence[Array], given: Sequence[Array], into: Sequence[Array], steps: int, every: int
+    plan: Plan,
+    state: Sequence[Array],
+    given: Sequence[Array],
+    into: Sequence[Array],
+    steps: int,
+    every: int,
+    before: int,
+    total: int,
 ) -> int:
     """The same by the interpreter, all trajectories at once."""
-    algorithm, model = plan.task.algorithm, plan.task.model
     if not all(map(all_finite, given)):
         return NOT_FINITE_ARGUMENT
-    tree = Tree(model)
+    advance = _evaluator(plan, len(state[0])) if isinstance(plan, Evaluated) else _interpreter(plan)
     now: list[Sequence[Array]] = [list(np.ascontiguousarray(array.T)) for array in state]
     for done in range(steps):
         row = [list(np.ascontiguousarray(array[:, done].T)) for array in given]
         with np.errstate(all="ignore"):
-            now = evaluate(algorithm, model, [*now, *row], tree=tree)  # type: ignore[assignment]
-        if (done + 1) % every == 0 or done + 1 == steps:
-            for array, numbers in zip(into, now, strict=True):
+            now = advance([*now, *row])
+        count = before + done + 1
+        if count % every == 0 or count == total:
+            for array, numbers in zip(into, now, strict=False):
                 for k, number in enumerate(numbers):
-                    array[:, -(-(done + 1) // every), k] = number + 0.0  # a zero has no sign
-    return 0 if all(np.isfinite(array[:, -1]).all() for array in into) else NOT_FINITE_RESULT
+                    array[:, -(-count // every), k] = number + 0.0  # a zero has no sign
+    for array, numbers in zip(state, now, strict=True):
+        for k, number in enumerate(numbers):
+            array[:, k] = number + 0.0
+    return 0 if all(map(all_finite, state)) else NOT_FINITE_RESULT
+
+
+def _interpreter(plan: Plan) -> Callable[[Sequence[Any]], list[Any]]:
+    """A step of an algorithm, over lists of a batch's numbers."""
+    assert isinstance(plan, Interpreted)
+    algorithm, model = plan.task.algorithm, plan.task.model
+    tree = Tree(model)
+    return lambda values: evaluate(algorithm, model, values, tree=tree)
+
+
+def _evaluator(plan: Evaluated, states: int) -> Callable[[Sequence[Any]], list[Any]]:
+    """A step of a traced program, in the same way."""
+
+    def advance(values: Sequence[Any]) -> list[Any]:
+        rows = [np.stack(numbers, axis=1) if len(numbers) else np.empty((states, 0)) for numbers in values]
+        return [list(np.ascontiguousarray(result.T)) for result in plan.run(rows, states)[0]]
+
+    return advance

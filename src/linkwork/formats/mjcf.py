@@ -6,6 +6,8 @@ The order of bodies and joints is MuJoCo's. Its vectors and ours differ in two p
              qvel: linear in world axes, angular in body axes    v: both in the body's axes
     ball     qpos: quaternion (w, x, y, z)                 q: quaternion (x, y, z, w)
 
+If the file has actuators, joints without one have no motor (``model.actuated``).
+
 A hinge's or slide's coordinate is MuJoCo's: a reference value (``ref``) is folded into the joint's placement, so
 q = ref is the pose of the file. A body with several joints becomes a chain, massless but for its last member, which
 has the body's name. A joint turns about its anchor (``pos``), so a body's frame in the sense of ``f_ext`` lies in the
@@ -28,6 +30,7 @@ from linkwork.model import WORLD, Builder, Model, merge_fixed
 from linkwork.spatial import Mat3, Quaternion, Sym3, Transform, Vec3, sin_cos
 
 FREE, BALL, SLIDE, HINGE = range(4)  # mjtJoint
+TRANSMISSIONS = _TO_JOINT, _TO_JOINT_IN_PARENT, _TO_TENDON, _OVER_JOINT = 0, 1, 3, 1  # mjtTrn, mjtWrap
 _POSITION = re.compile(r"line (\d+)")
 _ELEMENT = re.compile(r"Element '([^']+)'")
 
@@ -89,6 +92,7 @@ class _Conversion:
         self.joints = _names(compiled.njnt, compiled.joint, "joint")
         self.body_names, self.joint_names = set(self.bodies), set(self.joints)  # and those that we make up
         self.carrier = [WORLD] * compiled.nbody  # the name of the body of ours that carries each of theirs
+        self.driven = _driven(compiled)
         self.on_carrier = [Transform.identity()] * compiled.nbody  # and where it lies on it
 
     def model(self) -> Model:
@@ -126,6 +130,7 @@ class _Conversion:
             link = name if last else _unused(f"{name}_{self.joints[joint]}", self.body_names)
             inertia = self.inertia(body, anchor) if last else {}
             options = {"joint_name": self.joints[joint], **self.limits(joint, kind), **inertia}
+            options["actuated"] = joint in self.driven if self.m.nu else None
             carrier = self.builder.add_body(link, carrier, kind, place, **options)
             place = Transform(Mat3.identity(), -anchor)
         self.carrier[body] = name
@@ -174,6 +179,19 @@ class _Conversion:
         place = Transform(_rotation(m.site_quat[site]), Vec3(*m.site_pos[site].tolist()))
         name = _unused(m.site(site).name or f"site{site}", self.body_names)
         self.builder.add_frame(name, self.carrier[body], self.on_carrier[body] * place)
+
+
+def _driven(m: Any) -> set[int]:
+    """The joints that an actuator acts on, by itself or by a tendon over joints."""
+    found = set()
+    for kind, target in zip(m.actuator_trntype.tolist(), m.actuator_trnid[:, 0].tolist(), strict=True):
+        if kind in (_TO_JOINT, _TO_JOINT_IN_PARENT):
+            found.add(target)
+        elif kind == _TO_TENDON:
+            parts = slice(m.tendon_adr[target], m.tendon_adr[target] + m.tendon_num[target])
+            over = zip(m.wrap_type[parts].tolist(), m.wrap_objid[parts].tolist(), strict=True)
+            found |= {joint for wrapped, joint in over if wrapped == _OVER_JOINT}
+    return found
 
 
 def _names(count: int, view: Callable[[int], Any], kind: str) -> list[str]:

@@ -9,19 +9,22 @@ from __future__ import annotations
 import heapq
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from struct import pack
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from linkwork.errors import LinkworkWarning, ModelError, suggestion
 from linkwork.formats.xml import Element, quoted
 from linkwork.joints import Fixed, Free, Joint, Planar, Prismatic, Revolute
-from linkwork.model import WORLD, Builder, Model, merge_fixed, placement
-from linkwork.spatial import Sym3, Transform
+from linkwork.model import WORLD, Builder, Model, merge_fixed
+from linkwork.model.builder import placements
+from linkwork.spatial import Mat3, Sym3, Transform
 
 ROOT_JOINT = "root_joint"
+_ZERO = (0.0, 0.0, 0.0)
 
 _KINDS: dict[str, Callable[[list[float]], Joint]] = {
     "revolute": Revolute,
@@ -33,8 +36,7 @@ _KINDS: dict[str, Callable[[list[float]], Joint]] = {
 }
 
 
-@dataclass(frozen=True)
-class _Connection:
+class _Connection(NamedTuple):
     """A <joint> with the names that it ties together."""
 
     name: str
@@ -46,7 +48,7 @@ class _Connection:
 
 def model_of(robot: Element, *, floating_base: bool, joint_order: str, fixed_joints: str) -> Model:
     """The mechanism of a <robot>; the options are those of ``lw.load``, already checked."""
-    name = robot.attributes.get("name") or Path(robot.path).stem
+    name = robot.get("name") or Path(robot.path).stem
     for child in robot.children:
         if child.tag.startswith("xacro:"):
             raise child.error("this is a xacro file; expand it with xacro first")
@@ -56,13 +58,14 @@ def model_of(robot: Element, *, floating_base: bool, joint_order: str, fixed_joi
         _warn(robot, f"robot {quoted(name)} has no <link>; the mechanism is empty")
         return Builder(name).build()
     root = _root(links, connections)
+    meshes = _meshes(robot)
     order = {"pinocchio": _depth_first, "file": _file_order}[joint_order]
 
     builder = Builder(name)
     bodies = {link: link for link in links}  # the name of each link's body
     if floating_base or root != WORLD:
         bodies.update(_moving_world(links))
-    base = _inertial(links[root])  # checked even where it becomes a part of the world
+    (base,) = _inertials([links[root]])  # checked even where it becomes a part of the world
     if floating_base:
         joint_name = _unused(ROOT_JOINT, {joint.name for joint in connections})
         _add(builder, links[root], bodies[root], WORLD, Free(), joint_name=joint_name, **base)
@@ -70,24 +73,15 @@ def model_of(robot: Element, *, floating_base: bool, joint_order: str, fixed_joi
         bodies[root] = WORLD
         if root != WORLD:
             builder.add_frame(root, WORLD)
-    reached = {root}
-    kinds: dict[tuple[str, bytes], Joint] = {}
-    for joint in order(root, connections):
-        _add(
-            builder,
-            joint.element,
-            bodies[joint.child],
-            bodies[joint.parent],
-            _joint(joint, kinds),
-            _placement(joint.element),
-            joint_name=joint.name,
-            **_inertial(links[joint.child]),
-            **_limits(joint),
-        )
-        reached.add(joint.child)
-    if len(reached) < len(links):
-        raise _loop(connections, reached)
-    model = builder.build(_meshes(robot))
+    joints = list(order(root, connections))
+    if len(joints) + 1 < len(links):
+        raise _loop(connections, {root, *(joint.child for joint in joints)})
+    parts = _joints(joints)
+    inertials = _inertials(links[joint.child] for joint in joints)
+    for joint, (kind, place, limits), inertial in zip(joints, parts, inertials, strict=True):
+        ends = bodies[joint.child], bodies[joint.parent]
+        _add(builder, joint.element, *ends, kind, place, joint_name=joint.name, **inertial, **limits)
+    model = builder.build(meshes)
     return merge_fixed(model) if fixed_joints == "merge" else model
 
 
@@ -224,7 +218,7 @@ def _limits(joint: _Connection) -> dict[str, float]:
     limit, dynamics = joint.element.child("limit"), joint.element.child("dynamics")
     if limit is not None:
         for attribute in ("effort", "velocity"):
-            if attribute in limit.attributes:
+            if limit.get(attribute) is not None:
                 limits[attribute] = limit.number(attribute)
         if joint.kind in ("revolute", "prismatic"):
             limits["lower"], limits["upper"] = limit.number("lower", 0.0), limit.number("upper", 0.0)
@@ -237,37 +231,61 @@ def _limits(joint: _Connection) -> dict[str, float]:
     return limits
 
 
-def _inertial(link: Element) -> dict[str, Any]:
-    inertial = link.child("inertial")
-    if inertial is None:
-        return {}
-    weight, moments = inertial.need("mass"), inertial.need("inertia")
-    (mass,) = weight.measures("value", 1)
-    if mass < 0.0:
-        raise weight.error(f"the mass of link {quoted(link.word('name'))} must not be negative, but is {mass}")
-    about_com = Sym3(*(moments.measures(name, 1)[0] for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")))
-    origin = _placement(inertial) or Transform.identity()
-    second = about_com.congruence(origin.rotation)
-    return {"mass": mass, "com": origin.translation.numbers(), "inertia": second.numbers()}
+def _inertials(links: Iterable[Element]) -> list[dict[str, Any]]:
+    """What ``Builder.add_body`` is told of each link's <inertial>; nothing where there is none."""
+    found, turned = [], []
+    origins, moments = [], []
+    for link in links:
+        options: dict[str, Any] = {}
+        found.append(options)
+        inertial = link.child("inertial")
+        if inertial is None:
+            continue
+        weight, second = inertial.need("mass"), inertial.need("inertia")
+        (mass,) = weight.measures("value", 1)
+        if mass < 0.0:
+            raise weight.error(f"the mass of link {quoted(link.word('name'))} must not be negative, but is {mass}")
+        moments.append([second.measures(name, 1)[0] for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")])
+        origins.append(_origin(inertial) or (_ZERO, _ZERO))
+        options["mass"], options["com"] = mass, list(origins[-1][0])
+        turned.append(options)
+        link.children = []  # a large file goes as its model grows
+    if turned:
+        rotations = np.array([place.rotation.numbers() for place in placements(origins)])
+        about_com = Sym3(*np.array(moments).T).congruence(Mat3(*rotations.T))  # all at once: arrays are scalars, too
+        for options, numbers in zip(turned, np.stack(about_com.numbers(), axis=-1).tolist(), strict=True):
+            options["inertia"] = numbers
+    return found
 
 
-def _placement(element: Element) -> Transform | None:
-    """Where its <origin> is; None where it has none."""
+def _joints(joints: list[_Connection]) -> list[tuple[Joint, Transform | None, dict[str, float]]]:
+    """Kind, placement (None where there is no <origin>) and limits of each joint."""
+    known: dict[tuple[str, bytes], Joint] = {}
+    kinds, origins, limits = [], [], []
+    for joint in joints:
+        kinds.append(_joint(joint, known))
+        origins.append(_origin(joint.element))
+        limits.append(_limits(joint))
+        joint.element.children = []  # a large file goes as its model grows
+    made = iter(placements([origin for origin in origins if origin is not None]))
+    places = [None if origin is None else next(made) for origin in origins]
+    return list(zip(kinds, places, limits, strict=True))
+
+
+def _origin(element: Element) -> tuple[Sequence[float], Sequence[float]] | None:
+    """Position, and roll, pitch and yaw, of its <origin>."""
     origin = element.child("origin")
-    if origin is None:
-        return None
-    zero = (0.0, 0.0, 0.0)
-    return placement(origin.measures("xyz", 3, zero), origin.measures("rpy", 3, zero))
+    return None if origin is None else (origin.measures("xyz", 3, _ZERO), origin.measures("rpy", 3, _ZERO))
 
 
 def _meshes(robot: Element) -> list[str]:
     """Every mesh that a visual or a collision names, once."""
     found = (
-        element.attributes["filename"]
+        file
         for child in robot.children
         if child.tag == "link"
         for element in child.walk()
-        if element.tag == "mesh" and "filename" in element.attributes
+        if element.tag == "mesh" and (file := element.get("filename")) is not None
     )
     return list(dict.fromkeys(found))
 

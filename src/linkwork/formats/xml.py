@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import islice
@@ -19,13 +20,14 @@ from linkwork.errors import FormatError
 from linkwork.files import open_regular
 
 MAX_BYTES = 64 * 2**20
-MAX_ELEMENTS = 1_000_000
+MAX_ELEMENTS = 2_500_000
 MAX_DEPTH = 100
 MAX_MAGNITUDE = 1e15
 """Lengths, masses and inertias above this are nonsense, and their products would overflow."""
 
+_LARGEST = sys.float_info.max
+_NONE: list[Any] = []  # the children of all elements that have none; never changed
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
-_NUMBERS = re.compile(r"[-+.0-9eE \n]*", re.ASCII)  # of these letters float takes nothing else than such numbers
 _DECLARED = re.compile(rb"\s*<\?xml\b[^>]*?\bencoding\s*=\s*[\"']([A-Za-z][A-Za-z0-9._-]*)[\"']")
 _ENCODINGS = {"utf-8": "utf-8", "utf8": "utf-8", "us-ascii": "ascii", "ascii": "ascii", "iso-8859-1": "latin-1"}
 _MARKS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"<\0", "utf-16-le"), (b"\0<", "utf-16-be"))
@@ -40,18 +42,24 @@ _UNSAFE = {
 class Element:
     """An element, where it begins (line and column from 1), and what it holds; text between elements is left out."""
 
-    __slots__ = ("attributes", "children", "column", "line", "path", "tag")
+    __slots__ = ("children", "column", "flat", "line", "path", "tag")
 
-    def __init__(self, path: str, tag: str, attributes: dict[str, str], line: int, column: int) -> None:
-        self.path, self.tag, self.attributes, self.line, self.column = path, tag, attributes, line, column
-        self.children: Sequence[Element] = ()  # a list of its own only where there are any: most elements have none
+    def __init__(self, path: str, tag: str, flat: list[str], line: int, column: int) -> None:
+        self.path, self.tag, self.flat, self.line, self.column = path, tag, flat, line, column
+        self.children: list[Element] = _NONE  # a list of its own only where there are any: most elements have none
 
-    def add(self, child: Element) -> None:
-        """Put an element into it, behind the others."""
-        if isinstance(self.children, list):
-            self.children.append(child)
-        else:
-            self.children = [child]
+    @property
+    def attributes(self) -> dict[str, str]:
+        """Values by name; kept as a flat list, which takes half the memory."""
+        return dict(zip(self.flat[::2], self.flat[1::2], strict=True))
+
+    def get(self, attribute: str) -> str | None:
+        """The value of an attribute, or None."""
+        flat = self.flat
+        for i in range(0, len(flat), 2):
+            if flat[i] == attribute:
+                return flat[i + 1]
+        return None
 
     def error(self, message: str) -> FormatError:
         """An error of this element."""
@@ -84,14 +92,16 @@ class Element:
 
     def word(self, attribute: str) -> str:
         """An attribute that must be there and not be empty."""
-        value = self.attributes.get(attribute)
+        value = self.get(attribute)
         if not value:
             raise self.error(f"attribute {attribute!r} is {'missing' if value is None else 'empty'}")
         return value
 
-    def numbers(self, attribute: str, count: int, default: Sequence[float] | None = None) -> list[float]:
-        """An attribute of so many finite numbers."""
-        value = self.attributes.get(attribute)
+    def numbers(
+        self, attribute: str, count: int, default: Sequence[float] | None = None, most: float = _LARGEST
+    ) -> list[float]:
+        """An attribute of so many finite numbers, of a magnitude up to ``most``."""
+        value = self.get(attribute)
         if value is None:
             if default is None:
                 raise self.error(f"attribute {attribute!r} is missing; expected {count} number(s)")
@@ -99,26 +109,28 @@ class Element:
         words = value.split()
         if len(words) != count:
             raise self.error(f"attribute {attribute!r} must be {count} number(s), not {len(words)}: {quoted(value)}")
-        if _NUMBERS.fullmatch(value):  # the short way for most
-            try:
-                numbers = list(map(float, words))
-            except ValueError:
-                numbers = []
-            if numbers and all(map(math.isfinite, numbers)):
+        try:
+            numbers = list(map(float, words))
+        except ValueError:
+            raise self._no_numbers(attribute, words) from None
+        for number in numbers:
+            if not -most <= number <= most:
+                break
+        else:
+            if value.isascii() and "_" not in value:  # else it is finite, but in letters that only Python knows
                 return numbers
-        numbers = [float(word) if _NUMBER.fullmatch(word) else math.nan for word in words]
-        for word, number in zip(words, numbers, strict=True):
-            if not math.isfinite(number):
-                hint = "; expand the file with xacro first" if "${" in word else ""
-                raise self.error(f"attribute {attribute!r} must be finite numbers, but has {quoted(word)}{hint}")
-        return numbers
+        if not all(map(_NUMBER.fullmatch, words)) or not all(map(math.isfinite, numbers)):
+            raise self._no_numbers(attribute, words)
+        raise self.error(f"attribute {attribute!r} is too large to compute with: {quoted(value)}")
+
+    def _no_numbers(self, attribute: str, words: list[str]) -> FormatError:
+        word = next(word for word in words if not _NUMBER.fullmatch(word) or not math.isfinite(float(word)))
+        hint = "; expand the file with xacro first" if "${" in word else ""
+        return self.error(f"attribute {attribute!r} must be finite numbers, but has {quoted(word)}{hint}")
 
     def measures(self, attribute: str, count: int, default: Sequence[float] | None = None) -> list[float]:
         """Numbers that are computed with, and so must have a sane size."""
-        numbers = self.numbers(attribute, count, default)
-        if any(abs(number) > MAX_MAGNITUDE for number in numbers):
-            raise self.error(f"attribute {attribute!r} is too large to compute with: {quoted(self.word(attribute))}")
-        return numbers
+        return self.numbers(attribute, count, default, MAX_MAGNITUDE)
 
     def number(self, attribute: str, default: float | None = None) -> float:
         """An attribute of one finite number."""
@@ -162,8 +174,9 @@ class _Reader:
         self.path = path
         self.open: list[Element] = []
         self.root: Element | None = None
-        self.count = 0
+        self.count = self.line = 0
         parser = self.parser = expat.ParserCreate("utf-8")
+        parser.ordered_attributes = True
         parser.StartElementHandler = self.start
         parser.EndElementHandler = self.end
         for handler, message in _UNSAFE.items():
@@ -200,19 +213,26 @@ class _Reader:
             raise self.error("there is too much before the first element", line, column)
         self.parser.Parse(data[begin:], True)
 
-    def start(self, tag: str, attributes: dict[str, str]) -> None:
-        line, column = self.parser.CurrentLineNumber, self.parser.CurrentColumnNumber + 1
-        element = Element(self.path, tag, attributes, line, column)
+    def start(self, tag: str, attributes: list[str]) -> None:
+        parser, open_elements = self.parser, self.open
+        line = parser.CurrentLineNumber
+        if line == self.line:
+            line = self.line  # one object for all elements of a line: a large file has many
+        else:
+            self.line = line
+        element = Element(self.path, tag, attributes, line, parser.CurrentColumnNumber + 1)
         self.count += 1
-        if len(self.open) >= MAX_DEPTH:
+        if len(open_elements) >= MAX_DEPTH:
             raise element.error(f"elements are nested more than {MAX_DEPTH} deep")
         if self.count > MAX_ELEMENTS:
             raise element.error(f"the file has more than {MAX_ELEMENTS} elements")
-        if self.open:
-            self.open[-1].add(element)
-        else:
+        if not open_elements:
             self.root = element
-        self.open.append(element)
+        elif children := open_elements[-1].children:
+            children.append(element)
+        else:
+            open_elements[-1].children = [element]
+        open_elements.append(element)
 
     def end(self, tag: str) -> None:
         self.open.pop()

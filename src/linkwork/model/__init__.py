@@ -2,5 +2,17 @@
 
 from linkwork.model.builder import Builder, merge_fixed, placement
 from linkwork.model.model import WORLD, Body, Frame, Limits, Model, Point
+from linkwork.model.parameters import with_inertial_parameters
 
-__all__ = ["WORLD", "Body", "Builder", "Frame", "Limits", "Model", "Point", "merge_fixed", "placement"]
+__all__ = [
+    "WORLD",
+    "Body",
+    "Builder",
+    "Frame",
+    "Limits",
+    "Model",
+    "Point",
+    "merge_fixed",
+    "placement",
+    "with_inertial_parameters",
+]

@@ -11,14 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.arguments import Array, array, one_or_each, real, several, text
+from linkwork.arguments import Array, all_floats, array, one_or_each, real, several, text
 from linkwork.errors import ArgumentError, LinkworkWarning, ModelError, UnknownNameError, shown
 from linkwork.joints import Fixed, Joint
 from linkwork.model.model import WORLD, Body, Frame, Limits, Model
-from linkwork.spatial import Inertia, Mat3, Sym3, Transform, Vec3, X, Y, Z, sin_cos
+from linkwork.spatial import Inertia, Mat3, Scalar, Sym3, Transform, Vec3, X, Y, Z, sin_cos
 
 NO_MASS = 0.0
 NO_OFFSET = NO_INERTIA = (0.0, 0.0, 0.0)
+_QUARTER, _SINES, _COSINES = 0.5 * math.pi, (0.0, 1.0, 0.0, -1.0), (1.0, 0.0, -1.0, 0.0)
 _IDENTITY = Transform.identity()  # one object for all, as for the next: a large model has many
 _NOTHING = Inertia.from_com(NO_MASS, Vec3(*NO_OFFSET), Sym3.zero())
 
@@ -43,6 +44,19 @@ def placement(
     """
     position = several("xyz", xyz, 3, ModelError)
     return Transform(_rotation(pack("3d", *several("rpy", rpy, 3, ModelError))), Vec3(*position))
+
+
+def placements(places: Sequence[tuple[Sequence[float], Sequence[float]]]) -> list[Transform]:
+    """The placements of many positions and angles, known to be finite numbers: the text of one, over arrays."""
+    if not places:
+        return []
+    keys = [pack("3d", *rpy) for _, rpy in places]
+    distinct = list(dict.fromkeys(keys))
+    with np.errstate(all="ignore"):  # angles beyond measure become NaN, as one does
+        turned = _turned(*np.frombuffer(b"".join(distinct)).reshape(-1, 3).T)
+    rows = np.stack(np.broadcast_arrays(*turned.numbers()), axis=-1).tolist()
+    rotations = {key: Mat3(*row) for key, row in zip(distinct, rows, strict=True)}
+    return [Transform(rotations[key], Vec3(*xyz)) for key, (xyz, _) in zip(keys, places, strict=True)]
 
 
 class Builder:
@@ -88,6 +102,7 @@ class Builder:
         effort: float | Sequence[float] = math.inf,
         damping: float | Sequence[float] = 0.0,
         friction: float | Sequence[float] = 0.0,
+        actuated: bool | None = None,
     ) -> str:
         """Add a body and the joint that carries it.
 
@@ -108,6 +123,7 @@ class Builder:
             effort: see ``velocity``.
             damping: see ``velocity``.
             friction: see ``velocity``.
+            actuated: whether a motor drives the joint; if left out, it has one unless it is free.
 
         Returns:
             The body's name.
@@ -134,8 +150,10 @@ class Builder:
         check_inertia(where, kilograms, second)
         here = f"joint {joint_name!r}"
         rotor = one_or_each(f"armature of {here}", armature, joint.nv, ModelError)
-        if not all(0.0 <= number < math.inf for number in rotor):
+        if rotor and not 0.0 <= min(rotor) <= max(rotor) < math.inf:
             raise ModelError(f"armature of {here} must be finite and not negative, but is {rotor}")
+        if not isinstance(actuated, bool | np.bool_ | None):
+            raise ModelError(f"actuated of {here} must be True or False, not {shown(actuated)}")
         limits = self._limits(here, joint, (lower, upper, velocity, effort, damping, friction))
         self._bodies.append(
             Body(
@@ -147,6 +165,7 @@ class Builder:
                 _NOTHING if nothing else _inertia(where, kilograms, com, second),
                 rotor if any(rotor) else (),
                 limits,
+                None if actuated is None else bool(actuated),
             )
         )
         self._index[name] = len(self._bodies)
@@ -155,7 +174,7 @@ class Builder:
 
     def _limits(self, where: str, joint: Joint, given: tuple[Any, ...]) -> Limits:
         """Checked limits; joints of the same ones, to the bit, share one object, since there may be many."""
-        plain = all(type(value) is float for value in given)
+        plain = all_floats(given)
         key = pack("6d", *given) if plain else b"", joint.nq, joint.nv
         if plain and key in self._same_limits:
             return self._same_limits[key]
@@ -250,7 +269,7 @@ def merge_fixed(model: Model) -> Model:
 
 def check_inertia(where: str, mass: float, second: Sym3) -> None:
     """Warn of an inertia about the centre of mass that no body can have."""
-    if not any(second.numbers()):
+    if clearly_possible(second) or not any(second.numbers()):
         return
     if second.xy == second.xz == second.yz == 0.0:
         least, middle, most = sorted((second.xx, second.yy, second.zz))
@@ -267,6 +286,18 @@ def check_inertia(where: str, mass: float, second: Sym3) -> None:
         )
 
 
+def clearly_possible(second: Sym3) -> bool:
+    """Whether the principal moments clearly fulfil the triangle inequality, without computing them: the second moment
+    of the mass, half the trace less the inertia, is positive definite by its leading minors.
+    """
+    half = 0.5 * (second.xx + second.yy + second.zz)
+    x, y, z = half - second.xx, half - second.yy, half - second.zz
+    xy, xz, yz = second.xy, second.xz, second.yz
+    minor = x * y - xy * xy
+    whole = z * minor - (2.0 * xy * xz * yz + x * yz * yz + y * xz * xz)
+    return 1e-50 < half < 1e50 and x > 1e-9 * half and minor > 1e-9 * half * half and whole > 1e-9 * half * half * half
+
+
 def _replace(body: Body, **changes: Any) -> Body:
     return Body(**{**body.__dict__, **changes})
 
@@ -274,17 +305,23 @@ def _replace(body: Body, **changes: Any) -> Body:
 @lru_cache(maxsize=1024)
 def _rotation(rpy: bytes) -> Mat3:
     """Of roll, pitch and yaw as bytes, so that a zero keeps its sign; few robots have many different ones."""
-    roll, pitch, yaw = unpack("3d", rpy)
+    return _turned(*unpack("3d", rpy))
+
+
+def _turned(roll: Scalar, pitch: Scalar, yaw: Scalar) -> Mat3:
     return Z.rotation(*_turn(yaw)) * (Y.rotation(*_turn(pitch)) * X.rotation(*_turn(roll)))
 
 
-def _turn(angle: float) -> tuple[float, float]:
+def _turn(angle: Scalar) -> tuple[Scalar, Scalar]:
     """Sine and cosine; exact where the angle is the float nearest to a multiple of a quarter turn."""
-    quarters = round(angle / (0.5 * math.pi))
-    if angle == quarters * (0.5 * math.pi):
-        return (0.0, 1.0, 0.0, -1.0)[quarters % 4], (1.0, 0.0, -1.0, 0.0)[quarters % 4]
-    sine, cosine = sin_cos(angle)
-    return sine, cosine
+    several = isinstance(angle, np.ndarray)
+    quarters = np.rint(angle / _QUARTER) if several else round(angle / _QUARTER)
+    exact = angle == quarters * _QUARTER
+    if several:
+        sine, cosine = sin_cos(angle)
+        which = (quarters % 4).astype(np.intp)
+        return np.where(exact, np.take(_SINES, which), sine), np.where(exact, np.take(_COSINES, which), cosine)
+    return (_SINES[quarters % 4], _COSINES[quarters % 4]) if exact else sin_cos(angle)
 
 
 def _inertia(where: str, mass: float, com: Any, second: Sym3) -> Inertia:
@@ -294,7 +331,7 @@ def _inertia(where: str, mass: float, com: Any, second: Sym3) -> Inertia:
 def _second_moment(where: str, inertia: Any) -> Sym3:
     if inertia is NO_INERTIA:
         return Sym3.zero()
-    if type(inertia) is list and len(inertia) == 6 and all(type(x) is float and abs(x) < 1e300 for x in inertia):
+    if type(inertia) is list and len(inertia) == 6 and all_floats(inertia) and max(map(abs, inertia)) < 1e300:
         return Sym3(*inertia)
     matrix = _numbers(inertia)
     if matrix.shape == (3,):
@@ -332,7 +369,10 @@ def as_placement(where: str, value: Any) -> Transform:
         value = Transform(Mat3(*matrix[:3, :3].ravel().tolist()), Vec3(*matrix[:3, 3].tolist()))
     if not isinstance(value.rotation, Mat3) or not isinstance(value.translation, Vec3):
         raise ModelError(f"placement of {where} must be a rotation and a position, not {shown(value)}")
-    xx, xy, xz, yx, yy, yz, zx, zy, zz, *place = map(real, value.numbers())  # written out: a large model has many
+    numbers = value.numbers()
+    if not all_floats(numbers):
+        numbers = list(map(real, numbers))
+    xx, xy, xz, yx, yy, yz, zx, zy, zz, *place = numbers  # written out: a large model has many
     off = max(
         abs(xx * xx + xy * xy + xz * xz - 1.0),
         abs(yx * yx + yy * yy + yz * yz - 1.0),

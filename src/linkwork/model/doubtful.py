@@ -61,11 +61,15 @@ def own_shares(model: Model) -> tuple[float, ...]:
             least = np.linalg.eigvalsh(inertias[:, 3:, 3:])[:, 0]
             inertias = least[:, None, None] * np.eye(6)
         rotors = np.array([body.armature or (0.0,) * nv for body in bodies])
-        D = np.swapaxes(S, -1, -2) @ inertias @ S + rotors[:, :, None] * np.eye(nv)
-        squares = S * S
-        terms = squares[:, :3].sum(axis=1) * mass[members, None] + squares[:, 3:].sum(axis=1) * turning[members, None]
-        units = 1.0 / np.sqrt(np.where(terms > 0.0, terms, 1.0))
-        found[members] = np.linalg.eigvalsh(D * units[:, :, None] * units[:, None, :])[:, 0]
+        with np.errstate(all="ignore"):
+            D = np.swapaxes(S, -1, -2) @ inertias @ S + rotors[:, :, None] * np.eye(nv)
+            squares = S * S
+            linear, angular = squares[:, :3].sum(axis=1), squares[:, 3:].sum(axis=1)
+            terms = linear * mass[members, None] + angular * turning[members, None]
+            units = 1.0 / np.sqrt(np.where(terms > 0.0, terms, 1.0))
+            shares = D * units[:, :, None] * units[:, None, :]
+        shares[~np.isfinite(shares).all(axis=(1, 2))] = 0.0  # beyond all floats, nothing is sure
+        found[members] = np.linalg.eigvalsh(shares)[:, 0]
     return tuple(found.tolist())
 
 

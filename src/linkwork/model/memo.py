@@ -14,20 +14,24 @@ Found = TypeVar("Found")
 
 
 class Memo:
-    """Four tables.
+    """Six tables.
 
     quick: what serves plain arrays without a line of Python, by the name of an algorithm (``engine.run.entries``).
     plans: how tasks are computed, by algorithm, absent arguments, frames and form.
     frames: frames that have been asked about, as the call took them.
+    held: constraints that have been asked about, and what code serves them, as the call took them.
+    laws: kernels of texts over arrays about points, by the text's name and what it follows from.
     derived: what follows from the model alone, by the function that finds it (``kept_with_model``).
     """
 
-    __slots__ = ("derived", "frames", "plans", "quick")
+    __slots__ = ("derived", "frames", "held", "laws", "plans", "quick")
 
     def __init__(self) -> None:
         self.quick: dict[str, Any] = {}
         self.plans: dict[Any, Any] = {}
         self.frames: dict[Any, Any] = {}
+        self.held: dict[Any, Any] = {}
+        self.laws: dict[Any, Any] = {}
         self.derived: dict[Any, Any] = {}
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from linkwork.arguments import choice, is_integer, several, text
 from linkwork.errors import ModelError, UnknownNameError, shown
-from linkwork.joints import Joint
+from linkwork.joints import Free, Joint
 from linkwork.model.memo import Memo
 from linkwork.spatial import Inertia, Transform
 
@@ -51,7 +51,7 @@ class Body:
         1; 0 is the world. joint: its kind and parameters. placement: of the joint's frame in the parent's frame. The
         body's own frame is the joint's moved frame. inertia: about the body's frame (kg, kg m, kg m²). armature:
         rotor inertia of each degree of freedom as the joint feels it (kg m² or kg); empty where there is none.
-        limits: of the joint.
+        limits: of the joint. actuated: whether a motor drives the joint; if it is not said, every joint but a free one.
     """
 
     name: str
@@ -62,6 +62,7 @@ class Body:
     inertia: Inertia
     armature: tuple[float, ...]
     limits: Limits
+    actuated: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,15 @@ class Model:
     def _memo(self) -> Memo:
         """What is kept from call to call; no part of what the model is."""
         return Memo()
+
+    @cached_property
+    def _quick(self) -> dict[str, Any]:
+        """The table of the memo, for the builtins: one attribute to look up, not two; ``_frames`` likewise."""
+        return self._memo.quick
+
+    @cached_property
+    def _frames(self) -> dict[Any, Any]:
+        return self._memo.frames
 
     @cached_property
     def nq(self) -> int:
@@ -273,11 +283,34 @@ class Model:
         return self._gather("friction")
 
     @property
+    def actuated(self) -> NDArray[np.bool_]:
+        """Whether a motor drives each degree of freedom (nv,): a free joint has none, unless the model says so.
+
+        Example:
+            >>> import linkwork as lw
+            >>> lw.mechanisms.serial_chain(2, floating_base=True).actuated.astype(int)
+            array([0, 0, 0, 0, 0, 0, 1, 1])
+        """
+        driven = [not isinstance(b.joint, Free) if b.actuated is None else b.actuated for b in self.bodies]
+        values = np.repeat(np.array(driven, dtype=bool), [body.joint.nv for body in self.bodies])
+        values.flags.writeable = False
+        return values
+
+    @property
     def armature(self) -> NDArray[np.float64]:
         """Rotor inertia of each degree of freedom (nv,); it takes part in the dynamics."""
         return np.array(
             [x for body in self.bodies for x in (body.armature or (0.0,) * body.joint.nv)], dtype=np.float64
         )
+
+    @property
+    def inertial_parameters(self) -> NDArray[np.float64]:
+        """Inertial parameters of each body (nbodies, 10): mass (kg), mass times centre of mass (kg m), Ixx, Ixy, Iyy,
+        Ixz, Iyz, Izz (kg m²) about the origin of the body's frame; ``lw.torque_regressor`` has columns in this order,
+        and ``lw.with_inertial_parameters`` takes them.
+        """
+        numbers = [body.inertia.numbers() for body in self.bodies]
+        return np.array(numbers, dtype=np.float64).reshape(-1, 10)[:, [0, 1, 2, 3, 4, 5, 7, 6, 8, 9]]
 
 
 @dataclass(frozen=True)

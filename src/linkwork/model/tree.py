@@ -212,6 +212,10 @@ class Tree(PathWalks, Walks):
         """Every body before its parent."""
         return iter(self._nodes[:0:-1])
 
+    def bodies_back_from(self, body: Node) -> Iterator[Node]:
+        """A body and those that are numbered before it: over all bodies, every pair once."""
+        return iter(self._nodes[body.index : 0 : -1])
+
     def parallel(self, items: Iterable[Item]) -> Iterator[Item]:
         """Items whose iterations are independent: one step of a method on enough processors."""
         return iter(items)

@@ -18,7 +18,7 @@ from linkwork.arguments import integer, real, seconds, switch
 from linkwork.dynamics.arguments import Array, as_array, check_finite
 from linkwork.engine.run.memory import empty
 from linkwork.engine.spaces import SPACES
-from linkwork.errors import ArgumentError, LinkworkWarning
+from linkwork.errors import ArgumentError, LinkworkWarning, shown
 from linkwork.memory import check_memory, not_enough_memory
 from linkwork.model.model import Model
 
@@ -64,7 +64,7 @@ def steps_over(rows: dict[str, int], steps: Any) -> int:
         raise ArgumentError("steps must be given, or a tau or target with a row for each step, (T, nv)")
     steps = integer("steps", steps, 0)
     if steps > _MOST_STEPS:
-        raise _too_many(f"{steps}")
+        raise _too_many(shown(steps))
     for name, count in rows.items():
         if count not in (1, steps):
             hint = f". Rows for each trajectory, the same at all times, are {name}[:, None]"

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwork.compiled.arrays import TracedArray
 from linkwork.dynamics.arguments import Array
-from linkwork.dynamics.constraints import Constraint, constrained_dynamics
+from linkwork.dynamics.constrained import constrained_dynamics
+from linkwork.dynamics.constraints import Constraint
 from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.model.model import Model
 from linkwork.simulation.arguments import returned
+from linkwork.simulation.rotors import with_rotors
 from linkwork.simulation.torques import Source
 
 Load = Callable[[float, Array, Array], ArrayLike]
@@ -33,6 +35,8 @@ class Plant:
 
     With ``implicit`` (s) set, damping acts on the velocity at the end of a step of that length. As then (M + dt D) a =
     τ - D v - ..., this is the same mechanism with rotors of inertia dt D besides its own, and costs no more.
+
+    All of it is a text over arrays: of floats, or of traced numbers, which become code (``machine``).
     """
 
     def __init__(
@@ -46,13 +50,13 @@ class Plant:
         proximal: float,
         load: Load | Array | None,
         damping: Array,
-        implicit: float,
+        implicit: Any,
     ) -> None:
         self.model, self.source, self.method = model, source, method
         self.constraints, self.stabilisation, self.proximal = tuple(constraints), stabilisation, proximal
         self.load = load
         self.damping = damping if damping.any() else None
-        self.solved = model if self.damping is None or not implicit else _with_rotors(model, implicit)
+        self.solved = model if self.damping is None or implicit is None else _damped(model, implicit)
         self.step = 0
         self.tau = np.zeros(model.nv)
         """What the source said last."""
@@ -87,23 +91,20 @@ class Plant:
     def _wrenches(self, t: float, q: Array, v: Array) -> Array:
         assert callable(self.load)
         expected = (len(self.model.bodies), 6)
+        if isinstance(q, TracedArray):
+            return self.load(t, q, v)  # type: ignore[return-value]
         q.flags.writeable = v.flags.writeable = False  # they are the simulation's own
         return returned(self.model, "f_ext(t, q, v)", "wrenches", self.load(t, q, v), expected)
 
 
-@lru_cache(maxsize=100)
-def _with_rotors(model: Model, dt: float) -> Model:
-    """The model with its damping, times dt, as armature; the same object each time, as code is kept with it."""
-    bodies = tuple(
-        replace(
-            body,
-            armature=tuple(
-                rotor + dt * damping
-                for rotor, damping in zip(body.armature or (0.0,) * body.joint.nv, body.limits.damping, strict=True)
-            ),
-        )
-        if any(body.limits.damping)
-        else body
-        for body in model.bodies
-    )
-    return Model(model.name, bodies, model.frames, model.gravity)
+def _damped(model: Model, dt: Any) -> Model:
+    """The model with its damping, times dt, as armature."""
+    return _damped_for_good(model, dt) if isinstance(dt, float) else _with_damping(model, dt.item())
+
+
+def _with_damping(model: Model, dt: Any) -> Model:
+    return with_rotors(model, [rotor + dt * d for rotor, d in zip(model.armature.tolist(), model.damping, strict=True)])
+
+
+_damped_for_good = lru_cache(maxsize=100)(_with_damping)
+"""The same object each time, as code is kept with it."""

@@ -2,32 +2,47 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from linkwork.dynamics.arguments import Array
 from linkwork.model.model import Model
 from linkwork.simulation.arguments import allocated
-from linkwork.simulation.plant import Answer
 from linkwork.simulation.trajectory import ARRAYS, Trajectory, sizes
 
 
 class Record:
-    """Arrays for the states after every ``every`` of ``steps`` steps, the first and the last included."""
+    """Arrays for the states after every ``every`` of ``steps`` steps of dt, the first and the last included."""
 
-    def __init__(self, model: Model, steps: int, every: int, constraints: int) -> None:
+    def __init__(self, model: Model, steps: int, every: int, constraints: int, dt: float) -> None:
         rows = steps // every + 1 + (steps % every > 0)
         self._model, self._count = model, 0
         shapes = [(rows, *size) for size in sizes(model, constraints).values()]
         arrays = allocated(f"{rows:,} states of {model.name!r}", shapes, every)
         self._arrays = dict(zip(ARRAYS, arrays, strict=True))
         self._rows = [self._arrays[name] for name in ("t", "q", "v", "a", "tau", "constraint_forces")]
+        self._steps, self._every, self._dt = steps, every, dt
+        self.arrays = [array.reshape(1, rows, -1) for array in self._rows[1:]]
+        """Those for states as code fills them, (1, rows, numbers)."""
 
     def __len__(self) -> int:
         return self._count
 
-    def add(self, t: float, q: Array, v: Array, answer: Answer) -> None:
-        """Add a state."""
+    def add(self, t: float, q: Array, v: Array, answer: tuple[Array, Array, Array]) -> None:
+        """Add a state, with its accelerations, driving forces, and wrenches of constraints."""
         i, (times, qs, vs, accelerations, torques, wrenches) = self._count, self._rows
-        times[i], qs[i], vs[i], accelerations[i], torques[i], wrenches[i] = t, q, v, *answer
+        times[i], qs[i], vs[i] = t, q, v
+        accelerations[i], torques[i], forces = answer
+        if forces.size:
+            wrenches[i] = forces
         self._count += 1
+
+    def filled(self, step: int) -> None:
+        """Code has recorded all up to this step; their times are still missing."""
+        count = step // self._every + 1 + (step == self._steps and step % self._every > 0)
+        self._rows[0][self._count : count] = (
+            np.minimum(np.arange(self._count, count) * self._every, self._steps) * self._dt
+        )
+        self._count = count
 
     def trajectory(self, interrupted: bool = False) -> Trajectory:
         """All states so far."""

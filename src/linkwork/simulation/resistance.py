@@ -10,22 +10,19 @@ the step without them and G their response, v = v₀ + G λ, and
     stop            0 <= λ      the joint does not go on beyond its limit, and what stops it does not pull
 
 are together the conditions for a least ½ λᵀ G λ + λᵀ b within bounds: the largest loss of energy (Moreau's principle).
-So a joint at rest stays at rest, to rounding; friction does not chatter; and neither ever adds energy.
+So a joint at rest stays at rest, to rounding; friction does not chatter; and neither ever adds energy. Most steps are
+done by machine code, which solves for the same in another way (``stops``); this does the others.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwork.dynamics.arguments import Array
-from linkwork.engine.spaces import SPACES
-from linkwork.errors import ArgumentError
 from linkwork.model.model import Model
 from linkwork.simulation.plant import Answer, Plant
+from linkwork.simulation.stops import check_within_limits, held_joints
 
-Indices = NDArray[np.intp]
-_NONE: Indices = np.zeros(0, np.intp)
 _MOST_ROUNDS = 20
 _SWEEPS = 200
 
@@ -36,16 +33,14 @@ class StictionAndStops:
     def __init__(self, model: Model, friction: Array, stops: bool, q: Array) -> None:
         self.frictional = np.flatnonzero(friction)
         self.most = friction[self.frictional]
-        self.stopped, self.at = _stopped(model) if stops else (_NONE, _NONE)
+        self.joints = held_joints(model, friction.tolist(), stops)
+        stopped = [joint for joint in self.joints if np.isfinite(joint.lower) or np.isfinite(joint.upper)]
+        self.stopped = np.array([joint.dof for joint in stopped], np.intp)
+        self.at = np.array([joint.coordinate for joint in stopped], np.intp)
         self.lower, self.upper = model.lower_limit[self.at], model.upper_limit[self.at]
-        self.any = bool(self.frictional.size or self.stopped.size)
-        outside = np.flatnonzero((q[self.at] < self.lower) | (q[self.at] > self.upper))
-        if outside.size:
-            i = int(outside[0])
-            raise ArgumentError(
-                f"q of {SPACES['velocity'].coordinate(model, (int(self.stopped[i]),))} is {q[self.at[i]]:.6g}, outside "
-                f"its limits {self.lower[i]:.6g} to {self.upper[i]:.6g}; begin within them, or pass joint_limits=False"
-            )
+        self.any = bool(self.joints)
+        if stops:
+            check_within_limits(model, q[None])
 
     def forces(self, plant: Plant, t: float, q: Array, v: Array, free: Answer, dt: float) -> Array | None:
         """The joint forces (nv,) of friction and stops over a step that is ``free`` without them; None for none."""
@@ -110,16 +105,3 @@ def least_within(G: Array, b: Array, least: Array, most: Array) -> Array:
         for i in range(b.size):
             force[i] = min(max(force[i] - scale[i] * (G[i] @ force + b[i]), least[i]), most[i])
     return force
-
-
-def _stopped(model: Model) -> tuple[Indices, Indices]:
-    """Degrees of freedom with a limit of position, and where their coordinates are in q."""
-    dofs, coordinates = [], []
-    for body, v_start, q_start in zip(model.bodies, model.v_start, model.q_start, strict=True):
-        if body.joint.nq != body.joint.nv:
-            continue  # a rotation or a free body: its coordinates are no lengths or angles
-        for k, (low, high) in enumerate(zip(body.limits.lower, body.limits.upper, strict=True)):
-            if np.isfinite(low) or np.isfinite(high):
-                dofs.append(v_start + k)
-                coordinates.append(q_start + k)
-    return np.array(dofs, np.intp), np.array(coordinates, np.intp)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arguments import integer, not_negative, positive, switch
+from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array, check_model
 from linkwork.dynamics.constraints import Constraint, as_constraints
 from linkwork.errors import ArgumentError, LinkworkError, SimulationError, shown
@@ -24,11 +25,14 @@ from linkwork.simulation.arguments import (
 )
 from linkwork.simulation.blow_up import BLOWN_UP, joint_of
 from linkwork.simulation.integrators import step_of
+from linkwork.simulation.laws import Parameters, as_law, one_row, parameters_of
+from linkwork.simulation.machine import Scene
 from linkwork.simulation.plant import Plant
 from linkwork.simulation.progress import Bar
 from linkwork.simulation.record import Record
 from linkwork.simulation.resistance import StictionAndStops
-from linkwork.simulation.torques import Torque, source_of
+from linkwork.simulation.run import Run
+from linkwork.simulation.torques import Torque, driven_by, following, plain_function, source_of
 from linkwork.simulation.trajectory import Trajectory
 
 Load = Callable[[float, Array, Array], ArrayLike] | ArrayLike | None
@@ -42,6 +46,7 @@ def simulate(
     dt: float,
     *,
     torque: Torque = None,
+    parameters: Parameters = None,
     constraints: Sequence[Constraint] = (),
     f_ext: Load = None,
     method: str = "articulated_body",
@@ -61,6 +66,10 @@ def simulate(
 ) -> Trajectory:
     """The motion of a mechanism over time.
 
+    The steps of a simulation that is long enough (for an arm, some thousands of steps) are machine code: many at a
+    time, or one at a time if Python says the torque of each. Large mechanisms, loads that Python says, the adaptive
+    integrator and methods other than "articulated_body" go step by step.
+
     Args:
         model: the mechanism.
         q: configuration to begin with (nq,).
@@ -69,9 +78,11 @@ def simulate(
         dt: the step (s); for the adaptive integrator the interval between states, within which it takes its own steps.
         torque: what drives the joints: a function of (t, q, v) that gives tau (nv,), a controller (an object with a
             method ``torque(t, q, v)``), an array (steps, nv) with a row for each step, or (nv,) for all steps; none if
-            left out.
+            left out. A function of (t, q, v, *parameters) that ``lw.compile`` made becomes part of the step's code.
+        parameters: of such a function, in a tuple, or in a dict by their names, each in its own shape.
         constraints: loop closures and contacts, such as ``lw.Weld``; see ``lw.constrained_dynamics``.
-        f_ext: wrench on each body in its own frame (nbodies, 6), constant, or a function of (t, q, v).
+        f_ext: wrench on each body in its own frame (nbodies, 6), constant, or a function of (t, q, v), which may be
+            compiled, too.
         method: of ``lw.forward_dynamics``.
         integrator: "semi_implicit_euler" (order 1, one evaluation a step), "runge_kutta_4" (order 4, on the manifold)
             or "adaptive" (a solver of scipy that keeps to tolerances).
@@ -115,12 +126,13 @@ def simulate(
     check_model(model)
     here, speed = one_state(model, "q", "configuration", q), one_state(model, "v", "velocity", v)
     length, steps = time_steps(duration, dt)
-    every, held = integer("record", record, 1), 0 if hold is None else integer("hold", hold, 1)
+    every, held = min(integer("record", record, 1), steps), 0 if hold is None else integer("hold", hold, 1)
     time_constant = 10.0 * length if stabilisation is None else positive("stabilisation", stabilisation)
     proximal = not_negative("proximal", proximal)
     step = step_of(integrator, model, solver, positive("rtol", rtol), positive("atol", atol))
     held_by = as_constraints(constraints)
-    if held_by and not (isinstance(method, str) and method == "articulated_body"):
+    by_default = isinstance(method, str) and method == "articulated_body"
+    if held_by and not by_default:
         raise ArgumentError(f"constraints are solved for by articulated bodies; leave method {shown(method)} out")
     damper = damping_of(model, model_switch("damping", damping))
     resistance = StictionAndStops(
@@ -128,46 +140,53 @@ def simulate(
     )
     most = effort_limits_of(model, model_switch("effort_limits", effort_limits))
     load = f_ext if f_ext is None or callable(f_ext) else constant_wrenches(model, f_ext)
+    if isinstance(load, CompiledFunction):
+        load = as_law(model, "f_ext", load, (len(model.bodies), 6))
+        parameters_of(load, "load", "f_ext", None, 3)
     if effort_limits and torque is not None:
         warn_of_no_effort(model)
+    law = as_law(model, "torque", torque, (model.nv,)) if isinstance(torque, CompiledFunction) else None
+    own = [
+        array.reshape(shape)
+        for called, array, shape in parameters_of(law, "law", "parameters", parameters, 3).values()
+        if one_row(called, array)
+    ]
+    asked = (lambda t, q, v: law(t, q, v, *own)) if law is not None else torque
     plant = Plant(
         model,
-        source_of(model, torque, steps, held, most),
+        source_of(model, asked, steps, held, most),
         method=method,
         constraints=held_by,
         stabilisation=time_constant,
         proximal=proximal,
         load=load,
         damping=damper,
-        implicit=length if integrator == "semi_implicit_euler" else 0.0,
+        implicit=length if integrator == "semi_implicit_euler" else None,
     )
+    scene = Scene(
+        model, integrator, step, held_by, time_constant, proximal, tuple(damper.tolist()), tuple(most.tolist()),
+        tuple(resistance.joints), driven_by(torque), law, held if law is not None else 0,
+        isinstance(load, np.ndarray), load if isinstance(load, CompiledFunction) else None,
+    )  # fmt: skip
     bar_wanted = Bar.wanted(None if progress is None else switch("progress", progress))
-    states = Record(model, steps, every, len(held_by))
+    states = Record(model, steps, every, len(held_by), length)
     bar = Bar(f"simulating {model.name}", steps) if bar_wanted else None
-    k, t = 0, 0.0
+    run = Run(plant, step, resistance, states, steps, every, length, bar)
     try:
-        for k in range(steps + 1):
-            plant.step, plant.extra, t = k, None, k * length
-            answer = plant(t, here, speed)
-            if resistance.any:
-                plant.extra = resistance.forces(plant, t, here, speed, answer, length)
-                if plant.extra is not None:
-                    answer = plant.driven(t, here, speed, answer.tau)
-            if k % every == 0 or k == steps:
-                states.add(t, here, speed, answer)
-            if k == steps:
-                break
-            here, speed = step(plant, t, here, speed, answer.a, length)
-            if resistance.any:
-                here = resistance.clip(here)
-            if bar is not None:
-                bar(k)
+        if by_default and integrator != "adaptive" and (load is None or not plain_function(load)):
+            given = dict(zip(scene.parameters, (each.reshape(1, -1) for each in own), strict=True))
+            if scene.loaded:
+                given["f_ext"] = np.asarray(load).reshape(1, -1)
+            if scene.driven == "table":
+                given["following"] = following(model, torque, steps, most)
+            run.prepare(scene, held, given, here, speed)
+        run.go(here, speed)
     except KeyboardInterrupt:
         return states.trajectory(interrupted=True)
     except (LinkworkError, np.linalg.LinAlgError) as error:
         if not len(states):  # the arguments are at fault
             raise
-        raise _stopped(model, t, speed, plant.tau, error, states.trajectory()) from error
+        raise _stopped(model, run.t, run.v, plant.tau, error, states.trajectory()) from error
     finally:
         if bar is not None:
             bar.close()

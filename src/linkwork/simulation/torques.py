@@ -8,6 +8,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwork.batches import FLOAT64
+from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array
 from linkwork.model.model import Model
 from linkwork.simulation.arguments import returned, torque_table
@@ -55,12 +57,14 @@ def _called(model: Model, torque: Any, most: Array | None) -> Source:
             reset()
     else:
         name, ask = "torque(t, q, v)", torque
-    expected = (model.nv,)
+    expected, least = (model.nv,), -most if most is not None else np.zeros(0)
 
     def source(step: int, t: float, q: Array, v: Array) -> Array:
         q.flags.writeable = v.flags.writeable = False  # they are the simulation's own
-        tau = returned(model, name, "velocity", ask(t, q, v), expected)
-        return tau if most is None else _within(tau, most)
+        tau = ask(t, q, v)
+        if type(tau) is not np.ndarray or tau.dtype is not FLOAT64 or tau.shape != expected:
+            tau = returned(model, name, "velocity", tau, expected)
+        return tau if most is None else np.minimum(np.maximum(tau, least), most)
 
     return source
 
@@ -80,3 +84,23 @@ def _held(source: Source, every: int) -> Source:
 
 def _within(tau: Array, most: Array) -> Array:
     return np.minimum(np.maximum(tau, -most), most)
+
+
+def plain_function(value: Any) -> bool:
+    """Whether Python must be asked: a controller, or a function that is not compiled."""
+    return (isinstance(value, Controller) or callable(value)) and not isinstance(value, CompiledFunction)
+
+
+def driven_by(torque: Torque) -> str:
+    """What drives the steps of machine code."""
+    if torque is None:
+        return "nothing"
+    if isinstance(torque, CompiledFunction):
+        return "law"
+    return "given" if plain_function(torque) else "table"
+
+
+def following(model: Model, torque: Any, steps: int, limits: Array) -> Array:
+    """Of a table of driving forces within the effort limits the row after each step, (steps or 1, nv)."""
+    table = _within(torque_table(model, torque, steps), limits)
+    return table if len(table) == 1 else table[np.minimum(np.arange(1, steps + 1), len(table) - 1)]

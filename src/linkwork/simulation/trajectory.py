@@ -137,6 +137,9 @@ class Trajectory:
 
         Returns:
             The path, with ".npz" at its end if it had none.
+
+        Raises:
+            FileError: if it cannot be written; a file that was there stays as it was.
         """
         return files.save(path, self.model, {name: getattr(self, name) for name in ARRAYS}, self.interrupted)
 

@@ -1,6 +1,7 @@
 """Spatial algebra over any scalar: vectors, motions, forces, placements, inertias and motion subspaces."""
 
-from linkwork.spatial.functions import LARGEST_ANGLE, Scalar, absolute, atan2, rint, sin_cos, sqrt, where_less
+from linkwork.spatial.elementary import OPERATIONS, rint
+from linkwork.spatial.functions import LARGEST_ANGLE, Scalar, absolute, atan2, sin_cos, sqrt, where_less
 from linkwork.spatial.inertia import ArticulatedInertia, Inertia
 from linkwork.spatial.mobility import Mobility, RigidMobility, transposed
 from linkwork.spatial.motion import Force, Motion
@@ -28,6 +29,7 @@ from linkwork.spatial.wrenches import AnyWrenches, SelectedWrenches, Wrenches
 __all__ = [
     "LARGEST_ANGLE",
     "LONGEST",
+    "OPERATIONS",
     "AnyAxis",
     "AnyWrenches",
     "ArticulatedInertia",

@@ -34,6 +34,11 @@ def minus(x: Row, y: Row) -> Column:
     return [a - b for a, b in zip(x, y, strict=True)]
 
 
+def negated(rows: Sequence[Row]) -> Matrix:
+    """-A."""
+    return [[-number for number in row] for row in rows]
+
+
 def dot(x: Row, y: Row) -> Scalar:
     """xᵀ y."""
     return total(a * b for a, b in zip(x, y, strict=True))

@@ -216,7 +216,8 @@ def _rows(count: int, shape: float) -> int:
 
 def _trails(trails: Trails | None) -> list[Array]:
     ways = () if trails is None else tuple(trails.values()) if isinstance(trails, Mapping) else trails
-    if not isinstance(ways, Sequence | np.ndarray) or isinstance(ways, str | bytes):
+    listed = ways.ndim > 0 if isinstance(ways, np.ndarray) else isinstance(ways, Sequence)
+    if not listed or isinstance(ways, str | bytes):
         raise ArgumentError(f"trails must be a list or a dict of ways (n, 3), m, not {shown(trails)}")
     checked = []
     for way in ways:

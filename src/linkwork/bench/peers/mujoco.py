@@ -94,6 +94,25 @@ class MuJoCo:
             "mujoco.rollout", function, [()], count, lambda raw, _: answer(back(raw[:, :, 1:]))
         )
 
+    def simulation(self, states: States, tau: Array, dt: float, steps: int, integrator: str) -> Contestant | None:
+        """Steps from one state with constant joint forces, of which the last state is kept."""
+        if any(isinstance(body.joint, Free) for body in self.ours.bodies):
+            return None
+        mujoco, model = self.mujoco, copy(self.model)
+        model.opt.timestep = dt
+        if integrator == "runge_kutta_4":
+            model.opt.integrator = mujoco.mjtIntegrator.mjINT_RK4
+        there, data = Converted(self.ours, states), mujoco.MjData(model)
+        q, v = there.given("q")[0], there.given("v")[0]
+
+        def function() -> Array:
+            mujoco.mj_resetData(model, data)
+            data.qpos[:], data.qvel[:], data.qfrc_applied[:] = q, v, tau
+            mujoco.mj_step(model, data, steps)
+            return np.concatenate([data.qpos, data.qvel])
+
+        return Contestant("mj_step", function, [()], steps, lambda raw, _: _quaternions_last(self.ours, raw))
+
     def _steps(self, model: Any, there: Converted, forces: Array, threads: int) -> Callable[[], Array] | None:
         """Its own rollout: a step for each row of forces (states, steps, nv), every state after one kept."""
         mujoco, nq, nv = self.mujoco, model.nq, model.nv

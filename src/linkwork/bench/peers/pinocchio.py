@@ -67,11 +67,11 @@ class Pinocchio:
 
     def single(self, case: Case, states: States) -> Contestant | None:
         found = self._function(case, states.frames(case.frames or 1))
-        if found is None or (case.name == "mass_matrix" and not self.depth_first):
-            return None  # its composite bodies need every subtree to be a row of joints, without saying so
+        if found is None or (case.name in _IN_ROWS and not self.depth_first):
+            return None  # it needs every subtree to be a row of joints, without saying so
         how, function, before, after = found
         inputs = [(*before, *arguments, *after) for arguments in states.one_by_one(case)]
-        answer = _symmetric if case.name == "mass_matrix" else flat
+        answer = _IN_ROWS.get(case.name, flat)
         return Contestant(how, function, inputs, len(states), answer)
 
     def batch(self, case: Case, states: States, threads: int) -> Contestant | None:
@@ -96,7 +96,9 @@ class Pinocchio:
         plain = {
             "forward_dynamics": "aba", "inverse_dynamics": "rnea", "mass_matrix": "crba",
             "nonlinear_effects": "nonLinearEffects", "gravity_torques": "computeGeneralizedGravity",
-            "centre_of_mass": "centerOfMass",
+            "centre_of_mass": "centerOfMass", "inverse_dynamics_derivatives": "computeRNEADerivatives",
+            "forward_dynamics_derivatives": "computeABADerivatives", "mass_matrix_inverse": "computeMinverse",
+            "torque_regressor": "computeJointTorqueRegressor",
         }  # fmt: skip
         if case.base in plain:
             name = plain[case.base]
@@ -107,6 +109,15 @@ class Pinocchio:
             return "pin.computeFrameJacobian", pin.computeFrameJacobian, both, (model.getFrameId(frames[0]), pin.LOCAL)
         if case.base == "operational_inertia_inverse":
             return "pin.computeDelassusMatrix", pin.computeDelassusMatrix, both, (*self._contacts(frames), 0.0)
+        if case.base == "constrained_dynamics":
+            models, datas = self._contacts(frames)
+            pin.initConstraintDynamics(model, data, models, datas)
+            return (
+                "pin.constraintDynamics",
+                pin.constraintDynamics,
+                both,
+                (models, datas, pin.ProximalSettings(0, 0, 1)),
+            )
         several = self._steps(frames[0]).get(case.base)
         return several and (*several, (), ())
 
@@ -137,6 +148,14 @@ class Pinocchio:
             pin.forwardKinematics(model, data, q, v, a)
             return pin.getFrameAcceleration(model, data, tip, pin.LOCAL).vector
 
+        def velocity_derivatives(q: Array, v: Array) -> Any:
+            pin.computeForwardKinematicsDerivatives(model, data, q, v, zero)
+            return pin.getFrameVelocityDerivatives(model, data, tip, pin.LOCAL)
+
+        def acceleration_derivatives(q: Array, v: Array, a: Array) -> Any:
+            pin.computeForwardKinematicsDerivatives(model, data, q, v, a)
+            return pin.getFrameAccelerationDerivatives(model, data, tip, pin.LOCAL)[1:]
+
         def energy(q: Array, v: Array) -> Any:
             return pin.computeKineticEnergy(model, data, q, v), pin.computePotentialEnergy(model, data, q)
 
@@ -148,6 +167,8 @@ class Pinocchio:
             "frame_velocity": ("pin.forwardKinematics", velocity),
             "frame_acceleration": ("pin.forwardKinematics", acceleration),
             "jacobian_drift": ("pin.forwardKinematics", acceleration),
+            "frame_velocity_derivatives": ("pin.computeForwardKinematicsDerivatives", velocity_derivatives),
+            "frame_acceleration_derivatives": ("pin.computeForwardKinematicsDerivatives", acceleration_derivatives),
             "energy": ("pin.computeKineticEnergy, pin.computePotentialEnergy", energy),
             "momentum": ("pin.computeCentroidalMomentum", momentum),
         }
@@ -166,6 +187,21 @@ def _depth_first(parents: list[int]) -> bool:
 def _symmetric(matrix: Any, _: int) -> Array:
     upper = np.triu(matrix)  # Pinocchio need not fill the rest
     return (upper + np.triu(upper, 1).T).ravel()
+
+
+def _symmetric_last(matrices: Any, _: int) -> Array:
+    """Of three matrices, the last of which is symmetric."""
+    return np.concatenate([np.ravel(matrices[0]), np.ravel(matrices[1]), _symmetric(matrices[2], 0)])
+
+
+_IN_ROWS: dict[str, Callable[[Any, int], Array]] = {
+    "mass_matrix": _symmetric,
+    "mass_matrix_inverse": _symmetric,
+    "inverse_dynamics_derivatives": _symmetric_last,
+    "forward_dynamics_derivatives": _symmetric_last,
+    "torque_regressor": flat,
+}
+"""What is right for joints in depth-first order alone, and how its results are made whole."""
 
 
 def _joint(pin: Any, joint: Joint) -> Any:

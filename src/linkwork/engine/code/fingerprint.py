@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from linkwork.engine.ir.program import Program
     from linkwork.engine.trace.tables import Kind
 
-SOURCES = ("spatial", "joints", "model", "algorithms", "engine")
+SOURCES = ("spatial", "joints", "model", "algorithms", "engine", "compiled", "dynamics", "control", "simulation")
 """The packages that generated code follows from."""
 
 

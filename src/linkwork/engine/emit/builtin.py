@@ -3,8 +3,8 @@
 They are ordinary METH_FASTCALL functions of C's stable ABI, one module for all plans. A plan that they can serve has an
 ``ENTRY``: words that tell the shapes of its arrays and where its code is. A builtin looks at each argument (is it a
 contiguous float64 array of the right shape, for one state or with the same leading axes as the others?), makes the
-results with ``numpy.empty`` or takes the caller's ``out``, runs the code and returns the array, or a tuple of several.
-What does not fit, or is not finite, it does not serve: then Python takes the slower way, which tells why.
+results with NumPy's own function or takes the caller's ``out``, runs the code and returns the array, or a tuple of
+several. What does not fit, or is not finite, it does not serve: then Python takes the slower way, which tells why.
 
     quick         (name, model, out, arguments...): finds the entry in the model's memo
     quick_frames  (name, model, frames, out, arguments...): the same for an algorithm that is asked about frames
@@ -187,30 +187,18 @@ class _Builtin(PythonWriter):
         self.call("Py_IncRef", ("ptr", holder))
         return holder
 
-    def memo(self) -> str:
-        """The memo of the model; go on if there is one."""
-        found = self.call("PyObject_GetAttr", ("ptr", self.object(1)), ("ptr", self.python("memo")))
-        error, good = self.block("error"), self.block("good")
-        self.branch(self.null(found), error, good)
-        self.begin(error)
-        self.call("PyErr_Clear")
-        self.jump("otherwise")
-        self.begin(good)
-        return found
-
     def found(self, owner: str, table: str, key: str) -> str:
-        """The item of a table of an object; go on if there is one. The object's reference is given back."""
+        """The item of a table of an object, a new reference; go on if there is one."""
         item = self.call("find", ("ptr", owner), ("ptr", self.python(table)), ("ptr", key))
-        self.call("Py_DecRef", ("ptr", owner))
         self.leave_if(self.null(item), "otherwise")
         return item
 
     def by_model(self) -> str:
-        return self.found(self.memo(), "quick", self.object(0))
+        return self.found(self.object(1), "of_model", self.object(0))
 
     def by_frames(self) -> str:
         """Frames may be a list, which is no key: then a tuple of them is."""
-        frames, memo = self.object(2), self.memo()
+        frames = self.object(2)
         key = self.variable("ptr", frames)
         self.call("Py_IncRef", ("ptr", frames))
         with self.when(self.has_type(frames, self.python("list"))):
@@ -220,11 +208,13 @@ class _Builtin(PythonWriter):
                 self.call("Py_DecRef", ("ptr", frames))
                 self.store(made, key, "ptr")
         held = self.load(key, "ptr")
-        asked = self.call("find", ("ptr", memo), ("ptr", self.python("frames")), ("ptr", held))
+        asked = self.call("find", ("ptr", self.object(1)), ("ptr", self.python("frames")), ("ptr", held))
         self.call("Py_DecRef", ("ptr", held))
-        self.call("Py_DecRef", ("ptr", memo))
         self.leave_if(self.null(asked), "otherwise")
-        return self.found(asked, "quick", self.object(0))
+        item = self.call("find", ("ptr", asked), ("ptr", self.python("of_frames")), ("ptr", self.object(0)))
+        self.call("Py_DecRef", ("ptr", asked))
+        self.leave_if(self.null(item), "otherwise")
+        return item
 
 
 def _builtin(name: str) -> str:

@@ -63,13 +63,14 @@ class CallFrame:
 
 @dataclass(frozen=True)
 class Interface:
-    """The arrays of a program: how many numbers a state has in each, as an integer or the name of a size; and the
-    names of all sizes.
+    """The arrays of a program: how many numbers a state has in each, as an integer or the name of a size; the names of
+    all sizes; and, for a loop over time, how many arrays of the state are recorded, the first ones, all if None.
     """
 
     arguments: tuple[int | str, ...]
     results: tuple[int | str, ...]
     sizes: tuple[str, ...] = ()
+    recorded: int | None = None
 
     @cached_property
     def argument_names(self) -> list[str]:
@@ -122,7 +123,7 @@ class Interface:
 
         Number of trajectories, a buffer for tiles; steps done before, to do and in all, and after how many a state is
         recorded; each array of the state; each other argument with the distance of trajectories and of steps; the
-        records of each array of the state with the distance of trajectories there.
+        records of each array of the state that has some, with the distance of trajectories there.
         """
         words = [("i64", "trajectories"), ("ptr", "buffer")]
         words += [("i64", name) for name in ("done", "steps", "total", "every")]
@@ -130,7 +131,7 @@ class Interface:
         words += [("ptr", f"state{k}") for k in state]
         for k in range(len(state), len(self.arguments)):
             words += [("ptr", f"given{k}"), ("i64", f"given{k}_stride"), ("i64", f"given{k}_pace")]
-        for k in state:
+        for k in state[: self.recorded]:
             words += [("ptr", f"records{k}"), ("i64", f"records{k}_stride")]
         return CallFrame((*words, *self.tables))
 

@@ -19,6 +19,7 @@ from linkwork.engine.emit.call_frame import Interface, listed
 from linkwork.engine.emit.packing import batch, pack, rows_in_place, unpack
 from linkwork.engine.emit.writer import Value, Writer, bits, constant, vector
 from linkwork.engine.ir.program import Address, Block, Loop, Operand, Program
+from linkwork.spatial.functions import BITWISE
 
 BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 
@@ -43,18 +44,30 @@ def compile_time_integers(numbers: Sequence[int]) -> str:
     return array + w.function("i64 @integer(i64 %which)")
 
 
+_LONG, _LONGEST_BLOCK = 12_000, 1500
+"""A program of so many instructions is cut into basic blocks of so many: LLVM's time grows with the square of more."""
+
+
 class Kernel(Writer):
     """Writes the kernel."""
 
     returns = "void"
+    never = ""
+    """The block where the function ends if an argument is nowhere, which is never so; none until it is needed. LLVM
+    joins blocks that it knows to follow each other: a long one is cut only where code might go elsewhere.
+    """
 
     def __init__(self, program: Program, interface: Interface, lanes: int) -> None:
         super().__init__()
         self.program, self.interface, self.lanes = program, interface, lanes
         self.type, self.align = vector(lanes), 8 * lanes
+        self.until_cut = _LONGEST_BLOCK if len(program.root.order) > _LONG else -1
 
     def text(self) -> str:
         self.body()
+        if self.never:
+            self.begin(self.never)
+            self.do(f"ret {self.returns}{' false' if self.returns == 'i1' else ''}")
         return self.function(f"internal {self.returns} @kernel({parameters(self.interface.kernel)})")
 
     def body(self) -> None:
@@ -82,6 +95,9 @@ class Kernel(Writer):
     def instructions(self, block: Block) -> None:
         program, value = self.program, self.value
         for n in block.order:
+            self.until_cut -= 1
+            if self.until_cut == 0:
+                self.cut()
             operation, operands, detail = program.operations[n], program.operands[n], program.details[n]
             if operation == "load":
                 self.emit_load(n, detail)
@@ -101,6 +117,15 @@ class Kernel(Writer):
             else:
                 self.arithmetic(n, operation, max(self.lanes, program.widths[n]), *map(value, operands))
 
+    def cut(self) -> None:
+        """Go on in another basic block."""
+        self.until_cut = _LONGEST_BLOCK
+        self.never = self.never or self.block("never")
+        nowhere = self.compare("eq", f"%{self.interface.argument_names[0]}", "null", "ptr")
+        following = self.block("part")
+        self.branch(nowhere, self.never, following)
+        self.begin(following)
+
     def arithmetic(self, n: int, operation: str, lanes: int, *values: str) -> None:
         kind, name = vector(lanes), f"%v{n}"
         if operation in BINARY:
@@ -115,6 +140,11 @@ class Kernel(Writer):
             self.let(f"select {bit} {condition}, {kind} {values[2]}, {kind} {values[3]}", name)
         elif operation in ("quadrant_sin", "quadrant_cos"):
             self.quadrant(name, lanes, operation == "quadrant_cos", *values)
+        elif operation in BITWISE:
+            found = BITWISE[operation](
+                _Bits(self, lanes, self.let(f"bitcast {kind} {values[0]} to {_each('i64', lanes)}"))
+            )
+            self.let(f"bitcast {_each('i64', lanes)} {found.name} to {kind}", name)
         else:
             raise ValueError(f"no machine code for {operation!r}; trace with expand=True")
 
@@ -177,12 +207,38 @@ class Kernel(Writer):
             self.jump(f"{tag}.latch")
             return
         kind = self.load(self.element(loop.kind, 1), "i64")
-        targets = " ".join(f"i64 {kind}, label %{tag}.case{kind}" for kind, _ in loop.cases)
+        labels = {kind: kind for kind, _ in loop.cases} | loop.same
+        targets = " ".join(f"i64 {kind}, label %{tag}.case{first}" for kind, first in labels.items())
         self.do(f"switch i64 {kind}, label %{tag}.latch [ {targets} ]")
         for number, block in loop.cases:
             self.begin(f"{tag}.case{number}")
             self.instructions(block)
             self.jump(f"{tag}.latch")
+
+
+class _Bits:
+    """The bits of a value, as integers that write down what is done to them."""
+
+    def __init__(self, writer: Writer, lanes: int, name: str) -> None:
+        self.writer, self.lanes, self.name = writer, lanes, name
+
+    def _with(self, operation: str, number: int) -> _Bits:
+        number -= 2**64 if number >= 2**63 else 0
+        second = str(number) if self.lanes == 1 else f"splat (i64 {number})"
+        name = self.writer.let(f"{operation} {_each('i64', self.lanes)} {self.name}, {second}")
+        return _Bits(self.writer, self.lanes, name)
+
+    def __add__(self, number: int) -> _Bits:
+        return self._with("add", number)
+
+    def __and__(self, number: int) -> _Bits:
+        return self._with("and", number)
+
+    def __lshift__(self, number: int) -> _Bits:
+        return self._with("shl", number)
+
+    def __rshift__(self, number: int) -> _Bits:
+        return self._with("lshr", number)
 
 
 def parameters(names: Sequence[tuple[str, str]]) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from linkwork.engine.emit.call_frame import CallFrame
-from linkwork.engine.emit.python_calls import ARRAY, DATA, SETTING, VIEW, PythonWriter
+from linkwork.engine.emit.python_calls import ARRAY, DATA, FLOAT64, SETTING, VIEW, PythonWriter
 from linkwork.engine.emit.writer import Value
 
 PLACE = CallFrame((("ptr", "object"), ("ptr", "data"), ("i64", "axes"), ("ptr", "lengths"), ("i64", "bytes")))
 """What has been read of an array."""
 _CACHE_LINE = 64
 """Bytes."""
+_MOST_AXES = 32
+"""Of an array of any NumPy."""
 _LARGE = 512
 """Numbers of a result from which on it begins at a cache line."""
 
@@ -56,8 +58,29 @@ def _apart() -> str:
 def _new_array() -> str:
     """ptr new_array(setting, array, leading, lengths, states): a new array for a result, with so many axes before its
     own. A large one begins at a cache line, so that a vector is not stored into two: it is a view of a larger one.
+
+    NumPy's own function makes small ones; ``numpy.empty``, called as Python does, where that is not known.
     """
     w = PythonWriter()
+    lengths = w.let(f"alloca [{_MOST_AXES} x i64], align 8")
+    axes = ARRAY.get(w, "%array", "axes")
+    count = w.mul("%states", ARRAY.get(w, "%array", "size"))
+    own = ARRAY.pointer(w, "%array", "length0")
+    parts = ("%lengths", "%leading", "0"), (own, axes, "%leading")
+    create, total = SETTING.get(w, "%setting", "create"), w.add("%leading", axes)
+    w.leave_if(w.null(create), "called")
+    w.leave_if(w.compare("sgt", total, _MOST_AXES), "called")
+    alone, small = w.compare("eq", "%leading", 0), w.compare("slt", count, _LARGE)
+    w.leave_if(w.compare("eq", w.let(f"or i1 {alone}, {small}"), 0, "i1"), "called")
+    for given, number, start in parts:
+        with w.each(number) as axis:
+            length = w.load(w.at(given, axis, "i64"), "i64")
+            w.store(length, w.at(lengths, w.add(start, axis), "i64"), "i64")
+    kind, narrow = SETTING.get(w, "%setting", "array"), w.let(f"trunc i64 {total} to i32")
+    shape = f"ptr {kind}, i32 {narrow}, ptr {lengths}, i32 {FLOAT64}"
+    w.do(f"ret ptr {w.let(f'call ptr {create}({shape}, ptr null, ptr null, i32 0, i32 0, ptr null)')}")
+
+    w.begin("called")
     empty = SETTING.get(w, "%setting", "empty")
     w.leave_if(w.compare("ne", "%leading", 0), "batch")
     w.do(f"ret ptr {w.call('PyObject_CallObject', ('ptr', empty), ('ptr', ARRAY.get(w, '%array', 'new')))}")
@@ -69,17 +92,14 @@ def _new_array() -> str:
     w.begin("batch")
     pack = w.call("PyTuple_New", ("i64", 4))  # what the array is made with: shape, dtype, memory and offset
     w.leave_if(w.null(pack), "nothing")
-    axes = ARRAY.get(w, "%array", "axes")
-    shape = w.call("PyTuple_New", ("i64", w.add("%leading", axes)))
+    shape = w.call("PyTuple_New", ("i64", total))
     put(pack, 0, shape)
-    own = ARRAY.pointer(w, "%array", "length0")
-    for lengths, count, start in (("%lengths", "%leading", "0"), (own, axes, "%leading")):
-        with w.each(count) as axis:
-            length = w.load(w.at(lengths, axis, "i64"), "i64")
+    for given, number, start in parts:
+        with w.each(number) as axis:
+            length = w.load(w.at(given, axis, "i64"), "i64")
             put(shape, w.add(start, axis), w.call("PyLong_FromSsize_t", ("i64", length)))
     given = w.call("PyTuple_New", ("i64", 1))
     put(pack, 1, given)
-    count = w.mul("%states", ARRAY.get(w, "%array", "size"))
     w.leave_if(w.compare("sge", count, _LARGE), "large")
     w.call("Py_IncRef", ("ptr", shape))
     put(given, 0, shape)

@@ -6,6 +6,7 @@ import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from linkwork.engine.emit.call_frame import CallFrame
 from linkwork.engine.emit.writer import Value, Writer
 
-MOST_ARRAYS = 8
+MOST_ARRAYS = 16
 """Arguments and results that an entry may have."""
 MOST_AXES = 3
 """Axes that one state's array may have."""
@@ -46,17 +47,21 @@ ARRAY = CallFrame(
     )
 )
 """Follows the entry for each argument and result."""
-_OBJECTS = ("none", "array", "list", "dtype", "empty", "otherwise", "memo", "quick", "frames")
-SETTING = CallFrame(tuple(("ptr", name) for name in ("forced", *_OBJECTS)))
-"""What the builtins are made with: the address of a number that is 0 while they may serve, and objects of Python's.
+_OBJECTS = ("none", "array", "list", "dtype", "empty", "otherwise", "of_model", "frames", "of_frames")
+SETTING = CallFrame(tuple(("ptr", name) for name in ("forced", "create", *_OBJECTS)))
+"""What the builtins are made with: the addresses of a number that is 0 while they may serve and of NumPy's PyArray_New
+(or 0), and objects of Python's.
 Code refers to Python's functions by name, but to none of its data: that may be out of reach.
 """
 
 VIEW = 80
 """Bytes of a Py_buffer, as fixed by the stable ABI."""
 _HEAD = object.__basicsize__
-DATA, AXES, LENGTHS, DTYPE, FLAGS = (_HEAD + offset for offset in (0, 8, 16, 40, 48))
-"""Where the fields of an array of NumPy's are in memory, as fixed by its ABI; ``array_fields_are_known`` looks."""
+CLASS, DATA, AXES, LENGTHS, DTYPE, FLAGS = (_HEAD + offset for offset in (-8, 0, 8, 16, 40, 48))
+"""Where the class of any object and the fields of an array of NumPy's are in memory, as fixed by the ABIs;
+``array_fields_are_known`` looks."""
+FLOAT64 = 12
+"""NumPy's number of the type."""
 CONTIGUOUS, ALIGNED, WRITEABLE = 0x0001, 0x0100, 0x0400
 """Bits of an array's flags."""
 
@@ -69,7 +74,6 @@ SYMBOLS = {
     "Py_DecRef": "void {}(ptr)",
     "PyObject_CallObject": "ptr {}(ptr, ptr)",
     "PyObject_GetAttr": "ptr {}(ptr, ptr)",
-    "PyObject_Type": "ptr {}(ptr)",
     "PyDict_GetItemWithError": "ptr {}(ptr, ptr)",
     "PyTuple_GetItem": "ptr {}(ptr, i64)",
     "PyTuple_SetItem": "i32 {}(ptr, i64, ptr)",
@@ -116,9 +120,7 @@ class PythonWriter(Writer):
 
     def has_type(self, target: str, kind: str) -> str:
         """Whether an object is of a class, and not of one derived from it."""
-        own = self.call("PyObject_Type", ("ptr", target))
-        self.call("Py_DecRef", ("ptr", own))
-        return self.compare("eq", own, kind, "ptr")
+        return self.compare("eq", self.field(target, CLASS, "ptr"), kind, "ptr")
 
     def variable(self, kind: str, value: Value) -> str:
         """Memory for a value that changes."""
@@ -133,7 +135,7 @@ class PythonWriter(Writer):
         self.begin(onward)
 
     def field(self, array: str, offset: int, kind: str) -> str:
-        """A field of an array of NumPy's."""
+        """A field of an object."""
         return self.load(self.at(array, offset, "i8"), kind, 4 if kind == "i32" else 8)
 
     def array(self, record: str, k: Value) -> str:
@@ -145,6 +147,33 @@ class PythonWriter(Writer):
         """Iterations over integers: their counter."""
         with self.loop(first, count) as iteration:
             yield iteration.counter
+
+
+_ABI = (0x01000009, 0x02000000)
+"""Versions of NumPy's ABI, of 1.x and 2.x, in whose table PyArray_New is at ``_NEW``."""
+_NEW = 93
+
+
+@cache
+def array_maker() -> int:
+    """Where NumPy's PyArray_New is, which costs half of what ``numpy.empty`` does; 0 where that is not sure."""
+    try:
+        core = import_module(
+            "numpy._core._multiarray_umath" if hasattr(np, "_core") else "numpy.core._multiarray_umath"
+        )
+        pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+        table = pointer(("PyCapsule_GetPointer", ctypes.pythonapi))(core._ARRAY_API, None)
+        functions = (ctypes.c_void_p * (_NEW + 1)).from_address(table)
+        if ctypes.CFUNCTYPE(ctypes.c_uint)(functions[0] or 0)() not in _ABI:
+            return 0
+    except (ImportError, AttributeError, TypeError, ValueError):
+        return 0
+    found = int(functions[_NEW] or 0)
+    word, number, kind = ctypes.c_void_p, ctypes.c_int, ctypes.py_object
+    make = ctypes.PYFUNCTYPE(kind, kind, number, word, number, word, word, number, number, word)(found)
+    made = make(np.ndarray, 2, (ctypes.c_ssize_t * 2)(2, 3), FLOAT64, None, None, 0, 0, None)
+    sound = type(made) is np.ndarray and made.shape == (2, 3) and made.dtype == np.float64 and made.flags.owndata
+    return found if sound and made.flags.carray else 0
 
 
 @cache
@@ -163,6 +192,8 @@ def array_fields_are_known() -> bool:
         found = [bool(bits & bit) for bit in (CONTIGUOUS, ALIGNED, WRITEABLE)]
         axes = read(ctypes.c_int32, AXES)
         if found != [flags.c_contiguous, flags.aligned, flags.writeable] or axes != array.ndim:
+            return False
+        if read(ctypes.c_void_p, CLASS) != id(np.ndarray):
             return False
         if read(ctypes.c_void_p, DATA) != array.ctypes.data or read(ctypes.c_void_p, DTYPE) != id(array.dtype):
             return False

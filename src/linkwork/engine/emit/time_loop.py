@@ -59,7 +59,7 @@ def time_loop(interface: Interface, lanes: int) -> str:
             due = w.let(f"or i1 {whole}, {w.compare('eq', now, '%total')}")
             with w.when(due):
                 number = w.let(f"udiv i64 {w.add(now, w.sub('%every', 1))}, %every")
-                for k in state:
+                for k in state[: interface.recorded]:
                     records = row(f"%records{k}", first, f"%records{k}_stride")
                     give(new[k], row(records, number, sizes[k]), k, f"%records{k}_stride")
             step.carry(*new, *old)

@@ -1,22 +1,39 @@
-"""The executable definition of the intermediate code: a plain evaluator over floats.
+"""The executable definition of the intermediate code: a plain evaluator.
 
-What a program means is what happens here. Machine code must give the same bits; tests compare the two.
+What a program means is what happens here over floats. Machine code must give the same bits; tests compare the two.
+The elements of arrays may be other scalars as well: NumPy arrays (a batch of states, with the same bits), mpmath
+numbers, or values that are being traced (see ``trace.replay``), to which alone a call of other code means anything.
 """
 
 from __future__ import annotations
 
-import math
-import struct
-from collections.abc import Callable, Iterator, Mapping, MutableSequence, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableSequence
 from typing import Any
 
+import numpy as np
+
 from linkwork.engine.ir.program import Address, Block, Loop, Operand, Program
-from linkwork.spatial.functions import atan2_text, sin_cos_text, sqrt
+from linkwork.spatial.elementary import OPERATIONS
+from linkwork.spatial.functions import (
+    divide,
+    exponent,
+    mantissa,
+    pow2,
+    quadrant_cos,
+    quadrant_sin,
+    sqrt,
+    where_less,
+)
 
 
 def run(program: Program, arrays: Mapping[str, MutableSequence[Any]], sizes: Mapping[str, int] | None = None) -> None:
-    """Run a program over arrays given by name, one state: arguments are read, results and work written in place."""
-    _Run(program, arrays, sizes or {}).block(program.root)
+    """Run a program over arrays given by name: arguments are read, results and work written in place.
+
+    An element of an array is a float, or any other scalar; results of a batch go into a list or an array with the
+    states last.
+    """
+    with np.errstate(all="ignore"):
+        _Run(program, arrays, sizes or {}).block(program.root)
 
 
 class _Run:
@@ -39,9 +56,14 @@ class _Run:
                 self.values[n] = self.integer(detail)
             elif operation == "load":
                 array, element = self.element(detail)
-                self.values[n] = float(array[element])
+                x = array[element]
+                self.values[n] = float(x) if isinstance(x, float | int | np.number) else x
             elif operation == "vector":
                 self.values[n] = tuple(operands)
+            elif operation == "call":
+                self.values[n] = next(x for x in operands if hasattr(x, "called")).called(detail, operands)
+            elif operation == "part":
+                self.values[n] = operands[0].part(detail)
             elif operation == "extract":
                 self.values[n] = operands[0][detail]
             elif self.program.widths[n] > 1:
@@ -73,6 +95,7 @@ class _Run:
 
     def loop(self, loop: Loop) -> None:
         cases = dict(loop.cases)
+        cases |= {kind: cases[first] for kind, first in loop.same.items()}
         for counter in self.iterations(loop):
             self.values[loop.counter] = counter
             kind = loop.cases[0][0] if loop.kind is None else self.integer(loop.kind)
@@ -92,31 +115,19 @@ class _Run:
             yield from reversed(up) if loop.walk == "down" else up
 
 
-def _divided(a: float, b: float) -> float:
-    """a / b as machines divide: a zero below gives infinity, or no number."""
-    if b != 0.0:
-        return a / b
-    return math.nan if a == 0.0 or a != a else math.copysign(math.inf, a) * math.copysign(1.0, b)
-
-
-def _by_quadrant(quarters: float, chosen: Sequence[float]) -> float:
-    """One of four values, by the two lowest bits of a float."""
-    bits: int = struct.unpack("<q", struct.pack("<d", quarters))[0]
-    return chosen[bits & 3]
-
-
-ARITHMETIC: dict[str, Callable[..., float]] = {
+ARITHMETIC: dict[str, Callable[..., Any]] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
     "mul": lambda a, b: a * b,
-    "div": _divided,
+    "div": divide,
     "neg": lambda a: -a,
     "sqrt": sqrt,
-    "sin": lambda a: sin_cos_text(a)[0],
-    "cos": lambda a: sin_cos_text(a)[1],
-    "atan2": atan2_text,
-    "less": lambda a, b, x, y: x if a < b else y,
-    "quadrant_sin": lambda t, s, c: _by_quadrant(t, (s, c, -s, -c)),
-    "quadrant_cos": lambda t, s, c: _by_quadrant(t, (c, -s, -c, s)),
+    "less": where_less,
+    "quadrant_sin": quadrant_sin,
+    "quadrant_cos": quadrant_cos,
+    "pow2": pow2,
+    "exponent": exponent,
+    "mantissa": mantissa,
+    **{name: function for name, (_, function) in OPERATIONS.items()},
 }
 """What each arithmetic operation of ``ir`` computes."""

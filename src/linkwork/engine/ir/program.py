@@ -4,10 +4,12 @@ A program is a tree of blocks. A block is a list of instructions in the order in
 number (its value), an operation and operands, which are numbers of earlier instructions or Python floats (constants).
 
     add sub mul div               of two values
-    neg sqrt sin cos              of one
-    atan2                         of y and x
+    neg sqrt                      of one
+    sin cos atan2 exp log ...     elementary functions (``spatial.OPERATIONS``), which machine code has written out
     less                          of a, b, x, y: x where a < b, otherwise y
     quadrant_sin quadrant_cos     of t, s, c: sine and cosine after so many quarter turns, by the two lowest bits of t
+    pow2                          of t = k + 1.5 * 2**52: 2**k
+    exponent mantissa             of x = m 2**k, with m from 0.7071 to 1.4142: k + 1.5 * 2**52, and m
     load                          from an array at an address
     store                         of one value into an array at an address
     index                         an integer read from an integer array at an address
@@ -15,6 +17,8 @@ number (its value), an operation and operands, which are numbers of earlier inst
     loop                          over a walk, with a case for each kind of iteration
     vector                        of several values: one wide value
     extract                       one lane of a wide value
+    call                          of many values: what other code, such as that with loops over bodies, makes of them
+    part                          one of the numbers that a call results in
     constant                      a number that the tracer does not fold; ``superword`` puts it into operands
 
 An address is an offset plus strides times integers (the values of ``index`` and ``affine`` instructions and loop
@@ -36,6 +40,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from linkwork.spatial.elementary import OPERATIONS
+
 Operand = int | float
 """The number of an instruction, or a constant."""
 
@@ -43,10 +49,11 @@ Terms = tuple[tuple[int, int | str], ...]
 """Integers (by instruction) with strides: fixed ones, or names of sizes known when the code runs."""
 
 ARITHMETIC = {
-    **dict.fromkeys(("add", "sub", "mul", "div", "atan2"), 2),
-    **dict.fromkeys(("neg", "sqrt", "sin", "cos"), 1),
+    **dict.fromkeys(("add", "sub", "mul", "div"), 2),
+    **dict.fromkeys(("neg", "sqrt", "pow2", "exponent", "mantissa"), 1),
     **dict.fromkeys(("quadrant_sin", "quadrant_cos"), 3),
     "less": 4,
+    **{name: operands for name, (operands, _) in OPERATIONS.items()},
 }
 """The operations on values, with the number of their operands."""
 
@@ -98,6 +105,8 @@ class Loop:
     stop: int | None = None
     kind: Address | None = None
     successor: Address | None = None
+    same: dict[int, int] = field(default_factory=dict)
+    """Kinds that do what another kind does, which has the case."""
 
     @property
     def integers(self) -> list[int]:
@@ -146,7 +155,7 @@ class Program:
 
 
 def count(program: Program) -> Counter[str]:
-    """How often each arithmetic operation stands in a program without loops; ``sin`` and ``cos`` count one each."""
+    """How often each arithmetic operation stands in a program without loops; ``sin`` or ``exp`` count one each."""
     return Counter(op for op in (program.operations[n] for n in program.walk()) if op in ARITHMETIC)
 
 
@@ -161,14 +170,17 @@ def text(program: Program) -> str:
             if op == "loop":
                 lines.append(f"{indent}{_loop_text(detail)}")
                 for kind, case in detail.cases:
-                    lines.append(f"{indent}  case {kind}")
+                    also = "".join(f", {other}" for other, first in detail.same.items() if first == kind)
+                    lines.append(f"{indent}  case {kind}{also}")
                     block(case, indent + "    ")
             elif op == "store":
                 lines.append(f"{indent}{_address_text(detail)} = {shown}")
             elif op in ("load", "index", "affine"):
                 lines.append(f"{indent}%{n} = {op} {_address_text(detail)}")
-            elif op == "extract":
-                lines.append(f"{indent}%{n} = extract {shown}, {detail}")
+            elif op == "call":
+                lines.append(f"{indent}%{n} = call {detail}: {shown}")
+            elif op in ("extract", "part"):
+                lines.append(f"{indent}%{n} = {op} {shown}, {detail}")
             else:
                 lines.append(f"{indent}%{n} = {op} {shown}".rstrip())
 

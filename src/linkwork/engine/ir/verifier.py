@@ -125,6 +125,9 @@ class _Check:
         if (loop.walk == "climb") != (loop.successor is not None):
             raise InvalidProgram(f"{here}: a climb, and nothing else, goes on by a successor")
         kinds = [kind for kind, _ in loop.cases]
+        if not set(loop.same.values()) <= set(kinds):
+            raise InvalidProgram(f"{here}: has kinds like others that have no case: {loop.same}")
+        kinds += loop.same
         if len(set(kinds)) != len(kinds) or not kinds:
             raise InvalidProgram(f"{here}: has no cases, or one twice: {kinds}")
         if len(kinds) > 1 and loop.kind is None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from linkwork.engine.code import jit, loader
 from linkwork.engine.emit.call_frame import CallFrame, Interface, Words
-from linkwork.engine.plans.task import Task, moved
+from linkwork.engine.plans.task import Signature, Task, moved
 from linkwork.engine.run import threads
 from linkwork.engine.run.entries import Entry, fit, held, make
 from linkwork.engine.run.memory import address, aligned, empty, scratch
@@ -34,8 +34,8 @@ _MOST_MEMORY = 4 * 2**20
 class Plan(ABC):
     """How a task is computed."""
 
-    def __init__(self, task: Task) -> None:
-        self.task = task
+    def __init__(self, task: Signature) -> None:
+        self.task: Signature = task
 
     @abstractmethod
     def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:
@@ -68,6 +68,8 @@ class Plan(ABC):
 class Interpreted(Plan):
     """The algorithm's text as it stands."""
 
+    task: Task
+
     def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:
         task, batch = self.task, () if states == 1 else (states,)
         given = iter(arguments)
@@ -92,7 +94,7 @@ class Compiled(Plan):
 
     interface: Interface
 
-    def __init__(self, task: Task, cpu: tuple[str, str] | None = None, lanes: int | None = None) -> None:
+    def __init__(self, task: Signature, cpu: tuple[str, str] | None = None, lanes: int | None = None) -> None:
         super().__init__(task)
         self.cpu = cpu or jit.host()
         self.lanes = lanes or jit.lanes(self.cpu)
@@ -138,7 +140,7 @@ class Compiled(Plan):
 
     def key(self, lanes: int) -> str:
         """A digest of all that the code depends on."""
-        what = (self.task.algorithm.name, self.task.absent, *self.identity, self.symbols(lanes))
+        what = (*self.task.name, *self.identity, self.symbols(lanes))
         return loader.key_of(self.cpu, lanes, what)
 
     def code(self, lanes: int) -> tuple[jit.Code, Callable[[int], int]]:
@@ -198,7 +200,7 @@ class Compiled(Plan):
 
             return job
 
-        parts = threads.parts(states, lanes, len(self.task.model.bodies))
+        parts = threads.parts(states, lanes, self.task.seconds)
         return results, threads.run([part(*states_of) for states_of in parts])
 
     def buffer(self, lanes: int) -> tuple[int, object]:
@@ -240,8 +242,7 @@ class Compiled(Plan):
         task = self.task
         if self.task.over_time or not fit(task.argument_shapes, task.shapes):
             return None
-        seconds = threads.SECONDS * max(1, len(task.model.bodies)) / self.lanes
-        return Entry(task.argument_shapes, task.shapes, self._busy, seconds)
+        return Entry(task.argument_shapes, task.shapes, self._busy, task.seconds / self.lanes)
 
     def serve(self, entry: Entry, form: str, offsets: Offsets = ()) -> None:
         name, lanes = (self.one_state_frame, 1) if form == "one" else ("batch", self.lanes)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
+
 from linkwork.algorithms import Algorithm
 from linkwork.engine.code import jit
 from linkwork.engine.plans.plan import Interpreted, Plan
 from linkwork.engine.plans.specialised import Specialised
+from linkwork.engine.plans.staged import Staged
 from linkwork.engine.plans.task import Task
+from linkwork.engine.plans.traced import MOST_INSTRUCTIONS as MOST_TRACED
+from linkwork.engine.plans.traced import Evaluated, Traced, TracedTask
+from linkwork.errors import LinkworkWarning
 from linkwork.model.model import Model
 from linkwork.model.segments import cut, lined_up
 
@@ -47,6 +53,31 @@ def plan_for(task: Task, form: str = "auto", cpu: tuple[str, str] | None = None,
         plan = Specialised(task, cpu, lanes)
         too_long = form == "auto" and "rolled" in task.algorithm.forms and not _short_enough(plan)
         return _rolled(task, cpu, lanes) if too_long else plan
+
+
+def plan_for_trace(
+    task: TracedTask, what: str, form: str = "auto", cpu: tuple[str, str] | None = None, lanes: int | None = None
+) -> Plan:
+    """The plan of a traced program; a warning about ``what`` tells if it is too long for machine code."""
+    if "call" in task.operations:
+        return Staged(
+            task,
+            lambda stage: plan_for_trace(stage, what, form, cpu, lanes),
+            lambda called: plan_for(called, form, cpu, lanes),
+        )
+    if form == "interpreted":
+        return Evaluated(task)
+    with jit.lock:
+        plan = Traced(task, cpu, lanes)
+        if not plan.too_long:
+            return plan
+    warnings.warn(
+        f"{what} has {len(plan.program.root.order):,} instructions, more than the {MOST_TRACED:,} up to which machine "
+        f"code is made; it runs by the interpreter, slowly. Use fewer bodies, points or iterations",
+        LinkworkWarning,
+        stacklevel=3,
+    )
+    return Evaluated(task)
 
 
 def _chain(algorithm: Algorithm, model: Model) -> bool:

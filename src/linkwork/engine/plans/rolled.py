@@ -14,6 +14,7 @@ from linkwork.engine.code import fingerprint, jit
 from linkwork.engine.emit import kernel
 from linkwork.engine.emit.call_frame import Interface
 from linkwork.engine.emit.time_loop import time_loop
+from linkwork.engine.ir.merge import merge_cases
 from linkwork.engine.ir.passes import eliminate_dead_code, lay_out_fields
 from linkwork.engine.ir.program import Program
 from linkwork.engine.plans.plan import Arrays, Compiled, Found, Offsets
@@ -35,6 +36,7 @@ class RolledProgram(NamedTuple):
 def laid_out(program: Program) -> RolledProgram:
     """A rolled program without dead code, its fields in ``work`` and ``square``."""
     eliminate_dead_code(program)
+    merge_cases(program)
     return RolledProgram(program, *lay_out_fields(program))
 
 
@@ -46,6 +48,8 @@ def rolled_interface(task: Task, sizes: Sequence[str]) -> Interface:
 
 
 class Rolled(Compiled):
+    task: Task
+
     def __init__(self, task: Task, cpu: tuple[str, str] | None = None, lanes: int | None = None) -> None:
         super().__init__(task, cpu, lanes)
         self.interface = rolled_interface(task, SIZES)
@@ -103,6 +107,7 @@ class Rolled(Compiled):
             "square_row": self.rows * cell,
             **{f"nv{k}": k * nv for k in range(1, 7)},
             **{f"wide{k}": 6 * k * frames for k in range(1, 7)},
+            **{f"parameters{k}": 10 * k * len(self.task.model.bodies) for k in range(1, 7)},
             **{str(name): count for name, count in (*counts, *results)},
         }
 

@@ -30,6 +30,8 @@ _WORTH_A_TEAM = 1500
 class Segmented(Compiled):
     """Code for all chains of the same joint kinds; the chain comes as tables."""
 
+    task: Task
+
     def __init__(self, task: Task, cpu: tuple[str, str] | None = None, lanes: int | None = None) -> None:
         super().__init__(task, cpu, lanes)
         found = cut(task.model)
@@ -139,6 +141,8 @@ class Segmented(Compiled):
 
 class Reordered(Plan):
     """A plan for a mechanism whose bodies must be lined up first: numbers are brought into their order and back."""
+
+    task: Task
 
     def __init__(self, task: Task, inner: Plan, order: LinedUp) -> None:
         super().__init__(task)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwork.engine.code import fingerprint, jit, loader
+from linkwork.engine.code import fingerprint
 from linkwork.engine.emit.call_frame import Interface
-from linkwork.engine.plans.plan import NOT_FINITE_RESULT, Array, Arrays, Compiled, Found, Offsets
+from linkwork.engine.plans.plan import NOT_FINITE_RESULT, Array, Arrays, Found, Offsets
+from linkwork.engine.plans.straight_line import StraightLine
 from linkwork.engine.plans.task import Task
 from linkwork.engine.spaces import OFFSETS
 
@@ -26,7 +27,9 @@ def specialised_program(*what: Any, **options: Any) -> Program:
     return schedule(specialise(*what, **options))
 
 
-class Specialised(Compiled):
+class Specialised(StraightLine):
+    task: Task
+
     def __init__(self, task: Task, cpu: tuple[str, str] | None = None, lanes: int | None = None) -> None:
         super().__init__(task, cpu, lanes)
         spaces = [*task.spaces, *([OFFSETS] if task.offsets else [])]
@@ -66,30 +69,6 @@ class Specialised(Compiled):
             return "specialised", self.interface
         numbers = fingerprint.of_model(self.task.model, self.task.frames) or fingerprint.of_program(self.program)
         return "specialised", self.interface, numbers
-
-    @property
-    def is_kept(self) -> bool:
-        """Whether its code needs no compilation."""
-        return loader.is_kept(self.key(1)) or loader.is_kept(self.key(self.lanes))
-
-    def symbols(self, lanes: int) -> list[str]:
-        return [self.entry_point]
-
-    def text(self, lanes: int) -> str:
-        from linkwork.engine.emit import kernel, row_kernel
-        from linkwork.engine.emit.time_loop import time_loop
-
-        if self.task.over_time:
-            return kernel.module(self.program, self.interface, lanes, time_loop(self.interface, lanes))
-        if lanes > 1:
-            return row_kernel.module(self.program, self.interface, lanes, jit.register_constraint(self.cpu, lanes))
-        return kernel.module(self.one_state_program, self.interface, 1)
-
-    def tables(self, code: jit.Code, frame: str) -> dict[str, int]:
-        return {}
-
-    def workspace(self, code: jit.Code, lanes: int, frame: str) -> dict[str, int]:
-        return {"work": lanes * sum(self.task.results)} if lanes > 1 else {}
 
     @property
     def buffer_size(self) -> int:

@@ -3,19 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 
-from linkwork.algorithms import Algorithm
+from linkwork.algorithms import ALGORITHMS, Algorithm
+from linkwork.engine.run import threads
 from linkwork.engine.spaces import SPACES, shifted
 from linkwork.model.model import Frame, Model
 
+Shape = tuple[int, ...]
 
-class Task:
+
+class Signature:
+    """The shapes of one state's arguments and results, and what computing them takes.
+
+    ``arguments`` and ``results`` tell how many numbers one state has in each; ``over_time`` says that this is a step,
+    whose first arguments are its results, and that code repeats it; ``seconds`` is what one state takes on one lane,
+    roughly: enough to tell whether a thread pays.
+    """
+
+    def __init__(
+        self, argument_shapes: Sequence[Shape], shapes: Sequence[Shape], seconds: float, over_time: bool = False
+    ) -> None:
+        self.argument_shapes, self.shapes = list(argument_shapes), list(shapes)
+        self.arguments, self.results = ([prod(shape) for shape in each] for each in (argument_shapes, shapes))
+        self.seconds, self.over_time = seconds, over_time
+
+    @property
+    def name(self) -> tuple[object, ...]:
+        """What is computed, as far as code depends on it."""
+        return ()
+
+
+class Task(Signature):
     """An algorithm for a model, some arguments left out, and frames that offsets may move.
 
-    ``over_time`` says that the algorithm is a step, of ``stepping``, and that code repeats it. ``shapes`` are those of
-    the results; ``arguments`` and ``results`` tell how many numbers one state has in each.
+    One that goes ``over_time`` is a step, of ``stepping``.
     """
 
     def __init__(
@@ -28,15 +51,36 @@ class Task:
         over_time: bool = False,
     ) -> None:
         self.algorithm, self.model, self.absent, self.frames = algorithm, model, absent, tuple(frames)
-        self.offsets, self.over_time = offsets, over_time
+        self.offsets = offsets
         self.spaces = [SPACES[space] for name, space in algorithm.arguments if name not in absent]
         self.result_spaces = [SPACES[space] for space in algorithm.results]
-        self.argument_shapes, self.shapes = (
+        argument_shapes, shapes = (
             [space.shape(model, len(frames)) for space in spaces] for spaces in (self.spaces, self.result_spaces)
         )
-        self.arguments, self.results = (
-            [prod(shape) for shape in shapes] for shapes in (self.argument_shapes, self.shapes)
-        )
+        super().__init__(argument_shapes, shapes, threads.SECONDS * max(1, len(model.bodies)), over_time)
+
+    @property
+    def name(self) -> tuple[object, ...]:
+        return self.algorithm.name, self.absent
+
+
+@dataclass(frozen=True)
+class Callee:
+    """What a "call" in a traced program computes: an algorithm of the catalogue, arguments left out, at frames that
+    offsets move.
+    """
+
+    algorithm: str
+    model: Model
+    absent: tuple[str, ...] = ()
+    frames: tuple[Frame, ...] = ()
+    offsets: tuple[float, ...] = ()
+
+    def task(self) -> Task:
+        return Task(ALGORITHMS[self.algorithm], self.model, self.absent, self.frames, bool(self.offsets))
+
+    def __str__(self) -> str:
+        return f"{self.algorithm} of {self.model.name!r}"
 
 
 def moved(frames: Sequence[Frame], offsets: Sequence[float]) -> list[Frame]:

@@ -12,7 +12,7 @@ import numpy as np
 from linkwork.engine.code import jit, loader
 from linkwork.engine.emit import builtin
 from linkwork.engine.emit.call_frame import CallFrame, Words
-from linkwork.engine.emit.python_calls import ARRAY, ENTRY, MOST_ARRAYS, MOST_AXES, SETTING
+from linkwork.engine.emit.python_calls import ARRAY, ENTRY, MOST_ARRAYS, MOST_AXES, SETTING, array_maker
 from linkwork.engine.run import threads
 from linkwork.engine.run.memory import address
 
@@ -102,9 +102,9 @@ def make(name: str, forced: int = 0, otherwise: Callable[..., Any] | None = None
     objects = {"array": np.ndarray, "list": list, "dtype": np.dtype(np.float64), "empty": np.empty}
     objects["otherwise"] = otherwise
     words = {name: id(value) if value is not None else 0 for name, value in objects.items()} | {"none": id(None)}
-    names = {name: name if name != "memo" else "_memo" for name in ("memo", "quick", "frames")}
+    names = {"of_model": "_quick", "frames": "_frames", "of_frames": "quick"}  # attributes that are tables
     words |= {name: id(text) for name, text in names.items()}
-    setting = SETTING.pack({**words, "forced": forced or address(_NEVER)})
+    setting = SETTING.pack({**words, "forced": forced or address(_NEVER), "create": array_maker()})
     code = _code()
     return builtin.make(name, code.addresses[name], address(setting), setting, code, objects, names)
 

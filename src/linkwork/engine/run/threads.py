@@ -62,12 +62,11 @@ def get_threads() -> int:
     return _chosen or cores()
 
 
-def parts(states: int, lanes: int, bodies: int) -> list[tuple[int, int]]:
-    """The states of each thread: first and number, in whole tiles."""
+def parts(states: int, lanes: int, seconds: float) -> list[tuple[int, int]]:
+    """The states of each thread: first and number, in whole tiles; one takes so many seconds on one lane, roughly."""
     if states == 1:
         return [(0, 1)]
-    seconds = states * SECONDS * bodies / lanes
-    wanted = max(1, min(get_threads(), int(seconds / WORTH_A_THREAD)))
+    wanted = max(1, min(get_threads(), int(states * seconds / lanes / WORTH_A_THREAD)))
     tiles = -(-states // lanes)
     step = -(-tiles // wanted) * lanes
     return [(first, min(step, states - first)) for first in range(0, states, step)]

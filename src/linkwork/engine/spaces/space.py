@@ -125,25 +125,37 @@ class Joints(Space):
 class Wrenches(Joints):
     """Force and moment on each body, or through each joint."""
 
+    of_each, what = 6, "force and moment"  # how many numbers a body has, and what they are
+
     def __init__(self) -> None:
         super().__init__("f")
-        self.shape = lambda model, frames: (len(model.bodies), 6)
+        self.shape = lambda model, frames: (len(model.bodies), self.of_each)
 
-    def value(self, numbers: list[Any]) -> Force:
+    def value(self, numbers: list[Any]) -> Any:
         return Force.from_numbers(numbers)
 
     def owners(self, model: Model, frames: int = 0) -> Iterator[Owner]:
-        return (Owner(False, number, 6 * number - 6, 6) for number in range(1, len(model.bodies) + 1))
+        n = self.of_each
+        return (Owner(False, number, n * number - n, n) for number in range(1, len(model.bodies) + 1))
 
     def addresses(self, array: str, body: Any) -> list[Address]:
-        lanes = body.lane_stride(self.lane_stride)
-        return [Address(array, k - 6, ((body.number, 6),), lane_stride=lanes) for k in range(6)]
+        n, lanes = self.of_each, body.lane_stride(self.lane_stride)
+        return [Address(array, k - n, ((body.number, n),), lane_stride=lanes) for k in range(n)]
 
     def describe(self, model: Model) -> str:
-        return f"{len(model.bodies)} bodies, force and moment of each"
+        return f"{len(model.bodies)} bodies, {self.what} of each"
 
     def coordinate(self, model: Model, index: tuple[int, ...]) -> str:
         return f"body {model.body_names[index[0]]!r}"
+
+
+class Parameters(Wrenches):
+    """The inertial parameters of each body."""
+
+    of_each, what = 10, "ten parameters"
+
+    def value(self, numbers: list[Any]) -> Any:
+        return numbers
 
 
 class Frames(Space):
@@ -238,6 +250,14 @@ class Matrix(Space):
 
     patterned = True
 
+    def pairs(self, tree: Any) -> Iterator[tuple[Any, Any]]:
+        """The rows and columns of its blocks."""
+        for body in tree.outward():
+            yield body, body
+            for other in tree.ancestors(body):
+                yield body, other
+                yield other, body
+
     def gather(self, model: Model, frames: int, value: Any) -> list[Scalar]:
         flat: list[Scalar] = [0.0] * self.size(model, frames)
         starts = list(enumerate(zip(model.v_start, model.bodies, strict=True), 1))
@@ -249,15 +269,55 @@ class Matrix(Space):
         return flat
 
     def store(self, tree: Any, array: str, value: Any) -> None:
-        def block(a: Any, b: Any) -> None:
+        for a, b in self.pairs(tree):
             if rows := value[a, b]:
                 _store_rows(tree, array, rows, ((a.integer("v"), "nv1"), (b.integer("v"), 1)), "nv")
 
+
+class FullMatrix(Matrix):
+    """A block for each pair of joints."""
+
+    patterned = False
+
+    def pairs(self, tree: Any) -> Iterator[tuple[Any, Any]]:
         for body in tree.outward():
-            block(body, body)
-            for other in tree.ancestors(body):
-                block(body, other)
-                block(other, body)
+            for other in tree.outward():
+                yield body, other
+
+
+class Regressor(Space):
+    """A row for each degree of freedom, ten columns for each body; zeros for bodies that are not behind the joint."""
+
+    patterned = True
+
+    def gather(self, model: Model, frames: int, value: Any) -> list[Scalar]:
+        width = 10 * len(model.bodies)
+        flat: list[Scalar] = [0.0] * (model.nv * width)
+        for body in range(1, len(model.bodies) + 1):
+            for joint, first in enumerate(model.v_start, 1):
+                for i, row in enumerate(value.get((joint, body)) or ()):
+                    start = (first + i) * width + 10 * (body - 1)
+                    flat[start : start + 10] = row
+        return flat
+
+    def store(self, tree: Any, array: str, value: Any) -> None:
+        for body in tree.outward():
+            for joint in tree.path(body):
+                terms: Terms = ((joint.integer("v"), "parameters1"), (body.number, 10))
+                _store_rows(tree, array, value[joint, body], terms, "parameters", -10)
+
+
+class ForceColumns(Space):
+    """Six rows, a column for each degree of freedom."""
+
+    def gather(self, model: Model, frames: int, value: Any) -> list[Scalar]:
+        columns = [force.numbers() for body in range(1, len(model.bodies) + 1) for force in value.get(body)]
+        return [column[k] for k in range(6) for column in columns]
+
+    def store(self, tree: Any, array: str, value: Any) -> None:
+        for body in tree.outward():
+            if columns := [force.numbers() for force in value[body]]:
+                _store_rows(tree, array, list(zip(*columns, strict=True)), ((body.integer("v"), 1),), "nv")
 
 
 class Operational(Space):
@@ -290,12 +350,12 @@ class Triples(Space):
         return [list(numbers[rows * r : rows * (r + 1)]) for r in range(rows)]
 
 
-def _store_rows(tree: Any, array: str, rows: Sequence[Sequence[Any]], terms: Terms, size: str) -> None:
-    """Store a block by rows, which are a size apart, from its first number on."""
+def _store_rows(tree: Any, array: str, rows: Sequence[Sequence[Any]], terms: Terms, size: str, before: int = 0) -> None:
+    """Store a block by rows, which are a size apart; the first number is ``before`` from the terms' place."""
     for row, numbers in enumerate(rows):
         below: Terms = ((ONE, f"{size}{row}"),) if row else ()
         for k, number in enumerate(numbers):
-            tree.tracer.store(Address(array, k, (*terms, *below)), number)
+            tree.tracer.store(Address(array, k + before, (*terms, *below)), number)
 
 
 SPACES: dict[str, Space] = {
@@ -303,6 +363,10 @@ SPACES: dict[str, Space] = {
     "velocity": Joints("v"),
     "wrenches": Wrenches(),
     "matrix": Matrix(lambda model, frames: (model.nv, model.nv)),
+    "full_matrix": FullMatrix(lambda model, frames: (model.nv, model.nv)),
+    "parameters": Parameters(),
+    "regressor": Regressor(lambda model, frames: (model.nv, 10 * len(model.bodies))),
+    "momentum_matrix": ForceColumns(lambda model, frames: (6, model.nv)),
     "poses": Poses(4, 4),
     "twists": Frames(6),
     "stacked_twists": StackedTwists(),

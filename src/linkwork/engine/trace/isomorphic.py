@@ -89,7 +89,7 @@ def _hide(nodes: Sequence[Any], part: str, constant: Callable[[float], Any]) -> 
     wholes = [getattr(node, part) for node in nodes]
     rows = [whole.numbers() for whole in wholes]
     for node, whole, row, hidden in zip(nodes, wholes, rows, _hidden(rows, constant), strict=True):
-        if hidden != row:
+        if any(new is not old for new, old in zip(hidden, row, strict=True)):
             setattr(node, part, whole.of(hidden))
 
 

@@ -39,10 +39,11 @@ SIZES = (
     *(str(section.begin) for section in TOLD),
     *(f"nv{k}" for k in range(1, 7)),
     *(f"wide{k}" for k in range(1, 7)),
+    *(f"parameters{k}" for k in range(1, 7)),
 )
 """The sizes that rolled code is told: last body, frame, junction, body on a path and station; numbers in a row of the
 square; where the frames' placements begin in ``data``; how many frames there are; where sections of ``ints`` begin;
-multiples of nv and of six numbers for each frame.
+multiples of nv, of six numbers for each frame and of ten for each body.
 """
 
 
@@ -235,6 +236,9 @@ class RolledTree(PathWalks, Walks):
 
     def inward(self) -> Iterator[Node]:
         return self._bodies("down")
+
+    def bodies_back_from(self, body: Node) -> Iterator[Node]:
+        return self._bodies("down", body.index)
 
     def path(self, body: Node, until: Node | None = None) -> Iterator[Node]:
         return self._bodies("climb", body.index, until.index if until else None)

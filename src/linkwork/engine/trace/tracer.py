@@ -7,21 +7,24 @@ but for the sign of a zero: x + 0, x * 1, x * 0, x - x, and signs moved outward 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from linkwork.engine.ir.program import Address, Block, Operand, Program
-from linkwork.spatial.functions import atan2_text, sin_cos_text
+from linkwork.errors import TracingError
+from linkwork.spatial.dual import Dual
 
 
 def _operator(name: str) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
     """An arithmetic operator of traced scalars, and the same with its operands swapped."""
 
     def forward(self: Traced, other: Any) -> Any:
-        return self.tracer.wrap(getattr(self.tracer, name)(self.number, _operand(other)))
+        if type(other) is Dual:
+            return NotImplemented
+        return self.tracer.wrap(getattr(self.tracer, name)(self.number, self.tracer.operand(other)))
 
     def swapped(self: Traced, other: Any) -> Any:
-        return self.tracer.wrap(getattr(self.tracer, name)(_operand(other), self.number))
+        return self.tracer.wrap(getattr(self.tracer, name)(self.tracer.operand(other), self.number))
 
     return forward, swapped
 
@@ -42,45 +45,89 @@ class Traced:
     def __neg__(self) -> Any:
         return self.tracer.wrap(self.tracer.neg(self.number))
 
-    def __lt__(self, other: Any) -> _Less:
-        return _Less(self.tracer, self.number, _operand(other))
+    def __lt__(self, other: Any) -> Any:
+        if type(other) is Dual:
+            return NotImplemented
+        return Less(self.tracer, self.number, self.tracer.operand(other))
 
-    def __gt__(self, other: Any) -> _Less:
-        return _Less(self.tracer, _operand(other), self.number)
+    def __gt__(self, other: Any) -> Any:
+        if type(other) is Dual:
+            return NotImplemented
+        return Less(self.tracer, self.tracer.operand(other), self.number)
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Traced) and other.number == self.number)
+        if self is other or (isinstance(other, Traced) and other.number == self.number):
+            return True
+        raise TracingError(
+            "whether traced numbers are equal is not known while a function is traced; use np.where(a == b, x, y) on "
+            "arrays made by np.stack"
+        )
 
     def __hash__(self) -> int:
         return self.number
 
     def __bool__(self) -> bool:
-        raise TypeError("a traced value has no truth yet; use linkwork.spatial.where_less to choose by value")
+        raise TracingError(
+            "a traced number has no truth while a function is traced; use np.where(condition, x, y), or "
+            "linkwork.spatial.where_less over scalars"
+        )
 
-    __float__ = __bool__
+    def __float__(self) -> float:
+        raise TracingError(
+            "a traced number cannot become a float while a function is traced; use np.sin instead of math.sin and the "
+            "like, np.stack or np.concatenate instead of assigning to elements of an array of floats, and np.where, or "
+            "linkwork.spatial.where_less over scalars, to choose by value"
+        )
 
     def sqrt(self) -> Any:
-        return self.tracer.wrap(self.tracer.emit("sqrt", (self.number,)))
+        return self.operation("sqrt", self)
 
-    def sin_cos(self) -> tuple[Any, Any]:
+    def operation(self, name: str, *operands: Any) -> Any:
+        """The value of an operation of these operands."""
+        return self.tracer.wrap(self.tracer.emit(name, tuple(map(self.tracer.operand, operands))))
+
+    def called(self, callee: Any, operands: Sequence[Any]) -> Any:
+        """A call of other code, of which ``part`` gives a number."""
+        return self.tracer.wrap(self.tracer.emit("call", tuple(map(self.tracer.operand, operands)), callee))
+
+    def part(self, k: int) -> Any:
+        return self.tracer.wrap(self.tracer.emit("part", (self.number,), k))
+
+    def elementary(self, names: tuple[str, ...], text: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
+        """An elementary function: its text, or one operation for each of its results."""
+        dual = next((x for x in operands if type(x) is Dual), None)
+        if dual is not None:
+            return dual.elementary(names, text, operands)
         if self.tracer.expand:
-            return sin_cos_text(self)
-        emit, wrap = self.tracer.emit, self.tracer.wrap
-        return wrap(emit("sin", (self.number,))), wrap(emit("cos", (self.number,)))
-
-    def turned(self, s: Any, c: Any) -> tuple[Any, Any]:
-        operands = (self.number, _operand(s), _operand(c))
-        emit, wrap = self.tracer.emit, self.tracer.wrap
-        return wrap(emit("quadrant_sin", operands)), wrap(emit("quadrant_cos", operands))
-
-    def atan2(self, y: Any, x: Any) -> Any:
-        if self.tracer.expand:
-            return atan2_text(y, x)
-        return self.tracer.wrap(self.tracer.emit("atan2", (_operand(y), _operand(x))))
+            return text(*operands)
+        values = tuple(self.operation(name, *operands) for name in names)
+        return values[0] if len(values) == 1 else values
 
 
-class _Less:
-    """a < b, to be decided when the code runs."""
+class Condition:
+    """What is to be decided when the code runs."""
+
+    __slots__ = ()
+
+    def select(self, x: Any, y: Any) -> Any:
+        """x where it holds, otherwise y."""
+        raise NotImplementedError
+
+    def negated(self) -> Condition:
+        return Not(self)
+
+    def joined(self, other: Condition) -> Condition:
+        return Both(self, other)
+
+    def __bool__(self) -> bool:
+        raise TracingError(
+            "a condition on traced numbers has no truth while a function is traced; choose by value with "
+            "np.where(condition, x, y), on arrays made by np.stack, or linkwork.spatial.where_less over scalars"
+        )
+
+
+class Less(Condition):
+    """a < b."""
 
     __slots__ = ("a", "b", "tracer")
 
@@ -88,17 +135,33 @@ class _Less:
         self.tracer, self.a, self.b = tracer, a, b
 
     def select(self, x: Any, y: Any) -> Any:
-        left, right = _operand(x), _operand(y)
+        left, right = self.tracer.operand(x), self.tracer.operand(y)
         if left == right and type(left) is type(right):
             return x
         return self.tracer.wrap(self.tracer.emit("less", (self.a, self.b, left, right)))
 
-    def __bool__(self) -> bool:
-        raise TypeError("a traced comparison has no truth yet; use linkwork.spatial.where_less to choose by value")
+
+class Not(Condition):
+    __slots__ = ("condition",)
+
+    def __init__(self, condition: Condition) -> None:
+        self.condition = condition
+
+    def select(self, x: Any, y: Any) -> Any:
+        return self.condition.select(y, x)
+
+    def negated(self) -> Condition:
+        return self.condition
 
 
-def _operand(x: Any) -> Operand:
-    return x.number if type(x) is Traced else float(x)
+class Both(Condition):
+    __slots__ = ("first", "second")
+
+    def __init__(self, first: Condition, second: Condition) -> None:
+        self.first, self.second = first, second
+
+    def select(self, x: Any, y: Any) -> Any:
+        return self.first.select(self.second.select(x, y), y)
 
 
 def _types(operands: tuple[Operand, ...]) -> tuple[type, ...]:
@@ -107,8 +170,8 @@ def _types(operands: tuple[Operand, ...]) -> tuple[type, ...]:
 
 
 class Tracer:
-    """Builds a program. ``expand`` writes sine, cosine and arc tangent out as arithmetic, as machine code needs
-    them; ``isomorphic`` lets the instructions depend on which constants are 0, 1 or -1, but not on the sign of others.
+    """Builds a program. ``expand`` writes elementary functions out as arithmetic, as machine code needs them;
+    ``isomorphic`` lets the instructions depend on which constants are 0, 1 or -1, but not on the sign of others.
     """
 
     def __init__(self, expand: bool = True, isomorphic: bool = False) -> None:
@@ -117,6 +180,11 @@ class Tracer:
         self.block: Block = self.program.root
         self._known: list[dict[Any, int]] = [{}]  # for each open block, what has been computed in it
         self._outside: list[list[dict[Any, int]]] = []
+        self._finished = False
+
+    def finish(self) -> None:
+        """Nothing more may be written down."""
+        self._finished = True
 
     def open(self, block: Block, isolated: bool = False) -> None:
         """Go on in an inner block; one that is ``isolated`` uses nothing of those around it."""
@@ -129,6 +197,17 @@ class Tracer:
         self.block = outside
         self._known = self._outside.pop()
 
+    def operand(self, x: Any) -> Operand:
+        """A scalar as an instruction of this trace, or a constant."""
+        if type(x) is not Traced:
+            return float(x)
+        if x.tracer is not self:
+            raise TracingError(
+                "a traced array was kept after its function had returned, or belongs to another function; "
+                "pass it as an argument"
+            )
+        return x.number
+
     def wrap(self, value: Operand) -> Any:
         return Traced(self, value) if type(value) is int else value
 
@@ -136,6 +215,8 @@ class Tracer:
         """The value of an operation, computed once."""
         number = self.find(operation, operands, detail)
         if number is None:
+            if self._finished:
+                raise TracingError("a traced array was kept after its function had returned; it has no value")
             number = self.program.instruction(self.block, operation, operands, detail)
             self._known[-1][operation, operands, _types(operands), detail] = number
         return number
@@ -158,7 +239,7 @@ class Tracer:
         return Traced(self, self.emit("constant", (), value))
 
     def store(self, address: Address, value: Any) -> None:
-        self.program.instruction(self.block, "store", (_operand(value),), address)
+        self.program.instruction(self.block, "store", (self.operand(value),), address)
 
     def _negated(self, x: Operand) -> int | None:
         """y where x = -y."""

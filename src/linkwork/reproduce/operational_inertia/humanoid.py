@@ -10,7 +10,8 @@ import numpy as np
 from linkwork.algorithms import ALGORITHMS, OPERATIONAL
 from linkwork.bench.cases import States
 from linkwork.bench.contest import Array, Contestant
-from linkwork.dynamics import forward_dynamics, integrate, operational_inertia, operational_space
+from linkwork.control import OperationalSpaceController, Posture, Task
+from linkwork.dynamics import forward_dynamics, forward_kinematics, integrate, neutral, operational_inertia
 from linkwork.model import Model, mechanisms
 from linkwork.reproduce.clock import Effort, Runner, best, race
 from linkwork.reproduce.counting import as_written, folded
@@ -53,25 +54,28 @@ def one_matrix(states: int, batch: int, effort: Effort) -> dict[str, Any]:
 
 
 def servo(states: int, effort: Effort) -> dict[str, float | None]:
-    """Seconds of one step of a controller of both hands, alone and with the simulated robot that it moves."""
+    """Seconds of one step of the controller of both hands, alone and with the simulated robot that it moves."""
     model = mechanisms.humanoid()
+    controller = holding_hands(model)
     fields = States.random(model, states).fields
-    inputs = [(model, fields["q"][k].copy(), fields["v"][k].copy()) for k in range(states)]
+    inputs = [(fields["q"][k].copy(), fields["v"][k].copy()) for k in range(states)]
+
+    def control(q: Array, v: Array) -> Array:
+        return controller.torque(0.0, q, v)
+
+    def simulated(q: Array, v: Array) -> tuple[Array, Array]:
+        """The state after a step of that."""
+        v = v + STEP * forward_dynamics(model, q, v, control(q, v))
+        return integrate(model, q, STEP * v), v
+
     return {
         what: best({what: Contestant(what, function, inputs, states)}, effort.rounds, effort.seconds)[what]
         for what, function in (("control", control), ("simulated", simulated))
     }
 
 
-def control(model: Model, q: Array, v: Array) -> Array:
-    """Torques that let the hands fall to rest, Coriolis, centrifugal and gravity forces made up for, and that damp
-    the other joints as far as the hands do not feel it.
-    """
-    space = operational_space(model, q, v, HANDS)
-    return space.torque(space.force(-10.0 * (space.jacobian @ v))) + space.null_space_torque(-v)
-
-
-def simulated(model: Model, q: Array, v: Array) -> tuple[Array, Array]:
-    """The state after a step of that."""
-    v = v + STEP * forward_dynamics(model, q, v, control(model, q, v))
-    return integrate(model, q, STEP * v), v
+def holding_hands(model: Model) -> OperationalSpaceController:
+    """Keeps the poses of both hands, Coriolis, centrifugal and gravity forces made up for, and a posture beneath."""
+    q = neutral(model)
+    tasks = [Task(hand, place) for hand, place in zip(HANDS, forward_kinematics(model, q, HANDS), strict=True)]
+    return OperationalSpaceController(model, [tasks], Posture(q))

@@ -76,8 +76,9 @@ def _claims(data: dict[str, Any]) -> str:
             ],
             [
                 "a servo rate of 300 Hz with it",
-                f"{rates[0]:,.0f} Hz, with the simulated robot {rates[1]:,.0f} Hz, for a law without box and posture",
-                f"{rates[0] / paper['hertz']:.0f} and {rates[1] / paper['hertz']:.0f} times, for a smaller task",
+                f"{rates[0]:,.0f} Hz, with the simulated robot {rates[1]:,.0f} Hz, with a posture and "
+                "without the box; `linkwork demo` times the controller with it ([control.md](control.md))",
+                f"{rates[0] / paper['hertz']:.0f} and {rates[1] / paper['hertz']:.0f} times",
             ],
             [
                 "no computation on links off the paths (Fig. 4)",

@@ -8,6 +8,8 @@ import numpy as np
 
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.call import diagnose
+from linkwork.dynamics.constrained import constrained_dynamics
+from linkwork.errors import LinkworkError, SingularError
 from linkwork.simulation.blow_up import BLOWN_UP, joint_of
 from linkwork.simulation.rollouts.jobs import Job
 
@@ -16,14 +18,17 @@ _FINER = 1000
 
 
 def cut_off(into: Sequence[Array]) -> list[tuple[int, int]]:
-    """Make all records NaN from the first non-finite one on; the trajectories concerned and that record's index."""
+    """Make all records of q and v NaN from the first non-finite one on, and the cost; the trajectories concerned and
+    that record's index.
+    """
     finite = np.asarray(np.isfinite(into[0]).all(axis=-1)) & np.asarray(np.isfinite(into[1]).all(axis=-1))
     found = []
     for trajectory in np.flatnonzero(~finite.all(axis=1)):
         record = int(np.argmin(finite[trajectory]))
         found.append((int(trajectory), record))
-        for array in into:
+        for array in into[:2]:
             array[trajectory, record:] = np.nan
+        into[2][trajectory] = np.nan
     return found
 
 
@@ -32,13 +37,13 @@ def explained(job: Job, into: Sequence[Array], trajectory: int, record: int) -> 
     ever finer records.
     """
     one, done, every = job.some(trajectory, 1), (record - 1) * job.every, job.every
-    q, v = (array[trajectory, record - 1] for array in into)
+    q, v = (array[trajectory, record - 1] for array in into[:2])
     while every > 1:
         again = one.later(done, q[None], v[None], min(every, job.steps - done), max(1, every // _FINER))
         finer = again.buffers()
         again.run(finer, 1)
         ((_, bad),) = cut_off(finer)
-        q, v = (array[0, bad - 1] for array in finer)
+        q, v = (array[0, bad - 1] for array in finer[:2])
         done, every = done + (bad - 1) * again.every, again.every
     fastest = int(abs(v).argmax())
     if abs(v[fastest]) > BLOWN_UP:
@@ -49,6 +54,23 @@ def explained(job: Job, into: Sequence[Array], trajectory: int, record: int) -> 
         )
         return done + 1, joint, reason
     last = one.later(done, q[None], v[None], 1, 1)
-    rows = [last.parts[name][0, 0] for name, _ in job.algorithm.arguments[2:]]
-    reason = str(diagnose(job.algorithm, job.model, [q, v, *rows], ())).removeprefix(f"{job.algorithm.name}: ")
+    reason = _reason(last)
     return done + 1, next((name for name in job.model.joint_names if f"joint {name!r}" in reason), None), reason
+
+
+def _reason(job: Job) -> str:
+    """Why one step from a finite state has no finite result."""
+    extras, (q,), (v,) = job.extras, job.q, job.v
+    if extras.law is not None:
+        rows = [job.parts[name][0, 0].reshape(shape) for name, shape in job.shapes.items() if name.startswith("law_")]
+        try:
+            extras.law(job.before * job.parts["dt"][0, 0, 0], q, v, *rows)
+        except SingularError as error:
+            return f"the law in torque has no finite result: {error}"
+    if extras.constraints:
+        zero = np.zeros_like(v)
+        try:
+            constrained_dynamics(job.model, q, v, zero, extras.constraints, None, extras.stabilisation, extras.proximal)
+        except LinkworkError as error:
+            return str(error)
+    return str(diagnose(job.algorithm, job.model, job.first_state(), ())).removeprefix(f"{job.algorithm.name}: ")

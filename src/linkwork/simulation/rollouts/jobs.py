@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
-from linkwork.algorithms import Algorithm, stepping
+from linkwork.algorithms import STEP_PARTS, Algorithm, stepping
+from linkwork.compiled.tracing import Shape
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.call import diagnose
 from linkwork.engine.function import function
 from linkwork.engine.mode import current_form
+from linkwork.engine.plans import Plan
 from linkwork.engine.rollout import records, run_over_time
+from linkwork.engine.spaces import SPACES
+from linkwork.errors import TracingError
 from linkwork.model.model import Model
 from linkwork.simulation.arguments import allocated
+from linkwork.simulation.rollouts.steps import NONE, RECORDED, SUMS, Extras
 
 
 @dataclass(frozen=True)
@@ -24,7 +30,8 @@ class Job:
 
     Attributes:
         q, v: where each begins (n, nq), (n, nv). parts: what a step takes besides, dt first, each (n or 1, steps or 1,
-        numbers of one step). every: the steps between two records. engine: the form in which it runs.
+        numbers of one step). every: the steps between two records. engine: the form in which it runs. extras: a law, a
+        cost, constraints, stops. shapes: of their parameters, for one step. before: the steps done before.
     """
 
     model: Model
@@ -34,12 +41,16 @@ class Job:
     steps: int
     every: int
     engine: str
+    extras: Extras = NONE
+    shapes: dict[str, Shape] = field(default_factory=dict)
+    before: int = 0
 
     def __len__(self) -> int:
         return len(self.q)
 
     @property
     def algorithm(self) -> Algorithm:
+        """The step without what the extras add."""
         return stepping(self.parts)
 
     def some(self, first: int, count: int) -> Job:
@@ -52,7 +63,7 @@ class Job:
         """``steps`` steps from a later one on."""
         span = slice(step, step + steps)
         parts = {name: array if array.shape[1] == 1 else array[:, span] for name, array in self.parts.items()}
-        return replace(self, q=q, v=v, parts=parts, steps=steps, every=every)
+        return replace(self, q=q, v=v, parts=parts, steps=steps, every=every, before=self.before + step)
 
     def apart_from(self, into: Sequence[Array]) -> Job:
         """The same, with copies of those arrays that share memory with the ones written into."""
@@ -63,34 +74,84 @@ class Job:
         parts = {name: kept(array) for name, array in self.parts.items()}
         return replace(self, q=kept(self.q), v=kept(self.v), parts=parts)
 
-    def buffers(self) -> tuple[Array, Array]:
-        """Arrays for the records, q and v."""
+    def buffers(self) -> list[Array]:
+        """Arrays for the records, q and v, and for what each trajectory costs."""
         count = records(self.steps, self.every)
         shapes = [(len(self), count, size) for size in (self.model.nq, self.model.nv)]
-        q, v = allocated(f"{count:,} records of {len(self):,} trajectories", shapes, self.every)
-        return q, v
+        kept = f"{count:,} records of {len(self):,} trajectories"
+        return [*allocated(kept, shapes, self.every), np.zeros(len(self))]
 
     def run(self, into: Sequence[Array], threads: int) -> int:
         """Run the time loop here; its status: 1 if an argument is non-finite, plus 2 if a record is; else 0."""
-        state = [np.array(array, order="C") for array in (self.q, self.v)]  # the time loop changes them
-        for array, start in zip(into, state, strict=True):
-            array[:, 0] = start
+        state = self.begin(into)
         if not (self.steps and len(self)):
             return 0
-        names = [name for name, _ in self.algorithm.arguments[2:]]
-        shapes = [(len(self), self.steps, self.parts[name].shape[-1]) for name in names]
-        given = [np.broadcast_to(self.parts[name], shape) for name, shape in zip(names, shapes, strict=True)]
-        engine = current_form() if self.engine == "auto" else self.engine  # a worker may have no machine code
+        return self.go(state, into, 0, self.steps, threads)
+
+    def begin(self, into: Sequence[Array]) -> list[Array]:
+        """The arrays of the state, which the time loop changes, recorded as the first."""
+        *kept, cost = into
+        state = [np.array(array, order="C") for array in (self.q, self.v)]
+        for array, start in zip(kept, state, strict=True):
+            array[:, 0] = start
+        cost[...] = 0.0
+        if self.extras.any:
+            sums = np.zeros((len(self), SUMS))
+            sums[:, 0] = self.before
+            state.append(sums)
+        return state
+
+    def go(self, state: Sequence[Array], into: Sequence[Array], first: int, steps: int, threads: int) -> int:
+        """Go on for ``steps`` steps from step ``first``; the status of the time loop."""
+        given = []
+        for name in self._names:
+            part = self.parts[name]
+            part = part if part.shape[1] == 1 else part[:, first : first + steps]
+            given.append(np.broadcast_to(part, (len(self), steps, part.shape[-1])))
         try:
-            plan = function(self.algorithm, self.model, form=engine, over_time=True)
-            return run_over_time(plan, state, given, into, self.steps, self.every, threads)
-        except (ZeroDivisionError, OverflowError):  # a constant of the model: every trajectory fails
-            first = [self.q[0], self.v[0], *(array[0, 0] for array in given)]
-            raise diagnose(self.algorithm, self.model, first, ()) from None
+            status = run_over_time(
+                self._plan, state, given, into[:RECORDED], steps, self.every, threads, first, self.steps
+            )
+        except (ZeroDivisionError, OverflowError, TracingError) as error:
+            if isinstance(error, TracingError) and not isinstance(error.__cause__, ArithmeticError):
+                raise
+            # a constant of the model: every trajectory fails
+            raise diagnose(self.algorithm, self.model, self.first_state(), ()) from None
+        if self.extras.cost is not None:
+            into[RECORDED][...] = state[RECORDED][:, 1]
+        return status
+
+    def first_state(self) -> list[Array]:
+        """What the first trajectory begins with, as ``algorithm`` takes it."""
+        spaces = dict(self.algorithm.arguments)
+        parts = {
+            name: array[0, 0].reshape(SPACES[spaces[name]].shape(self.model, 0))
+            for name, array in self.parts.items()
+            if name in spaces
+        }
+        return [self.q[0], self.v[0], *(parts[name] for name, _ in self.algorithm.arguments[2:])]
+
+    @property
+    def _names(self) -> list[str]:
+        """Of all that a step takes besides its state, in order."""
+        return ["dt", *(name for name in (*STEP_PARTS, *self.shapes) if name in self.parts)]
+
+    @property
+    def _plan(self) -> Plan:
+        engine = current_form() if self.engine == "auto" else self.engine  # a worker may have no machine code
+        if self.extras.any:
+            return self.extras.step_plan(self.model, self.all_shapes, engine)
+        return function(self.algorithm, self.model, form=engine, over_time=True)
+
+    @property
+    def all_shapes(self) -> dict[str, Shape]:
+        """The shape of each argument of a traced step besides its state."""
+        own = {name: SPACES[space].shape(self.model, 0) for name, space in STEP_PARTS.items()}
+        return {name: (() if name == "dt" else (own | self.shapes)[name]) for name in self._names}
 
 
-def compute(job: Job) -> tuple[Array, Array, int]:
-    """What a worker does, in one thread: records, and the status of the time loop."""
+def compute(job: Job) -> tuple[Any, ...]:
+    """What a worker does, in one thread: records and costs, and the status of the time loop."""
     job = replace(job, model=_known(job.model))
     into = job.buffers()
     return *into, job.run(into, 1)

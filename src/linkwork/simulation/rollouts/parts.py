@@ -21,13 +21,12 @@ from linkwork.simulation.arguments import (
     warn_of_no_effort,
 )
 
-_OVER_TIME = ("tau", "q_target", "v_target")
+OVER_TIME = ("tau", "q_target", "v_target", "f_ext")
+"""What may have a row for each step."""
 
 
-def step_parts(
-    model: Model, steps: int | None, effort_limits: bool | ArrayLike, **values: Any
-) -> tuple[dict[str, Array], int]:
-    """Of ``STEP_PARTS``, those that have an effect, each (..., T or 1, numbers), and the number of steps.
+def step_parts(model: Model, effort_limits: bool | ArrayLike, driven: bool = False, **values: Any) -> dict[str, Array]:
+    """Of ``STEP_PARTS``, those that have an effect, each (..., T or 1, numbers); ``driven`` says that a law drives.
 
     Machine code checks by itself whether what varies over time is finite; then ``check_over_time`` says where.
     """
@@ -37,7 +36,7 @@ def step_parts(
     if values["kp"] is not None and values["q_target"] is None:
         raise ArgumentError("kp needs q_target, the configuration to be pulled to")
     parts = {}
-    for name in _OVER_TIME:
+    for name in ("tau", "q_target", "v_target"):
         if values[name] is not None:
             array = as_array(model, name, STEP_PARTS[name], values[name])
             parts[name] = array if array.ndim > 1 else array[None]
@@ -49,20 +48,40 @@ def step_parts(
         if array.any():
             parts[name] = _at_all_times(array)
     most = effort_limits_of(model, effort_limits)
-    if parts.keys() & {"tau", "kp", "kd"}:
+    if driven or parts.keys() & {"tau", "kp", "kd"}:
         if effort_limits is True:
             warn_of_no_effort(model, 4)
         if np.isfinite(most).any():  # machine code takes finite numbers
             parts["effort"] = _at_all_times(np.minimum(most, np.finfo(np.float64).max))
-    return parts, steps_over({name: parts[name].shape[-2] for name in _OVER_TIME if name in parts}, steps)
+    if values["f_ext"] is not None:
+        array = as_array(model, "f_ext", "wrenches", values["f_ext"])
+        array = array if array.ndim > 2 else array[None]
+        parts["f_ext"] = array.reshape((*array.shape[:-2], -1))
+    return parts
+
+
+def step_count(steps: Any, batch: tuple[int, ...], over_time: dict[str, Array]) -> int:
+    """The number of steps: the one given, or that of the rows over time."""
+    if steps is None:
+        for name, array in over_time.items():
+            if array.ndim == 2 and batch and len(array) == batch[-1] > 1:
+                raise ArgumentError(
+                    f"{name} has {len(array)} rows, as many as there are trajectories, and without steps it is not "
+                    f"clear which they are for. Pass steps={len(array)} if each is for a step, or {name}[:, None] and "
+                    f"the number of steps if each is for a trajectory"
+                )
+    return steps_over({name: array.shape[-2] for name, array in over_time.items()}, steps)
 
 
 def check_over_time(model: Model, parts: dict[str, Array]) -> None:
     """An error if a number is not finite."""
-    for name in _OVER_TIME:
+    for name in OVER_TIME:
         if name in parts:
             array = parts[name]
-            check_finite(model, name, STEP_PARTS[name], array[0] if array.ndim == 2 and len(array) == 1 else array)
+            array = array[0] if array.ndim == 2 and len(array) == 1 else array
+            if name == "f_ext":
+                array = array.reshape((*array.shape[:-1], -1, 6))
+            check_finite(model, name, STEP_PARTS[name], array)
 
 
 def broadcast(batch: tuple[int, ...], parts: dict[str, Array]) -> tuple[int, ...]:

@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from math import prod
-from typing import NamedTuple
+from math import isfinite, prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import choice, integer, seconds
+from linkwork.arguments import choice, finite_array, integer, not_negative, positive, seconds, switch
+from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array, as_batch, check_model
+from linkwork.dynamics.constraints import Constraint, as_constraints
 from linkwork.engine.mode import current_form
+from linkwork.engine.plans import MOST_BODIES
 from linkwork.engine.rollout import records
 from linkwork.engine.run.threads import get_threads
 from linkwork.errors import ArgumentError, SimulationError, shown
 from linkwork.model.model import Model
+from linkwork.simulation.laws import Parameters, as_law, parameters_of
+from linkwork.simulation.rollouts.by_hand import ByHand, Policy
 from linkwork.simulation.rollouts.divergence import cut_off, explained
 from linkwork.simulation.rollouts.executors import spread
 from linkwork.simulation.rollouts.jobs import Job
-from linkwork.simulation.rollouts.parts import broadcast, check_over_time, rows, step_parts
-
-
-class Rollout(NamedTuple):
-    """Recorded states of trajectories.
-
-    Attributes:
-        t: times (K,), s.
-        q: configurations (..., K, nq).
-        v: velocities (..., K, nv).
-    """
-
-    t: Array
-    q: Array
-    v: Array
+from linkwork.simulation.rollouts.parts import OVER_TIME, broadcast, check_over_time, rows, step_count, step_parts
+from linkwork.simulation.rollouts.result import Rollout
+from linkwork.simulation.rollouts.steps import Extras
+from linkwork.simulation.stops import check_within_limits
 
 
 def rollout(
@@ -53,6 +47,17 @@ def rollout(
     damping: bool | ArrayLike = True,
     friction: bool | ArrayLike = True,
     effort_limits: bool | ArrayLike = True,
+    torque: CompiledFunction | Callable[..., Any] | None = None,
+    parameters: Parameters = None,
+    cost: CompiledFunction | Callable[..., Any] | None = None,
+    cost_parameters: Parameters = None,
+    policy: Policy | None = None,
+    hold: int = 1,
+    constraints: Sequence[Constraint] = (),
+    stabilisation: float | None = None,
+    proximal: float = 0.0,
+    f_ext: ArrayLike | None = None,
+    joint_limits: bool = False,
     diverged: str = "raise",
     executor: Executor | None = None,
     chunk: int | None = None,
@@ -61,17 +66,17 @@ def rollout(
     """Many trajectories at once, wholly in compiled code: forces, dynamics, integration and the time loop.
 
     Each step is semi-implicit Euler on the configuration manifold (order 1, symplectic): v⁺ = v + dt a, then q⁺ by
-    moving at v⁺ for dt. The motors hold tau + kp (q_target ⊖ q) + kd (v_target - v), cut off at the effort limits, with
-    q and v of the step's beginning. Damping and friction act with the velocity of the step's end, so that they never
-    add energy. The law of friction is smoothed Coulomb friction: constant down to 0.001 rad/s or m/s and proportional
-    to the speed below, so that a joint which it holds creeps. ``lw.simulate`` has the other law, Coulomb friction with
-    stiction, which keeps such a joint at rest and costs more.
+    moving at v⁺ for dt. The motors hold tau + torque + kp (q_target ⊖ q) + kd (v_target - v), cut off at the effort
+    limits, with t, q and v of the step's beginning. Damping and friction act with the velocity of the step's end, so
+    that they never add energy. The law of friction is smoothed Coulomb friction: constant down to 0.001 rad/s or m/s
+    and proportional to the speed below, so that a joint which it holds creeps. ``lw.simulate`` has the other law,
+    Coulomb friction with stiction, which keeps such a joint at rest and costs more.
 
     A trajectory's numbers are the same to the last bit alone, in any batch, on any number of threads, with any
-    executor, in ``lw.interpreted()``, and if it is continued from a record.
+    executor, in ``lw.interpreted()``, and if it is continued from a record (unless a law or a cost looks at t).
 
     What may vary over time is one row for all steps, (nv,), or a row for each step, (T, nv), or such rows for each
-    trajectory, (..., T, nv); a T of 1 again holds for all steps.
+    trajectory, (..., T, nv); a T of 1 again holds for all steps, so that one row for each trajectory is (..., 1, nv).
 
     Args:
         model: the mechanism.
@@ -81,7 +86,7 @@ def rollout(
         dt: the time of a step, s.
         steps: how many; left out, it is T.
         record: keep a state every ``record`` steps, and the first and the last: K = steps / record, rounded up, plus 1.
-            Memory is 8 K (nq + nv) bytes for each trajectory, whatever the number of steps.
+            Memory is 8 K (nq + nv) bytes for each trajectory, whatever the number of steps. With a cost, 0 keeps none.
         q_target: configurations to be pulled to; (nq,), (T, nq) or (..., T, nq). It needs kp.
         kp: stiffness (..., nv), N/m or N m/rad, or one number for all.
         v_target: velocities to be pulled to; (nv,), (T, nv) or (..., T, nv); zero if left out. It needs kd.
@@ -90,6 +95,22 @@ def rollout(
         damping: viscous damping, N s/m or N m s/rad: the model's (True), none (False), (..., nv) or one number.
         friction: smoothed Coulomb friction, N or N m, in the same way.
         effort_limits: what the motors can do, N or N m, in the same way.
+        torque: a control law that becomes part of the step: a function of (t, q, v, *parameters) that gives joint
+            forces (nv,), made by ``lw.compile``; a plain function of (t, q, v) is compiled here, in every call.
+        parameters: of the law, in a tuple, or in a dict by their names: each in its own shape s for all, (T, *s) or
+            (..., T, *s).
+        cost: a function of (t, q, v, tau, *parameters) that gives a number, made by ``lw.compile`` too. It is summed
+            over the steps, in the state in which each begins and with the motors' forces.
+        cost_parameters: of the cost, in the same way.
+        policy: a function of Python over the whole batch, such as a neural network: of t (s), q (..., nq), v (..., nv),
+            it gives joint forces (..., nv), in the law's place. Trajectories that became non-finite begin anew for it.
+        hold: the policy is called every ``hold`` steps, and its answer held meanwhile.
+        constraints: loop closures and contacts, such as ``lw.Weld``; see ``lw.constrained_dynamics``.
+        stabilisation: the time (s) in which errors of constraints die out; 10 dt by default.
+        proximal: for redundant constraints; see ``lw.constrained_dynamics``.
+        f_ext: force (N) and moment (N m) on each body, in its own frame; (nbodies, 6), (T, nbodies, 6) or
+            (..., T, nbodies, 6).
+        joint_limits: stop joints at the model's limits of position, without a bounce.
         diverged: what to do with a trajectory that becomes non-finite: "raise", after all others are done, or "nan",
             which is what its records are from there on.
         executor: spreads the trajectories over its workers: anything with the interface of ``concurrent.futures``,
@@ -98,8 +119,12 @@ def rollout(
         chunk: the trajectories of one job of the executor; a 64th of all, but at least 64, if left out.
         out: an earlier result of the same shapes to write into and return, which saves allocating memory.
 
+    A law, a cost, constraints and stops are part of the machine code of mechanisms of up to 50 bodies. Beyond, a law
+    and a cost are called in every step, for all trajectories at once, and constraints and stops are refused.
+
     Returns:
-        t (K,), q (..., K, nq) and v (..., K, nv).
+        A ``Rollout``: t (K,), q (..., K, nq), v (..., K, nv), ``cost`` (...,) if there is one, and
+        ``trajectory(i)``, one of them with its accelerations and forces.
 
     Raises:
         SimulationError: if a trajectory becomes non-finite; it names the trajectory, the time and a joint, and has
@@ -119,6 +144,17 @@ def rollout(
         >>> held = lw.rollout(pendulum, [0.0], [0.0], q_target=[1.0], kp=1000.0, kd=60.0, dt=1e-3, steps=2000)
         >>> abs(held.q[-1] - 1.0) < 0.02
         array([ True])
+
+        Which gain swings least?
+
+        >>> law = lw.compile(lambda t, q, v, gain: -gain * v, t=(), q=1, v=1, gain=())
+        >>> swing = lw.compile(lambda t, q, v, tau: 1e-3 * (q @ q), t=(), q=1, v=1, tau=1)
+        >>> gains = np.array([[0.1], [1.0], [10.0]])  # (trajectories, 1)
+        >>> tried = lw.rollout(
+        ...     pendulum, [[0.5]] * 3, [0.0], torque=law, parameters=(gains,), cost=swing, dt=1e-3, steps=5000, record=0
+        ... )
+        >>> int(tried.cost.argmin())
+        1
     """
     check_model(model)
     choice("diverged", diverged, ("raise", "nan"))
@@ -127,32 +163,59 @@ def rollout(
             f"executor must have the interface of concurrent.futures (submit), not {shown(executor)}; "
             f"for a Dask client, pass client.get_executor()"
         )
-    every, step = integer("record", record, 1), seconds("dt", dt)
+    every, step = integer("record", record, 0 if cost is not None else 1), seconds("dt", dt)
     size = None if chunk is None else integer("chunk", chunk, 1)
+    held = integer("hold", hold, 1)
+    _check_policy(policy, held, torque, executor)
+    extras = _extras(model, step, torque, cost, constraints, stabilisation, proximal, joint_limits)
+    own = {
+        **parameters_of(extras.law, "law", "parameters", parameters, 3),
+        **parameters_of(extras.cost, "cost", "cost_parameters", cost_parameters, 4),
+    }
     (start, speed), batch = as_batch(model, (("q", "configuration"), ("v", "velocity")), (q, v))
-    parts, steps = step_parts(
-        model, steps, tau=tau, q_target=q_target, kp=kp, v_target=v_target, kd=kd, damping=damping, friction=friction,
-        effort_limits=effort_limits,
+    parts = step_parts(
+        model, effort_limits, extras.law is not None or policy is not None, tau=tau, q_target=q_target, kp=kp,
+        v_target=v_target, kd=kd, damping=damping, friction=friction, f_ext=f_ext,
     )  # fmt: skip
-    batch = broadcast(batch, parts)
-    n, every = prod(batch), min(every, max(steps, 1))
+    named = {name: parts[name] for name in OVER_TIME if name in parts}
+    named |= {called: array for called, array, _ in own.values()}
+    batch = broadcast(batch, {**parts, **{called: array for called, array, _ in own.values()}})
+    steps = step_count(steps, batch, named)
+    if not isfinite(steps * step):
+        raise ArgumentError(f"{steps} steps of dt = {step:g} s last longer than a number can say; make dt smaller")
+    n, keeps = prod(batch), every > 0
+    every = min(every or max(steps, 1), max(steps, 1))
+    every_part = {**parts, **{key: array for key, (_, array, _) in own.items()}}
     job = Job(
         model,
         np.broadcast_to(start, (*batch, model.nq)).reshape(n, model.nq),  # type: ignore[arg-type]
         np.broadcast_to(speed, (*batch, model.nv)).reshape(n, model.nv),  # type: ignore[arg-type]
-        {"dt": np.full((1, 1, 1), step), **{name: rows(array, batch) for name, array in parts.items()}},
+        {"dt": np.full((1, 1, 1), step), **{name: rows(array, batch) for name, array in every_part.items()}},
         steps,
         every,
         current_form(),
+        extras,
+        {key: shape for key, (_, _, shape) in own.items()},
     )
-    into = job.buffers() if out is None else _reused(job, batch, out)
-    job = job if out is None else job.apart_from(into)
-    status = job.run(into, get_threads()) if executor is None else spread(job, into, executor, size)
+    if extras.stops:
+        check_within_limits(model, job.q)
+    reused = None if out is None else _reused(job, batch, out, keeps)
+    into = reused if reused is not None and keeps else job.buffers()
+    if out is not None:
+        job = job.apart_from(into)
+    apart = extras.apart(model)
+    by_hand = ByHand(job, batch, policy, held, apart) if policy is not None or apart else None
+    if by_hand is not None:
+        status = by_hand.run(into, get_threads())
+    else:
+        status = job.run(into, get_threads()) if executor is None else spread(job, into, executor, size)
     if status & 1:
         check_over_time(model, parts)
-    t = np.minimum(np.arange(into[0].shape[1]) * every, steps) * step
-    result = Rollout(t, *(array.reshape((*batch, *array.shape[1:])) for array in into)) if out is None else out
-    result.t[:] = t
+        for called, array, _ in own.values():
+            finite_array(called, array)
+    result = _result(job, into, batch, step, keeps, out)
+    if by_hand is not None:
+        result._job, result._tau = by_hand.inner, by_hand.kept
     if status & 2:
         lost = cut_off(into)
         if diverged == "raise":
@@ -160,9 +223,68 @@ def rollout(
     return result
 
 
-def _reused(job: Job, batch: tuple[int, ...], out: Rollout) -> list[Array]:
-    """The arrays of an earlier result for the records."""
-    count = records(job.steps, job.every)
+def _check_policy(policy: Any, hold: int, torque: Any, executor: Any) -> None:
+    if policy is None:
+        if hold != 1:
+            raise ArgumentError("hold is for a policy; a law is part of every step")
+        return
+    if not callable(policy):
+        raise ArgumentError(f"policy must be a function of (t, q, v) over the whole batch, not {shown(policy)}")
+    if torque is not None:
+        raise ArgumentError("a policy and a law in torque exclude each other; what drives besides can be given as tau")
+    if executor is not None:
+        raise ArgumentError("a policy is called here, for all trajectories at once; leave the executor out")
+
+
+def _extras(
+    model: Model, dt: float, torque: Any, cost: Any, constraints: Any, stabilisation: Any, proximal: Any, stops: Any
+) -> Extras:
+    """What the step has beside drive and drag."""
+    held_by = as_constraints(constraints)
+    extras = Extras(
+        None if torque is None else as_law(model, "torque", torque, (model.nv,)),
+        None if cost is None else as_law(model, "cost", cost, (), ("tau",)),
+        held_by,
+        10.0 * dt if stabilisation is None else positive("stabilisation", stabilisation),
+        not_negative("proximal", proximal),
+        switch("joint_limits", stops),
+    )
+    if extras.constraints and extras.stops:
+        raise ArgumentError("a rollout takes constraints or joint_limits, not both; lw.simulate takes both")
+    if len(model.bodies) > MOST_BODIES and (extras.constraints or extras.stops):
+        what = "constraints" if extras.constraints else "joint_limits"
+        raise ArgumentError(
+            f"a rollout takes {what} for up to {MOST_BODIES} bodies; model {model.name!r} has {len(model.bodies)}. "
+            f"lw.simulate takes any number"
+        )
+    return extras
+
+
+def _result(
+    job: Job, into: Sequence[Array], batch: tuple[int, ...], dt: float, keeps: bool, out: Rollout | None
+) -> Rollout:
+    """The records in their shapes, in the caller's memory if there is any."""
+    t = np.minimum(np.arange(into[0].shape[1]) * job.every, job.steps) * dt
+    kept = slice(None) if keeps else slice(0, 0)
+    costs = into[2].reshape(batch) if job.extras.cost is not None else None
+    if out is None:
+        q, v = (array.reshape((*batch, *array.shape[1:]))[..., kept, :] for array in into[:2])
+        result = Rollout(t[kept], q, v, costs)
+    else:
+        result = out
+        result.t[:] = t[kept]
+        if costs is not None:
+            if isinstance(out.cost, np.ndarray) and out.cost.shape == batch:
+                out.cost[...] = costs
+            else:
+                out.cost = costs
+    result._job, result._tau = job, None
+    return result
+
+
+def _reused(job: Job, batch: tuple[int, ...], out: Rollout, keeps: bool) -> list[Array]:
+    """The arrays of an earlier result for the records, and others for the costs."""
+    count = records(job.steps, job.every) if keeps else 0
     shapes = [(count,), (*batch, count, job.model.nq), (*batch, count, job.model.nv)]
     fits = isinstance(out, Rollout) and all(
         isinstance(array, np.ndarray) and array.shape == shape and array.dtype == np.float64 and array.flags.carray
@@ -172,13 +294,18 @@ def _reused(job: Job, batch: tuple[int, ...], out: Rollout) -> list[Array]:
         raise ArgumentError(
             f"out must be an lw.Rollout of contiguous float64 arrays of the shapes {shapes}, as an earlier call gave it"
         )
-    return [array.reshape((len(job), *array.shape[-2:])) for array in (out.q, out.v)]
+    return [*(array.reshape((len(job), *array.shape[-2:])) for array in (out.q, out.v)), np.zeros(len(job))]
 
 
 def _error(
     job: Job, into: Sequence[Array], batch: tuple[int, ...], lost: list[tuple[int, int]], result: Rollout
 ) -> SimulationError:
     """For the first trajectory that became non-finite."""
+    if not lost:
+        first = int(np.argmin(np.isfinite(into[2])))
+        index = ", ".join(map(str, np.unravel_index(first, batch)))
+        message = f"the cost of trajectory [{index}] is not finite; diverged='nan' returns it all"
+        return SimulationError(message, job.steps * float(job.parts["dt"][0, 0, 0]), None, result)
     step, joint, reason = explained(job, into, *lost[0])
     time = step * float(job.parts["dt"][0, 0, 0])
     index = ", ".join(map(str, np.unravel_index(lost[0][0], batch)))

@@ -1,0 +1,107 @@
+"""A Panda's inertial parameters from noisy torques: least squares by the regressor, kept physically possible.
+
+τ = Y(q, v, a) π is linear in ten numbers of each body (``lw.torque_regressor``). Torques of a random motion are
+measured with noise. So that every body stays possible, its parameters are those of a pseudo-inertia L Lᵀ, and the
+numbers of L are what is sought, by Gauss and Newton with the derivatives of that map (``lw.jacobian_of``). Many
+combinations leave no trace in torques; a weak pull to what was assumed before settles these.
+
+Run it, with a URDF of the Panda or with the package example-robot-data installed. The identified model must predict
+torques of other motions several times better than the one assumed before.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from importlib.metadata import PackageNotFoundError, files
+
+import numpy as np
+
+import linkwork as lw
+
+SAMPLES, NOISE, PULL = 400, 0.05, 1e-2  # states, N m, of the parameters' own size
+
+
+def panda() -> lw.Model:
+    """The model in the file that was named, or in the package of example robots."""
+    path = sys.argv[1] if len(sys.argv) > 1 else None
+    if path is None:
+        try:
+            path = next(str(file.locate()) for file in files("example-robot-data") or () if file.name == "panda.urdf")
+        except (PackageNotFoundError, StopIteration):
+            sys.exit("pass a URDF of the Panda, or: pip install example-robot-data")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lw.LinkworkWarning)  # the fingers, which move together, are free here
+        return lw.load(path)
+
+
+LOWER = np.tril_indices(4)
+
+
+def parameters_of(numbers: np.ndarray) -> np.ndarray:
+    """The ten parameters of a body from the ten numbers of L, in ``model.inertial_parameters``' order."""
+    L = np.zeros_like(numbers, shape=(4, 4))
+    L[LOWER] = numbers
+    P = L @ L.T  # second moments of the mass, first moments, mass
+    second = P[:3, :3]
+    inertia = np.trace(second) * np.eye(3) - second
+    packed = inertia[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]
+    return np.concatenate([P[3:, 3], P[:3, 3], packed])
+
+
+def numbers_of(parameters: np.ndarray) -> np.ndarray:
+    """The numbers of L from the ten parameters of a body."""
+    xx, xy, yy, xz, yz, zz = parameters[4:]
+    inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    P = np.empty((4, 4))
+    P[:3, :3] = 0.5 * np.trace(inertia) * np.eye(3) - inertia
+    P[:3, 3] = P[3, :3] = parameters[1:4]
+    P[3, 3] = parameters[0]
+    smallest = np.linalg.eigvalsh(P)[0]
+    return np.linalg.cholesky(P + max(0.0, 1e-9 - smallest) * np.eye(4))[LOWER]
+
+
+def main() -> int:
+    given = panda()
+    rng = np.random.default_rng(0)
+    exact = np.array([parameters_of(numbers_of(body)) for body in given.inertial_parameters])  # as far as possible
+    true = lw.with_inertial_parameters(given, exact)
+    wrong = exact.copy()
+    scale = rng.uniform(0.8, 1.25, len(exact))
+    wrong *= scale[:, None]  # each body heavier or lighter
+    assumed = lw.with_inertial_parameters(true, wrong)
+
+    def motion(count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        q, v = lw.random_state(true, rng, count)
+        return q, v, 3.0 * rng.normal(size=v.shape)
+
+    q, v, a = motion(SAMPLES)
+    measured = lw.inverse_dynamics(true, q, v, a) + NOISE * rng.normal(size=v.shape)
+    Y = lw.torque_regressor(assumed, q, v, a).reshape(-1, wrong.size)
+    rotors = lw.inverse_dynamics(assumed, q, v, a).ravel() - Y @ wrong.ravel()  # what is not among the parameters
+    body = lw.compile(parameters_of, numbers=10)
+    change = lw.jacobian_of(body)
+    theta = np.array([numbers_of(each) for each in wrong])
+    start, sizes = theta.copy(), np.maximum(np.abs(theta), 0.01)
+    for _ in range(12):
+        off = measured.ravel() - rotors - Y @ body(theta).ravel()
+        along = np.einsum("sbp,bpk->sbk", Y.reshape(len(Y), -1, 10), change(theta)) * sizes
+        rows = np.concatenate([along.reshape(len(Y), -1) / NOISE, PULL * np.sqrt(SAMPLES) * np.eye(theta.size)])
+        pull = PULL * np.sqrt(SAMPLES) * ((start - theta) / sizes).ravel()
+        step = np.linalg.lstsq(rows, np.concatenate([off / NOISE, pull]), rcond=None)[0]
+        theta = theta + step.reshape(theta.shape) * sizes
+    found = body(theta)
+    identified = lw.with_inertial_parameters(true, found)
+
+    q, v, a = motion(200)
+    right = lw.inverse_dynamics(true, q, v, a)
+    errors = [np.sqrt(((lw.inverse_dynamics(m, q, v, a) - right) ** 2).mean()) for m in (assumed, identified)]
+    print(f"torques of other motions are off by {errors[0]:.3f} N m as assumed, {errors[1]:.3f} N m as identified")
+    print(
+        f"masses: true {exact[:, 0].sum():.3f} kg, assumed {wrong[:, 0].sum():.3f}, identified {found[:, 0].sum():.3f}"
+    )
+    return 0 if errors[1] < errors[0] / 4.0 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

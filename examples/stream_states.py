@@ -1,0 +1,57 @@
+"""A compiled function over more states than memory holds: Dask streams them through workers, block by block.
+
+The law is compiled once; it travels to a worker as its trace, and each worker makes or loads the machine code for its
+own CPU. With the array of states twice as long the memory is the same.
+
+Run it: ``python examples/stream_states.py 100000000`` for 10⁸ states; a million by default. The sum over blocks must be
+that of the same states computed here.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import dask.array as da
+import numpy as np
+
+import linkwork as lw
+
+MODEL = lw.mechanisms.serial_chain(7)
+BLOCK = 50_000
+
+
+def effort(state: np.ndarray) -> np.ndarray:
+    """Of q and v in one row: how much torque it takes to hold still and to brake."""
+    q, v = state[: MODEL.nq], state[MODEL.nq :]
+    tau = lw.inverse_dynamics(MODEL, q, v, -5.0 * v)
+    return np.stack([np.linalg.norm(tau), np.abs(tau).max()])
+
+
+def states_of(block: tuple[int, ...], rows: int) -> np.ndarray:
+    """A block of random states, the same each time."""
+    return np.random.default_rng(block[0]).uniform(-1.0, 1.0, (rows, MODEL.nq + MODEL.nv))
+
+
+def main(count: int) -> int:
+    fast = lw.compile(effort, state=MODEL.nq + MODEL.nv)
+    sizes = [min(BLOCK, count - start) for start in range(0, count, BLOCK)]
+    shape = (tuple(sizes), (MODEL.nq + MODEL.nv,))
+    states = da.map_blocks(
+        lambda block_info: states_of(block_info[None]["chunk-location"], block_info[None]["chunk-shape"][0]),
+        chunks=shape, dtype=np.float64,
+    )  # fmt: skip
+    efforts = da.map_blocks(fast, states, chunks=(tuple(sizes), (2,)), dtype=np.float64)
+    start = time.perf_counter()
+    mean = efforts.mean(axis=0).compute()
+    rate = count / (time.perf_counter() - start)
+    first, last = (fast(states_of((k,), sizes[k])) for k in (0, len(sizes) - 1))
+    here = [efforts.blocks[k].compute() for k in (0, len(sizes) - 1)]
+    print(f"{count:,} states in {len(sizes):,} blocks: mean effort {mean[0]:.3f}, {rate:,.0f} states a second")
+    same = np.array_equal(here[0], first) and np.array_equal(here[1], last)
+    print(f"blocks of workers have the same bits as here: {same}")
+    return 0 if same and np.isfinite(mean).all() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(float(sys.argv[1])) if len(sys.argv) > 1 else 1_000_000))

@@ -1,0 +1,114 @@
+"""Batches: arguments with leading axes brought together, results written where the caller wants them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from linkwork.arguments import Array, masked
+from linkwork.errors import ArgumentError
+
+FLOAT64 = np.dtype(np.float64)
+_SMALL = 2**20
+"""Numbers of an argument that may be copied before anything is known of it."""
+
+Given = tuple[Array, int]
+"""An argument as an array, and how many axes of it are one state's."""
+
+
+def broadcast(names: Sequence[str], leading: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The leading (batch) dimensions of arguments brought together, or an error that names them."""
+    different = set(leading) - {()}
+    try:
+        return np.broadcast_shapes(*different) if len(different) > 1 else next(iter(different), ())
+    except ValueError:
+        shown = ", ".join(f"{name} {dims}" for name, dims in zip(names, leading, strict=False))
+        raise ArgumentError(f"the leading (batch) dimensions do not broadcast: {shown}") from None
+
+
+def spread(array: Array, axes: int, batch: tuple[int, ...]) -> Array:
+    """The array with all leading dimensions, given how many axes are one state's."""
+    shape = (*batch, *array.shape[array.ndim - axes :])
+    return array if array.shape == shape else np.broadcast_to(array, shape)
+
+
+def as_out(
+    out: Any, shapes: Sequence[tuple[int, ...]], names: Sequence[str], arguments: Sequence[Given | None]
+) -> list[Array]:
+    """The arrays that results of these shapes are to be written into, or an error that says why they cannot be."""
+    if len(shapes) > 1 and not (isinstance(out, tuple) and len(out) == len(shapes)):
+        raise ArgumentError(
+            f"out must be a tuple of {len(shapes)} arrays, one for each result, not {type(out).__name__}"
+        )
+    targets = list(out) if len(shapes) > 1 else [out]
+    others = [(name, given[0]) for name, given in zip(names, arguments, strict=True) if given is not None]
+    for k, (target, shape) in enumerate(zip(targets, shapes, strict=True)):
+        name = f"out[{k}]" if len(shapes) > 1 else "out"
+        if type(target) is not np.ndarray or target.dtype != FLOAT64 or target.shape != shape:
+            found = f"{target.dtype} {target.shape}" if isinstance(target, np.ndarray) else type(target).__name__
+            raise ArgumentError(f"{name} must be a float64 array of shape {shape}, not {found}")
+        if not target.flags.c_contiguous:
+            raise ArgumentError(f"{name} must be C-contiguous; this array has strides {target.strides}")
+        if not target.flags.writeable:
+            raise ArgumentError(f"{name} must be writeable, but is read-only")
+        for other, its in others:
+            if np.may_share_memory(target, its):
+                raise ArgumentError(f"{name} must not overlap {other} in memory")
+        others.append((name, target))
+    return targets
+
+
+def put_into(out: Any, *results: Array) -> Any:
+    """Results copied into ``out``, which is returned; the results themselves, one or a tuple, if it is None."""
+    if out is None:
+        return results[0] if len(results) == 1 else results
+    for target, result in zip(as_out(out, [result.shape for result in results], (), ()), results, strict=True):
+        target[...] = result
+    return out
+
+
+def converted(value: Any) -> Any:
+    """Real numbers as a contiguous float64 array; all else as it is, for the checks to say what is wrong."""
+    if type(value) in (list, tuple):
+        if masked(value):
+            return value
+        try:
+            array = np.asarray(value)
+        except Exception:  # whatever an object's own conversion raises
+            return value
+    elif type(value) is np.ndarray:
+        array = value
+    elif type(value) in (float, int):
+        array = np.asarray(value)
+    else:
+        return value
+    plain = array.dtype.kind in "fiu" and array.dtype.itemsize <= 8 and array.size <= _SMALL
+    return np.asarray(array, np.float64, order="C") if plain else value
+
+
+def plain(array: Array, axes: int, batch: tuple[int, ...]) -> Array:
+    """The array, contiguous, with all leading axes or none."""
+    if array.ndim > axes:
+        array = spread(array, axes, batch)
+        if not any(array.strides[: len(batch)]):  # all states are the same
+            array = array[(0,) * len(batch)]
+    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+
+
+def rows_of(array: Array, axes: int, states: int) -> Array:
+    """(states, numbers of one state) of such an array: contiguous, or one row for all states."""
+    if array.ndim > axes:
+        return array.reshape(states, -1)
+    one = array.reshape(1, -1)
+    return one if states == 1 else np.broadcast_to(one, (states, one.shape[1]))
+
+
+def first_not_finite(results: Sequence[Array], batch: tuple[int, ...]) -> tuple[int, ...]:
+    """The first state of a batch with a result that is not finite."""
+    finite = np.ones(prod(batch), dtype=bool)
+    for result in results:
+        finite &= np.isfinite(result).all(axis=1)
+    return tuple(int(k) for k in np.unravel_index(int(np.argmin(finite)), batch)) if batch else ()

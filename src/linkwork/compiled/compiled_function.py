@@ -1,0 +1,267 @@
+"""A traced program called with arrays."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwork.arguments import Array, all_finite, array
+from linkwork.batches import FLOAT64, Given, as_out, broadcast, converted, plain, rows_of
+from linkwork.compiled.arrays import is_traced, numbers, traced
+from linkwork.compiled.results import Structure, laid_flat, put_together
+from linkwork.compiled.tracing import Shape
+from linkwork.engine.code import fingerprint
+from linkwork.engine.ir.program import Program, count, text
+from linkwork.engine.mode import current_form, served
+from linkwork.engine.plans import Plan, TracedTask, plan_for_trace
+from linkwork.engine.run.entries import Entry, held
+from linkwork.engine.trace.replay import replay
+from linkwork.errors import ArgumentError, SingularError, TracingError
+from linkwork.memory import fits_memory, not_enough_memory
+from linkwork.model.model import Model
+
+_FEWER = "take fewer states at a time"
+
+
+class CompiledFunction:
+    """What ``lw.compile`` returns: called with arrays, with any leading (batch) axes, over threads.
+
+    Results have the same bits alone, in any batch, and on any number of threads. It can be pickled, as its trace.
+
+    Attributes:
+        name: of the function.
+        shapes: of each argument for one state, by its name.
+        result_shapes: of the arrays that it returns, in order.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        shapes: Mapping[str, Shape],
+        trace: Callable[[], Program],
+        structure: Structure,
+        result_shapes: Sequence[Shape],
+        identity: str | None = None,
+        seconds: float | None = None,
+        configurations: Mapping[str, Model] | None = None,
+    ) -> None:
+        """``trace`` gives the program when it is first needed; ``identity`` is what that follows from, if code can be
+        found without it, and ``seconds`` what one state takes on one lane, roughly. ``configurations`` are arguments
+        that are configurations of models.
+        """
+        self.configurations = dict(configurations or {})
+        self.name, self.shapes, self.result_shapes = name, dict(shapes), list(result_shapes)
+        self._structure, self._names = structure, list(shapes)
+        self._task = TracedTask(trace, list(self.shapes.values()), self.result_shapes, identity, seconds)
+        self._plans: dict[str, Plan] = {}
+        self._entry: Entry | None = None
+        self.quick: Callable[..., Any] = _nothing
+        """(out, arguments...): serves plain arrays, results in a tuple if there are several; None for all else."""
+
+    def __call__(self, *arguments: ArrayLike, out: Any = None, **named: ArrayLike) -> Any:
+        values = self._bound(arguments, named) if named else arguments
+        if out is None or len(self.result_shapes) == 1:
+            answer = self.quick(out, *values)
+            if answer is None and self.quick is not _nothing:
+                answer = self.quick(out, *map(converted, values))  # numbers and lists are no cliff
+            if answer is not None:
+                return answer if self._flat else put_together(self._structure, iter(answer))
+        if any(map(is_traced, values)):
+            return self._inner(values, out)
+        leaves, batch, fine = self.attempt(values, out)
+        if not fine.all():
+            raise self._not_finite(leaves, batch)
+        return out if out is not None else put_together(self._structure, iter(leaves))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name} {shape}" for name, shape in self.shapes.items())
+        return f"<compiled function {self.name}({shown}) -> {', '.join(map(str, self.result_shapes))}>"
+
+    def __reduce__(self) -> Any:
+        parts = (self.name, self.shapes, self.program, self._structure, self.result_shapes, self.configurations)
+        return _restored, parts
+
+    @property
+    def program(self) -> Program:
+        """The intermediate code."""
+        return self._task.program
+
+    @cached_property
+    def digest(self) -> str:
+        """Of the intermediate code: the same for functions that compute the same."""
+        return fingerprint.of_program(self.program)
+
+    @cached_property
+    def has_loops(self) -> bool:
+        """Whether it calls code that has loops, of a mechanism of many bodies."""
+        return "call" in self.program.operations
+
+    def count(self) -> Counter[str]:
+        """How often each operation is done for one state; sine and the like count one each.
+
+        Example:
+            >>> import linkwork as lw
+            >>> dict(lw.compile(lambda x: x @ x, x=2).count())
+            {'mul': 2, 'add': 1}
+        """
+        return count(self.program)
+
+    def text(self) -> str:
+        """The intermediate code, to read: one instruction a line.
+
+        Example:
+            >>> import linkwork as lw
+            >>> print(lw.compile(lambda x: 2.0 * x, x=()).text(), end="")
+            %0 = load argument0[0]
+            %1 = mul %0, 2.0
+            result0[0] = %1
+        """
+        return text(self.program)
+
+    def attempt(self, values: Sequence[Any], out: Any = None) -> tuple[list[Array], tuple[int, ...], NDArray[np.bool_]]:
+        """The arrays of the result, those of ``out`` if that is given; the leading axes; and for which states (flat)
+        all of it is finite.
+        """
+        form = current_form()
+        given, batch = self._given(values, finite=form == "interpreted")
+        shapes = [(*batch, *shape) for shape in self.result_shapes]
+        targets = None if out is None else self._targets(out, shapes, given)
+        states = prod(batch)
+        if not states:
+            self._given(values, finite=True)
+            return targets or [np.empty(shape) for shape in shapes], batch, np.ones(0, dtype=bool)
+        needed = 8.0 * sum(map(prod, shapes)) if targets is None else 0.0
+        asked = f"the results of {self.name} for {states:,} state(s)"
+        if not fits_memory(needed):
+            raise not_enough_memory(asked, needed, _FEWER)
+        try:
+            rows = [rows_of(plain(*each, batch), each[1], states) for each in given]
+            plan = self._plan(form)
+            into = None if targets is None else [target.reshape(states, -1) for target in targets]
+            found, status = plan.run(rows, states, out=into)
+        except MemoryError:
+            raise not_enough_memory(asked, needed, _FEWER) from None
+        fine = np.ones(states, dtype=bool)
+        if status:
+            self._given(values, finite=True)  # an argument that is not finite is said first
+            for result in found:
+                fine &= np.isfinite(result).all(axis=1)
+        elif form == "auto":
+            self._serve(plan, "one" if states == 1 else "batch")
+        return [result.reshape(shape) for result, shape in zip(found, shapes, strict=True)], batch, fine
+
+    # Arguments
+
+    def _bound(self, arguments: Sequence[Any], named: dict[str, Any]) -> list[Any]:
+        """All arguments in order."""
+        rest = self._names[len(arguments) :]
+        for key in named:
+            if key not in rest:
+                wrong = "is given twice" if key in self._names else "is no argument"
+                raise ArgumentError(f"{self.name}: {key!r} {wrong}; it takes {', '.join(self._names)}")
+        missing = [key for key in rest if key not in named]
+        if missing:
+            raise ArgumentError(f"{self.name}: {missing[0]!r} is missing; it takes {', '.join(self._names)}")
+        return [*arguments, *(named[key] for key in rest)]
+
+    def _given(self, values: Sequence[Any], finite: bool) -> tuple[list[Given], tuple[int, ...]]:
+        if len(values) != len(self._names):
+            takes = f"{len(self._names)} argument(s) ({', '.join(self._names)})"
+            raise ArgumentError(f"{self.name} takes {takes}, not {len(values)}")
+        given: list[Given] = []
+        for (key, shape), value in zip(self.shapes.items(), values, strict=True):
+            plain_array = type(value) is np.ndarray and value.dtype is FLOAT64
+            found: Array = value if plain_array else array(f"{key} of {self.name}", value, shape)
+            if found.ndim < len(shape) or found.shape[found.ndim - len(shape) :] != shape:
+                wanted = ", ".join(("...", *map(str, shape)))
+                raise ArgumentError(f"{key} of {self.name} must have shape ({wanted}), but has shape {found.shape}")
+            if finite and not all_finite(found):
+                where = tuple(int(i) for i in np.argwhere(~np.isfinite(found))[0])
+                at = f"[{', '.join(map(str, where))}]" if where else ""
+                raise ArgumentError(f"{key}{at} of {self.name} is {found[where]}; it must be finite")
+            given.append((found, len(shape)))
+        return given, broadcast(self._names, [found.shape[: found.ndim - axes] for found, axes in given])
+
+    def _targets(self, out: Any, shapes: Sequence[Shape], given: Sequence[Given]) -> list[Array]:
+        arrays = tuple(laid_flat(self._structure, out))
+        return as_out(arrays if len(shapes) > 1 else arrays[0], shapes, self._names, given)
+
+    # Results
+
+    @cached_property
+    def _flat(self) -> bool:
+        """Whether a result is an array, or a tuple of arrays, as code serves it."""
+        return self._structure is None or (
+            self._structure[0] is tuple and len(self.result_shapes) > 1 and not any(self._structure[1])
+        )
+
+    def _not_finite(self, leaves: Sequence[Array], batch: tuple[int, ...]) -> SingularError:
+        axes = len(batch)
+        for k, leaf in enumerate(leaves):
+            bad = np.argwhere(~np.isfinite(leaf))
+            if bad.size:
+                where = tuple(int(i) for i in bad[0])
+                which = f"result {k}" if len(leaves) > 1 else "the result"
+                at = f"[{', '.join(map(str, where[axes:]))}]" if where[axes:] else ""
+                state = f" at state {list(where[:axes])} of the batch" if axes else ""
+                return SingularError(f"{self.name}: {which}{at} is {leaf[where]}{state}; it must be finite")
+        return SingularError(f"{self.name}: the result is not finite")
+
+    # Plans
+
+    def _plan(self, form: str) -> Plan:
+        found = self._plans.get(form)
+        if found is None:
+            found = self._plans[form] = plan_for_trace(self._task, self.name, form)
+        return found
+
+    def _serve(self, plan: Plan, form: str) -> None:
+        """From now on plain arrays are served without these checks."""
+        if self._entry is None:
+            self._entry = plan.entry()
+        if self._entry is not None and form not in self._entry.forms:
+            plan.serve(self._entry, form)
+            self.quick = partial(served(), held({self._entry.arguments: self._entry}))
+
+    # While another function is traced
+
+    def _inner(self, values: Sequence[Any], out: Any) -> Any:
+        """The result for traced arrays: its instructions become part of what is being traced."""
+        if out is not None:
+            raise TracingError(f"{self.name}(out=...) cannot be traced; assign the result")
+        if len(values) != len(self._names):
+            raise ArgumentError(f"{self.name} takes {len(self._names)} argument(s), not {len(values)}")
+        flat: list[list[Any]] = []
+        for (key, shape), value in zip(self.shapes.items(), values, strict=True):
+            found = numbers(value)
+            if found.shape != shape:
+                raise ArgumentError(f"{key} of {self.name} must have shape {shape} here, but has shape {found.shape}")
+            flat.append(found.ravel().tolist())
+        results = replay(self.program, flat)
+        leaves = []
+        for shape, result in zip(self.result_shapes, results, strict=True):
+            items = np.empty(prod(shape), dtype=object)
+            items[:] = result
+            leaves.append(traced(items.reshape(shape)))
+        return put_together(self._structure, iter(leaves))
+
+
+def _restored(
+    name: str,
+    shapes: dict[str, Shape],
+    program: Program,
+    structure: Structure,
+    results: list[Shape],
+    configurations: dict[str, Model],
+) -> CompiledFunction:
+    return CompiledFunction(name, shapes, lambda: program, structure, results, configurations=configurations)
+
+
+def _nothing(*_: object) -> None:
+    return None

@@ -1,0 +1,116 @@
+"""``lw.compile``: a user's function over NumPy arrays, traced and compiled like an algorithm."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from linkwork.arguments import is_integer
+from linkwork.compiled.compiled_function import CompiledFunction
+from linkwork.compiled.tracing import Shape, trace
+from linkwork.engine.ir.program import text
+from linkwork.engine.spaces import SPACES
+from linkwork.errors import ArgumentError, TracingError, shown
+from linkwork.model.model import Model
+
+
+def compile(function: Callable[..., Any], /, **shapes: Any) -> CompiledFunction:
+    """A function over NumPy arrays as machine code: a control law, a cost, a constraint, a step.
+
+    The function is run over arrays whose numbers write down what is done to them. Inside, arithmetic, ``@``, slices,
+    fixed indices, reductions, NumPy's functions (``np.sin``, ``np.where``, ``np.linalg.solve``, ...) and linkwork's own
+    of kinematics, dynamics, operational space and constraints for a fixed model work as they do on arrays of floats.
+    What is computed must not depend on values but by ``np.where`` and the like.
+
+    Args:
+        function: of arrays, for one state; it stays as it is, and called with arrays gives the same numbers to
+            rounding. It is run twice, to see that it does the same each time. An argument that has a default and no
+            shape keeps its default.
+        shapes: of each argument, for one state: an int, a tuple (``()`` for a single number), or a model and a space,
+            such as ``(model, "configuration")``.
+
+    Returns:
+        A ``CompiledFunction`` with the same arguments, each with any leading (batch) axes, and ``out=``.
+
+    Raises:
+        TracingError: what cannot be traced, with the line of the file and what to use instead.
+
+    Example:
+        >>> import linkwork as lw
+        >>> import numpy as np
+        >>> arm = lw.mechanisms.serial_chain(2)
+        >>> def law(q, v, target):
+        ...     return lw.gravity_torques(arm, q) + 50.0 * np.tanh(target - q) - 5.0 * v
+        >>> fast = lw.compile(law, q=arm.nq, v=arm.nv, target=arm.nq)
+        >>> states = np.zeros((1000, 2))
+        >>> fast(states, states, target=[0.1, 0.2]).shape
+        (1000, 2)
+    """
+    name = getattr(function, "__name__", type(function).__name__)
+    parameters = _parameters(name, function, shapes)
+    found = trace(name, function, parameters)
+    again = trace(name, function, parameters)
+    if found[1:] != again[1:] or text(found[0]) != text(again[0]):
+        raise TracingError(
+            f"{name} does not do the same each time that it is run; random numbers, clocks and counters must be "
+            f"arguments",
+            "",
+        )
+    program, structure, results = found
+    configurations = {key: model for key in parameters if (model := _configuration_of(shapes[key])) is not None}
+    return CompiledFunction(name, parameters, lambda: program, structure, results, configurations=configurations)
+
+
+def _parameters(name: str, function: Any, shapes: dict[str, Any]) -> dict[str, Shape]:
+    """The shape of each argument, in the function's own order."""
+    if not callable(function):
+        raise ArgumentError(f"function must be a function of arrays, not {shown(function)}")
+    try:
+        signature = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        raise ArgumentError(f"the arguments of {name} cannot be found out; wrap it in a function of Python") from None
+    listed: list[str] = []
+    for parameter in signature.values():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            listed += [key for key in shapes if key not in signature and key not in listed]
+        elif parameter.kind is parameter.VAR_POSITIONAL:
+            raise ArgumentError(f"{name} takes any number of arguments (*{parameter.name}); name each of them")
+        elif parameter.name in shapes:
+            if parameter.kind is parameter.POSITIONAL_ONLY:
+                raise ArgumentError(f"{parameter.name} of {name} must not be positional only")
+            listed.append(parameter.name)
+        elif parameter.default is parameter.empty:
+            raise ArgumentError(
+                f"{name} takes {parameter.name!r}, whose shape is missing: lw.compile({name}, {parameter.name}=...)"
+            )
+    for key in shapes:
+        if key not in listed:
+            known = ", ".join(map(repr, signature))
+            raise ArgumentError(f"{name} has no argument {key!r}; it has {known or 'none'}")
+    return {key: _shape(key, shapes[key]) for key in listed}
+
+
+def _configuration_of(given: Any) -> Model | None:
+    """The model whose configuration an argument was declared to be."""
+    if isinstance(given, tuple | list) and "configuration" in [part for part in given if isinstance(part, str)]:
+        return next(part for part in given if isinstance(part, Model))
+    return None
+
+
+def _shape(name: str, given: Any) -> Shape:
+    if is_integer(given):
+        given = (given,)
+    if isinstance(given, tuple | list) and len(given) == 2:
+        model, space = given if isinstance(given[0], Model) else tuple(given)[::-1]
+        if isinstance(model, Model) and isinstance(space, str):
+            if space not in SPACES or SPACES[space].of_frames:
+                known = ", ".join(repr(key) for key, one in SPACES.items() if not one.of_frames)
+                raise ArgumentError(f"{name}: there is no space {space!r} of a model; there are {known}")
+            return SPACES[space].shape(model, 0)
+    if not isinstance(given, tuple | list) or not all(is_integer(n) and n >= 0 for n in given):
+        raise ArgumentError(
+            f"the shape of {name} must be an int, a tuple of ints, or a model and a space such as "
+            f'(model, "configuration"), not {shown(given)}'
+        )
+    return tuple(map(int, given))

@@ -1,0 +1,264 @@
+"""Derivatives of compiled functions: ``lw.jvp``, ``lw.vjp`` and ``lw.jacobian_of``.
+
+A derivative is a compiled function of its own, of the function's program run forward or backward; so it can be used
+wherever the function can, and be differentiated again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from linkwork.algorithms import ALGORITHMS
+from linkwork.compiled.arrays import numbers, traced
+from linkwork.compiled.compiled_function import CompiledFunction
+from linkwork.compiled.compiling import compile
+from linkwork.compiled.results import put_together
+from linkwork.compiled.tracing import Shape, trace
+from linkwork.engine.trace.differentiate import pulled, pushed
+from linkwork.engine.trace.specialise import specialise
+from linkwork.errors import ArgumentError, TracingError
+from linkwork.model.memo import kept_with_model
+from linkwork.model.model import Model
+
+
+def jvp(function: CompiledFunction | Callable[..., Any], /, **shapes: Any) -> CompiledFunction:
+    """The product of a function's Jacobian with a vector: how its results change if its arguments do (forward mode).
+
+    Args:
+        function: of ``lw.compile``; any other is compiled first.
+        shapes: for ``lw.compile``, if it is still to be compiled.
+
+    Returns:
+        A compiled function of the arguments and of as many tangents, named d_q for an argument q, which gives the
+        result and its change, both of the function's own structure. The tangent of an argument that was declared a
+        configuration of a model (``q=(model, "configuration")``) has nv numbers: q ⊕ d_q.
+
+    Example:
+        >>> import linkwork as lw
+        >>> import numpy as np
+        >>> slope = lw.jvp(lambda x: np.sin(x) * x[0], x=2)
+        >>> value, change = slope([0.0, 1.0], d_x=[1.0, 0.0])
+        >>> change
+        array([0.       , 0.84147098])
+    """
+    f = _compiled(function, shapes)
+    tangents = {f"d_{name}": _tangent_shape(f, name) for name in f.shapes}
+    _check_names(f, tangents)
+
+    def text(**given: Any) -> Any:
+        arguments = [_flat(given[name]) for name in f.shapes]
+        directions = [_lifted(f, name, arguments[k], _flat(given[f"d_{name}"])) for k, name in enumerate(f.shapes)]
+        results, (changes,) = _try(pushed, f, arguments, [directions])
+        return _structured(f, results), _structured(f, changes)
+
+    return _made(f"jvp of {f.name}", text, {**f.shapes, **tangents})
+
+
+def vjp(function: CompiledFunction | Callable[..., Any], /, **shapes: Any) -> CompiledFunction:
+    """The product of a vector with a function's Jacobian: how a weighted sum of its results changes with each of its
+    arguments (reverse mode). It takes at most some four times the operations of the function.
+
+    Args:
+        function: of ``lw.compile``; any other is compiled first.
+        shapes: for ``lw.compile``, if it is still to be compiled.
+
+    Returns:
+        A compiled function of the arguments and of the weights of each result, named w0, w1, ..., which gives the
+        result, and the gradients in a tuple, one for each argument. That of an argument which was declared a
+        configuration of a model (``q=(model, "configuration")``) has nv numbers, for q ⊕ δ.
+
+    Example:
+        >>> import linkwork as lw
+        >>> pull = lw.vjp(lambda x, y: x * y, x=2, y=2)
+        >>> value, (dx, dy) = pull([1.0, 2.0], [3.0, 4.0], w0=[1.0, 1.0])
+        >>> dx, dy
+        (array([3., 4.]), array([1., 2.]))
+    """
+    f = _compiled(function, shapes)
+    weights = {f"w{k}": shape for k, shape in enumerate(f.result_shapes)}
+    _check_names(f, weights)
+
+    def text(**given: Any) -> Any:
+        arguments = [_flat(given[name]) for name in f.shapes]
+        results, (gradients,) = _try(pulled, f, arguments, [[_flat(given[name]) for name in weights]])
+        found = [_lowered(f, name, arguments[k], gradients[k]) for k, name in enumerate(f.shapes)]
+        return _structured(f, results), tuple(found)
+
+    return _made(f"vjp of {f.name}", text, {**f.shapes, **weights})
+
+
+def jacobian_of(
+    function: CompiledFunction | Callable[..., Any], of: str | Sequence[str] | None = None, /, **shapes: Any
+) -> CompiledFunction:
+    """The Jacobian of a function: the derivative of each number of its result with respect to each of its arguments.
+
+    Args:
+        function: of ``lw.compile``; any other is compiled first.
+        of: the name of an argument, or several; all of them if left out.
+        shapes: for ``lw.compile``, if it is still to be compiled.
+
+    Returns:
+        A compiled function of the same arguments. It gives for each result, in the function's structure, an array
+        (..., *shape of the result, *shape of the argument), and of several arguments a tuple of these. An argument
+        that was declared a configuration of a model (``q=(model, "configuration")``) is differentiated in the tangent
+        space: nv numbers, for q ⊕ δ.
+
+    Example:
+        >>> import linkwork as lw
+        >>> arm = lw.mechanisms.serial_chain(2)
+        >>> stiffness = lw.jacobian_of(lambda q: lw.gravity_torques(arm, q), q=2)
+        >>> stiffness([0.1, 0.2]).shape
+        (2, 2)
+    """
+    f = _compiled(function, shapes)
+    chosen = [of] if isinstance(of, str) else list(f.shapes) if of is None else list(of)
+    for name in chosen:
+        if name not in f.shapes:
+            raise ArgumentError(f"{f.name} has no argument {name!r}; it has {', '.join(map(repr, f.shapes))}")
+    forward = sum(prod(_tangent_shape(f, name)) for name in chosen) <= sum(map(prod, f.result_shapes))
+
+    def text(**given: Any) -> Any:
+        arguments = [_flat(given[name]) for name in f.shapes]
+        columns = _by_columns(f, chosen, arguments) if forward else _by_rows(f, chosen, arguments)
+        leaves = []
+        for k, shape in enumerate(f.result_shapes):
+            parts = [columns[name][k].reshape((*shape, *_tangent_shape(f, name))) for name in chosen]
+            leaves.append(tuple(map(traced, parts)) if len(parts) > 1 else traced(parts[0]))
+        return put_together(f._structure, iter(leaves))
+
+    return _made(f"jacobian of {f.name}", text, f.shapes)
+
+
+def _by_columns(f: CompiledFunction, chosen: Sequence[str], arguments: list[list[Any]]) -> dict[str, list[Any]]:
+    """For each argument and each result the Jacobian (numbers of the result, of the argument), forward."""
+    directions, owners = [], []
+    for name in chosen:
+        for k in range(prod(_tangent_shape(f, name))):
+            unit = [float(i == k) for i in range(prod(_tangent_shape(f, name)))]
+            own = list(f.shapes).index(name)
+            directions.append(
+                [
+                    _lifted(f, name, arguments[own], unit) if other == own else [0.0] * len(each)
+                    for other, each in enumerate(arguments)
+                ]
+            )
+            owners.append(name)
+    _, changes = _try(pushed, f, arguments, directions)
+    found: dict[str, list[Any]] = {}
+    for name in chosen:
+        own_changes = [change for change, owner in zip(changes, owners, strict=True) if owner == name]
+        found[name] = [
+            _objects([[change[k][i] for change in own_changes] for i in range(prod(shape))], len(own_changes))
+            for k, shape in enumerate(f.result_shapes)
+        ]
+    return found
+
+
+def _by_rows(f: CompiledFunction, chosen: Sequence[str], arguments: list[list[Any]]) -> dict[str, list[Any]]:
+    """The same, backward."""
+    sizes = [prod(shape) for shape in f.result_shapes]
+    weights = [
+        [[float(j == k and i == n) for i in range(size)] for j, size in enumerate(sizes)]
+        for k, count in enumerate(sizes)
+        for n in range(count)
+    ]
+    _, gradients = _try(pulled, f, arguments, weights)
+    found: dict[str, list[Any]] = {}
+    for name in chosen:
+        own = list(f.shapes).index(name)
+        rows = [numbers(_lowered(f, name, arguments[own], each[own])).ravel().tolist() for each in gradients]
+        starts = np.cumsum([0, *sizes])
+        width = prod(_tangent_shape(f, name))
+        found[name] = [_objects(rows[starts[k] : starts[k + 1]], width) for k in range(len(sizes))]
+    return found
+
+
+# Configurations: the tangent space
+
+
+def _tangent_shape(f: CompiledFunction, name: str) -> Shape:
+    model = f.configurations.get(name)
+    return f.shapes[name] if model is None else (model.nv,)
+
+
+@kept_with_model
+def _moving(model: Model) -> Any:
+    """The program of q ⊕ δ."""
+    return specialise(ALGORITHMS["integrate"], model, expand=False)
+
+
+def _lifted(f: CompiledFunction, name: str, q: list[Any], tangent: list[Any]) -> list[Any]:
+    """How an argument's numbers change along a tangent."""
+    model = f.configurations.get(name)
+    if model is None:
+        return tangent
+    _, ((change,),) = pushed(_moving(model), [q, [0.0] * model.nv], [[[0.0] * model.nq, tangent]])
+    return change
+
+
+def _lowered(f: CompiledFunction, name: str, q: list[Any], gradient: list[Any]) -> Any:
+    """A gradient in the tangent space, as an array."""
+    model = f.configurations.get(name)
+    if model is not None:
+        _, ((_, gradient),) = pulled(_moving(model), [q, [0.0] * model.nv], [[gradient]])
+    return _array(gradient, _tangent_shape(f, name))
+
+
+# Arrays and lists
+
+
+def _compiled(function: CompiledFunction | Callable[..., Any], shapes: dict[str, Any]) -> CompiledFunction:
+    if not isinstance(function, CompiledFunction):
+        return compile(function, **shapes)
+    if shapes:
+        raise ArgumentError(f"{function.name} is compiled; its shapes are known")
+    return function
+
+
+def _check_names(f: CompiledFunction, more: dict[str, Shape]) -> None:
+    for name in more:
+        if name in f.shapes:
+            raise ArgumentError(f"{f.name} has an argument {name!r}, a name that its derivative needs; rename it")
+
+
+def _try(way: Callable[..., Any], f: CompiledFunction, *what: Any) -> Any:
+    try:
+        return way(f.program, *what)
+    except NotImplementedError:
+        raise TracingError(
+            f"{f.name} calls code for a mechanism of many bodies, which is not differentiated; use "
+            f"lw.inverse_dynamics_derivatives and the like for these",
+            "",
+        ) from None
+
+
+def _made(name: str, text: Callable[..., Any], shapes: dict[str, Shape]) -> CompiledFunction:
+    program, structure, results = trace(name, text, shapes)
+    return CompiledFunction(name, shapes, lambda: program, structure, results)
+
+
+def _flat(array: Any) -> list[Any]:
+    found: list[Any] = numbers(array).ravel().tolist()
+    return found
+
+
+def _array(values: Sequence[Any], shape: Shape) -> Any:
+    items = np.empty(prod(shape), dtype=object)
+    items[:] = values
+    return traced(items.reshape(shape))
+
+
+def _objects(rows: Sequence[Sequence[Any]], width: int) -> Any:
+    items = np.empty((len(rows), width), dtype=object)
+    for k, row in enumerate(rows):
+        items[k, :] = row
+    return items
+
+
+def _structured(f: CompiledFunction, leaves: Sequence[Sequence[Any]]) -> Any:
+    arrays = (_array(values, shape) for values, shape in zip(leaves, f.result_shapes, strict=True))
+    return put_together(f._structure, arrays)

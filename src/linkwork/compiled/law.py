@@ -1,0 +1,51 @@
+"""Texts of linkwork's own over arrays, compiled: found on disk by what they follow from, without being traced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from linkwork.compiled.compiled_function import CompiledFunction
+from linkwork.compiled.tracing import Shape, trace
+from linkwork.engine.code import fingerprint
+from linkwork.engine.ir.program import Program
+from linkwork.engine.run import threads
+from linkwork.errors import TracingError
+from linkwork.model.model import Frame, Model
+
+_DEARER = 3.0
+"""What such a text takes, over an algorithm alone, roughly."""
+
+
+def law(
+    name: str,
+    text: Callable[..., Any],
+    shapes: Mapping[str, Shape],
+    results: Sequence[Shape],
+    model: Model,
+    frames: Sequence[Frame],
+    *what: object,
+) -> CompiledFunction:
+    """A text over arrays for a model. ``what`` it follows from besides model and frames must say all of it.
+
+    Its results are an array, or a tuple of arrays, of these shapes; no numbers in any state if the text divides by what
+    is zero for this model.
+    """
+
+    def program() -> Program:
+        try:
+            found, _, shaped = trace(name, text, shapes)
+        except TracingError as error:
+            if not isinstance(error.__cause__, ZeroDivisionError):
+                raise
+            return trace(name, lambda **_: tuple(np.full(shape, np.nan) for shape in results), shapes)[0]
+        assert list(shaped) == list(results), (shaped, results)
+        return found
+
+    numbers = fingerprint.of_model(model, frames)
+    identity = None if numbers is None else fingerprint.key(name, numbers, dict(shapes), *what)
+    structure = None if len(results) == 1 else (tuple, [None] * len(results))
+    seconds = _DEARER * threads.SECONDS * max(1, len(model.bodies))
+    return CompiledFunction(name, shapes, program, structure, results, identity, seconds)

@@ -1,0 +1,144 @@
+"""The texts of NumPy's universal functions over scalars: floats, traced numbers, and conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from linkwork.engine.trace.tracer import Condition, Traced
+from linkwork.spatial import atan2, elementary, sin_cos, sqrt
+
+# Scalars. A condition that is computed with is 1 or 0.
+
+
+def number(x: Any) -> Any:
+    """A scalar as a number."""
+    if isinstance(x, Condition):
+        return x.select(1.0, 0.0)
+    return x if isinstance(x, Traced) else float(x)
+
+
+def condition(x: Any) -> Any:
+    """A scalar as a condition: a truth value, or one that is decided when the code runs."""
+    if isinstance(x, Condition | bool):
+        return x
+    return not_(equal(x, 0.0))
+
+
+def select(c: Any, x: Any, y: Any) -> Any:
+    c = condition(c)
+    if isinstance(c, bool):
+        return x if c else y
+    if isinstance(x, Condition | bool) and isinstance(y, Condition | bool):
+        return less(0.5, c.select(number(x), number(y)))
+    return c.select(number(x), number(y))
+
+
+def less(a: Any, b: Any) -> Any:
+    return number(a) < number(b)
+
+
+def not_(c: Any) -> Any:
+    c = condition(c)
+    return not c if isinstance(c, bool) else c.negated()
+
+
+def and_(a: Any, b: Any) -> Any:
+    a, b = condition(a), condition(b)
+    if isinstance(a, bool):
+        return b if a else False
+    if isinstance(b, bool):
+        return a if b else False
+    return a.joined(b)
+
+
+def or_(a: Any, b: Any) -> Any:
+    return not_(and_(not_(a), not_(b)))
+
+
+def xor(a: Any, b: Any) -> Any:
+    return or_(and_(a, not_(b)), and_(not_(a), b))
+
+
+def equal(a: Any, b: Any) -> Any:
+    return and_(not_(less(a, b)), not_(less(b, a)))
+
+
+def _of_numbers(text: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *x: text(*map(number, x))
+
+
+def _divided(a: Any, b: Any) -> Any:
+    if isinstance(a, float) and isinstance(b, float):
+        return float(np.float64(a) / np.float64(b))
+    return a / b
+
+
+def _divmod(a: Any, b: Any) -> tuple[Any, Any]:
+    rest = elementary.remainder(a, b)
+    return elementary.rint(_divided(a - rest, b)), rest
+
+
+_ARITHMETIC: dict[str, Callable[..., Any]] = {
+    "add": lambda a, b: a + b,
+    "subtract": lambda a, b: a - b,
+    "multiply": lambda a, b: a * b,
+    "divide": _divided,
+    "negative": lambda a: -a,
+    "positive": lambda a: a,
+    "conjugate": lambda a: a,
+    "square": lambda a: a * a,
+    "reciprocal": lambda a: _divided(1.0, a),
+    "sqrt": sqrt,
+    "sin": lambda a: sin_cos(a)[0],
+    "cos": lambda a: sin_cos(a)[1],
+    "arctan2": atan2,
+    "absolute": elementary.absolute,
+    "fabs": elementary.absolute,
+    "float_power": elementary.power,
+    "floor_divide": lambda a, b: _divmod(a, b)[0],
+    "divmod": _divmod,
+    "fmin": elementary.minimum,
+    "fmax": elementary.maximum,
+    "deg2rad": lambda a: a * (np.pi / 180.0),
+    "radians": lambda a: a * (np.pi / 180.0),
+    "rad2deg": lambda a: a * (180.0 / np.pi),
+    "degrees": lambda a: a * (180.0 / np.pi),
+    "heaviside": lambda a, b: select(less(a, 0.0), 0.0, select(less(0.0, a), 1.0, b)),
+    "clip": lambda a, low, high: elementary.minimum(elementary.maximum(a, low), high),
+    "copysign": lambda a, b: select(less(b, 0.0), -elementary.absolute(a), elementary.absolute(a)),
+    "logaddexp": lambda a, b: elementary.maximum(a, b) + elementary.log1p(elementary.exp(-elementary.absolute(a - b))),
+    **{
+        name: getattr(elementary, name)
+        for name in (
+            "exp", "expm1", "exp2", "log", "log1p", "log2", "log10", "tan", "arcsin", "arccos", "arctan", "sinh",
+            "cosh", "tanh", "arcsinh", "arccosh", "arctanh", "power", "hypot", "cbrt", "floor", "ceil", "rint", "trunc",
+            "remainder", "fmod", "sign", "minimum", "maximum",
+        )
+    },
+}  # fmt: skip
+
+_LOGICAL: dict[str, Callable[..., Any]] = {
+    "less": less,
+    "greater": lambda a, b: less(b, a),
+    "less_equal": lambda a, b: not_(less(b, a)),
+    "greater_equal": lambda a, b: not_(less(a, b)),
+    "equal": equal,
+    "not_equal": lambda a, b: not_(equal(a, b)),
+    "logical_and": and_,
+    "logical_or": or_,
+    "logical_not": not_,
+    "logical_xor": xor,
+    "bitwise_and": and_,
+    "bitwise_or": or_,
+    "bitwise_xor": xor,
+    "invert": not_,
+    "isfinite": lambda a: True,
+    "isnan": lambda a: False,
+    "isinf": lambda a: False,
+}
+
+SCALARS = {**{name: _of_numbers(text) for name, text in _ARITHMETIC.items()}, **_LOGICAL}
+"""The text of each universal function of NumPy over scalars."""

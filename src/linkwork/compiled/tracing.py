@@ -1,0 +1,54 @@
+"""A function over arrays run over traced ones: its program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from linkwork.compiled.arrays import TracedArray
+from linkwork.compiled.results import Structure, taken_apart
+from linkwork.compiled.scalars import number
+from linkwork.engine.ir.passes import eliminate_dead_code
+from linkwork.engine.ir.program import Address, Program
+from linkwork.engine.trace.tracer import Tracer
+from linkwork.errors import LinkworkError, TracingError, whereabouts
+
+Shape = tuple[int, ...]
+
+
+def trace(
+    name: str, function: Callable[..., Any], parameters: Mapping[str, Shape]
+) -> tuple[Program, Structure, tuple[Shape, ...]]:
+    """The program of a function, the structure of what it returns, and the shapes of the arrays there."""
+    tracer = Tracer(expand=False)
+    arrays: dict[str, TracedArray] = {}
+    for k, (key, shape) in enumerate(parameters.items()):
+        loads = [tracer.load(Address(f"argument{k}", i)) for i in range(prod(shape))]
+        items = np.empty(prod(shape), dtype=object)
+        items[:] = loads
+        items.flags.writeable = False
+        arrays[key] = items.reshape(shape).view(TracedArray)
+    try:
+        with np.errstate(all="ignore"):  # what folds to no number is said when it is computed
+            value = function(**arrays)
+        structure, leaves = taken_apart(name, value)
+    except LinkworkError:
+        raise
+    except Exception as error:
+        place = whereabouts(error.__traceback__)
+        raise TracingError(
+            f"{name} cannot be traced: {type(error).__name__}: {error}. Arguments are arrays of numbers that are not "
+            f"known yet; make arrays of them by np.stack or np.concatenate, and use NumPy's functions",
+            place,
+        ) from error
+    for k, leaf in enumerate(leaves):
+        for i, item in enumerate(leaf.flat):
+            tracer.store(Address(f"result{k}", i), number(item))
+    tracer.finish()
+    eliminate_dead_code(tracer.program)
+    if not leaves:
+        raise TracingError(f"{name} returns no array", "")
+    return tracer.program, structure, tuple(leaf.shape for leaf in leaves)

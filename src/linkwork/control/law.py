@@ -1,0 +1,289 @@
+"""A controller's law for regular states as one kernel.
+
+What changes from call to call comes in as numbers: the state, what references say of a time, gains. So gains and
+references may change while a controller is used, and controllers of one structure share their code. States for which
+the kernel gives no number, because a task is singular there, are left to the controller's text over floats.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from itertools import pairwise
+from math import inf, isfinite
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwork.arguments import finite_array, memory_for, real
+from linkwork.batches import put_into
+from linkwork.compiled.arrays import TracedArray
+from linkwork.control.goals import one_state
+from linkwork.control.references import Reference, Sample, form_of
+from linkwork.dynamics.arguments import Array, as_batch, as_frames
+from linkwork.engine.mode import current_form
+from linkwork.engine.plans import MOST_BODIES
+from linkwork.engine.plans.task import moved
+from linkwork.errors import LinkworkWarning, TracingError
+from linkwork.model.model import Model, Point
+
+if TYPE_CHECKING:
+    from linkwork.compiled.compiled_function import CompiledFunction
+
+_MOST_GROUPS = 16
+"""Stretches of time in a batch up to which each is computed by itself."""
+
+Text = Callable[[Array, Array, list[Sample], list[Array]], Array]
+"""(q, v, samples, settings) -> torque (nv,), over traced arrays."""
+
+
+class ControlLaw:
+    """The kernel of a controller, made when it is first asked.
+
+    Args:
+        name: of the controller.
+        model: the mechanism.
+        points: that the text asks about.
+        references: that it follows, as they are now.
+        settings: the numbers that it uses besides, as they are now: gains, limits.
+        text: the law.
+        what: the law follows from besides.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        model: Model,
+        points: Sequence[str | Point],
+        references: Callable[[], Sequence[Reference]],
+        settings: Callable[[], Sequence[Array]],
+        text: Text,
+        *what: object,
+    ) -> None:
+        self.name, self.model, self.points, self.what = name, model, tuple(points), what
+        self._references, self._settings, self._text = references, settings, text
+        self._law: CompiledFunction | None = None
+        self._followed: tuple[Reference, ...] = ()
+        self._forms: list[type[Reference]] = []
+        self._sizes: list[int] = []
+        self._pieces: tuple[float, float, Array] = inf, -inf, np.empty(0)
+        self.exists = len(model.bodies) <= MOST_BODIES
+
+    def torque(self, t: float, q: Array, v: Array) -> Array | None:
+        """Joint forces (nv,) in one state, of plain arrays; None for what is not served at once."""
+        found = self._now(t)
+        if found is None:
+            return None
+        law, pieces, settings = found
+        answer: Array | None = law.quick(None, np.array(t, dtype=np.float64), q, v, pieces, settings)
+        return answer if answer is None or answer.ndim == 1 else None
+
+    def attempt(self, t: float, q: Array, v: Array) -> Array | None:
+        """The same for checked arguments; None where there is no kernel, or the state is singular."""
+        found = self._now(t) if current_form() != "rolled" else None
+        if found is None:
+            return None
+        law, pieces, settings = found
+        (torque,), _, fine = law.attempt([np.array(t, dtype=np.float64), q, v, pieces, settings])
+        return torque if fine.all() else None
+
+    def traced(self, t: Any, q: Any, v: Any) -> Array:
+        """Joint forces while a function is traced: the law becomes a part of it. A singular state has no number."""
+        moment = 0.0 if isinstance(t, TracedArray) else real(t)
+        found = self._now(moment)
+        if found is None:
+            raise TracingError(f"{self.name}: t must be a finite time (s)")
+        if isinstance(t, TracedArray) and self._pieces[:2] != (-inf, inf):
+            raise TracingError(
+                f"{self.name} follows a reference of several stretches of time, or of the user's own, which a traced "
+                f"time cannot choose; pass a reference of one stretch, or the time as a number"
+            )
+        law, pieces, settings = found
+        torque: Array = law(t, q, v, pieces, settings)
+        return torque
+
+    def attempts(self, t: Array, q: Array, v: Array) -> tuple[Array, NDArray[np.bool_]] | None:
+        """The same for states (..., nq) and (..., nv) and times () or (...), and for which of them it is regular."""
+        found = self._now(0.0) if current_form() != "rolled" else None
+        if found is None:
+            return None
+        law, _, settings = found
+        moments, states = t.ravel(), (*q.shape[:-1],)
+        known = [form._stretches(one, moments) for form, one in zip(self._forms, self._followed, strict=True)]
+        codes = np.zeros(len(moments), dtype=np.intp)
+        for code in known:
+            if code is not None:
+                codes = codes * (1 + int(code.max())) + code
+        _, firsts, groups = np.unique(codes, return_index=True, return_inverse=True)
+        parts = [
+            np.concatenate([*(form._piece(one, at) for form, one in zip(self._forms, self._followed, strict=True)), []])
+            for at in moments[firsts].tolist()
+        ]
+        if any(part.size != sum(self._sizes) for part in parts):
+            return None
+        if t.ndim and 1 < len(parts) <= _MOST_GROUPS:  # numbers that many states share are not copied for each
+            torques, fine = np.empty((*states, self.model.nv)), np.empty(states, dtype=bool)
+            for group, part in enumerate(parts):
+                which = (groups == group).reshape(t.shape)
+                (torques[which],), _, fine[which] = law.attempt([t[which], q[which], v[which], part, settings])
+            return torques, fine
+        pieces = parts[0] if len(parts) == 1 else np.array(parts)[groups].reshape((*t.shape, -1))
+        (torques,), _, flat = law.attempt([t, q, v, pieces, settings])
+        return torques, flat.reshape(states)
+
+    def _now(self, t: float) -> tuple[CompiledFunction, Array, Array] | None:
+        """The kernel, and what it takes besides the state."""
+        if not self.exists or not isfinite(t):
+            return None
+        followed, law = self._references(), self._law
+        for new, old in zip(followed, self._followed, strict=False):
+            if new is not old:
+                law = None
+        if law is None:
+            law = self._made(tuple(followed))
+        begin, end, pieces = self._pieces
+        if not begin <= t < end:
+            parts = [form._piece(one, t) for form, one in zip(self._forms, followed, strict=True)]
+            if [part.size for part in parts] != self._sizes:
+                return None
+            spans = [form._holds(one, t) for form, one in zip(self._forms, followed, strict=True)]
+            pieces = np.concatenate([*parts, np.empty(0)])
+            self._pieces = max(span[0] for span in spans), min(span[1] for span in spans), pieces
+        settings = np.concatenate(self._settings())
+        if settings.shape != law.shapes["settings"]:
+            return None
+        return law, pieces, settings
+
+    def _made(self, followed: tuple[Reference, ...]) -> CompiledFunction:
+        """The kernel for references of these kinds."""
+        from linkwork.compiled.law import law
+
+        model, settings = self.model, [np.asarray(each) for each in self._settings()]
+        self._followed, self._forms = followed, [form_of(one) for one in followed]
+        self._sizes = [form._size(one) for form, one in zip(self._forms, followed, strict=True)]
+        self._pieces = inf, -inf, np.empty(0)
+        kinds = [form._kind(one) for form, one in zip(self._forms, followed, strict=True)]
+        lengths = [each.size for each in settings]
+        shapes = {
+            "t": (),
+            "q": (model.nq,),
+            "v": (model.nv,),
+            "pieces": (sum(self._sizes),),
+            "settings": (sum(lengths),),
+        }
+        forms, sizes, text = self._forms, self._sizes, self._text
+
+        def whole(t: Any, q: Any, v: Any, pieces: Any, settings: Any) -> Any:
+            samples = [
+                form._sample(one, t, piece)
+                for form, one, piece in zip(forms, followed, _cut(pieces, sizes), strict=True)
+            ]
+            return text(q, v, samples, _cut(settings, lengths))
+
+        known = model._memo.laws
+        key = (self.name, self.points, tuple(kinds), tuple(lengths), self.what)
+        if key not in known:
+            asked = as_frames(model, self.points)
+            frames = moved(asked.frames, asked.offsets)
+            known[key] = law(self.name, whole, shapes, [(model.nv,)], model, frames, kinds, lengths, *self.what)
+        found: CompiledFunction = known[key]
+        self._law = found
+        return found
+
+
+class CompiledController(ABC):
+    """A controller whose law for regular states is one kernel; states that it leaves go by a text over floats."""
+
+    model: Model
+
+    @cached_property
+    def _law(self) -> ControlLaw | None:
+        return self._compiled_law()
+
+    @abstractmethod
+    def _compiled_law(self) -> ControlLaw | None:
+        """The kernel; None if a part of the law is the user's own."""
+
+    @abstractmethod
+    def _by_floats(self, t: float, q: Array, v: Array) -> Array:
+        """Joint forces (nv,) in one state, checked; any state."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_law"}
+
+    def torque(self, t: float, q: ArrayLike, v: ArrayLike) -> Array:
+        """Joint forces (nv,), N or N m, at time t (s) in the state q (nq,), v (nv,)."""
+        law = self._law
+        if type(q) is TracedArray or type(v) is TracedArray:
+            if law is None or not law.exists:
+                raise TracingError(f"this {type(self).__name__} has no compiled law, so it cannot be traced")
+            return law.traced(t, q, v)
+        found = None if law is None else law.torque(real(t), q, v)  # type: ignore[arg-type]
+        if found is not None:
+            return found
+        here, speed = one_state(self.model, q, v)
+        found = None if law is None else law.attempt(real(t), here, speed)
+        return self._by_floats(t, here, speed) if found is None else found
+
+    def torques(self, t: ArrayLike, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
+        """The same for a batch of states and times: t (...), q (..., nq), v (..., nv) give (..., nv).
+
+        They are written into ``out`` if that is given.
+        """
+        model, law, times = self.model, self._law, finite_array("t", t)
+        spaces = (("q", "configuration"), ("v", "velocity"), ("t", "scalar"))
+        (here, speed, moments), batch = as_batch(model, spaces, (q, v, times))
+        assert here is not None and speed is not None and moments is not None
+        with memory_for("torques", (*batch, model.nv)):
+            torques, fine = np.empty((*batch, model.nv)), np.zeros(batch, dtype=bool)
+            found = None
+            if law is not None and fine.size:
+                found = law.attempts(moments if times.ndim else times, here, speed)
+        if found is not None:
+            torques, fine = found
+        for where in np.argwhere(~fine):
+            state = tuple(where.tolist())
+            torques[state] = self._by_floats(float(moments[state]), here[state], speed[state])
+        return put_into(out, torques)
+
+
+def _cut(array: Any, sizes: Sequence[int]) -> list[Any]:
+    """An array in parts of these sizes."""
+    ends = np.cumsum([0, *sizes]).tolist()
+    return [array[begin:end] for begin, end in pairwise(ends)]
+
+
+def warn_of_motors(name: str, model: Model, driven: NDArray[np.bool_]) -> None:
+    """Say which joints are commanded and have no motor."""
+    idle = driven & ~model.actuated
+    if idle.any():
+        joints = [
+            body.joint_name
+            for body, start in zip(model.bodies, model.v_start, strict=True)
+            if idle[start : start + body.joint.nv].any()
+        ]
+        shown = ", ".join(map(repr, joints[:5])) + (", ..." if len(joints) > 5 else "")
+        warnings.warn(
+            f"{name} commands {shown} of model {model.name!r}, which has no motor (model.actuated): a simulation will "
+            f"hold it up by forces that the machine does not have",
+            LinkworkWarning,
+            stacklevel=3,
+        )
+
+
+def limited(torque: Any, compensation: Any, limiting: str, most: Any) -> Any:
+    """What ``TorqueLimits`` does, over traced arrays."""
+    if limiting == "none":
+        return torque
+    if limiting == "clip":
+        return np.clip(torque, -most, most)
+    held = np.clip(compensation, -most, most)
+    extra = torque - held
+    size = np.abs(extra)
+    room = np.where(extra > 0.0, most - held, most + held)
+    share = np.where(size > 0.0, room / np.where(size > 0.0, size, 1.0), 1.0)
+    factor = np.minimum(1.0, np.min(share))
+    return np.where(np.all(np.abs(torque) <= most), torque, held + factor * extra)

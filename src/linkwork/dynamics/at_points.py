@@ -1,0 +1,235 @@
+"""Texts over arrays about points of a model: one kernel each where that pays, else kernels joined by NumPy.
+
+Traced, such a text becomes machine code, with the points' offsets as an argument, so that points may move from call to
+call. States that this leaves because a matrix has no inverse there, and mechanisms or points that are too many for it,
+are taken by the same text over floats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.algorithms import INVERSION, REFERENCES, Algorithm, consistent_inverse
+from linkwork.arguments import choice
+from linkwork.batches import Given, as_out, spread
+from linkwork.compiled.arrays import is_traced, numbers
+from linkwork.dynamics.arguments import Array, Asked, Frames, as_frames, as_given, check_finite
+from linkwork.dynamics.call import call
+from linkwork.dynamics.dynamics import forward_dynamics
+from linkwork.dynamics.inversion import inverted, triples
+from linkwork.dynamics.operational import chosen
+from linkwork.dynamics.small_matrices import motion_matrix, times, transposed
+from linkwork.engine.mode import current_form
+from linkwork.engine.plans import MOST_BODIES
+from linkwork.engine.spaces import SPACES
+from linkwork.model.model import Model
+
+if TYPE_CHECKING:
+    from linkwork.compiled.compiled_function import CompiledFunction
+
+_MOST_PRODUCTS = 16_000
+"""Products of the dense matrices of a text up to which one kernel is made of it."""
+
+
+@dataclass(frozen=True)
+class AtPoints:
+    """Points, as a text asks about them. Its arrays have those rows of six for each point that it asks for."""
+
+    asked: Asked
+    method: str
+    """For Λ⁻¹."""
+    reference: str
+    """Where motions and forces are seen from."""
+    offsets: Sequence[Any]
+    pseudo_inverse: bool = False
+
+    def jacobian(self, q: Array) -> Array:
+        return self.asked.rows(self._whole(f"jacobian/{self.reference}", q), -2)
+
+    def drift(self, q: Array, v: Array) -> Array:
+        return self.asked.rows(self._whole(f"jacobian_drift/{self.reference}", q, v), -1)
+
+    def inertia_inverse(self, q: Array) -> Array:
+        """Λ⁻¹."""
+        found = self._whole(f"operational/{self.method}", q)
+        if self.reference != "local":
+            turn = self._turn(q)
+            found = turn @ found @ transposed(turn)
+            found = 0.5 * (found + transposed(found))
+        return self.asked.rows(self.asked.rows(found, -1), -2)
+
+    def responses(self, q: Array) -> Array:
+        """J M⁻¹."""
+        found = self._whole("force_responses", q)
+        return self.asked.rows(found if self.reference == "local" else self._turn(q) @ found, -2)
+
+    def consistent_inverse(self, q: Array, inertia: Array) -> Array:
+        """J̄ = M⁻¹ Jᵀ Λ."""
+        asked = self.asked
+        if not is_traced(inertia) or inertia.ndim > 2 or len(asked.model.bodies) > MOST_BODIES:
+            return transposed(self.responses(q)) @ inertia
+        from linkwork.dynamics.traced import traced_call
+
+        size = 6 * len(asked.frames)
+        kept = list(range(size)) if asked.kept is None else asked.kept
+        seen = np.eye(size) if self.reference == "local" else self._turn(q)
+        weights = np.zeros((size, size), dtype=object)
+        weights[kept] = numbers(inertia @ seen[kept])
+        text = partial(consistent_inverse, weights=weights.tolist())
+        algorithm = Algorithm("consistent_inverse", text, (("q", "configuration"),), ("responses",))
+        (found,) = traced_call(algorithm, asked.model, [q], asked.frames, self.offsets)
+        return transposed(asked.rows(found, -2))
+
+    def accelerations(self, q: Array, tau: Array) -> Array:
+        """J M⁻¹ τ."""
+        if not is_traced(q) and not is_traced(tau):
+            return times(self.responses(q), tau)
+        weightless, model = replace(self.asked.model, gravity=(0.0, 0.0, 0.0)), self.asked.model
+        return times(self.jacobian(q), forward_dynamics(weightless, q, np.zeros(model.nv), tau))
+
+    def inertia(self, inverse: Array, damping: Any) -> Array:
+        """Λ from Λ⁻¹."""
+        if not is_traced(inverse):
+            return inverted(self.asked, inverse, float(damping), self.pseudo_inverse)
+        size = inverse.shape[-1]
+        frames = triples(self.asked, size // 3).frames
+        return call(INVERSION.name, self.asked.model, [inverse + damping * np.eye(size)], frames)[0]
+
+    def _whole(self, name: str, *values: Array) -> Array:
+        """The result of an algorithm, six rows for each point."""
+        asked = self.asked
+        table = asked.quick if asked.kept is None else asked.whole
+        return call(name, asked.model, values, asked.frames, self.offsets, table)[0]
+
+    def _turn(self, q: Array) -> Array:
+        """(6m, 6m): takes motions in the points' own axes to where they are seen from."""
+        places = self._whole("frame_placements", q)
+        if self.reference == "local_world_aligned":
+            places = places * np.array([[1.0, 1.0, 1.0, 0.0]] * 3 + [[0.0, 0.0, 0.0, 1.0]])
+        blocks = motion_matrix(places)
+        count = len(self.asked.frames)
+        rows = []
+        for i in range(count):
+            nothing = np.zeros_like(blocks[..., i, :, :])
+            rows.append(np.concatenate([blocks[..., i, :, :] if i == k else nothing for k in range(count)], axis=-1))
+        return np.concatenate(rows, axis=-2)
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked about points: a text over arrays.
+
+    Attributes:
+        name: of the public function.
+        text: (points, arguments...) -> arrays.
+        arguments: their names and spaces.
+        results: the shapes of the arrays, with "v" for the degrees of freedom and "r" for the rows of the points.
+    """
+
+    name: str
+    text: Callable[..., tuple[Array, ...]]
+    arguments: tuple[tuple[str, str], ...]
+    results: tuple[str, ...]
+
+    def at(self, model: Model, points: Frames, method: str, reference: str = "local") -> Answer:
+        """The same about some points; found at once if it was asked before."""
+        asked = as_frames(model, points)
+        try:
+            found: Answer = asked.answers[self.name, method, reference]
+        except Exception:  # new, unhashable, or whatever an object's own comparison raises
+            choice("reference", reference, REFERENCES)
+            found = asked.answers[self.name, method, reference] = Answer(self, asked, chosen(asked, method), reference)
+        return found
+
+
+class Answer:
+    """A question about some points of a model.
+
+    Attributes:
+        law: the kernel, with the points' offsets as its last argument if they have any; None if there is none.
+        fixed: those offsets.
+    """
+
+    def __init__(self, question: Question, asked: Asked, method: str, reference: str) -> None:
+        self.question, self.asked, self.method, self.reference = question, asked, method, reference
+        self.rows = 6 * len(asked.frames) if asked.kept is None else len(asked.kept)
+        self.fixed = (np.array(asked.offsets),) if asked.offsets else ()
+        self.law: CompiledFunction | None = None
+        nv, rows = asked.model.nv, self.rows
+        if rows and asked.specialised and (nv + rows) * rows * rows <= _MOST_PRODUCTS:
+            self.law = self._kept_law()
+
+    def quick(self, out: Any, *values: Any) -> Any:
+        """The array, or arrays, of plain arguments that code serves; None for all else."""
+        law = self.law
+        return None if law is None else law.quick(out, *values, *self.fixed)
+
+    def __call__(
+        self, values: Sequence[ArrayLike], out: tuple[Array, ...] | None = None, pseudo_inverse: bool = False
+    ) -> tuple[Array, ...]:
+        """The arrays, for arguments as the user gave them."""
+        model, law = self.asked.model, self.law
+        given, batch = as_given(model, self.question.arguments, values, finite=False)
+        present = [each for each in given if each is not None]
+        if any(is_traced(array) for array, _ in present):
+            return self._text([array for array, _ in present], self.asked.offsets, pseudo_inverse)
+        shapes = [(*batch, *shape) for shape in self._result_shapes()]
+        names = [name for name, _ in self.question.arguments]
+        targets = None if out is None else as_out(out if len(shapes) > 1 else out[0], shapes, names, given)
+        if law is None or pseudo_inverse or current_form() == "rolled" or 0 in batch:
+            found = list(self._joined(present, batch, pseudo_inverse))
+            if targets is None:
+                return tuple(found)
+            for target, result in zip(targets, found, strict=True):
+                target[...] = result
+            return tuple(targets)
+        into: Any = None if targets is None else tuple(targets) if len(targets) > 1 else targets[0]
+        found, _, fine = law.attempt([*(array for array, _ in present), *self.fixed], into)
+        if not fine.all():  # the text over floats says why, if it does not find a result
+            for own, other in zip(found, self._joined(present, batch), strict=True):
+                flat = own.reshape(len(fine), -1)
+                flat[~fine] = other.reshape(len(fine), -1)[~fine]
+        return tuple(found if targets is None else targets)
+
+    def _text(self, values: Sequence[Any], offsets: Sequence[Any], pseudo_inverse: bool = False) -> tuple[Array, ...]:
+        return self.question.text(AtPoints(self.asked, self.method, self.reference, offsets, pseudo_inverse), *values)
+
+    def _joined(self, given: Sequence[Given], batch: tuple[int, ...], pseudo_inverse: bool = False) -> Sequence[Array]:
+        """By the text over floats, all states at once."""
+        model, arguments = self.asked.model, self.question.arguments
+        for (name, space), (array, _) in zip(arguments, given, strict=True):
+            check_finite(model, name, space, array)
+        spread_out = [spread(array, axes, batch) if axes else array for array, axes in given]
+        return self._text(spread_out, self.asked.offsets, pseudo_inverse)
+
+    def _result_shapes(self) -> list[tuple[int, ...]]:
+        sizes = {"v": self.asked.model.nv, "r": self.rows}
+        return [tuple(sizes[letter] for letter in shape) for shape in self.question.results]
+
+    def _kept_law(self) -> CompiledFunction:
+        """The kernel, which serves points that differ by their offsets alone."""
+        from linkwork.compiled.law import law
+
+        asked, question = self.asked, self.question
+        model, known = asked.model, asked.model._memo.laws
+        kept = None if asked.kept is None else tuple(asked.kept)
+        key = (question.name, self.method, self.reference, asked.frames, kept, bool(asked.offsets))
+        if key in known:
+            found: CompiledFunction = known[key]
+            return found
+        shapes = {name: SPACES[space].shape(model, len(asked.frames)) for name, space in question.arguments}
+        if asked.offsets:
+            shapes["offsets"] = (len(asked.offsets),)
+
+        def text(offsets: Any = (), **values: Any) -> Any:
+            found = self._text([values[name] for name, _ in question.arguments], numbers(offsets).tolist())
+            return found if len(found) > 1 else found[0]
+
+        known[key] = law(question.name, text, shapes, self._result_shapes(), model, asked.frames, *key[1:3], kept)
+        return known[key]

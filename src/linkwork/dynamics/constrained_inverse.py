@@ -1,0 +1,203 @@
+"""Inverse dynamics with loop closures and contacts: what motors and constraints must do for a motion.
+
+    M q̈ + h = τ + Kᵀ λ,   τ = 0 where there is no motor,   K = C J of the frames that constraints hold
+
+The rows without a motor say what the constraints must do, the others what is left to the motors. Of all λ that do, the
+smallest is taken. One text, over arrays: traced it is one kernel; states that this leaves, because the rows without a
+motor are not independent there, go by the text over floats, which looks at the rank and at what nothing can cause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwork.batches import put_into
+from linkwork.compiled.arrays import is_traced
+from linkwork.dynamics.arguments import Array, as_batch
+from linkwork.dynamics.constrained import HeldBy, at_grips, held_by, over_ends, wrenches_of
+from linkwork.dynamics.constraint_solvers import TracedSolver
+from linkwork.dynamics.constraints import Constraint
+from linkwork.dynamics.dynamics import inverse_dynamics
+from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity, jacobian
+from linkwork.dynamics.small_matrices import times, transposed
+from linkwork.engine.mode import current_form
+from linkwork.errors import ArgumentError, SingularError, shown
+from linkwork.model.model import Model
+
+_NAME = "constrained_inverse_dynamics"
+_NOTHING = 1e-8
+"""Forces that are missing, as a part of the largest joint force, that may be rounding."""
+
+
+def constrained_inverse_dynamics(
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    a: ArrayLike,
+    constraints: Sequence[Constraint],
+    actuated: ArrayLike | None = None,
+    *,
+    out: tuple[Array, Array] | None = None,
+) -> tuple[Array, Array]:
+    """The forces of motors and of constraints that make a mechanism with loop closures and contacts move so.
+
+    Degrees of freedom without a motor get no force. Where several forces of the constraints do, as on two feet, those
+    of the least sum of squares are found (N and N m counted alike). Contacts are bilateral, and whether the motion
+    keeps the constraints is not looked at.
+
+    Args:
+        model: the mechanism, a tree.
+        q: configuration (..., nq).
+        v: velocity (..., nv).
+        a: acceleration (..., nv).
+        constraints: k of those that ``constrained_dynamics`` takes.
+        actuated: which degrees of freedom (nv,) have a motor; ``model.actuated`` if left out.
+        out: a tuple of arrays for the results, written in place and returned; new ones if left out.
+
+    Returns:
+        tau (..., nv), N or N m, and wrenches (..., k, 6): the force (N) and moment (N m) on frame a of each constraint,
+        in its own axes; frame b feels the opposite.
+
+    Raises:
+        SingularError: if the motion cannot be made, since motors and constraints together leave a force missing; it
+            says where, and how much.
+
+    Example:
+        >>> import linkwork as lw
+        >>> builder = lw.Builder(gravity=(0, 0, -10))
+        >>> _ = builder.add_body("box", joint=lw.joints.Free(), mass=2.0, inertia=(1, 1, 1))
+        >>> box = builder.build()
+        >>> still = [0.0] * 6
+        >>> tau, wrenches = lw.constrained_inverse_dynamics(box, lw.neutral(box), still, still, [lw.Weld("box")])
+        >>> tau, wrenches.round(12) + 0.0
+        (array([0., 0., 0., 0., 0., 0.]), array([[ 0.,  0., 20.,  0.,  0.,  0.]]))
+    """
+    held = held_by(model, constraints)
+    mask = None if actuated is None else _mask(model, actuated)
+    if held.whole:
+        law = _law(held, mask)
+        answer: tuple[Array, Array] | None = law.quick(out, q, v, a, held.placements)
+        if answer is not None:
+            return answer
+    spaces = (("q", "configuration"), ("v", "velocity"), ("a", "velocity"))
+    (q_, v_, a_), batch = as_batch(model, spaces, [q, v, a])
+    assert q_ is not None and v_ is not None and a_ is not None
+    idle = _idle(model, mask)
+    if any(map(is_traced, (q_, v_, a_))):
+        return _forces(held, idle, q_, v_, a_, held.placements)
+    if not held.whole or current_form() == "rolled":
+        return put_into(out, *_forces(held, idle, q_, v_, a_, held.placements))
+    (tau, wrenches), _, fine = law.attempt([q_, v_, a_, held.placements])
+    if not fine.all():
+        where = np.unravel_index(np.flatnonzero(~fine), batch) if batch else ()
+        tau[where], wrenches[where] = _forces(held, idle, q_[where], v_[where], a_[where], held.placements, where)
+    return put_into(out, tau, wrenches)
+
+
+def _idle(model: Model, mask: tuple[bool, ...] | None) -> NDArray[np.intp]:
+    """The degrees of freedom without a motor."""
+    return np.flatnonzero(~(model.actuated if mask is None else np.array(mask, dtype=bool)))
+
+
+def _mask(model: Model, actuated: ArrayLike) -> tuple[bool, ...]:
+    given = np.asarray(actuated)
+    if given.dtype != bool or given.shape != (model.nv,):
+        raise ArgumentError(
+            f"actuated must be a mask of {model.nv} truth values, one for each degree of freedom of model "
+            f"{model.name!r}, not {shown(actuated)}"
+        )
+    return tuple(given.tolist())
+
+
+# The text
+
+
+def _forces(
+    held: HeldBy, idle: Any, q: Array, v: Array, a: Array, placements: Array, states: Any = ()
+) -> tuple[Array, Array]:
+    """Joint forces and wrenches. ``idle`` are the degrees of freedom without a motor; ``states`` tell which states of a
+    batch these are.
+    """
+    model, ends = held.model, held.ends
+    needed = inverse_dynamics(model, q, v, a)
+    driven = np.ones(model.nv)
+    driven[idle] = 0.0
+    if not held.constraints:
+        _check(held, idle, needed, states)
+        return needed * driven, np.zeros((*needed.shape[:-1], 0, 6))
+    seen = at_grips(held, forward_kinematics(model, q, ends), frame_velocity(model, q, v, ends), placements)
+    rows = [
+        over_ends(held, constraint.all_rows(model, seen.of(grips)), grips, seen.X)
+        for constraint, grips in zip(held.constraints, held.grips, strict=True)
+    ]
+    K = np.concatenate(rows, axis=-2) @ jacobian(model, q, ends)
+    sizes = _smallest(held, idle, transposed(K[..., :, idle]), needed[..., idle], needed, states)
+    return (needed - times(transposed(K), sizes)) * driven, wrenches_of(held, rows, sizes)
+
+
+def _smallest(held: HeldBy, idle: Any, B: Array, right: Array, needed: Array, states: Any) -> Array:
+    """The smallest λ with B λ = right."""
+    count, unknown = B.shape[-2:]
+    if not count:
+        return np.zeros((*right.shape[:-1], unknown))
+    if not is_traced(B):
+        inverse: Array = np.asarray(np.linalg.pinv(B, rcond=1e-9), dtype=np.float64)
+        sizes = times(inverse, right)
+        sizes = sizes + times(inverse, right - times(B, sizes))
+        _check(held, idle, needed, states, right - times(B, sizes))
+        return sizes
+    solver = TracedSolver(held.name, 0.0)
+    if count <= unknown:
+        found: Array = times(transposed(B), solver.solve(B @ transposed(B), right))
+        return found
+    found = solver.solve(transposed(B) @ B, times(transposed(B), right))
+    missing = np.max(np.abs(right - times(B, found)), axis=-1, keepdims=True)
+    sound = np.where(missing <= _NOTHING * np.max(np.abs(needed), axis=-1, keepdims=True), 0.0, np.nan)
+    return found + sound
+
+
+def _check(held: HeldBy, idle: Any, needed: Array, states: Any, missing: Array | None = None) -> None:
+    """Raise an error if forces (..., number of ``idle``) are missing beyond rounding."""
+    missing = needed[..., idle] if missing is None else missing
+    if not missing.size:
+        return
+    worst = np.abs(missing).max(axis=-1)
+    bad = worst > _NOTHING * np.abs(needed).max(axis=-1)
+    if not bad.any():
+        return
+    model = held.model
+    where = np.unravel_index(int(np.argmax(np.where(bad, worst, 0.0))), worst.shape) if worst.ndim else ()
+    k = int(np.abs(missing[where]).argmax())
+    freedom = int(idle[k])
+    joint = max(i for i, start in enumerate(model.v_start) if start <= freedom and model.bodies[i].joint.nv)
+    at = [int(axis[where[0]]) for axis in states] if states and where else list(map(int, where))
+    state = f" at state {at} of the batch" if at else ""
+    holds = f"the constraints {held.name} cannot" if held.constraints else "no constraint is there to"
+    raise SingularError(
+        f"constrained_inverse_dynamics: the motion cannot be made{state}: joint {model.joint_names[joint]!r} has no "
+        f"motor, and {holds} exert all that it needs: {abs(missing[where][k]):.3g} N (or N m) are missing in its "
+        f"degree of freedom {freedom - model.v_start[joint]}. Ask for another acceleration, add a constraint, or say "
+        f"by actuated= where motors are"
+    )
+
+
+def _law(held: HeldBy, mask: tuple[bool, ...] | None) -> Any:
+    """The kernel for these motors."""
+
+    def make() -> Any:
+        from linkwork.compiled.law import law
+
+        model, idle = held.model, _idle(held.model, mask)
+
+        def text(q: Any, v: Any, a: Any, placements: Any) -> Any:
+            return _forces(held, idle, q, v, a, placements)
+
+        shapes = {"q": (model.nq,), "v": (model.nv,), "a": (model.nv,), "placements": held.placements.shape}
+        results = [(model.nv,), (len(held.constraints), 6)]
+        return law(_NAME, text, shapes, results, model, held.frames, held.kinds, idle.tolist())
+
+    return held.kept_law((_NAME, mask), make)

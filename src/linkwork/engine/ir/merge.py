@@ -1,0 +1,65 @@
+"""A pass over programs with loops: cases of a loop that do the same become one.
+
+What depends on a joint's number of degrees of freedom alone is the same for joints of many kinds; loops within loops
+have a case for every pair of kinds, and would repeat it as often.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from linkwork.engine.ir.program import Address, Block, Loop, Program
+
+
+def merge_cases(program: Program, block: Block | None = None) -> None:
+    """Leave one of the cases that are the same, in every loop, the innermost first."""
+    for n in (block or program.root).order:
+        if program.operations[n] != "loop":
+            continue
+        loop: Loop = program.details[n]
+        kept: dict[Any, int] = {}
+        cases = []
+        for kind, case in loop.cases:
+            merge_cases(program, case)
+            first = kept.setdefault(_shape(program, case, {loop.counter: 0}), kind)
+            if first == kind:
+                cases.append((kind, case))
+            else:
+                loop.same[kind] = first
+        loop.cases = cases
+        if len(cases) == 1:  # every kind does the same
+            loop.kind, loop.same = None, {}
+
+
+def _shape(program: Program, block: Block, local: dict[int, int]) -> tuple[Any, ...]:
+    """What a block does, with its own values numbered from its beginning; ``local`` has those of the blocks around it
+    that are numbered so.
+    """
+
+    def value(x: Any) -> Any:
+        if type(x) is int:
+            return ("local", local[x]) if x in local else x
+        return repr(x)  # tells zeros of either sign apart
+
+    def place(address: Address | None) -> Any:
+        if address is None:
+            return None
+        terms = tuple((value(index), stride) for index, stride in address.terms)
+        return address.array, address.offset, terms, value(address.lane), address.lane_stride
+
+    shape: list[Any] = []
+    for n in block.order:
+        operation, detail = program.operations[n], program.details[n]
+        if operation == "loop":
+            ends = (value(detail.start), value(detail.stop))
+            local[detail.counter] = len(local)
+            detail_shape: Any = (
+                (detail.walk, detail.first, detail.last, *ends, place(detail.kind), place(detail.successor)),
+                tuple((kind, _shape(program, case, local)) for kind, case in detail.cases),
+                tuple(sorted(detail.same.items())),
+            )
+        else:
+            detail_shape = place(detail) if isinstance(detail, Address) else detail
+        shape.append((operation, tuple(map(value, program.operands[n])), program.widths[n], detail_shape))
+        local[n] = len(local)
+    return tuple(shape)

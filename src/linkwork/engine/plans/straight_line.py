@@ -1,0 +1,48 @@
+"""Code that runs straight through: of a program without loops."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING
+
+from linkwork.engine.code import jit, loader
+from linkwork.engine.plans.plan import Compiled
+
+if TYPE_CHECKING:
+    from linkwork.engine.ir.program import Program
+
+
+class StraightLine(Compiled):
+    @property
+    @abstractmethod
+    def program(self) -> Program:
+        """The program, without dead code, in the order in which it runs."""
+
+    @property
+    def one_state_program(self) -> Program:
+        """The program for one state."""
+        return self.program
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether its code needs no compilation."""
+        return loader.is_kept(self.key(1)) or loader.is_kept(self.key(self.lanes))
+
+    def symbols(self, lanes: int) -> list[str]:
+        return [self.entry_point]
+
+    def text(self, lanes: int) -> str:
+        from linkwork.engine.emit import kernel, row_kernel
+        from linkwork.engine.emit.time_loop import time_loop
+
+        if self.task.over_time:
+            return kernel.module(self.program, self.interface, lanes, time_loop(self.interface, lanes))
+        if lanes > 1:
+            return row_kernel.module(self.program, self.interface, lanes, jit.register_constraint(self.cpu, lanes))
+        return kernel.module(self.one_state_program, self.interface, 1)
+
+    def tables(self, code: jit.Code, frame: str) -> dict[str, int]:
+        return {}
+
+    def workspace(self, code: jit.Code, lanes: int, frame: str) -> dict[str, int]:
+        return {"work": lanes * sum(self.task.results)} if lanes > 1 else {}

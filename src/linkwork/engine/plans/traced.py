@@ -1,0 +1,116 @@
+"""Programs that were traced from a text over whole arrays: a user's function, a control law, a step in time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linkwork.engine.code import fingerprint
+from linkwork.engine.emit.call_frame import Interface
+from linkwork.engine.plans.plan import NOT_FINITE_RESULT, Array, Arrays, Found, Offsets, Plan, given_back
+from linkwork.engine.plans.straight_line import StraightLine
+from linkwork.engine.plans.task import Shape, Signature
+
+if TYPE_CHECKING:
+    from linkwork.engine.ir.program import Program
+
+MOST_INSTRUCTIONS = 60_000
+"""Of arithmetic, in code for a traced program: LLVM's time grows faster than its length."""
+_SECONDS = 0.4e-9
+"""What an instruction takes on one lane, roughly."""
+
+
+class TracedTask(Signature):
+    """A program, whose arrays are "argument0", ... and "result0", ...
+
+    Args:
+        trace: makes the program, sine and the like as one instruction each; it is called when it is first needed.
+        argument_shapes: of one state.
+        shapes: of the results.
+        identity: what the program follows from, if code can be found by that without tracing.
+        seconds: what one state takes on one lane, roughly; by the program's length if left out.
+        over_time: whether it is a step, which code repeats.
+        recorded: how many arrays of such a step's state are recorded, the first ones; all if left out.
+    """
+
+    def __init__(
+        self,
+        trace: Callable[[], Program],
+        argument_shapes: Sequence[Shape],
+        shapes: Sequence[Shape],
+        identity: str | None = None,
+        seconds: float | None = None,
+        over_time: bool = False,
+        recorded: int | None = None,
+    ) -> None:
+        self._trace, self._identity, self.recorded = trace, identity, recorded
+        if seconds is None:
+            seconds = _SECONDS * max(100, len(self.program.operations))
+        super().__init__(argument_shapes, shapes, seconds, over_time)
+
+    @cached_property
+    def program(self) -> Program:
+        return self._trace()
+
+    @property
+    def operations(self) -> set[str]:
+        """Those of the program, if it had to be traced already; one that is found without has no calls."""
+        return set() if self._identity else set(self.program.operations)
+
+    @property
+    def identity(self) -> str:
+        return self._identity or fingerprint.of_program(self.program)
+
+
+class Traced(StraightLine):
+    task: TracedTask
+
+    def __init__(self, task: TracedTask, cpu: tuple[str, str] | None = None, lanes: int | None = None) -> None:
+        super().__init__(task, cpu, lanes)
+        self.interface = Interface(tuple(task.arguments), tuple(task.results), recorded=task.recorded)
+
+    @cached_property
+    def program(self) -> Program:
+        from linkwork.engine.ir.passes import schedule
+        from linkwork.engine.trace.replay import expanded
+
+        return schedule(expanded(self.task.program))
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        return "traced", self.interface, self.task.identity
+
+    @property
+    def too_long(self) -> bool:
+        """Whether LLVM would take too long over it."""
+        return not self.is_kept and len(self.program.root.order) > MOST_INSTRUCTIONS
+
+
+class Evaluated(Plan):
+    """The program as it stands, all states of a batch at once."""
+
+    task: TracedTask
+
+    def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:
+        from linkwork.engine.ir.evaluator import run
+
+        arrays: dict[str, list[object]] = {}
+        for k, array in enumerate(arguments):
+            rows = np.ascontiguousarray(array.T)
+            arrays[f"argument{k}"] = rows[:, 0].tolist() if states == 1 else list(rows)
+        for k, count in enumerate(self.task.results):
+            arrays[f"result{k}"] = [0.0] * count
+        with np.errstate(all="ignore"):
+            run(self.task.program, arrays)
+        found: list[Array] = []
+        for k, count in enumerate(self.task.results):
+            result = np.empty((states, count))
+            for i, number in enumerate(arrays[f"result{k}"]):
+                result[:, i] = number  # type: ignore[call-overload]
+            result += 0.0  # a zero has no sign, whichever way it was computed
+            found.append(result)
+        fine = all(np.isfinite(result).all() for result in found)
+        return given_back(found, out), 0 if fine else NOT_FINITE_RESULT

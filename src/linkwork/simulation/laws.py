@@ -1,0 +1,120 @@
+"""Laws and costs of a motion over time: compiled functions of (t, q, v, ...), and their parameters."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.arguments import Array, array
+from linkwork.compiled.compiled_function import CompiledFunction
+from linkwork.compiled.tracing import Shape
+from linkwork.errors import ArgumentError, shown
+from linkwork.model.model import Model
+
+Parameters = Mapping[str, ArrayLike] | Sequence[ArrayLike] | Array | None
+"""Of a law: in its order, by their names, or the only one."""
+
+
+def as_law(model: Model, name: str, value: Any, result: Shape, more: Sequence[str] = ()) -> CompiledFunction:
+    """A compiled function of (t, q, v), of ``more`` that has the length of v, and of parameters; a plain function that
+    has no parameters is compiled.
+    """
+    wanted: dict[str, Shape] = {"t": (), "q": (model.nq,), "v": (model.nv,), **dict.fromkeys(more, (model.nv,))}
+    takes = ", ".join(wanted)
+    if not isinstance(value, CompiledFunction):
+        value = _compiled(name, value, wanted)
+    first = list(value.shapes.items())[: len(wanted)]
+    if len(first) < len(wanted):
+        raise ArgumentError(f"{name}: {value.name} must take ({takes}, ...), but takes ({', '.join(value.shapes)})")
+    for (key, shape), (own, expected) in zip(first, wanted.items(), strict=True):
+        if shape != expected:
+            raise ArgumentError(
+                f"{name}: {value.name} takes ({takes}, ...), and its {key!r}, for {own}, has shape {shape}, but the "
+                f"model {model.name!r} has nq = {model.nq} and nv = {model.nv}, which makes it {expected}; was it "
+                f"compiled for another model?"
+            )
+    if value.result_shapes != [result]:
+        found = ", ".join(map(str, value.result_shapes))
+        what = f"an array of shape {result}" if result else "one number"
+        raise ArgumentError(f"{name}: {value.name} must return {what}, but its result has shape {found}")
+    return value
+
+
+def _compiled(name: str, function: Any, wanted: Mapping[str, Shape]) -> CompiledFunction:
+    from linkwork.compiled.compiling import compile as compiled
+
+    shapes = ", ".join(f"{key}={shape[0] if shape else '()'}" for key, shape in wanted.items())
+    hint = f"lw.compile({getattr(function, '__name__', 'f')}, {shapes}, ...)"
+    if not callable(function):
+        takes = ", ".join(wanted)
+        raise ArgumentError(f"{name} must be a function of ({takes}, ...) made by lw.compile, not {shown(function)}")
+    try:
+        own = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        raise ArgumentError(f"the arguments of {name} cannot be found out; compile it: {hint}") from None
+    needed = [each for each in own if each.default is each.empty]
+    if len(needed) != len(wanted) or any(each.kind is not each.POSITIONAL_OR_KEYWORD for each in needed):
+        raise ArgumentError(
+            f"{name} takes ({', '.join(each.name for each in own)}); what is no function of ({', '.join(wanted)}) "
+            f"alone must be compiled with the shapes of its parameters: {hint}"
+        )
+    return compiled(function, **dict(zip((each.name for each in needed), wanted.values(), strict=True)))
+
+
+def parameters_of(
+    law: CompiledFunction | None, key_of: str, name: str, given: Any, state: int
+) -> dict[str, tuple[str, Array, Shape]]:
+    """For each parameter of a law after the first ``state`` arguments: what to call it, an array (..., T or 1, numbers)
+    and its shape in one step, under numbered keys. Whether they are finite is seen later.
+    """
+    own = [] if law is None else list(law.shapes.items())[state:]
+    values = _listed(law, name, given, [key for key, _ in own])
+    found = {}
+    for k, ((key, shape), value) in enumerate(zip(own, values, strict=True)):
+        called = f"{name}[{key!r}]"
+        numbers = array(called, value, shape)
+        if numbers.ndim < len(shape) or numbers.shape[numbers.ndim - len(shape) :] != shape:
+            wanted = ", ".join(("...", *map(str, shape)))
+            raise ArgumentError(f"{called} must have shape ({wanted}), but has shape {numbers.shape}")
+        leading = numbers.shape[: numbers.ndim - len(shape)] or (1,)
+        found[f"{key_of}_{k:03}"] = (called, numbers.reshape((*leading, int(np.prod(shape)))), shape)
+    return found
+
+
+def _listed(law: CompiledFunction | None, name: str, given: Any, own: list[str]) -> list[Any]:
+    """The parameters in the law's order."""
+    if law is None:
+        if given is not None:
+            raise ArgumentError(f"{name} needs what takes them; there is none")
+        return []
+    listed = ", ".join(own)
+    if given is None:
+        given = ()
+    if isinstance(given, Mapping):
+        for key in given:
+            if key not in own:
+                raise ArgumentError(f"{name}: {law.name} has no parameter {key!r}; it has {listed or 'none'}")
+        missing = [key for key in own if key not in given]
+        if missing:
+            raise ArgumentError(f"{name}: {missing[0]!r} of {law.name} is missing; it takes {listed}")
+        return [given[key] for key in own]
+    if isinstance(given, np.ndarray) and len(own) == 1:
+        return [given]
+    if not isinstance(given, tuple | list) or len(given) != len(own):
+        count = f"{len(given)}" if isinstance(given, tuple | list) else shown(given)
+        raise ArgumentError(
+            f"{name} must be a tuple with the {len(own)} parameter(s) of {law.name} ({listed or 'none'}), or a dict by "
+            f"their names, not {count}"
+        )
+    return list(given)
+
+
+def one_row(called: str, rows: Array) -> bool:
+    """True, or an error if a parameter varies."""
+    if rows.shape[:-1] != (1,) or not np.isfinite(rows).all():
+        raise ArgumentError(f"{called} must be finite numbers in its own shape, the same at all times")
+    return True

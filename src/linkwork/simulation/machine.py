@@ -1,0 +1,320 @@
+"""Steps of ``lw.simulate`` in machine code: the plant and the integrator as they stand, traced whole.
+
+The state that a step carries on is q, v, what happens there (accelerations, driving forces, wrenches of constraints;
+these five are recorded), the forces of friction and stops over the step that begins there, and the step's number. A
+step that code cannot do, because constraints may be redundant or it is not clear within a few rounds which joints are
+held, has no number for a result; it is left to Python, as is every error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linkwork.compiled.arrays import numbers, traced
+from linkwork.compiled.compiled_function import CompiledFunction
+from linkwork.compiled.tracing import Shape, trace
+from linkwork.dynamics.arguments import Array
+from linkwork.dynamics.constraints import Constraint
+from linkwork.dynamics.dynamics import mass_matrix
+from linkwork.engine.code import fingerprint
+from linkwork.engine.mode import current_form
+from linkwork.engine.plans import Plan, TracedTask
+from linkwork.engine.plans.traced import Traced
+from linkwork.engine.rollout import run_over_time
+from linkwork.model.memo import kept_with_model
+from linkwork.model.model import Model
+from linkwork.simulation.integrators import Step
+from linkwork.simulation.plant import Answer, Plant
+from linkwork.simulation.record import Record
+from linkwork.simulation.stops import Joint, held_back, within_limits
+from linkwork.spatial import where_less
+
+WORTH = 200
+"""Steps for each body and evaluation of the integrator from which on code is made, which takes as long as some
+thousands of them by Python; half as many if friction or stops make these slow."""
+FEWEST = 100
+"""Steps from which on code is used that is there."""
+_LARGEST = 100
+"""Bodies and evaluations up to which code is made: its time grows faster than its size."""
+_SPAN = 0.05
+"""Seconds of work after which Python looks up, for a bar of progress."""
+RECORDED = 5
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What code of a step follows from.
+
+    Attributes:
+        integrator: its name, and ``step`` its text. driven: "nothing", "table", "law", or "given", if Python says the
+        forces of each step. law: of (t, q, v, *parameters). loaded: whether there are constant loads. load: a law of
+        them. joints: with friction or stops. hold: after how many steps a law is asked again; 0 for always.
+    """
+
+    model: Model
+    integrator: str
+    step: Step
+    constraints: tuple[Constraint, ...]
+    stabilisation: float
+    proximal: float
+    damping: tuple[float, ...]
+    effort: tuple[float, ...]
+    joints: tuple[Joint, ...]
+    driven: str
+    law: CompiledFunction | None = None
+    hold: int = 0
+    loaded: bool = False
+    load: CompiledFunction | None = None
+
+    @property
+    def parameters(self) -> dict[str, Shape]:
+        """Of the law."""
+        own = [] if self.law is None else list(self.law.shapes.values())[3:]
+        return {f"law_{k:03}": shape for k, shape in enumerate(own)}
+
+    @property
+    def state(self) -> dict[str, Shape]:
+        """The arrays that a step carries on."""
+        model = self.model
+        shapes: dict[str, Shape] = {"q": (model.nq,)}
+        shapes |= dict.fromkeys(("v", "a", "tau"), (model.nv,))
+        shapes["wrenches"] = (len(self.constraints), 6)
+        if self.joints:
+            shapes["extra"] = (model.nv,)
+        return shapes | {"clock": (2,)}
+
+    @property
+    def given(self) -> dict[str, Shape]:
+        """What a step takes besides."""
+        shapes: dict[str, Shape] = {"dt": ()}
+        if self.driven == "table":
+            shapes["following"] = (self.model.nv,)
+        if self.loaded:
+            shapes["f_ext"] = (len(self.model.bodies), 6)
+        return shapes | self.parameters
+
+    def key(self, name: str) -> str | None:
+        """What code for it goes by; None if that is not known without tracing."""
+        own = _fingerprint(self.model)
+        if own is None:
+            return None
+        held = [(type(one).__name__, one.kind(), one.placement.numbers()) for one in self.constraints]
+        laws = [None if law is None else law.digest for law in (self.law, self.load)]
+        numbers_of = (self.damping, self.effort if self.law is not None else (), self.joints)
+        settings = (self.stabilisation, self.proximal) if held else ()
+        return fingerprint.key(
+            name, own, self.integrator, held, settings, numbers_of, self.driven, laws, self.hold, self.loaded
+        )
+
+
+@kept_with_model
+def _fingerprint(model: Model) -> str | None:
+    own = fingerprint.of_model(model, model.frames)
+    return None if own is None else fingerprint.key(own, model.frame_names, model.joint_names)
+
+
+class _Text:
+    """The text of a step."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+
+    def advance(
+        self, q: Any, v: Any, a: Any, tau: Any, wrenches: Any, clock: Any, dt: Any, extra: Any = None, **given: Any
+    ) -> tuple[Any, ...]:
+        """The state dt later."""
+        scene, parameters = self.scene, [value for key, value in given.items() if key.startswith("law_")]
+        asked = scene.law is not None and not scene.hold
+
+        def law(t: Any, q: Any, v: Any) -> Any:
+            assert scene.law is not None
+            return _within(scene.law(t, q, v, *parameters), scene.effort)
+
+        plant = self._plant(lambda step, t, q, v: law(t, q, v) if asked else tau, dt, given.get("f_ext"))
+        plant.extra = extra
+        q, v = scene.step(plant, clock[0] * dt, q, v, a, dt)
+        if scene.joints:
+            q = _array(within_limits(numbers(q).tolist(), scene.joints))
+        now = clock[0] + 1.0
+        phase, t = clock[1], now * dt
+        if scene.driven == "table":
+            tau = given["following"]
+        elif scene.law is not None and scene.hold:
+            phase = np.where(phase + 1.0 < scene.hold, phase + 1.0, 0.0)
+            tau = np.where(phase == 0.0, law(t, q, v), tau)
+        elif scene.law is not None:
+            tau = law(t, q, v)
+        a, wrenches, extra = self._answer(plant, t, q, v, tau, dt, extra)
+        return (q, v, a, tau, wrenches, *([] if extra is None else [extra]), np.stack([now, phase]))
+
+    def driven(self, q: Any, v: Any, tau: Any, dt: Any, **given: Any) -> tuple[Any, ...]:
+        """What happens in a state in which Python has said the driving forces, and the state dt later."""
+        scene = self.scene
+        plant = self._plant(lambda step, t, q, v: tau, dt, given.get("f_ext"))
+        a, wrenches, plant.extra = self._answer(plant, 0.0, q, v, tau, dt)
+        after, speed = scene.step(plant, 0.0, q, v, a, dt)
+        if scene.joints:
+            after = _array(within_limits(numbers(after).tolist(), scene.joints))
+        return a, wrenches, after, speed
+
+    def _plant(self, source: Callable[..., Any], dt: Any, f_ext: Any) -> Plant:
+        scene = self.scene
+        return Plant(
+            scene.model,
+            source,
+            method="articulated_body",
+            constraints=scene.constraints,
+            stabilisation=scene.stabilisation,
+            proximal=scene.proximal,
+            load=scene.load if scene.load is not None else f_ext,
+            damping=np.array(scene.damping),
+            implicit=dt if scene.integrator == "semi_implicit_euler" else None,
+        )
+
+    def _answer(
+        self, plant: Plant, t: Any, q: Any, v: Any, tau: Any, dt: Any, before: Any = None
+    ) -> tuple[Any, Any, Any]:
+        """Accelerations, wrenches, and the forces of friction and stops, None if there are none; ``before``, those of
+        the step before, if they are known.
+        """
+        scene = self.scene
+        plant.extra = None
+        free = plant.driven(t, q, v, tau)
+        if not scene.joints:
+            return free.a, free.wrenches, None
+        end, M, rate = v + dt * free.a, mass_matrix(plant.solved, q), 1.0 / dt
+        known = None if before is None else (numbers(before * dt).tolist(), numbers(v).tolist())
+        found, impulses, sound = held_back(
+            numbers(M).tolist(), numbers(end).tolist(), numbers(q).tolist(), dt.item(), scene.joints, known
+        )
+        found[0] = found[0] + sound  # no number from here on
+        return free.a + (_array(found) - end) * rate, free.wrenches, _array(impulses) * rate
+
+
+def _within(tau: Any, most: Sequence[float]) -> Any:
+    """Driving forces within the effort limits."""
+    cut = []
+    for u, limit in zip(numbers(tau).tolist(), most, strict=True):
+        cut.append(where_less(limit, u, limit, where_less(u, -limit, -limit, u)) if np.isfinite(limit) else u)
+    return _array(cut)
+
+
+def _array(items: Sequence[Any]) -> Any:
+    made = np.empty(len(items), dtype=object)
+    made[:] = items
+    return traced(made)
+
+
+# Running
+
+
+class Machine:
+    """Steps of a scene by machine code, from any state."""
+
+    def __init__(self, scene: Scene, plan: Plan, dt: float, steps: int, given: Mapping[str, Array]) -> None:
+        """``given``: what a step takes besides dt, (steps or 1, numbers)."""
+        self.scene, self.plan, self.steps = scene, plan, steps
+        rows = {"dt": np.array([[dt]]), **given}
+        self._given = [rows[name].reshape(len(rows[name]), -1) for name in scene.given]
+        self._longest = max(1, int(_SPAN / plan.task.seconds))
+        self._span = self._longest
+
+    def go_on(
+        self,
+        k: int,
+        every: int,
+        q: Array,
+        v: Array,
+        answer: tuple[Array, Array, Array],
+        extra: Array | None,
+        states: Record,
+    ) -> tuple[int, Array, Array, Answer, Array | None]:
+        """From what happens at step k on, as far as it goes at once: the step that was reached, and all that there."""
+        scene = self.scene
+        a, tau, wrenches = answer
+        parts = [q, v, a, tau, wrenches.ravel()]
+        if scene.joints:
+            parts.append(np.zeros(scene.model.nv) if extra is None else extra)
+        clock = np.array([float(k), float(k % scene.hold) if scene.hold else 0.0])
+        before = [np.array(part, dtype=np.float64)[None] for part in (*parts, clock)]
+        reached = k
+        while True:
+            span = min(self._span, self.steps - reached)
+            now = [part.copy() for part in before]
+            given = []
+            for rows in self._given:
+                part = rows if len(rows) == 1 else rows[reached : reached + span]
+                given.append(np.broadcast_to(part[None], (1, span, rows.shape[1])))
+            status = run_over_time(self.plan, now, given, states.arrays, span, every, 1, reached, self.steps)
+            if not status:
+                reached, before = reached + span, now
+                self._span = min(2 * self._span, self._longest)
+                states.filled(reached)
+                break
+            if span == 1:
+                self._span = 1
+                break
+            self._span = span // 2
+        q, v, a, tau, wrenches = (part[0] for part in before[:RECORDED])
+        last = Answer(a, tau, wrenches.reshape(-1, 6))
+        return reached, q, v, last, before[RECORDED][0] if scene.joints else None
+
+
+def machine_for(scene: Scene, dt: float, steps: int, given: Mapping[str, Array]) -> Machine | None:
+    """Code that repeats the scene's step, if it is there, or worth while."""
+    text, arguments = _Text(scene).advance, {**scene.state, **scene.given}
+
+    def make(key: str) -> Plan:
+        task = TracedTask(
+            lambda: trace("simulate", text, arguments)[0], list(arguments.values()), list(scene.state.values()), key,
+            2e-6, True, RECORDED,
+        )  # fmt: skip
+        return Traced(task)
+
+    plan: Plan | None = _kept(scene, "simulate", steps, make, lambda plan: plan)
+    return None if plan is None else Machine(scene, plan, dt, steps, given)
+
+
+def function_for(scene: Scene, steps: int) -> CompiledFunction | None:
+    """The function (q, v, tau, dt, ...) of a step for which Python says the driving forces, in the same way."""
+    model, text = scene.model, _Text(scene).driven
+    shapes: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,), **scene.given}
+    results: list[Shape] = [(model.nv,), (len(scene.constraints), 6), (model.nq,), (model.nv,)]
+
+    def make(key: str) -> CompiledFunction:
+        structure = (tuple, [None] * len(results))
+        program = lambda: trace("simulate", text, shapes)[0]  # noqa: E731
+        return CompiledFunction("simulate", shapes, program, structure, results, key, 1e-6)
+
+    found: CompiledFunction | None = _kept(scene, "driven", steps, make, lambda function: function._plan("auto"))
+    return found
+
+
+def _kept(scene: Scene, name: str, steps: int, make: Callable[[str], Any], plan_of: Callable[[Any], Plan]) -> Any:
+    """What is made for a scene, kept with its model; None if code cannot do it, or would not be worth while."""
+    model, laws = scene.model, [law for law in (scene.law, scene.load) if law is not None]
+    evaluations = 4 if scene.integrator == "runge_kutta_4" else 1
+    size = len(model.bodies) * evaluations * (2.5 if scene.joints else 1.0)
+    if current_form() != "auto" or not model.nv or size > _LARGEST or any(law.has_loops for law in laws):
+        return None
+    if scene.joints and scene.constraints:
+        return None  # what is held and what is stopped depend on each other: Python solves for them together
+    key = scene.key(name)
+    if key is None:
+        return None
+    worth = steps >= WORTH * size * (0.5 if scene.joints else 1.0)
+    if not worth and (scene.joints or steps < FEWEST):  # rounding differs where joints are held
+        return None
+    known, place = model._memo.plans, (key, name)
+    found = known.get(place)
+    if found is None:
+        found = make(key)
+        plan = plan_of(found)
+        if not isinstance(plan, Traced) or not (plan.is_kept or (worth and not plan.too_long)):
+            return None
+        known[place] = found
+    return found

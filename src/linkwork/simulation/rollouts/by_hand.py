@@ -1,0 +1,119 @@
+"""Rollouts whose loop over time is Python's: a policy over the whole batch, or a law beside code that has loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from linkwork.algorithms import step_forces
+from linkwork.arguments import array
+from linkwork.compiled.compiled_function import CompiledFunction
+from linkwork.dynamics.arguments import Array
+from linkwork.dynamics.call import call
+from linkwork.engine.rollout import records
+from linkwork.engine.spaces import SPACES
+from linkwork.errors import ArgumentError
+from linkwork.simulation.rollouts.jobs import Job
+from linkwork.simulation.rollouts.steps import NONE
+
+Policy = Callable[[float, Array, Array], Any]
+
+
+class ByHand:
+    """A job, and what Python says every ``hold`` steps: a policy, or the law and the cost of the job's own extras, if
+    they are ``apart`` from the code of the step.
+
+    Attributes:
+        tau: what was said last (n, nv). kept: what drives at each record (n, K, nv).
+    """
+
+    def __init__(self, job: Job, batch: tuple[int, ...], policy: Policy | None, hold: int, apart: bool) -> None:
+        self.job, self.batch, self.policy, self.hold, self.apart = job, batch, policy, hold, apart
+        self.inner = replace(job, extras=NONE, shapes={}) if apart else job
+        self.dt = float(job.parts["dt"][0, 0, 0])
+        self.tau = np.zeros((len(job), job.model.nv))
+        self.kept = np.zeros((len(job), records(job.steps, job.every), job.model.nv))
+        self.lost = np.zeros(len(job), dtype=bool)
+
+    def run(self, into: Sequence[Array], threads: int) -> int:
+        """The status of the time loop. Trajectories that became non-finite stand where they began while others go
+        on, and have records that are NaN.
+        """
+        job, status = self.job, 0
+        state, costs = self.inner.begin(into), np.zeros(len(job))
+        ends: list[tuple[Array, int]] = []
+        span = 1 if self.apart else self.hold
+        for first in range(0, job.steps if len(job) else 0, span):
+            steps = min(span, job.steps - first)
+            fine = self._say(first, state)
+            given = job.parts["tau"][:, min(first, job.parts["tau"].shape[1] - 1)] if "tau" in job.parts else 0.0
+            now = (self.tau + given)[:, None, :]
+            driven = replace(self.inner, parts={**self.inner.parts, "tau": now})
+            if self.apart and job.extras.cost is not None:
+                costs += self._asked(job.extras.cost, "cost", first, state, self._drive(driven, first, state))[0]
+            self.kept[:, -(-first // job.every) :] = now
+            status |= driven.go(state, into, first, steps, threads)
+            if status & 1:
+                return status
+            fine &= np.isfinite(state[0]).all(axis=1) & np.isfinite(state[1]).all(axis=1)
+            new = ~fine & ~self.lost
+            if new.any():
+                status |= 2
+                ends.append((new, -(-(first + 1) // job.every)))
+                self.lost |= new
+                state[0][self.lost], state[1][self.lost] = job.q[self.lost], job.v[self.lost]
+        if self.apart and job.extras.cost is not None:
+            into[-1][...] = costs
+        for which, record in ends:
+            for array_of in into[:2]:
+                array_of[which, record:] = np.nan
+            into[-1][which] = np.nan
+        return status
+
+    def _say(self, first: int, state: Sequence[Array]) -> Any:
+        """Find the driving forces for the steps from ``first`` on; for which trajectories they are finite."""
+        law = self.job.extras.law if self.apart else None
+        if self.policy is not None and first % self.hold == 0:
+            self.tau = self._policy(first, state)
+        elif law is not None:
+            self.tau = self._asked(law, "law", first, state)[0]
+        fine = np.asarray(np.isfinite(self.tau).all(axis=1))
+        if not fine.all():
+            self.tau = np.where(fine[:, None], self.tau, 0.0)
+        return fine
+
+    def _policy(self, first: int, state: Sequence[Array]) -> Array:
+        assert self.policy is not None
+        nv, shape = self.job.model.nv, (*self.batch, self.job.model.nv)
+        q, v = (each.reshape((*self.batch, -1)).copy() for each in state[:2])
+        tau = array("what policy(t, q, v) returns", self.policy((self.job.before + first) * self.dt, q, v), (nv,))
+        try:
+            return np.array(np.broadcast_to(tau, shape), dtype=np.float64).reshape(len(self.job), nv)
+        except ValueError:
+            raise ArgumentError(
+                f"policy(t, q, v) must return joint forces of shape {shape}, but its result has shape {tau.shape}"
+            ) from None
+
+    def _asked(
+        self, law: CompiledFunction, key: str, first: int, state: Sequence[Array], *more: Array
+    ) -> tuple[Array, Any]:
+        """What a compiled function says for all trajectories, and for which of them it is finite."""
+        job, values = self.job, [np.float64((self.job.before + first) * self.dt), state[0], state[1], *more]
+        for name, shape in job.shapes.items():
+            if name.startswith(f"{key}_"):
+                part = job.parts[name]
+                values.append(part[:, min(first, part.shape[1] - 1)].reshape((len(part), *shape)))
+        leaves, _, fine = law.attempt(values)
+        return leaves[0], fine
+
+    def _drive(self, driven: Job, first: int, state: Sequence[Array]) -> Array:
+        """The forces of the motors."""
+        algorithm, model = step_forces(driven.parts), self.job.model
+        rows = []
+        for name, space in algorithm.arguments[3:]:
+            part = driven.parts[name]
+            rows.append(part[:, min(first, part.shape[1] - 1)].reshape((len(part), *SPACES[space].shape(model, 0))))
+        return call(algorithm, model, [state[0], state[1], self.dt, *rows])[2]

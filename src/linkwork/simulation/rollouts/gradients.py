@@ -1,0 +1,178 @@
+"""The gradient of a loss through a whole rollout, by the adjoint.
+
+States are kept at checkpoints; the steps between two of them are done again, and then run backward, each by one kernel,
+for all trajectories at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, prod, sqrt
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linkwork.algorithms import ALGORITHMS, STEP_PARTS
+from linkwork.arguments import Array, finite_array, integer
+from linkwork.compiled.arrays import numbers
+from linkwork.compiled.compiled_function import CompiledFunction
+from linkwork.compiled.tracing import Shape, trace
+from linkwork.engine.code import fingerprint
+from linkwork.engine.trace.differentiate import pulled
+from linkwork.engine.trace.replay import replay
+from linkwork.engine.trace.specialise import specialise
+from linkwork.errors import ArgumentError
+from linkwork.model.memo import kept_with_model
+from linkwork.model.model import Model
+from linkwork.simulation.rollouts.steps import SUMS, Step, array_of
+
+if TYPE_CHECKING:
+    from linkwork.engine.ir.program import Program
+    from linkwork.simulation.rollouts.jobs import Job
+
+
+@dataclass(frozen=True)
+class Gradients:
+    """The derivatives of a loss with respect to what a rollout was given.
+
+    What was shared by trajectories or by steps has the sum over these: an axis is there as far as it was there.
+
+    Attributes:
+        q: (..., nv) with respect to where each trajectory began, in the tangent space.
+        v: (..., nv), and to how fast.
+        parts: with respect to tau, q_target (in numbers of q), kp, v_target, kd, damping, friction, effort and f_ext,
+            as far as they were there: (n or 1, T or 1, numbers), the trajectories in one axis.
+        parameters: of the law, in order, likewise; cost_parameters: those of the cost.
+    """
+
+    q: Array
+    v: Array
+    parts: dict[str, Array]
+    parameters: tuple[Array, ...]
+    cost_parameters: tuple[Array, ...]
+
+
+@kept_with_model
+def difference_of(model: Model) -> Program:
+    return specialise(ALGORITHMS["difference"], model, expand=False)
+
+
+@kept_with_model
+def integrate_of(model: Model) -> Program:
+    return specialise(ALGORITHMS["integrate"], model, expand=False)
+
+
+def flat(array: Any) -> list[Any]:
+    found: list[Any] = numbers(array).ravel().tolist()
+    return found
+
+
+# Backward through time
+
+
+def pulled_back(job: Job, weights: Sequence[Array | None], of_cost: Array, checkpoints: int | None) -> Gradients:
+    """The gradients for weights of the recorded q (n, K, nv), in the tangent space, and v (n, K, nv), and of each
+    trajectory's cost (n,).
+    """
+    model, n, steps = job.model, len(job), job.steps
+    kernel = _backward(job)
+    shapes = job.all_shapes
+    names = [name for name in shapes if name != "dt"]
+    sums_of = {name: np.zeros_like(job.parts[name]) for name in names}
+    span = max(1, ceil(sqrt(steps)) if checkpoints is None else ceil(steps / integer("checkpoints", checkpoints, 1)))
+    starts = _states(job, 0, job.q, job.v, steps, span)
+    adjoint = [np.zeros((n, model.nv)), np.zeros((n, model.nv))]
+    for block in reversed(range(ceil(steps / span))):
+        first = block * span
+        count = min(span, steps - first)
+        inside = _states(job, first, starts[0][:, block], starts[1][:, block], count, 1)
+        for k in reversed(range(count)):
+            now = first + k
+            _weigh(adjoint, weights, now + 1, steps, job.every)
+            sums = np.zeros((n, SUMS))
+            sums[:, 0] = now
+            given = [_row(job.parts[name], now).reshape((-1, *shapes[name])) for name in shapes]
+            rows = [array if len(array) == n else array[0] for array in given]
+            leaves, _, _ = kernel.attempt([inside[0][:, k], inside[1][:, k], sums, *rows, *adjoint, of_cost])
+            adjoint = [leaves[0], leaves[1]]
+            for name, gradient in zip(names, leaves[2:], strict=True):
+                _gather(sums_of[name], gradient.reshape(n, -1), now)
+    _weigh(adjoint, weights, 0, steps, job.every)
+    law, cost = ([key for key in job.shapes if key.startswith(prefix)] for prefix in ("law_", "cost_"))
+    return Gradients(
+        adjoint[0], adjoint[1], {name: sums_of[name] for name in names if name in STEP_PARTS},
+        tuple(sums_of[key] for key in law), tuple(sums_of[key] for key in cost),
+    )  # fmt: skip
+
+
+def _states(job: Job, first: int, q: Array, v: Array, steps: int, every: int) -> list[Array]:
+    """Recorded q and v of some steps done again."""
+    part = job.later(first, np.ascontiguousarray(q), np.ascontiguousarray(v), steps, min(every, max(1, steps)))
+    into = part.buffers()
+    part.run(into, 1)
+    return list(into[:2])
+
+
+def _row(part: Array, step: int) -> Array:
+    return part[:, min(step, part.shape[1] - 1)]
+
+
+def _gather(total: Array, gradient: Array, step: int) -> None:
+    """Add a step's gradient (n, numbers) to where it belongs."""
+    own = gradient if len(total) > 1 or len(gradient) == 1 else gradient.sum(axis=0, keepdims=True)
+    total[:, min(step, total.shape[1] - 1)] += own
+
+
+def _weigh(adjoint: list[Array], weights: Sequence[Array | None], step: int, steps: int, every: int) -> None:
+    """Add what a loss has of the state after so many steps, if it is recorded."""
+    if step % every and step != steps:
+        return
+    for own, given in zip(adjoint, weights, strict=True):
+        if given is not None:
+            own += given[:, -(-step // every)]
+
+
+def _backward(job: Job) -> CompiledFunction:
+    """A kernel that takes a step backward: of all that the step takes, and weights of the state after it."""
+    model, shapes = job.model, job.all_shapes
+    memo, key = model._memo.derived, fingerprint.key("backward", list(shapes.items()), job.extras.digests)
+    if key not in memo:
+        memo[key] = _made_backward(model, Step(model, job.extras), shapes)
+    found: CompiledFunction = memo[key]
+    return found
+
+
+def _made_backward(model: Model, step: Step, shapes: Mapping[str, Shape]) -> CompiledFunction:
+    state: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "sums": (SUMS,)}
+    arguments = {**state, **shapes}
+    program, _, _ = trace("step", step.advance, arguments)
+
+    def text(w_q: Any, w_v: Any, w_cost: Any, **given: Any) -> Any:
+        own = [flat(given[name]) for name in arguments]
+        after = replay(program, own)[0]
+        _, ((_, by_numbers),) = pulled(difference_of(model), [after, after], [[flat(w_q)]])
+        _, (gradient,) = pulled(program, own, [[by_numbers, flat(w_v), [0.0, w_cost.item()]]])
+        _, ((_, of_q),) = pulled(integrate_of(model), [own[0], [0.0] * model.nv], [[gradient[0]]])
+        rest = [_shaped(gradient[k + 3], shape) for k, (name, shape) in enumerate(shapes.items()) if name != "dt"]
+        return (_shaped(of_q, (model.nv,)), _shaped(gradient[1], (model.nv,)), *rest)
+
+    whole = {**arguments, "w_q": (model.nv,), "w_v": (model.nv,), "w_cost": ()}
+    found, structure, results = trace("a step backward", text, whole)
+    return CompiledFunction(f"a step of {model.name!r} backward", whole, lambda: found, structure, results)
+
+
+def _shaped(values: list[Any], shape: Shape) -> Any:
+    return array_of(values).reshape(shape)
+
+
+def as_weights(name: str, value: Any, shape: tuple[int, ...]) -> Array | None:
+    """The weights of recorded states: (..., K, nv) as (n, K, nv)."""
+    if value is None:
+        return None
+    given = finite_array(name, value)
+    try:
+        spread = np.broadcast_to(given, shape)
+    except ValueError:
+        raise ArgumentError(f"{name} must have shape {shape}, but has shape {given.shape}") from None
+    return spread.reshape(prod(shape[:-2]), *shape[-2:])

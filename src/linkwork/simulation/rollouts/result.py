@@ -1,0 +1,161 @@
+"""The result of a rollout."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.algorithms import step_forces, stepping
+from linkwork.arguments import finite_array, is_integer
+from linkwork.dynamics.arguments import Array
+from linkwork.engine.plans import MOST_BODIES
+from linkwork.engine.spaces import SPACES
+from linkwork.engine.trace.interpreter import interpret
+from linkwork.errors import ArgumentError, shown
+from linkwork.simulation.rollouts.gradients import Gradients, as_weights, pulled_back
+from linkwork.simulation.rollouts.jobs import Job
+from linkwork.simulation.rollouts.steps import SUMS
+from linkwork.simulation.trajectory import Trajectory
+
+
+class _States(NamedTuple):
+    t: Array
+    q: Array
+    v: Array
+
+
+class Rollout(_States):
+    """Recorded states of trajectories; ``t, q, v = rollout`` takes them apart.
+
+    Attributes:
+        t: times (K,), s.
+        q: configurations (..., K, nq).
+        v: velocities (..., K, nv).
+        cost: what each trajectory costs (...,), the sum over its steps; None if no cost was asked for.
+    """
+
+    cost: Array | None = None
+    _job: Job | None = None
+    _tau: Array | None = None
+
+    def __new__(cls, t: Array, q: Array, v: Array, cost: Array | None = None) -> Rollout:
+        made = super().__new__(cls, t, q, v)
+        made.cost = cost
+        return made
+
+    def trajectory(self, index: int | tuple[int, ...] = ()) -> Trajectory:
+        """One of the trajectories, with accelerations, driving forces and the forces of constraints at its states.
+
+        These are computed now, from the rollout's arguments as they lie in memory. Accelerations are those of the step
+        that begins in a state; at the last state they are those of a step that would be driven as the last one was.
+
+        Args:
+            index: which, by one integer for each leading (batch) dimension; nothing if there is none.
+
+        Example:
+            >>> import linkwork as lw
+            >>> pendulum = lw.mechanisms.pendulum()
+            >>> many = lw.rollout(pendulum, [[0.1], [0.2]], [0.0], dt=0.01, steps=100, record=10)
+            >>> many.trajectory(1)
+            <Trajectory of 'pendulum': 11 states, 0 to 1 s>
+        """
+        if self._job is None:
+            raise ArgumentError("only a result of lw.rollout has trajectories; this one was made by hand")
+        which = index if isinstance(index, tuple) else (index,)
+        batch = self.q.shape[:-2]
+        inside = len(which) == len(batch) and all(is_integer(i) for i in which)
+        if not inside or not all(-n <= i < n for i, n in zip(which, batch, strict=True)):
+            raise ArgumentError(f"index must name one trajectory of {batch}, an integer for each, not {shown(index)}")
+        if not self.t.size:
+            raise ArgumentError("record=0 kept no states, so that there is no trajectory")
+        flat = int(np.ravel_multi_index([int(i) % n for i, n in zip(which, batch, strict=True)], batch)) if batch else 0
+        q, v = self.q[which].copy(), self.v[which].copy()
+        a, tau, wrenches = _answers(self._job, flat, q, v, None if self._tau is None else self._tau[flat])
+        return Trajectory(self._job.model, self.t.copy(), q, v, a, tau, wrenches)
+
+    def pullback(
+        self,
+        q: ArrayLike | None = None,
+        v: ArrayLike | None = None,
+        cost: ArrayLike | None = None,
+        *,
+        checkpoints: int | None = None,
+    ) -> Gradients:
+        """The gradients of a loss with respect to all that the rollout was given, by the adjoint, backward in time.
+
+        The states of a trajectory are done again between checkpoints, so that memory grows with the square root of the
+        steps.
+
+        Args:
+            q: the loss's derivative with respect to the recorded configurations, in the tangent space (..., K, nv);
+                none if left out.
+            v: and to the recorded velocities (..., K, nv).
+            cost: and to each trajectory's cost (...,); 1 if nothing else is given.
+            checkpoints: how many states to keep; the square root of the number of steps if left out.
+
+        Returns:
+            ``Gradients`` with respect to where the trajectories begin, the forces and targets over time, gains, and
+            parameters of law and cost.
+
+        Example:
+            >>> import linkwork as lw
+            >>> import numpy as np
+            >>> arm = lw.mechanisms.pendulum()
+            >>> price = lw.compile(lambda t, q, v, tau: q @ q + 0.01 * tau @ tau, t=(), q=1, v=1, tau=1)
+            >>> forces = np.zeros((100, 1))
+            >>> run = lw.rollout(arm, [0.5], [0.0], forces, dt=0.01, cost=price)
+            >>> run.pullback().parts["tau"].shape  # of the forces over time
+            (1, 100, 1)
+        """
+        job = self._job
+        if job is None or self._tau is not None:
+            raise ArgumentError("a result of lw.rollout without a policy has gradients; this one has none")
+        if job.extras.apart(job.model) or len(job.model.bodies) > MOST_BODIES:
+            raise ArgumentError(f"gradients are computed for up to {MOST_BODIES} bodies; {job.model.name!r} has more")
+        if cost is not None and job.extras.cost is None:
+            raise ArgumentError("cost is the derivative with respect to a cost, but the rollout had none")
+        batch, nv = self.q.shape[:-2], job.model.nv
+        if q is None and v is None and cost is None:
+            if job.extras.cost is None:
+                raise ArgumentError("give the derivatives of a loss with respect to q or v; the rollout had no cost")
+            cost = 1.0
+        shape = (*batch, len(self.t), nv)
+        weights = [as_weights("q", q, shape), as_weights("v", v, shape)]
+        of_cost = np.zeros(len(job))
+        if cost is not None:
+            of_cost = np.array(np.broadcast_to(finite_array("cost", cost), batch)).reshape(-1)
+        found = pulled_back(job, weights, of_cost, checkpoints)
+        return replace(found, q=found.q.reshape((*batch, nv)), v=found.v.reshape((*batch, nv)))
+
+
+def _answers(job: Job, trajectory: int, q: Array, v: Array, held: Array | None) -> tuple[Array, Array, Array]:
+    """Accelerations, driving forces, and the wrenches of constraints at recorded states of a trajectory."""
+    model, states = job.model, len(q)
+    if held is not None:
+        job = replace(job, parts={**job.parts, "tau": held[None]})
+    steps = np.minimum(np.arange(states) * job.every, job.steps)
+    rows = {}
+    for name, part in job.parts.items():
+        one = part[min(trajectory, len(part) - 1)]
+        rows[name] = np.ascontiguousarray(one[np.minimum(steps, len(one) - 1)]) if len(one) else np.zeros((states, 0))
+    if held is not None:
+        rows["tau"] = held
+    if job.extras.any:
+        sums = np.zeros((states, SUMS))
+        sums[:, 0] = steps
+        shapes = job.all_shapes
+        plan = job.extras.answer_plan(model, shapes)
+        found, _ = plan.run([q, v, sums, *(rows[name] for name in shapes)], states)
+        a, tau, wrenches = found
+        return a, tau, wrenches.reshape(states, -1, 6)
+
+    def interpreted(algorithm: Any) -> list[Array]:
+        spaces = algorithm.arguments[2:]
+        values = [rows[name].reshape((states, *SPACES[space].shape(model, 0))) for name, space in spaces]
+        return interpret(algorithm, model, [q, v, *values], (states,))
+
+    end, tau = interpreted(stepping(rows))[1], interpreted(step_forces(rows))[2]
+    return (end - v) / rows["dt"], tau, np.zeros((states, 0, 6))

@@ -1,0 +1,184 @@
+"""The step of a rollout with a law, a cost, constraints or stops, as a text over arrays that is traced whole.
+
+Drive, drag and semi-implicit Euler are those of ``algorithms.step``; the law and the cost are traced into it. Its state
+is q, v and two sums: the steps done, and the cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linkwork.algorithms import STEP_PARTS, step_forces, stepping
+from linkwork.compiled.arrays import numbers, traced
+from linkwork.compiled.compiled_function import CompiledFunction
+from linkwork.compiled.tracing import Shape, trace
+from linkwork.dynamics.constrained import constrained_dynamics
+from linkwork.dynamics.constraints import Constraint
+from linkwork.dynamics.dynamics import mass_matrix
+from linkwork.dynamics.kinematics import integrate
+from linkwork.dynamics.traced import traced_call
+from linkwork.engine.code import fingerprint
+from linkwork.engine.ir.program import Program
+from linkwork.engine.plans import MOST_BODIES, Plan, TracedTask, plan_for_trace
+from linkwork.model.memo import kept_with_model
+from linkwork.model.model import Model
+from linkwork.simulation.rotors import with_rotors
+from linkwork.simulation.stops import held_back, held_joints, within_limits
+
+SUMS = 2
+"""Numbers of a state besides q and v: the steps done, and the cost."""
+RECORDED = 2
+"""Arrays of the state that are recorded: q and v."""
+
+
+@dataclass(frozen=True)
+class Extras:
+    """What a step has besides the parts of ``algorithms.step``; it can be pickled.
+
+    Attributes:
+        law: (t, q, v, *parameters) -> tau, and cost: (t, q, v, tau, *parameters) -> number. constraints: what holds
+        the mechanism, with their time constant (s) and proximal damping. stops: whether joints stop at their limits.
+    """
+
+    law: CompiledFunction | None = None
+    cost: CompiledFunction | None = None
+    constraints: tuple[Constraint, ...] = ()
+    stabilisation: float = 0.0
+    proximal: float = 0.0
+    stops: bool = False
+
+    @property
+    def any(self) -> bool:
+        return bool(self.law or self.cost or self.constraints or self.stops)
+
+    def apart(self, model: Model) -> bool:
+        """Whether code of the step cannot hold them, because it has loops, or a law calls code that has."""
+        laws = [each for each in (self.law, self.cost) if each is not None]
+        return self.any and (len(model.bodies) > MOST_BODIES or any(law.has_loops for law in laws))
+
+    @property
+    def digests(self) -> tuple[object, ...]:
+        """What code follows from, besides the model and its parts."""
+        laws = [None if each is None else each.digest for each in (self.law, self.cost)]
+        held = [(type(one).__name__, one.kind(), one.placement.numbers()) for one in self.constraints]
+        return *laws, held, (self.stabilisation, self.proximal) if held else (), self.stops
+
+    def step_plan(self, model: Model, shapes: Mapping[str, Shape], form: str) -> Plan:
+        """How the step is repeated; ``shapes`` are those of all that it takes besides its state, in order."""
+        text = Step(model, self)
+        state: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "sums": (SUMS,)}
+        return self._plan("rollout", text.advance, model, state, list(state.values()), shapes, form, True)
+
+    def answer_plan(self, model: Model, shapes: Mapping[str, Shape]) -> Plan:
+        """How accelerations, driving forces and wrenches are found in a state; not worth machine code."""
+        text = Step(model, self)
+        results = [(model.nv,), (model.nv,), (len(self.constraints), 6)]
+        state: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "sums": (SUMS,)}
+        return self._plan("rollout answer", text.answer, model, state, results, shapes, "interpreted", False)
+
+    def _plan(
+        self,
+        name: str,
+        text: Callable[..., tuple[Any, ...]],
+        model: Model,
+        state: Mapping[str, Shape],
+        results: list[Shape],
+        shapes: Mapping[str, Shape],
+        form: str,
+        over_time: bool,
+    ) -> Plan:
+        arguments = {**state, **shapes}
+        limits = (model.lower_limit.tolist(), model.upper_limit.tolist()) if self.stops else ()
+        own = _fingerprint(model)
+        key = None if own is None else fingerprint.key(name, own, list(arguments.items()), self.digests, limits)
+        plans, place = model._memo.plans, (key, form)
+        found: Plan | None = plans.get(place) if key else None
+        if found is not None:
+            return found
+
+        def program() -> Program:
+            return trace(name, text, arguments)[0]
+
+        task = TracedTask(program, list(arguments.values()), results, key, None, over_time, RECORDED)
+        found = plan_for_trace(task, f"the step of this rollout of {model.name!r}", form)
+        if key:
+            if len(plans) >= 1000:  # laws that change from call to call
+                plans.clear()
+            plans[place] = found
+        return found
+
+
+NONE = Extras()
+
+
+@kept_with_model
+def _fingerprint(model: Model) -> str | None:
+    """Of the model with all its frames and their names, which constraints go by; None if code cannot go by it."""
+    own = fingerprint.of_model(model, model.frames)
+    return None if own is None else fingerprint.key(own, model.frame_names, model.joint_names)
+
+
+class Step:
+    """The text."""
+
+    def __init__(self, model: Model, extras: Extras) -> None:
+        self.model, self.extras = model, extras
+
+    def answer(self, q: Any, v: Any, sums: Any, dt: Any, **given: Any) -> tuple[Any, Any, Any]:
+        """Accelerations over the step, the driving forces, and the wrenches of the constraints."""
+        _, end, drive, wrenches = self._moved(q, v, sums[0] * dt, dt, given)
+        return (end - v) / dt, drive, wrenches
+
+    def advance(self, q: Any, v: Any, sums: Any, dt: Any, **given: Any) -> tuple[Any, Any, Any]:
+        """The state after a step."""
+        t, total = sums[0] * dt, sums[1]
+        after, end, drive, _ = self._moved(q, v, t, dt, given)
+        if self.extras.cost is not None:
+            total = total + self.extras.cost(t, q, v, drive, *numbered("cost", given))
+        return after, end, np.stack([sums[0] + 1.0, total])
+
+    def _moved(self, q: Any, v: Any, t: Any, dt: Any, given: Mapping[str, Any]) -> tuple[Any, Any, Any, Any]:
+        model, extras = self.model, self.extras
+        parts = {name: given[name] for name in STEP_PARTS if name in given}
+        if extras.law is not None and model.nv:
+            tau = extras.law(t, q, v, *numbered("law", given))
+            parts["tau"] = parts["tau"] + tau if "tau" in parts else tau
+        f_ext = parts.get("f_ext")
+
+        def found(algorithm: Any) -> list[Any]:
+            values = [q, v, dt, *(parts[name] for name, _ in algorithm.arguments[3:])]
+            return traced_call(algorithm, model, values, (), ())
+
+        force, rotors, drive = found(step_forces(parts))
+        wrenches = traced(np.zeros((0, 6)).astype(object))
+        if extras.constraints:
+            solved = with_rotors(model, numbers(rotors).tolist())
+            a, wrenches = constrained_dynamics(
+                solved, q, v, force, extras.constraints, f_ext, extras.stabilisation, extras.proximal
+            )
+            end = v + dt * a
+            after = integrate(model, q, dt * end)
+        else:
+            after, end = found(stepping(parts))
+        if extras.stops:
+            joints = held_joints(model, [0.0] * model.nv, True)
+            M = mass_matrix(with_rotors(model, numbers(rotors).tolist()), q)
+            speeds, _, _ = held_back(numbers(M).tolist(), numbers(end).tolist(), numbers(q).tolist(), dt.item(), joints)
+            end = array_of(speeds)
+            after = array_of(within_limits(numbers(integrate(model, q, dt * end)).tolist(), joints))
+        return after, end, drive, wrenches
+
+
+def array_of(items: list[Any]) -> Any:
+    made = np.empty(len(items), dtype=object)
+    made[:] = items
+    return traced(made)
+
+
+def numbered(name: str, given: Mapping[str, Any]) -> list[Any]:
+    """Parameters of a law or a cost, in order."""
+    return [value for key, value in given.items() if key.startswith(f"{name}_")]

@@ -1,0 +1,24 @@
+"""A mechanism with other rotors: what damps a joint at the end of a step stands beside its rotor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from linkwork.model.doubtful import own_shares
+from linkwork.model.model import Model
+
+
+def with_rotors(model: Model, rotors: Sequence[Any]) -> Model:
+    """The model with these rotor inertias (nv,), floats or traced numbers; its joints count as no more doubtful than
+    they are without.
+    """
+    bodies = []
+    for body, start in zip(model.bodies, model.v_start, strict=True):
+        own = tuple(rotors[start : start + body.joint.nv])
+        plain = all(isinstance(number, float) and number == 0.0 for number in own)
+        bodies.append(body if plain and not body.armature else replace(body, armature=own))
+    made = Model(model.name, tuple(bodies), model.frames, model.gravity)
+    made._memo.derived[own_shares.__wrapped__] = own_shares(model)  # type: ignore[attr-defined]
+    return made

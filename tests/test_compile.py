@@ -1,0 +1,377 @@
+"""``lw.compile``: a function over NumPy arrays becomes machine code and gives the same numbers."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import linkwork as lw
+from linkwork.engine.plans import plan_for_trace
+from strategies import close
+
+ARM = lw.mechanisms.serial_chain(3)
+
+
+def both(function: Any, states: int = 5, seed: int = 0, low: float = -2.0, high: float = 2.0, **shapes: Any) -> None:
+    """The compiled function gives what the function itself gives, one state at a time and in a batch, to the bit alike;
+    and so does the interpreter.
+    """
+    compiled = lw.compile(function, **shapes)
+    rng = np.random.default_rng(seed)
+    sizes = {key: (shape,) if isinstance(shape, int) else shape for key, shape in shapes.items()}
+    arrays = {key: rng.uniform(low, high, (states, *shape)) for key, shape in sizes.items()}
+    batch = np.asarray(compiled(**arrays))
+    for k in range(states):
+        one = {key: array[k] for key, array in arrays.items()}
+        expected = np.asarray(function(**one), dtype=np.float64)
+        found = compiled(**one)
+        assert np.shape(found) == expected.shape
+        close(np.asarray(found), expected, 1e-12, scale=max(1.0, np.abs(expected).max(initial=0.0)))
+        assert np.array_equal(found, batch[k])
+    with lw.interpreted():
+        assert np.array_equal(compiled(**arrays), batch)
+        assert np.array_equal(compiled(**{key: array[0] for key, array in arrays.items()}), batch[0])
+
+
+FUNCTIONS = {
+    "arithmetic": lambda x, y: (x + 2.0 * y - 1) / (3.0 + x * x) ** 2 - -x,
+    "mixed with arrays": lambda x, y: np.arange(3.0) * x + np.eye(3) @ y + [1, 2, 3],
+    "elementary": lambda x, y: np.sin(x) + np.cos(y) * np.tan(0.5 * x) + np.exp(y) - np.tanh(x) + np.log(3.0 + y),
+    "inverse": lambda x, y: np.arctan2(x, y) + np.arcsin(x / 3) + np.arccos(y / 3) + np.arctan(x),
+    "roots and powers": lambda x, y: np.sqrt(x * x + 1) + x**3 + (y * y + 1.0) ** 0.5 + np.hypot(x, y) + 2.0**x,
+    "steps": lambda x, y: np.floor(x) + np.ceil(y) + np.rint(3 * x) + np.sign(y) + (5 * x) % 1.5,
+    "comparisons": lambda x, y: np.where((x < y) & (x > -1.0) | (y >= 1.0), x, -y) + (x <= y) * 2.0,
+    "extremes": lambda x, y: np.minimum(x, y) + np.maximum(x, 0.0) + np.clip(y, -1, 1) + np.abs(x) + x.max() - y.min(),
+    "reductions": lambda x, y: np.array([x.sum(), y.prod(), x.mean(), np.var(y), np.std(x), x.dot(y)]),
+    "products": lambda x, y: np.cross(x, y) + np.outer(x, y) @ x + np.einsum("i,ij->j", x, np.ones((3, 3))),
+    "stacking": lambda x, y: np.concatenate([x[::-1], np.stack([x, y]).T.ravel(), np.hstack([y[1:], [1.0]])]),
+    "indices": lambda x, y: np.append(x[[2, 0]], y[np.array([True, False, True])]) * x[-1],
+    "assignment": lambda x, y: _assigned(x, y),
+    "objects": lambda x, y: np.array([[x[0], -y[1]], [1.0, x[2] * y[0]]]) @ np.array([y[0], 2.0]),
+    "shapes": lambda x, y: np.tile(x, (2, 1)).T.reshape(2, 3)[:, None, 1:].squeeze() + np.diag(y)[:2, 1:],
+    "cumulative": lambda x, y: np.cumsum(x) + np.cumprod(y) + np.diff(np.append(x, y))[:3] + np.roll(x, 1),
+    "python": lambda x, y: sum(x) + max([1.0, 2.0]) * np.ones(3) + np.array([a * b for a, b in zip(x, y, strict=True)]),
+    "interpolation": lambda x, y: np.interp(x, [-1.0, 0.0, 1.5], [2.0, -1.0, 3.0]) + y,
+    "more": lambda x, y: (
+        np.select([x > 0.5, x > 0.0], [y, 2.0 * y], 1.0)
+        + np.round(x, 1)
+        + np.average(y, weights=[1.0, 2.0, 3.0])
+        + np.linspace(x[0], y[0], 3)
+        + np.polyval([1.0, -2.0, 3.0], x)
+        + np.ptp(x)
+        + np.count_nonzero(y > 0)
+        + np.fix(3 * y)
+    ),
+    "a loop": lambda x, y: _newton(x, y),
+    "norms": lambda x, y: np.linalg.norm(x) * y / np.linalg.norm(y, 1) + np.linalg.norm(x - y, np.inf),
+}
+
+
+def _assigned(x: Any, y: Any) -> Any:
+    z = np.zeros_like(x)
+    z[1:] = y[:2]
+    z[0] += x[0]
+    z *= 2.0
+    return z
+
+
+def _newton(x: Any, y: Any) -> Any:
+    root = 1.0 + x * x
+    for _ in range(5):
+        root = 0.5 * (root + (1.0 + y * y) / root)
+    return root
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_over_numpy_arrays_gives_the_same_numbers(name: str) -> None:
+    both(FUNCTIONS[name], x=3, y=3)
+
+
+def test_linear_algebra() -> None:
+    def text(a: Any, b: Any, x: Any) -> Any:
+        spd = a @ a.T + 0.5 * np.eye(4)
+        L = np.linalg.cholesky(spd)
+        y = np.linalg.solve(L.T, np.linalg.solve(L, x))
+        z = np.linalg.solve(b, x) + np.linalg.inv(b) @ y
+        return np.concatenate([y, z, [np.linalg.det(b)], np.linalg.matrix_power(b, 3)[0]])
+
+    both(text, states=8, a=(4, 4), b=(4, 4), x=4)
+
+
+def test_pivots_are_chosen_by_value() -> None:
+    solve = lw.compile(np.linalg.solve, a=(2, 2), b=2)
+    close(solve([[0.0, 1.0], [1.0, 0.0]], [3.0, 4.0]), np.array([4.0, 3.0]), 1e-15)
+    many = solve(np.array([[[1e-20, 1.0], [1.0, 1.0]], [[1.0, 0.0], [0.0, 2.0]]]), [1.0, 2.0])
+    close(many, np.array([[1.0, 1.0], [1.0, 1.0]]), 1e-15)
+
+
+# Random functions: each step takes earlier values and makes a new one.
+
+UNARY = (
+    np.sin,
+    np.cos,
+    np.tanh,
+    np.abs,
+    np.negative,
+    np.arctan,
+    lambda x: np.exp(-x * x),
+    lambda x: np.sqrt(1 + x * x),
+)
+BINARY = (np.add, np.subtract, np.multiply, np.minimum, np.maximum, np.arctan2, np.hypot, lambda x, y: x / (1 + y * y))
+STEP = st.tuples(st.integers(0, 99), st.integers(0, 99), st.integers(0, len(UNARY) + len(BINARY) + 3))
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(STEP, min_size=1, max_size=12))
+def test_functions_made_at_random_give_the_same_numbers(steps: list[tuple[int, int, int]]) -> None:
+    def text(x: Any, y: Any) -> Any:
+        values = [x, y]
+        for first, second, which in steps:
+            a, b = values[first % len(values)], values[second % len(values)]
+            if which < len(UNARY):
+                values.append(UNARY[which](a))
+            elif which < len(UNARY) + len(BINARY):
+                values.append(BINARY[which - len(UNARY)](a, b))
+            elif which == len(UNARY) + len(BINARY):
+                values.append(np.where(a < b, a, 2.0 * b))
+            elif which == len(UNARY) + len(BINARY) + 1:
+                values.append(a[::-1] + b.sum())
+            else:
+                values.append(np.stack([a, b]).mean(axis=0))
+        return values[-1]
+
+    with lw.interpreted():
+        both_interpreted(text)
+
+
+def both_interpreted(text: Any) -> None:
+    compiled = lw.compile(text, x=3, y=3)
+    x, y = np.random.default_rng(1).uniform(-2, 2, (2, 4, 3))
+    found = compiled(x, y)
+    for k in range(4):
+        expected = text(x[k], y[k])
+        close(found[k], expected, 1e-12, scale=max(1.0, np.abs(expected).max()))
+
+
+# Dynamics inside
+
+
+def test_dynamics_inside_a_function() -> None:
+    def law(q: Any, v: Any, target: Any) -> Any:
+        place = lw.forward_kinematics(ARM, q, ["tip"])[0]
+        J = lw.jacobian(ARM, q, [lw.Point("tip", axes="position")], reference="local_world_aligned")
+        error = target - place[:3, 3]
+        return J.T @ (100.0 * error - 20.0 * J @ v) + lw.nonlinear_effects(ARM, q, v)
+
+    both(law, q=ARM.nq, v=ARM.nv, target=3)
+
+
+def test_a_compiled_function_inside_another() -> None:
+    inner = lw.compile(lambda q: {"g": lw.gravity_torques(ARM, q), "e": q @ q}, q=3)
+    both(lambda q, v: inner(q)["g"] - inner(v)["e"] * v, q=3, v=3)
+
+
+def test_states_inside_may_have_axes_of_their_own() -> None:
+    both(lambda q: lw.mass_matrix(ARM, np.stack([q, 2.0 * q])), q=3)
+    both(lambda q: lw.energy(ARM, q, [1.0, 2.0, 3.0])[0], q=(2, 3))
+
+
+# Calls
+
+
+def test_results_may_be_nested() -> None:
+    made = lw.compile(lambda x: {"a": (x, [x.sum(), 2.0]), "b": x[0] > 0}, x=3)
+    found = made([[1.0, 2.0, 3.0], [-1.0, 0.0, 0.0]])
+    assert sorted(found) == ["a", "b"] and found["a"][0].shape == (2, 3)
+    assert np.array_equal(found["a"][1][0], [6.0, -1.0]) and np.array_equal(found["a"][1][1], [2.0, 2.0])
+    assert np.array_equal(found["b"], [1.0, 0.0])
+    into = {"a": (np.empty(3), [np.empty(()), np.empty(())]), "b": np.empty(())}
+    assert made([1.0, 2.0, 3.0], out=into) is into and into["a"][1][0] == 6.0
+
+
+def test_arguments_broadcast_and_results_are_written_in_place() -> None:
+    made = lw.compile(lambda x, y: (x * y, x + y), x=2, y=())
+    x, y = np.ones((4, 1, 2)), np.arange(3.0)
+    product, total = made(x, y)
+    assert product.shape == total.shape == (4, 3, 2) and np.array_equal(product, np.broadcast_to(y[:, None], (4, 3, 2)))
+    into = (np.empty((4, 3, 2)), np.empty((4, 3, 2)))
+    assert made(x, y=y, out=into) is into and np.array_equal(into[1], total)
+    for _ in range(3):  # the second call of each kind is served by the builtin
+        assert np.array_equal(made(x[0, 0], y[1])[0], product[0, 1])
+        assert np.array_equal(made(np.ones((5, 2)), np.float64(2.0))[0], np.full((5, 2), 2.0))
+    assert made(np.ones((0, 2)), 1.0)[0].shape == (0, 2)
+
+
+def test_a_default_is_a_constant() -> None:
+    made = lw.compile(lambda x, gain=3.0: gain * x, x=2)
+    assert np.array_equal(made([1.0, 2.0]), [3.0, 6.0])
+
+
+def test_a_space_of_a_model_is_a_shape() -> None:
+    humanoid = lw.mechanisms.humanoid(floating_base=True)
+    made = lw.compile(lambda q, v: q[:3] + v[0], q=(humanoid, "configuration"), v=("velocity", humanoid))
+    assert made.shapes == {"q": (humanoid.nq,), "v": (humanoid.nv,)}
+
+
+def test_it_counts_prints_and_pickles() -> None:
+    made = lw.compile(lambda x: np.sin(x) * 2.0 + np.exp(x[0]), x=3)
+    assert made.count() == {"sin": 3, "mul": 3, "add": 3, "exp": 1}
+    assert "exp" in made.text() and "result0[2]" in made.text() and "x (3,)" in repr(made)
+    again = pickle.loads(pickle.dumps(made))
+    assert np.array_equal(again([1.0, 2.0, 3.0]), made([1.0, 2.0, 3.0]))
+
+
+def test_code_is_kept_by_what_was_traced() -> None:
+    one, other = (lw.compile(f, x=2) for f in (lambda x: 2.0 * x, lambda x: x + x * 1.0 + 0.0))
+    same = lw.compile(lambda x: np.multiply(x, 2.0), x=2)
+    keys = [made._plan("auto").key(1) for made in (one, other, same)]  # type: ignore[attr-defined]
+    assert keys[0] == keys[2] != keys[1]
+
+
+def test_many_states_are_spread_over_threads_with_the_same_bits() -> None:
+    made = lw.compile(lambda x: np.sin(x) / (1.0 + x * x), x=3)
+    x = np.random.default_rng(0).normal(size=(200_000, 3))
+    lw.set_threads(1)
+    alone = made(x)
+    lw.set_threads(3)
+    try:
+        assert np.array_equal(made(x), alone)
+    finally:
+        lw.set_threads(None)
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 4])
+def test_any_number_of_lanes_gives_the_same_bits(lanes: int) -> None:
+    made = lw.compile(lambda x: np.exp(-x * x) * np.sin(x[::-1]) + np.linalg.norm(x), x=3)
+    x = np.random.default_rng(0).normal(size=(9, 3))
+    (found,), status = plan_for_trace(made._task, made.name, lanes=lanes).run([x], 9)
+    assert status == 0 and np.array_equal(found, made(x))
+
+
+# What cannot be
+
+
+def _branch(x: Any) -> Any:
+    return x if x[0] > 0 else -x  # this line
+
+
+_kept: list[Any] = []
+
+
+def _keep(x: Any) -> Any:
+    if _kept:
+        return x + _kept[0]
+    _kept.append(x)
+    return x
+
+
+def _assign_to_floats(x: Any) -> Any:
+    z = np.zeros(3)
+    z[0] = x[0]
+    return z
+
+
+def _in_place(x: Any) -> Any:
+    x += 1.0
+    return x
+
+
+REFUSED: dict[str, tuple[Any, str]] = {
+    "a branch": (_branch, r"test_compile.py, line \d+: return x if .* this line.*np.where"),
+    "a float": (lambda x: math.sin(x[0]), r"test_compile.py, line \d+.*use np.sin instead of math.sin"),
+    "an index": (lambda x: np.arange(3)[x[0]], "cannot be an index"),
+    "an index array": (lambda x: np.arange(3.0)[x], "."),
+    "choosing": (lambda x: x[x > 0], "cannot choose elements"),
+    "a loop on values": (lambda x: [y for y in x if y > 0], "np.where"),
+    "where alone": (lambda x: np.where(x > 0), "np.where"),
+    "an unknown function": (lambda x: np.linalg.svd(np.outer(x, x)), "np.linalg.svd cannot be traced"),
+    "another": (lambda x: np.argmax(x), "argmax cannot be traced; use np.where"),
+    "a sort": (lambda x: np.sort(x), "sort cannot be traced"),
+    "truth": (lambda x: x.any() and 1.0, "np.where"),
+    "membership": (lambda x: 1.0 in x, "np.where"),
+    "nothing": (lambda x: None, "returns nothing"),
+    "no array": (lambda x: "text", "returns str"),
+    "no arrays": (lambda x: (), "returns no array"),
+    "a random number": (lambda x: x + np.random.default_rng().normal(), "does not do the same each time"),
+    "kept for later": (_keep, "kept after its function had returned"),
+    "assignment to floats": (_assign_to_floats, "np.stack or np.concatenate"),
+    "a change of an argument": (_in_place, "cannot be changed in place"),
+    "complex numbers": (lambda x: x * 1j, "complex128 cannot be computed with"),
+    "integers": (lambda x: x.astype(int), "cannot become int64"),
+    "out": (lambda x: np.sum(x, out=np.zeros(())), "out=.*cannot be traced"),
+    "shapes": (lambda x: x @ np.zeros(4), "cannot be traced: ValueError"),
+    "an error of its own": (lambda x: {}["missing"], "cannot be traced: KeyError"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_traced_is_said(name: str) -> None:
+    function, message = REFUSED[name]
+    _kept.clear()
+    with pytest.raises(lw.TracingError, match=message):
+        lw.compile(function, x=3)
+
+
+def test_an_array_of_another_trace_is_refused() -> None:
+    _kept.clear()
+
+    def keeping(x: Any) -> Any:
+        _kept[:] = [x]
+        return 2.0 * x
+
+    lw.compile(keeping, x=3)
+    with pytest.raises(lw.TracingError, match="kept after its function had returned"):
+        lw.compile(lambda y: y * _kept[0], y=3)
+
+
+def test_wrong_shapes_and_arguments_are_said() -> None:
+    for call, message in {
+        lambda: lw.compile(3): "function must be a function",
+        lambda: lw.compile(lambda x: x): "takes 'x', whose shape is missing",
+        lambda: lw.compile(lambda x: x, x=3, y=2): "has no argument 'y'",
+        lambda: lw.compile(lambda x: x, x="configuration"): "the shape of x must be an int",
+        lambda: lw.compile(lambda x: x, x=-1): "the shape of x must be an int",
+        lambda: lw.compile(lambda x: x, x=(ARM, "poses")): "no space 'poses'",
+        lambda: lw.compile(lambda *x: x, x=3): r"takes any number of arguments",
+    }.items():
+        with pytest.raises(lw.ArgumentError, match=message):
+            call()  # type: ignore[no-untyped-call]
+    made = lw.compile(lambda x, y: x + y, x=3, y=3)
+    x = np.ones(3)
+    for call, message in {
+        lambda: made(x): r"takes 2 argument\(s\) \(x, y\), not 1",
+        lambda: made(x, x, x): r"takes 2 argument\(s\) \(x, y\), not 3",
+        lambda: made(x, z=x): "'z' is no argument",
+        lambda: made(x, x, x=x): "'x' is given twice",
+        lambda: made(y=x): "'x' is missing",
+        lambda: made(x, np.ones(4)): r"y of <lambda> must have shape \(\.\.\., 3\), but has shape \(4,\)",
+        lambda: made(np.ones((2, 3)), np.ones((4, 3))): "do not broadcast",
+        lambda: made(x, ["a", "b", "c"]): "must hold real numbers",
+        lambda: made(x, [1.0, np.nan, 2.0]): r"y\[1\] of <lambda> is nan",
+        lambda: made(x, x, out=np.ones(4)): "out must be a float64 array of shape",
+        lambda: made(x, x, out=x): "must not overlap x",
+    }.items():
+        with pytest.raises(lw.ArgumentError, match=message):
+            call()
+    root = lw.compile(lambda x: np.sqrt(x), x=2)
+    with pytest.raises(lw.SingularError, match=r"the result\[1\] is nan at state \[1\] of the batch"):
+        root([[1.0, 2.0], [1.0, -1.0]])
+
+
+def test_a_law_for_another_model_is_refused() -> None:
+    with pytest.raises(lw.ArgumentError, match=r"q must have shape \(\.\.\., 3\)"):
+        lw.compile(lambda q: lw.gravity_torques(ARM, q), q=7)
+
+
+def test_a_trace_too_large_runs_by_the_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("linkwork.engine.plans.traced.MOST_INSTRUCTIONS", 10)
+    made = lw.compile(lambda x: np.cumsum(x * x + 1.0), x=20)
+    with pytest.warns(lw.LinkworkWarning, match=r"has \d+ instructions, more than .* by the interpreter"):
+        found = made(np.ones((3, 20)))
+    assert np.array_equal(found[0], 2.0 * np.arange(1, 21))

@@ -1,0 +1,195 @@
+"""Derivatives of compiled functions by their traces: forward, backward, whole Jacobians, in the tangent space."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.engine.ir.evaluator import ARITHMETIC
+from linkwork.engine.ir.program import ARITHMETIC as OPERANDS
+from linkwork.spatial.rates import RATES
+from strategies import Array, close
+from test_compile import FUNCTIONS
+
+ARM = lw.mechanisms.serial_chain(3)
+
+
+def test_every_operation_of_a_compact_trace_has_its_rates() -> None:
+    written_out = {"quadrant_sin", "quadrant_cos", "pow2", "exponent", "mantissa"}
+    assert set(RATES) == set(OPERANDS) - written_out - {"less"}
+    assert all(len(rates) == OPERANDS[name] for name, rates in RATES.items())
+
+
+PLACES = {"arccosh": (1.3, 4.0), "arctanh": (-0.8, 0.9), "arcsin": (-0.9, 0.7), "arccos": (-0.9, 0.7)}
+
+
+@pytest.mark.parametrize("name", RATES)
+def test_rates_are_those_of_50_digits(name: str) -> None:
+    low, high = PLACES.get(name, (0.3, 2.2))
+    rng = np.random.default_rng(0)
+    with mpmath.workdps(40):
+        for _ in range(5):
+            x = rng.uniform(low, high, OPERANDS[name]).tolist()
+            for k, rate in enumerate(RATES[name]):
+
+                def along(y: Any, k: int = k, x: list[float] = x) -> Any:
+                    given = [mpmath.mpf(each) for each in x]
+                    given[k] = y
+                    return ARITHMETIC[name](*given)
+
+                exact = mpmath.diff(along, mpmath.mpf(x[k]), h=mpmath.mpf("1e-12"))
+                found = rate(*x, ARITHMETIC[name](*x))
+                assert abs(found - exact) <= 1e-14 * max(1, abs(exact)) * 20, (x, k)
+
+
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name not in ("steps", "comparisons", "more")])
+def test_products_and_jacobians_agree_with_differences(name: str) -> None:
+    f = lw.compile(FUNCTIONS[name], x=3, y=3)
+    x, y, dx, dy = np.random.default_rng(3).uniform(0.2, 1.4, (4, 3))
+    with lw.interpreted():
+        of_x, of_y = lw.jacobian_of(f)(x, y)
+        value, change = lw.jvp(f)(x, y, dx, dy)
+        assert np.array_equal(value, f(x, y))
+        close(change, of_x @ dx + of_y @ dy, 1e-13, scale=1.0)
+        h = 1e-6
+        numeric = (f(x + h * dx, y + h * dy) - f(x - h * dx, y - h * dy)) / (2.0 * h)
+        close(change, numeric, 1e-7, scale=max(1.0, np.abs(numeric).max()))
+        weights = np.random.default_rng(4).normal(size=f.result_shapes[0])
+        value, (gx, gy) = lw.vjp(f)(x, y, weights)
+        close(gx, np.tensordot(weights, of_x, weights.ndim), 1e-13, scale=1.0)
+        close(gy, np.tensordot(weights, of_y, weights.ndim), 1e-13, scale=1.0)
+
+
+def both_ways(f: lw.CompiledFunction, *arguments: Array) -> None:
+    """Backward and forward give the same Jacobian, and the same bits in a batch and in the interpreter."""
+    jacobians = lw.jacobian_of(f)(*arguments)
+    for k, jacobian in enumerate(jacobians if isinstance(jacobians, tuple) else (jacobians,)):
+        name = list(f.shapes)[k]
+        alone = lw.jacobian_of(f, name)
+        close(alone(*arguments), jacobian, 1e-12)
+        with lw.interpreted():
+            assert np.array_equal(alone(*arguments), alone(*arguments))
+
+
+def test_dynamics_are_differentiated() -> None:
+    """Against the inverse of the mass matrix, and differences."""
+    f = lw.compile(lambda q, v, tau: lw.forward_dynamics(ARM, q, v, tau), q=3, v=3, tau=3)
+    q, v, tau = np.random.default_rng(0).normal(size=(3, 3))
+    of_q, of_v, of_tau = lw.jacobian_of(f)(q, v, tau)
+    close(of_tau, np.linalg.inv(lw.mass_matrix(ARM, q)), 1e-12)
+    h = 1e-6
+    by_q = [(f(q + h * e, v, tau) - f(q - h * e, v, tau)) / (2 * h) for e in np.eye(3)]
+    by_v = [(f(q, v + h * e, tau) - f(q, v - h * e, tau)) / (2 * h) for e in np.eye(3)]
+    close(of_q, np.stack(by_q, axis=1), 1e-7)
+    close(of_v, np.stack(by_v, axis=1), 1e-7)
+    both_ways(f, q, v, tau)
+
+
+JOINTS = {
+    "free": lw.joints.Free(),
+    "spherical": lw.joints.Spherical(),
+    "planar": lw.joints.Planar(),
+    "universal": lw.joints.Universal("x", "y"),
+    "helical": lw.joints.Helical("z", 0.3),
+}
+
+
+@pytest.mark.parametrize("name", JOINTS)
+def test_a_configuration_is_differentiated_in_the_tangent_space(name: str) -> None:
+    builder = lw.Builder(name)
+    builder.add_body("base", joint=JOINTS[name], mass=1.0, com=(0.1, 0.2, 0.3), inertia=(0.1, 0.2, 0.15))
+    builder.add_body("tip", "base", lw.joints.Revolute("y"), lw.placement((0.3, 0, 0)), mass=0.5, com=(0.1, 0, 0))
+    model = builder.build()
+    f = lw.compile(lambda q, v: lw.nonlinear_effects(model, q, v), q=(model, "configuration"), v=(model, "velocity"))
+    q, v = lw.random_state(model, 1)
+    with lw.interpreted():
+        of_q = lw.jacobian_of(f, "q")(q, v)
+        assert of_q.shape == (model.nv, model.nv)
+        h = 1e-6
+        ends = [[f(lw.integrate(model, q, s * h * e), v) for s in (1, -1)] for e in np.eye(model.nv)]
+        numeric = np.stack([(there - back) / (2 * h) for there, back in ends], axis=1)
+        close(of_q, numeric, 1e-7)
+        d = np.random.default_rng(0).normal(size=model.nv)
+        close(lw.jvp(f)(q, v, d, np.zeros(model.nv))[1], of_q @ d, 1e-12)
+        close(lw.vjp(f)(q, v, d)[1][0], d @ of_q, 1e-12)
+
+
+@pytest.mark.parametrize("base", [False, True])
+def test_a_product_backward_takes_at_most_four_times_the_operations(base: bool) -> None:
+    model = lw.mechanisms.humanoid(floating_base=base)
+    shapes = {"q": (model, "configuration"), "v": model.nv, "a": model.nv}
+    for function in (lw.forward_dynamics, lw.inverse_dynamics):
+        f = lw.compile(lambda q, v, a, function=function: function(model, q, v, a), **shapes)
+        assert sum(lw.vjp(f).count().values()) <= 4 * sum(f.count().values())
+
+
+def test_derivatives_can_be_differentiated() -> None:
+    """The Hessian of the potential energy is the derivative of what gravity takes."""
+    f = lw.compile(lambda q: lw.energy(ARM, q, np.zeros(3))[1], q=3)
+    gradient = lw.jacobian_of(f)
+    hessian = lw.jacobian_of(gradient)
+    q = np.array([0.3, -0.2, 0.5])
+    with lw.interpreted():
+        close(gradient(q), lw.gravity_torques(ARM, q), 1e-13)
+        found = hessian(q)
+        close(found, found.T, 1e-13)
+        close(found, lw.jacobian_of(lambda q: lw.gravity_torques(ARM, q), q=3)(q), 1e-12)
+
+
+def test_at_kinks_derivatives_are_finite() -> None:
+    def text(x: Any) -> Any:
+        return np.stack([np.sqrt(x[0]), np.abs(x[0]), np.linalg.norm(x), np.arctan2(x[0], x[1]), np.cbrt(x[1])])
+
+    zero = np.zeros(2)
+    with lw.interpreted():
+        assert np.array_equal(lw.jacobian_of(text, x=2)(zero)[[0, 2, 3, 4]], np.zeros((4, 2)))
+        chosen = lw.jacobian_of(lambda x: np.where(x > 0.0, x * x, -x), x=2)
+        assert np.array_equal(chosen([2.0, -1.0]), np.diag([4.0, -1.0]))
+
+
+def test_constrained_dynamics_and_solvers_are_differentiated() -> None:
+    builder = lw.Builder("pair")
+    solid = {"mass": 1.0, "inertia": (0.1, 0.2, 0.15), "com": (0.1, 0.0, 0.2)}
+    builder.add_body("a", joint=lw.joints.Revolute("y"), **solid)
+    builder.add_body("b", "a", lw.joints.Revolute("y"), lw.placement((0.3, 0, 0)), **solid)
+    builder.add_body("c", "b", lw.joints.Revolute("x"), lw.placement((0.3, 0, 0)), **solid)
+    model = builder.build()
+    gear = [lw.Coupling(*model.joint_names[:2], ratio=2.0)]
+    f = lw.compile(lambda q, v: lw.constrained_dynamics(model, q, v, -v, gear)[0], q=3, v=3)
+    q, v = np.array([0.2, 0.4, -0.3]), np.array([0.1, 0.3, -0.2])
+    with lw.interpreted():
+        of_q, of_v = lw.jacobian_of(f)(q, v)
+        h = 1e-6
+        close(of_q, np.stack([(f(q + h * e, v) - f(q - h * e, v)) / (2 * h) for e in np.eye(3)], axis=1), 1e-6)
+        close(of_v, np.stack([(f(q, v + h * e) - f(q, v - h * e)) / (2 * h) for e in np.eye(3)], axis=1), 1e-6)
+
+
+def test_results_keep_their_structure_and_pickle() -> None:
+    f = lw.compile(lambda x, y: {"a": x * y[0], "b": (x @ x, y)}, x=2, y=1)
+    x, y = np.array([1.0, 2.0]), np.array([3.0])
+    with lw.interpreted():
+        jacobian = lw.jacobian_of(f, "x")(x, y)
+        assert np.array_equal(jacobian["a"], 3.0 * np.eye(2)) and np.array_equal(jacobian["b"][0], 2.0 * x)
+        _, of_y = lw.jacobian_of(f)(x, y)["a"]
+        assert np.array_equal(of_y, x[:, None])
+        again = pickle.loads(pickle.dumps(lw.vjp(f)))
+        _, (gx, gy) = again(x, y, np.ones(2), 0.0, np.zeros(1))
+        assert np.array_equal(gx, [3.0, 3.0]) and gy == 3.0
+
+
+def test_what_cannot_be_differentiated_is_said() -> None:
+    f = lw.compile(lambda x: x, x=2)
+    with pytest.raises(lw.ArgumentError, match="has no argument 'y'; it has 'x'"):
+        lw.jacobian_of(f, "y")
+    with pytest.raises(lw.ArgumentError, match="is compiled; its shapes are known"):
+        lw.jvp(f, x=3)
+    with pytest.raises(lw.ArgumentError, match="has an argument 'w0'"):
+        lw.vjp(lambda w0: w0, w0=2)
+    long = lw.mechanisms.serial_chain(60)
+    with pytest.raises(lw.TracingError, match="mechanism of many bodies"):
+        lw.vjp(lambda q: lw.gravity_torques(long, q), q=60)

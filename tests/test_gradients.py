@@ -1,0 +1,159 @@
+"""Derivatives through time: a step linearised, and losses pulled back through rollouts, against differences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+import linkwork as lw
+from strategies import Array, close
+
+CHAIN = lw.mechanisms.serial_chain(3)
+LAW = lw.compile(lambda t, q, v, g: -g * v - 0.5 * q, t=(), q=3, v=3, g=3)
+COST = lw.compile(lambda t, q, v, tau, w: w * (q @ q) + 0.1 * (tau @ tau) + v @ v, t=(), q=3, v=3, tau=3, w=())
+
+
+def mixed() -> lw.Model:
+    builder = lw.Builder("mixed")
+    solid = {"mass": 1.0, "inertia": (0.1, 0.2, 0.15), "com": (0.1, 0.0, 0.05)}
+    builder.add_body("base", joint=lw.joints.Free(), **solid)
+    builder.add_body("ball", "base", lw.joints.Spherical(), lw.placement((0.3, 0, 0)), **solid)
+    builder.add_body("cross", "ball", lw.joints.Universal("x", "y"), lw.placement((0, 0.3, 0)), **solid)
+    return builder.build()
+
+
+def by_differences(model: lw.Model, q: Array, v: Array, tau: Array, dt: float, **options: Any) -> tuple[Array, Array]:
+    def step(q: Array, v: Array, tau: Array) -> Array:
+        run = lw.rollout(model, q, v, tau[None], dt=dt, steps=1, **options)
+        return np.concatenate([lw.difference(model, after, run.q[-1]), run.v[-1]])
+
+    after = lw.rollout(model, q, v, tau[None], dt=dt, steps=1, **options).q[-1]
+    h, columns = 1e-6, []
+    for which in range(3):
+        for unit in np.eye(model.nv):
+            ends = []
+            for sign in (h, -h):
+                moved = [q, v, tau]
+                moved[which] = lw.integrate(model, q, sign * unit) if which == 0 else moved[which] + sign * unit
+                ends.append(step(*moved))
+            columns.append((ends[0] - ends[1]) / (2.0 * h))
+    both = np.stack(columns, axis=1)
+    return both[:, : 2 * model.nv], both[:, 2 * model.nv :]
+
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "free": {},
+    "driven": {"damping": 2.0, "friction": 0.3, "kp": 20.0, "q_target": np.zeros(3), "kd": 3.0},
+    "by a law": {"torque": LAW, "parameters": (np.array([0.1, 0.2, 0.3]),)},
+    "held": {"constraints": [lw.Coupling(*CHAIN.joint_names[:2])]},
+    "loaded": {"f_ext": np.arange(18.0).reshape(3, 6)},
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_a_step_is_linearised(name: str) -> None:
+    q, v, tau = np.random.default_rng(0).normal(size=(3, 3))
+    found = lw.linearise(CHAIN, q, v, tau, dt=0.01, **OPTIONS[name])
+    A, B = by_differences(CHAIN, q, v, tau, 0.01, **OPTIONS[name])
+    close(found.A, A, 1e-8)
+    close(found.B, B, 1e-7)
+
+
+def test_a_step_is_linearised_in_the_tangent_space() -> None:
+    model = mixed()
+    q, v = lw.random_state(model, 1)
+    tau = np.random.default_rng(2).normal(size=model.nv)
+    A, B = lw.linearise(model, q, v, tau, dt=0.02, damping=0.5)
+    close(A, by_differences(model, q, v, tau, 0.02, damping=0.5)[0], 1e-8)
+    close(B, by_differences(model, q, v, tau, 0.02, damping=0.5)[1], 1e-7)
+    many = lw.linearise(model, np.stack([q, q]), v, dt=0.02, damping=0.5)
+    assert many.A.shape == (2, 2 * model.nv, 2 * model.nv) and np.array_equal(many.A[0], many.A[1])
+
+
+def run(q: Array, v: Array, tau: Array, g: Array, w: Array) -> lw.Rollout:
+    return lw.rollout(
+        CHAIN, q, v, tau, dt=0.02, cost=COST, torque=LAW, parameters=(g,), cost_parameters=(w,), damping=0.1, record=5
+    )
+
+
+@pytest.mark.parametrize("checkpoints", [None, 1, 23])
+def test_a_loss_is_pulled_back_through_a_rollout(checkpoints: int | None) -> None:
+    rng = np.random.default_rng(0)
+    arguments = [*rng.normal(size=(2, 3)), 0.3 * rng.normal(size=(23, 3)), np.array([0.1, 0.2, 0.3]), np.array(0.7)]
+    first = run(*arguments)
+    of_q, of_v = rng.normal(size=first.q.shape), rng.normal(size=first.v.shape)
+    gradients = first.pullback(of_q, of_v, 2.0, checkpoints=checkpoints)
+    own = [
+        gradients.q, gradients.v, gradients.parts["tau"], gradients.parameters[0], gradients.cost_parameters[0],
+    ]  # fmt: skip
+
+    def loss(given: list[Array]) -> float:
+        again = run(*given)
+        assert again.cost is not None
+        return float((of_q * again.q).sum() + (of_v * again.v).sum() + 2.0 * again.cost)
+
+    h = 1e-6
+    for k, found in enumerate(own):
+        numeric = np.zeros(arguments[k].size)
+        for i in range(numeric.size):
+            ends = []
+            for sign in (h, -h):
+                moved = list(arguments)
+                moved[k] = arguments[k].copy()
+                moved[k].flat[i] += sign
+                ends.append(loss(moved))
+            numeric[i] = (ends[0] - ends[1]) / (2.0 * h)
+        close(found.ravel(), numeric, 3e-8)
+
+
+def test_trajectories_of_their_own_have_gradients_of_their_own() -> None:
+    rng = np.random.default_rng(1)
+    q, tau = rng.normal(size=(4, 3)), rng.normal(size=(4, 10, 3))
+    shared = np.array([0.1, 0.2, 0.3])
+    many = run(q, np.zeros(3), tau, shared, np.array(1.0)).pullback()
+    alone = [run(q[k], np.zeros(3), tau[k], shared, np.array(1.0)).pullback() for k in range(4)]
+    assert many.q.shape == (4, 3) and many.parts["tau"].shape == (4, 10, 3)
+    for k in range(4):
+        assert np.array_equal(many.q[k], alone[k].q) and np.array_equal(many.parts["tau"][k], alone[k].parts["tau"][0])
+    close(many.parameters[0][0, 0], sum(one.parameters[0][0, 0] for one in alone), 1e-13)  # summed: it is shared
+
+
+def test_a_gradient_through_a_thousand_steps_is_that_of_50_digits() -> None:
+    """A pendulum that swings for 2 s: its last angle by its first, by a difference with 50 digits."""
+    model = lw.mechanisms.pendulum()
+    steps, dt, start = 1000, 0.002, 0.7
+    last = np.zeros((steps + 1, 1))
+    last[-1] = 1.0
+    gradients = lw.rollout(model, [start], [0.0], dt=dt, steps=steps, damping=False, friction=False).pullback(q=last)
+    (body,) = model.bodies
+    inertia = lw.mass_matrix(model, [0.0])[0, 0]
+    weight = lw.gravity_torques(model, [np.pi / 2])[0] * np.sign(body.inertia.numbers()[0])
+    with mpmath.workdps(50):
+        h = mpmath.mpf("1e-20")
+        ends = []
+        for sign in (h, -h):
+            q, v = mpmath.mpf(start) + sign, mpmath.mpf(0)
+            for _ in range(steps):
+                v -= mpmath.mpf(dt) * weight * mpmath.sin(q) / inertia
+                q += mpmath.mpf(dt) * v
+            ends.append(q)
+        exact = float((ends[0] - ends[1]) / (2 * h))
+    close(gradients.q, np.array([exact]), 1e-9)
+
+
+def test_what_has_no_gradient_is_said() -> None:
+    plain = lw.rollout(CHAIN, np.zeros(3), np.zeros(3), dt=0.01, steps=3)
+    with pytest.raises(lw.ArgumentError, match="the rollout had no cost"):
+        plain.pullback()
+    with pytest.raises(lw.ArgumentError, match="the rollout had none"):
+        plain.pullback(cost=1.0)
+    with pytest.raises(lw.ArgumentError, match=r"q must have shape \(4, 3\)"):
+        plain.pullback(q=np.ones((2, 3)))
+    with pytest.raises(lw.ArgumentError, match="checkpoints must be an integer of 1 or more"):
+        plain.pullback(q=np.ones((4, 3)), checkpoints=0)
+    with pytest.raises(lw.ArgumentError, match="up to 50 bodies"):
+        long = lw.mechanisms.serial_chain(60)
+        lw.linearise(long, np.zeros(60), np.zeros(60), dt=0.01)

@@ -1,0 +1,241 @@
+"""The steps of ``lw.simulate`` as machine code: what they give, and what they leave to Python, is the same."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.simulation import machine
+from linkwork.simulation.run import Run
+from linkwork.simulation.stops import held_back, held_joints
+from strategies import close
+
+BOTH = pytest.mark.parametrize("integrator", ["semi_implicit_euler", "runge_kutta_4"])
+ARRAYS = ("t", "q", "v", "a", "tau", "constraint_forces")
+
+
+@pytest.fixture(autouse=True)
+def worth_while(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """However few steps there are."""
+    monkeypatch.setattr(machine, "WORTH", 0)
+    yield
+
+
+@cache
+def arm(friction: float = 0.0, lower: float = -np.inf) -> lw.Model:
+    """A hinge, a slider and a ball, damped."""
+    builder = lw.Builder("arm")
+    solid = {"mass": 1.0, "com": (0.3, 0, 0.1), "inertia": (0.1, 0.12, 0.15)}
+    limits = {"lower": lower, "upper": -lower}
+    builder.add_body("a", joint=lw.joints.Revolute("y"), damping=0.1, friction=friction, **limits, **solid)
+    builder.add_body("b", "a", lw.joints.Prismatic("x"), lw.placement((0.5, 0, 0)), effort=0.5, **limits, **solid)
+    builder.add_body("c", "a", lw.joints.Spherical(), lw.placement((0.5, 0, 0)), damping=0.02, **solid)
+    return builder.build()
+
+
+def run(model: lw.Model, **more: Any) -> lw.Trajectory:
+    v = np.array([1.0, 0.5, 0.1, 0.2, -0.3])
+    return lw.simulate(model, lw.neutral(model), v, **{"duration": 0.3, "dt": 0.005, **more})
+
+
+def by_python(monkeypatch: pytest.MonkeyPatch, model: lw.Model, **more: Any) -> lw.Trajectory:
+    with monkeypatch.context() as changed:
+        changed.setattr(machine, "_LARGEST", 0)
+        return run(model, **more)
+
+
+def steps_of_python(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The steps at which Python says what happens."""
+    asked, own = [], Run._answer
+
+    def answer(self: Run, k: int, *state: Any) -> Any:
+        asked.append(k)
+        return own(self, k, *state)
+
+    monkeypatch.setattr(Run, "_answer", answer)
+    return asked
+
+
+def law(t: Any, q: Any, v: Any) -> Any:
+    return np.sin(3.0 * t) - 0.5 * v
+
+
+@cache
+def compiled_law() -> lw.CompiledFunction:
+    return lw.compile(law, t=(), q=6, v=5)
+
+
+WAYS: dict[str, dict[str, Any]] = {
+    "nothing": {},
+    "table": {"torque": np.random.default_rng(0).normal(size=(60, 5)), "record": 7},
+    "longer_table": {"torque": np.random.default_rng(0).normal(size=(61, 5)), "f_ext": np.ones((3, 6))},
+    "law": {"torque": compiled_law()},
+    "held_law": {"torque": compiled_law(), "hold": 7, "record": 100},
+    "constraints": {"constraints": [lw.Ball("b", placement=lw.placement((0.5, 0.0, 0.0)))], "proximal": 1e-6},
+}
+
+
+@BOTH
+@pytest.mark.parametrize("way", WAYS)
+def test_code_goes_the_same_way_to_the_bit(way: str, integrator: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {**WAYS[way], "integrator": integrator}
+    asked = steps_of_python(monkeypatch)
+    found = run(arm(), **given)
+    assert asked == [0]  # all steps but the first are code
+    expected = by_python(monkeypatch, arm(), **given)
+    for name in ARRAYS:
+        assert np.array_equal(getattr(found, name), getattr(expected, name)), name
+
+
+@BOTH
+def test_friction_and_stops_are_solved_for_inside(integrator: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, push = arm(0.3, -0.2), {"torque": [3.0, -1.0, 0.0, 0.1, 0.0], "integrator": integrator}
+    for joint_limits in (False, True):
+        found = run(model, joint_limits=joint_limits, **push)
+        expected = by_python(monkeypatch, model, joint_limits=joint_limits, **push)
+        for name in ARRAYS:
+            close(getattr(found, name), getattr(expected, name), 1e-9)
+    assert found.q[:, 0].max() == 0.2
+
+
+def test_python_says_the_torque_of_each_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[float] = []
+
+    def told(t: float, q: Any, v: Any) -> Any:
+        calls.append(t)
+        return law(t, q, v)
+
+    ways: list[dict[str, Any]] = [{}, {"hold": 3}, {"hold": 2, "integrator": "runge_kutta_4"}]
+    for options in ways:
+        found, count = run(arm(), torque=told, **options), len(calls)
+        expected = by_python(monkeypatch, arm(), torque=told, **options)
+        assert calls[:count] == calls[count:]
+        for name in ARRAYS:
+            assert np.array_equal(getattr(found, name), getattr(expected, name)), name
+        calls.clear()
+    held = run(arm(0.3, -0.2), torque=told, joint_limits=True)
+    close(held.q, by_python(monkeypatch, arm(0.3, -0.2), torque=told, joint_limits=True).q, 1e-9)
+
+
+def test_laws_take_parameters_and_loads_may_be_compiled() -> None:
+    spring = lw.compile(lambda t, q, v, gain, rest: gain * (rest - v), t=(), q=6, v=5, gain=(), rest=5)
+    one = run(arm(), torque=spring, parameters=(2.0, np.ones(5)))
+    other = run(arm(), torque=lambda t, q, v: 2.0 * (np.ones(5) - v), duration=0.3)
+    close(one.q, other.q, 1e-14)
+    assert np.array_equal(one.q, run(arm(), torque=spring, parameters={"rest": np.ones(5), "gain": 2.0}).q)
+    lift = lw.compile(lambda t, q, v: np.ones((3, 6)) + 0.0 * t, t=(), q=6, v=5)
+    close(run(arm(), f_ext=lift).q, run(arm(), f_ext=np.ones((3, 6))).q, 1e-14)
+
+
+def test_what_code_cannot_do_python_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps that end in no number are done again, one by one, and then code goes on."""
+    model = arm(0.3, -0.2)
+    whole = run(model, torque=compiled_law(), joint_limits=True, duration=0.5)
+    go = machine.run_over_time
+
+    def failing(plan: Any, state: Any, given: Any, into: Any, steps: int, *rest: Any) -> int:
+        before = rest[2]
+        status = go(plan, state, given, into, steps, *rest)
+        if before < 40 <= before + steps or before == 77:
+            state[0][:] = np.nan
+            return 2
+        return status
+
+    monkeypatch.setattr(machine, "run_over_time", failing)
+    asked = steps_of_python(monkeypatch)
+    found = run(model, torque=compiled_law(), joint_limits=True, duration=0.5)
+    assert 0 in asked and 40 in asked and len(asked) < 10
+    for name in ARRAYS:
+        close(getattr(found, name), getattr(whole, name), 1e-9)
+
+
+@BOTH
+def test_a_motion_that_blows_up_says_the_same(integrator: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    growing = lw.compile(lambda t, q, v: 1e3 * v * np.abs(v), t=(), q=6, v=5)
+    options: dict[str, Any] = {"torque": growing, "duration": 3.0, "integrator": integrator, "effort_limits": False}
+    with pytest.raises(lw.SimulationError) as code:
+        run(arm(), **options)
+    with pytest.raises(lw.SimulationError) as python:
+        by_python(monkeypatch, arm(), **options)
+    assert str(code.value) == str(python.value) and code.value.time == python.value.time
+    paths = [error.value.trajectory for error in (code, python)]
+    assert all(isinstance(path, lw.Trajectory) for path in paths)
+    assert np.array_equal(*(path.q for path in paths if isinstance(path, lw.Trajectory)))
+
+
+def test_a_joint_that_moves_no_inertia_is_named() -> None:
+    builder = lw.Builder("light")
+    builder.add_body("arm", joint=lw.joints.Revolute("z"), mass=1.0, com=(1, 0, 0))
+    builder.add_body("tip", "arm", lw.joints.Revolute("z"))
+    for torque in (None, lambda t, q, v: [0.0, 0.0]):
+        with pytest.raises(lw.SingularError, match="joint 'joint_tip' can move without moving any inertia"):
+            lw.simulate(builder.build(), [0.0, 0.0], [0.0, 0.0], 10.0, 0.01, torque=torque)
+
+
+def test_ctrl_c_returns_what_there_is(interruptible: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    go = machine.run_over_time
+
+    def interrupted(plan: Any, state: Any, given: Any, into: Any, steps: int, *rest: Any) -> int:
+        if rest[2] >= 30:
+            os.kill(os.getpid(), signal.SIGINT)
+        return go(plan, state, given, into, steps, *rest)
+
+    monkeypatch.setattr(machine, "run_over_time", interrupted)
+    monkeypatch.setattr(machine, "_SPAN", 2e-5)  # ten steps
+    path = run(arm())
+    assert path.interrupted and 30 <= len(path) < 60
+    monkeypatch.undo()
+    assert np.array_equal(path.q, run(arm()).q[: len(path)])
+
+
+def test_stops_and_friction_of_a_step_satisfy_their_law() -> None:
+    """Over floats, with any masses: each joint is free, slides, sticks or is stopped as it should be."""
+    model, rng = arm(0.3, -0.2), np.random.default_rng(0)
+    joints, dt = held_joints(model, [0.3, 0.2, 0.0, 0.0, 0.0], True), 0.01
+    for _ in range(50):
+        A = rng.normal(size=(5, 5))
+        M, end, q = A @ A.T + np.eye(5), rng.normal(size=5) * 10.0, np.clip(rng.normal(size=6), -0.2, 0.2)
+        v, p, sound = (np.array(each) for each in held_back(M.tolist(), end.tolist(), q.tolist(), dt, joints))
+        if np.isnan(sound):
+            continue
+        close(M @ (v - end), p, 1e-11, scale=1.0)
+        assert not p[2:].any()
+        for joint, most in zip(joints, (0.3 * dt, 0.2 * dt), strict=True):
+            below, above = (joint.lower - q[joint.coordinate]) / dt, (joint.upper - q[joint.coordinate]) / dt
+            speed, push = v[joint.dof], p[joint.dof]
+            assert below - 1e-9 <= speed <= above + 1e-9
+            if below + 1e-9 < speed < above - 1e-9:
+                assert abs(push) <= most + 1e-12 and (
+                    abs(speed) < 1e-12 or push == pytest.approx(-np.sign(speed) * most)
+                )
+            else:
+                assert push >= -most if speed < below + 1e-9 else push <= most
+
+
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "other_model": ({"torque": lw.compile(lambda t, q, v: v, t=(), q=2, v=2)}, "compiled for another model"),
+    "missing": (
+        {"torque": lw.compile(lambda t, q, v, k: k * v, t=(), q=6, v=5, k=())},
+        "must be a tuple with the 1 parameter.s. of <lambda> .k.",
+    ),
+    "rows": (
+        {"torque": lw.compile(lambda t, q, v, k: k * v, t=(), q=6, v=5, k=()), "parameters": ([1.0, 2.0],)},
+        r"parameters\['k'\] must be finite numbers in its own shape",
+    ),
+    "alone": ({"parameters": (1.0,)}, "parameters needs what takes them"),
+    "load": ({"f_ext": lw.compile(lambda t, q, v: v, t=(), q=6, v=5)}, r"must return an array of shape \(3, 6\)"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_bad_law_is_named(case: str) -> None:
+    changes, message = BAD[case]
+    with pytest.raises(lw.ArgumentError, match=message):
+        run(arm(), **changes)
