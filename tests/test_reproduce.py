@@ -17,6 +17,7 @@ from linkwork.algorithms import ALGORITHMS, OPERATIONAL
 from linkwork.reproduce import counting, longest_path, truth, virtual_work
 from linkwork.reproduce.clock import crossover
 from linkwork.reproduce.constraint_force.chains import CHAINS
+from linkwork.reproduce.constraint_force.times import _scalar
 from linkwork.reproduce.virtual_work import swing
 from strategies import close, state_of
 
@@ -275,6 +276,14 @@ def test_all_forms_of_the_constraint_force_algorithm_agreed_and_were_timed(const
         for method, (short, long) in found["seconds"].items():
             assert long > 0.0, method
             assert (short is None) == method.endswith(("lanes", "team")), "short chains have one lane"
+
+
+def test_one_lane_runs_chains_that_are_worth_a_team_too() -> None:
+    for links in (100, 2000):
+        model = CHAINS["spherical"](links)
+        s = state_of(model, 0)
+        expected = lw.forward_dynamics(model, s.q, s.v, s.tau)
+        close(np.asarray(_scalar(model)(s.q, s.v, s.tau)), expected, 1e-8)
 
 
 def test_steps_grow_as_the_logarithm_and_operations_as_the_links(constraint: Any) -> None:

@@ -11,11 +11,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from linkwork.algorithms import SEGMENTS
 from linkwork.bench.cases import States
 from linkwork.bench.contest import Array, Contestant
 from linkwork.dynamics import forward_dynamics
 from linkwork.engine.plans import MOST_BODIES, Task, plan_for
+from linkwork.engine.plans.segmented import Segmented
 from linkwork.engine.run.threads import cores, set_threads
 from linkwork.model import Model
 from linkwork.model.segments import cut
@@ -64,9 +67,16 @@ def _contestants(model: Model) -> dict[str, Contestant]:
 
 
 def _scalar(model: Model) -> Callable[..., Any]:
-    served = plan_for(Task(SEGMENTS, model, ("f_ext",)), lanes=1).served("one")
-    assert served is not None
-    return partial(served, None)
+    """On one lane; a chain that is long enough for a team of threads is not served by the short path."""
+    plan = plan_for(Task(SEGMENTS, model, ("f_ext",)), lanes=1)
+    served = plan.served("one")
+    assert served is not None and isinstance(plan, Segmented)
+
+    def run(*state: Array) -> Array:
+        (result,), _ = plan.run([array[None] for array in state], 1)
+        return np.asarray(result[0])
+
+    return run if plan.worth_a_team else partial(served, None)
 
 
 def _together(function: Callable[..., Array]) -> Callable[..., Array]:
