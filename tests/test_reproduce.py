@@ -19,6 +19,7 @@ from linkwork.reproduce.clock import crossover
 from linkwork.reproduce.constraint_force.chains import CHAINS
 from linkwork.reproduce.constraint_force.times import _scalar
 from linkwork.reproduce.virtual_work import swing
+from linkwork.spatial import sin_cos
 from strategies import close, state_of
 
 PICTURES = "figure4 figure5 figure6 figure7 long counts errors errors_masses".split()
@@ -332,7 +333,7 @@ def test_the_longest_path_grows_as_the_logarithm(constraint: Any) -> None:
 def test_a_longest_path_is_that_of_the_text() -> None:
     depth = longest_path.Depth
     a, b = depth(3), depth(5)
-    assert (a + b).depth == (2.0 * b).depth == (-b).depth == b.sqrt().depth == 6 and a.sin_cos()[1].depth == 4
+    assert (a + b).depth == (2.0 * b).depth == (-b).depth == b.sqrt().depth == 6 and sin_cos(a)[1].depth == 4
     assert (a < b).select(a, 1.0).depth == 5
     sizes = [longest_path.longest_path(ALGORITHMS["constraint_force"], lw.mechanisms.star(k)) for k in (8, 16, 24)]
     assert sizes[2] - sizes[1] == sizes[1] - sizes[0] > 0, "a body sums its branches one after the other"
