@@ -169,7 +169,7 @@ class Selection(Numbers, Subspace):
         return Force.from_numbers(numbers)
 
     def dual(self) -> Wrenches:
-        if any(not isinstance(sign, float) or sign != 1.0 for sign in self.signs):
+        if any(hasattr(sign, "elementary") or sign != 1.0 for sign in self.signs):
             return AnyWrenches([Force(column.linear, column.angular) for column in self.columns()])
         return SelectedWrenches(self.directions)
 
