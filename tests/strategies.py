@@ -328,6 +328,11 @@ def _calls() -> dict[str, Callable[[State, Sequence[str]], Any]]:
 CALLS = _calls()
 """Every public function as a function of a state and frames, by the name of its algorithm in the catalogue."""
 
+FAMILIES = set({name if "operational" in name else name.partition("/")[0]: name for name in reversed(CALLS)}.values())
+"""One of each text: names that differ by what comes after a stroke are one text, seen from another reference or with
+other arguments. Rolled code takes long to compile, and test_bits compiles all of it.
+"""
+
 
 batches = st.sampled_from([(), (), (1,), (3,), (2, 2)])
 

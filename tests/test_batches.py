@@ -14,7 +14,7 @@ import linkwork as lw
 from linkwork.algorithms import ALGORITHMS
 from linkwork.engine.spaces import shape
 from linkwork.joints import Revolute, Spherical
-from strategies import ARRAYS, CALLS, FEW_FRAMES, Array, State, few_kinds, pool, random_tree, state_of
+from strategies import ARRAYS, CALLS, FAMILIES, FEW_FRAMES, FORMS, Array, State, few_kinds, pool, random_tree, state_of
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -51,7 +51,11 @@ def test_every_algorithm_has_a_public_function() -> None:
     assert CALLS.keys() == {name for name, entry in ALGORITHMS.items() if "rolled" in entry.forms}
 
 
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize(
+    ("engine", "name"),
+    [(form, name) for form in FORMS for name in CALLS if form != "rolled" or name in FAMILIES],
+    indirect=["engine"],
+)
 def test_a_batch_of_1000_states_equals_the_1000_single_results_to_the_last_bit(engine: str, name: str) -> None:
     """All of them in compiled code. The interpreter takes milliseconds for a state and sends each operation of a batch
     to numpy as a whole, where only the place in an array could matter: at both ends and some in the middle are looked

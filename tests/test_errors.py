@@ -17,7 +17,7 @@ from linkwork.engine.mode import current_form, form
 from linkwork.joints import Fixed, Free, Joint, Planar, Revolute, Spherical, Universal
 from linkwork.model import Model
 from linkwork.spatial import LARGEST_ANGLE
-from strategies import CALLS, FEW_FRAMES, FORMS, JOINTS, Cam, State, few_kinds, state_of
+from strategies import CALLS, FAMILIES, FEW_FRAMES, FORMS, JOINTS, Cam, State, few_kinds, state_of
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -86,9 +86,13 @@ def test_a_wrong_type_names_the_argument(name: str, argument: str, space: str) -
         assert isinstance(caught.value, ValueError)
 
 
-@pytest.mark.parametrize(("name", "argument", "space"), CASES)
+@pytest.mark.parametrize(
+    ("engine", "name", "argument", "space"),
+    [(form, *case) for form in FORMS for case in CASES if form != "rolled" or case[0] in FAMILIES],
+    indirect=["engine"],
+)
 def test_a_number_that_is_not_finite_names_argument_place_and_joint(name: str, argument: str, space: str) -> None:
-    """Compiled code looks for itself, so each function is asked in each form."""
+    """Compiled code looks for itself, so each function is asked in each form, one of a family in rolled code."""
     batch = state_of(MODEL, 2, (3,))
     field = {"q0": "q"}.get(argument, argument)
     for (s, index), number in product(((STATE, ()), (batch, (1,))), (np.nan, np.inf, -np.inf)):
