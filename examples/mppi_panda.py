@@ -20,7 +20,7 @@ import numpy as np
 import linkwork as lw
 
 SAMPLES, HORIZON, KNOTS = 4096, 24, 4
-DT, CONTROLS = 0.025, 100  # s
+DT, CONTROLS = 0.025, 70  # s
 NOISE, LAMBDA = 0.8, 0.02  # rad/s, of cost
 READY = np.array([0.8, -0.6, 0.0, -2.2, 0.0, 1.6, 0.8, 0.0, 0.0])  # seven joints, two fingers
 RADIUS, CLEAR, TAKE_UP = 0.12, 0.05, 0.1  # m, m, s

@@ -3,7 +3,7 @@
 The law is compiled once; it travels to a worker as its trace, and each worker makes or loads the machine code for its
 own CPU. With the array of states twice as long the memory is the same.
 
-Run it: ``python examples/stream_states.py 100000000`` for 10⁸ states; a million by default. The sum over blocks must be
+Run it: ``python examples/stream_states.py 100000000`` for 10⁸ states; 200,000 by default. The sum over blocks must be
 that of the same states computed here.
 """
 
@@ -54,4 +54,4 @@ def main(count: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(float(sys.argv[1])) if len(sys.argv) > 1 else 1_000_000))
+    sys.exit(main(int(float(sys.argv[1])) if len(sys.argv) > 1 else 200_000))

@@ -2,7 +2,7 @@
 
 A small network is a compiled law inside the rollout; a compiled cost is summed along each trajectory. The gradient of
 the cost with respect to the network's numbers is pulled back through time by the adjoint (``Rollout.pullback``), for
-64 starts at once, and followed by Adam. The motor is too weak to lift the pendulum straight up.
+48 starts at once, and followed by Adam. The motor is too weak to lift the pendulum straight up.
 
 Run it: the cost must fall to less than half, and the pendulum must end upright from most starts.
 """
@@ -17,7 +17,7 @@ import numpy as np
 import linkwork as lw
 
 HIDDEN, STEPS, DT, MOST = 6, 200, 0.02, 4.0  # tanh units, steps, s, N m
-ROUNDS, STARTS, RATE = 150, 64, 0.08
+ROUNDS, STARTS, RATE = 90, 48, 0.1
 NUMBERS = HIDDEN * 3 + HIDDEN + HIDDEN  # 30
 
 
