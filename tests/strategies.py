@@ -328,7 +328,11 @@ def _calls() -> dict[str, Callable[[State, Sequence[str]], Any]]:
 CALLS = _calls()
 """Every public function as a function of a state and frames, by the name of its algorithm in the catalogue."""
 
-FAMILIES = set({name if "operational" in name else name.partition("/")[0]: name for name in reversed(CALLS)}.values())
+FAMILIES = {
+    name
+    for name in {name if "operational" in name else name.partition("/")[0]: name for name in reversed(CALLS)}.values()
+    if "_jvp" not in name and not ("frame" in name and "derivatives" in name)
+}
 """One of each text: names that differ by what comes after a stroke are one text, seen from another reference or with
 other arguments. Rolled code takes long to compile, and test_bits compiles all of it.
 """

@@ -20,6 +20,11 @@ pytestmark = pytest.mark.usefixtures("engine")
 
 EVERY = pool()[0]
 FRAMES: Sequence[str] = ("f3", "f16", "post", "b18")
+in_every_form = pytest.mark.parametrize(
+    ("engine", "name"),
+    [(form, name) for form in FORMS for name in CALLS if form != "rolled" or name in FAMILIES],
+    indirect=["engine"],
+)
 TWO = random_tree(121, (Spherical(), Revolute((1.0, 2.0, 3.0))), 2, name="two_bodies")
 
 
@@ -51,11 +56,7 @@ def test_every_algorithm_has_a_public_function() -> None:
     assert CALLS.keys() == {name for name, entry in ALGORITHMS.items() if "rolled" in entry.forms}
 
 
-@pytest.mark.parametrize(
-    ("engine", "name"),
-    [(form, name) for form in FORMS for name in CALLS if form != "rolled" or name in FAMILIES],
-    indirect=["engine"],
-)
+@in_every_form
 def test_a_batch_of_1000_states_equals_the_1000_single_results_to_the_last_bit(engine: str, name: str) -> None:
     """All of them in compiled code. The interpreter takes milliseconds for a state and sends each operation of a batch
     to numpy as a whole, where only the place in an array could matter: at both ends and some in the middle are looked
@@ -78,7 +79,7 @@ def assert_shapes(name: str, results: tuple[Array, ...], batch: tuple[int, ...])
         assert np.isfinite(result).all()
 
 
-@pytest.mark.parametrize("name", CALLS)
+@in_every_form
 def test_every_joint_kind_has_the_same_bits_in_a_batch_in_float64_of_the_right_shape(name: str) -> None:
     s = state_of(EVERY, 12, (2, 3))
     together = arrays(CALLS[name](s, FRAMES))
@@ -96,7 +97,7 @@ def test_no_states_give_no_results_of_the_right_shape() -> None:
         assert_shapes(name, arrays(CALLS[name](state_of(EVERY, 13, batch), FRAMES)), batch)
 
 
-@pytest.mark.parametrize("name", CALLS)
+@in_every_form
 def test_batch_dimensions_broadcast(name: str) -> None:
     """q (2, 1, nq) with v, a, tau (3, nv) and f_ext of one state."""
     s = state_of(EVERY, 14, (2, 3))
@@ -120,7 +121,7 @@ def test_a_zero_length_batch_broadcasts_with_single_states() -> None:
     assert lw.inverse_dynamics(EVERY, s.q, np.empty((4, 0, EVERY.nv)), s.a).shape == (4, 0, EVERY.nv)
 
 
-@pytest.mark.parametrize("name", CALLS)
+@in_every_form
 def test_strides_do_not_matter(name: str) -> None:
     s = state_of(EVERY, 16, (6,))
     wanted = arrays(CALLS[name](taken(s, slice(None, None, -2)), FRAMES))
@@ -144,7 +145,7 @@ def test_other_types_of_numbers_are_taken_as_the_floats_they_are() -> None:
     assert np.array_equal(lw.mass_matrix(model, tuple(s.q[0])), lw.mass_matrix(model, s.q[0]))
 
 
-@pytest.mark.parametrize("name", CALLS)
+@in_every_form
 def test_arguments_are_not_changed_and_may_be_read_only(name: str) -> None:
     s = state_of(EVERY, 18, (2,))
     before = {n: getattr(s, n).copy() for n in ("q", "v", "a", "tau", "f_ext", "q1")}
