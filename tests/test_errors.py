@@ -273,13 +273,14 @@ def test_numbers_that_overflow_name_their_joint() -> None:
 
 
 def test_a_call_that_fails_changes_nothing() -> None:
-    before, blob = [bits(CALLS[name](STATE, FRAMES)) for name in sorted(FAMILIES)], pickle.dumps(MODEL)
-    for name, argument, _ in CASES:
+    names = sorted(FAMILIES)
+    before, blob = [bits(CALLS[name](STATE, FRAMES)) for name in names], pickle.dumps(MODEL)
+    for name, argument, _ in (case for case in CASES if case[0] in FAMILIES):
         bad = np.full_like(value_of(argument), np.nan)
         with pytest.raises(lw.ArgumentError):
             CALLS[name](changed(STATE, argument, bad), FRAMES)
         assert np.isnan(bad).all()
-    for name, old in zip(CALLS, before, strict=True):
+    for name, old in zip(names, before, strict=True):
         assert bits(CALLS[name](STATE, FRAMES)) == old
     assert pickle.dumps(MODEL) == blob
 
