@@ -103,8 +103,11 @@ compiled anew. Something of every area, and each form in which an algorithm runs
 """
 
 
-LONG = ("test_reproduce", "test_laws", "test_operational", "test_pinocchio", "test_segments", "test_virtual_work")
-"""Files that take long and come late in the alphabet: dealt out first, so that no process waits for another."""
+LONG = (
+    *("test_reproduce", "test_batches", "test_errors", "test_engine", "test_examples", "test_operational", "test_laws"),
+    *("test_constraint_force", "test_isomorphic", "test_pinocchio", "test_segments", "test_truth", "test_virtual_work"),
+)
+"""Files that take long: dealt out first, so that no process waits for another."""
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
