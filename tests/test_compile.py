@@ -66,7 +66,7 @@ FUNCTIONS = {
         + np.polyval([1.0, -2.0, 3.0], x)
         + np.ptp(x)
         + np.count_nonzero(y > 0)
-        + np.fix(3 * y)
+        + np.trunc(3 * y)
     ),
     "a loop": lambda x, y: _newton(x, y),
     "norms": lambda x, y: np.linalg.norm(x) * y / np.linalg.norm(y, 1) + np.linalg.norm(x - y, np.inf),
