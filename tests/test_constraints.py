@@ -398,3 +398,10 @@ def test_a_state_that_the_kernel_leaves_has_the_same_bits_in_any_batch() -> None
     for k, state in enumerate(states):
         alone, forces = lw.constrained_dynamics(model, state, zero, zero, loop)
         assert np.array_equal(alone, a[k]) and np.array_equal(forces, wrenches[k])
+
+
+def test_a_disc_that_lies_flat_does_not_roll() -> None:
+    box = lw.mechanisms.free_box()
+    name, zero = box.body_names[0], np.zeros(6)
+    with pytest.raises(lw.SingularError, match=rf"Rolling\('{name}', 'world'\) ask for is no number in this state"):
+        lw.constrained_dynamics(box, lw.neutral(box), zero, zero, [lw.Rolling(name, radius=0.1, axis="z")])

@@ -154,6 +154,9 @@ def test_what_has_no_gradient_is_said() -> None:
         plain.pullback(q=np.ones((2, 3)))
     with pytest.raises(lw.ArgumentError, match="checkpoints must be an integer of 1 or more"):
         plain.pullback(q=np.ones((4, 3)), checkpoints=0)
+    long = lw.mechanisms.serial_chain(60)
     with pytest.raises(lw.ArgumentError, match="up to 50 bodies"):
-        long = lw.mechanisms.serial_chain(60)
         lw.linearise(long, np.zeros(60), np.zeros(60), dt=0.01)
+    loops = lw.compile(lambda t, q, v: lw.gravity_torques(long, np.concatenate([q] * 20))[:3], t=(), q=3, v=3)
+    with pytest.raises(lw.ArgumentError, match="mechanism of many bodies"):
+        lw.linearise(CHAIN, np.zeros(3), np.zeros(3), dt=0.01, torque=loops)

@@ -20,7 +20,7 @@ from linkwork.compiled.results import put_together
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.engine.trace.differentiate import pulled, pushed
 from linkwork.engine.trace.specialise import specialise
-from linkwork.errors import ArgumentError, TracingError
+from linkwork.errors import ArgumentError
 from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
 
@@ -52,7 +52,7 @@ def jvp(function: CompiledFunction | Callable[..., Any], /, **shapes: Any) -> Co
     def text(**given: Any) -> Any:
         arguments = [_flat(given[name]) for name in f.shapes]
         directions = [_lifted(f, name, arguments[k], _flat(given[f"d_{name}"])) for k, name in enumerate(f.shapes)]
-        results, (changes,) = _try(pushed, f, arguments, [directions])
+        results, (changes,) = pushed(f.program, arguments, [directions])
         return _structured(f, results), _structured(f, changes)
 
     return _made(f"jvp of {f.name}", text, {**f.shapes, **tangents})
@@ -84,7 +84,7 @@ def vjp(function: CompiledFunction | Callable[..., Any], /, **shapes: Any) -> Co
 
     def text(**given: Any) -> Any:
         arguments = [_flat(given[name]) for name in f.shapes]
-        results, (gradients,) = _try(pulled, f, arguments, [[_flat(given[name]) for name in weights]])
+        results, (gradients,) = pulled(f.program, arguments, [[_flat(given[name]) for name in weights]])
         found = [_lowered(f, name, arguments[k], gradients[k]) for k, name in enumerate(f.shapes)]
         return _structured(f, results), tuple(found)
 
@@ -147,7 +147,7 @@ def _by_columns(f: CompiledFunction, chosen: Sequence[str], arguments: list[list
                 ]
             )
             owners.append(name)
-    _, changes = _try(pushed, f, arguments, directions)
+    _, changes = pushed(f.program, arguments, directions)
     found: dict[str, list[Any]] = {}
     for name in chosen:
         own_changes = [change for change, owner in zip(changes, owners, strict=True) if owner == name]
@@ -166,7 +166,7 @@ def _by_rows(f: CompiledFunction, chosen: Sequence[str], arguments: list[list[An
         for k, count in enumerate(sizes)
         for n in range(count)
     ]
-    _, gradients = _try(pulled, f, arguments, weights)
+    _, gradients = pulled(f.program, arguments, weights)
     found: dict[str, list[Any]] = {}
     for name in chosen:
         own = list(f.shapes).index(name)
@@ -223,17 +223,6 @@ def _check_names(f: CompiledFunction, more: dict[str, Shape]) -> None:
     for name in more:
         if name in f.shapes:
             raise ArgumentError(f"{f.name} has an argument {name!r}, a name that its derivative needs; rename it")
-
-
-def _try(way: Callable[..., Any], f: CompiledFunction, *what: Any) -> Any:
-    try:
-        return way(f.program, *what)
-    except NotImplementedError:
-        raise TracingError(
-            f"{f.name} calls code for a mechanism of many bodies, which is not differentiated; use "
-            f"lw.inverse_dynamics_derivatives and the like for these",
-            "",
-        ) from None
 
 
 def _made(name: str, text: Callable[..., Any], shapes: dict[str, Shape]) -> CompiledFunction:

@@ -37,6 +37,12 @@ def trace(
         structure, leaves = taken_apart(name, value)
     except LinkworkError:
         raise
+    except ZeroDivisionError as error:
+        raise TracingError(
+            f"{name} divides by a number that is zero whatever its arguments are, as the acceleration of a joint does "
+            f"that moves no inertia",
+            whereabouts(error.__traceback__),
+        ) from error
     except Exception as error:
         place = whereabouts(error.__traceback__)
         raise TracingError(

@@ -82,11 +82,11 @@ class Goal(ABC):
         the placements of the situation.
         """
 
+    @abstractmethod
     def asked(
         self, samples: Sequence[Sample], stiffness: Array, damping: Array, now: Situation, first: int, seen: int
     ) -> Wanted:
         """The same from what its references give: a text over arrays, traced or not."""
-        raise NotImplementedError
 
 
 class Task(Goal):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,17 +20,15 @@ _WELL_CONDITIONED = 1e-7
 """Of the largest number of the diagonal: a pivot below it asks for a closer look at the rank."""
 
 
-class Solver:
+class Solver(ABC):
     """Solves matrix · sizes = right, a symmetric matrix that is positive definite unless constraints are redundant."""
 
     def __init__(self, names: str, proximal: Any) -> None:
         self.names, self.proximal = names, proximal
 
-    def check(self, right: Array) -> None:
-        """What is asked of the constraints may not be finite."""
-
+    @abstractmethod
     def solve(self, matrix: Array, right: Array) -> Array:
-        raise NotImplementedError
+        """The sizes."""
 
 
 class TracedSolver(Solver):
@@ -85,13 +84,19 @@ def _largest(x: Sequence[Any]) -> Any:
 class JoinedSolver(Solver):
     """By Cholesky's factors, after a look at the rank; if damped, by the proximal iteration. Any number of states."""
 
-    def check(self, right: Array) -> None:
+    def _check(self, right: Array) -> None:
+        if np.isnan(right).any():
+            raise SingularError(
+                f"constrained_dynamics: what the constraints {self.names} ask for is no number in this state; a disc "
+                f"that lies flat on its plane, for instance, does not roll"
+            )
         if not np.isfinite(right).all():
             raise ArgumentError(
                 "time_constant must be several steps of the integration; what it asks of the constraints overflows"
             )
 
     def solve(self, matrix: Array, right: Array) -> Array:
+        self._check(right)
         size = matrix.shape[-1]
         diagonal = matrix.diagonal(axis1=-2, axis2=-1)
         if not self.proximal:

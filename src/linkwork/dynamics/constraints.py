@@ -252,7 +252,7 @@ class Coupling(Constraint):
         return ("Coupling", *self._parts)
 
     def rows(self, turn: Array) -> Array:
-        raise NotImplementedError("a coupling looks at two pairs of frames")
+        raise ArgumentError("a coupling looks at two pairs of frames; all_rows gives the rows of both")
 
     def grips(self, model: Model) -> list[Grip]:
         pairs = []

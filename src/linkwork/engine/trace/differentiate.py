@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 
 from linkwork.engine.ir.evaluator import ARITHMETIC
 from linkwork.engine.ir.program import Operand, Program
+from linkwork.errors import TracingError
 from linkwork.spatial import Scalar, where_less
 from linkwork.spatial.rates import RATES
 
@@ -88,8 +89,12 @@ def _values(program: Program, arguments: Sequence[Numbers]) -> dict[int, Scalar]
     return values
 
 
-def _cannot(operation: str) -> NotImplementedError:
-    return NotImplementedError(f"a program with {operation!r} cannot be differentiated")
+def _cannot(operation: str) -> TracingError:
+    return TracingError(
+        f"a program with a {operation!r} is not differentiated: what is computed for a mechanism of many bodies "
+        f"stays in loops. Use lw.inverse_dynamics_derivatives and the like for these",
+        "",
+    )
 
 
 def _of(x: Operand, values: dict[int, Scalar], constant: float | None = None) -> Scalar:

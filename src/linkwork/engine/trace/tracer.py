@@ -7,6 +7,7 @@ but for the sign of a zero: x + 0, x * 1, x * 0, x - x, and signs moved outward 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -104,14 +105,14 @@ class Traced:
         return values[0] if len(values) == 1 else values
 
 
-class Condition:
+class Condition(ABC):
     """What is to be decided when the code runs."""
 
     __slots__ = ()
 
+    @abstractmethod
     def select(self, x: Any, y: Any) -> Any:
         """x where it holds, otherwise y."""
-        raise NotImplementedError
 
     def negated(self) -> Condition:
         return Not(self)

@@ -99,6 +99,8 @@ def linearise(
     )  # fmt: skip
     job = step._job
     assert job is not None
+    if step._tau is not None:
+        raise ArgumentError("the law in torque calls code for a mechanism of many bodies, which is not differentiated")
     A, B = linearised(job)
     batch = step.q.shape[:-2]
     return Linearised(A.reshape((*batch, *A.shape[1:])), B.reshape((*batch, *B.shape[1:])))
