@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from linkwork.engine.ir.program import ONE, Address, Block, Loop, Program
+from linkwork.engine.ir.program import ONE, Address, Block, Loop, Program, inner
 
 
 def schedule(program: Program) -> Program:
     """A program without loops in an order in which few values live at once.
 
-    Dead code goes; a load moves to its first use, a store to where its value is made.
+    Dead code goes; a load moves to its first use, a store to where its value is made. So do what is repeated in it.
     """
+    for repeated in inner(program):
+        schedule(repeated.program)
     operations, operands = program.operations, program.operands
     live: set[int] = set()
     stores: dict[int, list[int]] = {}
