@@ -77,12 +77,24 @@ from linkwork.errors import (
     UnknownNameError,
 )
 from linkwork.model import Builder, Frame, Model, Point, merge_fixed, placement, with_inertial_parameters
+from linkwork.model.contacts import (
+    Box,
+    Capsule,
+    Contact,
+    Contacts,
+    Ellipsoid,
+    HeightField,
+    Plane,
+    Softness,
+    Sphere,
+)
 
 if TYPE_CHECKING:
     from linkwork import control
     from linkwork.compiled.compiled_function import CompiledFunction
     from linkwork.compiled.compiling import compile
     from linkwork.compiled.derivatives import jacobian_of, jvp, vjp
+    from linkwork.dynamics.contact.public import contact_dynamics, contact_points
     from linkwork.engine.system_check import SystemReport, system_check
     from linkwork.formats import load
     from linkwork.model import mechanisms
@@ -98,16 +110,22 @@ __version__ = "0.1.0"
 __all__ = [
     "ArgumentError",
     "Ball",
+    "Box",
     "Builder",
+    "Capsule",
     "ChangeOfBasis",
     "CompiledFunction",
     "Constraint",
+    "Contact",
+    "Contacts",
     "Controller",
     "Coupling",
+    "Ellipsoid",
     "FileError",
     "FormatError",
     "Frame",
     "Gradients",
+    "HeightField",
     "Hinge",
     "Linearised",
     "LinkworkError",
@@ -116,12 +134,15 @@ __all__ = [
     "Model",
     "ModelError",
     "OperationalSpace",
+    "Plane",
     "Point",
     "PointOnPlane",
     "Rolling",
     "Rollout",
     "SimulationError",
     "SingularError",
+    "Softness",
+    "Sphere",
     "SystemReport",
     "TracingError",
     "Trajectory",
@@ -133,6 +154,8 @@ __all__ = [
     "compile",
     "constrained_dynamics",
     "constrained_inverse_dynamics",
+    "contact_dynamics",
+    "contact_points",
     "control",
     "difference",
     "draw",
@@ -196,6 +219,7 @@ _LATE = {
     "linkwork.compiled.compiling": ("compile",),
     "linkwork.compiled.derivatives": ("jacobian_of", "jvp", "vjp"),
     "linkwork.control": (),
+    "linkwork.dynamics.contact.public": ("contact_dynamics", "contact_points"),
     "linkwork.engine.system_check": ("SystemReport", "system_check"),
     "linkwork.formats": ("load",),
     "linkwork.model.mechanisms": (),

@@ -23,6 +23,7 @@ from collections.abc import Callable
 from typing import Any
 
 from linkwork.errors import FormatError, LinkworkWarning, MissingExtraError, ModelError
+from linkwork.formats.mjcf_contacts import contacts_of
 from linkwork.formats.mjcf_files import check_files
 from linkwork.formats.xml import Element, shortened
 from linkwork.joints import Fixed, Free, Joint, Prismatic, Revolute, Spherical
@@ -110,7 +111,20 @@ class _Conversion:
             for frame in model.frames
             if frame.name not in made_up
         )
-        return dataclasses.replace(model, frames=frames)
+        model = dataclasses.replace(model, frames=frames)
+        return dataclasses.replace(model, contacts=contacts_of(self.m, self.bodies, self.joints, self.reference(model)))
+
+    def reference(self, model: Model) -> tuple[float, ...]:
+        """The configuration of the file, as far as masses depend on it."""
+        found = []
+        for body in model.bodies:
+            own = [0.0, 0.0, 0.0, 1.0] if body.joint.nq == 4 else [0.0] * body.joint.nq
+            if isinstance(body.joint, Free):
+                own = [*own[:6], 1.0]
+            elif body.joint.nq == 1:
+                own = [float(self.m.qpos0[self.m.jnt_qposadr[self.joints.index(body.joint_name)]])]
+            found += own
+        return tuple(found)
 
     def add(self, body: int) -> None:
         m, name = self.m, self.bodies[body]

@@ -264,7 +264,7 @@ def merge_fixed(model: Model) -> Model:
             if key not in moved:
                 moved[key] = place * frame.placement
         frames.append(Frame(frame.name, index, frame.placement if place is here else moved[key]))
-    return Model(model.name, tuple(bodies), tuple(frames), model.gravity, model.meshes)
+    return Model(model.name, tuple(bodies), tuple(frames), model.gravity, model.meshes, model.contacts)
 
 
 def check_inertia(where: str, mass: float, second: Sym3) -> None:

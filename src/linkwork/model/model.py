@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from linkwork.arguments import choice, is_integer, several, text
 from linkwork.errors import ModelError, UnknownNameError, shown
 from linkwork.joints import Free, Joint
+from linkwork.model.contacts import Contacts
 from linkwork.model.memo import Memo
 from linkwork.spatial import Inertia, Transform
 
@@ -94,6 +95,8 @@ class Model:
     gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
     meshes: tuple[str, ...] = field(default=(), repr=False)
     """References to mesh files as the model file gives them; they are never opened."""
+    contacts: Contacts = field(default=Contacts(), repr=False)
+    """What may touch what, as the model file gives it; nothing touches unless a function is given it."""
 
     def __post_init__(self) -> None:
         text("the name of a model", self.name, ModelError)

@@ -15,7 +15,7 @@ import numpy as np
 
 from linkwork.algorithms import ALGORITHMS, STEP_PARTS
 from linkwork.arguments import Array, finite_array, integer
-from linkwork.compiled.arrays import numbers
+from linkwork.compiled.arrays import array_of, numbers
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.engine.code import fingerprint
@@ -25,7 +25,7 @@ from linkwork.engine.trace.specialise import specialise
 from linkwork.errors import ArgumentError
 from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
-from linkwork.simulation.rollouts.steps import SUMS, Step, array_of
+from linkwork.simulation.rollouts.steps import SUMS, Step
 
 if TYPE_CHECKING:
     from linkwork.engine.ir.program import Program

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.algorithms import STEP_PARTS, step_forces, stepping
-from linkwork.compiled.arrays import numbers, traced
+from linkwork.compiled.arrays import array_of, numbers, traced
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.dynamics.constrained import constrained_dynamics
@@ -171,12 +171,6 @@ class Step:
             end = array_of(speeds)
             after = array_of(within_limits(numbers(integrate(model, q, dt * end)).tolist(), joints))
         return after, end, drive, wrenches
-
-
-def array_of(items: list[Any]) -> Any:
-    made = np.empty(len(items), dtype=object)
-    made[:] = items
-    return traced(made)
 
 
 def numbered(name: str, given: Mapping[str, Any]) -> list[Any]:
