@@ -196,9 +196,8 @@ class Builder:
                 raise ModelError(f"stiffness of {where} must be finite and not negative, but is {spring}")
             rest = joint.neutral() if rest is None else [rest] * joint.nq if isinstance(rest, float | int) else rest
             at_rest = tuple(several(f"springref of {where}", rest, joint.nq, ModelError))
-            limits = Limits(*each, stiffness=spring, springref=at_rest)
-        else:
-            limits = Limits(*each)
+            each += [spring, at_rest]
+        limits = Limits(*each)
         if plain:
             self._same_limits[key] = limits
         return limits
