@@ -76,7 +76,7 @@ from linkwork.errors import (
     TracingError,
     UnknownNameError,
 )
-from linkwork.model import Builder, Frame, Model, Point, merge_fixed, placement, with_inertial_parameters
+from linkwork.model import Actuator, Builder, Frame, Model, Point, merge_fixed, placement, with_inertial_parameters
 from linkwork.model.contacts import (
     Box,
     Capsule,
@@ -108,6 +108,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Actuator",
     "ArgumentError",
     "Ball",
     "Box",
