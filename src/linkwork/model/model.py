@@ -102,13 +102,13 @@ class Model:
     gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
     meshes: tuple[str, ...] = field(default=(), repr=False)
     """References to mesh files as the model file gives them; they are never opened."""
-    contacts: Contacts = field(default=Contacts(), repr=False)
-    """What may touch what, as the model file gives it; nothing touches unless a function is given it."""
     constraints: tuple[Constraint, ...] = field(default=(), repr=False)
     """What holds frames or joints to each other, such as mimic joints: ``lw.simulate`` and ``lw.rollout`` apply them,
     ``lw.constrained_dynamics`` takes them, all other functions see the tree alone."""
     actuators: tuple[Actuator, ...] = field(default=(), repr=False)
     """The motors that the model file describes; ``lw.actuator_torques`` gives their joint forces."""
+    contacts: Contacts = field(default=Contacts(), repr=False)
+    """What may touch what, as the model file gives it; nothing touches unless a function is given it."""
 
     def __post_init__(self) -> None:
         text("the name of a model", self.name, ModelError)

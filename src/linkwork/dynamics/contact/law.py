@@ -31,6 +31,7 @@ from linkwork.dynamics.contact.newton import (
     minimised,
     solved,
 )
+from linkwork.dynamics.contact.newton import times as multiplied
 from linkwork.dynamics.contact.softness import impedance, regularisation, spring
 from linkwork.dynamics.derivatives import mass_matrix_inverse
 from linkwork.dynamics.dynamics import inverse_dynamics, mass_matrix, nonlinear_effects
@@ -47,9 +48,12 @@ from linkwork.spatial.matrices import dot
 
 
 class Motion(NamedTuple):
-    """What the text gives: accelerations (nv,), and the force (N) at each point, in world axes (points, 3)."""
+    """What the text gives: accelerations (nv,); those with drag at the end of the step; and the force (N) at each
+    point, in world axes (points, 3).
+    """
 
     a: Any
+    damped: Any
     forces: Any
 
 
@@ -154,7 +158,8 @@ class Touching:
         shapes |= {"f_ext": (len(model.bodies), 6)} if loaded else {}
 
         def text(q: Any, v: Any, tau: Any, dt: Any = None, f_ext: Any = None) -> Any:
-            return tuple(self.motion(q, v, tau, None if dt is None else dt.item(), f_ext))
+            a, _, forces = self.motion(q, v, tau, None if dt is None else dt.item(), f_ext)
+            return a, forces
 
         results: list[tuple[int, ...]] = [(model.nv,), (self.points, 3)]
         return law("contact_dynamics", text, shapes, results, model, self.placed, self.digest, loaded, stepped)
@@ -274,15 +279,25 @@ class Touching:
                 row[dof] = along if dof in own else -along
         return J
 
-    def motion(self, q: Any, v: Any, tau: Any, dt: Scalar | None, f_ext: Any = None, start: Any = None) -> Motion:
-        """Accelerations and forces; ``start`` is where the search begins."""
-        found = self.touches(q)
-        rows, axes = self.rows(q, v, dt, found)
+    def motion(
+        self, q: Any, v: Any, tau: Any, dt: Scalar | None, f_ext: Any = None, start: Any = None, drag: Any = None
+    ) -> Motion:
+        """Accelerations and forces; ``start`` is where the search begins, ``drag`` what stands beside the rotors (nv,)
+        if damping is that of the step's end.
+        """
+        rows, axes = self.rows(q, v, dt, self.touches(q))
         M = self.matrix(q)
         force = numbers(tau - self._bias(q, v, f_ext)).tolist()
         free = solved(M, force, self.sparsity)
         a = minimised(M, force, rows, free, free if start is None else numbers(start).tolist(), self.sparsity)
-        return Motion(array_of(a), self.forces(rows, axes, a))
+        found = array_of(a)
+        if drag is None:
+            return Motion(found, found, self.forces(rows, axes, a))
+        heavier = dict(M)
+        for k, more in enumerate(numbers(drag).tolist()):
+            heavier[k, k] = heavier[k, k] + more
+        damped = solved(heavier, multiplied(M, a, self.sparsity), self.sparsity)
+        return Motion(found, array_of(damped), self.forces(rows, axes, a))
 
     def _bias(self, q: Any, v: Any, f_ext: Any) -> Any:
         """What gravity, velocities and loads ask of the joints."""
