@@ -5,6 +5,7 @@ over plain arrays.
 from __future__ import annotations
 
 import pickle
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,10 @@ import pytest
 
 import linkwork as lw
 from linkwork.compiled.repeating import repeat
+from linkwork.engine.ir.passes import around_repeat
 from linkwork.engine.ir.program import Address, Program, Repeat
 from linkwork.engine.ir.verifier import InvalidProgram, verify
+from linkwork.engine.trace.replay import expanded
 
 MOST = 12
 
@@ -67,6 +70,36 @@ def test_each_state_goes_on_for_itself() -> None:
     inside = lw.compile(lambda n: code(n, 0.25 * n)[0] + 1.0, n=())  # inlined in another function
     np.testing.assert_array_equal(inside(n[:9]), found[0][:9] + 1.0)
     assert code.count()["mul"] and "repeat at most 500 times" in code.text()
+
+
+@pytest.mark.parametrize("states", [2, 3, 4, 5, 9, 103])
+def test_lanes_that_are_done_take_the_next_state(states: int) -> None:
+    code = _lengths()
+    n = np.arange(1.0, states + 1.0)[::-1]
+    expected = [plainly(each) for each in n]
+    assert code(n, 1.5).tolist() == expected
+    assert code(np.tile(n, (3, 1)), np.full(states, 1.5)).tolist() == [expected] * 3
+    assert code(n, np.where(n == 1.0, 1e9, 1.5)).tolist() == [1.0 if each == 1.0 else plainly(each) for each in n]
+    with pytest.raises(lw.ArgumentError, match=rf"n\[{states - 1}\]"):
+        code(np.where(n == 1.0, np.inf, n), 1.5)
+
+
+@cache
+def _lengths() -> lw.CompiledFunction:
+    code = lw.compile(lambda n, stop: lengths(n, stop) + 0.0 * stop, n=(), stop=())
+    assert around_repeat(expanded(code.program), 2) is not None
+    return code
+
+
+def test_a_result_that_is_not_finite_is_named() -> None:
+    def text(x: Any) -> Any:
+        (end,) = repeat(lambda y, x: ([y * 3.0 * x + np.sin(y) - np.cos(x * y)], y < 1e300), [x], [x], most=5000)
+        return end * end
+
+    code = lw.compile(text, x=())
+    assert around_repeat(expanded(code.program), 1) is not None
+    with pytest.raises(lw.SingularError, match=r"state \[4\]"):
+        code([0.25, 0.25, 0.25, 0.25, 2.0, 0.25])
 
 
 def test_over_plain_arrays() -> None:
