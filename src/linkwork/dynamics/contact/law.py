@@ -16,16 +16,16 @@ import numpy as np
 
 from linkwork.compiled.arrays import array_of, numbers
 from linkwork.compiled.compiled_function import CompiledFunction
+from linkwork.compiled.kept_rows import KeptRows
 from linkwork.compiled.law import law
 from linkwork.dynamics.arguments import check_model
 from linkwork.dynamics.contact.collision import Touch, tangents, touches
 from linkwork.dynamics.contact.newton import (
     Cone,
     Friction,
+    Holds,
     Limit,
     Matrix,
-    Rows,
-    Side,
     Sparsity,
     cone_response,
     minimised,
@@ -45,6 +45,20 @@ from linkwork.model.contacts import Contact, Contacts, Softness, as_contacts
 from linkwork.model.model import WORLD, Frame, Model, Point
 from linkwork.spatial import Mat3, Scalar, Transform, Vec3, total, where_less
 from linkwork.spatial.matrices import dot
+
+
+class Twist(NamedTuple):
+    """The velocity of a body: of what is at the world's origin, and angular."""
+
+    linear: Vec3
+    angular: Vec3
+
+    def numbers(self) -> list[Scalar]:
+        return [*self.linear.numbers(), *self.angular.numbers()]
+
+    def at(self, point: Vec3) -> Vec3:
+        """Of what is at a point."""
+        return self.linear + self.angular.cross(point)
 
 
 class Motion(NamedTuple):
@@ -74,6 +88,8 @@ class Touching:
                 raise ArgumentError(
                     f"the contact of {one.frame!r} is with {one.on!r}, which is on the same body; they never move apart"
                 )
+            if not self.path(one.frame) and not self.path(one.on):
+                raise ArgumentError(f"the contact of {one.frame!r} is with {one.on!r}, and no joint moves either")
         self.points = sum(one.points for one in contacts)
         self._laws: dict[tuple[bool, bool], CompiledFunction] = {}
         soft = {name: (softness, margin) for name, softness, margin in contacts.limits}
@@ -203,57 +219,82 @@ class Touching:
             found[end] = Transform(Mat3(*T[:3, :3].ravel().tolist()), Vec3(*T[:3, 3].tolist()))
         return found
 
-    def _columns(self, q: Any) -> list[tuple[Vec3, Vec3] | None]:
-        """How the world's origin moves with a body, linear and angular, for each degree of freedom that moves one."""
-        found: list[tuple[Vec3, Vec3] | None] = [None] * self.model.nv
+    def _columns(self, q: Any) -> list[Twist]:
+        """How the world's origin moves with a body, for each degree of freedom that moves one."""
+        found = [Twist(Vec3.zero(), Vec3.zero())] * self.model.nv
         moving = [end for end in self.ends if self.path(end)]
-        if not moving:
-            return found
-        J = numbers(jacobian(self.model, q, moving, reference="world")).reshape(len(moving), 6, self.model.nv)
-        for end, own in zip(moving, J, strict=True):
+        J = numbers(jacobian(self.model, q, moving, reference="world")) if moving else np.zeros((0, 6))
+        for end, own in zip(moving, J.reshape(len(moving), 6, self.model.nv) if moving else J, strict=True):
             for dof in self.path(end):
-                if found[dof] is None:
-                    column = own[:, dof].tolist()
-                    found[dof] = Vec3(*column[:3]), Vec3(*column[3:])
+                column = own[:, dof].tolist()
+                found[dof] = Twist(Vec3(*column[:3]), Vec3(*column[3:]))
         return found
 
-    def rows(self, q: Any, v: Any, dt: Scalar | None, found: Sequence[Touch]) -> tuple[Rows, list[Any]]:
-        """The rows of the problem; and for each point its frame in the world (normal and two tangents)."""
-        rows, axes = Rows(ratio=self.contacts.friction_ratio), []
-        columns = self._columns(q)
-        speeds, place = numbers(v).tolist(), numbers(q).tolist()
-        turning = self._turning(speeds)
+    def holds(self, q: Any, v: Any, dt: Scalar | None, found: Sequence[Touch], columns: Sequence[Twist]) -> Holds:
+        """The rows of the problem: of those points that touch, and of joints."""
+        speeds, place, n = numbers(v).tolist(), numbers(q).tolist(), self.model.nv
         bodies, dofs = self.inverse_masses
         heavy = dict(zip(self.ends, bodies, strict=True))
+        rough = sum(one.points for one in self.contacts if one.has_friction)
+        cones, sides = KeptRows("cones", 10 + n, rough), KeptRows("sides", 9 + n, self.points - rough)
         left = iter(found)
         for one in self.contacts:
             mass = heavy[one.frame] + heavy[one.on]
             b, k = spring(one.softness, dt)
+            signs = self._signs(one)
             for _ in range(one.points):
                 touch = next(left)
                 depth = touch.distance - one.margin
-                directions = [touch.normal, *(tangents(touch.normal) if one.has_friction else ())]
-                axes.append(directions)
-                J = self._jacobian(one, touch.point, directions, columns)
                 d = impedance(one.softness, depth)
-                D = where_less(depth, 0.0, regularisation(d, mass), 0.0)
-                wanted = [-b * dot(row, speeds) - dot(row, turning) for row in J]
-                wanted[0] = wanted[0] - k * d * depth
+                D = regularisation(d, mass)
+                own = [*touch.point.numbers(), *touch.normal.numbers(), -(k * d * depth), b, D]
+                flag = where_less(depth, 0.0, 1.0, 0.0)
                 if one.has_friction:
-                    rows.cones.append(Cone(J, wanted, D, one.friction))
+                    cones.keep(flag, [*own, one.friction, *signs])
                 else:
-                    rows.sides.append(Side(J[0], wanted[0], D))
+                    sides.keep(flag, [*own, *signs])
+        given = [*(x for twist in columns for x in twist.numbers()), *speeds, *self._turning(speeds)]
+        holds = Holds(
+            cones.mapped("cones of joints", self._cone, 3 * n + 5, given),
+            sides.mapped("sides of joints", self._side, n + 2, given),
+            ratio=self.contacts.friction_ratio,
+        )
         for dof, at, sign, limit, softness, margin in self.limited:
             depth = sign * (place[at] - limit) - margin
             b, k = spring(softness, dt)
             d = impedance(softness, depth)
             D = where_less(depth, 0.0, regularisation(d, dofs[dof]), 0.0)
-            rows.limits.append(Limit(dof, sign, -b * (sign * speeds[dof]) - k * d * depth, D))
+            holds.limits.append(Limit(dof, sign, -b * (sign * speeds[dof]) - k * d * depth, D))
         for dof, softness, most in self.rough:
             b, _ = spring(softness, dt)
             D = regularisation(impedance(softness, 0.0), dofs[dof])
-            rows.frictions.append(Friction(dof, -b * speeds[dof], D, most))
-        return rows, axes
+            holds.frictions.append(Friction(dof, -b * speeds[dof], D, most))
+        return holds
+
+    def _signs(self, one: Contact) -> list[float]:
+        """Of each degree of freedom: 1 if it moves the shape, -1 if it moves what this touches, 0 if both or none."""
+        own, other = set(self.path(one.frame)), set(self.path(one.on))
+        return [float(dof in own) - float(dof in other) for dof in range(self.model.nv)]
+
+    def _cone(self, row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
+        normal = Vec3(*row[3:6])
+        J, wanted = self._in_joints(row, [normal, *tangents(normal)], row[10:], given)
+        return [*(x for each in J for x in each), *wanted, row[8], row[9]]
+
+    def _side(self, row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
+        J, wanted = self._in_joints(row, [Vec3(*row[3:6])], row[9:], given)
+        return [*J[0], *wanted, row[8]]
+
+    def _in_joints(
+        self, row: Sequence[Scalar], directions: Sequence[Vec3], signs: Sequence[Scalar], given: Sequence[Scalar]
+    ) -> tuple[list[list[Scalar]], list[Scalar]]:
+        """J of a point's motion in some directions, and what its rates are asked for."""
+        n, point, (push, b) = self.model.nv, Vec3(*row[:3]), row[6:8]
+        moves = [Vec3(*given[6 * k : 6 * k + 3]) + Vec3(*given[6 * k + 3 : 6 * k + 6]).cross(point) for k in range(n)]
+        J = [[sign * direction.dot(move) for sign, move in zip(signs, moves, strict=True)] for direction in directions]
+        speeds, turning = given[6 * n : 7 * n], given[7 * n :]
+        wanted = [-(b * dot(each, speeds) + dot(each, turning)) for each in J]
+        return J, [wanted[0] + push, *wanted[1:]]
 
     def _turning(self, v: Sequence[Scalar]) -> list[Scalar]:
         """What the accelerations of free joints lack of those in the world's axes, since theirs turn with the body: ω ×
@@ -266,38 +307,26 @@ class Touching:
                 found[start : start + 3] = angular.cross(linear).numbers()
         return found
 
-    def _jacobian(
-        self, one: Contact, point: Vec3, directions: Sequence[Vec3], columns: Sequence[tuple[Vec3, Vec3] | None]
-    ) -> list[list[Scalar]]:
-        J: list[list[Scalar]] = [[0.0] * self.model.nv for _ in directions]
-        own, other = set(self.path(one.frame)), set(self.path(one.on))
-        for dof in own ^ other:
-            linear, angular = columns[dof]  # type: ignore[misc]
-            moved = linear + angular.cross(point)
-            for row, direction in zip(J, directions, strict=True):
-                along = direction.dot(moved)
-                row[dof] = along if dof in own else -along
-        return J
-
     def motion(
         self, q: Any, v: Any, tau: Any, dt: Scalar | None, f_ext: Any = None, start: Any = None, drag: Any = None
     ) -> Motion:
         """Accelerations and forces; ``start`` is where the search begins, ``drag`` what stands beside the rotors (nv,)
         if damping is that of the step's end.
         """
-        rows, axes = self.rows(q, v, dt, self.touches(q))
+        found, columns = self.touches(q), self._columns(q)
+        holds = self.holds(q, v, dt, found, columns)
         M = self.matrix(q)
         force = numbers(tau - self._bias(q, v, f_ext)).tolist()
         free = solved(M, force, self.sparsity)
-        a = minimised(M, force, rows, free, free if start is None else numbers(start).tolist(), self.sparsity)
-        found = array_of(a)
+        a = minimised(M, force, holds, free, free if start is None else numbers(start).tolist(), self.sparsity)
+        forces = self.forces(found, columns, numbers(v).tolist(), a, dt)
         if drag is None:
-            return Motion(found, found, self.forces(rows, axes, a))
+            return Motion(array_of(a), array_of(a), forces)
         heavier = dict(M)
         for k, more in enumerate(numbers(drag).tolist()):
             heavier[k, k] = heavier[k, k] + more
         damped = solved(heavier, multiplied(M, a, self.sparsity), self.sparsity)
-        return Motion(found, array_of(damped), self.forces(rows, axes, a))
+        return Motion(array_of(a), array_of(damped), forces)
 
     def _bias(self, q: Any, v: Any, f_ext: Any) -> Any:
         """What gravity, velocities and loads ask of the joints."""
@@ -309,23 +338,43 @@ class Touching:
         full = numbers(mass_matrix(self.model, q))
         return {(i, j): full[i, j] for i, j in self.sparsity.places}
 
-    def forces(self, rows: Rows, axes: Sequence[Sequence[Vec3]], a: Sequence[Scalar]) -> Any:
+    def forces(
+        self, found: Sequence[Touch], columns: Sequence[Twist], v: Sequence[Scalar], a: Sequence[Scalar],
+        dt: Scalar | None,
+    ) -> Any:  # fmt: skip
         """The force at each point, in world axes."""
-        cones, sides, found = iter(rows.cones), iter(rows.sides), []
-        for directions in axes:
-            if len(directions) == 3:
-                cone = next(cones)
-                s = [dot(row, a) - wanted for row, wanted in zip(cone.J, cone.wanted, strict=True)]
-                sizes, _ = cone_response(cone, s, rows.ratio)
-            else:
-                side = next(sides)
-                s0 = dot(side.J, a) - side.wanted
-                sizes = [where_less(s0, 0.0, -(side.D * s0), 0.0)]
-            found += [
-                total(f * x for f, x in zip(sizes, xs, strict=True))
-                for xs in zip(*(d.numbers() for d in directions), strict=True)
-            ]
-        return array_of(found).reshape(len(axes), 3)
+        rate = [x + y for x, y in zip(a, self._turning(v), strict=True)]
+        speeds, rates = ({end: self._twist(end, columns, each) for end in self.ends} for each in (v, rate))
+        heavy = dict(zip(self.ends, self.inverse_masses[0], strict=True))
+        left, forces = iter(found), []
+        for one in self.contacts:
+            b, k = spring(one.softness, dt)
+            for _ in range(one.points):
+                touch = next(left)
+                depth = touch.distance - one.margin
+                d = impedance(one.softness, depth)
+                D = where_less(depth, 0.0, regularisation(d, heavy[one.frame] + heavy[one.on]), 0.0)
+                moves = [each[one.frame].at(touch.point) - each[one.on].at(touch.point) for each in (rates, speeds)]
+                lacking = moves[0] + moves[1] * b
+                directions = [touch.normal, *(tangents(touch.normal) if one.has_friction else ())]
+                s = [direction.dot(lacking) for direction in directions]
+                s[0] = s[0] + k * d * depth
+                if one.has_friction:
+                    sizes, _ = cone_response(Cone((), (), D, one.friction), s, self.contacts.friction_ratio)
+                else:
+                    sizes = [where_less(s[0], 0.0, -(D * s[0]), 0.0)]
+                parts = [direction * size for direction, size in zip(directions, sizes, strict=True)]
+                forces += [total(xs) for xs in zip(*(part.numbers() for part in parts), strict=True)]
+        return array_of(forces).reshape(self.points, 3)
+
+    def _twist(self, end: str, columns: Sequence[Twist], x: Sequence[Scalar]) -> Twist:
+        """How a frame's body moves, as the world's origin does with it, by rates of the joints."""
+        path = self.path(end)
+        if not path:
+            return Twist(Vec3.zero(), Vec3.zero())
+        moved = [[y * x[dof] for y in columns[dof].numbers()] for dof in path]
+        summed = [total(each) for each in zip(*moved, strict=True)]
+        return Twist(Vec3(*summed[:3]), Vec3(*summed[3:]))
 
 
 def _centre(model: Model, end: str, body: int) -> tuple[float, float, float]:

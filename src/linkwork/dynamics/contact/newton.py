@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from linkwork.compiled.arrays import array_of, numbers
+from linkwork.compiled.kept_rows import KeptRows
 from linkwork.compiled.repeating import repeat
 from linkwork.spatial import Scalar, absolute, sqrt, total, where_less
 from linkwork.spatial.matrices import dot
@@ -39,7 +40,7 @@ class Cone(NamedTuple):
     J: Sequence[Sequence[Scalar]]
     wanted: Sequence[Scalar]
     D: Scalar
-    friction: float
+    friction: Scalar
 
 
 class Side(NamedTuple):
@@ -69,40 +70,43 @@ class Friction(NamedTuple):
 
 
 @dataclass
-class Rows:
-    """All that acts on the accelerations besides M and the forces; ``ratio`` is how much harder friction holds."""
+class Holds:
+    """All that acts on the accelerations besides M and the forces.
 
-    cones: list[Cone] = field(default_factory=list)
-    sides: list[Side] = field(default_factory=list)
+    Attributes:
+        cones: rows, of contacts with friction that touch: J (3n), what is wanted (3), D and μ. sides: of those without:
+        J (n), what is wanted, D. limits, frictions: of joints. ratio: how much harder friction holds than the normal.
+    """
+
+    cones: KeptRows
+    sides: KeptRows
     limits: list[Limit] = field(default_factory=list)
     frictions: list[Friction] = field(default_factory=list)
     ratio: float = 1.0
 
     def flat(self) -> list[Scalar]:
-        """All scalars, in order."""
+        """The scalars of limits and frictions, in order."""
         found: list[Scalar] = []
-        for cone in self.cones:
-            found += [*(x for row in cone.J for x in row), *cone.wanted, cone.D]
-        for side in self.sides:
-            found += [*side.J, side.wanted, side.D]
         for limit in self.limits:
             found += [limit.wanted, limit.D]
         for friction in self.frictions:
             found += [friction.wanted, friction.D]
         return found
 
-    def of(self, scalars: Sequence[Scalar], n: int) -> Rows:
+    def of(self, scalars: Sequence[Scalar]) -> Holds:
         """The same with other scalars."""
         left = iter(scalars)
-
-        def some(count: int) -> list[Scalar]:
-            return [next(left) for _ in range(count)]
-
-        cones = [Cone([some(n), some(n), some(n)], some(3), next(left), cone.friction) for cone in self.cones]
-        sides = [Side(some(n), next(left), next(left)) for _ in self.sides]
         limits = [one._replace(wanted=next(left), D=next(left)) for one in self.limits]
         frictions = [one._replace(wanted=next(left), D=next(left)) for one in self.frictions]
-        return Rows(cones, sides, limits, frictions, self.ratio)
+        return Holds(self.cones, self.sides, limits, frictions, self.ratio)
+
+
+def as_cone(row: Sequence[Scalar], n: int) -> Cone:
+    return Cone([row[:n], row[n : 2 * n], row[2 * n : 3 * n]], row[3 * n : 3 * n + 3], *row[3 * n + 3 :])
+
+
+def as_side(row: Sequence[Scalar], n: int) -> Side:
+    return Side(row[:n], *row[n:])
 
 
 class Sparsity:
@@ -165,7 +169,7 @@ def cone_response(cone: Cone, s: Sequence[Scalar], ratio: float) -> tuple[list[S
     """The forces of a cone, and the lower triangle of the Hessian of its cost."""
     mu, D, zero = cone.friction, cone.D, 0.0
     tangential = D * ratio
-    inner = mu / ratio**0.5  # μ where friction is as hard as the normal direction
+    inner = mu * ratio**-0.5  # μ where friction is as hard as the normal direction
     N, U1, U2 = s[0] * inner, s[1] * mu, s[2] * mu
     squared = U1 * U1 + U2 * U2
     T = sqrt(squared)
@@ -174,7 +178,7 @@ def cone_response(cone: Cone, s: Sequence[Scalar], ratio: float) -> tuple[list[S
     safe = where_less(0.0, T, T, 1.0)
     inverse = 1.0 / safe
     u1, u2 = U1 * inverse, U2 * inverse
-    slide = D * (1.0 / (inner * inner * (1.0 + inner * inner)))
+    slide = D / (inner * inner * (1.0 + inner * inner))
     push = slide * over  # negative where it slides
     normal = -push * inner
     sliding = [normal, -normal * u1 * mu, -normal * u2 * mu]
@@ -205,59 +209,61 @@ class Evaluation(NamedTuple):
     inertial: list[Scalar]
 
 
-def evaluated(M: Matrix, force: Sequence[Scalar], rows: Rows, a: Sequence[Scalar], sparsity: Sparsity) -> Evaluation:
+def evaluated(M: Matrix, force: Sequence[Scalar], holds: Holds, a: Sequence[Scalar], sparsity: Sparsity) -> Evaluation:
     """Of ½ aᵀ M a - aᵀ force + Σ s(J a - a_ref)."""
+    n, places = sparsity.n, sparsity.places
     inertial = times(M, a, sparsity)
     g = [x - y for x, y in zip(inertial, force, strict=True)]
     H = dict(M)
-    for cone in rows.cones:
-        s = [dot(row, a) - wanted for row, wanted in zip(cone.J, cone.wanted, strict=True)]
-        f, h = cone_response(cone, s, rows.ratio)
-        _add_rows(g, H, cone.J, f, h)
-    for side in rows.sides:
-        s0 = dot(side.J, a) - side.wanted
-        h0 = where_less(s0, 0.0, side.D, 0.0)
-        _add_rows(g, H, [side.J], [-(h0 * s0)], [[h0]])
-    for limit in rows.limits:
+    for limit in holds.limits:
         i = limit.dof
-        s0 = limit.sign * a[i] - limit.wanted
-        h0 = where_less(s0, 0.0, limit.D, 0.0)
-        g[i] = g[i] + limit.sign * (h0 * s0)
-        H[i, i] = H[i, i] + h0
-    for one in rows.frictions:
+        s = limit.sign * a[i] - limit.wanted
+        h = where_less(s, 0.0, limit.D, 0.0)
+        g[i] = g[i] + limit.sign * (h * s)
+        H[i, i] = H[i, i] + h
+    for one in holds.frictions:
         i = one.dof
-        s0 = a[i] - one.wanted
-        pull = one.D * s0
-        slides = where_less(one.most, absolute(pull), 0.0, one.D)
+        pull = one.D * (a[i] - one.wanted)
         g[i] = g[i] + where_less(one.most, pull, one.most, where_less(pull, -one.most, -one.most, pull))
-        H[i, i] = H[i, i] + slides
-    return Evaluation(g, H, inertial)
+        H[i, i] = H[i, i] + where_less(one.most, absolute(pull), 0.0, one.D)
+
+    def with_cone(state: Sequence[Scalar], row: Sequence[Scalar], a: Sequence[Scalar]) -> list[Scalar]:
+        cone = as_cone(row, n)
+        s = [dot(own, a) - wanted for own, wanted in zip(cone.J, cone.wanted, strict=True)]
+        return _with_rows(state, cone.J, *cone_response(cone, s, holds.ratio), places)
+
+    def with_side(state: Sequence[Scalar], row: Sequence[Scalar], a: Sequence[Scalar]) -> list[Scalar]:
+        side = as_side(row, n)
+        s = dot(side.J, a) - side.wanted
+        h = where_less(s, 0.0, side.D, 0.0)
+        return _with_rows(state, [side.J], [-(h * s)], [[h]], places)
+
+    state = [*g, *(H[place] for place in places)]
+    state = holds.sides.fold(with_side, holds.cones.fold(with_cone, state, a), a)
+    return Evaluation(state[:n], dict(zip(places, state[n:], strict=True)), inertial)
 
 
-def _add_rows(
-    g: list[Scalar], H: Matrix, J: Sequence[Sequence[Scalar]], f: Sequence[Scalar], h: Sequence[Sequence[Scalar]]
-) -> None:
-    """-Jᵀ f to the gradient, Jᵀ h J to the Hessian."""
-    n, r = len(g), range(len(J))
-    used = [i for i in range(n) if not all(_is_zero(row[i]) for row in J)]
-    full = [[h[max(a, b)][min(a, b)] for b in r] for a in r]
-    for i in used:
-        column = [row[i] for row in J]
-        g[i] = g[i] - dot(column, f)
-        weighted = [dot(column, [full[a][b] for a in r]) for b in r]
-        for j in used:
-            if j <= i:
-                H[i, j] = H[i, j] + dot(weighted, [row[j] for row in J])
-
-
-def _is_zero(x: Any) -> bool:
-    return isinstance(x, float) and x == 0.0
+def _with_rows(
+    state: Sequence[Scalar],
+    J: Sequence[Sequence[Scalar]],
+    f: Sequence[Scalar],
+    h: Sequence[Sequence[Scalar]],
+    places: Sequence[tuple[int, int]],
+) -> list[Scalar]:
+    """A gradient, less Jᵀ f, and the numbers of a Hessian, with Jᵀ h J."""
+    n, r = len(J[0]), range(len(J))
+    columns = [[row[i] for row in J] for i in range(n)]
+    weighted = [[dot(column, [h[max(a, b)][min(a, b)] for a in r]) for b in r] for column in columns]
+    gradient = [x - dot(column, f) for x, column in zip(state[:n], columns, strict=True)]
+    hessian = [x + dot(weighted[i], columns[j]) for x, (i, j) in zip(state[n:], places, strict=True)]
+    return [*gradient, *hessian]
 
 
 def minimised(
-    M: Matrix, force: Sequence[Scalar], rows: Rows, free: Sequence[Scalar], start: Sequence[Scalar], sparsity: Sparsity
-) -> list[Scalar]:
-    """The accelerations; ``free`` are those without rows, ``start`` is where the search begins."""
+    M: Matrix, force: Sequence[Scalar], holds: Holds, free: Sequence[Scalar], start: Sequence[Scalar],
+    sparsity: Sparsity,
+) -> list[Scalar]:  # fmt: skip
+    """The accelerations; ``free`` are those that nothing holds, ``start`` is where the search begins."""
     n, places = sparsity.n, sparsity.places
     energy = dot(free, force)
 
@@ -265,7 +271,7 @@ def minimised(
         base, p, line, force = (_listed(each) for each in (base, p, line, given))
         step, low, slope_low, high, slope_high, slope_first = line
         M = dict(zip(places, _listed(matrix), strict=True))
-        own = rows.of(_listed(scalars), n)
+        own = holds.of(_listed(scalars))
         x = [b + step * d for b, d in zip(base, p, strict=True)]
         g, H, inertial = evaluated(M, force, own, x, sparsity)
         slope = dot(g, p)
@@ -297,7 +303,12 @@ def minimised(
 
     zeros = [0.0] * n
     state = [array_of(list(start)), array_of(zeros), array_of([1.0, 0.0, 0.0, -1.0, 0.0, 0.0])]
-    given = [array_of([M[place] for place in places]), array_of(list(force)), array_of(rows.flat()), array_of([energy])]
+    given = [
+        array_of([M[place] for place in places]),
+        array_of(list(force)),
+        array_of(holds.flat()),
+        array_of([energy]),
+    ]
     found, _, _ = repeat(iteration, state, given, most=MOST_ITERATIONS)
     return _listed(found)
 
