@@ -23,6 +23,7 @@ from linkwork.errors import LinkworkWarning
 from linkwork.joints import Free
 from linkwork.model.contacts import Box, Capsule, Contacts, Ellipsoid, Sphere
 from linkwork.model.model import Model
+from linkwork.simulation.plant import Plant
 from linkwork.spatial import Quaternion, Vec3
 
 _DEEP = 0.5
@@ -46,6 +47,11 @@ def moved(model: Model, q: Any, v: Any, a: Any, dt: Any) -> tuple[Any, Any]:
             here[i : i + 7], speed[j : j + 6], rate[j : j + 6], there[i + 3 : i + 7], step
         )
     return array_of(there), array_of(last)
+
+
+def contact_euler(plant: Plant, t: float, q: Any, v: Any, a: Any, dt: Any) -> tuple[Any, Any]:
+    """The same as an integrator of ``lw.simulate``."""
+    return moved(plant.model, q, v, a, dt)
 
 
 def warn_of_depth(model: Model, q: Any, contacts: Contacts, above: int = 3) -> None:

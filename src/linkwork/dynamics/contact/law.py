@@ -91,7 +91,7 @@ class Touching:
             if not self.path(one.frame) and not self.path(one.on):
                 raise ArgumentError(f"the contact of {one.frame!r} is with {one.on!r}, and no joint moves either")
         self.points = sum(one.points for one in contacts)
-        self._laws: dict[tuple[bool, bool], CompiledFunction] = {}
+        self._laws: dict[Any, CompiledFunction] = {}
         soft = {name: (softness, margin) for name, softness, margin in contacts.limits}
         rough = dict(contacts.friction)
         self.limited, self.rough = [], []
@@ -160,6 +160,33 @@ class Touching:
                 for first in range(start, start + one.joint.nv, 3):
                     dofs[first : first + 3] = dofs[first : first + 3].mean()
         return bodies, dofs.tolist()
+
+    def step_law(self, loaded: bool, damped: bool) -> CompiledFunction:
+        """Accelerations, and wrenches (points, 6) about the world's origin, in a step; with ``damped`` of numbers that
+        stand beside the rotors.
+        """
+        model, key = self.model, ("step", loaded, damped)
+        if key not in self._laws:
+            shapes: dict[str, tuple[int, ...]] = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,), "dt": ()}
+            shapes |= {"drag": (model.nv,)} if damped else {}
+            shapes |= {"f_ext": (len(model.bodies), 6)} if loaded else {}
+
+            def text(q: Any, v: Any, tau: Any, dt: Any, drag: Any = None, f_ext: Any = None) -> Any:
+                return self.step(q, v, tau, dt.item(), f_ext, drag)
+
+            results: list[tuple[int, ...]] = [(model.nv,), (self.points, 6)]
+            self._laws[key] = law(
+                "contact step", text, shapes, results, model, self.placed, self.digest, loaded, damped
+            )
+        return self._laws[key]
+
+    def step(self, q: Any, v: Any, tau: Any, dt: Scalar, f_ext: Any, drag: Any) -> tuple[Any, Any]:
+        """The text of that."""
+        _, a, forces = self.motion(q, v, tau, dt, f_ext, None, drag)
+        wrenches = []
+        for touch, force in zip(self.touches(q), numbers(forces).tolist(), strict=True):
+            wrenches += [*force, *touch.point.cross(Vec3(*force)).numbers()]
+        return a, array_of(wrenches).reshape(self.points, 6)
 
     def law(self, loaded: bool, stepped: bool) -> CompiledFunction:
         """The kernel, for external forces or none, for a step of the integration or none."""
