@@ -105,7 +105,7 @@ class Plant:
     def _touched(self, touching: Touching, q: Array, v: Array, forces: Array, f_ext: Any) -> tuple[Array, Array]:
         """With contacts; the wrenches are theirs, if they are wanted."""
         if isinstance(q, TracedArray):
-            a, wrenches = touching.step(q, v, forces, numbers(self.dt).item(), f_ext, self.drag)
+            a, wrenches = touching.text.step(q, v, forces, numbers(self.dt).item(), f_ext, self.drag)
         else:
             given = [each for each in (self.drag, f_ext) if each is not None]
             a, wrenches = touching.step_law(f_ext is not None, self.drag is not None)(q, v, forces, self.dt, *given)

@@ -174,7 +174,7 @@ class Step:
         if extras.contacts is not None:
             drag = dt * parts["damping"] if "damping" in parts else None
             step, start = numbers(dt).item(), sums[2:]
-            a, damped, _ = touching(model, extras.contacts, True, extras.rough).motion(
+            a, damped, _ = touching(model, extras.contacts, True, extras.rough).text.motion(
                 q, v, force, step, f_ext, start, drag
             )
             return *moved(model, q, v, damped, dt), drive, wrenches, a
