@@ -30,20 +30,29 @@ class KeptRows:
         self.any = True
 
     def mapped(self, name: str, text: Callable[..., Sequence[Any]], width: int, given: Sequence[Any]) -> KeptRows:
-        """Rows ``text(row, given)`` of other width, a list of scalars each, for traced scalars that are given."""
+        """Rows ``text(row, given)`` of other width, a list of scalars each, for scalars that are given, one of them
+        traced.
+        """
         made = KeptRows(name, width, self.rows.most)
+        self.keep_in(made, lambda row, given: [1.0, *text(row, given)], given)
+        return made
+
+    def keep_in(self, target: KeptRows, text: Callable[..., Sequence[Any]], given: Sequence[Any]) -> None:
+        """Keep rows ``text(row, given)`` in others, where their first number, a flag that is not kept, is more than
+        0.5.
+        """
         if not self.any:
-            return made
-        made.any = True
+            return
         loaded = [k for k, x in enumerate(given) if isinstance(x, Traced)]
 
         def body(tracer: Tracer) -> list[Any]:
             row = [tracer.load(Address("argument0", k)) for k in range(self.rows.width)]
             return list(text(row, _inside(tracer, given, loaded)))
 
-        program = _program(body, width)
-        given[loaded[0]].mapped(Map(program, self.rows, made.rows, len(loaded)), [given[k] for k in loaded])
-        return made
+        program = _program(body, 1 + target.rows.width)
+        what = Map(program, self.rows, target.rows, len(loaded), not target.any)
+        given[loaded[0]].mapped(what, [given[k] for k in loaded])
+        target.any = True
 
     def fold(self, text: Callable[..., Sequence[Any]], state: Sequence[Any], given: Sequence[Any]) -> list[Any]:
         """The state, a list of scalars, after ``state = text(state, row, given)`` for each row."""

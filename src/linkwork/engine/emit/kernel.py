@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from linkwork.engine.emit.call_frame import Interface, listed
-from linkwork.engine.emit.kept_rows import KeptRows, fold_rows, map_rows, rows_of
+from linkwork.engine.emit.kept_rows import KeptRows, fold_rows, keep_row, map_rows, rows_of
 from linkwork.engine.emit.packing import batch, pack, rows_in_place, unpack
-from linkwork.engine.emit.repeating import interface_of, memory_of, repeat
+from linkwork.engine.emit.repeating import ROWS, interface_of, memory_of, repeat
 from linkwork.engine.emit.writer import Value, Writer, bits, constant, vector
 from linkwork.engine.ir.program import Address, Block, Fold, Loop, Map, Operand, Program, Repeat
 from linkwork.spatial.functions import BITWISE
@@ -75,7 +75,8 @@ class Kernel(Writer):
     def text(self) -> str:
         if self.kept is None and (rows := rows_of(self.program)):
             self.kept = KeptRows(rows, self.lanes, "%rows")
-            self.memory.append(self.kept.allocated())
+            self.memory += self.kept.allocated()
+            self.inner.append(keep_row(self.lanes))
         self.body()
         if self.never:
             self.begin(self.never)
@@ -189,7 +190,7 @@ class Kernel(Writer):
 
     @property
     def kept_inside(self) -> KeptRows | None:
-        return None if self.kept is None else self.kept.inside()
+        return None if self.kept is None else self.kept.found_at(f"%{ROWS}")
 
     def map(self, n: int, what: Map, values: Sequence[str]) -> None:
         """A call of the function that makes rows of others."""
@@ -199,7 +200,7 @@ class Kernel(Writer):
         for k, value in enumerate(values):
             self.store(value, self.at(f"%v{n}", k * self.lanes), self.type, self.align)
         self.do(f"call void @{symbol}(ptr %v{n}, ptr {self.rows_at})")
-        interface = Interface((what.source.width, what.given), (what.target.width,))
+        interface = Interface((what.source.width, what.given), (1 + what.target.width,))
         program = Kernel(what.program, interface, self.lanes, f"{symbol}.program", self.kept_inside)
         self.inner += [program.text(), map_rows(symbol, what, self.kept)]
 

@@ -186,11 +186,19 @@ def mapped(what: Map, operands: Sequence[Any], kept: Kept) -> None:
         if hasattr(x, "mapped"):
             x.mapped(what, operands)
             return
-    kept[what.target] = made = []
+    if what.first:
+        kept[what.target] = []
     for flag, numbers in kept[what.source]:
-        arrays: dict[str, Any] = {"argument0": numbers, "argument1": operands, "result0": [0.0] * what.target.width}
+        arrays: dict[str, Any] = {
+            "argument0": numbers,
+            "argument1": operands,
+            "result0": [0.0] * (1 + what.target.width),
+        }
         run(what.program, arrays)
-        made.append((flag, arrays["result0"]))
+        also, *made = arrays["result0"]
+        both = where_less(0.5, flag, where_less(0.5, also, 1.0, 0.0), 0.0)
+        if np.any(np.less(0.5, both)):
+            kept[what.target].append((both, made))
 
 
 def folded(what: Fold, operands: Sequence[Any], kept: Kept) -> Sequence[Any]:

@@ -165,17 +165,18 @@ class Keep:
 
 @dataclass(frozen=True, eq=False)
 class Map:
-    """A program that makes of each row of ``source`` ("argument0"), and what is given ("argument1"), one of ``target``
-    ("result0"), which has no others.
+    """A program that makes of each row of ``source`` ("argument0"), and what is given ("argument1"), a flag and a row of
+    ``target`` ("result0"), kept where the flag is more than 0.5; the first to be kept there finds no others.
     """
 
     program: Program
     source: Rows
     target: Rows
     given: int
+    first: bool = True
 
     def __str__(self) -> str:
-        return f"{self.source} to {self.target}, {self.given} given"
+        return f"{self.source} {'first ' if self.first else ''}to {self.target}, {self.given} given"
 
 
 @dataclass(frozen=True, eq=False)
