@@ -35,7 +35,7 @@ def touches(contact: Contact, place: Transform, ground: Transform) -> list[Touch
         return [_level(distance, point, normal) for distance, point in _above_plane(shape, place, normal, origin)]
     if isinstance(against, HeightField):
         return [_above_field(against, ground, centre, radius) for centre, radius in _balls(shape, place)]
-    return [_between(shape, place, against, ground)]
+    return [between(axis_of(shape, place), axis_of(against, ground))]
 
 
 def tangents(normal: Vec3) -> tuple[Vec3, Vec3]:
@@ -94,22 +94,50 @@ def _corners(box: Box, place: Transform, normal: Vec3, origin: Vec3) -> list[tup
 # Two shapes
 
 
-def _between(shape: object, place: Transform, other: object, ground: Transform) -> Touch:
-    """Spheres and capsules are balls about the points of their axes that are nearest to each other."""
-    near, far = _nearest(shape, place, other, ground)
-    between = near - far
-    squared = between.dot(between)
-    length = sqrt(squared)
-    usual = _normalised(between, Vec3(1.0, 0.0, 0.0), length)
+class Axis(NamedTuple):
+    """A sphere, or a capsule, as a ball about each point of an axis: centre and half of the axis (None for a sphere), its
+    length squared, and the radius; ``reach`` is the radius of a ball around all of it.
+    """
+
+    centre: Vec3
+    half: Vec3 | None
+    squared: Scalar
+    radius: Scalar
+    reach: float = 0.0
+
+    def numbers(self) -> list[Scalar]:
+        """Eight of them."""
+        return [*self.centre.numbers(), *(self.half or Vec3.zero()).numbers(), self.squared, self.radius]
+
+    @staticmethod
+    def of(numbers: Sequence[Scalar], is_long: bool) -> Axis:
+        return Axis(Vec3(*numbers[:3]), Vec3(*numbers[3:6]) if is_long else None, *numbers[6:])
+
+
+def axis_of(shape: object, place: Transform) -> Axis:
+    """Of a sphere or a capsule that is placed so."""
+    if isinstance(shape, Capsule):
+        half = place.rotation.apply(Vec3(0.0, 0.0, shape.half_length))
+        squared = shape.half_length * shape.half_length
+        return Axis(place.translation, half, squared, shape.radius, shape.radius + shape.half_length)
+    assert isinstance(shape, Sphere)
+    return Axis(place.translation, None, 0.0, shape.radius, shape.radius)
+
+
+def between(axis: Axis, other: Axis) -> Touch:
+    """Where two of them touch: at the points of their axes that are nearest to each other."""
+    near, far = _nearest(axis, other)
+    apart = near - far
+    length = sqrt(apart.dot(apart))
+    usual = _normalised(apart, Vec3(1.0, 0.0, 0.0), length)
     # axes that cross have no direction between them, but one across both
     crossing = Vec3(1.0, 0.0, 0.0)
-    if isinstance(shape, Capsule) and isinstance(other, Capsule):
-        across = _axis(other, ground).cross(_axis(shape, place))
+    if axis.half is not None and other.half is not None:
+        across = other.half.cross(axis.half)
         crossing = _normalised(across, crossing, sqrt(across.dot(across)))
     normal = Vec3(*(where_less(_TINY, length, *pair) for pair in zip(usual.numbers(), crossing.numbers(), strict=True)))
-    radius, radius_other = _radius(shape), _radius(other)
-    distance = length - (radius + radius_other)
-    return Touch(distance, far + normal * (radius_other + 0.5 * distance), normal)
+    distance = length - (axis.radius + other.radius)
+    return Touch(distance, far + normal * (other.radius + 0.5 * distance), normal)
 
 
 def _normalised(x: Vec3, otherwise: Vec3, length: Scalar) -> Vec3:
@@ -119,44 +147,24 @@ def _normalised(x: Vec3, otherwise: Vec3, length: Scalar) -> Vec3:
     return Vec3(*(where_less(_TINY, length, *pair) for pair in pairs))
 
 
-def _radius(shape: object) -> float:
-    assert isinstance(shape, Sphere | Capsule)
-    return shape.radius
-
-
-def _nearest(shape: object, place: Transform, other: object, ground: Transform) -> tuple[Vec3, Vec3]:
-    """The points of two axes that are nearest; a sphere's axis is its centre."""
-    p, q = place.translation, ground.translation
-    if isinstance(shape, Sphere) and isinstance(other, Sphere):
+def _nearest(axis: Axis, other: Axis) -> tuple[Vec3, Vec3]:
+    """The points of two axes that are nearest."""
+    p, q, a, b = axis.centre, other.centre, axis.half, other.half
+    if a is None and b is None:
         return p, q
-    if isinstance(other, Sphere):
-        along = _axis(shape, place)
-        return p + along * within(-1.0, along.dot(q - p) * (1.0 / _squared(shape)), 1.0), q
-    if isinstance(shape, Sphere):
-        along = _axis(other, ground)
-        return p, q + along * within(-1.0, along.dot(p - q) * (1.0 / _squared(other)), 1.0)
-    a, b, apart = _axis(shape, place), _axis(other, ground), p - q
-    aa, ab, bb = _squared(shape), -a.dot(b), _squared(other)
+    if b is None:
+        assert a is not None
+        return p + a * within(-1.0, a.dot(q - p) / axis.squared, 1.0), q
+    if a is None:
+        return p, q + b * within(-1.0, b.dot(p - q) / other.squared, 1.0)
+    apart, aa, ab, bb = p - q, axis.squared, -a.dot(b), other.squared
     u, v = -a.dot(apart), b.dot(apart)
     determinant = aa * bb - ab * ab
     parallel = where_less(determinant, _TINY, 1.0, determinant)
-    x = where_less(determinant, _TINY, 0.0, (bb * u - ab * v) / parallel)
-    x = within(-1.0, x, 1.0)
-    y = (v - ab * x) * (1.0 / bb)
-    inside = within(-1.0, y, 1.0)
-    x = within(-1.0, (u - ab * inside) * (1.0 / aa), 1.0)
-    return p + a * x, q + b * inside
-
-
-def _axis(shape: object, place: Transform) -> Vec3:
-    """Half of a capsule's axis."""
-    assert isinstance(shape, Capsule)
-    return place.rotation.apply(Vec3(0.0, 0.0, shape.half_length))
-
-
-def _squared(shape: object) -> float:
-    assert isinstance(shape, Capsule)
-    return shape.half_length * shape.half_length
+    x = within(-1.0, where_less(determinant, _TINY, 0.0, (bb * u - ab * v) / parallel), 1.0)
+    y = within(-1.0, (v - ab * x) / bb, 1.0)
+    x = within(-1.0, (u - ab * y) / aa, 1.0)
+    return p + a * x, q + b * y
 
 
 # Uneven ground

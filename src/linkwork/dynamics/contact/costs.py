@@ -53,17 +53,26 @@ class Friction(NamedTuple):
     most: float
 
 
+class Group(NamedTuple):
+    """Rows of contacts that some degrees of freedom move, n of them: of those with friction J (3n), what is wanted (3), D
+    and μ; of those without J (n), what is wanted, D.
+    """
+
+    dofs: tuple[int, ...]
+    friction: bool
+    rows: KeptRows
+
+
 @dataclass
 class Holds:
     """All that acts on the accelerations besides M and the forces.
 
     Attributes:
-        cones: rows, of contacts with friction that touch: J (3n), what is wanted (3), D and μ. sides: of those without:
-        J (n), what is wanted, D. limits, frictions: of joints. ratio: how much harder friction holds than the normal.
+        groups: of contacts that touch. limits, frictions: of joints. ratio: how much harder friction holds than the
+        normal.
     """
 
-    cones: KeptRows
-    sides: KeptRows
+    groups: list[Group]
     limits: list[Limit] = field(default_factory=list)
     frictions: list[Friction] = field(default_factory=list)
     ratio: float = 1.0
@@ -82,7 +91,7 @@ class Holds:
         left = iter(scalars)
         limits = [one._replace(wanted=next(left), D=next(left)) for one in self.limits]
         frictions = [one._replace(wanted=next(left), D=next(left)) for one in self.frictions]
-        return Holds(self.cones, self.sides, limits, frictions, self.ratio)
+        return Holds(self.groups, limits, frictions, self.ratio)
 
 
 def as_cone(row: Sequence[Scalar], n: int) -> Cone:

@@ -82,6 +82,21 @@ class Touching:
         return sorted(found)
 
     @cached_property
+    def groups(self) -> list[tuple[tuple[int, ...], bool, list[Contact]]]:
+        """Contacts whose rows go together: the degrees of freedom that move them, and whether they have friction. Those
+        of one limb with the ground, and all that are between bodies.
+        """
+        moved = {one: tuple(sorted({*self.path(one.frame)} ^ {*self.path(one.on)})) for one in self.contacts}
+        limbs = {dofs for one, dofs in moved.items() if not self._pair(one)}
+        longest = [dofs for dofs in limbs if not any(set(dofs) < set(other) for other in limbs)]
+        paired = tuple(sorted({dof for one, dofs in moved.items() if self._pair(one) for dof in dofs}))
+        found: dict[tuple[tuple[int, ...], bool], list[Contact]] = {}
+        for one, dofs in moved.items():
+            own = paired if self._pair(one) else min(each for each in longest if set(dofs) <= set(each))
+            found.setdefault((own, one.has_friction), []).append(one)
+        return [(own, friction, members) for (own, friction), members in found.items()]
+
+    @cached_property
     def text(self) -> Text:
         return Text(self)
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from linkwork.compiled.arrays import array_of, numbers
+from linkwork.compiled.kept_rows import KeptRows
 from linkwork.compiled.repeating import repeat
-from linkwork.dynamics.contact.costs import Cone, Holds, as_cone, as_side, cone_response
+from linkwork.dynamics.contact.costs import Cone, Group, Holds, as_cone, as_side, cone_response
 from linkwork.spatial import Scalar, absolute, sqrt, where_less
 from linkwork.spatial.matrices import dot
 
@@ -23,20 +24,8 @@ class Line:
     def __init__(
         self, holds: Holds, x: Sequence[Scalar], p: Sequence[Scalar], slope: Scalar, momentum: Sequence[Scalar]
     ) -> None:
-        self.holds, self.n, self.slope, self.curvature = holds, len(x), slope, dot(p, momentum)
-        n, given = self.n, [*x, *p]
-
-        def cone(row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
-            own, x, p = as_cone(row, n), given[:n], given[n:]
-            s = [dot(each, x) - wanted for each, wanted in zip(own.J, own.wanted, strict=True)]
-            return [*s, *(dot(each, p) for each in own.J), own.D, own.friction]
-
-        def side(row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
-            own = as_side(row, n)
-            return [dot(own.J, given[:n]) - own.wanted, dot(own.J, given[n:]), own.D]
-
-        self.cones = holds.cones.mapped("cones along a line", cone, 8, given)
-        self.sides = holds.sides.mapped("sides along a line", side, 3, given)
+        self.holds, self.slope, self.curvature = holds, slope, dot(p, momentum)
+        self.rows = [_along(group, x, p) for group in holds.groups]
         self.joints: list[Scalar] = []
         for limit in holds.limits:
             self.joints += [limit.sign * x[limit.dof] - limit.wanted, limit.sign * p[limit.dof], limit.D]
@@ -96,8 +85,28 @@ class Line:
         def side(state: Sequence[Scalar], row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
             return _plus_side(state, given[0], *row)
 
-        first, second, other = self.sides.fold(side, self.cones.fold(cone, state, [step]), [step])
+        for group, rows in zip(self.holds.groups, self.rows, strict=True):
+            state = rows.fold(cone if group.friction else side, state, [step])
+        first, second, other = state
         return first, second, other
+
+
+def _along(group: Group, x: Sequence[Scalar], p: Sequence[Scalar]) -> KeptRows:
+    """Of a cone s and its rate along p, D and μ; of a side s, its rate and D."""
+    n = len(group.dofs)
+
+    def cone(row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
+        own, x, p = as_cone(row, n), given[:n], given[n:]
+        s = [dot(each, x) - wanted for each, wanted in zip(own.J, own.wanted, strict=True)]
+        return [*s, *(dot(each, p) for each in own.J), own.D, own.friction]
+
+    def side(row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
+        own = as_side(row, n)
+        return [dot(own.J, given[:n]) - own.wanted, dot(own.J, given[n:]), own.D]
+
+    given = [*(x[i] for i in group.dofs), *(p[i] for i in group.dofs)]
+    text, width = (cone, 8) if group.friction else (side, 3)
+    return group.rows.mapped(f"{group.rows.rows.name} along a line", text, width, given)
 
 
 def _plus_side(state: Sequence[Scalar], step: Scalar, s: Scalar, w: Scalar, D: Scalar) -> list[Scalar]:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from linkwork.compiled.arrays import array_of
 from linkwork.compiled.repeating import repeat
-from linkwork.dynamics.contact.costs import Holds, as_cone, as_side, cone_response
+from linkwork.dynamics.contact.costs import Group, Holds, as_cone, as_side, cone_response
 from linkwork.dynamics.contact.line import Line, listed
 from linkwork.dynamics.contact.sparse import Matrix, Sparsity, solved, times
 from linkwork.spatial import Scalar, absolute, where_less
@@ -37,7 +37,6 @@ class Evaluation(NamedTuple):
 
 def evaluated(M: Matrix, force: Sequence[Scalar], holds: Holds, a: Sequence[Scalar], sparsity: Sparsity) -> Evaluation:
     """Of ½ aᵀ M a - aᵀ force + Σ s(J a - a_ref)."""
-    n, places = sparsity.n, sparsity.places
     inertial = times(M, a, sparsity)
     g = [x - y for x, y in zip(inertial, force, strict=True)]
     H = dict(M)
@@ -53,20 +52,33 @@ def evaluated(M: Matrix, force: Sequence[Scalar], holds: Holds, a: Sequence[Scal
         g[i] = g[i] + where_less(one.most, pull, one.most, where_less(pull, -one.most, -one.most, pull))
         H[i, i] = H[i, i] + where_less(one.most, absolute(pull), 0.0, one.D)
 
-    def with_cone(state: Sequence[Scalar], row: Sequence[Scalar], a: Sequence[Scalar]) -> list[Scalar]:
-        cone = as_cone(row, n)
-        s = [dot(own, a) - wanted for own, wanted in zip(cone.J, cone.wanted, strict=True)]
-        return _with_rows(state, cone.J, *cone_response(cone, s, holds.ratio), places)
+    for group in holds.groups:
+        _with_group(g, H, group, a, holds.ratio)
+    return Evaluation(g, H, inertial)
 
-    def with_side(state: Sequence[Scalar], row: Sequence[Scalar], a: Sequence[Scalar]) -> list[Scalar]:
-        side = as_side(row, n)
-        s = dot(side.J, a) - side.wanted
-        h = where_less(s, 0.0, side.D, 0.0)
-        return _with_rows(state, [side.J], [-(h * s)], [[h]], places)
 
-    state = [*g, *(H[place] for place in places)]
-    state = holds.sides.fold(with_side, holds.cones.fold(with_cone, state, a), a)
-    return Evaluation(state[:n], dict(zip(places, state[n:], strict=True)), inertial)
+def _with_group(g: list[Scalar], H: Matrix, group: Group, a: Sequence[Scalar], ratio: float) -> None:
+    """Gradient and Hessian with the rows of a group."""
+    dofs, n = group.dofs, len(group.dofs)
+    local = [(i, j) for i in range(n) for j in range(i + 1) if (dofs[i], dofs[j]) in H]
+    places = [(dofs[i], dofs[j]) for i, j in local]
+
+    def cone(state: Sequence[Scalar], row: Sequence[Scalar], a: Sequence[Scalar]) -> list[Scalar]:
+        own = as_cone(row, n)
+        s = [dot(each, a) - wanted for each, wanted in zip(own.J, own.wanted, strict=True)]
+        return _with_rows(state, own.J, *cone_response(own, s, ratio), local)
+
+    def side(state: Sequence[Scalar], row: Sequence[Scalar], a: Sequence[Scalar]) -> list[Scalar]:
+        own = as_side(row, n)
+        s = dot(own.J, a) - own.wanted
+        h = where_less(s, 0.0, own.D, 0.0)
+        return _with_rows(state, [own.J], [-(h * s)], [[h]], local)
+
+    state = [*(g[i] for i in dofs), *(H[place] for place in places)]
+    state = group.rows.fold(cone if group.friction else side, state, [a[i] for i in dofs])
+    for i, value in zip(dofs, state[:n], strict=True):
+        g[i] = value
+    H.update(zip(places, state[n:], strict=True))
 
 
 def _with_rows(

@@ -14,8 +14,8 @@ import numpy as np
 
 from linkwork.compiled.arrays import array_of, numbers
 from linkwork.compiled.kept_rows import KeptRows
-from linkwork.dynamics.contact.collision import Touch, tangents, touches
-from linkwork.dynamics.contact.costs import Cone, Friction, Holds, Limit, cone_response
+from linkwork.dynamics.contact.collision import Axis, Touch, axis_of, between, tangents, touches
+from linkwork.dynamics.contact.costs import Cone, Friction, Group, Holds, Limit, cone_response
 from linkwork.dynamics.contact.newton import minimised
 from linkwork.dynamics.contact.softness import impedance, regularisation, spring
 from linkwork.dynamics.contact.sparse import Matrix, solved
@@ -23,7 +23,7 @@ from linkwork.dynamics.contact.sparse import times as multiplied
 from linkwork.dynamics.dynamics import inverse_dynamics, mass_matrix, nonlinear_effects
 from linkwork.dynamics.kinematics import forward_kinematics, jacobian
 from linkwork.joints import Free
-from linkwork.model.contacts import Contact
+from linkwork.model.contacts import Capsule, Contact, Ground, Softness
 from linkwork.spatial import Mat3, Scalar, Transform, Vec3, total, where_less
 from linkwork.spatial.matrices import dot
 
@@ -73,10 +73,10 @@ class Text:
     def touches(self, q: Any) -> list[Touch]:
         """Where each point of each contact is, in the world."""
         places = self._places(q)
-        found = []
-        for one in self.contacts:
-            found += touches(one, places[one.frame] * one.placement, places[one.on] * one.on_placement)
-        return found
+        return [touch for one in self.contacts for touch in self._touches(one, places)]
+
+    def _touches(self, one: Contact, places: dict[str, Transform]) -> list[Touch]:
+        return touches(one, places[one.frame] * one.placement, places[one.on] * one.on_placement)
 
     def _places(self, q: Any) -> dict[str, Transform]:
         placed = numbers(forward_kinematics(self.model, q, self.ends)) if self.ends else []
@@ -96,35 +96,21 @@ class Text:
                 found[dof] = Twist(Vec3(*column[:3]), Vec3(*column[3:]))
         return found
 
-    def holds(self, q: Any, v: Any, dt: Scalar | None, found: Sequence[Touch], columns: Sequence[Twist]) -> Holds:
+    def holds(self, q: Any, v: Any, dt: Scalar | None, columns: Sequence[Twist]) -> Holds:
         """The rows of the problem: of those points that touch, and of joints."""
-        speeds, place, n = numbers(v).tolist(), numbers(q).tolist(), self.model.nv
-        bodies, dofs = self.of.inverse_masses
-        heavy = dict(zip(self.ends, bodies, strict=True))
-        rough = sum(one.points for one in self.contacts if one.has_friction)
-        cones, sides = KeptRows("cones", 10 + n, rough), KeptRows("sides", 9 + n, self.points - rough)
-        left = iter(found)
-        for one in self.contacts:
-            mass = heavy[one.frame] + heavy[one.on]
-            b, k = spring(one.softness, dt)
-            signs = self._signs(one)
-            for _ in range(one.points):
-                touch = next(left)
-                depth = touch.distance - one.margin
-                d = impedance(one.softness, depth)
-                D = regularisation(d, mass)
-                own = [*touch.point.numbers(), *touch.normal.numbers(), -(k * d * depth), b, D]
-                flag = where_less(depth, 0.0, 1.0, 0.0)
-                if one.has_friction:
-                    cones.keep(flag, [*own, one.friction, *signs])
-                else:
-                    sides.keep(flag, [*own, *signs])
-        given = [*(x for twist in columns for x in twist.numbers()), *speeds, *self._turning(speeds)]
-        holds = Holds(
-            cones.mapped("cones of joints", self._cone, 3 * n + 5, given),
-            sides.mapped("sides of joints", self._side, n + 2, given),
-            ratio=self.contacts.friction_ratio,
-        )
+        speeds, place = numbers(v).tolist(), numbers(q).tolist()
+        _, dofs = self.of.inverse_masses
+        turning = self._turning(speeds)
+        groups = []
+        for number, (own, friction, members) in enumerate(self.of.groups):
+            name = f"{'cones' if friction else 'sides'} {number}"
+            points = sum(one.points for one in members)
+            rows = KeptRows(name, _HEAD + len(own), points)
+            self._keep(rows, own, members, q, dt)
+            given = [*(x for k in own for x in columns[k].numbers()), *(x[k] for x in (speeds, turning) for k in own)]
+            text, width = (_cone, 3 * len(own) + 5) if friction else (_side, len(own) + 2)
+            groups.append(Group(own, friction, rows.mapped(f"{name} of joints", text, width, given)))
+        holds = Holds(groups, ratio=self.contacts.friction_ratio)
         for dof, at, sign, limit, softness, margin in self.of.limited:
             depth = sign * (place[at] - limit) - margin
             b, k = spring(softness, dt)
@@ -137,30 +123,56 @@ class Text:
             holds.frictions.append(Friction(dof, -b * speeds[dof], D, most))
         return holds
 
-    def _signs(self, one: Contact) -> list[float]:
-        """Of each degree of freedom: 1 if it moves the shape, -1 if it moves what this touches, 0 if both or none."""
+    def _keep(self, rows: KeptRows, dofs: Sequence[int], members: Sequence[Contact], q: Any, dt: Scalar | None) -> None:
+        """Keep the points that touch: where, the normal, what is wanted of its rate, damping, D, μ, and which way each
+        degree of freedom moves them.
+        """
+        places = self._places(q)
+        masses = self._masses()
+        pairs: dict[Any, KeptRows] = {}
+        for one in members:
+            mass, signs = masses[one.frame] + masses[one.on], self._signs(one, dofs)
+            if isinstance(one.against, Ground):
+                for touch in self._touches(one, places):
+                    flag, *row = _pushed(touch, one.softness, dt, one.margin, mass, one.friction)
+                    rows.keep(flag, [*row, *signs])
+                continue
+            key = type(one.shape), type(one.against), one.softness
+            if key not in pairs:
+                name = f"{rows.rows.name}, near {len(pairs)}"
+                pairs[key] = KeptRows(name, 19 + len(signs), sum(_like(each) == key for each in members))
+            axis = axis_of(one.shape, places[one.frame] * one.placement)
+            other = axis_of(one.against, places[one.on] * one.on_placement)
+            between = axis.centre - other.centre
+            reach = axis.reach + other.reach + one.margin
+            near = where_less(between.dot(between), reach * reach, 1.0, 0.0)
+            pairs[key].keep(near, [*axis.numbers(), *other.numbers(), one.margin, mass, one.friction, *signs])
+        for (shape, against, softness), kept in pairs.items():
+            self._keep_near(kept, rows, (shape is Capsule, against is Capsule), softness, dt, numbers(q).flat[0])
+
+    def _keep_near(
+        self, kept: KeptRows, rows: KeptRows, long: tuple[bool, bool], softness: Softness, dt: Any, traced: Any
+    ) -> None:
+        """Of shapes that are near, those that touch."""
+        b, k = spring(softness, dt)
+
+        def text(row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
+            axis, other = (
+                Axis.of(row[first : first + 8], is_long) for first, is_long in zip((0, 8), long, strict=True)
+            )
+            margin, mass, friction, *signs = row[16:]
+            return [*_pushed(between(axis, other), softness, given[:2], margin, mass, friction), *signs]
+
+        kept.keep_in(rows, text, [b, k, traced])
+
+    def _signs(self, one: Contact, dofs: Sequence[int]) -> list[float]:
+        """Of degrees of freedom: 1 if it moves the shape, -1 if it moves what this touches, 0 if both or none."""
         own, other = set(self.path(one.frame)), set(self.path(one.on))
-        return [float(dof in own) - float(dof in other) for dof in range(self.model.nv)]
+        return [float(dof in own) - float(dof in other) for dof in dofs]
 
-    def _cone(self, row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
-        normal = Vec3(*row[3:6])
-        J, wanted = self._in_joints(row, [normal, *tangents(normal)], row[10:], given)
-        return [*(x for each in J for x in each), *wanted, row[8], row[9]]
-
-    def _side(self, row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
-        J, wanted = self._in_joints(row, [Vec3(*row[3:6])], row[9:], given)
-        return [*J[0], *wanted, row[8]]
-
-    def _in_joints(
-        self, row: Sequence[Scalar], directions: Sequence[Vec3], signs: Sequence[Scalar], given: Sequence[Scalar]
-    ) -> tuple[list[list[Scalar]], list[Scalar]]:
-        """J of a point's motion in some directions, and what its rates are asked for."""
-        n, point, (push, b) = self.model.nv, Vec3(*row[:3]), row[6:8]
-        moves = [Vec3(*given[6 * k : 6 * k + 3]) + Vec3(*given[6 * k + 3 : 6 * k + 6]).cross(point) for k in range(n)]
-        J = [[sign * direction.dot(move) for sign, move in zip(signs, moves, strict=True)] for direction in directions]
-        speeds, turning = given[6 * n : 7 * n], given[7 * n :]
-        wanted = [-(b * dot(each, speeds) + dot(each, turning)) for each in J]
-        return J, [wanted[0] + push, *wanted[1:]]
+    def _masses(self) -> dict[str, float]:
+        """The inverse mass at each frame."""
+        return dict(zip(self.ends, self.of.inverse_masses[0], strict=True))
 
     def _turning(self, v: Sequence[Scalar]) -> list[Scalar]:
         """What the accelerations of free joints lack of those in the world's axes, since theirs turn with the body: ω ×
@@ -180,7 +192,7 @@ class Text:
         if damping is that of the step's end.
         """
         found, columns = self.touches(q), self._columns(q)
-        holds = self.holds(q, v, dt, found, columns)
+        holds = self.holds(q, v, dt, columns)
         M = self.matrix(q)
         force = numbers(tau - self._bias(q, v, f_ext)).tolist()
         free = solved(M, force, self.sparsity)
@@ -211,7 +223,7 @@ class Text:
         """The force at each point, in world axes."""
         rate = [x + y for x, y in zip(a, self._turning(v), strict=True)]
         speeds, rates = ({end: self._twist(end, columns, each) for end in self.ends} for each in (v, rate))
-        heavy = dict(zip(self.ends, self.of.inverse_masses[0], strict=True))
+        heavy = self._masses()
         left, forces = iter(found), []
         for one in self.contacts:
             b, k = spring(one.softness, dt)
@@ -241,3 +253,49 @@ class Text:
         moved = [[y * x[dof] for y in columns[dof].numbers()] for dof in path]
         summed = [total(each) for each in zip(*moved, strict=True)]
         return Twist(Vec3(*summed[:3]), Vec3(*summed[3:]))
+
+
+def _like(one: Contact) -> tuple[Any, Any, Softness]:
+    """What a text for pairs of shapes follows from."""
+    return type(one.shape), type(one.against), one.softness
+
+
+_HEAD = 10
+"""Numbers of a row that is kept, before the signs."""
+
+
+def _pushed(
+    touch: Touch, softness: Softness, stiff: Any, margin: Scalar, mass: Scalar, friction: Scalar
+) -> list[Scalar]:
+    """Whether a point touches, and the numbers of its row; ``stiff`` are damping and stiffness, or the step."""
+    b, k = stiff if isinstance(stiff, list) else spring(softness, stiff)
+    depth = touch.distance - margin
+    d = impedance(softness, depth)
+    own = [*touch.point.numbers(), *touch.normal.numbers(), -(k * d * depth), b, regularisation(d, mass), friction]
+    return [where_less(depth, 0.0, 1.0, 0.0), *own]
+
+
+def _cone(row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
+    """A kept row in the joints."""
+    normal = Vec3(*row[3:6])
+    J, wanted = _in_joints(row, [normal, *tangents(normal)], given)
+    return [*(x for each in J for x in each), *wanted, row[8], row[9]]
+
+
+def _side(row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
+    """The same without friction."""
+    J, wanted = _in_joints(row, [Vec3(*row[3:6])], given)
+    return [*J[0], *wanted, row[8]]
+
+
+def _in_joints(
+    row: Sequence[Scalar], directions: Sequence[Vec3], given: Sequence[Scalar]
+) -> tuple[list[list[Scalar]], list[Scalar]]:
+    """J of a point's motion in some directions, and what its rates are asked for."""
+    point, (push, b), signs = Vec3(*row[:3]), row[6:8], row[_HEAD:]
+    n = len(signs)
+    moves = [Twist(Vec3(*given[6 * k : 6 * k + 3]), Vec3(*given[6 * k + 3 : 6 * k + 6])).at(point) for k in range(n)]
+    J = [[sign * direction.dot(move) for sign, move in zip(signs, moves, strict=True)] for direction in directions]
+    speeds, turning = given[6 * n : 7 * n], given[7 * n :]
+    wanted = [-(b * dot(each, speeds) + dot(each, turning)) for each in J]
+    return J, [wanted[0] + push, *wanted[1:]]
