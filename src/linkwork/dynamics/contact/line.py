@@ -38,7 +38,7 @@ class Line:
         """
 
         def trial(state: Any, joints: Any, numbers_given: Any) -> Any:
-            step, low, high, _ = listed(state)
+            step, low, high, _, first_trial = listed(state)
             slope, curvature, fall = listed(numbers_given)
             first, second, other = self._at(step, slope, curvature, listed(joints))
             # the slope is zero where a parabola has it, or half-way between bounds
@@ -46,16 +46,16 @@ class Line:
             below, above = (where_less(first, 0.0, *pair) for pair in ((step, low), (high, step)))
             middle = 0.5 * (below + above)
             inside = where_less(below, guess, where_less(guess, above, guess, middle), middle)
-            exact = where_less(0.5, other, 0.0, 1.0)
+            exact = where_less(0.5, other, 0.0, first_trial)  # of a whole step alone
             near = where_less(_FLAT * fall, absolute(first), 0.0, 1.0)
             stop = where_less(0.5, near + exact, 1.0, 0.0)
-            new = [where_less(0.5, stop, step, inside), below, above, exact]
+            new = [where_less(0.5, stop, step, inside), below, above, exact, 0.0]
             return [array_of(new)], where_less(0.5, stop, 0.0, 1.0)
 
-        state = [array_of([1.0, 0.0, _FAR, 0.0])]
+        state = [array_of([1.0, 0.0, _FAR, 0.0, 1.0])]
         given = [array_of(self.joints), array_of([self.slope, self.curvature, fall])]
         (found,) = repeat(trial, state, given, most=_MOST_TRIALS)
-        step, _, _, exact = listed(found)
+        step, _, _, exact, _ = listed(found)
         return step, exact
 
     def _at(
@@ -112,7 +112,8 @@ def _along(group: Group, x: Sequence[Scalar], p: Sequence[Scalar]) -> KeptRows:
 def _plus_side(state: Sequence[Scalar], step: Scalar, s: Scalar, w: Scalar, D: Scalar) -> list[Scalar]:
     there = s + step * w
     h = where_less(there, 0.0, D, 0.0)
-    other = where_less(s * there, 0.0, where_less(0.0, D, 1.0, 0.0), 0.0)
+    changed = where_less(there, 0.0, where_less(s, 0.0, 0.0, 1.0), where_less(s, 0.0, 1.0, 0.0))
+    other = where_less(0.0, D, changed, 0.0)
     return [state[0] + h * there * w, state[1] + h * w * w, state[2] + other]
 
 

@@ -22,7 +22,7 @@ from linkwork.spatial import Scalar, absolute, where_less
 from linkwork.spatial.matrices import dot
 
 MOST_ITERATIONS = 100
-_CONVERGED = 1e-15
+_CONVERGED = 1e-14
 """Of the square of the last step, relative to that of all accelerations; it is still made, which squares its error."""
 _TINY = 1e-300
 
