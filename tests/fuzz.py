@@ -256,6 +256,13 @@ VALID: dict[str, dict[str, Callable[[], Any]]] = {
     },
     "control.ComputedTorque": {"reference": configuration},
     "control.PDPlusGravity": {"reference": configuration},
+    "control.CentreOfMass": {"reference": lambda: [0.0, 0.0, 1.0]},
+    "control.Support": {"corners": lambda: [[0.1, 0.0, 0.0], [-0.1, 0.0, 0.0]]},
+    "control.WholeBodyController": {
+        "levels": lambda: [task()],
+        "supports": lambda: [lw.control.Support("tip")],
+        "posture": lambda: lw.control.Posture(configuration()),
+    },
 }
 """Valid arguments of one callable, before those by name."""
 
@@ -272,6 +279,7 @@ INSTANCES: dict[str, Callable[[], Any]] = {
     "control.OperationalSpaceController": controller,
     "control.ComputedTorque": lambda: lw.control.ComputedTorque(model(), configuration()),
     "control.PDPlusGravity": lambda: lw.control.PDPlusGravity(model(), configuration()),
+    "control.WholeBodyController": lambda: lw.control.WholeBodyController(model(), [task()], []),
     "control.Constant": lambda: lw.control.Constant([1.0]),
     "control.CubicSpline": lambda: lw.control.CubicSpline([0.0, 1.0], [[0.0], [1.0]]),
     "control.MinimumJerk": lambda: lw.control.MinimumJerk([0.0], [1.0], 1.0),
@@ -284,6 +292,7 @@ LEFT_OUT = {
         "a result, made by a function",
     ),
     **dict.fromkeys(("control.AugmentedObject", "control.Command", "control.Level"), "a result"),
+    "control.WholeBodyCommand": "a result",
     **dict.fromkeys(("Constraint", "Controller", "control.Reference", "joints.Joint"), "abstract"),
     "control.Sample": "what a reference of the user's own gives",
     "control.Task.wanted": "for the controller",
