@@ -257,7 +257,7 @@ VALID: dict[str, dict[str, Callable[[], Any]]] = {
     "control.ComputedTorque": {"reference": configuration},
     "control.PDPlusGravity": {"reference": configuration},
     "control.CentreOfMass": {"reference": lambda: [0.0, 0.0, 1.0]},
-    "control.Support": {"corners": lambda: [[0.1, 0.0, 0.0], [-0.1, 0.0, 0.0]]},
+    "control.Support": {"frame": lambda: "tip", "corners": lambda: [[0.1, 0.0, 0.0], [-0.1, 0.0, 0.0]]},
     "control.WholeBodyController": {
         "levels": lambda: [task()],
         "supports": lambda: [lw.control.Support("tip")],
