@@ -236,7 +236,7 @@ def _limits(joint: _Connection, strict: bool) -> dict[str, float]:
             elif strict:
                 raise limit.error(f"joint {quoted(joint.name)}: the lower limit is above the upper one")
             else:  # Bullet's sign for none
-                _warn(limit, f"joint {quoted(joint.name)}: the lower limit is above the upper one; it has no limits here")
+                _warn(limit, f"joint {quoted(joint.name)}: the lower limit is above the upper one; it has no limits")
     elif joint.kind in ("revolute", "prismatic"):
         _warn(joint.element, f"{joint.kind} joint {quoted(joint.name)} has no <limit>; it is read as without limits")
     if dynamics is not None:
