@@ -22,6 +22,7 @@ from linkwork.dynamics.dynamics import (
     momentum,
     nonlinear_effects,
 )
+from linkwork.dynamics.evaluate import evaluate
 from linkwork.dynamics.kinematics import (
     difference,
     forward_kinematics,
@@ -68,6 +69,7 @@ __all__ = [
     "dynamically_consistent_inverse",
     "effective_mass",
     "energy",
+    "evaluate",
     "force_responses",
     "forward_dynamics",
     "forward_dynamics_and_reactions",
