@@ -27,7 +27,7 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
@@ -116,6 +116,13 @@ def saved() -> str:
     return str(motion().save(folder() / "kept.npz"))
 
 
+@cache
+def driven() -> lw.Model:
+    """The same with a motor and a servo."""
+    servo = lw.Actuator("servo", {"joint_slide": 1.0}, gain=5.0, bias=(0.0, -5.0, -1.0), control_range=(-1.0, 1.0))
+    return replace(model(), actuators=(lw.Actuator("motor", {"joint_arm": 2.0}), servo))
+
+
 def task() -> lw.control.Task:
     return lw.control.Task(lw.Point("tip", axes="position"), [0.3, 0.1, 0.2])
 
@@ -165,10 +172,12 @@ BY_NAME: dict[str, Callable[[], Any]] = {
 """Valid arguments by the name of a parameter. A parameter with a default takes that, if it is not here."""
 
 VALID: dict[str, dict[str, Callable[[], Any]]] = {
+    "Actuator": {"name": lambda: "motor", "joints": lambda: {"joint_arm": 2.0}},
+    "actuator_torques": {"model": driven, "control": lambda: numbers(2, 12)},
     "effective_mass": {"point": lambda: "tip", "direction": lambda: [1.0, 2.0, 0.0]},
     "constrained_dynamics": {
         "constraints": lambda: [lw.Ball("tip")],
-        "time_constant": lambda: 0.1,
+        "stabilisation": lambda: 0.1,
         "proximal": lambda: 1e-6,
     },
     "constrained_inverse_dynamics": {
@@ -249,7 +258,7 @@ VALID: dict[str, dict[str, Callable[[], Any]]] = {
     },
     "control.HeldObject.error": {"placement": lambda: np.eye(4)},
     "control.AugmentedObject.internal": {"wrenches": lambda: numbers(6).reshape(1, 6)},
-    "control.Posture": {"stiffness": lambda: 10.0},
+    "control.Posture": {"kp": lambda: 10.0},
     "control.OperationalSpaceController": {
         "levels": lambda: [task()],
         "posture": lambda: lw.control.Posture(configuration()),
@@ -302,6 +311,7 @@ LEFT_OUT = {
     "control.HeldObject.asked": "for the controller",
     "control.HeldObject.passive": "for the controller",
     **dict.fromkeys(("compile", "jvp", "vjp", "jacobian_of"), "takes a function; see test_compile.py"),
+    "evaluate": "takes any scalars, which it never looks at; see test_scalars.py",
     "interpreted": "takes nothing",
     "get_threads": "takes nothing",
     "system_check": "takes nothing",
@@ -370,7 +380,8 @@ NOT_ALWAYS_FINITE = {"effective_mass", "Trajectory"}
 
 ARRAYS = {"q", "q0", "q1", "v", "dv", "a", "tau", "f_ext", "direction", "acceleration", "force", "beta"}
 ARRAYS |= {"dq", "da", "dtau", "weights", "df_ext", "dparameters"}
-OPTIONS = {"method", "reference", "frame", "damping", "time_constant", "proximal", "t"}
+ARRAYS |= {"control"}
+OPTIONS = {"method", "reference", "frame", "damping", "stabilisation", "proximal", "t"}
 """Arguments on which the last axes of a result do not depend; those of an array may bring leading axes."""
 
 

@@ -21,6 +21,7 @@ from linkwork.dynamics import (
     PointOnPlane,
     Rolling,
     Weld,
+    actuator_torques,
     centre_of_mass,
     constrained_dynamics,
     constrained_inverse_dynamics,
@@ -28,6 +29,7 @@ from linkwork.dynamics import (
     dynamically_consistent_inverse,
     effective_mass,
     energy,
+    evaluate,
     force_responses,
     forward_dynamics,
     forward_dynamics_and_reactions,
@@ -76,7 +78,7 @@ from linkwork.errors import (
     TracingError,
     UnknownNameError,
 )
-from linkwork.model import Builder, Frame, Model, Point, merge_fixed, placement, with_inertial_parameters
+from linkwork.model import Actuator, Builder, Frame, Model, Point, merge_fixed, placement, with_inertial_parameters
 
 if TYPE_CHECKING:
     from linkwork import control
@@ -96,6 +98,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Actuator",
     "ArgumentError",
     "Ball",
     "Builder",
@@ -127,6 +130,7 @@ __all__ = [
     "Trajectory",
     "UnknownNameError",
     "Weld",
+    "actuator_torques",
     "animate",
     "centre_of_mass",
     "change_of_basis",
@@ -139,6 +143,7 @@ __all__ = [
     "dynamically_consistent_inverse",
     "effective_mass",
     "energy",
+    "evaluate",
     "force_responses",
     "forward_dynamics",
     "forward_dynamics_and_reactions",

@@ -1,8 +1,8 @@
 """The public functions: they check arguments once, pick method and engine, and return arrays."""
 
+from linkwork.dynamics.actuators import actuator_torques
 from linkwork.dynamics.constrained import constrained_dynamics
 from linkwork.dynamics.constrained_inverse import constrained_inverse_dynamics
-from linkwork.dynamics.constraints import Ball, Constraint, Coupling, Hinge, PointOnPlane, Rolling, Weld
 from linkwork.dynamics.derivatives import (
     forward_dynamics_derivatives,
     frame_acceleration_derivatives,
@@ -22,6 +22,7 @@ from linkwork.dynamics.dynamics import (
     momentum,
     nonlinear_effects,
 )
+from linkwork.dynamics.evaluate import evaluate
 from linkwork.dynamics.kinematics import (
     difference,
     forward_kinematics,
@@ -49,6 +50,7 @@ from linkwork.dynamics.task_space import (
     operational_bias,
     operational_space,
 )
+from linkwork.model.constraints import Ball, Constraint, Coupling, Hinge, PointOnPlane, Rolling, Weld
 
 __all__ = [
     "Ball",
@@ -59,6 +61,7 @@ __all__ = [
     "PointOnPlane",
     "Rolling",
     "Weld",
+    "actuator_torques",
     "centre_of_mass",
     "constrained_dynamics",
     "constrained_inverse_dynamics",
@@ -66,6 +69,7 @@ __all__ = [
     "dynamically_consistent_inverse",
     "effective_mass",
     "energy",
+    "evaluate",
     "force_responses",
     "forward_dynamics",
     "forward_dynamics_and_reactions",

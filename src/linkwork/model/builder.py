@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from struct import pack, unpack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linkwork.arguments import Array, all_floats, array, one_or_each, real, several, text
-from linkwork.errors import ArgumentError, LinkworkWarning, ModelError, UnknownNameError, shown
+from linkwork.errors import ArgumentError, ModelError, UnknownNameError, shown
 from linkwork.joints import Fixed, Joint
+from linkwork.model.actuators import Actuator
+from linkwork.model.inertias import check_inertia
 from linkwork.model.model import WORLD, Body, Frame, Limits, Model
 from linkwork.spatial import Inertia, Mat3, Scalar, Sym3, Transform, Vec3, X, Y, Z, sin_cos
+
+if TYPE_CHECKING:
+    from linkwork.model.constraints import Constraint
 
 NO_MASS = 0.0
 NO_OFFSET = NO_INERTIA = (0.0, 0.0, 0.0)
@@ -102,6 +107,8 @@ class Builder:
         effort: float | Sequence[float] = math.inf,
         damping: float | Sequence[float] = 0.0,
         friction: float | Sequence[float] = 0.0,
+        stiffness: float | Sequence[float] = 0.0,
+        springref: float | Sequence[float] | None = None,
         actuated: bool | None = None,
     ) -> str:
         """Add a body and the joint that carries it.
@@ -123,6 +130,8 @@ class Builder:
             effort: see ``velocity``.
             damping: see ``velocity``.
             friction: see ``velocity``.
+            stiffness: of a spring at the joint, N/m or N m/rad, for each degree of freedom, or one for all.
+            springref: the coordinates in which the spring is at rest; neutral if left out.
             actuated: whether a motor drives the joint; if left out, it has one unless it is free.
 
         Returns:
@@ -154,7 +163,7 @@ class Builder:
             raise ModelError(f"armature of {here} must be finite and not negative, but is {rotor}")
         if not isinstance(actuated, bool | np.bool_ | None):
             raise ModelError(f"actuated of {here} must be True or False, not {shown(actuated)}")
-        limits = self._limits(here, joint, (lower, upper, velocity, effort, damping, friction))
+        limits = self._limits(here, joint, (lower, upper, velocity, effort, damping, friction, stiffness), springref)
         self._bodies.append(
             Body(
                 name,
@@ -172,16 +181,23 @@ class Builder:
         self._joints.add(joint_name)
         return name
 
-    def _limits(self, where: str, joint: Joint, given: tuple[Any, ...]) -> Limits:
+    def _limits(self, where: str, joint: Joint, given: tuple[Any, ...], rest: Any) -> Limits:
         """Checked limits; joints of the same ones, to the bit, share one object, since there may be many."""
-        plain = all_floats(given)
-        key = pack("6d", *given) if plain else b"", joint.nq, joint.nv
+        plain = all_floats(given) and rest is None
+        key = pack("7d", *given) if plain else b"", joint.nq, joint.nv
         if plain and key in self._same_limits:
             return self._same_limits[key]
-        names = ("lower limit", "upper limit", "velocity limit", "effort limit", "damping", "friction")
-        counts = (joint.nq,) * 2 + (joint.nv,) * 4
+        names = ("lower limit", "upper limit", "velocity limit", "effort limit", "damping", "friction", "stiffness")
+        counts = (joint.nq,) * 2 + (joint.nv,) * 5
         numbers = zip(names, given, counts, strict=True)
-        limits = Limits(*(one_or_each(f"{name} of {where}", value, n, ModelError) for name, value, n in numbers))
+        *each, spring = (one_or_each(f"{name} of {where}", value, n, ModelError) for name, value, n in numbers)
+        if any(spring):
+            if not 0.0 <= min(spring) <= max(spring) < math.inf:
+                raise ModelError(f"stiffness of {where} must be finite and not negative, but is {spring}")
+            rest = joint.neutral() if rest is None else [rest] * joint.nq if isinstance(rest, float | int) else rest
+            at_rest = tuple(several(f"springref of {where}", rest, joint.nq, ModelError))
+            each += [spring, at_rest]
+        limits = Limits(*each)
         if plain:
             self._same_limits[key] = limits
         return limits
@@ -206,9 +222,15 @@ class Builder:
         self._frames[name] = Frame(name, self._index[body], place)
         return name
 
-    def build(self, meshes: Sequence[str] = ()) -> Model:
+    def build(
+        self,
+        meshes: Sequence[str] = (),
+        *,
+        constraints: Sequence[Constraint] = (),
+        actuators: Sequence[Actuator] = (),
+    ) -> Model:
         """The mechanism as an immutable Model. Bodies and joints get frames of their names, where these are not
-        taken.
+        taken. ``constraints`` and ``actuators`` become those of the model.
         """
         if isinstance(meshes, str) or not isinstance(meshes, Sequence):
             raise ModelError(f"meshes must be a list of paths, not {shown(meshes)}")
@@ -221,7 +243,11 @@ class Builder:
         for index, body in enumerate(self._bodies, 1):
             if body.joint_name not in own:
                 own[body.joint_name] = Frame(body.joint_name, index, _IDENTITY)
-        return Model(self.name, tuple(self._bodies), tuple(own.values()), self.gravity, tuple(meshes))
+        for what, parts in (("constraints", constraints), ("actuators", actuators)):
+            if isinstance(parts, str) or not isinstance(parts, Sequence):
+                raise ModelError(f"{what} must be a list of them, not {shown(parts)}")
+        frames, held = tuple(own.values()), (tuple(constraints), tuple(actuators))
+        return Model(self.name, tuple(self._bodies), frames, self.gravity, tuple(meshes), *held)
 
 
 def merge_fixed(model: Model) -> Model:
@@ -264,38 +290,7 @@ def merge_fixed(model: Model) -> Model:
             if key not in moved:
                 moved[key] = place * frame.placement
         frames.append(Frame(frame.name, index, frame.placement if place is here else moved[key]))
-    return Model(model.name, tuple(bodies), tuple(frames), model.gravity, model.meshes)
-
-
-def check_inertia(where: str, mass: float, second: Sym3) -> None:
-    """Warn of an inertia about the centre of mass that no body can have."""
-    if clearly_possible(second) or not any(second.numbers()):
-        return
-    if second.xy == second.xz == second.yz == 0.0:
-        least, middle, most = sorted((second.xx, second.yy, second.zz))
-        if least >= 0.0 and least + middle >= most:
-            return
-    moments = np.linalg.eigvalsh(np.array(second.full().numbers()).reshape(3, 3))
-    slack = 1e-9 * max(abs(moments)) + 1e-300
-    if moments[0] < -slack or moments[0] + moments[1] < moments[2] * (1 - 1e-6) - slack:
-        shown = ", ".join(f"{m:.4g}" for m in moments)
-        warnings.warn(
-            f"inertia of {where}: no body of mass {mass:g} has the principal moments {shown} kg m²; used as it is",
-            LinkworkWarning,
-            stacklevel=3,
-        )
-
-
-def clearly_possible(second: Sym3) -> bool:
-    """Whether the principal moments clearly fulfil the triangle inequality, without computing them: the second moment
-    of the mass, half the trace less the inertia, is positive definite by its leading minors.
-    """
-    half = 0.5 * (second.xx + second.yy + second.zz)
-    x, y, z = half - second.xx, half - second.yy, half - second.zz
-    xy, xz, yz = second.xy, second.xz, second.yz
-    minor = x * y - xy * xy
-    whole = z * minor - (2.0 * xy * xz * yz + x * yz * yz + y * xz * xz)
-    return 1e-50 < half < 1e50 and x > 1e-9 * half and minor > 1e-9 * half * half and whole > 1e-9 * half * half * half
+    return replace(model, bodies=tuple(bodies), frames=tuple(frames))
 
 
 def _replace(body: Body, **changes: Any) -> Body:
