@@ -83,6 +83,9 @@ if TYPE_CHECKING:
     from linkwork.compiled.compiled_function import CompiledFunction
     from linkwork.compiled.compiling import compile
     from linkwork.compiled.derivatives import jacobian_of, jvp, vjp
+    from linkwork.dynamics.inverse_kinematics import IKResult, inverse_kinematics
+    from linkwork.dynamics.loops import close_loops
+    from linkwork.dynamics.pose_errors import pose_error
     from linkwork.engine.system_check import SystemReport, system_check
     from linkwork.formats import load
     from linkwork.model import mechanisms
@@ -109,6 +112,7 @@ __all__ = [
     "Frame",
     "Gradients",
     "Hinge",
+    "IKResult",
     "Linearised",
     "LinkworkError",
     "LinkworkWarning",
@@ -130,6 +134,7 @@ __all__ = [
     "animate",
     "centre_of_mass",
     "change_of_basis",
+    "close_loops",
     "compile",
     "constrained_dynamics",
     "constrained_inverse_dynamics",
@@ -158,6 +163,7 @@ __all__ = [
     "inverse_dynamics_derivatives",
     "inverse_dynamics_jvp",
     "inverse_dynamics_vjp",
+    "inverse_kinematics",
     "jacobian",
     "jacobian_drift",
     "jacobian_of",
@@ -180,6 +186,7 @@ __all__ = [
     "operational_inertia_inverse",
     "operational_space",
     "placement",
+    "pose_error",
     "random_state",
     "rollout",
     "set_threads",
@@ -196,6 +203,9 @@ _LATE = {
     "linkwork.compiled.compiling": ("compile",),
     "linkwork.compiled.derivatives": ("jacobian_of", "jvp", "vjp"),
     "linkwork.control": (),
+    "linkwork.dynamics.inverse_kinematics": ("IKResult", "inverse_kinematics"),
+    "linkwork.dynamics.loops": ("close_loops",),
+    "linkwork.dynamics.pose_errors": ("pose_error",),
     "linkwork.engine.system_check": ("SystemReport", "system_check"),
     "linkwork.formats": ("load",),
     "linkwork.model.mechanisms": (),

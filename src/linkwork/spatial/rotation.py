@@ -154,8 +154,8 @@ def quaternion_log(q: Quaternion) -> Vec3:
 
 
 def quaternion_of(rotation: Mat3) -> Quaternion:
-    """A quaternion of a rotation, not normalised, its w not negative: the row of 4 q qᵀ with the largest diagonal, which
-    is never small.
+    """A quaternion of a rotation, not normalised, its w not negative: the row of 4 q qᵀ with the largest diagonal, a
+    multiple that is never small.
     """
     r = rotation
     w, x, y, z = 1.0 + r.xx + r.yy + r.zz, r.zy - r.yz, r.xz - r.zx, r.yx - r.xy
