@@ -23,12 +23,12 @@ from linkwork.dynamics.pose_errors import as_placements, error_in_world, pose_er
 from linkwork.dynamics.searches import Problem
 from linkwork.engine.plans import MOST_BODIES
 from linkwork.engine.plans.task import moved
-from linkwork.errors import ArgumentError
+from linkwork.errors import ArgumentError, SingularError
 from linkwork.model.model import Model
 
 _SLICE = 20_000
 """Targets after which Python looks up, for instance to see Ctrl-C."""
-_MOST_RESTARTS = 100_000
+_MOST_RESTARTS = 10_000
 
 
 class IKResult(NamedTuple):
@@ -67,8 +67,8 @@ def inverse_kinematics(
 
     Args:
         model: the mechanism.
-        targets: where each of m frames should be (..., m, 4, 4), as ``lw.forward_kinematics`` gives it; (..., 4, 4)
-            will do for one frame.
+        targets: where each of m frames should be (..., m, 4, 4), as ``lw.forward_kinematics`` gives it; (4, 4) will do
+            for one target of one frame.
         frames: m names of ``model.frame_names`` or ``lw.Point`` objects, whose ``axes`` may ask for the position or the
             rotation alone.
         q0: where to begin (..., nq); if left out ``posture``, or the middle of the limits. Joints that move none of the
@@ -119,6 +119,10 @@ def inverse_kinematics(
         q[part], lengths[part], total[part] = problem.solved(
             own[0][part], *fixed, *(x[part] for x in own[1:]), aims[part]
         )
+    lost = np.flatnonzero(np.isnan(lengths).any(axis=-1))
+    if lost.size:
+        forward_kinematics(model, own[0][lost[0]], frames)  # says what is wrong with the configuration
+        raise SingularError(f"inverse_kinematics: the numbers of target {lost[0]} overflow; begin with smaller ones")
     error = np.zeros((count, 2 * len(asked.frames)))
     error[:, problem.places] = lengths
     return IKResult(
@@ -236,6 +240,7 @@ class FramesToTargets(Problem):
 
     def tolerances(self, asked: Any) -> Array:
         """Of each group of residuals."""
-        pair = several("tolerance", asked, 2) if np.ndim(asked) else [asked, asked]
+        listed = isinstance(asked, list | tuple) or (isinstance(asked, np.ndarray) and asked.ndim > 0)
+        pair = several("tolerance", asked, 2) if listed else [asked, asked]
         each = [positive("tolerance", number) for number in pair]
         return np.array([each[place % 2] for place in self.places])

@@ -291,7 +291,8 @@ class Search:
         pull = now["pull"]
         if self.posture:
             away = _where(better, away_new, away)
-            settled, late = (value > _SETTLED * now["value"]) & better, iterations >= 0.75 * asked["iterations"]
+            settled = better & (value > _SETTLED * now["value"]) & (damping < pull)
+            late = iterations >= 0.75 * asked["iterations"]
             weaker = np.where(late | (pull < _LAST_PULL * asked["pull"]), 0.0, _WEAKER * pull)
             slow, pull = np.where(pull > 0.0, 0.0, slow), np.where(settled | late, weaker, pull)
             least_value = (e * e).sum(axis=-1) + pull * (away * away).sum(axis=-1)

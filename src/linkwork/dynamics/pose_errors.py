@@ -58,7 +58,7 @@ def as_placements(what: str, value: Any, shape: tuple[int, ...] = (4, 4)) -> Arr
     if not np.isfinite(found).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(found))[0])
         raise ArgumentError(f"{what}{list(where)} is {found[where]}; it must be finite")
-    turn = found[..., :3, :3]
+    turn = np.clip(found[..., :3, :3], -2.0, 2.0)
     off = np.abs(turn @ np.swapaxes(turn, -1, -2) - np.eye(3)).max(axis=(-2, -1), initial=0.0)
     good = (off <= _ORTHONORMAL) & (found[..., 3, :] == (0.0, 0.0, 0.0, 1.0)).all(axis=-1)
     good &= ((np.cross(turn[..., 0, :], turn[..., 1, :]) * turn[..., 2, :]).sum(axis=-1)) > 0.0

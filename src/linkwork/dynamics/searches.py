@@ -89,13 +89,17 @@ class Problem(ABC):
     def text(self, q0: Any, *given: Any, batch: int = 0) -> tuple[Any, Any, Any]:
         """The configuration, the length of each group that it leaves, and iterations."""
         q, total = self.search.found(q0, *given, batch=batch)
-        e, _ = self.residuals(q, given[-1])
-        lengths = [np.sqrt((e[..., list(group)] ** 2).sum(axis=-1)) for group in self.groups]
-        return q, np.stack(lengths, axis=-1), total
+        return q, self._lengths(q, given[-1]), total
+
+    def _lengths(self, q: Any, argument: Any) -> Any:
+        e, _ = self.residuals(q, argument)
+        return np.stack([np.sqrt((e[..., list(group)] ** 2).sum(axis=-1)) for group in self.groups], axis=-1)
 
     def solved(self, q0: Array, *given: Array) -> tuple[Array, Array, Array]:
         """The same for rows of configurations: by the kernel, or by the text over arrays."""
-        if not self.is_compiled or not self.coordinates.v:
+        if not self.coordinates.v:  # nothing to search for
+            return q0, self._lengths(q0, given[-1]), np.ones(len(q0))
+        if not self.is_compiled:
             return self.text(q0, *given, batch=1)
         (q, lengths, total), _, _ = self.law.attempt([q0, *given])
         return q, lengths, total
