@@ -100,7 +100,7 @@ def inverse_kinematics(
     problem, kept = _problem(asked, posture is not None), switch("limits", limits)
     aims = _as_targets(targets, len(asked.frames))
     begin = posture if q0 is None else q0
-    near = [_middle(model, kept) if begin is None else begin, *([] if posture is None else [posture])]
+    near = [problem.middle(kept) if begin is None else begin, *([] if posture is None else [posture])]
     names = [("q0" if q0 is not None or posture is None else "posture", "configuration"), ("posture", "configuration")]
     given, leading = as_given(model, names[: len(near)], near)
     batch = broadcast(["targets", "configurations"], [aims.shape[:-3], leading])
@@ -108,8 +108,8 @@ def inverse_kinematics(
     aims = spread(aims, 3, batch).reshape((-1, *aims.shape[-3:]))
     reach = problem.tolerances(tolerance)
     fixed = problem.fixed(kept, 2.0 * problem.length, integer("restarts", restarts, 0, _MOST_RESTARTS))
-    fixed += [problem.weights(weights), reach]
-    if kept:
+    fixed = [*fixed, problem.weights(weights), reach]
+    if kept and begin is not None:
         own[0] = within_limits(model, own[0])
     count, groups = prod(batch), len(reach)
     with memory_for("configurations", (count, model.nq + groups + 1)):
@@ -144,17 +144,6 @@ def _as_targets(value: Any, count: int) -> Array:
     return found
 
 
-def _middle(model: Model, kept: bool) -> Array:
-    """The middle of the limits, or the configuration of rest where there are none."""
-    rest = neutral(model)
-    if not kept:
-        return rest
-    lower, upper = model.lower_limit, model.upper_limit
-    with np.errstate(all="ignore"):
-        middle = 0.5 * lower + 0.5 * upper
-    return np.where(np.isfinite(middle) & (lower <= upper), middle, rest)
-
-
 # The problem
 
 
@@ -185,6 +174,8 @@ class FramesToTargets(Problem):
         frames = moved(asked.frames, asked.offsets)
         super().__init__(asked.model, frames, [frame.body for frame in frames], groups, posture)
         self.length, self.size = self._measured()
+        self._middles: dict[bool, Array] = {}
+        self._equal = np.repeat((np.ones((len(frames), 2)) * (1.0, self.length)).ravel()[self.places], 3)
 
     @property
     def argument(self) -> tuple[str, tuple[int, ...]]:
@@ -222,21 +213,29 @@ class FramesToTargets(Problem):
         length = float(np.sqrt(distances / angles)) if distances > 0.0 and angles > 0.0 else 1.0
         return length, max(distances, length**2 * angles) / 3.0 or 1.0
 
+    def middle(self, kept: bool) -> Array:
+        """The middle of the limits, if they are kept, or the configuration of rest where there are none."""
+        if kept not in self._middles:
+            rest, lower, upper = neutral(self.model), self.model.lower_limit, self.model.upper_limit
+            with np.errstate(all="ignore"):
+                middle = 0.5 * lower + 0.5 * upper
+            self._middles[kept] = np.where(np.isfinite(middle) & (lower <= upper) & kept, middle, rest)
+        return self._middles[kept]
+
     def weights(self, asked: Any) -> Array:
         """Of each residual: those asked for, angles as distances."""
-        count = len(self.frames)
-        given = np.ones((count, 2))
-        if asked is not None:
-            found = array("weights", asked)
-            if found.shape not in ((count,), (count, 2)):
-                raise ArgumentError(f"weights must have shape ({count},) or ({count}, 2), not {found.shape}")
-            if not (np.isfinite(found).all() and (found > 0.0).all()):
-                raise ArgumentError(
-                    "weights must be positive and finite; to leave out the position or the rotation of a frame, pass "
-                    'lw.Point(frame, axes="rotation") or "position"'
-                )
-            given = found[:, None] * given if found.ndim == 1 else found
-        return np.repeat((given * (1.0, self.length)).ravel()[self.places], 3)
+        if asked is None:
+            return self._equal
+        count, found = len(self.frames), array("weights", asked)
+        if found.shape not in ((count,), (count, 2)):
+            raise ArgumentError(f"weights must have shape ({count},) or ({count}, 2), not {found.shape}")
+        if not (np.isfinite(found).all() and (found > 0.0).all()):
+            raise ArgumentError(
+                "weights must be positive and finite; to leave out the position or the rotation of a frame, pass "
+                'lw.Point(frame, axes="rotation") or "position"'
+            )
+        given = found[:, None] * np.ones(2) if found.ndim == 1 else found
+        return np.repeat(given.ravel()[self.places], 3) * self._equal
 
     def tolerances(self, asked: Any) -> Array:
         """Of each group of residuals."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from linkwork.algorithms import REFERENCES
 from linkwork.arguments import array, choice
@@ -18,6 +18,7 @@ from linkwork.spatial import Mat3, Vec3, atan2, quaternion_of, sqrt, where_less
 
 _ORTHONORMAL = 1e-6
 """How far R Rᵀ of a placement may be from the identity."""
+_IDENTITY, _LAST = np.eye(3), np.array([0.0, 0.0, 0.0, 1.0])
 
 
 def pose_error(X: ArrayLike, X_target: ArrayLike, reference: str = "local", *, out: Array | None = None) -> Array:
@@ -55,21 +56,31 @@ def as_placements(what: str, value: Any, shape: tuple[int, ...] = (4, 4)) -> Arr
     found = array(what, value, shape)
     if found.ndim < len(shape) or found.shape[found.ndim - len(shape) :] != shape:
         raise ArgumentError(f"{what} must have shape (..., {', '.join(map(str, shape))}), but has shape {found.shape}")
+    if not _are_placements(found).all():
+        _refuse(what, found)
+    return found
+
+
+@np.errstate(all="ignore")
+def _are_placements(found: Array) -> NDArray[np.bool_]:
+    """Which of them have a rotation, and a last row of 0, 0, 0, 1."""
+    turn = found[..., :3, :3]
+    off = np.abs(turn @ np.swapaxes(turn, -1, -2) - _IDENTITY).max(axis=(-2, -1))
+    good: NDArray[np.bool_] = (off <= _ORTHONORMAL) & (found[..., 3, :] == _LAST).all(axis=-1)
+    return good & (np.linalg.det(turn) > 0.0)
+
+
+def _refuse(what: str, found: Array) -> NoReturn:
+    """Say what is wrong with the first that is no placement."""
     if not np.isfinite(found).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(found))[0])
         raise ArgumentError(f"{what}{list(where)} is {found[where]}; it must be finite")
-    turn = np.clip(found[..., :3, :3], -2.0, 2.0)
-    off = np.abs(turn @ np.swapaxes(turn, -1, -2) - np.eye(3)).max(axis=(-2, -1), initial=0.0)
-    good = (off <= _ORTHONORMAL) & (found[..., 3, :] == (0.0, 0.0, 0.0, 1.0)).all(axis=-1)
-    good &= ((np.cross(turn[..., 0, :], turn[..., 1, :]) * turn[..., 2, :]).sum(axis=-1)) > 0.0
-    if not good.all():
-        where = tuple(int(i) for i in np.argwhere(~good)[0])
-        at = f"{what}{list(where)}" if where else what
-        raise ArgumentError(
-            f"{at} is no placement: it must be [[R, p], [0, 1]] with a rotation R (R Rᵀ = 1 to {_ORTHONORMAL:g}, "
-            f"determinant 1) and a last row of 0, 0, 0, 1"
-        )
-    return found
+    where = tuple(int(i) for i in np.argwhere(~_are_placements(found))[0])
+    at = f"{what}{list(where)}" if where else what
+    raise ArgumentError(
+        f"{at} is no placement: it must be [[R, p], [0, 1]] with a rotation R (R Rᵀ = 1 to {_ORTHONORMAL:g}, "
+        f"determinant 1) and a last row of 0, 0, 0, 1"
+    )
 
 
 # The text
