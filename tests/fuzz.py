@@ -184,6 +184,17 @@ VALID: dict[str, dict[str, Callable[[], Any]]] = {
         "constraints": lambda: [lw.Ball("tip")],
         "actuated": lambda: np.ones(12, dtype=bool),
     },
+    "inverse_kinematics": {
+        "targets": lambda: lw.forward_kinematics(model(), configuration(), ["tip"]),
+        "frames": lambda: ["tip"],
+        "restarts": lambda: 2,
+        "weights": lambda: [2.0],
+    },
+    "pose_error": {
+        "X": lambda: np.eye(4),
+        "X_target": lambda: lw.forward_kinematics(model(), configuration(), ["tip"]),
+    },
+    "close_loops": {"constraints": lambda: [lw.PointOnPlane("tip")]},
     "Coupling": {"joint_a": lambda: "joint_arm", "joint_b": lambda: "joint_slide"},
     "Rolling": {"radius": lambda: 0.3},
     "operational_inertia": {"damping": lambda: 0.1},
@@ -297,7 +308,10 @@ INSTANCES: dict[str, Callable[[], Any]] = {
 
 LEFT_OUT = {
     **dict.fromkeys(
-        ("ChangeOfBasis", "CompiledFunction", "Gradients", "Linearised", "OperationalSpace", "Rollout", "SystemReport"),
+        (
+            *("ChangeOfBasis", "CompiledFunction", "Gradients", "IKResult", "Linearised", "OperationalSpace"),
+            *("Rollout", "SystemReport"),
+        ),
         "a result, made by a function",
     ),
     **dict.fromkeys(("control.AugmentedObject", "control.Command", "control.Level"), "a result"),
@@ -414,6 +428,8 @@ def unsound(result: Any) -> str | None:
     """What is wrong with numbers that were returned, if anything."""
     if isinstance(result, lw.Trajectory):
         return unsound([result.t, result.q, result.v, result.a, result.tau, result.constraint_forces])
+    if isinstance(result, lw.IKResult):
+        return unsound([result.q, result.error, result.iterations])
     if isinstance(result, tuple | list):
         return next((reason for one in result if (reason := unsound(one))), None)
     if isinstance(result, np.ndarray) and result.dtype.kind == "f" and not np.isfinite(result).all():

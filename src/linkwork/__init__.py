@@ -85,6 +85,9 @@ if TYPE_CHECKING:
     from linkwork.compiled.compiled_function import CompiledFunction
     from linkwork.compiled.compiling import compile
     from linkwork.compiled.derivatives import jacobian_of, jvp, vjp
+    from linkwork.dynamics.inverse_kinematics import IKResult, inverse_kinematics
+    from linkwork.dynamics.loops import close_loops
+    from linkwork.dynamics.pose_errors import pose_error
     from linkwork.engine.system_check import SystemReport, system_check
     from linkwork.formats import load
     from linkwork.model import mechanisms
@@ -112,6 +115,7 @@ __all__ = [
     "Frame",
     "Gradients",
     "Hinge",
+    "IKResult",
     "Linearised",
     "LinkworkError",
     "LinkworkWarning",
@@ -134,6 +138,7 @@ __all__ = [
     "animate",
     "centre_of_mass",
     "change_of_basis",
+    "close_loops",
     "compile",
     "constrained_dynamics",
     "constrained_inverse_dynamics",
@@ -163,6 +168,7 @@ __all__ = [
     "inverse_dynamics_derivatives",
     "inverse_dynamics_jvp",
     "inverse_dynamics_vjp",
+    "inverse_kinematics",
     "jacobian",
     "jacobian_drift",
     "jacobian_of",
@@ -185,6 +191,7 @@ __all__ = [
     "operational_inertia_inverse",
     "operational_space",
     "placement",
+    "pose_error",
     "random_state",
     "rollout",
     "set_threads",
@@ -201,6 +208,9 @@ _LATE = {
     "linkwork.compiled.compiling": ("compile",),
     "linkwork.compiled.derivatives": ("jacobian_of", "jvp", "vjp"),
     "linkwork.control": (),
+    "linkwork.dynamics.inverse_kinematics": ("IKResult", "inverse_kinematics"),
+    "linkwork.dynamics.loops": ("close_loops",),
+    "linkwork.dynamics.pose_errors": ("pose_error",),
     "linkwork.engine.system_check": ("SystemReport", "system_check"),
     "linkwork.formats": ("load",),
     "linkwork.model.mechanisms": (),

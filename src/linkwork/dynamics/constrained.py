@@ -258,6 +258,7 @@ class HeldBy:
         bodies: on which body each frame is, 0 for the world.
         to_bodies: (ends, 6, 6), takes a force from a frame to its body.
         whole: whether one kernel computes all.
+        problems: what else is asked about them (``dynamics.loops``).
     """
 
     def __init__(self, model: Model, constraints: tuple[Constraint, ...]) -> None:
@@ -278,10 +279,11 @@ class HeldBy:
         self.whole = 0 < len(flat) <= _MOST_PAIRS and len(model.bodies) <= MOST_BODIES
         self._laws: dict[Any, CompiledFunction] = {}
         self._settings: dict[tuple[float | None, float], Array] = {}
+        self.problems: dict[str, Any] = {}
 
     @property
     def name(self) -> str:
-        return ", ".join(_shown(constraint) for constraint in self.constraints)
+        return ", ".join(shown_constraint(constraint) for constraint in self.constraints)
 
     def settings(self, stabilisation: float | None, proximal: float) -> Array:
         """Two factors of stabilisation, and the proximal damping."""
@@ -345,7 +347,7 @@ def _too_short(stabilisation: float) -> ArgumentError:
     )
 
 
-def _shown(constraint: Constraint) -> str:
+def shown_constraint(constraint: Constraint) -> str:
     return f"{type(constraint).__name__}({constraint.frame_a!r}, {constraint.frame_b!r})"
 
 
