@@ -23,8 +23,8 @@ from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.small_matrices import cross, rotation_vector, skew, times, transposed
 from linkwork.errors import ArgumentError, shown
 from linkwork.joints.joint import as_axis
-from linkwork.model.builder import as_placement
 from linkwork.model.model import WORLD, Model, Point
+from linkwork.model.placements import as_placement
 from linkwork.spatial import Transform
 
 

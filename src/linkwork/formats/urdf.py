@@ -20,7 +20,7 @@ from linkwork.errors import LinkworkWarning, ModelError, suggestion
 from linkwork.formats.xml import Element, quoted
 from linkwork.joints import Fixed, Free, Joint, Planar, Prismatic, Revolute
 from linkwork.model import WORLD, Builder, Model, merge_fixed
-from linkwork.model.builder import placements
+from linkwork.model.placements import placements
 from linkwork.spatial import Mat3, Sym3, Transform
 
 ROOT_JOINT = "root_joint"

@@ -6,9 +6,9 @@ import math
 
 from linkwork.arguments import integer, switch
 from linkwork.joints import Free, Joint, Spherical
-from linkwork.model.builder import placement
 from linkwork.model.mechanisms.links import JointChoice, extent, joints, rod, whole
 from linkwork.model.model import WORLD, Body, Frame, Limits, Model
+from linkwork.model.placements import placement
 from linkwork.spatial import Inertia, Sym3, Transform, Vec3
 
 
