@@ -76,7 +76,7 @@ from linkwork.errors import (
     TracingError,
     UnknownNameError,
 )
-from linkwork.model import Builder, Frame, Model, Point, merge_fixed, placement, with_inertial_parameters
+from linkwork.model import Actuator, Builder, Frame, Model, Point, merge_fixed, placement, with_inertial_parameters
 
 if TYPE_CHECKING:
     from linkwork import control
@@ -96,6 +96,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Actuator",
     "ArgumentError",
     "Ball",
     "Builder",

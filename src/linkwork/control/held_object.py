@@ -24,13 +24,13 @@ from linkwork.control.goals import Goal, Situation, Wanted, as_placement, gains,
 from linkwork.control.references import Reference, Sample, as_reference
 from linkwork.control.rotations import log
 from linkwork.dynamics.arguments import Array, as_frames
-from linkwork.dynamics.constraints import Weld
 from linkwork.dynamics.dynamics import gravity_torques, mass_matrix, nonlinear_effects
 from linkwork.dynamics.inversion import inverted
 from linkwork.dynamics.kinematics import forward_kinematics, jacobian, jacobian_drift, neutral
 from linkwork.dynamics.operational import force_responses
 from linkwork.errors import ArgumentError, shown
 from linkwork.joints import Free
+from linkwork.model.constraints import Weld
 from linkwork.model.model import Model, Point
 from linkwork.spatial import Transform
 

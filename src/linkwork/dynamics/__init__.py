@@ -2,7 +2,6 @@
 
 from linkwork.dynamics.constrained import constrained_dynamics
 from linkwork.dynamics.constrained_inverse import constrained_inverse_dynamics
-from linkwork.dynamics.constraints import Ball, Constraint, Coupling, Hinge, PointOnPlane, Rolling, Weld
 from linkwork.dynamics.derivatives import (
     forward_dynamics_derivatives,
     frame_acceleration_derivatives,
@@ -49,6 +48,7 @@ from linkwork.dynamics.task_space import (
     operational_bias,
     operational_space,
 )
+from linkwork.model.constraints import Ball, Constraint, Coupling, Hinge, PointOnPlane, Rolling, Weld
 
 __all__ = [
     "Ball",

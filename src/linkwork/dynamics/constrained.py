@@ -21,16 +21,16 @@ from linkwork.batches import put_into
 from linkwork.compiled.arrays import TracedArray
 from linkwork.dynamics.arguments import Array, as_batch, as_frames, check_model
 from linkwork.dynamics.constraint_solvers import JoinedSolver, Solver, TracedSolver
-from linkwork.dynamics.constraints import Constraint, Held, as_constraints
 from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.dynamics.kinematics import forward_kinematics, frame_acceleration, frame_velocity
 from linkwork.dynamics.operational import operational_inertia_inverse
-from linkwork.dynamics.small_matrices import inverse, matrix_of, motion_cross, motion_matrix, skew, times, transposed
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import MOST_BODIES
 from linkwork.engine.plans.task import moved
 from linkwork.errors import ArgumentError
+from linkwork.model.constraints import Constraint, Held, as_constraints
 from linkwork.model.model import Model
+from linkwork.spatial.small_matrices import inverse, matrix_of, motion_cross, motion_matrix, skew, times, transposed
 
 if TYPE_CHECKING:
     from linkwork.compiled.compiled_function import CompiledFunction

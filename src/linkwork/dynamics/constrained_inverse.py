@@ -20,13 +20,13 @@ from linkwork.compiled.arrays import is_traced
 from linkwork.dynamics.arguments import Array, as_batch
 from linkwork.dynamics.constrained import HeldBy, at_grips, held_by, over_ends, wrenches_of
 from linkwork.dynamics.constraint_solvers import TracedSolver
-from linkwork.dynamics.constraints import Constraint
 from linkwork.dynamics.dynamics import inverse_dynamics
 from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity, jacobian
-from linkwork.dynamics.small_matrices import times, transposed
 from linkwork.engine.mode import current_form
 from linkwork.errors import ArgumentError, SingularError, shown
+from linkwork.model.constraints import Constraint
 from linkwork.model.model import Model
+from linkwork.spatial.small_matrices import times, transposed
 
 _NAME = "constrained_inverse_dynamics"
 _NOTHING = 1e-8

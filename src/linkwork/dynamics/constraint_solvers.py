@@ -10,9 +10,9 @@ import numpy as np
 
 from linkwork.arguments import Array
 from linkwork.compiled.arrays import numbers, traced
-from linkwork.dynamics.small_matrices import times
 from linkwork.errors import ArgumentError, SingularError
 from linkwork.spatial import Factor, absolute, total, where_less
+from linkwork.spatial.small_matrices import times
 
 _MOST_ITERATIONS = 100
 _COMPILED_ITERATIONS = 8

@@ -1,5 +1,6 @@
 """The immutable Model, the Builder that makes one, and the tree that algorithms walk."""
 
+from linkwork.model.actuators import Actuator
 from linkwork.model.builder import Builder
 from linkwork.model.merging import merge_fixed
 from linkwork.model.model import WORLD, Body, Frame, Limits, Model, Point
@@ -8,6 +9,7 @@ from linkwork.model.placements import placement
 
 __all__ = [
     "WORLD",
+    "Actuator",
     "Body",
     "Builder",
     "Frame",

@@ -5,17 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from struct import pack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linkwork.arguments import all_floats, one_or_each, several, text
 from linkwork.errors import ModelError, UnknownNameError, shown
 from linkwork.joints import Fixed, Joint
+from linkwork.model.actuators import Actuator
 from linkwork.model.inertias import NO_INERTIA, NO_MASS, NO_OFFSET, as_inertia
 from linkwork.model.model import WORLD, Body, Frame, Limits, Model
 from linkwork.model.placements import as_placement
 from linkwork.spatial import Inertia, Sym3, Transform, Vec3
+
+if TYPE_CHECKING:
+    from linkwork.model.constraints import Constraint
 
 _IDENTITY = Transform.identity()  # one object for all, as for the next: a large model has many
 _NOTHING = Inertia.from_com(NO_MASS, Vec3(*NO_OFFSET), Sym3.zero())
@@ -64,6 +68,8 @@ class Builder:
         effort: float | Sequence[float] = math.inf,
         damping: float | Sequence[float] = 0.0,
         friction: float | Sequence[float] = 0.0,
+        stiffness: float | Sequence[float] = 0.0,
+        springref: float | Sequence[float] | None = None,
         actuated: bool | None = None,
     ) -> str:
         """Add a body and the joint that carries it.
@@ -85,6 +91,8 @@ class Builder:
             effort: see ``velocity``.
             damping: see ``velocity``.
             friction: see ``velocity``.
+            stiffness: of a spring at the joint, N/m or N m/rad, for each degree of freedom, or one for all.
+            springref: the coordinates in which the spring is at rest; neutral if left out.
             actuated: whether a motor drives the joint; if left out, it has one unless it is free.
 
         Returns:
@@ -111,7 +119,7 @@ class Builder:
             raise ModelError(f"armature of {here} must be finite and not negative, but is {rotor}")
         if not isinstance(actuated, bool | np.bool_ | None):
             raise ModelError(f"actuated of {here} must be True or False, not {shown(actuated)}")
-        limits = self._limits(here, joint, (lower, upper, velocity, effort, damping, friction))
+        limits = self._limits(here, joint, (lower, upper, velocity, effort, damping, friction, stiffness), springref)
         self._bodies.append(
             Body(
                 name,
@@ -129,16 +137,24 @@ class Builder:
         self._joints.add(joint_name)
         return name
 
-    def _limits(self, where: str, joint: Joint, given: tuple[Any, ...]) -> Limits:
+    def _limits(self, where: str, joint: Joint, given: tuple[Any, ...], rest: Any) -> Limits:
         """Checked limits; joints of the same ones, to the bit, share one object, since there may be many."""
-        plain = all_floats(given)
-        key = pack("6d", *given) if plain else b"", joint.nq, joint.nv
+        plain = all_floats(given) and rest is None
+        key = pack("7d", *given) if plain else b"", joint.nq, joint.nv
         if plain and key in self._same_limits:
             return self._same_limits[key]
-        names = ("lower limit", "upper limit", "velocity limit", "effort limit", "damping", "friction")
-        counts = (joint.nq,) * 2 + (joint.nv,) * 4
+        names = ("lower limit", "upper limit", "velocity limit", "effort limit", "damping", "friction", "stiffness")
+        counts = (joint.nq,) * 2 + (joint.nv,) * 5
         numbers = zip(names, given, counts, strict=True)
-        limits = Limits(*(one_or_each(f"{name} of {where}", value, n, ModelError) for name, value, n in numbers))
+        *each, spring = (one_or_each(f"{name} of {where}", value, n, ModelError) for name, value, n in numbers)
+        if any(spring):
+            if not 0.0 <= min(spring) <= max(spring) < math.inf:
+                raise ModelError(f"stiffness of {where} must be finite and not negative, but is {spring}")
+            rest = joint.neutral() if rest is None else [rest] * joint.nq if isinstance(rest, float | int) else rest
+            at_rest = tuple(several(f"springref of {where}", rest, joint.nq, ModelError))
+            limits = Limits(*each, stiffness=spring, springref=at_rest)
+        else:
+            limits = Limits(*each)
         if plain:
             self._same_limits[key] = limits
         return limits
@@ -163,9 +179,15 @@ class Builder:
         self._frames[name] = Frame(name, self._index[body], place)
         return name
 
-    def build(self, meshes: Sequence[str] = ()) -> Model:
+    def build(
+        self,
+        meshes: Sequence[str] = (),
+        *,
+        constraints: Sequence[Constraint] = (),
+        actuators: Sequence[Actuator] = (),
+    ) -> Model:
         """The mechanism as an immutable Model. Bodies and joints get frames of their names, where these are not
-        taken.
+        taken. ``constraints`` and ``actuators`` become those of the model.
         """
         if isinstance(meshes, str) or not isinstance(meshes, Sequence):
             raise ModelError(f"meshes must be a list of paths, not {shown(meshes)}")
@@ -178,4 +200,8 @@ class Builder:
         for index, body in enumerate(self._bodies, 1):
             if body.joint_name not in own:
                 own[body.joint_name] = Frame(body.joint_name, index, _IDENTITY)
-        return Model(self.name, tuple(self._bodies), tuple(own.values()), self.gravity, tuple(meshes))
+        for what, parts in (("constraints", constraints), ("actuators", actuators)):
+            if isinstance(parts, str) or not isinstance(parts, Sequence):
+                raise ModelError(f"{what} must be a list of them, not {shown(parts)}")
+        frames, held = tuple(own.values()), (tuple(constraints), tuple(actuators))
+        return Model(self.name, tuple(self._bodies), frames, self.gravity, tuple(meshes), *held)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,12 @@ from numpy.typing import NDArray
 from linkwork.arguments import choice, is_integer, several, text
 from linkwork.errors import ModelError, UnknownNameError, shown
 from linkwork.joints import Free, Joint
+from linkwork.model.actuators import Actuator
 from linkwork.model.memo import Memo
 from linkwork.spatial import Inertia, Transform
+
+if TYPE_CHECKING:
+    from linkwork.model.constraints import Constraint
 
 WORLD = "world"
 """The name of the frame that does not move."""
@@ -23,9 +27,10 @@ WORLD = "world"
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits, damping and friction of a joint, for each coordinate (position) or degree of freedom (all else).
+    """Limits, damping, friction and spring of a joint, for each coordinate (positions) or degree of freedom (all else).
 
-    Units are those of the joint: m, rad, their rates, N or N m; damping in force per rate, friction (Coulomb) in force.
+    Units are those of the joint: m, rad, their rates, N or N m; damping in force per rate, friction (Coulomb) in force,
+    stiffness in force per length or angle. ``springref`` is where the spring is at rest. Both are empty without one.
     """
 
     lower: tuple[float, ...]
@@ -34,6 +39,8 @@ class Limits:
     effort: tuple[float, ...]
     damping: tuple[float, ...]
     friction: tuple[float, ...]
+    stiffness: tuple[float, ...] = ()
+    springref: tuple[float, ...] = ()
 
     @staticmethod
     def none(joint: Joint) -> Limits:
@@ -94,6 +101,11 @@ class Model:
     gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
     meshes: tuple[str, ...] = field(default=(), repr=False)
     """References to mesh files as the model file gives them; they are never opened."""
+    constraints: tuple[Constraint, ...] = field(default=(), repr=False)
+    """What holds frames or joints to each other, such as mimic joints: ``lw.simulate`` and ``lw.rollout`` apply them,
+    ``lw.constrained_dynamics`` takes them, all other functions see the tree alone."""
+    actuators: tuple[Actuator, ...] = field(default=(), repr=False)
+    """The motors that the model file describes; ``lw.actuator_torques`` gives their joint forces."""
 
     def __post_init__(self) -> None:
         text("the name of a model", self.name, ModelError)
@@ -113,6 +125,10 @@ class Model:
         for frame in self.frames:
             if not 0 <= frame.body <= len(self.bodies):
                 raise ModelError(f"frame {frame.name!r} is on body {shown(frame.body)}, of {len(self.bodies)}")
+        if self.constraints or self.actuators:
+            from linkwork.model.constraints import check_parts
+
+            check_parts(self)
 
     def __repr__(self) -> str:
         return f"<Model {self.name!r}: {len(self.bodies)} bodies, nq {self.nq}, nv {self.nv}>"
@@ -281,6 +297,18 @@ class Model:
     def friction(self) -> NDArray[np.float64]:
         """Coulomb friction (nv,); the dynamics functions leave it to the caller's tau."""
         return self._gather("friction")
+
+    @property
+    def stiffness(self) -> NDArray[np.float64]:
+        """Stiffness of the joints' springs (nv,); ``lw.simulate`` and ``lw.rollout`` apply them, the dynamics functions
+        leave them to the caller's tau.
+        """
+        return np.array([x for b in self.bodies for x in (b.limits.stiffness or (0.0,) * b.joint.nv)], dtype=np.float64)
+
+    @property
+    def springref(self) -> NDArray[np.float64]:
+        """The configuration (nq,) in which the springs are at rest; neutral where there is none."""
+        return np.array([x for b in self.bodies for x in (b.limits.springref or b.joint.neutral())], dtype=np.float64)
 
     @property
     def actuated(self) -> NDArray[np.bool_]:

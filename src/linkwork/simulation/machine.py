@@ -18,13 +18,13 @@ from linkwork.compiled.arrays import numbers, traced
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.dynamics.arguments import Array
-from linkwork.dynamics.constraints import Constraint
 from linkwork.dynamics.dynamics import mass_matrix
 from linkwork.engine.code import fingerprint
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import Plan, TracedTask
 from linkwork.engine.plans.traced import Traced
 from linkwork.engine.rollout import run_over_time
+from linkwork.model.constraints import Constraint
 from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
 from linkwork.simulation.integrators import Step

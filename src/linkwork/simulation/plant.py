@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from linkwork.compiled.arrays import TracedArray
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.constrained import constrained_dynamics
-from linkwork.dynamics.constraints import Constraint
 from linkwork.dynamics.dynamics import forward_dynamics
+from linkwork.model.constraints import Constraint
 from linkwork.model.model import Model
 from linkwork.simulation.arguments import returned
 from linkwork.simulation.rotors import with_rotors

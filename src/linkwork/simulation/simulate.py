@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from linkwork.arguments import integer, not_negative, positive, switch
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array, check_model
-from linkwork.dynamics.constraints import Constraint, as_constraints
 from linkwork.errors import ArgumentError, LinkworkError, SimulationError, shown
+from linkwork.model.constraints import Constraint, as_constraints
 from linkwork.model.model import Model
 from linkwork.simulation.arguments import (
     constant_wrenches,

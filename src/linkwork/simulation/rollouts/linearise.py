@@ -13,7 +13,6 @@ from linkwork.compiled.arrays import traced
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.dynamics.arguments import Array, as_array, check_model
-from linkwork.dynamics.constraints import Constraint
 from linkwork.dynamics.derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
 from linkwork.dynamics.dynamics import forward_dynamics, inverse_dynamics
 from linkwork.dynamics.traced import traced_call
@@ -21,6 +20,7 @@ from linkwork.engine.code import fingerprint
 from linkwork.engine.plans import MOST_BODIES
 from linkwork.engine.trace.differentiate import pushed
 from linkwork.errors import ArgumentError
+from linkwork.model.constraints import Constraint
 from linkwork.model.model import Model
 from linkwork.simulation.rollouts.gradients import difference_of, flat, integrate_of
 from linkwork.simulation.rollouts.jobs import Job

@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike
 from linkwork.arguments import choice, finite_array, integer, not_negative, positive, seconds, switch
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array, as_batch, check_model
-from linkwork.dynamics.constraints import Constraint, as_constraints
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import MOST_BODIES
 from linkwork.engine.rollout import records
 from linkwork.engine.run.threads import get_threads
 from linkwork.errors import ArgumentError, SimulationError, shown
+from linkwork.model.constraints import Constraint, as_constraints
 from linkwork.model.model import Model
 from linkwork.simulation.laws import Parameters, as_law, parameters_of
 from linkwork.simulation.rollouts.by_hand import ByHand, Policy

@@ -17,13 +17,13 @@ from linkwork.compiled.arrays import numbers, traced
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.dynamics.constrained import constrained_dynamics
-from linkwork.dynamics.constraints import Constraint
 from linkwork.dynamics.dynamics import mass_matrix
 from linkwork.dynamics.kinematics import integrate
 from linkwork.dynamics.traced import traced_call
 from linkwork.engine.code import fingerprint
 from linkwork.engine.ir.program import Program
 from linkwork.engine.plans import MOST_BODIES, Plan, TracedTask, plan_for_trace
+from linkwork.model.constraints import Constraint
 from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
 from linkwork.simulation.rotors import with_rotors

@@ -12,20 +12,20 @@ texts over arrays with any leading axes, of floats or of numbers that are being 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.arguments import finite, positive
-from linkwork.dynamics.arguments import Array
-from linkwork.dynamics.small_matrices import cross, rotation_vector, skew, times, transposed
-from linkwork.errors import ArgumentError, shown
+from linkwork.arguments import Array, finite, positive
+from linkwork.errors import ArgumentError, LinkworkError, ModelError, shown
 from linkwork.joints.joint import as_axis
+from linkwork.model.actuators import Actuator
 from linkwork.model.model import WORLD, Model, Point
 from linkwork.model.placements import as_placement
 from linkwork.spatial import Transform
+from linkwork.spatial.small_matrices import cross, rotation_vector, skew, times, transposed
 
 
 class Grip(NamedTuple):
@@ -71,6 +71,24 @@ class Constraint(ABC):
     def error(self, place: Array, turn: Array) -> Array:
         """How far off (..., 6) a is, in its own axes; ``place`` is its position in b's place."""
         return np.concatenate([times(transposed(turn), place), rotation_vector(turn)], axis=-1)
+
+    # What editing a model asks for
+
+    def frame_names(self) -> tuple[str, ...]:
+        """The frames that it holds."""
+        return tuple(end.frame if isinstance(end, Point) else end for end in (self.frame_a, self.frame_b))
+
+    def joint_names(self) -> tuple[str, ...]:
+        """The joints that it holds by name."""
+        return ()
+
+    def renamed(self, frame: Callable[[str], str], joint: Callable[[str], str]) -> Constraint:
+        """The same with other names of frames and joints."""
+        a, b = (
+            replace(end, frame=frame(end.frame)) if isinstance(end, Point) else frame(end)
+            for end in (self.frame_a, self.frame_b)
+        )
+        return replace(self, frame_a=a, frame_b=b)
 
     # What dynamics asks for: most constraints look at one pair of frames, by the rows above
 
@@ -207,7 +225,8 @@ class Rolling(Constraint):
 class Coupling(Constraint):
     """Two joints of one degree of freedom move together: q_a = ratio · q_b + offset, as by gears, a belt or a cable.
 
-    ``ratio`` has the units of q_a over q_b, ``offset`` those of q_a. The wrench of this constraint is the force or
+    ``ratio`` has the units of q_a over q_b, ``offset`` those of q_a. A ratio of 0 holds ``joint_a`` at the offset,
+    whatever ``joint_b`` is; it may be the same. The wrench of this constraint is the force or
     moment along the axis of ``joint_a``, on the body that this joint carries.
 
     Example:
@@ -250,6 +269,15 @@ class Coupling(Constraint):
 
     def kind(self) -> tuple[object, ...]:
         return ("Coupling", *self._parts)
+
+    def frame_names(self) -> tuple[str, ...]:
+        return ()
+
+    def joint_names(self) -> tuple[str, ...]:
+        return self.joint_a, self.joint_b
+
+    def renamed(self, frame: Callable[[str], str], joint: Callable[[str], str]) -> Coupling:
+        return Coupling(joint(self.joint_a), joint(self.joint_b), self.ratio, self.offset)
 
     def rows(self, turn: Array) -> Array:
         raise ArgumentError("a coupling looks at two pairs of frames; all_rows gives the rows of both")
@@ -301,3 +329,30 @@ def as_constraints(constraints: Sequence[Constraint]) -> tuple[Constraint, ...]:
         if not isinstance(constraint, Constraint):
             raise ArgumentError(f"constraints must hold lw.Weld, lw.Ball, ... objects, not {shown(constraint)}")
     return tuple(constraints)
+
+
+def check_parts(model: Model) -> None:
+    """Refuse constraints and actuators of a model that do not fit it."""
+    for what, one, parts in (("constraints", Constraint, model.constraints), ("actuators", Actuator, model.actuators)):
+        if not isinstance(parts, tuple) or not all(isinstance(part, one) for part in parts):
+            raise ModelError(f"{what} of model {model.name!r} must be a tuple of these, not {shown(parts)}")
+    for constraint in model.constraints:
+        for name in constraint.frame_names():
+            model.frame(name)
+        try:
+            constraint.grips(model)
+        except LinkworkError as error:
+            raise ModelError(f"{constraint!r} of model {model.name!r}: {error}") from None
+    names = [actuator.name for actuator in model.actuators]
+    for actuator in model.actuators:
+        if names.count(actuator.name) > 1:
+            raise ModelError(f"model {model.name!r} has two actuators named {actuator.name!r}; names must be unique")
+        if actuator.frame is not None:
+            model.frame(actuator.frame)
+        for joint, gear in actuator.gears:
+            count = model.bodies[model.joint_index(joint)].joint.nv
+            if len(gear) != count:
+                raise ModelError(
+                    f"actuator {actuator.name!r} has {len(gear)} gear(s) for joint {joint!r} of {count} degree(s) of "
+                    f"freedom"
+                )
