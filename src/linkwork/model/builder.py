@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import warnings
+from collections.abc import Container, Sequence
+from dataclasses import replace
 from struct import pack
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwork.arguments import all_floats, one_or_each, several, text
-from linkwork.errors import ModelError, UnknownNameError, shown
+from linkwork.errors import LinkworkWarning, ModelError, UnknownNameError, shown
 from linkwork.joints import Fixed, Joint
 from linkwork.model.actuators import Actuator
 from linkwork.model.inertias import NO_INERTIA, NO_MASS, NO_OFFSET, as_inertia
@@ -49,13 +52,16 @@ class Builder:
         self._index = {WORLD: 0}
         self._joints: set[str] = set()
         self._same_limits: dict[tuple[bytes, int, int], Limits] = {}
+        self._meshes: list[str] = []
+        self._constraints: list[Constraint] = []
+        self._actuators: list[Actuator] = []
 
     def add_body(
         self,
         name: str,
         parent: str = WORLD,
         joint: Joint | None = None,
-        placement: Transform | None = None,
+        placement: Transform | ArrayLike | None = None,
         *,
         mass: float = NO_MASS,
         com: Sequence[float] = NO_OFFSET,
@@ -76,9 +82,9 @@ class Builder:
 
         Args:
             name: of the body, and of its frame.
-            parent: an earlier body, or "world".
+            parent: an earlier body, a frame on one, or "world".
             joint: its kind; fixed if left out.
-            placement: of the joint on the parent; see ``lw.placement``.
+            placement: of the joint on the parent, from ``lw.placement`` or a 4×4 matrix.
             mass: kg.
             com: centre of mass in the body's frame (m).
             inertia: about the centre of mass, in the body's axes (kg m²): three principal values, the six numbers
@@ -109,8 +115,7 @@ class Builder:
             raise ModelError(f"there is already a body named {name!r}; names must be unique")
         if joint_name in self._joints:
             raise ModelError(f"there is already a joint named {joint_name!r}; names must be unique")
-        if not isinstance(parent, str) or parent not in self._index:
-            raise UnknownNameError("body", parent, self._index, f"mechanism {self.name!r} so far")
+        carrier, on_carrier = self._place(parent)
         nothing = inertia is NO_INERTIA and com is NO_OFFSET and mass is NO_MASS
         solid = _NOTHING if nothing else as_inertia(f"body {name!r}", mass, com, inertia)
         here = f"joint {joint_name!r}"
@@ -124,9 +129,9 @@ class Builder:
             Body(
                 name,
                 joint_name,
-                self._index[parent],
+                carrier,
                 joint,
-                _IDENTITY if placement is None else as_placement(here, placement),
+                self._placed(on_carrier, here, placement),
                 solid,
                 rotor if any(rotor) else (),
                 limits,
@@ -152,32 +157,136 @@ class Builder:
                 raise ModelError(f"stiffness of {where} must be finite and not negative, but is {spring}")
             rest = joint.neutral() if rest is None else [rest] * joint.nq if isinstance(rest, float | int) else rest
             at_rest = tuple(several(f"springref of {where}", rest, joint.nq, ModelError))
-            limits = Limits(*each, stiffness=spring, springref=at_rest)
-        else:
-            limits = Limits(*each)
+            each += [spring, at_rest]
+        limits = Limits(*each)
         if plain:
             self._same_limits[key] = limits
         return limits
 
-    def add_frame(self, name: str, body: str, placement: Transform | None = None) -> str:
+    def add_frame(self, name: str, body: str, placement: Transform | ArrayLike | None = None) -> str:
         """Name a place on a body (or on "world").
 
         Args:
             name: unique among frames.
-            body: which body carries it.
-            placement: of the frame on the body; see ``lw.placement``.
+            body: which body carries it, or a frame on it.
+            placement: of the frame there, from ``lw.placement`` or a 4×4 matrix.
 
         Returns:
             The frame's name.
         """
         text("the name of a frame", name, ModelError)
-        if not isinstance(body, str) or body not in self._index:
-            raise UnknownNameError("body", body, self._index, f"mechanism {self.name!r} so far")
+        carrier, on_carrier = self._place(body)
         if name in self._frames or name in self._index:
             raise ModelError(f"there is already a frame named {name!r}; names must be unique")
-        place = _IDENTITY if placement is None else as_placement(f"frame {name!r}", placement)
-        self._frames[name] = Frame(name, self._index[body], place)
+        self._frames[name] = Frame(name, carrier, self._placed(on_carrier, f"frame {name!r}", placement))
         return name
+
+    def add_model(
+        self,
+        model: Model,
+        parent: str = WORLD,
+        placement: Transform | ArrayLike | None = None,
+        prefix: str = "",
+    ) -> tuple[str, ...]:
+        """Add all of a model: an arm on a mobile base, a second arm on a torso, an object beside a robot.
+
+        The model's world is fixed to ``parent``. Its frames, limits, constraints, actuators and meshes come along; the
+        gravity is the builder's.
+
+        Args:
+            model: what to add.
+            parent: what carries it: an earlier body, a frame, or "world".
+            placement: of the model's world on the parent, from ``lw.placement`` or a 4×4 matrix; none if left out.
+            prefix: put before all of its names, so that a model can be added twice.
+
+        Returns:
+            The names of the bodies that were added.
+
+        Raises:
+            ModelError: if a body, joint or frame of that name is there already; a prefix helps.
+
+        Warns:
+            LinkworkWarning: if the model has another gravity than the builder.
+
+        Example:
+            >>> import linkwork as lw
+            >>> arm = lw.mechanisms.serial_chain(2)
+            >>> builder = lw.Builder("two_arms")
+            >>> _ = builder.add_body("torso", joint=lw.joints.Revolute("z"), mass=10.0, inertia=(1, 1, 1))
+            >>> for side, y in (("left_", 0.3), ("right_", -0.3)):
+            ...     _ = builder.add_model(arm, "torso", lw.placement(xyz=(0, y, 1)), prefix=side)
+            >>> builder.build().joint_names
+            ('joint_torso', 'left_joint1', 'left_joint2', 'right_joint1', 'right_joint2')
+        """
+        if not isinstance(model, Model):
+            raise ModelError(f"add_model takes a linkwork Model, not {shown(model)}")
+        carrier, on_carrier = self._place(parent)
+        place = self._placed(on_carrier, f"model {model.name!r}", placement)
+        if model.gravity != self.gravity:
+            message = f"model {model.name!r} has gravity {model.gravity}, and is added to one of {self.gravity}"
+            warnings.warn(f"{message}, which holds for all", LinkworkWarning, stacklevel=2)
+        added = model.renamed(prefix)
+        taken: list[tuple[str, Container[str], tuple[str, ...]]] = [
+            ("body", self._index, added.body_names),
+            ("joint", self._joints, added.joint_names),
+            ("frame", self._index.keys() | self._frames.keys(), added.frame_names),
+            ("actuator", [each.name for each in self._actuators], tuple(each.name for each in added.actuators)),
+        ]
+        for kind, there, names in taken:
+            for name in names:
+                if name in there and name != WORLD:
+                    hint = "give add_model a prefix" if not prefix else "choose another prefix"
+                    raise ModelError(f"there is already a {kind} named {name!r}; names must be unique: {hint}")
+        first = len(self._bodies)
+        for body in added.bodies:
+            if body.parent:
+                self._bodies.append(replace(body, parent=first + body.parent))
+            else:
+                stands = body.placement if place is _IDENTITY else place * body.placement
+                self._bodies.append(replace(body, parent=carrier, placement=stands))
+            self._index[body.name] = len(self._bodies)
+            self._joints.add(body.joint_name)
+        for frame in added.frames:
+            if frame.name != WORLD:
+                stands = frame.placement if frame.body or place is _IDENTITY else place * frame.placement
+                number = first + frame.body if frame.body else carrier
+                self._frames[frame.name] = replace(frame, body=number, placement=stands)
+        self._meshes += [mesh for mesh in added.meshes if mesh not in self._meshes]
+        base = self._base_of(added, carrier, place, prefix)
+        self._constraints += [
+            each.renamed(lambda name: base if name == WORLD else name, str) for each in added.constraints
+        ]
+        self._actuators += added.actuators
+        return added.body_names
+
+    def _base_of(self, added: Model, carrier: int, place: Transform, prefix: str) -> str:
+        """The frame that an added model's constraints have for the world; made only where one needs it."""
+        held = any(WORLD in each.frame_names() for each in added.constraints)
+        if not held or (carrier == 0 and place == _IDENTITY):
+            return WORLD
+        name = f"{prefix or f'{added.name}_'}{WORLD}"
+        while name in self._frames or name in self._index:
+            name += "_"
+        self._frames[name] = Frame(name, carrier, place)
+        return name
+
+    def _place(self, name: str) -> tuple[int, Transform]:
+        """The number of a body and a place on it, by the name of the body or of a frame."""
+        if isinstance(name, str):
+            if name in self._index:
+                return self._index[name], _IDENTITY
+            if name in self._frames:
+                return self._frames[name].body, self._frames[name].placement
+        known = [*self._index, *self._frames]
+        raise UnknownNameError("body", name, dict.fromkeys(known), f"mechanism {self.name!r} so far")
+
+    @staticmethod
+    def _placed(on: Transform, where: str, placement: Any) -> Transform:
+        """A placement on a place of a body."""
+        if placement is None:
+            return on
+        given = as_placement(where, placement)
+        return given if on is _IDENTITY else on * given
 
     def build(
         self,
@@ -187,7 +296,7 @@ class Builder:
         actuators: Sequence[Actuator] = (),
     ) -> Model:
         """The mechanism as an immutable Model. Bodies and joints get frames of their names, where these are not
-        taken. ``constraints`` and ``actuators`` become those of the model.
+        taken. ``constraints`` and ``actuators`` become those of the model, with those of models that were added.
         """
         if isinstance(meshes, str) or not isinstance(meshes, Sequence):
             raise ModelError(f"meshes must be a list of paths, not {shown(meshes)}")
@@ -196,12 +305,13 @@ class Builder:
         own = dict(self._frames)
         for index, body in enumerate(self._bodies, 1):
             if body.name not in own:
-                own[body.name] = Frame(body.name, index, _IDENTITY)
+                own[body.name] = Frame(body.name, index, _IDENTITY, "link")
         for index, body in enumerate(self._bodies, 1):
             if body.joint_name not in own:
-                own[body.joint_name] = Frame(body.joint_name, index, _IDENTITY)
+                own[body.joint_name] = Frame(body.joint_name, index, _IDENTITY, "joint")
         for what, parts in (("constraints", constraints), ("actuators", actuators)):
             if isinstance(parts, str) or not isinstance(parts, Sequence):
                 raise ModelError(f"{what} must be a list of them, not {shown(parts)}")
-        frames, held = tuple(own.values()), (tuple(constraints), tuple(actuators))
-        return Model(self.name, tuple(self._bodies), frames, self.gravity, tuple(meshes), *held)
+        known = tuple(dict.fromkeys([*self._meshes, *meshes]))
+        held = (*self._constraints, *constraints), (*self._actuators, *actuators)
+        return Model(self.name, tuple(self._bodies), tuple(own.values()), self.gravity, known, *held)

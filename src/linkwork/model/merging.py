@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from linkwork.errors import ArgumentError, shown
 from linkwork.joints import Fixed
@@ -12,6 +12,8 @@ from linkwork.spatial import Transform
 
 if TYPE_CHECKING:
     from linkwork.model.model import Body, Model
+
+Part = TypeVar("Part")
 
 
 def merge_fixed(model: Model) -> Model:
@@ -49,9 +51,9 @@ def merged(model: Model, which: Callable[[Body], bool]) -> Model:
             carrier.append((parent, place))
             if parent:
                 old = bodies[parent - 1]
-                bodies[parent - 1] = replace(old, inertia=old.inertia + place.to_parent(body.inertia))
+                bodies[parent - 1] = _changed(old, inertia=old.inertia + place.to_parent(body.inertia))
         else:
-            bodies.append(replace(body, parent=parent, placement=place))
+            bodies.append(_changed(body, parent=parent, placement=place))
             carrier.append((len(bodies), here))
     frames, moved = [], dict[tuple[int, int], Transform]()
     for frame in model.frames:
@@ -61,5 +63,10 @@ def merged(model: Model, which: Callable[[Body], bool]) -> Model:
             if key not in moved:
                 moved[key] = place * frame.placement
         placement = frame.placement if place is here else moved[key]
-        frames.append(replace(frame, body=index, placement=placement))
+        frames.append(_changed(frame, body=index, placement=placement))
     return replace(model, bodies=tuple(bodies), frames=tuple(frames))
+
+
+def _changed(part: Part, **changes: Any) -> Part:
+    """``dataclasses.replace`` without its looks at each field: a large model has many parts."""
+    return type(part)(**{**part.__dict__, **changes})

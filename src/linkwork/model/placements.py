@@ -9,34 +9,69 @@ from struct import pack, unpack
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwork.arguments import Array, all_floats, array, real, several
 from linkwork.errors import ArgumentError, ModelError, shown
-from linkwork.spatial import Mat3, Scalar, Transform, Vec3, X, Y, Z, sin_cos
+from linkwork.spatial import Mat3, Quaternion, Scalar, Transform, Vec3, X, Y, Z, sin_cos
 
 _QUARTER, _SINES, _COSINES = 0.5 * math.pi, (0.0, 1.0, 0.0, -1.0), (1.0, 0.0, -1.0, 0.0)
 
 
 def placement(
-    xyz: Sequence[float] = (0.0, 0.0, 0.0),
-    rpy: Sequence[float] = (0.0, 0.0, 0.0),
+    xyz: Sequence[float] | Vec3 = (0.0, 0.0, 0.0),
+    rpy: Sequence[float] | Vec3 | None = None,
+    *,
+    quaternion: Sequence[float] | Quaternion | None = None,
+    matrix: ArrayLike | Transform | Mat3 | None = None,
 ) -> Transform:
-    """A placement from a position and roll, pitch, yaw.
+    """A placement from a position and a rotation, which is none, or given in one of three ways.
 
     Args:
         xyz: position of the child frame's origin in the parent frame (m).
         rpy: rotations (rad) about the parent's fixed x, then y, then z axis, as in URDF.
+        quaternion: (x, y, z, w), of any length but zero.
+        matrix: a rotation matrix (3, 3), or (4, 4) with the position in it, as ``lw.forward_kinematics`` gives it.
 
     Returns:
-        The placement of the child frame in the parent frame.
+        The placement of the child frame in the parent frame; ``numpy.array`` makes a 4×4 matrix of it.
+
+    Raises:
+        ModelError: if there are two rotations, or two positions, or a matrix is no rotation.
 
     Example:
         >>> import linkwork as lw
-        >>> lw.placement(xyz=(0.0, 0.0, 0.5)).translation
+        >>> import numpy as np
+        >>> place = lw.placement(xyz=(0.0, 0.0, 0.5), quaternion=(0, 0, 1, 1))
+        >>> place.translation
         Vec3(0.0, 0.0, 0.5)
+        >>> np.array(place)
+        array([[ 0. , -1. ,  0. ,  0. ],
+               [ 1. ,  0. ,  0. ,  0. ],
+               [ 0. ,  0. ,  1. ,  0.5],
+               [ 0. ,  0. ,  0. ,  1. ]])
     """
-    position = several("xyz", xyz, 3, ModelError)
-    return Transform(_rotation(pack("3d", *several("rpy", rpy, 3, ModelError))), Vec3(*position))
+    position = Vec3(*several("xyz", xyz, 3, ModelError))
+    ways = [name for name, way in (("rpy", rpy), ("quaternion", quaternion), ("matrix", matrix)) if way is not None]
+    if len(ways) > 1:
+        raise ModelError(f"a placement has one rotation; {' and '.join(ways)} are given")
+    if quaternion is not None:
+        parts = several("quaternion", quaternion, 4, ModelError)
+        longest = max(map(abs, parts))
+        if not 1e-100 < longest < 1e100:
+            raise ModelError(f"quaternion must be (x, y, z, w) of a length that is not zero, not {shown(quaternion)}")
+        return Transform(Quaternion(*(part / longest for part in parts)).matrix(), position)
+    if matrix is not None:
+        numbers = numbers_of(matrix)
+        if numbers.shape == (3, 3):
+            whole = np.eye(4)
+            whole[:3, :3] = numbers
+            return Transform(as_placement("matrix", whole).rotation, position)
+        if any(position):
+            raise ModelError("a placement has one position; xyz is given, and matrix (4, 4) has another")
+        return as_placement("matrix", matrix)
+    angles = (0.0, 0.0, 0.0) if rpy is None else several("rpy", rpy, 3, ModelError)
+    return Transform(_rotation(pack("3d", *angles)), position)
 
 
 def placements(places: Sequence[tuple[Sequence[float], Sequence[float]]]) -> list[Transform]:
