@@ -84,7 +84,7 @@ if TYPE_CHECKING:
     from linkwork.compiled.compiling import compile
     from linkwork.compiled.derivatives import jacobian_of, jvp, vjp
     from linkwork.engine.system_check import SystemReport, system_check
-    from linkwork.formats import load
+    from linkwork.formats import load, save
     from linkwork.model import mechanisms
     from linkwork.simulation import Controller, Rollout, Trajectory, rollout
     from linkwork.simulation.rollouts.gradients import Gradients
@@ -183,6 +183,7 @@ __all__ = [
     "placement",
     "random_state",
     "rollout",
+    "save",
     "set_threads",
     "simulate",
     "spatial",
@@ -198,7 +199,7 @@ _LATE = {
     "linkwork.compiled.derivatives": ("jacobian_of", "jvp", "vjp"),
     "linkwork.control": (),
     "linkwork.engine.system_check": ("SystemReport", "system_check"),
-    "linkwork.formats": ("load",),
+    "linkwork.formats": ("load", "save"),
     "linkwork.model.mechanisms": (),
     "linkwork.simulation": ("Controller", "Rollout", "Trajectory", "rollout", "simulate"),
     "linkwork.simulation.rollouts.gradients": ("Gradients",),

@@ -163,13 +163,16 @@ class Builder:
             self._same_limits[key] = limits
         return limits
 
-    def add_frame(self, name: str, body: str, placement: Transform | ArrayLike | None = None) -> str:
+    def add_frame(
+        self, name: str, body: str, placement: Transform | ArrayLike | None = None, *, kind: str = "frame"
+    ) -> str:
         """Name a place on a body (or on "world").
 
         Args:
             name: unique among frames.
             body: which body carries it, or a frame on it.
             placement: of the frame there, from ``lw.placement`` or a 4×4 matrix.
+            kind: what has given it its name: "frame", "link" or "joint".
 
         Returns:
             The frame's name.
@@ -178,7 +181,7 @@ class Builder:
         carrier, on_carrier = self._place(body)
         if name in self._frames or name in self._index:
             raise ModelError(f"there is already a frame named {name!r}; names must be unique")
-        self._frames[name] = Frame(name, carrier, self._placed(on_carrier, f"frame {name!r}", placement))
+        self._frames[name] = Frame(name, carrier, self._placed(on_carrier, f"frame {name!r}", placement), kind)
         return name
 
     def add_model(

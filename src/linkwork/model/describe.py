@@ -143,11 +143,11 @@ def _depth_first(model: Model) -> list[tuple[int, str]]:
 
 
 def _extra_frames(model: Model) -> dict[int, str]:
-    """Frames that are not just a body or a joint, by body."""
+    """Frames that are not just a body or a joint, by body: named places, and links that are parts of bodies."""
     own = {WORLD, *model.body_names, *model.joint_names}
     named: dict[int, list[str]] = {}
     for frame in model.frames:
-        if frame.name not in own:
+        if frame.name not in own and frame.kind != "joint":
             named.setdefault(frame.body, []).append(frame.name)
     return {body: ", ".join(names) for body, names in named.items()}
 
