@@ -32,6 +32,7 @@ from linkwork.dynamics.kinematics import (
     neutral,
     random_state,
 )
+from linkwork.dynamics.loads import external_wrench
 from linkwork.dynamics.operational import force_responses, operational_inertia, operational_inertia_inverse
 from linkwork.dynamics.products import (
     forward_dynamics_jvp,
@@ -39,7 +40,7 @@ from linkwork.dynamics.products import (
     inverse_dynamics_jvp,
     inverse_dynamics_vjp,
 )
-from linkwork.dynamics.reactions import forward_dynamics_and_reactions
+from linkwork.dynamics.reactions import forward_dynamics_and_reactions, inverse_dynamics_and_reactions
 from linkwork.dynamics.task_space import (
     OperationalSpace,
     dynamically_consistent_inverse,
@@ -66,6 +67,7 @@ __all__ = [
     "dynamically_consistent_inverse",
     "effective_mass",
     "energy",
+    "external_wrench",
     "force_responses",
     "forward_dynamics",
     "forward_dynamics_and_reactions",
@@ -80,6 +82,7 @@ __all__ = [
     "gravity_torques",
     "integrate",
     "inverse_dynamics",
+    "inverse_dynamics_and_reactions",
     "inverse_dynamics_derivatives",
     "inverse_dynamics_jvp",
     "inverse_dynamics_vjp",
