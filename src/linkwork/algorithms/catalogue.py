@@ -260,7 +260,8 @@ def without_bias(tip: int) -> Algorithm:
 
 STEP_PARTS = {
     "tau": "velocity", "q_target": "configuration", "kp": "velocity", "v_target": "velocity", "kd": "velocity",
-    "effort": "velocity", "damping": "velocity", "friction": "velocity", "f_ext": "wrenches",
+    "effort": "velocity", "stiffness": "velocity", "springref": "configuration", "damping": "velocity",
+    "friction": "velocity", "f_ext": "wrenches",
 }  # fmt: skip
 """What a step may take into account, with its space."""
 

@@ -1,5 +1,6 @@
 """The public functions: they check arguments once, pick method and engine, and return arrays."""
 
+from linkwork.dynamics.actuators import actuator_torques
 from linkwork.dynamics.constrained import constrained_dynamics
 from linkwork.dynamics.constrained_inverse import constrained_inverse_dynamics
 from linkwork.dynamics.derivatives import (
@@ -60,6 +61,7 @@ __all__ = [
     "PointOnPlane",
     "Rolling",
     "Weld",
+    "actuator_torques",
     "centre_of_mass",
     "constrained_dynamics",
     "constrained_inverse_dynamics",

@@ -72,7 +72,9 @@ def as_urdf(model: Model) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LinkworkWarning)
         root = parse("\n".join([*plain, "</robot>"]).encode(), "robot.urdf")
-        read = urdf.model_of(root, floating_base=False, joint_order="file", fixed_joints="merge", kept=kept)
+        read = urdf.model_of(
+            root, floating_base=False, joint_order="file", fixed_joints="merge", strict=False, kept=kept
+        )
     rest = (f"  {line}" for line in differences(model, read))
     return "\n".join([*plain, *rest, "</robot>", ""])
 

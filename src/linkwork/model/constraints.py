@@ -20,9 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arguments import Array, finite, finite_array, positive
-from linkwork.errors import ArgumentError, LinkworkError, ModelError, shown
+from linkwork.errors import ArgumentError, shown
 from linkwork.joints.joint import as_axis
-from linkwork.model.actuators import Actuator
 from linkwork.model.model import WORLD, Model, Point
 from linkwork.model.placements import as_placement
 from linkwork.model.queries import pose
@@ -388,30 +387,3 @@ def as_constraints(constraints: Sequence[Constraint] | Constraint) -> tuple[Cons
         if not isinstance(constraint, Constraint):
             raise ArgumentError(f"constraints must hold lw.Weld, lw.Ball, ... objects, not {shown(constraint)}")
     return tuple(constraints)
-
-
-def check_parts(model: Model) -> None:
-    """Refuse constraints and actuators of a model that do not fit it."""
-    for what, one, parts in (("constraints", Constraint, model.constraints), ("actuators", Actuator, model.actuators)):
-        if not isinstance(parts, tuple) or not all(isinstance(part, one) for part in parts):
-            raise ModelError(f"{what} of model {model.name!r} must be a tuple of these, not {shown(parts)}")
-    for constraint in model.constraints:
-        for name in constraint.frame_names():
-            model.frame(name)
-        try:
-            constraint.grips(model)
-        except LinkworkError as error:
-            raise ModelError(f"{constraint!r} of model {model.name!r}: {error}") from None
-    names = [actuator.name for actuator in model.actuators]
-    for actuator in model.actuators:
-        if names.count(actuator.name) > 1:
-            raise ModelError(f"model {model.name!r} has two actuators named {actuator.name!r}; names must be unique")
-        if actuator.frame is not None:
-            model.frame(actuator.frame)
-        for joint, gear in actuator.gears:
-            count = model.bodies[model.joint_index(joint)].joint.nv
-            if len(gear) != count:
-                raise ModelError(
-                    f"actuator {actuator.name!r} has {len(gear)} gear(s) for joint {joint!r} of {count} degree(s) of "
-                    f"freedom"
-                )

@@ -1,12 +1,12 @@
 """Models that differ from another: joints locked, other masses, a payload, a part of it, other names.
 
 Each function is a method of ``Model`` and gives a new one. What a body has goes along with it, since it is replaced
-field by field; what refers to bodies, joints and frames by name is in ``_references`` alone.
+field by field; what refers to joints and frames by name goes along by ``references``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from linkwork.model.inertias import NO_INERTIA, NO_OFFSET, as_inertia
 from linkwork.model.merging import merged
 from linkwork.model.placements import as_placement
 from linkwork.model.queries import WORLD, coordinates, mass_com_inertia, slice_of
+from linkwork.model.references import is_idle, references
 from linkwork.spatial import Transform, Vec3
 
 if TYPE_CHECKING:
@@ -67,9 +68,9 @@ def locked(model: Model, joints: Mapping[str, ArrayLike] | Sequence[str], q: Arr
             body = replace(body, joint=Fixed(), placement=place, limits=limits, armature=(), actuated=None)
         bodies.append(body)
     frozen = {model.joint_names[index] for index in places}
-    stiff = replace(model, bodies=tuple(bodies), **_references(model, joints=set(model.joint_names) - frozen))
+    stiff = replace(model, bodies=tuple(bodies), **references(model, joints=set(model.joint_names) - frozen))
     found = merged(stiff, lambda body: body.joint_name in frozen)
-    return replace(found, constraints=tuple(each for each in found.constraints if not _idle(found, each)))
+    return replace(found, constraints=tuple(each for each in found.constraints if not is_idle(found, each)))
 
 
 def with_gravity(model: Model, gravity: Sequence[float]) -> Model:
@@ -204,7 +205,7 @@ def subtree(model: Model, body: str) -> Model:
         for frame in model.frames
         if frame.name == WORLD or (frame.body and frame.body in number)
     )
-    rest = _references(model, frames={frame.name for frame in frames}, joints={each.joint_name for each in bodies})
+    rest = references(model, frames={frame.name for frame in frames}, joints={each.joint_name for each in bodies})
     return replace(model, name=body, bodies=tuple(bodies), frames=frames, **rest)
 
 
@@ -246,40 +247,8 @@ def renamed(model: Model, prefix: str = "", names: Mapping[str, str] | None = No
 
     bodies = tuple(replace(body, name=called(body.name), joint_name=called(body.joint_name)) for body in model.bodies)
     frames = tuple(replace(frame, name=called(frame.name)) for frame in model.frames)
-    rest = _references(model, called=called, prefix=prefix)
+    rest = references(model, called=called, prefix=prefix)
     return replace(model, name=prefix + model.name if name is None else name, bodies=bodies, frames=frames, **rest)
-
-
-# What refers to parts of a model by name
-
-
-def _references(
-    model: Model,
-    frames: Collection[str] | None = None,
-    joints: Collection[str] | None = None,
-    called: Callable[[str], str] = str,
-    prefix: str = "",
-) -> dict[str, Any]:
-    """The fields of a model that refer to these frames and joints alone, or all of them, under their new names."""
-    there = set(model.frame_names if frames is None else frames)
-    moving = set(model.joint_names if joints is None else joints)
-    constraints = [
-        each.renamed(called, called)
-        for each in model.constraints
-        if (each.joint_names() or there.issuperset(each.frame_names())) and moving.issuperset(each.joint_names())
-    ]
-    actuators = []
-    for each in model.actuators:
-        gears = tuple((called(joint), gear) for joint, gear in each.gears if joint in moving)
-        if gears or (each.frame is not None and each.frame in there):
-            frame = None if each.frame is None else called(each.frame)
-            actuators.append(replace(each, name=prefix + each.name, joints=gears, frame=frame))
-    return {"constraints": tuple(constraints), "actuators": tuple(actuators)}
-
-
-def _idle(model: Model, constraint: Constraint) -> bool:
-    """Whether a constraint holds two places of one body to each other, which no joint moves."""
-    return not constraint.joint_names() and len({model.frame(name).body for name in constraint.frame_names()}) < 2
 
 
 # Parts of the functions

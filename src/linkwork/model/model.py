@@ -18,6 +18,7 @@ from linkwork.model import editing, queries
 from linkwork.model.actuators import Actuator
 from linkwork.model.memo import Memo
 from linkwork.model.placements import as_placement
+from linkwork.model.points import Point as Point
 from linkwork.model.queries import WORLD as WORLD
 from linkwork.spatial import Inertia, Transform
 
@@ -139,9 +140,9 @@ class Model:
             if not 0 <= frame.body <= len(self.bodies):
                 raise ModelError(f"frame {frame.name!r} is on body {shown(frame.body)}, of {len(self.bodies)}")
         if self.constraints or self.actuators:
-            from linkwork.model.constraints import check_parts
+            from linkwork.model.references import check_references
 
-            check_parts(self)
+            check_references(self)
 
     def __repr__(self) -> str:
         return f"<Model {self.name!r}: {len(self.bodies)} bodies, nq {self.nq}, nv {self.nv}>"
@@ -370,33 +371,6 @@ class Model:
     tree, _repr_html_ = queries.tree, queries.html
     locked, subtree, renamed = editing.locked, editing.subtree, editing.renamed
     with_gravity, with_payload, with_inertias = editing.with_gravity, editing.with_payload, editing.with_inertias
-
-
-@dataclass(frozen=True)
-class Point:
-    """A place to ask about: a named frame, moved by ``offset``, seen as a pose or as a part of one.
-
-    Args:
-        frame: a name in ``model.frame_names``.
-        offset: where the point lies in that frame (m).
-        axes: "pose" (6 numbers, linear then angular), "position" (3) or "rotation" (3).
-
-    Example:
-        >>> import linkwork as lw
-        >>> arm = lw.mechanisms.serial_chain(2)
-        >>> lw.forward_kinematics(arm, [0.0, 0.0], [lw.Point("body2", offset=(1.0, 0.0, 0.0))])[0, :3, 3]
-        array([2., 0., 0.])
-    """
-
-    frame: str
-    offset: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    axes: str = "pose"
-
-    def __post_init__(self) -> None:
-        text("the frame of a point", self.frame, ModelError)
-        x, y, z = several(f"offset of point on {self.frame!r}", self.offset, 3, ModelError)
-        object.__setattr__(self, "offset", (x, y, z))
-        choice(f"axes of point on {self.frame!r}", self.axes, ("pose", "position", "rotation"), ModelError)
 
 
 def _starts(sizes: Iterable[int]) -> tuple[int, ...]:

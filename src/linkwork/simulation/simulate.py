@@ -47,12 +47,13 @@ def simulate(
     *,
     torque: Torque = None,
     parameters: Parameters = None,
-    constraints: Sequence[Constraint] = (),
+    constraints: Sequence[Constraint] | None = None,
     f_ext: Load = None,
     method: str = "articulated_body",
     integrator: str = "semi_implicit_euler",
     damping: bool = True,
     friction: bool = True,
+    springs: bool = True,
     effort_limits: bool = True,
     joint_limits: bool = False,
     hold: int | None = None,
@@ -80,7 +81,8 @@ def simulate(
             method ``torque(t, q, v)``), an array (steps, nv) with a row for each step, or (nv,) for all steps; none if
             left out. A function of (t, q, v, *parameters) that ``lw.compile`` made becomes part of the step's code.
         parameters: of such a function, in a tuple, or in a dict by their names, each in its own shape.
-        constraints: loop closures and contacts, such as ``lw.Weld``; see ``lw.constrained_dynamics``.
+        constraints: loop closures and contacts, such as ``lw.Weld``; see ``lw.constrained_dynamics``. If left out,
+            those of the model, such as the mimic joints of its file; ``()`` for none.
         f_ext: wrench on each body in its own frame (nbodies, 6), constant, or a function of (t, q, v), which may be
             compiled, too.
         method: of ``lw.forward_dynamics``.
@@ -91,6 +93,7 @@ def simulate(
         friction: joints are held back by the model's friction. The law is Coulomb friction with stiction: a force
             constant over a step that stops a joint or opposes its motion, never adds energy, and keeps a joint at rest
             where it is. ``lw.rollout`` has the other law, smoothed Coulomb friction, under which such a joint creeps.
+        springs: the model's springs act on the joints, as they are at the beginning of an evaluation.
         effort_limits: cut ``torque`` off at the model's limits.
         joint_limits: stop joints at the model's limits of position, without a bounce.
         hold: call a controller or function every ``hold`` steps only and hold its answer meanwhile, as a robot's
@@ -130,15 +133,17 @@ def simulate(
     time_constant = 10.0 * length if stabilisation is None else positive("stabilisation", stabilisation)
     proximal = not_negative("proximal", proximal)
     step = step_of(integrator, model, solver, positive("rtol", rtol), positive("atol", atol))
-    held_by = as_constraints(constraints)
+    held_by = model.constraints if constraints is None else as_constraints(constraints)
     by_default = isinstance(method, str) and method == "articulated_body"
     if held_by and not by_default:
         raise ArgumentError(f"constraints are solved for by articulated bodies; leave method {shown(method)} out")
     damper = damping_of(model, model_switch("damping", damping))
     resistance = StictionAndStops(
-        model, friction_of(model, model_switch("friction", friction)), model_switch("joint_limits", joint_limits), here
-    )
+        model, friction_of(model, model_switch("friction", friction)), model_switch("joint_limits", joint_limits), here,
+        held_by,
+    )  # fmt: skip
     most = effort_limits_of(model, model_switch("effort_limits", effort_limits))
+    sprung = model_switch("springs", springs) and bool(model.stiffness.any())
     load = f_ext if f_ext is None or callable(f_ext) else constant_wrenches(model, f_ext)
     if isinstance(load, CompiledFunction):
         load = as_law(model, "f_ext", load, (len(model.bodies), 6))
@@ -162,11 +167,12 @@ def simulate(
         load=load,
         damping=damper,
         implicit=length if integrator == "semi_implicit_euler" else None,
+        springs=sprung,
     )
     scene = Scene(
         model, integrator, step, held_by, time_constant, proximal, tuple(damper.tolist()), tuple(most.tolist()),
         tuple(resistance.joints), driven_by(torque), law, held if law is not None else 0,
-        isinstance(load, np.ndarray), load if isinstance(load, CompiledFunction) else None,
+        isinstance(load, np.ndarray), load if isinstance(load, CompiledFunction) else None, sprung,
     )  # fmt: skip
     bar_wanted = Bar.wanted(None if progress is None else switch("progress", progress))
     states = Record(model, steps, every, len(held_by), length)
