@@ -221,7 +221,8 @@ class Rolling(Constraint):
 
     def _held_at(self, place: Transform) -> Transform:
         """The plane that it touches there."""
-        up, _ = self._up(np.array(place.rotation, dtype=np.float64))
+        with np.errstate(all="ignore"):
+            up, _ = self._up(np.array(place.rotation, dtype=np.float64))
         if not np.isfinite(up).all():
             raise ArgumentError(f"a disc on {self.frame_a!r} that lies flat rolls on no plane")
         down = place.rotation.apply(Vec3(*(-self.radius * up).tolist()))

@@ -18,8 +18,7 @@ from linkwork.errors import ArgumentError, ModelError, UnknownNameError, shown
 from linkwork.joints import Fixed
 from linkwork.model.inertias import NO_INERTIA, NO_OFFSET, as_inertia
 from linkwork.model.merging import merged
-from linkwork.model.placements import as_placement
-from linkwork.model.queries import WORLD, coordinates, mass_com_inertia, slice_of
+from linkwork.model.queries import WORLD, coordinates, mass_com_inertia, moved, slice_of
 from linkwork.model.references import is_idle, references
 from linkwork.spatial import Transform, Vec3
 
@@ -61,10 +60,8 @@ def locked(model: Model, joints: Mapping[str, ArrayLike] | Sequence[str], q: Arr
     bodies = []
     for index, body in enumerate(model.bodies):
         if index in places:
-            at = places[index]
-            where = f"joint {body.joint_name!r}, locked at {shown(at)},"
-            place = as_placement(where, body.placement * body.joint.transform(at))
             limits: Limits = type(body.limits).none(Fixed())
+            place = moved(body, places[index])
             body = replace(body, joint=Fixed(), placement=place, limits=limits, armature=(), actuated=None)
         bodies.append(body)
     frozen = {model.joint_names[index] for index in places}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -261,9 +262,20 @@ def pose(model: Model, q: ArrayLike, at: str | Point) -> Transform:
     place = Transform.identity()
     for index in reversed(path):
         body = model.bodies[index]
-        place = place * (body.placement * body.joint.transform(numbers[slice_of(model, "q", index)].tolist()))
+        place = place * moved(body, numbers[slice_of(model, "q", index)].tolist())
     place = place * frame.placement
     return Transform(place.rotation, place.translation + place.rotation.apply(offset))
+
+
+def moved(body: Body, coordinates: list[float]) -> Transform:
+    """The placement of a body on its parent, where its joint has these coordinates."""
+    try:
+        place = body.placement * body.joint.transform(coordinates)
+    except (ZeroDivisionError, OverflowError):
+        place = None
+    if place is None or not all(map(math.isfinite, map(float, place.numbers()))):
+        raise ArgumentError(f"joint {body.joint_name!r} has no configuration {coordinates}: a rotation has length 1")
+    return place
 
 
 def is_driven(body: Body) -> bool:
