@@ -71,6 +71,12 @@ def joints_only() -> lw.Model:
 
 
 @cache
+def loadable() -> lw.Model:
+    """One that a file can hold."""
+    return model().locked({"joint_hand": [0.0, 0.0, 0.0, 1.0]})
+
+
+@cache
 def motion() -> lw.Trajectory:
     return lw.simulate(joints_only(), [0.5, 0.2], [0.0, 0.0], 0.05, 0.01)
 
@@ -174,6 +180,8 @@ BY_NAME: dict[str, Callable[[], Any]] = {
 VALID: dict[str, dict[str, Callable[[], Any]]] = {
     "Actuator": {"name": lambda: "motor", "joints": lambda: {"joint_arm": 2.0}},
     "actuator_torques": {"model": driven, "control": lambda: numbers(2, 12)},
+    "external_wrench": {"wrenches": lambda: {"tip": numbers(6, 12), lw.Point("box", axes="position"): numbers(3, 13)}},
+    "save": {"model": loadable, "path": lambda: str(folder() / "written.urdf")},
     "effective_mass": {"point": lambda: "tip", "direction": lambda: [1.0, 2.0, 0.0]},
     "constrained_dynamics": {
         "constraints": lambda: [lw.Ball("tip")],
@@ -236,10 +244,29 @@ VALID: dict[str, dict[str, Callable[[], Any]]] = {
         "inertia": lambda: (0.1, 0.1, 0.1),
     },
     "Builder.add_frame": {"name": lambda: "new", "body": lambda: "arm"},
+    "Builder.add_model": {"parent": lambda: "arm", "prefix": lambda: "other_"},
     "Model": {"name": lambda: "model", "bodies": lambda: model().bodies, "frames": lambda: model().frames},
     "Model.body_index": {"name": lambda: "arm"},
     "Model.joint_index": {"name": lambda: "joint_arm"},
     "Model.frame": {"name": lambda: "tip"},
+    "Model.frame_index": {"name": lambda: "tip"},
+    "Model.joint": {"name": lambda: "joint_arm"},
+    "Model.body": {"name": lambda: "arm"},
+    "Model.body_of": {"frame": lambda: "tip"},
+    "Model.q_slice": {"name": lambda: "joint_hand"},
+    "Model.v_slice": {"name": lambda: "joint_hand"},
+    "Model.configuration": {"joints": lambda: {"joint_arm": 0.3, "joint_hand": [0.0, 0.0, 0.0, 1.0]}},
+    "Model.locked": {"joints": lambda: {"joint_arm": 0.3, "joint_slide": 0.1}, "q": lambda: None},
+    "Model.with_gravity": {"gravity": lambda: (0.0, 0.0, -1.62)},
+    "Model.with_payload": {
+        "frame": lambda: "tip",
+        "mass": lambda: 2.0,
+        "com": lambda: (0.1, 0.0, 0.0),
+        "inertia": lambda: (0.1, 0.1, 0.1),
+    },
+    "Model.with_inertias": {"inertias": lambda: {"arm": {"mass": 2.0}, "slide": model().inertial_parameters[2]}},
+    "Model.subtree": {"body": lambda: "slide"},
+    "Model.renamed": {"prefix": lambda: "other_", "names": lambda: {"tip": "end"}, "name": lambda: "renamed"},
     "Model.permutation": {"names": lambda: list(model().joint_names)},
     "Frame": {"name": lambda: "frame", "body": lambda: 1},
     "Point": {"frame": lambda: "tip"},

@@ -25,7 +25,7 @@ def crouched() -> np.ndarray[Any, Any]:
 
 def levels(q: np.ndarray[Any, Any]) -> list[Any]:
     hand = lw.forward_kinematics(PERSON, q, ["left_hand"])[0, :3, 3]
-    com = CentreOfMass(lw.centre_of_mass(PERSON, q) - [0.0, 0.0, 0.02], stiffness=20.0)
+    com = CentreOfMass(lw.centre_of_mass(PERSON, q) - [0.0, 0.0, 0.02], kp=20.0)
     upright = Task(lw.Point("pelvis", axes="rotation"), lw.forward_kinematics(PERSON, q, ["pelvis"])[0, :3, :3])
     return [[(com, 2.0), upright], Task(lw.Point("left_hand", axes="position"), hand + np.array([0.02, 0.0, 0.02]))]
 
@@ -69,7 +69,7 @@ def test_a_lower_level_takes_nothing_from_a_higher_one_and_limits_of_torque_hold
     q = crouched()
     hand = lw.forward_kinematics(PERSON, q, ["left_hand"])[0, :3, 3]
     far = Task(lw.Point("left_hand", axes="position"), hand + np.array([3.0, 0.0, 0.0]))
-    first = CentreOfMass(lw.centre_of_mass(PERSON, q), stiffness=20.0)
+    first = CentreOfMass(lw.centre_of_mass(PERSON, q), kp=20.0)
     alone = WholeBodyController(PERSON, [first], FEET).command(0.0, q, V)
     both = WholeBodyController(PERSON, [first, far], FEET).command(0.0, q, V)
     np.testing.assert_allclose(both.errors[0], alone.errors[0], atol=1e-4)

@@ -30,6 +30,7 @@ from linkwork.dynamics import (
     effective_mass,
     energy,
     evaluate,
+    external_wrench,
     force_responses,
     forward_dynamics,
     forward_dynamics_and_reactions,
@@ -44,6 +45,7 @@ from linkwork.dynamics import (
     gravity_torques,
     integrate,
     inverse_dynamics,
+    inverse_dynamics_and_reactions,
     inverse_dynamics_derivatives,
     inverse_dynamics_jvp,
     inverse_dynamics_vjp,
@@ -89,7 +91,7 @@ if TYPE_CHECKING:
     from linkwork.dynamics.loops import close_loops
     from linkwork.dynamics.pose_errors import pose_error
     from linkwork.engine.system_check import SystemReport, system_check
-    from linkwork.formats import load
+    from linkwork.formats import load, save
     from linkwork.model import mechanisms
     from linkwork.simulation import Controller, Rollout, Trajectory, rollout
     from linkwork.simulation.rollouts.gradients import Gradients
@@ -149,6 +151,7 @@ __all__ = [
     "effective_mass",
     "energy",
     "evaluate",
+    "external_wrench",
     "force_responses",
     "forward_dynamics",
     "forward_dynamics_and_reactions",
@@ -165,6 +168,7 @@ __all__ = [
     "integrate",
     "interpreted",
     "inverse_dynamics",
+    "inverse_dynamics_and_reactions",
     "inverse_dynamics_derivatives",
     "inverse_dynamics_jvp",
     "inverse_dynamics_vjp",
@@ -194,6 +198,7 @@ __all__ = [
     "pose_error",
     "random_state",
     "rollout",
+    "save",
     "set_threads",
     "simulate",
     "spatial",
@@ -212,7 +217,7 @@ _LATE = {
     "linkwork.dynamics.loops": ("close_loops",),
     "linkwork.dynamics.pose_errors": ("pose_error",),
     "linkwork.engine.system_check": ("SystemReport", "system_check"),
-    "linkwork.formats": ("load",),
+    "linkwork.formats": ("load", "save"),
     "linkwork.model.mechanisms": (),
     "linkwork.simulation": ("Controller", "Rollout", "Trajectory", "rollout", "simulate"),
     "linkwork.simulation.rollouts.gradients": ("Gradients",),

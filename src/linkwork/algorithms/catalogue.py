@@ -43,7 +43,11 @@ from linkwork.algorithms.mass_matrix_inverse import mass_matrix_inverse
 from linkwork.algorithms.momentum_derivatives import momentum_derivatives
 from linkwork.algorithms.operational_inertia import operational_inertia
 from linkwork.algorithms.pv import pv
-from linkwork.algorithms.reactions import articulated_body_reactions, virtual_work_reactions
+from linkwork.algorithms.reactions import (
+    articulated_body_reactions,
+    inverse_dynamics_reactions,
+    virtual_work_reactions,
+)
 from linkwork.algorithms.sparse import sparse
 from linkwork.algorithms.step import forces_and_drive, step
 from linkwork.algorithms.studies.constraint_force_original import constraint_force_original
@@ -107,9 +111,9 @@ def _seen(
     ]
 
 
-def _reactions(text: Callable[..., tuple[Any, ...]]) -> list[Algorithm]:
+def _reactions(text: Callable[..., tuple[Any, ...]], cause: tuple[str, str]) -> list[Algorithm]:
     """One entry for each frame, named "text/frame"."""
-    arguments, results = (Q, V, TAU, F_EXT), ("velocity", "wrenches")
+    arguments, results = (Q, V, cause, F_EXT), ("velocity", "wrenches")
     return [Algorithm(f"{text.__name__}/{frame}", partial(text, frame=frame), arguments, results) for frame in FRAMES]
 
 
@@ -186,8 +190,9 @@ ALGORITHMS: dict[str, Algorithm] = {
         _entry(composite_body, (Q, V, TAU, F_EXT), "velocity"),
         _entry(unit_vector, (Q, V, TAU, F_EXT), "velocity"),
         _entry(virtual_work, (Q, V, TAU, F_EXT), "velocity"),
-        *_reactions(articulated_body_reactions),
-        *_reactions(virtual_work_reactions),
+        *_reactions(articulated_body_reactions, TAU),
+        *_reactions(virtual_work_reactions, TAU),
+        *_reactions(inverse_dynamics_reactions, A),
         *(Algorithm(f"operational/{name}", text, (Q,), ("operational",)) for name, text in OPERATIONAL.items()),
         _entry(force_responses, (Q,), "responses"),
         _entry(inverse_dynamics_derivatives, (Q, V, A, F_EXT), "matrix", "matrix", "matrix"),

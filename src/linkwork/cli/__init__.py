@@ -17,6 +17,7 @@ from rich.console import Console
 
 from linkwork.cli import bench, cache, count, demo, doctor, draw, info, reproduce, robots
 from linkwork.errors import LinkworkError
+from linkwork.model.describe import WIDTH
 
 
 class Command(Protocol):
@@ -31,9 +32,6 @@ class Command(Protocol):
 
 
 COMMANDS: tuple[Command, ...] = (info, draw, robots, bench, count, cache, doctor, demo, reproduce)
-
-WIDTH = 10_000
-"""Wider than any table, so that none is folded: a tree broken over lines cannot be read, or searched with grep."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

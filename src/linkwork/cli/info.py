@@ -8,9 +8,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from linkwork.cli.describe import as_data, as_table, summary
 from linkwork.formats import load, robots
 from linkwork.model import Model, mechanisms
+from linkwork.model.describe import as_data, as_table, summary
 
 NAME = "info"
 HELP = "print a mechanism's tree, masses, limits and frames"

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arguments import finite_array, real
-from linkwork.control.goals import Situation, Task, gains, one_state
+from linkwork.control.gains import gains
+from linkwork.control.goals import Situation, Task, one_state
 from linkwork.control.operational_space import Posture
 from linkwork.control.quadratic import solver_of
 from linkwork.control.references import Reference, as_reference
@@ -41,24 +42,22 @@ class CentreOfMass:
 
     Args:
         reference: a ``Reference`` of shape (3,), or a place to stay at (3,), m, in world axes.
-        stiffness: K, 1/s²: one number, or one for each axis of the world.
-        damping: D, 1/s, likewise; critical, 2 √K, if left out.
+        kp: K, 1/s²: one number, or one for each axis of the world.
+        kd: D, 1/s, likewise; critical, 2 √K, if left out.
 
     Example:
         >>> import linkwork as lw
-        >>> lw.control.CentreOfMass([0.0, 0.0, 0.9], stiffness=25.0).damping
+        >>> lw.control.CentreOfMass([0.0, 0.0, 0.9], kp=25.0).kd
         array([10., 10., 10.])
     """
 
     points: tuple[Point, ...] = ()
 
-    def __init__(
-        self, reference: Reference | ArrayLike, stiffness: ArrayLike = 100.0, damping: ArrayLike | None = None
-    ) -> None:
+    def __init__(self, reference: Reference | ArrayLike, kp: ArrayLike = 100.0, kd: ArrayLike | None = None) -> None:
         self.reference = as_reference("reference of the centre of mass", reference)
         if self.reference.shape != (3,):
             raise ArgumentError(f"reference of the centre of mass must have shape (3,), not {self.reference.shape}")
-        self.stiffness, self.damping = gains("the centre of mass", stiffness, damping, 3)
+        self.kp, self.kd = gains("the centre of mass", kp, kd, 3)
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ class WholeBodyController:
         levels: first the highest priority; each is a ``Task``, a ``CentreOfMass``, or a list of these, which share one
             priority, each alone or as a pair with its weight: ``[(com, 10.0), hand]``.
         supports: the ``Support`` objects that it stands on; the list may be changed between calls.
-        posture: beneath all levels; its stiffness, over the diagonal of M, and its damping give the joint accelerations
+        posture: beneath all levels; its kp, over the diagonal of M, and its kd give the joint accelerations
             that are wanted.
         limits: of torque: "effort", by the model's ``effort_limit``; "none".
         settling: D, 1/s, of a corner's velocity.
@@ -137,12 +136,12 @@ class WholeBodyController:
         if not isinstance(posture, Posture | None):
             raise ArgumentError(f"posture must be an lw.control.Posture, not {shown(posture)}")
         if posture is not None:
-            springs = posture.stiffness
+            springs = posture.kp
             if posture.q is not None:
                 inertia = mass_matrix(model, as_array(model, "q of the posture", "configuration", posture.q)).diagonal()
-                springs = 25.0 if springs is None else finite_array("stiffness of the posture", springs) / inertia
+                springs = 25.0 if springs is None else finite_array("kp of the posture", springs) / inertia
             self._springs, self._damping = gains(
-                "the posture", 0.0 if springs is None else springs, posture.damping, model.nv
+                "the posture", 0.0 if springs is None else springs, posture.kd, model.nv
             )
 
     def torque(self, t: float, q: ArrayLike, v: ArrayLike) -> Array:
@@ -243,7 +242,7 @@ class WholeBodyController:
             J, drift = matrix[:3] / self._mass, rate[:3] @ now.v / self._mass
             off = centre_of_mass(self.model, now.q) - sample.value
             lag = J @ now.v - sample.velocity
-            right = sample.acceleration - goal.damping * lag - goal.stiffness * off - drift
+            right = sample.acceleration - goal.kd * lag - goal.kp * off - drift
         else:
             first = self._first(goal)
             rows = [6 * first + row for row in goal.rows]

@@ -34,6 +34,7 @@ from linkwork.dynamics.kinematics import (
     neutral,
     random_state,
 )
+from linkwork.dynamics.loads import external_wrench
 from linkwork.dynamics.operational import force_responses, operational_inertia, operational_inertia_inverse
 from linkwork.dynamics.products import (
     forward_dynamics_jvp,
@@ -41,7 +42,7 @@ from linkwork.dynamics.products import (
     inverse_dynamics_jvp,
     inverse_dynamics_vjp,
 )
-from linkwork.dynamics.reactions import forward_dynamics_and_reactions
+from linkwork.dynamics.reactions import forward_dynamics_and_reactions, inverse_dynamics_and_reactions
 from linkwork.dynamics.task_space import (
     OperationalSpace,
     dynamically_consistent_inverse,
@@ -70,6 +71,7 @@ __all__ = [
     "effective_mass",
     "energy",
     "evaluate",
+    "external_wrench",
     "force_responses",
     "forward_dynamics",
     "forward_dynamics_and_reactions",
@@ -84,6 +86,7 @@ __all__ = [
     "gravity_torques",
     "integrate",
     "inverse_dynamics",
+    "inverse_dynamics_and_reactions",
     "inverse_dynamics_derivatives",
     "inverse_dynamics_jvp",
     "inverse_dynamics_vjp",

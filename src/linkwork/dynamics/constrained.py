@@ -44,7 +44,7 @@ def constrained_dynamics(
     q: ArrayLike,
     v: ArrayLike,
     tau: ArrayLike,
-    constraints: Sequence[Constraint],
+    constraints: Sequence[Constraint] | Constraint,
     f_ext: ArrayLike | None = None,
     stabilisation: float | None = None,
     proximal: float = 0.0,
@@ -61,7 +61,8 @@ def constrained_dynamics(
         q: configuration (..., nq).
         v: velocity (..., nv).
         tau: joint forces (..., nv), N or N m.
-        constraints: k of ``lw.Weld``, ``lw.Ball``, ``lw.Hinge``, ``lw.PointOnPlane``, ``lw.Coupling``, ``lw.Rolling``.
+        constraints: k of ``lw.Weld``, ``lw.Ball``, ``lw.Hinge``, ``lw.PointOnPlane``, ``lw.Coupling``, ``lw.Rolling``;
+            one alone is taken for a list of one.
         f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6).
         stabilisation: the time (s) in which errors of place and velocity die out, critically damped (Baumgarte); it
             should be several steps of the integration. No stabilisation if left out.
@@ -351,16 +352,19 @@ def shown_constraint(constraint: Constraint) -> str:
     return f"{type(constraint).__name__}({constraint.frame_a!r}, {constraint.frame_b!r})"
 
 
-def held_by(model: Model, constraints: Sequence[Constraint]) -> HeldBy:
+def held_by(model: Model, constraints: Sequence[Constraint] | Constraint) -> HeldBy:
     """What is kept with a model for constraints that it was asked about before."""
     try:
-        found: HeldBy = model._memo.held[tuple(map(id, constraints))]
+        found: HeldBy = model._memo.held[tuple(map(id, constraints))]  # type: ignore[arg-type]
         return found
     except Exception:  # new, no model, or no constraints
         pass
     check_model(model)
     listed, known = as_constraints(constraints), model._memo.held
     key = tuple(map(id, listed))
+    if key in known:  # one alone is a list of one
+        found = known[key]
+        return found
     found = HeldBy(model, listed)
     for other in known.values():  # the same but for where frames are held: the same code
         if [c.kind() for c in other.constraints] == [c.kind() for c in listed]:

@@ -38,7 +38,7 @@ def constrained_inverse_dynamics(
     q: ArrayLike,
     v: ArrayLike,
     a: ArrayLike,
-    constraints: Sequence[Constraint],
+    constraints: Sequence[Constraint] | Constraint,
     actuated: ArrayLike | None = None,
     *,
     out: tuple[Array, Array] | None = None,

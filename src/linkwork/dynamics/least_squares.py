@@ -27,10 +27,10 @@ from linkwork.compiled.arrays import is_traced, numbers, traced
 from linkwork.compiled.repeating import repeat
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.kinematics import difference, integrate
-from linkwork.dynamics.small_matrices import times, transposed
 from linkwork.joints import Joint
 from linkwork.model.model import Model
 from linkwork.spatial import Factor
+from linkwork.spatial.small_matrices import times, transposed
 
 MOST_ITERATIONS = 40
 """Of one start."""

@@ -14,14 +14,14 @@ from linkwork.arguments import positive, switch
 from linkwork.batches import put_into
 from linkwork.dynamics.arguments import Array, as_batch
 from linkwork.dynamics.constrained import HeldBy, at_grips, held_by, over_ends, shown_constraint
-from linkwork.dynamics.constraints import Constraint, Held, Hinge, Rolling, Weld, direction
 from linkwork.dynamics.kinematics import forward_kinematics, jacobian, neutral
 from linkwork.dynamics.least_squares import within_limits
 from linkwork.dynamics.pose_errors import pose_error
 from linkwork.dynamics.searches import Problem
-from linkwork.dynamics.small_matrices import times, transposed
 from linkwork.errors import SingularError
+from linkwork.model.constraints import Constraint, Held, Hinge, Rolling, Weld, direction
 from linkwork.model.model import Model
+from linkwork.spatial.small_matrices import times, transposed
 
 _TINY = 1e-12
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from linkwork.spatial.functions import Scalar, atan2, sin_cos, sqrt, where_less
-from linkwork.spatial.vectors import Mat3, Numbers, Vec3
+from linkwork.spatial.vectors import Listed, Mat3, Numbers, Vec3
 
 LONGEST = 1e150
 """Up to here a quaternion may be long, or a sine and cosine: squares of more overflow."""
@@ -91,7 +91,7 @@ class AnyAxis(Numbers):
 X, Y, Z = CoordinateAxis("x"), CoordinateAxis("y"), CoordinateAxis("z")
 
 
-class Quaternion(Numbers):
+class Quaternion(Listed):
     """x i + y j + z k + w. Any length above zero and below ``LONGEST`` stands for the same rotation."""
 
     __slots__ = ("x", "y", "z", "w")

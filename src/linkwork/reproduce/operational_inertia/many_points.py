@@ -32,8 +32,9 @@ from linkwork.dynamics import (
 )  # fmt: skip
 from linkwork.joints import Free, Revolute
 from linkwork.model import Model
-from linkwork.model.builder import Builder, placement
+from linkwork.model.builder import Builder
 from linkwork.model.mechanisms.links import ball, box, rod
+from linkwork.model.placements import placement
 from linkwork.reproduce.clock import Effort, best
 from linkwork.simulation import simulate
 
