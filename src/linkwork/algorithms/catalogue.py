@@ -5,7 +5,7 @@ Spaces of arguments and results, with the shape of one state (nb bodies, m frame
     configuration (nq,)     velocity (nv,): v, a and tau too     wrenches (nb, 6)     matrix (nv, nv)
     poses (m, 4, 4)         twists (m, 6)     jacobian (6m, nv)     vector (3,)     wrench (6,)     scalar ()
     operational (6m, 6m)    responses (6m, nv)     triples (3m, 3m)     full_matrix (nv, nv)
-    parameters (nb, 10)     regressor (nv, 10 nb)     momentum_matrix (6, nv)
+    parameters (nb, 10)     regressor (nv, 10 nb)     momentum_matrix (6, nv)     conditions (m, 6, 6)
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 from linkwork.algorithms.articulated_body import articulated_body
 from linkwork.algorithms.centroid import centre_of_mass, energy, momentum
 from linkwork.algorithms.chang_khatib import chang_khatib
+from linkwork.algorithms.closed_chains import closed_chains
 from linkwork.algorithms.composite_body import composite_body
 from linkwork.algorithms.configuration import difference, integrate
 from linkwork.algorithms.constraint_force import constraint_force
@@ -73,6 +74,8 @@ class Algorithm:
     """What takes its place for a mechanism with a long chain, whose bodies are lined up."""
     of_mechanism: bool = True
     """Whether its text looks at the mechanism; code of one that does not serves all models."""
+    of_loops: bool = False
+    """Whether frames are the holds of loops, those of one name of the same."""
 
 
 Q, V, A, TAU = ("q", "configuration"), ("v", "velocity"), ("a", "velocity"), ("tau", "velocity")
@@ -232,6 +235,17 @@ def weighed(method: str, I_X: Sequence[ArticulatedInertia], tip: int | None = No
     """A method of ``CHAIN_METHODS`` with any I_X for each body, as ``constraint_force_world`` has it; not compiled."""
     entry = along(method, tip) if tip else ALGORITHMS[method]
     return replace(entry, text=partial(entry.text, I_X=lambda body: I_X[body.index - 1]), forms=(), segmented=None)
+
+
+def closing(frame: str = "child", judged: bool = True) -> Algorithm:
+    """Forward dynamics of closed chains, what joints transmit seen from one of ``FRAMES``. What is ``judged`` gives no
+    numbers where constraints are redundant.
+    """
+    name = f"closed_chains/{frame}" if judged else f"closed_chains/{frame}/damped"
+    text = partial(closed_chains, frame=frame, judged=judged)
+    of_holds = (("conditions", "conditions"), ("bias", "twists"), ("compliance", "twists"))
+    arguments, results = (Q, V, TAU, F_EXT, *of_holds), ("velocity", "wrenches", "twists")
+    return Algorithm(name, text, arguments, results, of_loops=True)
 
 
 EXPLICIT_INVERSE = _entry(explicit_inverse, (Q,), "operational")

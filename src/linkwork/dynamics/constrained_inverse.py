@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from linkwork.batches import put_into
 from linkwork.compiled.arrays import is_traced
 from linkwork.dynamics.arguments import Array, as_batch
-from linkwork.dynamics.constrained import HeldBy, at_grips, held_by, over_ends, wrenches_of
+from linkwork.dynamics.held import HeldBy, at_grips, held_by, over_ends, wrenches_of
 from linkwork.dynamics.constraint_solvers import TracedSolver
 from linkwork.dynamics.constraints import Constraint
 from linkwork.dynamics.dynamics import inverse_dynamics

@@ -1,0 +1,121 @@
+"""Closed chains by virtual work, over arrays: what each constraint asks of the bodies that it holds, as conditions for
+``algorithms.closed_chains``, and what its forces come to.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linkwork.algorithms import closing
+from linkwork.dynamics.arguments import Array
+from linkwork.dynamics.call import call
+from linkwork.dynamics.constraint_solvers import Solver
+from linkwork.dynamics.held import HeldBy, conditions, wrenches_of
+from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity
+from linkwork.dynamics.small_matrices import times, transposed
+from linkwork.errors import ArgumentError, SingularError
+from linkwork.model.memo import kept_with_model
+from linkwork.model.model import Frame, Model
+from linkwork.spatial import Transform
+from linkwork.spatial.mobility import RigidMobility
+
+_ROWS = 6
+"""Conditions of a loop in ``algorithms.closed_chains``."""
+
+
+@np.errstate(all="ignore")
+def joined_motion(
+    held: HeldBy,
+    q: Array,
+    v: Array,
+    tau: Array,
+    f_ext: Array | None,
+    placements: Array,
+    settings: Array | None,
+    solver: Solver,
+    frame: str | None = None,
+) -> tuple[Array, ...]:
+    """Accelerations, wrenches, and reactions if they are seen from a ``frame``; arguments as those of articulated
+    bodies. No numbers, or a ``SingularError``, where constraints are redundant.
+    """
+    model, ends, holds = held.model, held.ends, held.holds
+    places, V = forward_kinematics(model, q, ends), frame_velocity(model, q, v, ends)
+    rows, rates = conditions(held, q, places, V, None, placements, settings)
+    if len({number for number, _, _ in holds}) < len(rows):
+        raise SingularError("a constraint holds nothing but the world")
+    rates = [_longer(rate + _of_world(held, own)) for rate, own in zip(rates, rows, strict=True)]
+    frames = tuple(Frame(str(number), body, Transform.identity()) for number, body, _ in holds)
+    of_holds = [number for number, _, _ in holds]
+    first = [of_holds.index(number) for number in range(len(rows))]
+    begins = [first[number] == k for k, number in enumerate(of_holds)]  # γ and compliance are told once for each
+    counts = [own.shape[-2] for own in rows]
+    used = np.array([[float(b and r < counts[n]) for r in range(_ROWS)] for b, n in zip(begins, of_holds, strict=True)])
+    unused = np.array(begins, dtype=np.float64)[:, None] - used
+    C = np.stack([_padded(_on_body(held, rows[number], on)) for number, _, on in holds], axis=-3)
+    bias = np.stack([rates[n] if b else np.zeros_like(rates[n]) for b, n in zip(begins, of_holds, strict=True)], axis=-2)
+    damped = not (isinstance(solver.proximal, float) and not solver.proximal)
+
+    def found(bias: Array, compliance: Array) -> tuple[Array, Array, Array]:
+        algorithm = closing(frame or "child", judged=not damped)
+        a, reactions, forces = call(algorithm, model, [q, v, tau, f_ext, C, bias, compliance], frames)
+        return a, reactions, forces[..., first, :]
+
+    if damped:
+        damping = (_mean_diagonal(held, C, sum(counts)) * solver.proximal)[..., None, None] * used
+        a, reactions, forces = solver.iterated(
+            found(bias, unused + damping), lambda x: found(bias - damping * x[..., of_holds, :], unused + damping)
+        )
+    else:
+        a, reactions, forces = found(bias, unused)
+    sizes = np.concatenate([forces[..., n, :count] for n, count in enumerate(counts)], axis=-1)
+    return a, wrenches_of(held, rows, sizes), *([] if frame is None else [reactions])
+
+
+def _on_body(held: HeldBy, rows: Array, ends: list[int]) -> Array:
+    """Rows over the motions of all frames as rows over that of a body, by the frames that are on it."""
+    found = [rows[..., :, 6 * end : 6 * end + 6] @ transposed(held.to_bodies[end]) for end in ends]
+    total = found[0]
+    for more in found[1:]:
+        total = total + more
+    return total
+
+
+def _of_world(held: HeldBy, rows: Array) -> Any:
+    """What rows see of a world that accelerates by -g."""
+    ends = [end for end, body in enumerate(held.bodies) if not body]
+    if not ends:
+        return 0.0
+    return times(_on_body(held, rows, ends), np.array([*(-g for g in held.model.gravity), 0.0, 0.0, 0.0]))
+
+
+def _longer(rate: Array) -> Array:
+    if rate.shape[-1] > _ROWS:
+        raise ArgumentError(
+            f"method 'virtual_work' takes constraints of up to {_ROWS} conditions, not {rate.shape[-1]}; split it, or "
+            f"use method='articulated_body'"
+        )
+    return np.concatenate([rate, np.zeros_like(rate[..., :1]) * np.zeros(_ROWS - rate.shape[-1])], axis=-1)
+
+
+def _padded(rows: Array) -> Array:
+    nothing = np.zeros((*rows.shape[:-2], _ROWS - rows.shape[-2], 6))
+    return np.concatenate([rows, nothing], axis=-2)
+
+
+def _mean_diagonal(held: HeldBy, C: Array, count: int) -> Array:
+    """Of the conditions on free bodies: the mean of C W Cᵀ."""
+    mobilities = _mobilities(held.model)
+    total: Any = 0.0
+    for k, (_, body, _) in enumerate(held.holds):
+        rows = C[..., k, :, :]
+        total = total + (rows @ mobilities[body - 1] * rows).sum(axis=-1).sum(axis=-1)
+    return total / float(count)
+
+
+@kept_with_model
+def _mobilities(model: Model) -> Array:
+    """The inverse inertia of each body (nbodies, 6, 6)."""
+    found = [RigidMobility.of_inertia(body.inertia).full().columns() for body in model.bodies]
+    return np.array([[column.numbers() for column in columns] for columns in found], dtype=np.float64)
