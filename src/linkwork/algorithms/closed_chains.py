@@ -112,7 +112,7 @@ class _Loops:
         for coupling in tree.couplings():
             T[coupling] = [[0.0] * ROWS for _ in range(ROWS)]
         for loop in tree.loops():
-            s[loop], alone[loop] = [0.0] * ROWS, [0.0] * ROWS
+            s[loop], alone[loop], force[loop] = [0.0] * ROWS, [0.0] * ROWS, [0.0] * ROWS
 
     def attach(self, hold: Any, C: list[Force], bias: Column, compliance: Column) -> None:
         tree, R, T, s = self.tree, self.R, self.T, self.s
