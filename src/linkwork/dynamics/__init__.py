@@ -1,6 +1,6 @@
 """The public functions: they check arguments once, pick method and engine, and return arrays."""
 
-from linkwork.dynamics.constrained import constrained_dynamics
+from linkwork.dynamics.constrained import constrained_dynamics, constrained_dynamics_and_reactions
 from linkwork.dynamics.constrained_inverse import constrained_inverse_dynamics
 from linkwork.dynamics.constraints import Ball, Constraint, Coupling, Hinge, PointOnPlane, Rolling, Weld
 from linkwork.dynamics.derivatives import (
@@ -61,6 +61,7 @@ __all__ = [
     "Weld",
     "centre_of_mass",
     "constrained_dynamics",
+    "constrained_dynamics_and_reactions",
     "constrained_inverse_dynamics",
     "difference",
     "dynamically_consistent_inverse",

@@ -4,18 +4,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from linkwork.algorithms import closing
+from linkwork.compiled.arrays import traced
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.call import call
 from linkwork.dynamics.constraint_solvers import Solver
-from linkwork.dynamics.held import HeldBy, conditions, wrenches_of
+from linkwork.dynamics.held import HeldBy, Rows, conditions, wrenches_of
 from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity
 from linkwork.dynamics.small_matrices import times, transposed
-from linkwork.errors import ArgumentError, SingularError
+from linkwork.errors import ArgumentError
 from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Frame, Model
 from linkwork.spatial import Transform
@@ -43,14 +45,12 @@ def joined_motion(
     model, ends, holds = held.model, held.ends, held.holds
     places, V = forward_kinematics(model, q, ends), frame_velocity(model, q, v, ends)
     rows, rates = conditions(held, q, places, V, None, placements, settings)
-    if len({number for number, _, _ in holds}) < len(rows):
-        raise SingularError("a constraint holds nothing but the world")
     rates = [_longer(rate + _of_world(held, own)) for rate, own in zip(rates, rows, strict=True)]
     frames = tuple(Frame(str(number), body, Transform.identity()) for number, body, _ in holds)
     of_holds = [number for number, _, _ in holds]
     first = [of_holds.index(number) for number in range(len(rows))]
     begins = [first[number] == k for k, number in enumerate(of_holds)]  # γ and compliance are told once for each
-    counts = [own.shape[-2] for own in rows]
+    counts = [next(iter(own.values())).shape[-2] for own in rows]
     used = np.array([[float(b and r < counts[n]) for r in range(_ROWS)] for b, n in zip(begins, of_holds, strict=True)])
     unused = np.array(begins, dtype=np.float64)[:, None] - used
     C = np.stack([_padded(_on_body(held, rows[number], on)) for number, _, on in holds], axis=-3)
@@ -59,11 +59,14 @@ def joined_motion(
 
     def found(bias: Array, compliance: Array) -> tuple[Array, Array, Array]:
         algorithm = closing(frame or "child", judged=not damped)
-        a, reactions, forces = call(algorithm, model, [q, v, tau, f_ext, C, bias, compliance], frames)
+        a, reactions, forces = call(algorithm, model, [q, v, tau, f_ext, C, bias, compliance], frames, (), held.quick)
         return a, reactions, forces[..., first, :]
 
     if damped:
-        damping = (_mean_diagonal(held, C, sum(counts)) * solver.proximal)[..., None, None] * used
+        proximal = solver.proximal
+        if not isinstance(proximal, float):
+            proximal = traced(np.full((), proximal, dtype=object))
+        damping = (_mean_diagonal(held, C, sum(counts)) * proximal)[..., None, None] * used
         a, reactions, forces = solver.iterated(
             found(bias, unused + damping), lambda x: found(bias - damping * x[..., of_holds, :], unused + damping)
         )
@@ -73,18 +76,18 @@ def joined_motion(
     return a, wrenches_of(held, rows, sizes), *([] if frame is None else [reactions])
 
 
-def _on_body(held: HeldBy, rows: Array, ends: list[int]) -> Array:
-    """Rows over the motions of all frames as rows over that of a body, by the frames that are on it."""
-    found = [rows[..., :, 6 * end : 6 * end + 6] @ transposed(held.to_bodies[end]) for end in ends]
+def _on_body(held: HeldBy, rows: Rows, ends: Sequence[int]) -> Array:
+    """The rows of a constraint over the motion of a body, by the frames that are on it."""
+    found = [rows[end] @ transposed(held.to_bodies[end]) for end in ends]
     total = found[0]
     for more in found[1:]:
         total = total + more
     return total
 
 
-def _of_world(held: HeldBy, rows: Array) -> Any:
+def _of_world(held: HeldBy, rows: Rows) -> Any:
     """What rows see of a world that accelerates by -g."""
-    ends = [end for end, body in enumerate(held.bodies) if not body]
+    ends = [end for end in rows if not held.bodies[end]]
     if not ends:
         return 0.0
     return times(_on_body(held, rows, ends), np.array([*(-g for g in held.model.gravity), 0.0, 0.0, 0.0]))

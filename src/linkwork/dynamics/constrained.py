@@ -27,7 +27,7 @@ from linkwork.dynamics.closed_chains import joined_motion
 from linkwork.dynamics.constraint_solvers import JoinedSolver, Solver, TracedSolver
 from linkwork.dynamics.constraints import Constraint
 from linkwork.dynamics.dynamics import forward_dynamics
-from linkwork.dynamics.held import HeldBy, conditions, held_by, wrenches_of
+from linkwork.dynamics.held import HeldBy, conditions, held_by, over_ends, wrenches_of
 from linkwork.dynamics.kinematics import forward_kinematics, frame_acceleration, frame_velocity
 from linkwork.dynamics.light_bodies import check_inertias
 from linkwork.dynamics.operational import operational_inertia_inverse
@@ -161,6 +161,8 @@ def _found(
 ) -> Any:  # fmt: skip
     if not isinstance(way[0], str) or way[0] not in METHODS:
         choice("method", way[0], METHODS)
+    if way[0] == "virtual_work" and len({number for number, _, _ in held.holds}) < len(held.constraints):
+        way = ("articulated_body", way[1])  # which say what is wrong with constraints that hold the world alone
     settings = held.settings(time_constant, proximal)
     if held.whole:
         law = _law(way, held, f_ext is not None, time_constant is not None, bool(settings[2]))
@@ -249,7 +251,8 @@ def _motion(
     places = forward_kinematics(model, q, ends)
     V, A = frame_velocity(model, q, v, ends), frame_acceleration(model, q, v, free, ends)
     rows, rates = conditions(held, q, places, V, A, placements, settings)
-    C, wanted = np.concatenate(rows, axis=-2), -np.concatenate(rates, axis=-1)
+    C = np.concatenate([over_ends(held, own) for own in rows], axis=-2)
+    wanted = -np.concatenate(rates, axis=-1)
     sizes = solver.solve(C @ operational_inertia_inverse(model, q, ends) @ transposed(C), wanted)
 
     at_ends = times(transposed(C), sizes).reshape((*sizes.shape[:-1], len(ends), 6))

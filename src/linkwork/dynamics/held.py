@@ -52,9 +52,9 @@ def at_grips(held: HeldBy, places: Array, V: Array, placements: Array) -> AtGrip
 
 def conditions(
     held: HeldBy, q: Array, places: Array, V: Array, A: Array | None, placements: Array, settings: Array | None
-) -> tuple[list[Array], list[Array]]:
-    """Of each constraint its rows over the motions of all frames, and the rate that these have: with the frames'
-    accelerations A, or without, and with what Baumgarte's stabilisation adds, by the first two of ``settings``.
+) -> tuple[list[Rows], list[Array]]:
+    """The rows of each constraint, and the rate of what they hold: with the frames' accelerations A, or without, and
+    with what Baumgarte's stabilisation adds, by the first two of ``settings``.
     """
     seen = at_grips(held, places, V, placements)
     X, carried, relative = seen.X, seen.carried, seen.relative
@@ -75,30 +75,42 @@ def conditions(
             slip = sum(times(part, relative[..., g, :]) for part, g in zip(G, grips, strict=True))
             asked = asked + settings[0] * slip + settings[1] * constraint.all_errors(held.model, q, own)
         rates.append(asked)
-        rows.append(over_ends(held, G, grips, X))
+        rows.append(rows_of(held, G, grips, X))
     return rows, rates
 
 
-def wrenches_of(held: HeldBy, rows: Sequence[Array], sizes: Array) -> Array:
+Rows = dict[int, Array]
+"""Of a constraint, its rows (..., r, 6) over the motion of each frame that it holds, by the frame's number."""
+
+
+def rows_of(held: HeldBy, G: Sequence[Array], grips: Sequence[int], X: Array) -> Rows:
+    """From the rows over the relative motion of each of its pairs."""
+    blocks: Rows = {}
+    for part, g in zip(G, grips, strict=True):
+        for end, block in ((held.a[g], part), (held.b[g], -(part @ X[..., g, :, :]))):
+            own = blocks.get(end)
+            blocks[end] = block if own is None else own + block
+    return blocks
+
+
+def over_ends(held: HeldBy, rows: Rows) -> Array:
+    """The rows of a constraint over the motions of all frames that are held."""
+    shape = np.broadcast_shapes(*(block.shape for block in rows.values()))
+    nothing = np.zeros(shape)
+    ends = range(len(held.ends))
+    return np.concatenate([np.broadcast_to(rows[end], shape) if end in rows else nothing for end in ends], axis=-1)
+
+
+def wrenches_of(held: HeldBy, rows: Sequence[Rows], sizes: Array) -> Array:
     """The wrenches (..., k, 6) on the frames a, from the rows of each constraint and the sizes of its forces."""
     wrenches, start = [], 0
     for grips, own_rows in zip(held.grips, rows, strict=True):
-        stop, a = start + own_rows.shape[-2], 6 * held.a[grips[0]]
-        wrenches.append(times(transposed(own_rows[..., :, a : a + 6]), sizes[..., start:stop]))
+        on_a = own_rows[held.a[grips[0]]]
+        stop = start + on_a.shape[-2]
+        wrenches.append(times(transposed(on_a), sizes[..., start:stop]))
         start = stop
-    return np.stack(wrenches, axis=-2)
-
-
-def over_ends(held: HeldBy, G: Sequence[Array], grips: Sequence[int], X: Array) -> Array:
-    """The rows of a constraint over the motions of all frames that are held."""
-    blocks: list[Array | None] = [None] * len(held.ends)
-    for part, g in zip(G, grips, strict=True):
-        for end, block in ((held.a[g], part), (held.b[g], -(part @ X[..., g, :, :]))):
-            own = blocks[end]
-            blocks[end] = block if own is None else own + block
-    shape = np.broadcast_shapes(*(block.shape for block in blocks if block is not None))
-    nothing = np.zeros(shape)
-    return np.concatenate([nothing if b is None else np.broadcast_to(b, shape) for b in blocks], axis=-1)
+    shape = np.broadcast_shapes(*(wrench.shape for wrench in wrenches))
+    return np.stack([np.broadcast_to(wrench, shape) for wrench in wrenches], axis=-2)
 
 
 # What of constraints does not depend on the state
@@ -134,13 +146,14 @@ class HeldBy:
         self.bodies = [frame.body for frame in frames]
         self.to_bodies = np.array([motion_matrix(inverse(matrix_of(frame.placement))).T for frame in frames])
         self.rows = 6 * len(flat)
-        self.holds = [
+        self.holds: list[tuple[int, int, list[int]]] = [
             (number, body, [end for end in ends if self.bodies[end] == body])
             for number, ends in enumerate(map(self._ends_of, self.grips))
             for body in dict.fromkeys(self.bodies[end] for end in ends)
             if body
         ]
         self.whole = 0 < len(flat) <= _MOST_PAIRS and len(model.bodies) <= MOST_BODIES
+        self.quick: dict[str, Any] = {}
         self.laws: dict[Any, CompiledFunction] = {}
         self._settings: dict[tuple[float | None, float], Array] = {}
 
