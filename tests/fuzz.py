@@ -176,6 +176,7 @@ VALID: dict[str, dict[str, Callable[[], Any]]] = {
         "time_constant": lambda: 0.1,
         "proximal": lambda: 1e-6,
     },
+    "impact": {"constraints": lambda: [lw.Ball("tip")], "proximal": lambda: 1e-6},
     "constrained_inverse_dynamics": {
         "constraints": lambda: [lw.Ball("tip")],
         "actuated": lambda: np.ones(12, dtype=bool),

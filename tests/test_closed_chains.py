@@ -53,7 +53,11 @@ def pulled_bar() -> tuple[Model, list[lw.Constraint], Array]:
 def arguments(model: Model, frames: list[Frame], rows: dict[str, int], seed: int) -> list[Array]:
     """A state, and conditions of so many rows for each loop."""
     s, rng = state_of(model, seed), np.random.default_rng(seed)
-    C, bias, compliance = rng.normal(size=(len(frames), 6, 6)), rng.normal(size=(len(frames), 6)), np.zeros((len(frames), 6))
+    C, bias, compliance = (
+        rng.normal(size=(len(frames), 6, 6)),
+        rng.normal(size=(len(frames), 6)),
+        np.zeros((len(frames), 6)),
+    )
     seen = set()
     for k, frame in enumerate(frames):
         C[k, rows[frame.name] :], bias[k, rows[frame.name] :] = 0.0, 0.0
@@ -65,9 +69,7 @@ def arguments(model: Model, frames: list[Frame], rows: dict[str, int], seed: int
 
 def unturned(model: Model) -> Model:
     """The same with placements that do not turn: no rotation is then orthogonal but for rounding."""
-    bodies = (
-        replace(body, placement=Transform(Mat3.identity(), body.placement.translation)) for body in model.bodies
-    )
+    bodies = (replace(body, placement=Transform(Mat3.identity(), body.placement.translation)) for body in model.bodies)
     return replace(model, bodies=tuple(bodies))
 
 
@@ -125,7 +127,7 @@ def test_both_methods_agree_and_bodies_are_in_balance(make: Callable[[], Any]) -
             )
             for ours, theirs in zip(seen, expected, strict=True):
                 close(ours, theirs, 1e-9, scale=np.abs(expected[1]).max())
-    a, _, reactions = found
+    reactions = found[2]
     for body, start in zip(model.bodies, model.v_start, strict=True):  # a joint transmits its own force
         S = np.array([column.numbers() for column in body.joint.subspace(body.joint.neutral()).columns()])
         if type(body.joint).__name__ in ("Prismatic", "Free"):
@@ -183,7 +185,7 @@ def test_a_four_bar_moves_as_mujocos() -> None:
 
 
 def test_a_loop_is_open_only_where_it_must_be() -> None:
-    """A hand's two fingers hold each other: closed at the hand, whatever carries it; what stands on the world at once."""
+    """A hand's two fingers hold each other: closed at the hand, whatever carries it; what is on the world at once."""
     arm = [0, 0, 1, 2, 3, 4, 3, 6]  # a chain of three, then two fingers of two links each on body 3
     found = loops_of(arm, [(0, 5), (0, 7), (1, 5), (1, 0)])
     assert [each.loop for each in found.steps[5].closed] == [1] and found.most_open == 1

@@ -27,7 +27,7 @@ allows to judge, the forces are no numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from linkwork.algorithms.reactions import seen
@@ -154,13 +154,15 @@ class _Loops:
         links.u[loop.body] = links.u[loop.body] - weighted(G, D, y)
         self._fold(lambda: tree.others(loop), G, D, y)
 
-    def _fold(self, crossings: Any, G: list[Motion], D: Factor, y: Column) -> None:
+    def _fold(self, crossings: Any, G: list[Motion], D: Factor, y: Sequence[Scalar]) -> None:
         """What an elimination leaves to the loops that are still open."""
         tree, B, R, T = self.tree, self.B, self.R, self.T
         for loop in crossings():
             by_row = columns(B[loop], ROWS)
             R[loop.onward] = [x + weighted(G, D, column) for x, column in zip(R[loop.onward], by_row, strict=True)]
-            self.s[loop.loop] = [x + _product(column, D, y) for x, column in zip(self.s[loop.loop], by_row, strict=True)]
+            self.s[loop.loop] = [
+                x + _product(column, D, y) for x, column in zip(self.s[loop.loop], by_row, strict=True)
+            ]
         for loop in crossings():
             for other in tree.from_here(loop):
                 one, two = columns(B[loop], ROWS), columns(B[other], ROWS)
@@ -189,7 +191,7 @@ class _Loops:
             self.left[number] = minus_applied(self.left[number], self.B[other], self.force[other.loop])
         self.force[number] = self.D[number].complete(self._sound(self.left[number], self.D[number], self.alone[number]))
 
-    def _sound(self, known: list[Scalar], D: Factor, alone: Iterable[Scalar]) -> list[Scalar]:
+    def _sound(self, known: Sequence[Scalar], D: Factor, alone: Iterable[Scalar]) -> Sequence[Scalar]:
         """What is known, or no numbers if a pivot is not to be trusted."""
         if not self.judged:
             return known
@@ -200,7 +202,7 @@ class _Loops:
         return [number + sound for number in known]
 
 
-def _product(x: Column, D: Factor, y: Column) -> Scalar:
+def _product(x: Column, D: Factor, y: Sequence[Scalar]) -> Scalar:
     """xᵀ D⁻¹ y, of columns that may be empty."""
     return dot([a * weight for a, weight in zip(x, D.inverse_pivots, strict=True)], y) if x else 0.0
 

@@ -209,7 +209,7 @@ class PointedTree(Tree, Protocol):
 
 
 class OpenLoop(Protocol):
-    """A loop at a step of the joining of links: its unknowns are carried from one ``strand`` to the next, ``onward``."""
+    """A loop at a step of the joining of links; its unknowns are carried from one ``strand`` ``onward`` to the next."""
 
     @property
     def loop(self) -> Any: ...
@@ -232,8 +232,8 @@ class LoopEnd(OpenLoop, Protocol):
 
 
 class LoopedTree(Tree, Protocol):
-    """A mechanism with loops. Its frames are their holds, those of one name of one loop, on bodies that it holds to each
-    other; holds on the world have no steps.
+    """A mechanism with loops. Its frames are their holds, those of one name of one loop, on bodies that it holds to
+    each other; holds on the world have no steps.
     """
 
     def frames(self) -> Iterator[Point]:
@@ -250,7 +250,7 @@ class LoopedTree(Tree, Protocol):
         """That of two loops at the same step."""
 
     def attached(self, body: Any) -> Iterator[LoopEnd]:
-        """What is attached before a body is joined to its parent: holds on it, and on the parent of what comes there."""
+        """What is attached before a body is joined to its parent: holds on it, and on its parent of what is open."""
 
     def closed(self, body: Any, back: bool = False) -> Iterator[LoopEnd]:
         """Loops that are closed at a body before it is joined to its parent; or the same, the last first."""

@@ -22,6 +22,7 @@ from linkwork.dynamics.dynamics import (
     momentum,
     nonlinear_effects,
 )
+from linkwork.dynamics.impact import impact
 from linkwork.dynamics.kinematics import (
     difference,
     forward_kinematics,
@@ -79,6 +80,7 @@ __all__ = [
     "frame_velocity",
     "frame_velocity_derivatives",
     "gravity_torques",
+    "impact",
     "integrate",
     "inverse_dynamics",
     "inverse_dynamics_derivatives",

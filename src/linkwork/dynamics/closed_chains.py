@@ -54,7 +54,9 @@ def joined_motion(
     used = np.array([[float(b and r < counts[n]) for r in range(_ROWS)] for b, n in zip(begins, of_holds, strict=True)])
     unused = np.array(begins, dtype=np.float64)[:, None] - used
     C = np.stack([_padded(_on_body(held, rows[number], on)) for number, _, on in holds], axis=-3)
-    bias = np.stack([rates[n] if b else np.zeros_like(rates[n]) for b, n in zip(begins, of_holds, strict=True)], axis=-2)
+    bias = np.stack(
+        [rates[n] if b else np.zeros_like(rates[n]) for b, n in zip(begins, of_holds, strict=True)], axis=-2
+    )
     damped = not (isinstance(solver.proximal, float) and not solver.proximal)
 
     def found(bias: Array, compliance: Array) -> tuple[Array, Array, Array]:

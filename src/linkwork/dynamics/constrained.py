@@ -27,12 +27,12 @@ from linkwork.dynamics.closed_chains import joined_motion
 from linkwork.dynamics.constraint_solvers import JoinedSolver, Solver, TracedSolver
 from linkwork.dynamics.constraints import Constraint
 from linkwork.dynamics.dynamics import forward_dynamics
-from linkwork.dynamics.held import HeldBy, conditions, held_by, over_ends, wrenches_of
+from linkwork.dynamics.held import HeldBy, conditions, held_by, loads_of, over_ends, wrenches_of
 from linkwork.dynamics.kinematics import forward_kinematics, frame_acceleration, frame_velocity
 from linkwork.dynamics.light_bodies import check_inertias
 from linkwork.dynamics.operational import operational_inertia_inverse
 from linkwork.dynamics.reactions import forward_dynamics_and_reactions
-from linkwork.dynamics.small_matrices import times, transposed
+from linkwork.dynamics.small_matrices import transposed
 from linkwork.engine.mode import current_form
 from linkwork.errors import SingularError
 from linkwork.model.model import Model
@@ -191,8 +191,8 @@ def _checked(
     if way[0] == "virtual_work":
         check_inertias("virtual_work", model, 5)
     if any(isinstance(each, TracedArray) for each in given):
-        solver = TracedSolver(held.name, float(settings[2]))
-        return _text(way)(held, q_, v_, tau_, f_ext_, held.placements, stabilised, solver, way[1])
+        tracing = TracedSolver(held.name, float(settings[2]))
+        return _text(way)(held, q_, v_, tau_, f_ext_, held.placements, stabilised, tracing, way[1])
     if not held.constraints:
         free = _driven(model, q_, v_, tau_, f_ext_, way[1])
         return put_into(out, free[0], np.zeros((*batch, 0, 6)), *free[1:])
@@ -254,17 +254,7 @@ def _motion(
     C = np.concatenate([over_ends(held, own) for own in rows], axis=-2)
     wanted = -np.concatenate(rates, axis=-1)
     sizes = solver.solve(C @ operational_inertia_inverse(model, q, ends) @ transposed(C), wanted)
-
-    at_ends = times(transposed(C), sizes).reshape((*sizes.shape[:-1], len(ends), 6))
-    at_bodies = times(held.to_bodies, at_ends)
-    forces = [None if f_ext is None else f_ext[..., k, :] for k in range(len(model.bodies))]
-    for end, body in enumerate(held.bodies):
-        if body:
-            load, more = forces[body - 1], at_bodies[..., end, :]
-            forces[body - 1] = more if load is None else load + more
-    nothing = np.zeros_like(at_bodies[..., 0, :])
-    loads = np.stack([nothing if force is None else force for force in forces], axis=-2)
-    a, *reactions = _driven(model, q, v, tau, loads, frame)
+    a, *reactions = _driven(model, q, v, tau, loads_of(held, C, sizes, f_ext), frame)
     return a, wrenches_of(held, rows, sizes), *reactions
 
 

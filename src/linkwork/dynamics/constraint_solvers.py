@@ -136,7 +136,6 @@ class JoinedSolver(Solver):
                 break
         return sizes
 
-
     def iterated(self, found: Found, step: Callable[[Array], Found]) -> Found:
         for _ in range(_MOST_ITERATIONS):
             before, found = found[2], step(found[2])

@@ -68,7 +68,7 @@ def conditions(
     for constraint, grips in zip(held.constraints, held.grips, strict=True):
         own = seen.of(grips)
         G = constraint.all_rows(held.model, own)
-        asked = sum(times(part, rate[..., g, :]) for part, g in zip(G, grips, strict=True))
+        asked: Any = sum(times(part, rate[..., g, :]) for part, g in zip(G, grips, strict=True))
         drift = constraint.drift(own)
         asked = asked if drift is None else asked + drift
         if settings is not None:
@@ -111,6 +111,19 @@ def wrenches_of(held: HeldBy, rows: Sequence[Rows], sizes: Array) -> Array:
         start = stop
     shape = np.broadcast_shapes(*(wrench.shape for wrench in wrenches))
     return np.stack([np.broadcast_to(wrench, shape) for wrench in wrenches], axis=-2)
+
+
+def loads_of(held: HeldBy, C: Array, sizes: Array, f_ext: Array | None) -> Array:
+    """What forces of these sizes come to on each body (..., nbodies, 6), with the external ones."""
+    at_ends = times(transposed(C), sizes).reshape((*sizes.shape[:-1], len(held.ends), 6))
+    at_bodies = times(held.to_bodies, at_ends)
+    forces = [None if f_ext is None else f_ext[..., k, :] for k in range(len(held.model.bodies))]
+    for end, body in enumerate(held.bodies):
+        if body:
+            load, more = forces[body - 1], at_bodies[..., end, :]
+            forces[body - 1] = more if load is None else load + more
+    nothing = np.zeros_like(at_bodies[..., 0, :])
+    return np.stack([nothing if force is None else force for force in forces], axis=-2)
 
 
 # What of constraints does not depend on the state

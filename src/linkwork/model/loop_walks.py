@@ -101,6 +101,9 @@ class LoopWalks:
         """Loops that are ever open together, and each with itself."""
         found = {(loop, loop) for loop in range(self._loops.loops)}
         for step in self._loops.steps:
-            groups = [step.crossings, *((*each.others, each) for each in (*step.attached, *step.closed_behind, *step.closed))]
+            groups = [
+                step.crossings,
+                *((*each.others, each) for each in (*step.attached, *step.closed_behind, *step.closed)),
+            ]
             found |= {(one.loop, other.loop) for group in groups for one in group for other in group}
         return found

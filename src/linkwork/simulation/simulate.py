@@ -83,7 +83,7 @@ def simulate(
         constraints: loop closures and contacts, such as ``lw.Weld``; see ``lw.constrained_dynamics``.
         f_ext: wrench on each body in its own frame (nbodies, 6), constant, or a function of (t, q, v), which may be
             compiled, too.
-        method: of ``lw.forward_dynamics``.
+        method: of ``lw.forward_dynamics``, or of ``lw.constrained_dynamics`` if there are constraints.
         integrator: "semi_implicit_euler" (order 1, one evaluation a step), "runge_kutta_4" (order 4, on the manifold)
             or "adaptive" (a solver of scipy that keeps to tolerances).
         damping: joints are braked by the model's viscous damping. Semi-implicit Euler takes it at the end of the step,
@@ -132,8 +132,11 @@ def simulate(
     step = step_of(integrator, model, solver, positive("rtol", rtol), positive("atol", atol))
     held_by = as_constraints(constraints)
     by_default = isinstance(method, str) and method == "articulated_body"
-    if held_by and not by_default:
-        raise ArgumentError(f"constraints are solved for by articulated bodies; leave method {shown(method)} out")
+    if held_by and not by_default and method != "virtual_work":
+        raise ArgumentError(
+            f"constraints are solved for by articulated bodies, or by method 'virtual_work'; leave method "
+            f"{shown(method)} out"
+        )
     damper = damping_of(model, model_switch("damping", damping))
     resistance = StictionAndStops(
         model, friction_of(model, model_switch("friction", friction)), model_switch("joint_limits", joint_limits), here

@@ -43,8 +43,9 @@ SIZES = (
     *(f"wide{k}" for k in range(1, 7)),
     *(f"parameters{k}" for k in range(1, 7)),
 )
-"""The sizes that rolled code is told: the last of bodies and of what ``LASTS`` has; numbers in a row of the square; where the frames' placements begin in ``data``; how many frames there are; where sections of ``ints`` begin;
-multiples of nv, of six numbers for each frame and of ten for each body.
+"""The sizes that rolled code is told: the last of bodies and of what ``LASTS`` has; numbers in a row of the square;
+where the frames' placements begin in ``data``; how many frames there are; where sections of ``ints`` begin; multiples
+of nv, of six numbers for each frame and of ten for each body.
 """
 
 

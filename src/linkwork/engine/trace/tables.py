@@ -74,7 +74,7 @@ LOOP_ENDS = Section(
 )
 """Where a loop is attached or closed, from row 1 on; and the stretch of ``CROSSINGS`` of the others that are open."""
 CROSSINGS = Section(("loop", "strand", "onward", "stop", "pairs", "place", "next"), "crossing_ints")
-"""Loops that are open at a step, from row 1 on. ``pairs`` is where its row of ``PAIRS`` begins, ``place`` its column."""
+"""Loops that are open at a step, from row 1 on. ``pairs`` is where its row of ``PAIRS`` begins, ``place`` a column."""
 PAIRS = Section(("coupling",), "pair_ints")
 """The coupling of two loops of a step, for each step a square."""
 TOLD = (

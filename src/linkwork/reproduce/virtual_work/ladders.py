@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,11 +21,11 @@ class Ladder(NamedTuple):
 
 
 def ladder(loops: int) -> Ladder:
-    """On each link of a spine of hinges two arms, whose tips are held together by a ball: a spatial four-bar linkage."""
+    """On each link of a spine of hinges two arms, whose tips a ball holds together: a spatial four-bar linkage."""
     builder = Builder(f"ladder_{loops}")
     constraints: list[Constraint] = []
     holds: list[Frame] = []
-    arm = {"mass": 0.3, "inertia": (0.004, 0.005, 0.006)}
+    arm: dict[str, Any] = {"mass": 0.3, "inertia": (0.004, 0.005, 0.006)}
     spine = "world"
     for k in range(loops):
         place = placement((0.4 if k else 0.0, 0.0, 0.0))
