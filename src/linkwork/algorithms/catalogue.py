@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any
 
 from linkwork.algorithms.articulated_body import articulated_body
+from linkwork.algorithms.assembly import assembly, assembly_closed
 from linkwork.algorithms.centroid import centre_of_mass, energy, momentum
 from linkwork.algorithms.chang_khatib import chang_khatib
 from linkwork.algorithms.closed_chains import closed_chains
@@ -206,6 +207,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         # texts that need to know the model: the number of frames, the length of the main chain
         _forward(constraint_force, "specialised", segmented=SEGMENTS),
         _forward(constraint_force_world, "specialised"),
+        _forward(assembly, "specialised"),
         *_inertias(),
         INVERSION,
         # to compare with; they walk over children
@@ -221,7 +223,7 @@ CHAIN_METHODS = ("constraint_force", "constraint_force_world")
 """More of them, with a main chain. The second is for study."""
 STUDIES = ("virtual_work_split", "virtual_work_unsplit")
 """More of them, to compare with, not to use."""
-INVERTING = ("virtual_work", *STUDIES, *CHAIN_METHODS)
+INVERTING = ("virtual_work", "assembly", *STUDIES, *CHAIN_METHODS)
 """Those that invert the inertia of every body, so that none may be without."""
 
 

@@ -283,6 +283,14 @@ class KnownTree(Tree, Protocol):
     def branches(self, chain: Any) -> Sequence[Sequence[Body]]:
         """The bodies that are not on a chain from the world, in levels, each behind the level of its parents."""
 
+    def assembly(self, held: bool = False) -> tuple[Any, Sequence[Any]]:
+        """How the tree is assembled pairwise (``model.assembly``), with the loops whose holds the frames are if it is
+        ``held``; and of each hold, its loop and its frame.
+        """
+
+    def frames(self) -> Iterator[Point]:
+        """The holds of loops."""
+
 
 class SegmentedTree(Tree, Protocol):
     """A mechanism with a long chain, cut into segments of equal length behind a head of single bodies, and perhaps

@@ -15,7 +15,7 @@ from linkwork.errors import ArgumentError
 from linkwork.model.model import Model
 from linkwork.spatial import ArticulatedInertia
 
-_METHODS = (*FORWARD_DYNAMICS, *CHAIN_METHODS, *STUDIES)
+_METHODS = (*FORWARD_DYNAMICS, "assembly", *CHAIN_METHODS, *STUDIES)
 
 
 def inverse_dynamics(

@@ -361,10 +361,7 @@ def roll(
     expand: bool = True,
     form: Callable[..., RolledTree] = RolledTree,
 ) -> Program:
-    """The rolled program, its fields not yet laid out.
-
-    Traced until the numbers that turn out to be constant in a field are known and folded.
-    """
+    """The rolled program, its fields not laid out; traced until what proves constant in a field is folded."""
     constants: dict[tuple[str, int], float] = {}
     while True:
         program = _roll_once(algorithm, form(Tracer(expand), kinds, width, constants), absent)
