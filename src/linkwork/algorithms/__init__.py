@@ -3,6 +3,7 @@
 from linkwork.algorithms.catalogue import (
     ALGORITHMS,
     CHAIN_METHODS,
+    CLOSING,
     EXPLICIT_INVERSE,
     FORWARD_DYNAMICS,
     FRAMES,
@@ -31,6 +32,7 @@ from linkwork.algorithms.fewest_operations import fewest_operations
 __all__ = [
     "ALGORITHMS",
     "CHAIN_METHODS",
+    "CLOSING",
     "EXPLICIT_INVERSE",
     "FORWARD_DYNAMICS",
     "FRAMES",

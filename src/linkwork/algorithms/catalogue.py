@@ -239,15 +239,23 @@ def weighed(method: str, I_X: Sequence[ArticulatedInertia], tip: int | None = No
     return replace(entry, text=partial(entry.text, I_X=lambda body: I_X[body.index - 1]), forms=(), segmented=None)
 
 
-def closing(frame: str = "child", judged: bool = True) -> Algorithm:
+CLOSING: dict[str, tuple[Callable[..., tuple[Any, ...]], tuple[str, ...]]] = {
+    "virtual_work": (closed_chains, ("specialised", "rolled")),
+    "assembly": (assembly_closed, ("specialised",)),
+}
+"""The methods of ``lw.constrained_dynamics`` in which loops are joints, and the forms of their texts."""
+
+
+def closing(frame: str = "child", judged: bool = True, method: str = "virtual_work") -> Algorithm:
     """Forward dynamics of closed chains, what joints transmit seen from one of ``FRAMES``. What is ``judged`` gives no
     numbers where constraints are redundant.
     """
-    name = f"closed_chains/{frame}" if judged else f"closed_chains/{frame}/damped"
-    text = partial(closed_chains, frame=frame, judged=judged)
+    whole, forms = CLOSING[method]
+    name = f"{whole.__name__}/{frame}" if judged else f"{whole.__name__}/{frame}/damped"
+    text = partial(whole, frame=frame, judged=judged)
     of_holds = (("conditions", "conditions"), ("bias", "twists"), ("compliance", "twists"))
     arguments, results = (Q, V, TAU, F_EXT, *of_holds), ("velocity", "wrenches", "twists")
-    return Algorithm(name, text, arguments, results, of_loops=True)
+    return Algorithm(name, text, arguments, results, forms, of_loops=True)
 
 
 EXPLICIT_INVERSE = _entry(explicit_inverse, (Q,), "operational")

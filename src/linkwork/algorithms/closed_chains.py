@@ -27,7 +27,7 @@ allows to judge, the forces are no numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from linkwork.algorithms.reactions import seen
@@ -180,8 +180,9 @@ class _Loops:
         for loop in self.tree.crossings(body):
             self.rest[body] = minus_applied(self.rest[body], self.B[loop], self.force[loop.loop])
         K, known = links.K[body], self.rest[body]
-        alone = [row[-1] for row in K.project(links.A[body].full())]
-        links.hold(body, self._sound(known, links.D[body], alone))
+        if self.judged:
+            known = sound(known, links.D[body], [row[-1] for row in K.project(links.A[body].full())])
+        links.hold(body, known)
 
     def solve(self, loop: Any) -> None:
         """The forces of a loop."""
@@ -189,17 +190,21 @@ class _Loops:
         self.left[number] = [x + row.dot(d) for x, row in zip(self.y[number], self.G[number], strict=True)]
         for other in self.tree.others(loop):
             self.left[number] = minus_applied(self.left[number], self.B[other], self.force[other.loop])
-        self.force[number] = self.D[number].complete(self._sound(self.left[number], self.D[number], self.alone[number]))
+        known: Sequence[Scalar] = self.left[number]
+        if self.judged:
+            known = sound(known, self.D[number], self.alone[number])
+        self.force[number] = self.D[number].complete(known)
 
-    def _sound(self, known: Sequence[Scalar], D: Factor, alone: Iterable[Scalar]) -> Sequence[Scalar]:
-        """What is known, or no numbers if a pivot is not to be trusted."""
-        if not self.judged:
-            return known
-        sound: Scalar = 0.0
-        for inverse, number in zip(D.inverse_pivots, alone, strict=True):
-            lost = inverse * number
-            sound = where_less(0.0, lost, where_less(lost, MOST_LOST, sound, float("nan")), float("nan"))
-        return [number + sound for number in known]
+
+def sound(known: Sequence[Scalar], D: Factor, alone: Sequence[Scalar]) -> Sequence[Scalar]:
+    """What is known, or no numbers if a pivot is not to be trusted: if much less is left of it than the diagonal that
+    the matrix has if nothing is joined.
+    """
+    trusted: Scalar = 0.0
+    for inverse, number in zip(D.inverse_pivots, alone, strict=True):
+        lost = inverse * number
+        trusted = where_less(0.0, lost, where_less(lost, MOST_LOST, trusted, float("nan")), float("nan"))
+    return [number + trusted for number in known]
 
 
 def _product(x: Column, D: Factor, y: Sequence[Scalar]) -> Scalar:

@@ -38,6 +38,7 @@ def joined_motion(
     settings: Array | None,
     solver: Solver,
     frame: str | None = None,
+    method: str = "virtual_work",
 ) -> tuple[Array, ...]:
     """Accelerations, wrenches, and reactions if they are seen from a ``frame``; arguments as those of articulated
     bodies. No numbers, or a ``SingularError``, where constraints are redundant.
@@ -60,7 +61,7 @@ def joined_motion(
     damped = not (isinstance(solver.proximal, float) and not solver.proximal)
 
     def found(bias: Array, compliance: Array) -> tuple[Array, Array, Array]:
-        algorithm = closing(frame or "child", judged=not damped)
+        algorithm = closing(frame or "child", not damped, method)
         a, reactions, forces = call(algorithm, model, [q, v, tau, f_ext, C, bias, compliance], frames, (), held.quick)
         return a, reactions, forces[..., first, :]
 
@@ -114,6 +115,8 @@ def _mean_diagonal(held: HeldBy, C: Array, count: int) -> Array:
     mobilities = _mobilities(held.model)
     total: Any = 0.0
     for k, (_, body, _) in enumerate(held.holds):
+        if not body:
+            continue
         rows = C[..., k, :, :]
         total = total + (rows @ mobilities[body - 1] * rows).sum(axis=-1).sum(axis=-1)
     return total / float(count)

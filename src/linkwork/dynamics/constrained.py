@@ -13,12 +13,13 @@ by articulated bodies over floats, which judge their rank.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.algorithms import FRAMES
+from linkwork.algorithms import CLOSING, FRAMES
 from linkwork.arguments import choice
 from linkwork.batches import put_into
 from linkwork.compiled.arrays import TracedArray
@@ -40,7 +41,7 @@ from linkwork.model.model import Model
 if TYPE_CHECKING:
     from linkwork.compiled.compiled_function import CompiledFunction
 
-METHODS = ("articulated_body", "virtual_work")
+METHODS = ("articulated_body", *CLOSING)
 
 
 def constrained_dynamics(
@@ -73,10 +74,11 @@ def constrained_dynamics(
             constraints' matrix, whose effect is taken out again by iteration; 1e-6 is a good value. The forces are
             then the smallest that do.
         method: "articulated_body" (the tree by articulated bodies, then all constraints together, O(n + k³); the faster
-            one for a few constraints), or "virtual_work" (every loop is closed as soon as what it holds has been
-            joined, O(n) for any number of loops if few are open at a time, and of contacts with the world; every body
-            needs an inertia). Both give the same; a state whose constraints are nearly redundant is always taken by
-            articulated bodies.
+            one for a few constraints), "virtual_work" (every loop is closed as soon as what it holds has been joined,
+            O(n) for any number of loops if few are open at a time, and of contacts with the world; every body needs an
+            inertia), or "assembly" (the same by sub-chains that meet pairwise, O(log n) steps on enough processors;
+            interpreted, slowly, beyond 50 bodies). All give the same; a state whose constraints are nearly redundant
+            is always taken by articulated bodies.
         out: a tuple of arrays for the results, written in place and returned; new ones if left out.
 
     Returns:
@@ -124,7 +126,7 @@ def constrained_dynamics_and_reactions(
         f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6).
         time_constant: of Baumgarte's stabilisation (s); none if left out. See ``lw.constrained_dynamics``.
         proximal: for constraints that are redundant. See ``lw.constrained_dynamics``.
-        method: "articulated_body", or "virtual_work", whose unknowns all these wrenches are. See
+        method: "articulated_body", or "virtual_work" and "assembly", whose unknowns all these wrenches are. See
             ``lw.constrained_dynamics``.
         frame: where the wrenches of joints are seen from: "child", "parent" or "world", as in
             ``lw.forward_dynamics_and_reactions``.
@@ -161,7 +163,7 @@ def _found(
 ) -> Any:  # fmt: skip
     if not isinstance(way[0], str) or way[0] not in METHODS:
         choice("method", way[0], METHODS)
-    if way[0] == "virtual_work" and len({number for number, _, _ in held.holds}) < len(held.constraints):
+    if way[0] in CLOSING and len({number for number, body, _ in held.holds if body}) < len(held.constraints):
         way = ("articulated_body", way[1])  # which say what is wrong with constraints that hold the world alone
     settings = held.settings(time_constant, proximal)
     if held.whole:
@@ -188,8 +190,8 @@ def _checked(
     q_, v_, tau_, f_ext_ = given
     assert q_ is not None and v_ is not None and tau_ is not None
     stabilised = settings if time_constant is not None else None
-    if way[0] == "virtual_work":
-        check_inertias("virtual_work", model, 5)
+    if way[0] in CLOSING:
+        check_inertias(way[0], model, 5)
     if any(isinstance(each, TracedArray) for each in given):
         tracing = TracedSolver(held.name, float(settings[2]))
         return _text(way)(held, q_, v_, tau_, f_ext_, held.placements, stabilised, tracing, way[1])
@@ -216,9 +218,9 @@ def _joined(
 ) -> tuple[Array, ...]:
     """By the text over floats; by articulated bodies what virtual work leaves."""
     solver = JoinedSolver(held.name, proximal)
-    if way[0] == "virtual_work":
+    if way[0] in CLOSING:
         try:
-            return joined_motion(held, q, v, tau, f_ext, held.placements, settings, solver, way[1])
+            return _text(way)(held, q, v, tau, f_ext, held.placements, settings, solver, way[1])
         except SingularError:
             pass
     return _motion(held, q, v, tau, f_ext, held.placements, settings, solver, way[1])
@@ -228,7 +230,7 @@ def _joined(
 
 
 def _text(way: Way) -> Any:
-    return joined_motion if way[0] == "virtual_work" else _motion
+    return partial(joined_motion, method=way[0]) if way[0] in CLOSING else _motion
 
 
 @np.errstate(all="ignore")  # what is not finite is said by the solver

@@ -140,7 +140,7 @@ class HeldBy:
         frames: the same as frames of the model.
         bodies: on which body each frame is, 0 for the world.
         to_bodies: (ends, 6, 6), takes a force from a frame to its body.
-        holds: constraint, body and frames on it, for every body that a constraint holds but the world.
+        holds: constraint, body and frames on it, for every body that a constraint holds, the world last.
         whole: whether one kernel computes all.
     """
 
@@ -162,8 +162,7 @@ class HeldBy:
         self.holds: list[tuple[int, int, list[int]]] = [
             (number, body, [end for end in ends if self.bodies[end] == body])
             for number, ends in enumerate(map(self._ends_of, self.grips))
-            for body in dict.fromkeys(self.bodies[end] for end in ends)
-            if body
+            for body in sorted(dict.fromkeys(self.bodies[end] for end in ends), key=lambda body: not body)
         ]
         self.whole = 0 < len(flat) <= _MOST_PAIRS and len(model.bodies) <= MOST_BODIES
         self.quick: dict[str, Any] = {}

@@ -10,13 +10,14 @@ whether it is a chain, a star or a comb.
     hung      a whole path, by the joint of its first link, as its parent feels it
     gathered  two sets of branches of one link
 
-Loops (``model.loops`` says what these are) are closed in the first part that has all their holds.
+Loops (``model.loops`` says what these are) are closed in the first part that has all their holds; those that hold
+something to the world, in the whole: a branch that stands on the ground would have no finite inertia.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Assembly:
 
 
 def assembly_of(parents: Sequence[int], holds: Sequence[tuple[int, int]] = ()) -> Assembly:
-    """The parts of a tree with loops, each hold a loop and a body; what is held on the world is left out.
+    """The parts of a tree with loops, each hold a loop and a body; a loop with one hold holds it to the world.
 
     Example:
         >>> chain, star = assembly_of([0, *range(64)]), assembly_of([0, 0, *[1] * 63])
@@ -68,11 +69,12 @@ class _Assembling:
             self.sizes[parents[body]] += self.sizes[body]
         self.held: list[list[int]] = [[] for _ in parents]
         self.loops = [loop for loop, _ in holds]
-        self.missing: dict[int, int] = {}  # holds of each loop that count
+        grounded = {loop for loop, body in holds if not body} | {k for k in self.loops if self.loops.count(k) == 1}
+        self.missing = {loop: int(loop in grounded) for loop in self.loops}  # holds of each, the world's too
         for number, (loop, body) in enumerate(holds):
             if body:
                 self.held[body].append(number)
-                self.missing[loop] = self.missing.get(loop, 0) + 1
+                self.missing[loop] += 1
         self.parts: list[Part] = []
         self.heights: list[int] = []
         self.has: list[dict[int, int]] = []  # of each part, how many holds of each open loop it has
@@ -82,6 +84,8 @@ class _Assembling:
         for body in reversed(range(count)):
             if body == 0 or self.heavy[parents[body]] != body:
                 self.whole[body] = self._path(body) if body else self._branches(0)
+        last = self.parts[-1]
+        self.parts[-1] = replace(last, open=(), closed=(*last.closed, *last.open))
         levels: list[list[Part]] = [[] for _ in range(max(self.heights, default=-1) + 1)]
         for part, height in zip(self.parts, self.heights, strict=True):
             levels[height].append(part)
@@ -92,7 +96,9 @@ class _Assembling:
         path = [first]
         while self.heavy[path[-1]]:
             path.append(self.heavy[path[-1]])
-        weights = [self.sizes[body] - self.sizes[self.heavy[body]] if self.heavy[body] else self.sizes[body] for body in path]
+        weights = [
+            self.sizes[body] - self.sizes[self.heavy[body]] if self.heavy[body] else self.sizes[body] for body in path
+        ]
 
         def link(k: int) -> int:
             branches = self._branches(path[k])

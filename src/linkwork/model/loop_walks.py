@@ -101,7 +101,7 @@ class LoopWalks:
         return one
 
     def assembly(self, held: bool = False) -> tuple[Assembly, list[Held]]:
-        """How the tree is assembled pairwise, with loops if it is ``held``; and of each hold, its loop and its frame."""
+        """How the tree is assembled pairwise, with loops if it is ``held``; of each hold, its loop and its frame."""
         parents = [0, *(node.parent.index for node in self._nodes[1:])]
         holds = self._held if held else ()
         found = [Held(loop, frame) for (loop, _), frame in zip(holds, self._frames, strict=held)]

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from linkwork.arguments import integer, not_negative, positive, switch
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array, check_model
+from linkwork.dynamics.constrained import METHODS
 from linkwork.dynamics.constraints import Constraint, as_constraints
 from linkwork.errors import ArgumentError, LinkworkError, SimulationError, shown
 from linkwork.model.model import Model
@@ -132,11 +133,8 @@ def simulate(
     step = step_of(integrator, model, solver, positive("rtol", rtol), positive("atol", atol))
     held_by = as_constraints(constraints)
     by_default = isinstance(method, str) and method == "articulated_body"
-    if held_by and not by_default and method != "virtual_work":
-        raise ArgumentError(
-            f"constraints are solved for by articulated bodies, or by method 'virtual_work'; leave method "
-            f"{shown(method)} out"
-        )
+    if held_by and method not in METHODS:
+        raise ArgumentError(f"constraints are solved for by {', '.join(METHODS)}; leave method {shown(method)} out")
     damper = damping_of(model, model_switch("damping", damping))
     resistance = StictionAndStops(
         model, friction_of(model, model_switch("friction", friction)), model_switch("joint_limits", joint_limits), here
