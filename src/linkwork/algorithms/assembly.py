@@ -275,11 +275,12 @@ class _Parts:
             carried.z[loop] = plus(carried.z[loop], missed) if loop in carried.z else missed
             carried.put(loop, loop, [[compliance[i] if i == j else 0.0 for j in SIX] for i in SIX])
             carried.put(loop, CARRIER, [wrench.numbers() for wrench in wrenches])
-        inertia = body.inertia.articulated()
         branched = carried.block(CARRIER, CARRIER)
-        if branched is not None:
-            inertia = inertia + ArticulatedInertia.from_rows([[-x for x in row] for row in branched])
-        W = Mobility.of_inertia(inertia)
+        if branched is None:
+            W = RigidMobility.of_inertia(body.inertia).full()
+        else:
+            more = ArticulatedInertia.from_rows([[-x for x in row] for row in branched])
+            W = Mobility.of_inertia(body.inertia.articulated() + more)
         rows = [column.numbers() for column in W.columns()]
         t = self.f[body] + self.f_ext[body] - bias_force(body.inertia, self.V[body].angular)
         if part.on:

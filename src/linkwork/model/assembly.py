@@ -16,6 +16,7 @@ something to the world, in the whole: a branch that stands on the ground would h
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -153,7 +154,8 @@ def _halved(weights: Sequence[int], leaf: Callable[[int], int], node: Callable[[
             found[start, stop] = leaf(start)
             continue
         middle = (before[start] + before[stop]) / 2
-        split = min(range(start + 1, stop), key=lambda k: abs(before[k] - middle))
+        after = bisect_left(before, middle, start + 1, stop - 1)
+        split = min((k for k in (after - 1, after) if k > start), key=lambda k: abs(before[k] - middle))
         if ready:
             found[start, stop] = node(found[start, split], found[split, stop], split)
         else:

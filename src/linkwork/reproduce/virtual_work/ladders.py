@@ -48,3 +48,25 @@ def state(model: Model, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarr
     """A configuration near the one in which loops are closed, a velocity and joint forces."""
     rng = np.random.default_rng(seed)
     return 0.1 * rng.normal(size=model.nq), rng.normal(size=model.nv), rng.normal(size=model.nv)
+
+
+def star(links: int) -> Model:
+    """One link that carries all others."""
+    builder = Builder(f"star_{links}")
+    hub = builder.add_body("hub", "world", Revolute("y"), **_SOLID)
+    for k in range(links - 1):
+        builder.add_body(f"end{k}", hub, Revolute("y"), placement((0.3, 0.01 * k, 0.0)), **_SOLID)
+    return builder.build()
+
+
+def comb(links: int) -> Model:
+    """A chain that carries a link on every other one."""
+    builder = Builder(f"comb_{links}")
+    last = "world"
+    for k in range(links // 2):
+        last = builder.add_body(f"back{k}", last, Revolute("y"), placement((0.3, 0.0, 0.0)), **_SOLID)
+        builder.add_body(f"tooth{k}", last, Revolute("x"), placement((0.0, 0.0, 0.2)), **_SOLID)
+    return builder.build()
+
+
+_SOLID: dict[str, Any] = {"mass": 1.0, "com": (0.1, 0.0, 0.0), "inertia": (0.02, 0.03, 0.025)}
