@@ -20,8 +20,8 @@ from linkwork.engine.plans import Task, plan_for
 from linkwork.engine.trace.interpreter import evaluate
 from linkwork.model import Frame, Model
 from linkwork.model.loops import loops_of
+from linkwork.reproduce.closed_chains.ladders import ladder
 from linkwork.reproduce.counting import as_written, folded
-from linkwork.reproduce.virtual_work.ladders import ladder
 from linkwork.spatial import Mat3, Transform
 from strategies import JOINTS, Array, close, random_tree, state_of
 from test_constraints import four_bar, moving, rolling

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,8 +19,7 @@ from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity
 from linkwork.dynamics.small_matrices import times, transposed
 from linkwork.errors import ArgumentError
 from linkwork.model.memo import kept_with_model
-from linkwork.model.model import Frame, Model
-from linkwork.spatial import Transform
+from linkwork.model.model import Model
 from linkwork.spatial.mobility import RigidMobility
 
 _ROWS = 6
@@ -43,40 +42,60 @@ def joined_motion(
     """Accelerations, wrenches, and reactions if they are seen from a ``frame``; arguments as those of articulated
     bodies. No numbers, or a ``SingularError``, where constraints are redundant.
     """
-    model, ends, holds = held.model, held.ends, held.holds
-    places, V = forward_kinematics(model, q, ends), frame_velocity(model, q, v, ends)
-    rows, rates = conditions(held, q, places, V, None, placements, settings)
-    rates = [_longer(rate + _of_world(held, own)) for rate, own in zip(rates, rows, strict=True)]
-    frames = tuple(Frame(str(number), body, Transform.identity()) for number, body, _ in holds)
-    of_holds = [number for number, _, _ in holds]
-    first = [of_holds.index(number) for number in range(len(rows))]
-    begins = [first[number] == k for k, number in enumerate(of_holds)]  # γ and compliance are told once for each
-    counts = [next(iter(own.values())).shape[-2] for own in rows]
-    used = np.array([[float(b and r < counts[n]) for r in range(_ROWS)] for b, n in zip(begins, of_holds, strict=True)])
-    unused = np.array(begins, dtype=np.float64)[:, None] - used
-    C = np.stack([_padded(_on_body(held, rows[number], on)) for number, _, on in holds], axis=-3)
-    bias = np.stack(
-        [rates[n] if b else np.zeros_like(rates[n]) for b, n in zip(begins, of_holds, strict=True)], axis=-2
-    )
+    model = held.model
+    loops = asked_of(held, q, v, placements, settings)
     damped = not (isinstance(solver.proximal, float) and not solver.proximal)
 
     def found(bias: Array, compliance: Array) -> tuple[Array, Array, Array]:
         algorithm = closing(frame or "child", not damped, method)
-        a, reactions, forces = call(algorithm, model, [q, v, tau, f_ext, C, bias, compliance], frames, (), held.quick)
-        return a, reactions, forces[..., first, :]
+        values = [q, v, tau, f_ext, loops.C, bias, compliance]
+        a, reactions, forces = call(algorithm, model, values, held.hold_frames, (), held.quick)
+        return a, reactions, forces[..., held.first_holds, :]
 
     if damped:
         proximal = solver.proximal
         if not isinstance(proximal, float):
             proximal = traced(np.full((), proximal, dtype=object))
-        damping = (_mean_diagonal(held, C, sum(counts)) * proximal)[..., None, None] * used
+        damping = (_mean_diagonal(held, loops.C, sum(loops.counts)) * proximal)[..., None, None] * loops.used
+        compliance, of_holds = loops.unused + damping, [number for number, _, _ in held.holds]
         a, reactions, forces = solver.iterated(
-            found(bias, unused + damping), lambda x: found(bias - damping * x[..., of_holds, :], unused + damping)
+            found(loops.bias, compliance), lambda x: found(loops.bias - damping * x[..., of_holds, :], compliance)
         )
     else:
-        a, reactions, forces = found(bias, unused)
-    sizes = np.concatenate([forces[..., n, :count] for n, count in enumerate(counts)], axis=-1)
-    return a, wrenches_of(held, rows, sizes), *([] if frame is None else [reactions])
+        a, reactions, forces = found(loops.bias, loops.unused)
+    sizes = np.concatenate([forces[..., n, :count] for n, count in enumerate(loops.counts)], axis=-1)
+    return a, wrenches_of(held, loops.rows, sizes), *([] if frame is None else [reactions])
+
+
+class Asked(NamedTuple):
+    """What constraints ask of the bodies that they hold: of each hold its six rows C (..., holds, 6, 6) and its part of
+    γ (..., holds, 6), which conditions are ``used`` and which are not (holds, 6), both at the first hold of each; the
+    rows of each constraint, and how many it has.
+    """
+
+    C: Array
+    bias: Array
+    used: Array
+    unused: Array
+    rows: list[Rows]
+    counts: list[int]
+
+
+def asked_of(held: HeldBy, q: Array, v: Array, placements: Array, settings: Array | None) -> Asked:
+    """In a state; the first two of ``settings`` are the factors of Baumgarte's stabilisation."""
+    model, ends, holds = held.model, held.ends, held.holds
+    places, V = forward_kinematics(model, q, ends), frame_velocity(model, q, v, ends)
+    rows, rates = conditions(held, q, places, V, None, placements, settings)
+    rates = [_longer(rate + _of_world(held, own)) for rate, own in zip(rates, rows, strict=True)]
+    counts = [next(iter(own.values())).shape[-2] for own in rows]
+    begins = [held.first_holds[number] == k for k, (number, _, _) in enumerate(holds)]
+    used = np.array(
+        [[float(b and r < counts[n]) for r in range(_ROWS)] for b, (n, _, _) in zip(begins, holds, strict=True)]
+    )
+    unused = np.array(begins, dtype=np.float64)[:, None] - used
+    C = np.stack([_padded(_on_body(held, rows[number], on)) for number, _, on in holds], axis=-3)
+    bias = [rates[n] if b else np.zeros_like(rates[n]) for b, (n, _, _) in zip(begins, holds, strict=True)]
+    return Asked(C, np.stack(bias, axis=-2), used, unused, rows, counts)
 
 
 def _on_body(held: HeldBy, rows: Rows, ends: Sequence[int]) -> Array:

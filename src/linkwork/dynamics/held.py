@@ -17,7 +17,8 @@ from linkwork.dynamics.small_matrices import inverse, matrix_of, motion_cross, m
 from linkwork.engine.plans import MOST_BODIES
 from linkwork.engine.plans.task import moved
 from linkwork.errors import ArgumentError
-from linkwork.model.model import Model
+from linkwork.model.model import Frame, Model
+from linkwork.spatial import Transform
 
 if TYPE_CHECKING:
     from linkwork.compiled.compiled_function import CompiledFunction
@@ -141,6 +142,8 @@ class HeldBy:
         bodies: on which body each frame is, 0 for the world.
         to_bodies: (ends, 6, 6), takes a force from a frame to its body.
         holds: constraint, body and frames on it, for every body that a constraint holds, the world last.
+        hold_frames: the same as frames, those of a constraint with one name.
+        first_holds: the first hold of each constraint.
         whole: whether one kernel computes all.
     """
 
@@ -165,6 +168,9 @@ class HeldBy:
             for body in sorted(dict.fromkeys(self.bodies[end] for end in ends), key=lambda body: not body)
         ]
         self.whole = 0 < len(flat) <= _MOST_PAIRS and len(model.bodies) <= MOST_BODIES
+        self.hold_frames = tuple(Frame(str(number), body, Transform.identity()) for number, body, _ in self.holds)
+        of_holds = [number for number, _, _ in self.holds]
+        self.first_holds = [of_holds.index(number) for number in range(len(constraints))]
         self.quick: dict[str, Any] = {}
         self.laws: dict[Any, CompiledFunction] = {}
         self._settings: dict[tuple[float | None, float], Array] = {}

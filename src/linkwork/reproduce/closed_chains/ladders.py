@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from linkwork.dynamics.constraints import Ball, Constraint
-from linkwork.joints import Revolute, Universal
+from linkwork.dynamics.constraints import Ball, Constraint, PointOnPlane
+from linkwork.dynamics.kinematics import integrate, neutral
+from linkwork.joints import Free, Revolute, Universal
 from linkwork.model import Builder, Frame, Model, placement
 from linkwork.spatial import Transform
+
+Array = NDArray[np.float64]
 
 
 class Ladder(NamedTuple):
@@ -44,10 +48,11 @@ def ladder(loops: int) -> Ladder:
     return Ladder(builder.build(), constraints, holds)
 
 
-def state(model: Model, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def state(model: Model, seed: int = 0) -> tuple[Array, Array, Array]:
     """A configuration near the one in which loops are closed, a velocity and joint forces."""
     rng = np.random.default_rng(seed)
-    return 0.1 * rng.normal(size=model.nq), rng.normal(size=model.nv), rng.normal(size=model.nv)
+    q = integrate(model, neutral(model), 0.1 * rng.normal(size=model.nv))
+    return q, rng.normal(size=model.nv), rng.normal(size=model.nv)
 
 
 def star(links: int) -> Model:
@@ -70,3 +75,38 @@ def comb(links: int) -> Model:
 
 
 _SOLID: dict[str, Any] = {"mass": 1.0, "com": (0.1, 0.0, 0.0), "inertia": (0.02, 0.03, 0.025)}
+
+
+def rope_ladder(rungs: int) -> Ladder:
+    """Two chains of hinges that hang on the world, with a rung between them at every link: all loops meet at the world,
+    so that near it all are open.
+    """
+    builder = Builder(f"rope_ladder_{rungs}")
+    chains: list[list[str]] = []
+    for side, y in (("left", 0.0), ("right", 0.3)):
+        last, links = "world", []
+        for k in range(rungs):
+            place = placement((0.0, 0.0, -0.2 if k else 0.0)) if k else placement((0.0, y, 0.0))
+            last = builder.add_body(f"{side}{k}", last, Universal("x", "y"), place, **_SOLID)
+            links.append(last)
+        chains.append(links)
+    constraints: list[Constraint] = []
+    holds: list[Frame] = []
+    for k, (one, two) in enumerate(zip(*chains, strict=True)):
+        builder.add_frame(f"rung{k}", one, placement((0.0, 0.3, -0.2)))
+        builder.add_frame(f"end{k}", two, placement((0.0, 0.0, -0.2)))
+        constraints.append(PointOnPlane(f"rung{k}", f"end{k}", normal="y"))
+        holds += [Frame(str(k), body, Transform.identity()) for body in (k + 1, rungs + k + 1)]
+    return Ladder(builder.build(), constraints, holds)
+
+
+def snake(contacts: int) -> Ladder:
+    """A chain of hinges that floats, every link of which touches the ground in a plane."""
+    builder = Builder(f"snake_{contacts}")
+    last = builder.add_body("head", "world", Free(), **_SOLID)
+    for k in range(1, contacts):
+        last = builder.add_body(f"link{k}", last, Universal("y", "z"), placement((0.3, 0.0, 0.0)), **_SOLID)
+    model = builder.build()
+    constraints: list[Constraint] = [PointOnPlane(name) for name in model.body_names]
+    holds = [Frame(str(k), k + 1, Transform.identity()) for k in range(contacts)]
+    return Ladder(model, constraints, holds)
