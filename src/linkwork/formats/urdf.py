@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from struct import pack
 from typing import Any, NamedTuple
@@ -18,15 +18,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.errors import LinkworkWarning, ModelError, suggestion
+from linkwork.formats.urdf_extension import TAG, completed, kept_bodies
 from linkwork.formats.xml import Element, quoted
 from linkwork.joints import Fixed, Free, Joint, Planar, Prismatic, Revolute
-from linkwork.model import WORLD, Builder, Model, merge_fixed
-from linkwork.model.builder import placements
+from linkwork.model import WORLD, Builder, Model
 from linkwork.model.constraints import Coupling
+from linkwork.model.merging import merged
+from linkwork.model.placements import placements
 from linkwork.spatial import Mat3, Sym3, Transform
 
 ROOT_JOINT = "root_joint"
-_ZERO = (0.0, 0.0, 0.0)
+_ZERO, _GRAVITY = (0.0, 0.0, 0.0), (0.0, 0.0, -9.81)
 _COUPLED = ("revolute", "continuous", "prismatic")
 
 _KINDS: dict[str, Callable[[list[float]], Joint]] = {
@@ -49,8 +51,16 @@ class _Connection(NamedTuple):
     element: Element
 
 
-def model_of(robot: Element, *, floating_base: bool, joint_order: str, fixed_joints: str, strict: bool) -> Model:
-    """The mechanism of a <robot>; the options are those of ``lw.load``, already checked."""
+def model_of(
+    robot: Element,
+    *,
+    floating_base: bool,
+    joint_order: str | None,
+    fixed_joints: str,
+    strict: bool,
+    kept: Collection[str] = (),
+) -> Model:
+    """The mechanism of a <robot>; the options are those of ``lw.load``, already checked, and bodies that are kept."""
     name = robot.get("name") or Path(robot.path).stem
     for child in robot.children:
         if child.tag.startswith("xacro:"):
@@ -61,9 +71,11 @@ def model_of(robot: Element, *, floating_base: bool, joint_order: str, fixed_joi
         raise robot.error(f"robot {quoted(name)} has no <link>; was the xacro macro that makes them never called?")
     root = _root(links, connections)
     meshes = _meshes(robot)
-    order = {"pinocchio": _depth_first, "file": _file_order}[joint_order]
+    extension = robot.child(TAG)
+    usual = "pinocchio" if extension is None else "file"
+    order = {"pinocchio": _depth_first, "file": _file_order}[joint_order or usual]
 
-    builder = Builder(name)
+    builder = Builder(name, _GRAVITY if extension is None else extension.measures("gravity", 3, _GRAVITY))
     bodies = {link: link for link in links}  # the name of each link's body
     if floating_base or root != WORLD:
         bodies.update(_moving_world(links))
@@ -74,7 +86,7 @@ def model_of(robot: Element, *, floating_base: bool, joint_order: str, fixed_joi
     else:
         bodies[root] = WORLD
         if root != WORLD:
-            builder.add_frame(root, WORLD)
+            builder.add_frame(root, WORLD, kind="link")
     joints = list(order(root, connections))
     if len(joints) + 1 < len(links):
         raise _loop(connections, {root, *(joint.child for joint in joints)})
@@ -85,7 +97,10 @@ def model_of(robot: Element, *, floating_base: bool, joint_order: str, fixed_joi
         ends = bodies[joint.child], bodies[joint.parent]
         _add(builder, joint.element, *ends, kind, place, joint_name=joint.name, **inertial, **limits)
     model = builder.build(meshes, constraints=couplings)
-    return merge_fixed(model) if fixed_joints == "merge" else model
+    if fixed_joints == "merge":
+        stay = {*kept, *kept_bodies(extension)}
+        model = merged(model, lambda body: body.name not in stay)
+    return model if extension is None else completed(extension, model)
 
 
 # The graph
@@ -236,9 +251,7 @@ def _limits(joint: _Connection, strict: bool) -> dict[str, float]:
             elif strict:
                 raise limit.error(f"joint {quoted(joint.name)}: the lower limit is above the upper one")
             else:  # Bullet's sign for none
-                _warn(
-                    limit, f"joint {quoted(joint.name)}: the lower limit is above the upper one; it has no limits here"
-                )
+                _warn(limit, f"joint {quoted(joint.name)}: the lower limit is above the upper one; it has no limits")
     elif joint.kind in ("revolute", "prismatic"):
         _warn(joint.element, f"{joint.kind} joint {quoted(joint.name)} has no <limit>; it is read as without limits")
     if dynamics is not None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import copysign
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from linkwork.errors import ArgumentError
 from linkwork.model.constraints import Constraint, Coupling
 from linkwork.model.model import Model
 from linkwork.simulation.stops import Joint, held_back, held_joints
-from linkwork.spatial import Scalar, total
+from linkwork.spatial import Scalar, total, where_less
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,9 @@ def held_back_together(
     together: Together | None,
     before: tuple[Sequence[Scalar], Sequence[Scalar]] | None = None,
 ) -> tuple[list[Scalar], list[Scalar], Scalar]:
-    """``stops.held_back``, with joints that move together; impulses are those on the joints that lead."""
+    """``stops.held_back``, with joints that move together. Each of these has its share of friction; what is more than
+    that stops the joint that leads.
+    """
     if together is None:
         return held_back(M, end, q, dt, joints, before)
     leading, rows = together.leading, together.followed
@@ -109,11 +112,24 @@ def held_back_together(
         [total(_times(r * s, M[i][j]) for i, r in first for j, s in second) for second in behind] for first in behind
     ]
     own = [end[k] for k in leading]
-    known = None if before is None else ([before[0][k] for k in leading], [before[1][k] for k in leading])
+    known = None
+    if before is not None:
+        known = (
+            [total(_times(r, before[0][i]) for i, r in members) for members in behind],
+            [before[1][k] for k in leading],
+        )
     speeds, pushes, sound = held_back(inertia, own, q, dt, together.joints(joints), known)
-    found, impulses = list(end), [0.0 * end[0]] * len(end)
+    found: list[Scalar] = list(end)
+    impulses: list[Scalar] = [0.0] * len(end)
+    rubs = {joint.dof: joint.friction for joint in joints}
     for k, members, speed, was, push in zip(leading, behind, speeds, own, pushes, strict=True):
-        impulses[k] = push
+        most = sum(abs(ratio) * rubs.get(i, 0.0) for i, ratio in members)
+        rubbing = dt * most
+        slid = where_less(rubbing, push, rubbing, where_less(push, -rubbing, -rubbing, push)) if most else 0.0
+        impulses[k] = push - slid
+        for i, ratio in members:
+            if rubs.get(i):
+                impulses[i] = impulses[i] + (copysign(rubs[i], ratio) / most) * slid
         for i, ratio in members:
             found[i] = speed if i == k else end[i] + _times(ratio, speed - was)
     return found, impulses, sound

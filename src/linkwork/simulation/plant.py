@@ -99,7 +99,7 @@ class Plant:
         if not self.constraints:
             return forward_dynamics(self.solved, q, v, forces, f_ext, self.method), self._no_wrenches
         return constrained_dynamics(
-            self.solved, q, v, forces, self.constraints, f_ext, self.stabilisation, self.proximal
+            self.solved, q, v, forces, self.constraints, f_ext, self.stabilisation, self.proximal, self.method
         )
 
     def _touched(self, touching: Touching, q: Array, v: Array, forces: Array, f_ext: Any) -> tuple[Array, Array]:

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import integer, not_negative, positive, switch
+from linkwork.arguments import integer, not_negative, old_name, positive, switch
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array, check_model
+from linkwork.dynamics.constrained import METHODS
 from linkwork.dynamics.contact.law import Touching, touching
 from linkwork.errors import ArgumentError, LinkworkError, SimulationError, shown
 from linkwork.model.constraints import Constraint, as_constraints
@@ -25,6 +26,7 @@ from linkwork.simulation.arguments import (
     one_state,
     time_steps,
     warn_of_no_effort,
+    warn_of_range,
 )
 from linkwork.simulation.blow_up import BLOWN_UP, joint_of
 from linkwork.simulation.contact_steps import contact_euler, warn_of_depth
@@ -36,7 +38,7 @@ from linkwork.simulation.progress import Bar
 from linkwork.simulation.record import Record
 from linkwork.simulation.resistance import StictionAndStops
 from linkwork.simulation.run import Run
-from linkwork.simulation.torques import Torque, driven_by, following, plain_function, source_of
+from linkwork.simulation.torques import Controller, Torque, driven_by, following, plain_function, source_of
 from linkwork.simulation.trajectory import Trajectory
 
 Load = Callable[[float, Array, Array], ArrayLike] | ArrayLike | None
@@ -49,6 +51,7 @@ def simulate(
     duration: float,
     dt: float,
     *,
+    tau: ArrayLike | None = None,
     torque: Torque = None,
     parameters: Parameters = None,
     constraints: Sequence[Constraint] | None = None,
@@ -83,15 +86,16 @@ def simulate(
         v: velocity to begin with (nv,).
         duration: s, a multiple of dt.
         dt: the step (s); for the adaptive integrator the interval between states, within which it takes its own steps.
-        torque: what drives the joints: a function of (t, q, v) that gives tau (nv,), a controller (an object with a
-            method ``torque(t, q, v)``), an array (steps, nv) with a row for each step, or (nv,) for all steps; none if
-            left out. A function of (t, q, v, *parameters) that ``lw.compile`` made becomes part of the step's code.
+        tau: joint forces, N or N m: (nv,) for all steps, or (steps, nv) with a row for each step; none if left out.
+        torque: or what says them, a control law: a function of (t, q, v) that gives tau (nv,), or a controller (an
+            object with a method ``torque(t, q, v)``). A function of (t, q, v, *parameters) that ``lw.compile`` made
+            becomes part of the step's code.
         parameters: of such a function, in a tuple, or in a dict by their names, each in its own shape.
         constraints: loop closures and contacts, such as ``lw.Weld``; see ``lw.constrained_dynamics``. If left out,
             those of the model, such as the mimic joints of its file; ``()`` for none.
         f_ext: wrench on each body in its own frame (nbodies, 6), constant, or a function of (t, q, v), which may be
             compiled, too.
-        method: of ``lw.forward_dynamics``.
+        method: of ``lw.forward_dynamics``, or of ``lw.constrained_dynamics`` if there are constraints.
         integrator: "semi_implicit_euler" (order 1, one evaluation a step), "runge_kutta_4" (order 4, on the manifold)
             or "adaptive" (a solver of scipy that keeps to tolerances).
         damping: joints are braked by the model's viscous damping. Semi-implicit Euler takes it at the end of the step,
@@ -140,6 +144,7 @@ def simulate(
         True
     """
     check_model(model)
+    torque = _driving(tau, torque)
     here, speed = one_state(model, "q", "configuration", q), one_state(model, "v", "velocity", v)
     length, steps = time_steps(duration, dt)
     every, held = min(integer("record", record, 1), steps), 0 if hold is None else integer("hold", hold, 1)
@@ -151,8 +156,8 @@ def simulate(
     smooth = contacts is None
     touched = None if contacts is None else _touched(model, contacts, friction, held_by, by_default, integrator, here)
     step = step if smooth or integrator != "semi_implicit_euler" else contact_euler
-    if held_by and not by_default:
-        raise ArgumentError(f"constraints are solved for by articulated bodies; leave method {shown(method)} out")
+    if held_by and method not in METHODS:
+        raise ArgumentError(f"constraints are solved for by {', '.join(METHODS)}; leave method {shown(method)} out")
     damper = damping_of(model, model_switch("damping", damping))
     resistance = StictionAndStops(
         model, friction_of(model, model_switch("friction", friction) and smooth),
@@ -217,7 +222,23 @@ def simulate(
     finally:
         if bar is not None:
             bar.close()
-    return states.trajectory()
+    path = states.trajectory()
+    if not joint_limits and smooth:
+        warn_of_range(model, path.q)
+    return path
+
+
+def _driving(tau: ArrayLike | None, torque: Torque) -> Torque:
+    """What drives: numbers, or what says them."""
+    if tau is None:
+        if isinstance(torque, list | tuple | np.ndarray):
+            old_name("torque with numbers", "tau", 4)
+        return torque
+    if torque is not None:
+        raise ArgumentError("tau and torque exclude each other; a law in torque may add what tau has")
+    if isinstance(tau, Controller) or callable(tau):
+        raise ArgumentError(f"tau must be numbers, not {shown(tau)}; what says them goes into torque")
+    return tau
 
 
 def _touched(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from linkwork.spatial.functions import Scalar, atan2, sin_cos, sqrt, where_less
-from linkwork.spatial.vectors import Mat3, Numbers, Vec3
+from linkwork.spatial.vectors import Listed, Mat3, Numbers, Vec3
 
 LONGEST = 1e150
 """Up to here a quaternion may be long, or a sine and cosine: squares of more overflow."""
@@ -91,7 +91,7 @@ class AnyAxis(Numbers):
 X, Y, Z = CoordinateAxis("x"), CoordinateAxis("y"), CoordinateAxis("z")
 
 
-class Quaternion(Numbers):
+class Quaternion(Listed):
     """x i + y j + z k + w. Any length above zero and below ``LONGEST`` stands for the same rotation."""
 
     __slots__ = ("x", "y", "z", "w")
@@ -154,8 +154,8 @@ def quaternion_log(q: Quaternion) -> Vec3:
 
 
 def quaternion_of(rotation: Mat3) -> Quaternion:
-    """A quaternion of a rotation, not normalised, its w not negative: the row of 4 q qᵀ with the largest diagonal, which
-    is never small.
+    """A quaternion of a rotation, not normalised, its w not negative: the row of 4 q qᵀ with the largest diagonal, a
+    multiple that is never small.
     """
     r = rotation
     w, x, y, z = 1.0 + r.xx + r.yy + r.zz, r.zy - r.yz, r.xz - r.zx, r.yx - r.xy

@@ -157,5 +157,5 @@ def around_repeat(program: Program, arguments: int) -> Around | None:
 
 
 def _copy(program: Program) -> Program:
-    lists = (program.operations, program.operands, program.details, program.widths)
-    return Program(*map(list, lists), Block(list(program.root.order)))  # type: ignore[arg-type]
+    operations, operands, details = list(program.operations), list(program.operands), list(program.details)
+    return Program(operations, operands, details, list(program.widths), Block(list(program.root.order)))

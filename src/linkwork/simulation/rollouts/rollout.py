@@ -22,6 +22,7 @@ from linkwork.errors import ArgumentError, SimulationError, shown
 from linkwork.model.constraints import Constraint, as_constraints
 from linkwork.model.contacts import Contact, as_contacts
 from linkwork.model.model import Model
+from linkwork.simulation.arguments import warn_of_range
 from linkwork.simulation.contact_steps import warn_of_depth
 from linkwork.simulation.coupled import check_within_limits, moving_together
 from linkwork.simulation.laws import Parameters, as_law, parameters_of
@@ -237,6 +238,8 @@ def rollout(
         lost = cut_off(into)
         if diverged == "raise":
             raise _error(job, into, batch, lost, result)
+    if not extras.stops and extras.contacts is None and not status & 2:
+        warn_of_range(model, result.q)
     return result
 
 
