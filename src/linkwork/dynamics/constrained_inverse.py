@@ -104,7 +104,10 @@ def _idle(model: Model, mask: tuple[bool, ...] | None) -> NDArray[np.intp]:
 
 
 def _mask(model: Model, actuated: ArrayLike) -> tuple[bool, ...]:
-    given = np.asarray(actuated)
+    try:
+        given = np.asarray(actuated)
+    except Exception:  # whatever its own conversion raises
+        given = np.empty(0)
     if given.dtype != bool or given.shape != (model.nv,):
         raise ArgumentError(
             f"actuated must be a mask of {model.nv} truth values, one for each degree of freedom of model "
