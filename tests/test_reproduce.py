@@ -22,7 +22,7 @@ from linkwork.reproduce.virtual_work import swing
 from linkwork.spatial import sin_cos
 from strategies import close, state_of
 
-PICTURES = "figure4 figure5 figure6 figure7 long counts errors errors_masses".split()
+PICTURES = "figure4 figure5 figure6 figure7 stars long counts errors errors_masses".split()
 
 
 @pytest.fixture(scope="module")

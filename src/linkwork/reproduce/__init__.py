@@ -34,6 +34,7 @@ EXPERIMENTS: dict[str, Experiment] = {
 """By the names that the command line takes."""
 
 PAGES: dict[str, Callable[[dict[str, Any]], dict[str, str]]] = {
+    "virtual-work": virtual_work.tables,
     "operational-inertia": operational_inertia.tables,
     "constraint-force": constraint_force.tables,
 }

@@ -133,7 +133,7 @@ class Mobility(Numbers):
         return half, Mobility.from_columns([x.to_child(row) for row in transposed(half)])
 
     def across_joint(self, x: Transform) -> tuple[list[Motion], Mobility]:
-        """The same as ``across``, turned last: what comes before that varies with no angle, and folds if W is constant."""
+        """The same as ``across``, turned last: what comes before varies with no angle, and folds if W is constant."""
         p, back = x.translation, x.rotation.transpose()
         columns = [Motion(column.linear - p.cross(column.angular), column.angular) for column in self.columns()]
         moved = [Motion(row.linear - p.cross(row.angular), row.angular) for row in transposed(columns)]
