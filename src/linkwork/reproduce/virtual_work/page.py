@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.reproduce.markdown import across, measured_on, table
+from linkwork.reproduce.markdown import measured_on, table
 from linkwork.reproduce.virtual_work.plots import STYLES
 
 ALIKE = 1.25
@@ -26,6 +26,9 @@ def tables(data: dict[str, Any]) -> dict[str, str]:
         "specialised": _over_dof("µs a state, code for one star, DoF", times["stars"]["specialised"]),
         "long": _over_dof("µs a state, links", times["long"], "links"),
         "operations": _operations(data["counts"]["by_kind"]),
+        "sizes": _errors(data["rounding"]["over_size"], -1),
+        "ratios": _errors(data["rounding"]["over_ratio"], -1),
+        "swings": _swings(data["swings"]),
     }
 
 
@@ -34,8 +37,11 @@ def _label(method: str) -> str:
 
 
 def _over_dof(corner: str, found: dict[str, Any], what: str = "dof") -> str:
-    lines = {_label(m): [None if t is None else t * 1e6 for t in line] for m, line in found["seconds"].items()}
-    return across(corner, found[what], lines, ".3g")
+    def cell(seconds: float | None) -> str | None:
+        return None if seconds is None else f"{seconds * 1e6:.3g}" if seconds < 1e-3 else f"{seconds * 1e6:,.0f}"
+
+    rows = [[_label(method), *map(cell, line)] for method, line in found["seconds"].items()]
+    return table([corner, *(f"{x:,}" for x in found[what])], rows)
 
 
 def _operations(by_kind: dict[str, Any]) -> str:
@@ -45,6 +51,34 @@ def _operations(by_kind: dict[str, Any]) -> str:
     methods = list(next(iter(by_kind.values())))
     rows = [[_label(method), *(cell(rows[method]) for rows in by_kind.values())] for method in methods]
     return table(["operations, folded (as written)", *by_kind], rows)
+
+
+def _errors(cases: dict[str, Any], at: int) -> str:
+    """Of every method at the largest size or ratio that it was asked with."""
+    methods = list(dict.fromkeys(method for case in cases.values() for method in case["errors"]))
+    rows = []
+    for case in cases.values():
+        cells = []
+        for method in methods:
+            pairs = zip(case["values"], case["errors"].get(method, ()), strict=False)
+            asked = [(value, error) for value, error in pairs if error is not None]
+            value, error = asked[at] if asked else (None, None)
+            where = "" if value in (None, case["values"][at]) else f" at {value:g}"
+            cells.append(None if error is None else f"{error:.0e}{where}")
+        rows.append([f"{case['label']}; {case['axis']} {case['values'][at]:g}", *cells])
+    return table(["error", *map(_label, methods)], rows)
+
+
+def _swings(swings: dict[str, Any]) -> str:
+    rows = [
+        [
+            f"{name}, 30 DoF", f"{s['step'] * 1e3:g}", f"{s['times'][-1]:.2f}", f"{s['largest_kinetic_energy']:.0f}",
+            f"{s['drift']:.1e}",
+        ]
+        for name, s in swings.items()
+    ]  # fmt: skip
+    heading = ["chain", "step (ms)", "time (s)", "largest kinetic energy (J)", "drift of the energy, relative to it"]
+    return table(heading, rows)
 
 
 def _claims(data: dict[str, Any]) -> str:
