@@ -186,6 +186,8 @@ class _Recording(Tree):
     persistent_field = field
 
     def _place(self, item: Any) -> float:
+        if isinstance(item, tuple):
+            return self._place(item[0])
         if isinstance(item, Segment):
             return (item.index + 0.5) / len(self._segments[1])
         return (item + 0.5 if isinstance(item, int) else item.index - 0.5) / self._links
