@@ -1,0 +1,28 @@
+"""Docstrings are plain text with ``code`` in it: what else reStructuredText would read as markup is escaped."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+MARKUP = re.compile(r"(``.*?``|:\w+:`.*?`)|\*(?=\S)|(?<=\w)_(?!\w)|\|")
+EXAMPLE = re.compile(r"\s*(>>>|\.\.\. )")
+ARGUMENT = re.compile(r"\s*\*{1,2}\w+: ")
+
+
+def escaped(line: str) -> str:
+    """A line of text, its stars, bars and last underscores taken literally."""
+    return MARKUP.sub(lambda found: found[0] if found[1] else f"\\{found[0]}", line)
+
+
+def plain(app: Any, what: str, name: str, thing: object, options: Any, lines: list[str]) -> None:
+    """Escape a docstring's lines, but for its examples and what these print."""
+    example = False
+    for index, line in enumerate(lines):
+        example = bool(EXAMPLE.match(line)) or (example and bool(line.strip()))
+        if not example and not ARGUMENT.match(line):
+            lines[index] = escaped(line)
+
+
+def setup(app: Any) -> None:
+    app.connect("autodoc-process-docstring", plain, priority=100)  # before sections are read
