@@ -13,13 +13,13 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "_site"))
 
-import contents  # noqa: E402
-import docstrings  # noqa: E402
-import gallery  # noqa: E402
-import generated  # noqa: E402
-import names_as_links  # noqa: E402
+import contents
+import docstrings
+import gallery
+import generated
+import names_as_links
 
-import linkwork  # noqa: E402
+import linkwork
 
 project, author, copyright = "linkwork", "The linkwork authors", "The linkwork authors, BSD-3-Clause"
 version = release = linkwork.__version__
@@ -48,7 +48,7 @@ napoleon_use_ivar = True
 
 html_theme = "furo"
 html_title = f"linkwork {release}"
-html_static_path = ["_static"]
+html_static_path = ["_static", "generated/motions"]
 html_css_files = ["site.css"]
 html_show_sphinx = False
 html_copy_source = False

@@ -1,8 +1,8 @@
 """The gallery: every program of examples/ is run, and shown with what it prints and draws.
 
 An example is an ordinary program: a docstring, a ``main`` that returns an exit code, and no word about the gallery. Its
-title is how the docstring begins. It draws a picture if it is given the name of one (``python examples/rope.py
-rope.png``); it is run that way here if its text knows such a name.
+title is how the docstring begins. One that draws is given the name of a picture (``python examples/rope.py rope.png``).
+Where it draws a motion, the site has a page that plays it as well, if linkwork can write such pages.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from sphinx_gallery.scrapers import figure_rst
-
+import linkwork as lw
 from linkwork.files import write_text
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES, COPIES = ROOT / "examples", ROOT / "out" / "site-examples"
-PICTURE = ".png"
+MOTIONS = ROOT / "docs" / "generated" / "motions"
+PICTURE, MOTION = ".png", ".html"
+DRAWS = re.compile(r"lw\.motion_sequence\(|lw\.draw\(|\.savefig\(")
 
 HEADER = """Gallery
 =======
@@ -27,7 +28,7 @@ HEADER = """Gallery
 Programs of the folder ``examples``. Each was run when this site was built, and ends in a check of its physics.
 """
 
-_exit = sys.exit
+_exit, _sequence = sys.exit, lw.motion_sequence
 
 
 def settings() -> dict[str, Any]:
@@ -39,7 +40,7 @@ def settings() -> dict[str, Any]:
         "filename_pattern": ".*",
         "within_subsection_order": "FileNameSortKey",
         "reset_argv": _arguments,
-        "reset_modules": (_exits_are_checks,),
+        "reset_modules": (_around,),
         "reset_modules_order": "both",
         "image_scrapers": (_picture,),
         "abort_on_example_error": False,
@@ -69,6 +70,7 @@ def headed(text: str) -> str:
 
 def _copy() -> None:
     COPIES.mkdir(parents=True, exist_ok=True)
+    MOTIONS.mkdir(parents=True, exist_ok=True)
     wanted = {path.name: headed(path.read_text(encoding="utf-8")) for path in EXAMPLES.glob("*.py")}
     wanted["GALLERY_HEADER.rst"] = HEADER
     for name, text in wanted.items():
@@ -79,33 +81,44 @@ def _copy() -> None:
             path.unlink()
 
 
-def _drawn(source: str | Path) -> Path:
-    return Path(source).with_suffix(PICTURE)
-
-
 def _arguments(gallery: dict[str, Any], script: dict[str, Any]) -> list[str]:
     """The name of a picture, for an example that draws one."""
     source = Path(script["src_file"])
-    return [str(_drawn(source))] if PICTURE in source.read_text(encoding="utf-8") else []
+    return [str(source.with_suffix(PICTURE))] if DRAWS.search(source.read_text(encoding="utf-8")) else []
 
 
 def _picture(block: Any, variables: dict[str, Any], gallery: dict[str, Any]) -> str:
-    """Take the picture that an example has drawn into the site."""
-    drawn = _drawn(variables["src_file"])
-    if not drawn.exists():
+    """Take the picture that an example has drawn into the site, and the page of its motion."""
+    from sphinx_gallery.scrapers import figure_rst
+
+    source = Path(variables["src_file"])
+    if not source.with_suffix(PICTURE).exists():
         return ""
-    kept = next(variables["image_path_iterator"])
-    shutil.move(drawn, kept)
-    about = title(Path(variables["src_file"]).read_text(encoding="utf-8").replace("=", ""))
-    rst: str = figure_rst([kept], gallery["src_dir"], about)
+    kept = Path(next(variables["image_path_iterator"]))
+    shutil.move(source.with_suffix(PICTURE), kept)
+    about = title(source.read_text(encoding="utf-8").replace("=", ""))
+    rst: str = figure_rst([str(kept)], gallery["src_dir"], about)
+    if source.with_suffix(MOTION).exists():
+        shutil.move(source.with_suffix(MOTION), MOTIONS / source.with_suffix(MOTION).name)
+        address = f"../../_static/{source.stem}.html"
+        frame = f'<iframe class="motion" src="{address}" title="{about}, in motion" loading="lazy"></iframe>'
+        rst += f"\n.. raw:: html\n\n    {frame}\n\n"
     return rst
 
 
-def _exits_are_checks(gallery: dict[str, Any], name: str, when: str) -> None:
-    """While an example runs, ``sys.exit(0)`` goes on and any other exit is its failure."""
+def _around(gallery: dict[str, Any], name: str, when: str) -> None:
+    """While an example runs, ``sys.exit(0)`` goes on, any other exit is its failure, and motions are kept."""
     sys.exit = _check if when == "before" else _exit  # type: ignore[assignment]
+    lw.motion_sequence = _sequence_and_page if when == "before" else _sequence
 
 
 def _check(code: object = 0) -> None:
     if code:
         raise RuntimeError(f"the example's own check failed: {code}")
+
+
+def _sequence_and_page(trajectory: Any, times: Any = 6, path: Any = None, **options: Any) -> Any:
+    """``lw.motion_sequence``, and beside its picture the page that plays the motion."""
+    if path is not None and hasattr(lw, "save_html"):
+        lw.save_html(trajectory, Path(path).with_suffix(MOTION), **options)
+    return _sequence(trajectory, times, path, **options)

@@ -1,4 +1,4 @@
-"""Pages that are written anew by each build, below docs/generated: the reference, the command line, the root's files."""
+"""Pages that each build writes anew, into docs/generated: the reference, the command line, the root's files."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import inspect
 import itertools
 import posixpath
 import re
+from functools import cache
 from pathlib import Path
 
 from names import Page, documented_in, pages, public, summary
@@ -27,7 +28,9 @@ def write() -> None:
     """Write all pages; one that has not changed keeps its file, so that Sphinx need not read it again."""
     wanted = {f"reference/{name}.rst": text for name, text in reference().items()}
     for file, page in PROJECT.items():
-        wanted[f"project/{page}.md"] = relinked((ROOT / file).read_text(encoding="utf-8"), ".", "docs/generated/project")
+        wanted[f"project/{page}.md"] = relinked(
+            (ROOT / file).read_text(encoding="utf-8"), ".", "docs/generated/project"
+        )
     for name, text in wanted.items():
         path = GENERATED / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -97,16 +100,21 @@ def _entry(name: str, thing: object) -> list[str]:
 
 
 def remark(name: str) -> str:
-    """The docstring under an assignment to this name, in whichever module of linkwork has it."""
+    """The docstring under an assignment to this name, in whichever module of linkwork has one."""
+    return _remarks().get(name, "")
+
+
+@cache
+def _remarks() -> dict[str, str]:
+    found: dict[str, str] = {}
     for path in sorted((ROOT / "src" / "linkwork").rglob("*.py")):
-        if name in (text := path.read_text(encoding="utf-8")):
-            body = ast.parse(text).body
-            for line, after in itertools.pairwise(body):
-                targets = line.targets if isinstance(line, ast.Assign) else [getattr(line, "target", None)]
-                named = any(isinstance(target, ast.Name) and target.id == name for target in targets)
-                if named and isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
-                    return inspect.cleandoc(str(after.value.value))
-    return ""
+        for line, after in itertools.pairwise(ast.parse(path.read_text(encoding="utf-8")).body):
+            targets = line.targets if isinstance(line, ast.Assign) else [getattr(line, "target", None)]
+            if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
+                for target in (inner for each in targets for inner in getattr(each, "elts", [each])):
+                    if isinstance(target, ast.Name):
+                        found.setdefault(target.id, inspect.cleandoc(str(after.value.value)))
+    return found
 
 
 def _index() -> str:
@@ -141,5 +149,10 @@ def _command_line() -> str:
         )
         command.arguments(parser)
         lines += _title(f"linkwork {command.NAME}", "-")
-        lines += [".. code-block:: text", "", *(f"   {line}".rstrip() for line in parser.format_help().splitlines()), ""]
+        lines += [
+            ".. code-block:: text",
+            "",
+            *(f"   {line}".rstrip() for line in parser.format_help().splitlines()),
+            "",
+        ]
     return "\n".join(lines)

@@ -12,12 +12,13 @@ from urllib.parse import unquote, urlsplit
 
 
 class Page(HTMLParser):
-    """The anchors and links of a page."""
+    """The anchors and links of a page, and those of them that a browser loads at once."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.anchors: set[str] = set()
         self.links: set[str] = set()
+        self.loaded: set[str] = set()
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
@@ -26,6 +27,8 @@ class Page(HTMLParser):
                 self.anchors.add(value)
             elif name in ("href", "src") and value:
                 self.links.add(value)
+                if name == "src" or tag == "link":
+                    self.loaded.add(value)
 
 
 def broken(site: Path) -> list[str]:
@@ -35,6 +38,8 @@ def broken(site: Path) -> list[str]:
     for path, page in pages.items():
         for link in sorted(page.links):
             parts = urlsplit(link)
+            if parts.netloc and link in page.loaded:
+                found.append(f"{path.relative_to(site.resolve())}: {link}")
             if parts.scheme or parts.netloc:
                 continue
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path

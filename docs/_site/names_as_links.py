@@ -23,7 +23,11 @@ class NamesAsLinks(SphinxPostTransform):
         for literal in list(self.document.findall(nodes.literal)):
             found = NAME.match(literal.astext())
             above = literal.parent
-            if found is None or found[1] not in known or isinstance(above, (nodes.reference, nodes.title, addnodes.pending_xref)):
+            if (
+                found is None
+                or found[1] not in known
+                or isinstance(above, (nodes.reference, nodes.title, addnodes.pending_xref))
+            ):
                 continue
             link = addnodes.pending_xref(
                 "", refdomain="py", reftype="obj", reftarget=f"linkwork.{found[1]}", refexplicit=True, refwarn=True
