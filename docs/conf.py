@@ -52,7 +52,7 @@ html_static_path = ["_static", "generated/motions"]
 html_css_files = ["site.css"]
 html_show_sphinx = False
 html_copy_source = False
-html_theme_options = {"top_of_page_buttons": []}
+html_theme_options: dict[str, list[str]] = {"top_of_page_buttons": []}
 
 sphinx_gallery_conf = gallery.settings()
 

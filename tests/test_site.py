@@ -93,7 +93,9 @@ def test_an_example_has_a_title(path: Path) -> None:
 
 def test_broken_links_are_found(tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text('<h1 id="x"></h1><a href="b.html#y"></a><a href="c.html"></a><a href="#x"></a>')
-    (tmp_path / "b.html").write_text('<a href="a.html#x"></a><a href="https://a.b"></a><script src="//a.b/c.js"></script>')
+    (tmp_path / "b.html").write_text(
+        '<a href="a.html#x"></a><a href="https://a.b"></a><script src="//a.b/c.js"></script>'
+    )
     assert links.broken(tmp_path) == ["a.html: b.html#y", "a.html: c.html", "b.html: //a.b/c.js"]
 
 

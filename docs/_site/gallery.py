@@ -13,6 +13,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import linkwork as lw
 from linkwork.files import write_text
 
@@ -65,13 +67,21 @@ def title(text: str) -> str:
 
 def headed(text: str) -> str:
     """An example with its title as a heading, as sphinx-gallery wants it."""
-    return text.replace('"""', f'"""\n{title(text)}\n{"=" * len(title(text))}\n\n', 1)
+    heading = f'"""\n{title(text)}\n{"=" * len(title(text))}\n\n'
+    return text.replace('"""', heading, 1)
+
+
+def with_thumbnail(text: str, name: str) -> str:
+    """The same with a comment that names its thumbnail, if one is drawn below; sphinx-gallery does not show it."""
+    comment = f"\n# sphinx_gallery_thumbnail_path = 'generated/motions/{name}{PICTURE}'\n"
+    return text + comment if "lw.motion_sequence(" in text else text
 
 
 def _copy() -> None:
     COPIES.mkdir(parents=True, exist_ok=True)
     MOTIONS.mkdir(parents=True, exist_ok=True)
-    wanted = {path.name: headed(path.read_text(encoding="utf-8")) for path in EXAMPLES.glob("*.py")}
+    texts = {path: path.read_text(encoding="utf-8") for path in EXAMPLES.glob("*.py")}
+    wanted = {path.name: with_thumbnail(headed(text), path.stem) for path, text in texts.items()}
     wanted["GALLERY_HEADER.rst"] = HEADER
     for name, text in wanted.items():
         if not (COPIES / name).exists() or (COPIES / name).read_text(encoding="utf-8") != text:
@@ -117,8 +127,17 @@ def _check(code: object = 0) -> None:
         raise RuntimeError(f"the example's own check failed: {code}")
 
 
-def _sequence_and_page(trajectory: Any, times: Any = 6, path: Any = None, **options: Any) -> Any:
-    """``lw.motion_sequence``, and beside its picture the page that plays the motion."""
-    if path is not None and hasattr(lw, "save_html"):
-        lw.save_html(trajectory, Path(path).with_suffix(MOTION), **options)
+def _sequence_and_page(trajectory: lw.Trajectory, times: Any = 6, path: Any = None, **options: Any) -> Any:
+    """``lw.motion_sequence``, and besides its picture a thumbnail, and the page that plays the motion."""
+    if path is not None:
+        _thumbnail(trajectory, MOTIONS / Path(path).name, **options)
+        if hasattr(lw, "save_html"):
+            lw.save_html(trajectory, Path(path).with_suffix(MOTION), **options)
     return _sequence(trajectory, times, path, **options)
+
+
+def _thumbnail(run: lw.Trajectory, path: Path, trails: Any = (), **options: Any) -> None:
+    """Four states over each other."""
+    ways = np.moveaxis(lw.forward_kinematics(run.model, run.q, list(trails))[..., :3, 3], -2, 0) if trails else ()
+    shown = np.linspace(0, len(run.t) - 1, 4).astype(int)
+    lw.draw(run.model, run.q[shown], path=path, trails=list(ways), **options)
