@@ -45,6 +45,7 @@ python_maximum_signature_line_length = 96
 napoleon_numpy_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True
+napoleon_attr_annotations = False
 
 html_theme = "furo"
 html_title = f"linkwork {release}"

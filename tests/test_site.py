@@ -25,6 +25,14 @@ INDEX = (DOCS / "index.md").read_text(encoding="utf-8")
 ENTRY = re.compile(r"^\.\. (?:auto\w+|py:data):: (\S+)$|^\.\. currentmodule:: linkwork\.?(\S*)$", re.MULTILINE)
 
 
+def things(name: str) -> list[object]:
+    """What a public name stands for, and its methods."""
+    scope, _, inner = name.rpartition(".")
+    thing = getattr(names.documented_in(f"linkwork.{scope}" if scope else "linkwork"), inner)
+    methods = vars(thing).items() if inspect.isclass(thing) else ()
+    return [thing, *(method for each, method in methods if callable(method) and not each.startswith("_"))]
+
+
 def test_every_public_name_is_in_the_reference_once() -> None:
     entries: list[str] = []
     for page, text in generated.reference().items():
@@ -48,13 +56,20 @@ def test_the_overview_has_every_name_and_every_page() -> None:
 
 def test_every_plain_value_that_is_public_says_what_it_is() -> None:
     """Functions and classes have docstrings anyway; a value has one below it."""
-    silent = []
+    plain = [n for n in names.public() if not (inspect.isclass(things(n)[0]) or inspect.isroutine(things(n)[0]))]
+    assert [name for name in plain if not generated.remark(name.rpartition(".")[2])] == []
+
+
+def test_sections_of_docstrings_are_laid_out_as_such() -> None:
+    """A line that goes on is indented further: otherwise it would be read as an argument of its own."""
+    wrong = []
     for name in names.public():
-        scope, _, inner = name.rpartition(".")
-        thing = getattr(names.documented_in(f"linkwork.{scope}" if scope else "linkwork"), inner)
-        if not (inspect.isclass(thing) or inspect.isroutine(thing)) and not generated.remark(inner):
-            silent.append(name)
-    assert silent == []
+        for thing in things(name):
+            doc = inspect.getdoc(thing) or ""
+            for section in re.findall(r"^(?:Args|Attributes|Raises):\n((?:\n| .*\n?)*)", doc, re.MULTILINE):
+                lines = re.findall(r"^    (\S.*)$", section, re.MULTILINE)
+                wrong += [f"{name}: {line}" for line in lines if not re.match(r"[\w*, ]+: \S", line)]
+    assert wrong == []
 
 
 def test_every_page_is_in_the_contents_once() -> None:
@@ -79,7 +94,9 @@ def test_links_to_files_beside_docs_lead_to_their_pages() -> None:
     text = "[a](../examples/rope.py) [b](../CHANGELOG.md#top) [c](start.md) [d](https://a.b/c) [e](#here)"
     on_site = "[a](generated/gallery/rope.rst) [b](generated/project/changelog.md#top) [c](start.md) "
     assert generated.relinked(text, "docs", "docs") == on_site + "[d](https://a.b/c) [e](#here)"
-    assert generated.relinked("[x](docs/start.md)", ".", "docs/generated/project") == "[x](../../start.md)"
+    named = "[Start in five minutes](../../start.md)"
+    assert generated.relinked("[docs/start.md](docs/start.md)", ".", "docs/generated/project") == named
+    assert generated.relinked("[compile.md](compile.md#derivatives)", "docs", "docs") == "[](compile.md#derivatives)"
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)

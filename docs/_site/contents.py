@@ -5,22 +5,22 @@ So the index reads on its own, and nothing is listed twice. A page that it does 
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterable
 
-from generated import on_site
+from generated import LINK, on_site
 
 REFERENCE = "generated/reference/index"
 LOOK_UP = "Look up"
 SECTION = re.compile(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", re.DOTALL | re.MULTILINE)
-LINK = re.compile(r"\[([^\]]*)\]\((?![a-z]+:|#)([^)\s#]+)\)")
 
 
 def sections(index: str) -> dict[str, dict[str, str]]:
     """The pages of each section of the index, as Sphinx names them, with the words of their links."""
     found = {}
     for title, text in SECTION.findall(index):
-        links = {page_of(link): words[:1].upper() + words[1:] for words, link in LINK.findall(text)}
+        links = {page_of(link): words[:1].upper() + words[1:] for words, link, _ in LINK.findall(text)}
         found[title] = links
     found.setdefault(LOOK_UP, {})[REFERENCE] = "Reference"
     return found
@@ -28,8 +28,7 @@ def sections(index: str) -> dict[str, dict[str, str]]:
 
 def page_of(link: str) -> str:
     """A link of the index as Sphinx names the page."""
-    path = on_site(link[3:] if link.startswith("../") else f"docs/{link}")
-    return re.sub(r"^docs/|\.\w+$", "", path)
+    return re.sub(r"^docs/|\.\w+$", "", on_site(posixpath.normpath(f"docs/{link}")))
 
 
 def with_contents(index: str, pages: Iterable[str]) -> str:

@@ -24,5 +24,11 @@ def plain(app: Any, what: str, name: str, thing: object, options: Any, lines: li
             lines[index] = escaped(line)
 
 
+def left_out(app: Any, what: str, name: str, thing: object, skip: bool, options: Any) -> bool | None:
+    """The fields of a named tuple are told by its own docstring."""
+    return True if str(getattr(thing, "__doc__", "")).startswith("Alias for field number") else None
+
+
 def setup(app: Any) -> None:
+    app.connect("autodoc-skip-member", left_out)
     app.connect("autodoc-process-docstring", plain, priority=100)  # before sections are read

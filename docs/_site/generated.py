@@ -21,7 +21,7 @@ GENERATED = ROOT / "docs" / "generated"
 PROJECT = {"ARCHITECTURE.md": "architecture", "CONTRIBUTING.md": "contributing", "CHANGELOG.md": "changelog"}
 """Files of the root that are pages of the site."""
 
-LINK = re.compile(r"\]\((?![a-z]+:|#)([^)\s#]+)(#[^)\s]*)?\)")
+LINK = re.compile(r"\[([^\]]*)\]\((?![a-z]+:|#)([^)\s#]+)(#[^)\s]*)?\)")
 
 
 def write() -> None:
@@ -43,13 +43,24 @@ def write() -> None:
 
 
 def relinked(text: str, here: str, there: str) -> str:
-    """A Markdown page of the folder ``here`` with its links as they are on the site, where it is in ``there``."""
+    """A Markdown page of the folder ``here`` with its links as they are on the site, where it is in ``there``. A link
+    that shows the name of a file shows the title of the page, or of its section, instead.
+    """
 
     def link(match: re.Match[str]) -> str:
-        target = on_site(posixpath.normpath(posixpath.join(here, match[1])))
-        return f"]({posixpath.relpath(target, there)}{match[2] or ''})"
+        words, path, anchor = match[1], posixpath.normpath(posixpath.join(here, match[2])), match[3] or ""
+        if words.removeprefix("docs/") == posixpath.basename(path) and path.endswith(".md"):
+            words = "" if anchor else titles().get(on_site(path), "")
+        return f"[{words}]({posixpath.relpath(on_site(path), there)}{anchor})"
 
     return LINK.sub(link, text)
+
+
+@cache
+def titles() -> dict[str, str]:
+    """What docs/index.md calls the pages that it leads to, by their paths on the site."""
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    return {on_site(posixpath.normpath(f"docs/{path}")): words for words, path, _ in LINK.findall(index)}
 
 
 def on_site(path: str) -> str:
