@@ -63,7 +63,7 @@ def _as_on_the_site(app: Any, docname: str, source: list[str]) -> None:
     becomes the table of contents.
     """
     if docname == "index":
-        source[0] = contents.with_contents(source[0], app.env.found_docs)
+        source[0] = gallery.with_motion(contents.with_contents(source[0], app.env.found_docs))
     if app.env.doc2path(docname).suffix == ".md" and not docname.startswith("generated/"):
         source[0] = generated.relinked(source[0], "docs", "docs")
 

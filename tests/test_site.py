@@ -22,7 +22,7 @@ from linkwork.bench import pages
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 INDEX = (DOCS / "index.md").read_text(encoding="utf-8")
-ENTRY = re.compile(r"^\.\. (?:auto\w+|py:data):: (\S+)$|^\.\. currentmodule:: linkwork\.?(\S*)$", re.MULTILINE)
+ENTRY = re.compile(r"^\.\. (?:auto\w+|py:data):: (\S+)$|^\.\. py:\w*module:: linkwork\.?(\S*)$", re.MULTILINE)
 
 
 def things(name: str) -> list[object]:

@@ -22,6 +22,8 @@ ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES, COPIES = ROOT / "examples", ROOT / "out" / "site-examples"
 MOTIONS = ROOT / "docs" / "generated" / "motions"
 PICTURE, MOTION = ".png", ".html"
+FIRST = "panda_reaching"
+"""The example whose motion plays on the first page."""
 DRAWS = re.compile(r"lw\.motion_sequence\(|lw\.draw\(|\.savefig\(")
 
 HEADER = """Gallery
@@ -110,10 +112,23 @@ def _picture(block: Any, variables: dict[str, Any], gallery: dict[str, Any]) -> 
     rst: str = figure_rst([str(kept)], gallery["src_dir"], about)
     if source.with_suffix(MOTION).exists():
         shutil.move(source.with_suffix(MOTION), MOTIONS / source.with_suffix(MOTION).name)
-        address = f"../../_static/{source.stem}.html"
-        frame = f'<iframe class="motion" src="{address}" title="{about}, in motion" loading="lazy"></iframe>'
-        rst += f"\n.. raw:: html\n\n    {frame}\n\n"
+        rst += f"\n.. raw:: html\n\n    {playing(source.stem, '../../')}\n\n"
     return rst
+
+
+def playing(name: str, root: str) -> str:
+    """HTML that shows the page of an example's motion within another, from which the site's root is at ``root``."""
+    return (
+        f'<iframe class="motion" src="{root}_static/{name}{MOTION}" title="{name}, in motion" loading="lazy"></iframe>'
+    )
+
+
+def with_motion(index: str) -> str:
+    """The first page, with a motion that plays below its picture, if there is one."""
+    if not (MOTIONS / f"{FIRST}{MOTION}").exists():
+        return index
+    end = index.index("\n", index.index("![")) + 1
+    return f"{index[:end]}\n```{{raw}} html\n{playing(FIRST, '')}\n```\n{index[end:]}"
 
 
 def _around(gallery: dict[str, Any], name: str, when: str) -> None:

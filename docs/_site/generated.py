@@ -92,8 +92,16 @@ def _page(page: Page) -> str:
     lines = _title(page.title, "=")
     if page.scope != "linkwork":
         about = inspect.getdoc(documented_in(page.scope)) or ""
-        lines += [f"Names of ``{page.scope.replace('linkwork', 'lw')}``.", "", about, ""]
-    lines += [f".. currentmodule:: {page.scope}", ""]
+        lines += [
+            f".. py:module:: {page.scope}",
+            "",
+            f"Names of ``{page.scope.replace('linkwork', 'lw')}``.",
+            "",
+            about,
+            "",
+        ]
+    else:
+        lines += [f".. py:currentmodule:: {page.scope}", ""]
     for section in page.sections.values():
         if len(page.sections) > 1:
             lines += _title(section.title, "-")

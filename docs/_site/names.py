@@ -117,5 +117,5 @@ def _heading(module: ModuleType) -> str:
     """What a module is about, in the few words that its docstring begins with."""
     words = summary(module).removeprefix("Public functions of ")
     words = re.sub(r"^(``[\w.]+``(, | and )?)+: ", "", words)
-    words = re.split(r"[:.]|, and ", words.replace("``", ""))[0]
+    words = re.split(r"[:.]|, and of ", words.replace("``", ""))[0]
     return words[:1].upper() + words[1:]

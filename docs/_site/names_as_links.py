@@ -10,6 +10,8 @@ from names import public
 from sphinx import addnodes
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
+import linkwork as lw
+
 NAME = re.compile(r"lw\.([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?=\(|$)")
 
 
@@ -19,7 +21,7 @@ class NamesAsLinks(SphinxPostTransform):
     default_priority = 5  # before references are resolved
 
     def run(self, **kwargs: Any) -> None:
-        known = set(public())
+        known = {*public(), *lw.__all__}
         for literal in list(self.document.findall(nodes.literal)):
             found = NAME.match(literal.astext())
             above = literal.parent
