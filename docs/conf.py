@@ -73,3 +73,4 @@ def setup(app: Any) -> None:
     docstrings.setup(app)
     names_as_links.setup(app)
     app.connect("source-read", _as_on_the_site)
+    app.connect("env-get-outdated", lambda *_: ["index"])  # it names pages and motions that may be new

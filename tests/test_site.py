@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 import contents
+import docstrings
 import gallery
 import generated
 import links
@@ -70,6 +71,14 @@ def test_sections_of_docstrings_are_laid_out_as_such() -> None:
                 lines = re.findall(r"^    (\S.*)$", section, re.MULTILINE)
                 wrong += [f"{name}: {line}" for line in lines if not re.match(r"[\w*, ]+: \S", line)]
     assert wrong == []
+
+
+def test_docstrings_are_plain_text_with_code() -> None:
+    text = "Of x* and ``a*b``, |v|, q_:\n\n    a_ = *b\n\nArgs:\n    **more: any_.\n\nExample:\n    >>> x_ * y_\n    z_"
+    assert docstrings.laid_out(text.split("\n")) == [
+        *("Of x* and ``a*b``, \\|v\\|, q\\_:", "", "::", "", "    a_ = *b", ""),
+        *("Args:", "    **more: any_.", "", "Example:", "    >>> x_ * y_", "    z_"),
+    ]
 
 
 def test_every_page_is_in_the_contents_once() -> None:

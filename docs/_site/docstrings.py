@@ -15,13 +15,27 @@ def escaped(line: str) -> str:
     return MARKUP.sub(lambda found: found[0] if found[1] else f"\\{found[0]}", line)
 
 
-def plain(app: Any, what: str, name: str, thing: object, options: Any, lines: list[str]) -> None:
-    """Escape a docstring's lines, but for its examples and what these print."""
-    example = False
+def laid_out(lines: list[str]) -> list[str]:
+    """A docstring as reStructuredText: examples as they are, drawings and formulas that are set in as such."""
+    found: list[str] = []
+    literal = example = False
+    above = " "
     for index, line in enumerate(lines):
+        set_in = line.startswith("    ")
+        literal = (literal and (set_in or not line.strip())) or (
+            set_in and index > 0 and not lines[index - 1].strip() and above[:1] != " "
+        )
         example = bool(EXAMPLE.match(line)) or (example and bool(line.strip()))
-        if not example and not ARGUMENT.match(line):
-            lines[index] = escaped(line)
+        if literal and set_in and above[:1] != " ":
+            found += ["::", ""]
+        found.append(line if literal or example or ARGUMENT.match(line) else escaped(line))
+        above = line if line.strip() else above
+    return found
+
+
+def plain(app: Any, what: str, name: str, thing: object, options: Any, lines: list[str]) -> None:
+    """What autodoc asks for each docstring."""
+    lines[:] = laid_out(lines)
 
 
 def left_out(app: Any, what: str, name: str, thing: object, skip: bool, options: Any) -> bool | None:

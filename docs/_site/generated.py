@@ -11,6 +11,7 @@ import re
 from functools import cache
 from pathlib import Path
 
+from docstrings import laid_out
 from names import Page, documented_in, pages, public, summary
 
 from linkwork import cli
@@ -91,7 +92,7 @@ def _title(text: str, line: str) -> list[str]:
 def _page(page: Page) -> str:
     lines = _title(page.title, "=")
     if page.scope != "linkwork":
-        about = inspect.getdoc(documented_in(page.scope)) or ""
+        about = "\n".join(laid_out((inspect.getdoc(documented_in(page.scope)) or "").splitlines()))
         lines += [
             f".. py:module:: {page.scope}",
             "",
