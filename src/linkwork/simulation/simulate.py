@@ -116,7 +116,7 @@ def simulate(
 
     Raises:
         SimulationError: if the motion blows up or a torque is not a number; it names time and joint, and its
-        ``trajectory`` holds the motion so far.
+            ``trajectory`` holds the motion so far.
         ArgumentError: for wrong arguments, or if the accelerations of the first state cannot be computed.
 
     Example:
