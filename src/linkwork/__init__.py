@@ -90,7 +90,7 @@ if TYPE_CHECKING:
     from linkwork.simulation.rollouts.gradients import Gradients
     from linkwork.simulation.rollouts.linearise import Linearised, linearise
     from linkwork.simulation.simulate import simulate
-    from linkwork.viewer import animate, motion_sequence
+    from linkwork.viewer import animate, motion_sequence, save_html
     from linkwork.viewer.draw import draw
 
 __version__ = "0.1.0"
@@ -182,6 +182,7 @@ __all__ = [
     "placement",
     "random_state",
     "rollout",
+    "save_html",
     "set_threads",
     "simulate",
     "spatial",
@@ -202,7 +203,7 @@ _LATE = {
     "linkwork.simulation": ("Controller", "Rollout", "Trajectory", "rollout", "simulate"),
     "linkwork.simulation.rollouts.gradients": ("Gradients",),
     "linkwork.simulation.rollouts.linearise": ("Linearised", "linearise"),
-    "linkwork.viewer": ("animate", "draw", "motion_sequence"),
+    "linkwork.viewer": ("animate", "draw", "motion_sequence", "save_html"),
 }
 """Modules that are imported when they, or these things of theirs, are first used: most scripts use few of them."""
 

@@ -15,8 +15,9 @@ from linkwork.viewer.skeleton import Part, Skeleton
 
 _LIGHT = np.array([0.35, -0.55, 0.76])  # toward it, in the world
 _EDGE, _HAZE = np.array([0.13, 0.15, 0.18]), np.array([0.90, 0.92, 0.95])
-_JOINT, _GRID, _SHADOW, _BOX, _TRAIL = "#23272e", "#d4d8de", "#596069", "#c49a6c", "#e4572e"
-_AXES = ("#d62728", "#2ca02c", "#1f77b4")
+JOINT, CARRIED, TRAIL, _GRID, _SHADOW = "#23272e", "#c49a6c", "#e4572e", "#d4d8de", "#596069"
+AXES = ("#d62728", "#2ca02c", "#1f77b4")
+"""Of a frame: x, y, z."""
 
 
 class Shape(NamedTuple):
@@ -48,6 +49,17 @@ class Ground(NamedTuple):
     square: float
 
 
+def below(lowest: float, size: float) -> float:
+    """The ground's height (m) under what goes down to some height and is so large: zero where that is about right."""
+    return 0.0 if lowest > -0.04 * size else lowest - 0.03 * size
+
+
+def squares(size: float) -> float:
+    """The edge (m), a round number, of the ground's squares under what is so large."""
+    power = 10.0 ** np.floor(np.log10(size / 10.0))
+    return float(next(k * power for k in (1.0, 2.0, 5.0, 10.0) if k * power >= size / 10.0))
+
+
 class Scene:
     """Collects what is to be seen, and paints it on axes at the end."""
 
@@ -69,25 +81,25 @@ class Scene:
             if part.body not in boxes
         }
         for body, size in boxes.items():
-            self._box(placements[body], size, _BOX, alpha)
+            self._box(placements[body], size, CARRIED, alpha)
         for body, radius in skeleton.joints if joints else ():
             if body not in boxes:
                 place = self.camera.see(placements[body][:3, 3])[:2]
                 meeting = (body, skeleton.model.bodies[body - 1].parent)
                 front = max(near[one] for one in meeting if one in near)
-                self._shapes.append(Shape(front, place + radius * CIRCLE, _JOINT, alpha=alpha))
+                self._shapes.append(Shape(front, place + radius * CIRCLE, JOINT, alpha=alpha))
                 self._shapes.append(Shape(front, place + 0.5 * radius * CIRCLE, "#ffffff", alpha=alpha))
 
     def triad(self, placement: Array, length: float, label: str) -> None:
         """The axes of a frame: x red, y green, z blue."""
         origin = placement[:3, 3]
-        for k, colour in enumerate(_AXES):
+        for k, colour in enumerate(AXES):
             self._lines.append(Line(np.stack([origin, origin + length * placement[:3, k]]), colour, 1.8, 1.0))
         self._labels.append((origin, label))
 
     def trail(self, points: Array) -> None:
         """A way (n, 3) through the world."""
-        self._lines.append(Line(points, _TRAIL, 1.4, 0.9))
+        self._lines.append(Line(points, TRAIL, 1.4, 0.9))
 
     def ground(self, height: float | None = None) -> Ground:
         """The ground under everything; if no height is given at zero, or below what is lower."""
@@ -95,9 +107,8 @@ class Scene:
         size = max(float(np.ptp(self.extent(), axis=0).max()), 1e-6)
         if height is None:
             lowest = min((float(points[:, 2].min()) - radius for points, radius in self._standing), default=0.0)
-            height = 0.0 if lowest > -0.04 * size else lowest - 0.03 * size
-        power = 10.0 ** np.floor(np.log10(size / 10.0))
-        square = float(next(k * power for k in (1.0, 2.0, 5.0, 10.0) if k * power >= size / 10.0))
+            height = below(lowest, size)
+        square = squares(size)
         low, high = points[:, :2].min(axis=0) - 0.06 * size, points[:, :2].max(axis=0) + 0.06 * size
         return Ground(height, np.floor(low / square) * square, np.ceil(high / square) * square, square)
 

@@ -23,6 +23,9 @@ GROUNDED = "#8b8f96"
 THINNEST, THICKEST = 0.008, 0.06
 """Radius of a body as a share of the mechanism's length."""
 
+MOST_SOLID = 200
+"""Bodies drawn one by one; of a mechanism with more, chains are drawn as lines."""
+
 
 @dataclass(frozen=True)
 class Part:
@@ -35,6 +38,22 @@ class Part:
     radius: float
     colour: str
     box: Solid | None = None
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Bodies that carry each other, drawn as one line through their origins and on to a tip (3,) on the last."""
+
+    bodies: tuple[int, ...]
+    tip: Array
+    radius: float
+    colour: str
+
+    def points(self, placements: Array) -> Array:
+        """Its corners (..., n + 1, 3) in the world, of placements (..., nbodies + 1, 4, 4)."""
+        last = placements[..., self.bodies[-1], :, :]
+        end = last[..., :3, :3] @ self.tip + last[..., :3, 3]
+        return np.concatenate([placements[..., self.bodies, :, :][..., :3, 3], end[..., None, :]], axis=-2)
 
 
 class Skeleton:
@@ -77,6 +96,28 @@ class Skeleton:
         if len(moving) > 80:
             return ()
         return tuple((part.body, 0.6 * min(part.radius, 0.02 * self.length)) for part in moving)
+
+    @cached_property
+    def chains(self) -> tuple[Chain, ...]:
+        """Bodies to draw as lines: in a mechanism of very many, those that carry one other each, or end such a row."""
+        if len(self.parts) <= MOST_SOLID:
+            return ()
+        heavy, of_body = _heavy(self.model), {part.body: part for part in self.parts if part.body and part.box is None}
+        carried = [[child for child in children if heavy[child]] for children in self._children]
+        chains, taken = [], set[int]()
+        for first in of_body:
+            if first in taken:
+                continue
+            row = [first]
+            while len(carried[row[-1]]) == 1 and carried[row[-1]][0] in of_body:
+                row.append(carried[row[-1]][0])
+            taken.update(row)
+            if len(row) > 2:
+                points = of_body[row[-1]].points
+                tip = points[int(np.linalg.norm(points, axis=1).argmax())]
+                radius = float(np.median([of_body[body].radius for body in row]))
+                chains.append(Chain(tuple(row), tip, radius, of_body[first].colour))
+        return tuple(chains)
 
     @cached_property
     def _children(self) -> list[list[int]]:
