@@ -26,7 +26,8 @@ def load(
     """Read a mechanism from a URDF or an MJCF file.
 
     Units are the files': m, kg, rad, N. Only the file itself is opened (and, for MJCF, what it includes from its own
-    folder); meshes of a URDF are kept as references in ``model.meshes``. A joint that mimics another stays an
+    folder); visuals and collisions are kept in ``model.geometry``, their meshes as references, opened only where they
+    are shown. A joint that mimics another stays an
     independent coordinate, with a warning.
 
     A URDF robot agrees with Pinocchio, joint order included, but a continuous joint is one angle. An MJCF robot keeps

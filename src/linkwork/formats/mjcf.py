@@ -24,6 +24,7 @@ from typing import Any
 
 from linkwork.errors import FormatError, LinkworkWarning, MissingExtraError, ModelError
 from linkwork.formats.mjcf_files import check_files
+from linkwork.formats.mjcf_geometry import geometry_of
 from linkwork.formats.xml import Element, shortened
 from linkwork.joints import Fixed, Free, Joint, Prismatic, Revolute, Spherical
 from linkwork.model import WORLD, Builder, Model, merge_fixed
@@ -40,7 +41,7 @@ def model_of(root: Element, *, fixed_joints: str) -> Model:
     check_files(root)
     compiled = _compile(root)
     try:
-        model = _Conversion(compiled, root.attributes.get("model") or "mujoco").model()
+        model = _Conversion(compiled, root.attributes.get("model") or "mujoco", root.path).model()
     except ModelError as error:
         raise root.error(str(error)) from None
     for what in _left_out(compiled):
@@ -83,8 +84,8 @@ def _located(root: Element, message: str) -> FormatError:
 class _Conversion:
     """A compiled MuJoCo model (letters as in its documentation) as one of ours."""
 
-    def __init__(self, compiled: Any, name: str) -> None:
-        self.m = compiled
+    def __init__(self, compiled: Any, name: str, path: str) -> None:
+        self.m, self.path = compiled, path
         no_gravity = 1 << 7  # mjDSBL_GRAVITY, checked by a test
         gravity = [0.0] * 3 if compiled.opt.disableflags & no_gravity else compiled.opt.gravity.tolist()
         self.builder = Builder(name, gravity)
@@ -110,7 +111,9 @@ class _Conversion:
             for frame in model.frames
             if frame.name not in made_up
         )
-        return dataclasses.replace(model, frames=frames)
+        numbers = {name: index for index, name in enumerate((WORLD, *model.body_names))}
+        carriers = [(numbers[name], place) for name, place in zip(self.carrier, self.on_carrier, strict=True)]
+        return dataclasses.replace(model, frames=frames, geometry=geometry_of(self.m, self.path, carriers, _rotation))
 
     def add(self, body: int) -> None:
         m, name = self.m, self.bodies[body]

@@ -1,7 +1,8 @@
 """URDF: a tree of links and joints.
 
-Strict where a mistake would change the mechanism, deaf to what does not move it (visuals, collisions, transmissions,
-extensions of simulators). Conventions are Pinocchio's, but a continuous joint is one angle.
+Strict where a mistake would change the mechanism, deaf to what does not move it (transmissions, extensions of
+simulators); what can be read of visuals and collisions is kept to look at. Conventions are Pinocchio's, but a continuous
+joint is one angle.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import heapq
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from struct import pack
 from typing import Any, NamedTuple
@@ -17,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.errors import LinkworkWarning, ModelError, suggestion
+from linkwork.formats.urdf_geometry import geometry_of
 from linkwork.formats.xml import Element, quoted
 from linkwork.joints import Fixed, Free, Joint, Planar, Prismatic, Revolute
 from linkwork.model import WORLD, Builder, Model, merge_fixed
@@ -58,7 +61,7 @@ def model_of(robot: Element, *, floating_base: bool, joint_order: str, fixed_joi
         _warn(robot, f"robot {quoted(name)} has no <link>; the mechanism is empty")
         return Builder(name).build()
     root = _root(links, connections)
-    meshes = _meshes(robot)
+    meshes, shapes = _meshes(robot), geometry_of(robot, links)
     order = {"pinocchio": _depth_first, "file": _file_order}[joint_order]
 
     builder = Builder(name)
@@ -82,6 +85,9 @@ def model_of(robot: Element, *, floating_base: bool, joint_order: str, fixed_joi
         ends = bodies[joint.child], bodies[joint.parent]
         _add(builder, joint.element, *ends, kind, place, joint_name=joint.name, **inertial, **limits)
     model = builder.build(meshes)
+    if shapes:
+        numbers = {link: 0 if body == WORLD else model.body_index(body) + 1 for link, body in bodies.items()}
+        model = replace(model, geometry=tuple(replace(shape, body=numbers[link]) for link, shape in shapes))
     return merge_fixed(model) if fixed_joints == "merge" else model
 
 

@@ -150,13 +150,13 @@ def read(path: str, regular: bool = False) -> Element:
     return parse(data, path)
 
 
-def parse(data: bytes, path: str) -> Element:
-    """The root element of the bytes of a file; ``path`` is for messages."""
+def parse(data: bytes, path: str, texts: dict[Element, str] | None = None) -> Element:
+    """The root element of the bytes of a file; ``path`` is for messages, ``texts`` gets what stands in elements."""
     if len(data) > MAX_BYTES:
         raise FormatError(f"the file has more than {MAX_BYTES // 2**20} MiB", path)
     if not data.strip():
         raise FormatError("the file is empty", path)
-    return _Reader(path).root_of(_as_utf8(data, path))
+    return _Reader(path, texts).root_of(_as_utf8(data, path))
 
 
 def shortened(name: str) -> str:
@@ -170,8 +170,8 @@ def quoted(name: str) -> str:
 
 
 class _Reader:
-    def __init__(self, path: str) -> None:
-        self.path = path
+    def __init__(self, path: str, texts: dict[Element, str] | None = None) -> None:
+        self.path, self.texts = path, texts
         self.open: list[Element] = []
         self.root: Element | None = None
         self.count = self.line = 0
@@ -179,6 +179,9 @@ class _Reader:
         parser.ordered_attributes = True
         parser.StartElementHandler = self.start
         parser.EndElementHandler = self.end
+        if texts is not None:
+            parser.buffer_text = True
+            parser.CharacterDataHandler = self.text
         for handler, message in _UNSAFE.items():
             setattr(parser, handler, self.refusing(message))
 
@@ -236,6 +239,10 @@ class _Reader:
 
     def end(self, tag: str) -> None:
         self.open.pop()
+
+    def text(self, data: str) -> None:
+        if self.texts is not None and self.open and not data.isspace():
+            self.texts[self.open[-1]] = self.texts.get(self.open[-1], "") + data
 
     def refusing(self, message: str) -> Any:
         def refuse(*_: object) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from linkwork.arguments import Array, all_floats, array, one_or_each, real, several, text
 from linkwork.errors import ArgumentError, LinkworkWarning, ModelError, UnknownNameError, shown
 from linkwork.joints import Fixed, Joint
+from linkwork.model.geometry import carried
 from linkwork.model.model import WORLD, Body, Frame, Limits, Model
 from linkwork.spatial import Inertia, Mat3, Scalar, Sym3, Transform, Vec3, X, Y, Z, sin_cos
 
@@ -264,7 +265,8 @@ def merge_fixed(model: Model) -> Model:
             if key not in moved:
                 moved[key] = place * frame.placement
         frames.append(Frame(frame.name, index, frame.placement if place is here else moved[key]))
-    return Model(model.name, tuple(bodies), tuple(frames), model.gravity, model.meshes)
+    looks = carried(model.geometry, carrier)
+    return Model(model.name, tuple(bodies), tuple(frames), model.gravity, model.meshes, looks)
 
 
 def check_inertia(where: str, mass: float, second: Sym3) -> None:

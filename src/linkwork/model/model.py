@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from linkwork.arguments import choice, is_integer, several, text
 from linkwork.errors import ModelError, UnknownNameError, shown
 from linkwork.joints import Free, Joint
+from linkwork.model.geometry import Geometry
 from linkwork.model.memo import Memo
 from linkwork.spatial import Inertia, Transform
 
@@ -93,11 +94,17 @@ class Model:
     frames: tuple[Frame, ...]
     gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
     meshes: tuple[str, ...] = field(default=(), repr=False)
-    """References to mesh files as the model file gives them; they are never opened."""
+    """References to mesh files as the model file gives them; opened only where they are shown."""
+    geometry: tuple[Geometry, ...] = field(default=(), repr=False, compare=False)
+    """What the model file says of its bodies' looks; no part of the mechanism: models that differ in it are equal."""
 
     def __post_init__(self) -> None:
         text("the name of a model", self.name, ModelError)
-        for what, one, parts in (("bodies", Body, self.bodies), ("frames", Frame, self.frames)):
+        for what, one, parts in (
+            ("bodies", Body, self.bodies),
+            ("frames", Frame, self.frames),
+            ("geometry", Geometry, self.geometry),
+        ):
             if not isinstance(parts, tuple) or not all(isinstance(part, one) for part in parts):
                 raise ModelError(f"{what} of model {self.name!r} must be a tuple of these, not {shown(parts)}")
         x, y, z = several(f"gravity of model {self.name!r}", self.gravity, 3, ModelError)
@@ -113,6 +120,9 @@ class Model:
         for frame in self.frames:
             if not 0 <= frame.body <= len(self.bodies):
                 raise ModelError(f"frame {frame.name!r} is on body {shown(frame.body)}, of {len(self.bodies)}")
+        for shape in self.geometry:
+            if not 0 <= shape.body <= len(self.bodies):
+                raise ModelError(f"a {shape.kind} is on body {shown(shape.body)}, of {len(self.bodies)}")
 
     def __repr__(self) -> str:
         return f"<Model {self.name!r}: {len(self.bodies)} bodies, nq {self.nq}, nv {self.nv}>"

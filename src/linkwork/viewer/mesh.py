@@ -153,8 +153,7 @@ def creased(corners: Array) -> Mesh:
         return Mesh(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, 3), dtype=np.int64))
     flat = corners.reshape(-1, 3)
     size = float(np.ptp(flat, axis=0).max()) or 1.0
-    _, vertex = np.unique(np.round(flat / (1e-6 * size)).astype(np.int64), axis=0, return_inverse=True)
-    vertex = vertex.ravel()
+    _, vertex = np.unique(_cells(flat, 2e-6 * size), return_inverse=True)
     order = np.argsort(vertex, kind="stable")
     firsts = np.flatnonzero(np.diff(vertex[order], prepend=-1))
     counts = np.minimum(np.diff(np.append(firsts, len(order))), 64)  # the hub of a fan needs no more to look smooth
@@ -168,27 +167,33 @@ def creased(corners: Array) -> Mesh:
     normals = 1e-9 * across[np.arange(len(flat)) // 3]  # its own face counts even where a vertex has very many
     np.add.at(normals, mine[smooth], across[other[smooth] // 3])
     normals = _unit(normals)
-    key = np.concatenate([vertex[:, None], np.round(normals * 50.0).astype(np.int64)], axis=1)
-    _, first, index = np.unique(key, axis=0, return_index=True, return_inverse=True)
+    key = vertex * 101**3 + np.round(normals * 50.0 + 50.0).astype(np.int64) @ [101**2, 101, 1]
+    _, first, index = np.unique(key, return_index=True, return_inverse=True)
     return Mesh(flat[first], normals[first], index.reshape(-1, 3).astype(np.int64))
 
 
 def simplified(corners: Array, most: int) -> Array:
     """At most about so many triangles (m, 3, 3) that look like the given ones: corners in one cell of a grid meet."""
-    cells, fewer = 160, corners
+    cells, fewer = int(1.2 * most**0.5) + 3, corners
     while len(fewer) > most and cells >= 3:
         flat = corners.reshape(-1, 3)
-        low, size = flat.min(axis=0), float(np.ptp(flat, axis=0).max()) or 1.0
-        _, cell = np.unique(np.floor((flat - low) / size * cells).astype(np.int64), axis=0, return_inverse=True)
-        cell = cell.ravel()
+        size = float(np.ptp(flat, axis=0).max()) or 1.0
+        _, cell = np.unique(_cells(flat, size / cells), return_inverse=True)
         count = np.bincount(cell)
         middle = np.stack([np.bincount(cell, flat[:, k]) / count for k in range(3)], axis=-1)
         of = cell.reshape(-1, 3)
         of = of[(of[:, 0] != of[:, 1]) & (of[:, 1] != of[:, 2]) & (of[:, 2] != of[:, 0])]
-        _, once = np.unique(np.sort(of, axis=1), axis=0, return_index=True)
+        ordered, many = np.sort(of, axis=1), len(count)
+        _, once = np.unique((ordered[:, 0] * many + ordered[:, 1]) * many + ordered[:, 2], return_index=True)
         fewer = middle[of[np.sort(once)]]
         cells = int(cells * 0.75)
     return fewer
+
+
+def _cells(points: Array, edge: float) -> Indices:
+    """A number for the cell of a grid that each point (n, 3) is in; at most two million cells a side."""
+    x, y, z = np.floor((points - points.min(axis=0)) / edge).astype(np.int64).T
+    return (x * 2_000_003 + y) * 2_000_003 + z
 
 
 @cache

@@ -14,8 +14,10 @@ import numpy as np
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.kinematics import forward_kinematics
 from linkwork.model.model import WORLD, Model
+from linkwork.spatial import Transform
 from linkwork.viewer.solids import Solid, solid
 
+_IDENTITY = Transform.identity().numbers()
 PALETTE = ("#4878a8", "#d1765a", "#5a9e6f", "#b08fc7", "#c9a227", "#5fa8b8", "#c56b8f", "#8a8f5a")
 GROUNDED = "#8b8f96"
 """The colour of what does not move."""
@@ -66,8 +68,20 @@ class Skeleton:
     def placements(self, q: Array) -> Array:
         """Of the world and all bodies (..., nbodies + 1, 4, 4)."""
         bodies = forward_kinematics(self.model, q, self.model.body_names)
+        for body, off in self._beside.items():
+            bodies[..., body, :, :] = bodies[..., body, :, :] @ off
         world = np.broadcast_to(np.eye(4), (*bodies.shape[:-3], 1, 4, 4))
         return np.concatenate([world, bodies], axis=-3)
+
+    @cached_property
+    def _beside(self) -> dict[int, Array]:
+        """Bodies whose named frame lies beside their own, as MJCF has it: the way (4, 4) from the one to the other."""
+        found = {}
+        for index, name in enumerate(self.model.body_names):
+            placement = self.model.frame(name).placement
+            if placement.numbers() != _IDENTITY:
+                found[index] = matrix(placement.inverse())
+        return found
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
@@ -174,6 +188,14 @@ class Skeleton:
                 colours.append(PALETTE[used % len(PALETTE)])
                 used += 1
         return colours
+
+
+def matrix(placement: Transform) -> Array:
+    """A placement as numbers (4, 4)."""
+    found = np.eye(4)
+    found[:3, :3] = np.array(placement.rotation.numbers(), dtype=np.float64).reshape(3, 3)
+    found[:3, 3] = placement.translation.numbers()
+    return found
 
 
 def _heavy(model: Model) -> list[bool]:

@@ -59,7 +59,7 @@ void main() {
   float lit = max(dot(n, light), 0.0), sky = 0.5 + 0.5 * n.z;
   float shine = pow(max(dot(n, normalize(light + toward)), 0.0), 40.0);
   vec3 own = pow(colour.rgb, vec3(2.2));
-  vec3 sum = own * (0.34 + 0.28 * sky + 0.75 * lit) + 0.10 * shine;
+  vec3 sum = own * (0.26 + 0.24 * sky + 0.58 * lit) + 0.08 * shine;
   pixel = vec4(pow(min(sum, 1.0), vec3(1.0 / 2.2)), colour.a);
 }`;
 

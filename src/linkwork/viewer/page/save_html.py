@@ -18,7 +18,7 @@ from linkwork.files import write_text
 from linkwork.memory import check_memory
 from linkwork.viewer.camera import VIEW, Camera
 from linkwork.viewer.draw import Boxes, sizes_of
-from linkwork.viewer.looks import Looks
+from linkwork.viewer.looks import Looks, Roots, checked_roots, checked_shapes
 from linkwork.viewer.mesh import arrow, rgba
 from linkwork.viewer.motions import Motion, motions_of
 from linkwork.viewer.page.numbers import Numbers, quaternions
@@ -26,6 +26,8 @@ from linkwork.viewer.scene import AXES, TRAIL, below, squares
 
 _SCRIPTS = ("data.js", "camera.js", "draw.js", "player.js")
 _MOST_NUMBERS = 3e8
+_MOST_TRIANGLES = 120_000
+"""Of all meshes of a model's file together; they take some 2 MB."""
 
 
 def save_html(
@@ -40,6 +42,8 @@ def save_html(
     view: tuple[float, float] = VIEW,
     ground: float | bool = True,
     spacing: float | None = None,
+    shapes: str = "visual",
+    roots: Roots = (),
     title: str | None = None,
 ) -> Path:
     """Write a motion as one page that plays in a browser: it needs no server, no network and no other file.
@@ -60,6 +64,11 @@ def save_html(
         ground: draw the ground at z = 0 or below all; a number draws it at that height (m), False not at all.
         spacing: how far apart several motions stand (m), side by side along y; 0 shows them over each other; as far as
             they are wide if left out.
+        shapes: "visual" or "collision" of the model file, with its meshes (.stl, .obj, .dae), or "skeleton", bodies as
+            their joints and mass tell them; this also stands for what a file does not say, and, with a warning, for
+            bodies whose meshes cannot be read.
+        roots: folders that meshes may be read from, besides the model's own folder and package; the packages of
+            ``package://`` references lie in them.
         title: of the page; the model's name if left out.
 
     Returns:
@@ -84,7 +93,7 @@ def save_html(
     azimuth, elevation = several("view must be azimuth and elevation (degrees), which", view, 2)
     apart = None if spacing is None else finite("spacing", spacing)
     named = motions[0].model.name if title is None else text("title", title)
-    page = _Page(motions, rate, switch("joints", joints), boxes)
+    page = _Page(motions, rate, switch("joints", joints), boxes, checked_shapes(shapes), checked_roots(roots))
     for index in range(len(motions)):
         page.add(index, trails, frames)
     scene = page.scene(apart, (azimuth, elevation), ground)
@@ -95,14 +104,17 @@ def save_html(
 class _Page:
     """Collects motions: their bodies' poses over time, and what is seen of them."""
 
-    def __init__(self, motions: list[Motion], rate: float, joints: bool, boxes: Boxes | None) -> None:
-        self.motions, self.numbers = motions, Numbers()
+    def __init__(
+        self, motions: list[Motion], rate: float, joints: bool, boxes: Boxes | None, shapes: str, roots: list[str]
+    ) -> None:
+        self.motions, self.numbers, self._shapes = motions, Numbers(), shapes
         known: dict[int, Looks] = {}  # several motions of one model look the same
         for motion in motions:
             if id(motion.model) not in known:
-                known[id(motion.model)] = Looks(motion.model, sizes_of(motion.model, boxes), joints)
+                sizes = sizes_of(motion.model, boxes)
+                known[id(motion.model)] = Looks(motion.model, sizes, joints, roots, _MOST_TRIANGLES)
         self.looks = [known[id(motion.model)] for motion in motions]
-        self._pieces = {id(looks): looks.pieces() for looks in self.looks}
+        self._pieces = {id(looks): looks.pieces(shapes) for looks in known.values()}
         self.start = min(motion.span[0] for motion in motions)
         end = max(motion.span[1] for motion in motions)
         count = int(np.ceil((end - self.start) * rate - 1e-9)) + 1 if end > self.start else 1
@@ -138,7 +150,7 @@ class _Page:
                 [[x, y, z] for x in (low[0], high[0]) for y in (low[1], high[1]) for z in (low[2], high[2])]
             )
             corners.append((eight @ pose[:, :3, :3].swapaxes(1, 2) + pose[:, None, :3, 3]).reshape(-1, 3))
-        for chain in looks.chains:
+        for chain in looks.chains(self._shapes):
             points = chain.points(placements)
             tubes.append(
                 (len(moving), {"points": points.shape[1], "radius": chain.radius, "colour": rgba(chain.colour)})
