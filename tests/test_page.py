@@ -15,7 +15,7 @@ import pytest
 import linkwork as lw
 from linkwork.viewer import mesh as meshes
 from linkwork.viewer.mesh import Mesh
-from linkwork.viewer.page.numbers import quaternions
+from linkwork.viewer.rotations import quaternions
 from linkwork.viewer.skeleton import Skeleton
 
 KINDS = {"i8": np.int8, "i16": np.int16, "u16": np.uint16, "u32": np.uint32, "f32": np.float32}

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from rich.console import Console
 
-from linkwork.cli import bench, cache, count, demo, doctor, draw, info, reproduce
+from linkwork.cli import bench, cache, count, demo, doctor, draw, info, reproduce, view
 from linkwork.errors import LinkworkError
 
 
@@ -30,7 +30,7 @@ class Command(Protocol):
     def run(self, options: argparse.Namespace, console: Console) -> int: ...
 
 
-COMMANDS: tuple[Command, ...] = (info, draw, bench, count, cache, doctor, demo, reproduce)
+COMMANDS: tuple[Command, ...] = (info, draw, view, bench, count, cache, doctor, demo, reproduce)
 
 WIDTH = 10_000
 """Wider than any table, so that none is folded: a tree broken over lines cannot be read, or searched with grep."""

@@ -27,8 +27,7 @@ def load(
 
     Units are the files': m, kg, rad, N. Only the file itself is opened (and, for MJCF, what it includes from its own
     folder); visuals and collisions are kept in ``model.geometry``, their meshes as references, opened only where they
-    are shown. A joint that mimics another stays an
-    independent coordinate, with a warning.
+    are shown. A joint that mimics another stays an independent coordinate, with a warning.
 
     A URDF robot agrees with Pinocchio, joint order included, but a continuous joint is one angle. An MJCF robot keeps
     MuJoCo's order and its q, but quaternions are (x, y, z, w) and a free body's linear velocity is in the body's frame.

@@ -1,8 +1,8 @@
 """URDF: a tree of links and joints.
 
 Strict where a mistake would change the mechanism, deaf to what does not move it (transmissions, extensions of
-simulators); what can be read of visuals and collisions is kept to look at. Conventions are Pinocchio's, but a continuous
-joint is one angle.
+simulators); what can be read of visuals and collisions is kept to look at. Conventions are Pinocchio's, but a
+continuous joint is one angle.
 """
 
 from __future__ import annotations

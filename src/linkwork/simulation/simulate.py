@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,6 +35,7 @@ from linkwork.simulation.resistance import StictionAndStops
 from linkwork.simulation.run import Run
 from linkwork.simulation.torques import Torque, driven_by, following, plain_function, source_of
 from linkwork.simulation.trajectory import Trajectory
+from linkwork.simulation.watching import Ended, as_viewer, with_hand
 
 Load = Callable[[float, Array, Array], ArrayLike] | ArrayLike | None
 
@@ -63,6 +65,7 @@ def simulate(
     rtol: float = 1e-8,
     atol: float = 1e-10,
     progress: bool | None = None,
+    viewer: Any = None,
 ) -> Trajectory:
     """The motion of a mechanism over time.
 
@@ -102,6 +105,8 @@ def simulate(
         rtol: for "adaptive": relative tolerance of a step.
         atol: for "adaptive": absolute tolerance of a step.
         progress: show a bar on stderr; by default if that is a terminal and the run takes more than a second.
+        viewer: a view, as from ``lw.show(model)``, that shows the motion in real time while it is computed, and in
+            which bodies can be pulled with the mouse; its button "end" does what Ctrl-C does.
 
     Returns:
         A Trajectory with the states at multiples of dt, the first included. Ctrl-C ends the simulation early and
@@ -143,6 +148,9 @@ def simulate(
     if isinstance(load, CompiledFunction):
         load = as_law(model, "f_ext", load, (len(model.bodies), 6))
         parameters_of(load, "load", "f_ext", None, 3)
+    watched = as_viewer(viewer)
+    if watched is not None:
+        load = with_hand(watched, load)
     if effort_limits and torque is not None:
         warn_of_no_effort(model)
     law = as_law(model, "torque", torque, (model.nv,)) if isinstance(torque, CompiledFunction) else None
@@ -171,8 +179,10 @@ def simulate(
     bar_wanted = Bar.wanted(None if progress is None else switch("progress", progress))
     states = Record(model, steps, every, len(held_by), length)
     bar = Bar(f"simulating {model.name}", steps) if bar_wanted else None
-    run = Run(plant, step, resistance, states, steps, every, length, bar)
+    run = Run(plant, step, resistance, states, steps, every, length, bar, None if watched is None else watched.see)
     try:
+        if watched is not None:
+            watched.begin(model)
         if by_default and integrator != "adaptive" and (load is None or not plain_function(load)):
             given = dict(zip(scene.parameters, (each.reshape(1, -1) for each in own), strict=True))
             if scene.loaded:
@@ -181,7 +191,7 @@ def simulate(
                 given["following"] = following(model, torque, steps, most)
             run.prepare(scene, held, given, here, speed)
         run.go(here, speed)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Ended):
         return states.trajectory(interrupted=True)
     except (LinkworkError, np.linalg.LinAlgError) as error:
         if not len(states):  # the arguments are at fault
@@ -190,6 +200,8 @@ def simulate(
     finally:
         if bar is not None:
             bar.close()
+        if watched is not None:
+            watched.done()
     return states.trajectory()
 
 

@@ -73,6 +73,10 @@ class Skeleton:
         world = np.broadcast_to(np.eye(4), (*bodies.shape[:-3], 1, 4, 4))
         return np.concatenate([world, bodies], axis=-3)
 
+    def frame_on_body(self, body: int) -> Array:
+        """Where the frame of a body's name lies (4, 4) in the body's own frame; bodies count from 1."""
+        return matrix(self.model.frame(self.model.body_names[body - 1]).placement)
+
     @cached_property
     def _beside(self) -> dict[int, Array]:
         """Bodies whose named frame lies beside their own, as MJCF has it: the way (4, 4) from the one to the other."""

@@ -21,7 +21,8 @@ from linkwork.viewer.draw import Boxes, sizes_of
 from linkwork.viewer.looks import Looks, Roots, checked_roots, checked_shapes
 from linkwork.viewer.mesh import arrow, rgba
 from linkwork.viewer.motions import Motion, motions_of
-from linkwork.viewer.page.numbers import Numbers, quaternions
+from linkwork.viewer.page.numbers import Numbers
+from linkwork.viewer.rotations import quaternions
 from linkwork.viewer.scene import AXES, TRAIL, below, squares
 
 _SCRIPTS = ("data.js", "camera.js", "draw.js", "player.js")
