@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from threading import Lock
 
 import numpy as np
@@ -54,9 +55,9 @@ class Pull:
         """In the world (N): critically damped, nearly, on the inertia that the point has."""
         name = self.model.body_names[body - 1]
         offset = np.linalg.solve(self._skeleton.frame_on_body(body), np.append(point, 1.0))[:3]
-        at = Point(name, offset=tuple(offset.tolist()), axes="position")
+        at = Point(name, offset=tuple(offset.tolist()))
         try:
-            mobility = operational_inertia_inverse(self.model, q, [at])
+            mobility = operational_inertia_inverse(self.model, q, [replace(at, axes="position")])
         except LinkworkError:
             return np.zeros(3)
         mass = 3.0 / max(float(np.trace(mobility)), 3.0 / max(self.model.mass, 1e-9))

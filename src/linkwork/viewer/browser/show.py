@@ -100,7 +100,8 @@ def _ground(server: Any, actors: list[Actor]) -> None:
     server.scene.add_light_ambient("/light", intensity=0.8)
     centre = 0.5 * (points.min(axis=0) + points.max(axis=0))
     server.initial_camera.look_at = tuple(centre.tolist())
-    server.initial_camera.position = tuple((centre + np.array([0.9, -1.1, 0.45]) * size).tolist())
+    server.initial_camera.fov = np.radians(45.0)
+    server.initial_camera.position = tuple((centre + np.array([1.0, -1.5, 0.55]) * size).tolist())
 
 
 def _desktop() -> bool:
