@@ -9,10 +9,10 @@ import numpy as np
 
 from linkwork.dynamics.arguments import Array
 from linkwork.errors import TracingError
+from linkwork.progress import Bar
 from linkwork.simulation.integrators import Step
 from linkwork.simulation.machine import Machine, Scene, function_for, machine_for
 from linkwork.simulation.plant import Plant
-from linkwork.simulation.progress import Bar
 from linkwork.simulation.record import Record
 from linkwork.simulation.resistance import StictionAndStops
 from linkwork.simulation.watching import Ended

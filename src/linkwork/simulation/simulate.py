@@ -14,6 +14,7 @@ from linkwork.dynamics.arguments import Array, check_model
 from linkwork.dynamics.constraints import Constraint, as_constraints
 from linkwork.errors import ArgumentError, LinkworkError, SimulationError, shown
 from linkwork.model.model import Model
+from linkwork.progress import Bar
 from linkwork.simulation.arguments import (
     constant_wrenches,
     damping_of,
@@ -29,7 +30,6 @@ from linkwork.simulation.integrators import step_of
 from linkwork.simulation.laws import Parameters, as_law, one_row, parameters_of
 from linkwork.simulation.machine import Scene
 from linkwork.simulation.plant import Plant
-from linkwork.simulation.progress import Bar
 from linkwork.simulation.record import Record
 from linkwork.simulation.resistance import StictionAndStops
 from linkwork.simulation.run import Run
@@ -104,7 +104,8 @@ def simulate(
         solver: for "adaptive": "RK23", "RK45", "DOP853", "Radau", "BDF" or "LSODA" of scipy.
         rtol: for "adaptive": relative tolerance of a step.
         atol: for "adaptive": absolute tolerance of a step.
-        progress: show a bar on stderr; by default if that is a terminal and the run takes more than a second.
+        progress: show a bar on stderr; by default if that is a terminal, or in a notebook, and the run takes more than
+            a second; ``LINKWORK_PROGRESS=0`` in the environment switches this default off.
         viewer: a view, as from ``lw.show(model)``, that shows the motion in real time while it is computed, and in
             which bodies can be pulled with the mouse; its button "end" does what Ctrl-C does.
 
