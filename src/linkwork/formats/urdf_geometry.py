@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from linkwork.errors import FormatError
 from linkwork.formats.xml import Element
-from linkwork.model.builder import placements
 from linkwork.model.geometry import Geometry
+from linkwork.model.placements import placements
 
 Colour = tuple[float, float, float, float]
 _ZERO = (0.0, 0.0, 0.0)
