@@ -156,7 +156,7 @@ def forward_dynamics(
 
     Raises:
         SingularError: if a joint can move without moving any inertia, or by virtual work or constraint forces if a body
-        has none; it is named. What rounding leaves of an inertia is none.
+            has none; it is named. What rounding leaves of an inertia is none.
 
     Warns:
         LinkworkWarning: if more than about half of the 16 digits are lost to rounding, by very different masses or by
