@@ -295,6 +295,20 @@ def test_bad_contacts_are_refused_by_name() -> None:
         lw.contact_points(long, lw.neutral(long), [lw.Contact("tip")])
 
 
+def test_a_start_off_constraints_is_said() -> None:
+    model = thing(*FEET)
+    q, v = lw.neutral(model), np.zeros(6)
+    held = [lw.Ball("foot0", placement=lw.placement((0.2, 0.1, -0.15)))]
+    said = r"off Ball\('foot0', 'world'\), by 0\.05 m or rad"
+    with lw.interpreted():
+        with pytest.warns(lw.LinkworkWarning, match=said):
+            lw.simulate(model, q, v, 0.02, 0.01, constraints=held)
+        with pytest.warns(lw.LinkworkWarning, match=said + " in state 1"):
+            lw.rollout(model, [q - [0, 0, 0.05, 0, 0, 0, 0], q], v, dt=0.01, steps=2, constraints=held)
+        q[2] = -0.05  # no warning
+        lw.simulate(model, q, v, 0.01, 0.01, constraints=held)
+
+
 def test_a_deep_start_and_what_a_file_leaves_out_are_said(tmp_path: Path) -> None:
     model = thing(*FEET)
     q = lw.neutral(model)
