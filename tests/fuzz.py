@@ -216,6 +216,7 @@ VALID: dict[str, dict[str, Callable[[], Any]]] = {
     "close_loops": {"constraints": lambda: [lw.PointOnPlane("tip")]},
     "contact_dynamics": {"contacts": feet, "dt": lambda: 0.01},
     "contact_points": {"contacts": feet},
+    "collision_contacts": {"against": lw.Plane},
     "Sphere": {"radius": lambda: 0.1},
     "Capsule": {"radius": lambda: 0.1, "half_length": lambda: 0.2},
     "Box": {"half_sides": lambda: (0.1, 0.2, 0.3)},

@@ -51,7 +51,7 @@ def test_every_public_function_of_states_is_measured() -> None:
     # others with a little more: the same recursion, and a placement of frames
     unmeasured += "inverse_dynamics_and_reactions external_wrench".split()
     # by benchmarks/contact.py, beside mujoco.rollout
-    unmeasured += "contact_dynamics contact_points".split()
+    unmeasured += "contact_dynamics contact_points collision_contacts".split()
     # pictures
     unmeasured += "draw motion_sequence animate save_html".split()
     # made of measured ones, measured by `linkwork reproduce operational-inertia`, or in a table of its own
