@@ -122,8 +122,8 @@ def rollout(
             (..., T, nbodies, 6).
         joint_limits: stop joints at the model's limits of position, without a bounce.
         contacts: ``model.contacts`` of a model read from MJCF, or a list of ``lw.Contact``: unilateral, with friction;
-            see ``lw.contact_dynamics``. Joints then have soft limits and dry friction as rows of the same problem
-            (``friction`` is True or False), and a step is MuJoCo's: damping at its end, the velocities of free
+            see ``lw.contact_dynamics``. Limits, dry friction of joints (``friction`` is True or False) and
+            constraints are then soft rows of the same problem, and a step is MuJoCo's: damping at its end, the velocities of free
             joints straight in the world's axes. Each step's search begins where the last one's ended, so that a
             trajectory that is continued from a record is the same to rounding.
         diverged: what to do with a trajectory that becomes non-finite: "raise", after all others are done, or "nan",
@@ -278,11 +278,7 @@ def _extras(
         contacts is not None and switch("friction", friction, " beside contacts, where it is the model's"),
     )
     if extras.contacts is not None:
-        touching(model, extras.contacts, True, extras.rough)  # says what is wrong
-        if extras.constraints:
-            raise ArgumentError(
-                "contacts and constraints exclude each other; pass constraints=() to leave out those of the model"
-            )
+        touching(model, extras.contacts, True, extras.rough, extras.constraints)  # says what is wrong
     if extras.constraints and extras.stops and moving_together(model, held_by) is None:
         whose = f"model {model.name!r} has constraints, which hold unless constraints=() is passed; " if own else ""
         raise ArgumentError(

@@ -88,7 +88,7 @@ class Extras:
     def answer_plan(self, model: Model, shapes: Mapping[str, Shape]) -> Plan:
         """How accelerations, driving forces and wrenches are found in a state; not worth machine code."""
         text = Step(model, self)
-        results = [(model.nv,), (model.nv,), (len(self.constraints), 6)]
+        results = [(model.nv,), (model.nv,), (0 if self.contacts is not None else len(self.constraints), 6)]
         state: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "sums": (self.sums(model),)}
         return self._plan("rollout answer", text.answer, model, state, results, shapes, "interpreted", False)
 
@@ -174,7 +174,7 @@ class Step:
         if extras.contacts is not None:
             drag = dt * parts["damping"] if "damping" in parts else None
             step, start = numbers(dt).item(), sums[2:]
-            a, damped, _ = touching(model, extras.contacts, True, extras.rough).text.motion(
+            a, damped, _ = touching(model, extras.contacts, True, extras.rough, extras.constraints).text.motion(
                 q, v, force, step, f_ext, start, drag
             )
             return *moved(model, q, v, damped, dt), drive, wrenches, a
