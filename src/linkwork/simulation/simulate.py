@@ -111,9 +111,9 @@ def simulate(
         effort_limits: cut ``torque`` off at the model's limits.
         joint_limits: stop joints at the model's limits of position, without a bounce.
         contacts: ``model.contacts`` of a model read from MJCF, or a list of ``lw.Contact``: unilateral, with friction;
-            see ``lw.contact_dynamics``. Limits and dry friction of joints are then soft, as rows of the same problem,
-            constraints likewise, and a step of semi-implicit Euler is MuJoCo's: damping at its end, the velocities of free joints straight
-            in the world's axes.
+            see ``lw.contact_dynamics``. Limits, dry friction of joints and constraints are then soft rows of the same
+            problem, and a step of semi-implicit Euler is MuJoCo's: damping at its end, the velocities of free joints
+            straight in the world's axes.
         contact_forces: record the forces of contacts, as ``constraint_forces`` (K, p, 6) of the trajectory: at each
             point the force (N) on the body that carries ``frame``, and its moment (N m) about the world's origin, in
             world axes.

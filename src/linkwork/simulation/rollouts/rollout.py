@@ -123,9 +123,9 @@ def rollout(
         joint_limits: stop joints at the model's limits of position, without a bounce.
         contacts: ``model.contacts`` of a model read from MJCF, or a list of ``lw.Contact``: unilateral, with friction;
             see ``lw.contact_dynamics``. Limits, dry friction of joints (``friction`` is True or False) and
-            constraints are then soft rows of the same problem, and a step is MuJoCo's: damping at its end, the velocities of free
-            joints straight in the world's axes. Each step's search begins where the last one's ended, so that a
-            trajectory that is continued from a record is the same to rounding.
+            constraints are then soft rows of the same problem, and a step is MuJoCo's: damping at its end, the
+            velocities of free joints straight in the world's axes. Each step's search begins where the last one's
+            ended, so that a trajectory that is continued from a record is the same to rounding.
         diverged: what to do with a trajectory that becomes non-finite: "raise", after all others are done, or "nan",
             which is what its records are from there on.
         executor: spreads the trajectories over its workers: anything with the interface of ``concurrent.futures``,
