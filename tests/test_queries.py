@@ -183,8 +183,7 @@ def test_a_frame_is_held_where_it_is() -> None:
         still = np.zeros(MODEL.nv)
         for constraint in constraints:  # nothing to correct: the same with stabilisation as without
             free, held = (
-                lw.constrained_dynamics(MODEL, q, still, still, constraint, None, constant)
-                for constant in (None, 0.1)
+                lw.constrained_dynamics(MODEL, q, still, still, constraint, None, constant) for constant in (None, 0.1)
             )
             close(free[0], held[0], 1e-9, what=str(constraint))
     assert constraints[3].placement.rotation == Mat3.identity()
