@@ -234,14 +234,14 @@ def test_stops_and_friction_of_joints_that_move_together(monkeypatch: pytest.Mon
     model = gripper(friction)
     tau = [0.0, 6.0, 0.0]
     with lw.interpreted():
-        by_python = lw.simulate(model, *START, 0.16, 0.004, torque=tau, joint_limits=True)
-        free = lw.simulate(model, *START, 0.16, 0.004, torque=tau)
-        alone = lw.simulate(model, *START, 0.16, 0.004, torque=tau, constraints=())
+        by_python = lw.simulate(model, *START, 0.16, 0.004, tau=tau, joint_limits=True)
+        free = lw.simulate(model, *START, 0.16, 0.004, tau=tau)
+        alone = lw.simulate(model, *START, 0.16, 0.004, tau=tau, constraints=())
     assert by_python.q[:, 1].max() == pytest.approx(0.1) and free.q[-1, 1] > 0.12  # the first is stopped
     np.testing.assert_allclose(by_python.q[:, 2], -0.5 * by_python.q[:, 1] + 0.02, atol=1e-9)
     assert abs(alone.q[-1, 2] + 0.5 * alone.q[-1, 1] - 0.02) > 0.01
     monkeypatch.setattr(machine, "WORTH", 1)
-    by_code = lw.simulate(model, *START, 0.16, 0.004, torque=tau, joint_limits=True)
+    by_code = lw.simulate(model, *START, 0.16, 0.004, tau=tau, joint_limits=True)
     np.testing.assert_allclose(by_code.q, by_python.q, rtol=0, atol=1e-9)
     np.testing.assert_allclose(by_code.v, by_python.v, rtol=0, atol=1e-9)
     clear = by_python.q[:, 1] < 0.08  # at a stop nobody can say which of the joints friction holds
@@ -268,7 +268,7 @@ def test_what_follows_a_joint_stops_it() -> None:
     with lw.interpreted():
         for pull, end in ((40.0, 0.05), (-40.0, -0.25)):  # b at -0.1, b at 0.5, where c is at 0.25
             many = lw.rollout(model, q, [0.0] * 4, [pull, 0.0, 0.0, 3.0], dt=0.02, steps=20, joint_limits=True)
-            one = lw.simulate(model, q, [0.0] * 4, 0.4, 0.02, torque=[pull, 0.0, 0.0, 3.0], joint_limits=True)
+            one = lw.simulate(model, q, [0.0] * 4, 0.4, 0.02, tau=[pull, 0.0, 0.0, 3.0], joint_limits=True)
             np.testing.assert_allclose(many.q[-1], [end, -2.0 * end, -end, 0.2], atol=1e-9)
             np.testing.assert_allclose(one.q[-1], many.q[-1], atol=1e-9)
         with pytest.raises(lw.ArgumentError, match=r"q of joint 'a' is 0\.06, outside the limits -0\.25 to 0\.05 that"):

@@ -26,7 +26,7 @@ def test_an_installed_robot_is_found_by_its_name(monkeypatch: pytest.MonkeyPatch
         warnings.simplefilter("ignore", lw.LinkworkWarning)
         assert lw.load("ur5", floating_base=True).nv == lw.load("ur5_robot").nv + 6 == lw.load("UR5").nv + 6
         assert lw.load("anymal_b").nv == lw.load("anymal_c_simple_description").nv == 12
-    with pytest.raises(lw.FormatError, match="g1: .*several such robots: 'g1_29dof_rev_1_0', 'g1_29dof_with_hand_"):
+    with pytest.raises(lw.FormatError, match=r"g1: .*several such robots: 'g1_29dof_rev_1_0', 'g1_29dof_with_hand_"):
         lw.load("g1")
     with pytest.raises(lw.FormatError, match=r"pnda: there is no such file, and no robot .*did you mean 'panda'") as e:
         lw.load("pnda")

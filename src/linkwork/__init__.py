@@ -29,6 +29,7 @@ from linkwork.dynamics import (
     dynamically_consistent_inverse,
     effective_mass,
     energy,
+    evaluate,
     external_wrench,
     force_responses,
     forward_dynamics,
@@ -86,6 +87,9 @@ if TYPE_CHECKING:
     from linkwork.compiled.compiled_function import CompiledFunction
     from linkwork.compiled.compiling import compile
     from linkwork.compiled.derivatives import jacobian_of, jvp, vjp
+    from linkwork.dynamics.inverse_kinematics import IKResult, inverse_kinematics
+    from linkwork.dynamics.loops import close_loops
+    from linkwork.dynamics.pose_errors import pose_error
     from linkwork.engine.system_check import SystemReport, system_check
     from linkwork.formats import load, save
     from linkwork.model import mechanisms
@@ -113,6 +117,7 @@ __all__ = [
     "Frame",
     "Gradients",
     "Hinge",
+    "IKResult",
     "Linearised",
     "LinkworkError",
     "LinkworkWarning",
@@ -135,6 +140,7 @@ __all__ = [
     "animate",
     "centre_of_mass",
     "change_of_basis",
+    "close_loops",
     "compile",
     "constrained_dynamics",
     "constrained_inverse_dynamics",
@@ -144,6 +150,7 @@ __all__ = [
     "dynamically_consistent_inverse",
     "effective_mass",
     "energy",
+    "evaluate",
     "external_wrench",
     "force_responses",
     "forward_dynamics",
@@ -165,6 +172,7 @@ __all__ = [
     "inverse_dynamics_derivatives",
     "inverse_dynamics_jvp",
     "inverse_dynamics_vjp",
+    "inverse_kinematics",
     "jacobian",
     "jacobian_drift",
     "jacobian_of",
@@ -187,6 +195,7 @@ __all__ = [
     "operational_inertia_inverse",
     "operational_space",
     "placement",
+    "pose_error",
     "random_state",
     "rollout",
     "save",
@@ -204,6 +213,9 @@ _LATE = {
     "linkwork.compiled.compiling": ("compile",),
     "linkwork.compiled.derivatives": ("jacobian_of", "jvp", "vjp"),
     "linkwork.control": (),
+    "linkwork.dynamics.inverse_kinematics": ("IKResult", "inverse_kinematics"),
+    "linkwork.dynamics.loops": ("close_loops",),
+    "linkwork.dynamics.pose_errors": ("pose_error",),
     "linkwork.engine.system_check": ("SystemReport", "system_check"),
     "linkwork.formats": ("load", "save"),
     "linkwork.model.mechanisms": (),

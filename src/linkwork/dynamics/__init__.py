@@ -22,6 +22,7 @@ from linkwork.dynamics.dynamics import (
     momentum,
     nonlinear_effects,
 )
+from linkwork.dynamics.evaluate import evaluate
 from linkwork.dynamics.kinematics import (
     difference,
     forward_kinematics,
@@ -69,6 +70,7 @@ __all__ = [
     "dynamically_consistent_inverse",
     "effective_mass",
     "energy",
+    "evaluate",
     "external_wrench",
     "force_responses",
     "forward_dynamics",

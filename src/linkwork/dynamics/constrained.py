@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import not_negative, seconds
+from linkwork.arguments import not_negative, old_name, seconds
 from linkwork.batches import put_into
 from linkwork.compiled.arrays import TracedArray
 from linkwork.dynamics.arguments import Array, as_batch, as_frames, check_model
@@ -46,10 +46,11 @@ def constrained_dynamics(
     tau: ArrayLike,
     constraints: Sequence[Constraint] | Constraint,
     f_ext: ArrayLike | None = None,
-    time_constant: float | None = None,
+    stabilisation: float | None = None,
     proximal: float = 0.0,
     *,
     out: tuple[Array, Array] | None = None,
+    time_constant: float | None = None,
 ) -> tuple[Array, Array]:
     """Accelerations of a mechanism with loop closures and contacts, and the forces of its constraints.
 
@@ -63,12 +64,13 @@ def constrained_dynamics(
         constraints: k of ``lw.Weld``, ``lw.Ball``, ``lw.Hinge``, ``lw.PointOnPlane``, ``lw.Coupling``, ``lw.Rolling``;
             one alone is taken for a list of one.
         f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6).
-        time_constant: Baumgarte's stabilisation: errors of place and velocity die out, critically damped, with this
-            time (s), which should be several steps of the integration; no stabilisation if left out.
+        stabilisation: the time (s) in which errors of place and velocity die out, critically damped (Baumgarte); it
+            should be several steps of the integration. No stabilisation if left out.
         proximal: for constraints that are redundant: a damping of the forces, relative to the mean diagonal of the
             constraints' matrix, whose effect is taken out again by iteration; 1e-6 is a good value. The forces are
             then the smallest that do.
         out: a tuple of arrays for the results, written in place and returned; new ones if left out.
+        time_constant: the old name of ``stabilisation``.
 
     Returns:
         a (..., nv), and wrenches (..., k, 6): the force (N) and moment (N m) on frame a of each constraint, in its
@@ -86,21 +88,26 @@ def constrained_dynamics(
         >>> a.round(12) + 0.0, wrenches.round(12) + 0.0
         (array([0., 0., 0., 0., 0., 0.]), array([[ 0.,  0., 20.,  0.,  0.,  0.]]))
     """
+    if time_constant is not None:
+        if stabilisation is not None:
+            raise ArgumentError("time_constant is called stabilisation now; pass the new name alone")
+        old_name("time_constant", "stabilisation")
+        stabilisation = time_constant
     held = held_by(model, constraints)
-    settings = held.settings(time_constant, proximal)
+    settings = held.settings(stabilisation, proximal)
     if held.whole:
-        law = held.law(f_ext is not None, time_constant is not None, bool(settings[2]))
+        law = held.law(f_ext is not None, stabilisation is not None, bool(settings[2]))
         values = (
             (q, v, tau, held.placements, settings) if f_ext is None else (q, v, tau, held.placements, settings, f_ext)
         )
         answer: tuple[Array, Array] | None = law.quick(out, *values)
         if answer is not None:
             return answer
-    return _checked(held, q, v, tau, f_ext, time_constant, settings, out)
+    return _checked(held, q, v, tau, f_ext, stabilisation, settings, out)
 
 
 def _checked(
-    held: HeldBy, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None, time_constant: float | None,
+    held: HeldBy, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None, stabilisation: float | None,
     settings: Array, out: Any,
 ) -> tuple[Array, Array]:  # fmt: skip
     """The same for any arguments: by the kernel, and for states that it leaves, or a mechanism that has none, by the
@@ -111,7 +118,7 @@ def _checked(
     given, batch = as_batch(model, spaces, [q, v, tau, f_ext])
     q_, v_, tau_, f_ext_ = given
     assert q_ is not None and v_ is not None and tau_ is not None
-    stabilised = settings if time_constant is not None else None
+    stabilised = settings if stabilisation is not None else None
     if any(isinstance(each, TracedArray) for each in given):
         return _motion(
             held, q_, v_, tau_, f_ext_, held.placements, stabilised, TracedSolver(held.name, float(settings[2]))
@@ -123,7 +130,7 @@ def _checked(
         return put_into(
             out, *_motion(held, q_, v_, tau_, f_ext_, held.placements, stabilised, JoinedSolver(held.name, settings[2]))
         )
-    law = held.law(f_ext is not None, time_constant is not None, bool(settings[2]))
+    law = held.law(f_ext is not None, stabilisation is not None, bool(settings[2]))
     values = [q_, v_, tau_, held.placements, settings, *([] if f_ext_ is None else [f_ext_])]
     (a, wrenches), _, fine = law.attempt(values)
     for state in np.flatnonzero(~fine):
@@ -252,6 +259,7 @@ class HeldBy:
         bodies: on which body each frame is, 0 for the world.
         to_bodies: (ends, 6, 6), takes a force from a frame to its body.
         whole: whether one kernel computes all.
+        problems: what else is asked about them (``dynamics.loops``).
     """
 
     def __init__(self, model: Model, constraints: tuple[Constraint, ...]) -> None:
@@ -272,26 +280,27 @@ class HeldBy:
         self.whole = 0 < len(flat) <= _MOST_PAIRS and len(model.bodies) <= MOST_BODIES
         self._laws: dict[Any, CompiledFunction] = {}
         self._settings: dict[tuple[float | None, float], Array] = {}
+        self.problems: dict[str, Any] = {}
 
     @property
     def name(self) -> str:
-        return ", ".join(_shown(constraint) for constraint in self.constraints)
+        return ", ".join(shown_constraint(constraint) for constraint in self.constraints)
 
-    def settings(self, time_constant: float | None, proximal: float) -> Array:
+    def settings(self, stabilisation: float | None, proximal: float) -> Array:
         """Two factors of stabilisation, and the proximal damping."""
         try:
-            return self._settings[time_constant, proximal]
+            return self._settings[stabilisation, proximal]
         except (KeyError, TypeError):
             damping, tau = not_negative("proximal", proximal), np.inf
-            if time_constant is not None:
-                tau = seconds("time_constant", time_constant)
+            if stabilisation is not None:
+                tau = seconds("stabilisation", stabilisation)
             with np.errstate(all="ignore"):
                 found = np.array([2.0 / np.float64(tau), 1.0 / np.float64(tau) ** 2, damping])
             if not np.isfinite(found).all():
                 raise _too_short(tau) from None
             if len(self._settings) >= 1000:  # numbers that change from call to call
                 self._settings.clear()
-            self._settings[time_constant, proximal] = found
+            self._settings[stabilisation, proximal] = found
             return found
 
     def kept_law(self, key: Any, make: Callable[[], CompiledFunction]) -> CompiledFunction:
@@ -333,13 +342,13 @@ class HeldBy:
         return [(type(c).__name__, c.kind()) for c in self.constraints], self.a, self.b, self.grips
 
 
-def _too_short(time_constant: float) -> ArgumentError:
+def _too_short(stabilisation: float) -> ArgumentError:
     return ArgumentError(
-        f"time_constant must be several steps of the integration; with {time_constant:g} s it overflows"
+        f"stabilisation must be several steps of the integration; with {stabilisation:g} s it overflows"
     )
 
 
-def _shown(constraint: Constraint) -> str:
+def shown_constraint(constraint: Constraint) -> str:
     return f"{type(constraint).__name__}({constraint.frame_a!r}, {constraint.frame_b!r})"
 
 

@@ -92,7 +92,7 @@ class JoinedSolver(Solver):
             )
         if not np.isfinite(right).all():
             raise ArgumentError(
-                "time_constant must be several steps of the integration; what it asks of the constraints overflows"
+                "stabilisation must be several steps of the integration; what it asks of the constraints overflows"
             )
 
     def solve(self, matrix: Array, right: Array) -> Array:

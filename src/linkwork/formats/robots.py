@@ -5,6 +5,7 @@ Nothing is imported of these packages, since that may fetch files from the netwo
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import sys
@@ -75,9 +76,8 @@ def find(name: str) -> Robot | str:
         return f"and there are no robots to be loaded by name: {ADVICE}"
     near = get_close_matches(wanted, [robot.name for robot in known], 3)
     names = f"did you mean {' or '.join(map(repr, near))}" if near else f"from {known[0].name!r} to {known[-1].name!r}"
-    return (
-        f"and no robot of that name among the {len(known)} that `linkwork robots` lists ({names}); for more: {ADVICE}"
-    )
+    listed = f"the {len(known)} that `linkwork robots` lists ({names})"
+    return f"and no robot of that name among {listed}; for more: {ADVICE}"
 
 
 def _named(files: list[Path], source: str) -> Iterator[Robot]:
@@ -98,10 +98,8 @@ def _package(path: Path) -> str:
 def _example_folders() -> Iterator[Path]:
     inside = Path("share", EXAMPLES, "robots")
     places = [Path(sys.prefix)]
-    try:
+    with contextlib.suppress(PackageNotFoundError):
         places.insert(0, Path(str(distribution(EXAMPLES).locate_file("cmeel.prefix"))))
-    except PackageNotFoundError:
-        pass
     for place in places:
         if (place / inside).is_dir():
             yield place / inside

@@ -172,11 +172,11 @@ class Hinge(Constraint):
     def rows(self, turn: Array) -> Array:
         rows = np.zeros((5, 6))
         rows[:3, :3] = np.eye(3)
-        rows[3:, 3:] = np.linalg.svd(_direction(self.axis)[None, :])[2][1:]
+        rows[3:, 3:] = np.linalg.svd(direction(self.axis)[None, :])[2][1:]
         return np.broadcast_to(rows, (*turn.shape[:-2], 5, 6))
 
     def error(self, place: Array, turn: Array) -> Array:
-        axis = _direction(self.axis)
+        axis = direction(self.axis)
         there = times(transposed(turn), axis)
         return np.concatenate([times(transposed(turn), place), -times(skew(axis), there)], axis=-1)
 
@@ -195,7 +195,7 @@ class PointOnPlane(Constraint):
         return Transform(Mat3.identity(), place.translation)  # the normal stays in b's axes
 
     def rows(self, turn: Array) -> Array:
-        linear = times(transposed(turn), _direction(self.normal))[..., None, :]
+        linear = times(transposed(turn), direction(self.normal))[..., None, :]
         return np.concatenate([linear, np.zeros_like(linear)], axis=-1)
 
 
@@ -233,7 +233,7 @@ class Rolling(Constraint):
         return np.concatenate([np.broadcast_to(np.eye(3), turn.shape), self.radius * skew(up)], axis=-1)
 
     def error(self, place: Array, turn: Array) -> Array:
-        normal = _direction(self.normal)
+        normal = direction(self.normal)
         _, steep = self._up(turn)
         height = (place * normal).sum(axis=-1) - self.radius * steep
         linear = height[..., None] * times(transposed(turn), normal)
@@ -244,7 +244,7 @@ class Rolling(Constraint):
         turn, _, motion = held[0]
         if self.axis is None:
             return np.zeros_like(motion[..., :3])
-        axis, normal = _direction(self.axis), times(transposed(turn), _direction(self.normal))
+        axis, normal = direction(self.axis), times(transposed(turn), direction(self.normal))
         omega, (up, steep) = motion[..., 3:], self._up(turn)
         turned = cross(omega, np.broadcast_to(axis, omega.shape))
         along, change = (normal * axis).sum(axis=-1), (normal * turned).sum(axis=-1)
@@ -256,10 +256,10 @@ class Rolling(Constraint):
         """The direction in a's axes from what touches the plane to the centre, and how steep the disc stands: 1
         upright, 0 lying flat.
         """
-        normal = times(transposed(turn), _direction(self.normal))
+        normal = times(transposed(turn), direction(self.normal))
         if self.axis is None:
             return normal, (normal * normal).sum(axis=-1)
-        axis = _direction(self.axis)
+        axis = direction(self.axis)
         across = normal - (normal * axis).sum(axis=-1)[..., None] * axis
         steep = np.sqrt((across * across).sum(axis=-1))
         return across / steep[..., None], steep
@@ -374,7 +374,8 @@ class Coupling(Constraint):
         return number
 
 
-def _direction(axis: str | Sequence[float]) -> Array:
+def direction(axis: str | Sequence[float]) -> Array:
+    """An axis as three numbers."""
     return np.array(as_axis(axis).direction.numbers(), dtype=np.float64)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import integer, not_negative, positive, switch
+from linkwork.arguments import integer, not_negative, old_name, positive, switch
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array, check_model
 from linkwork.errors import ArgumentError, LinkworkError, SimulationError, shown
@@ -22,6 +22,7 @@ from linkwork.simulation.arguments import (
     one_state,
     time_steps,
     warn_of_no_effort,
+    warn_of_range,
 )
 from linkwork.simulation.blow_up import BLOWN_UP, joint_of
 from linkwork.simulation.integrators import step_of
@@ -32,7 +33,7 @@ from linkwork.simulation.progress import Bar
 from linkwork.simulation.record import Record
 from linkwork.simulation.resistance import StictionAndStops
 from linkwork.simulation.run import Run
-from linkwork.simulation.torques import Torque, driven_by, following, plain_function, source_of
+from linkwork.simulation.torques import Controller, Torque, driven_by, following, plain_function, source_of
 from linkwork.simulation.trajectory import Trajectory
 
 Load = Callable[[float, Array, Array], ArrayLike] | ArrayLike | None
@@ -45,6 +46,7 @@ def simulate(
     duration: float,
     dt: float,
     *,
+    tau: ArrayLike | None = None,
     torque: Torque = None,
     parameters: Parameters = None,
     constraints: Sequence[Constraint] | None = None,
@@ -77,9 +79,10 @@ def simulate(
         v: velocity to begin with (nv,).
         duration: s, a multiple of dt.
         dt: the step (s); for the adaptive integrator the interval between states, within which it takes its own steps.
-        torque: what drives the joints: a function of (t, q, v) that gives tau (nv,), a controller (an object with a
-            method ``torque(t, q, v)``), an array (steps, nv) with a row for each step, or (nv,) for all steps; none if
-            left out. A function of (t, q, v, *parameters) that ``lw.compile`` made becomes part of the step's code.
+        tau: joint forces, N or N m: (nv,) for all steps, or (steps, nv) with a row for each step; none if left out.
+        torque: or what says them, a control law: a function of (t, q, v) that gives tau (nv,), or a controller (an
+            object with a method ``torque(t, q, v)``). A function of (t, q, v, *parameters) that ``lw.compile`` made
+            becomes part of the step's code.
         parameters: of such a function, in a tuple, or in a dict by their names, each in its own shape.
         constraints: loop closures and contacts, such as ``lw.Weld``; see ``lw.constrained_dynamics``. If left out,
             those of the model, such as the mimic joints of its file; ``()`` for none.
@@ -127,6 +130,7 @@ def simulate(
         True
     """
     check_model(model)
+    torque = _driving(tau, torque)
     here, speed = one_state(model, "q", "configuration", q), one_state(model, "v", "velocity", v)
     length, steps = time_steps(duration, dt)
     every, held = min(integer("record", record, 1), steps), 0 if hold is None else integer("hold", hold, 1)
@@ -196,7 +200,23 @@ def simulate(
     finally:
         if bar is not None:
             bar.close()
-    return states.trajectory()
+    path = states.trajectory()
+    if not joint_limits:
+        warn_of_range(model, path.q)
+    return path
+
+
+def _driving(tau: ArrayLike | None, torque: Torque) -> Torque:
+    """What drives: numbers, or what says them."""
+    if tau is None:
+        if isinstance(torque, list | tuple | np.ndarray):
+            old_name("torque with numbers", "tau", 4)
+        return torque
+    if torque is not None:
+        raise ArgumentError("tau and torque exclude each other; a law in torque may add what tau has")
+    if isinstance(tau, Controller) or callable(tau):
+        raise ArgumentError(f"tau must be numbers, not {shown(tau)}; what says them goes into torque")
+    return tau
 
 
 def _stopped(model: Model, t: float, v: Array, tau: Array, error: Exception, trajectory: Trajectory) -> SimulationError:

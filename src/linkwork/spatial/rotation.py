@@ -153,6 +153,24 @@ def quaternion_log(q: Quaternion) -> Vec3:
     return v * where_less(small, _small(small), straight, 2.0 * atan2(sine, w) / sine)
 
 
+def quaternion_of(rotation: Mat3) -> Quaternion:
+    """A quaternion of a rotation, not normalised, its w not negative: the row of 4 q qᵀ with the largest diagonal, a
+    multiple that is never small.
+    """
+    r = rotation
+    w, x, y, z = 1.0 + r.xx + r.yy + r.zz, r.zy - r.yz, r.xz - r.zx, r.yx - r.xy
+    largest, row = w, [w, x, y, z]
+    for diagonal, *other in (
+        (1.0 + r.xx - r.yy - r.zz, x, 1.0 + r.xx - r.yy - r.zz, r.xy + r.yx, r.xz + r.zx),
+        (1.0 - r.xx + r.yy - r.zz, y, r.xy + r.yx, 1.0 - r.xx + r.yy - r.zz, r.yz + r.zy),
+        (1.0 - r.xx - r.yy + r.zz, z, r.xz + r.zx, r.yz + r.zy, 1.0 - r.xx - r.yy + r.zz),
+    ):
+        row = [where_less(largest, diagonal, new, old) for new, old in zip(other, row, strict=True)]
+        largest = where_less(largest, diagonal, diagonal, largest)
+    w, x, y, z = (where_less(row[0], 0.0, -number, number) for number in row)
+    return Quaternion(x, y, z, w)
+
+
 def screw_matrix(turn: Vec3) -> Mat3:
     """V(turn) = ∫₀¹ exp(s [turn]x) ds: a body that turns by ``turn`` while its own axes see it slide by u moves by V
     u.

@@ -20,6 +20,7 @@ from linkwork.engine.run.threads import get_threads
 from linkwork.errors import ArgumentError, SimulationError, shown
 from linkwork.model.constraints import Constraint, as_constraints
 from linkwork.model.model import Model
+from linkwork.simulation.arguments import warn_of_range
 from linkwork.simulation.coupled import check_within_limits, moving_together
 from linkwork.simulation.laws import Parameters, as_law, parameters_of
 from linkwork.simulation.rollouts.by_hand import ByHand, Policy
@@ -223,6 +224,8 @@ def rollout(
         lost = cut_off(into)
         if diverged == "raise":
             raise _error(job, into, batch, lost, result)
+    if not extras.stops and not status & 2:
+        warn_of_range(model, result.q)
     return result
 
 
