@@ -34,8 +34,8 @@ def main() -> int:
     tau = np.zeros(robot.nv)
     tau[robot.permutation(list(SWING))] = list(SWING.values())
     with lw.interpreted():  # a few steps: not worth a compilation
-        start, v, step = lw.centre_of_mass(robot, q), np.zeros(robot.nv), 4e-3
-        for _ in range(25):  # the midpoint method
+        start, v, step = lw.centre_of_mass(robot, q), np.zeros(robot.nv), 2e-3
+        for _ in range(50):  # the midpoint method
             middle = lw.integrate(robot, q, 0.5 * step * v), v + 0.5 * step * motion(robot, q, v, tau)
             q, v = lw.integrate(robot, q, step * middle[1]), v + step * motion(robot, *middle, tau)
         drift = abs(lw.centre_of_mass(robot, q) - start)[:2].max()
