@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.algorithms import REFERENCES
-from linkwork.arguments import array, choice
+from linkwork.arguments import array, choice, memory_for
 from linkwork.batches import put_into
 from linkwork.compiled.arrays import is_traced, numbers, traced
 from linkwork.dynamics.arguments import Array, Asked, as_frames, check_model
@@ -69,13 +69,14 @@ def external_wrench(
         raise ArgumentError(
             f"leading axes of q, {places.shape[:-3]}, and wrenches, {shapes}, do not broadcast"
         ) from None
-    rows: list[Any] = [np.zeros((*batch, 6)) for _ in model.bodies]
-    for k, wrench in enumerate(given):
-        if asked.frames[k].body:
-            seen = wrench if reference == "local" else _in_frame(places[..., k, :, :], wrench, reference)
-            index = asked.frames[k].body - 1
-            rows[index] = rows[index] + times(_to_body(asked, k), seen)
-    found: Array = np.stack(rows, axis=-2) if rows else np.zeros((*batch, 0, 6))
+    with memory_for("external forces", (*batch, len(model.bodies), 6)):
+        rows: list[Any] = [np.zeros((*batch, 6)) for _ in model.bodies]
+        for k, wrench in enumerate(given):
+            if asked.frames[k].body:
+                seen = wrench if reference == "local" else _in_frame(places[..., k, :, :], wrench, reference)
+                index = asked.frames[k].body - 1
+                rows[index] = rows[index] + times(_to_body(asked, k), seen)
+        found: Array = np.stack(rows, axis=-2) if rows else np.zeros((*batch, 0, 6))
     return found if is_traced(found) else put_into(out, found)
 
 
