@@ -123,7 +123,8 @@ def test_spatial_quantities_are_arrays() -> None:
     assert matrix.shape == (4, 4) and (matrix[:3, 3] == list(place.translation)).all()
     assert (matrix[:3, :3] == np.array(place.rotation)).all() and (matrix[3] == [0, 0, 0, 1]).all()
     assert np.asarray(place, dtype=np.float32).dtype == np.float32 and np.array([place, place]).shape == (2, 4, 4)
-    close(matrix @ place, np.array(place * place), 1e-15)
+    close(matrix @ place, np.array(place @ place), 1e-15)
+    assert place @ place == place * place and (place @ matrix == matrix @ place).all()
     close(np.linalg.inv(place), np.array(place.inverse()), 1e-13)
     x, y, z = Vec3(1.0, 2.0, 3.0)
     assert (x, y, z) == (1.0, 2.0, 3.0) and len(Vec3.zero()) == 3 and Vec3(1.0, 2.0, 3.0)[-1] == 3.0
