@@ -27,7 +27,7 @@ FAST = 20.0  # 1/s: how the joints follow
 def panda() -> lw.Model:
     """The model in the file that was named, or in the package of example robots."""
     try:
-        return lw.load(sys.argv[1] if len(sys.argv) > 1 else "panda")
+        return lw.load(next((name for name in sys.argv[1:] if name.endswith(".urdf")), "panda"))
     except lw.FormatError as error:
         sys.exit(f"pass a URDF of the Panda: {error}")
 

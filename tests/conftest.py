@@ -97,6 +97,7 @@ QUICK = {
     "test_rollout_errors": "",
     "test_viewer": "camera|hull|skeleton|bad_arguments",
     "test_cli": "info|bad_input|json",
+    "test_site": "once|shown|links",
 }
 """What ``make quick`` runs: files, with a pattern of the tests in them; about a minute on two cores, all that it needs
 compiled anew. Something of every area, and each form in which an algorithm runs.

@@ -188,6 +188,12 @@ VALID: dict[str, dict[str, Callable[[], Any]]] = {
         "stabilisation": lambda: 0.1,
         "proximal": lambda: 1e-6,
     },
+    "constrained_dynamics_and_reactions": {
+        "constraints": lambda: [lw.Ball("tip")],
+        "time_constant": lambda: 0.1,
+        "proximal": lambda: 1e-6,
+    },
+    "impact": {"constraints": lambda: [lw.Ball("tip")], "proximal": lambda: 1e-6},
     "constrained_inverse_dynamics": {
         "constraints": lambda: [lw.Ball("tip")],
         "actuated": lambda: np.ones(12, dtype=bool),

@@ -195,7 +195,7 @@ def test_a_bar_is_shown_when_it_takes_long(monkeypatch: pytest.MonkeyPatch, capf
         ({"stabilisation": -1.0}, "stabilisation must be a positive number, not -1.0"),
         ({"constraints": lw.Ball("tip")}, "constraints must be a list"),
         ({"constraints": ["tip"]}, "constraints must hold lw.Weld"),
-        ({"constraints": [lw.Ball("tip")], "method": "virtual_work"}, "leave method 'virtual_work' out"),
+        ({"constraints": [lw.Ball("tip")], "method": "composite_body"}, "leave method 'composite_body' out"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )

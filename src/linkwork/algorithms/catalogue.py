@@ -5,7 +5,7 @@ Spaces of arguments and results, with the shape of one state (nb bodies, m frame
     configuration (nq,)     velocity (nv,): v, a and tau too     wrenches (nb, 6)     matrix (nv, nv)
     poses (m, 4, 4)         twists (m, 6)     jacobian (6m, nv)     vector (3,)     wrench (6,)     scalar ()
     operational (6m, 6m)    responses (6m, nv)     triples (3m, 3m)     full_matrix (nv, nv)
-    parameters (nb, 10)     regressor (nv, 10 nb)     momentum_matrix (6, nv)
+    parameters (nb, 10)     regressor (nv, 10 nb)     momentum_matrix (6, nv)     conditions (m, 6, 6)
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from functools import partial
 from typing import Any
 
 from linkwork.algorithms.articulated_body import articulated_body
+from linkwork.algorithms.assembly import assembly, assembly_closed
 from linkwork.algorithms.centroid import centre_of_mass, energy, momentum
 from linkwork.algorithms.chang_khatib import chang_khatib
+from linkwork.algorithms.closed_chains import closed_chains
 from linkwork.algorithms.composite_body import composite_body
 from linkwork.algorithms.configuration import difference, integrate
 from linkwork.algorithms.constraint_force import constraint_force
@@ -75,8 +77,16 @@ class Algorithm:
     """
     segmented: Algorithm | None = None
     """What takes its place for a mechanism with a long chain, whose bodies are lined up."""
+    on_request: tuple[str, ...] = ()
+    """Forms that it has, too, but only if they are asked for."""
+    split: Algorithm | None = None
+    """What takes its place in rolled code, for the mechanism whose links are split."""
+    families: bool = False
+    """Whether its text asks which bodies are alone on their parents, so that rolled code tells these apart."""
     of_mechanism: bool = True
     """Whether its text looks at the mechanism; code of one that does not serves all models."""
+    of_loops: bool = False
+    """Whether frames are the holds of loops, those of one name of the same."""
 
 
 Q, V, A, TAU = ("q", "configuration"), ("v", "velocity"), ("a", "velocity"), ("tau", "velocity")
@@ -171,6 +181,8 @@ INVERSION = Algorithm(
 SEGMENTS = replace(_forward(constraint_force_segments, "segmented"), name="constraint_force")
 """What ``constraint_force`` is for a mechanism with a long chain, its bodies lined up."""
 
+VIRTUAL_WORK = replace(_entry(virtual_work, (Q, V, TAU, F_EXT), "velocity"), families=True)
+
 ALGORITHMS: dict[str, Algorithm] = {
     entry.name: entry
     for entry in (
@@ -189,9 +201,9 @@ ALGORITHMS: dict[str, Algorithm] = {
         _entry(articulated_body, (Q, V, TAU, F_EXT), "velocity"),
         _entry(composite_body, (Q, V, TAU, F_EXT), "velocity"),
         _entry(unit_vector, (Q, V, TAU, F_EXT), "velocity"),
-        _entry(virtual_work, (Q, V, TAU, F_EXT), "velocity"),
+        VIRTUAL_WORK,
         *_reactions(articulated_body_reactions, TAU),
-        *_reactions(virtual_work_reactions, TAU),
+        *(replace(entry, families=True) for entry in _reactions(virtual_work_reactions, TAU)),
         *_reactions(inverse_dynamics_reactions, A),
         *(Algorithm(f"operational/{name}", text, (Q,), ("operational",)) for name, text in OPERATIONAL.items()),
         _entry(force_responses, (Q,), "responses"),
@@ -208,11 +220,12 @@ ALGORITHMS: dict[str, Algorithm] = {
         # texts that need to know the model: the number of frames, the length of the main chain
         _forward(constraint_force, "specialised", segmented=SEGMENTS),
         _forward(constraint_force_world, "specialised"),
+        _forward(assembly, "specialised"),
         *_inertias(),
         INVERSION,
-        # to compare with; they walk over children
-        _forward(virtual_work_split),
-        _forward(virtual_work_unsplit),
+        # to compare with
+        replace(_forward(virtual_work_split), on_request=("rolled",), split=VIRTUAL_WORK),
+        replace(_forward(virtual_work_unsplit), on_request=("rolled",)),
     )
 }
 """Every algorithm, by its name."""
@@ -223,7 +236,7 @@ CHAIN_METHODS = ("constraint_force", "constraint_force_world")
 """More of them, with a main chain. The second is for study."""
 STUDIES = ("virtual_work_split", "virtual_work_unsplit")
 """More of them, to compare with, not to use."""
-INVERTING = ("virtual_work", *STUDIES, *CHAIN_METHODS)
+INVERTING = ("virtual_work", "assembly", *STUDIES, *CHAIN_METHODS)
 """Those that invert the inertia of every body, so that none may be without."""
 
 
@@ -237,6 +250,25 @@ def weighed(method: str, I_X: Sequence[ArticulatedInertia], tip: int | None = No
     """A method of ``CHAIN_METHODS`` with any I_X for each body, as ``constraint_force_world`` has it; not compiled."""
     entry = along(method, tip) if tip else ALGORITHMS[method]
     return replace(entry, text=partial(entry.text, I_X=lambda body: I_X[body.index - 1]), forms=(), segmented=None)
+
+
+CLOSING: dict[str, tuple[Callable[..., tuple[Any, ...]], tuple[str, ...]]] = {
+    "virtual_work": (closed_chains, ("specialised", "rolled")),
+    "assembly": (assembly_closed, ("specialised",)),
+}
+"""The methods of ``lw.constrained_dynamics`` in which loops are joints, and the forms of their texts."""
+
+
+def closing(frame: str = "child", judged: bool = True, method: str = "virtual_work") -> Algorithm:
+    """Forward dynamics of closed chains, what joints transmit seen from one of ``FRAMES``. What is ``judged`` gives no
+    numbers where constraints are redundant.
+    """
+    whole, forms = CLOSING[method]
+    name = f"{whole.__name__}/{frame}" if judged else f"{whole.__name__}/{frame}/damped"
+    text = partial(whole, frame=frame, judged=judged)
+    of_holds = (("conditions", "conditions"), ("bias", "twists"), ("compliance", "twists"))
+    arguments, results = (Q, V, TAU, F_EXT, *of_holds), ("velocity", "wrenches", "twists")
+    return Algorithm(name, text, arguments, results, forms, of_loops=True)
 
 
 EXPLICIT_INVERSE = _entry(explicit_inverse, (Q,), "operational")

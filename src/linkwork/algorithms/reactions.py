@@ -23,7 +23,7 @@ def virtual_work_reactions(
 ) -> tuple[JointField, Field[Force]]:
     """q̈ and the wrench that each joint transmits to its child."""
     found = constrained_motion(tree, q, v, tau, f_ext)
-    return found.qdd, _seen(tree, found.f, found.X, frame)
+    return found.qdd, seen(tree, found.f, found.X, frame)
 
 
 def articulated_body_reactions(
@@ -34,7 +34,7 @@ def articulated_body_reactions(
     f: Field[Force] = tree.field()
     for body in tree.outward():
         f[body] = found.IA[body] * found.A[body] + found.pA[body]
-    return found.qdd, _seen(tree, f, found.X, frame)
+    return found.qdd, seen(tree, f, found.X, frame)
 
 
 def inverse_dynamics_reactions(
@@ -42,17 +42,17 @@ def inverse_dynamics_reactions(
 ) -> tuple[JointField, Field[Force]]:
     """τ and the wrench that each joint transmits to its child."""
     found = newton_euler(tree, q, v, a, f_ext)
-    return found.tau, _seen(tree, found.F, found.X, frame)
+    return found.tau, seen(tree, found.F, found.X, frame)
 
 
-def _seen(tree: Tree, f: Field[Force], X: Field[Transform], frame: str) -> Field[Force]:
+def seen(tree: Tree, f: Field[Force], X: Field[Transform], frame: str) -> Field[Force]:
     """The wrenches in the child's frame as they are, in the parent's or in the world's, about that frame's origin."""
     if frame == "child":
         return f
     X0: Field[Transform] = tree.field()
-    seen: Field[Force] = tree.field()
+    result: Field[Force] = tree.field()
     X0[tree.world] = Transform.identity()
     for body in tree.outward():
         X0[body] = X0[body.parent] * X[body]
-        seen[body] = (X[body] if frame == "parent" else X0[body]).to_parent(f[body])
-    return seen
+        result[body] = (X[body] if frame == "parent" else X0[body]).to_parent(f[body])
+    return result

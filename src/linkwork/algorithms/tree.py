@@ -69,6 +69,10 @@ class Body(Protocol):
     def doubtful(self) -> bool:
         """Whether rounding could hide that the joint moves no inertia."""
 
+    @property
+    def alone(self) -> bool:
+        """Whether no other joint stands on its parent, or this is the world."""
+
 
 class Point(Protocol):
     """A frame that was asked for, at ``placement`` on ``body``."""
@@ -142,12 +146,25 @@ class Tree(Protocol):
     def ancestors(self, body: Any) -> Iterator[Body]:
         """The body's ancestors, nearest first, without the world."""
 
+    def joint_before(self, body: Any) -> Iterator[Body]:
+        """A body's parent, as one whose joint is looked at; nothing for the world."""
+
 
 class OrderedTree(Tree, Protocol):
     """A mechanism whose pairs of bodies are looked at."""
 
     def bodies_back_from(self, body: Any) -> Iterator[Body]:
         """A body and those that are numbered before it: over all bodies, every pair once."""
+
+
+class FamilyTree(Tree, Protocol):
+    """A mechanism whose bodies look at their children and siblings."""
+
+    def children_inward(self, body: Any) -> Iterator[Body]:
+        """The bodies whose joints stand on a body, or on the world, the last first."""
+
+    def siblings_behind(self, body: Any) -> Iterator[Body]:
+        """The children of a body's parent that are numbered after it, the last first."""
 
 
 class PointedTree(Tree, Protocol):
@@ -208,6 +225,66 @@ class PointedTree(Tree, Protocol):
         """The body nearest to the world at which a point's path meets another's; its own if there is none."""
 
 
+class OpenLoop(Protocol):
+    """A loop at a step of the joining of links; its unknowns are carried from one ``strand`` ``onward`` to the next."""
+
+    @property
+    def loop(self) -> Any: ...
+    @property
+    def strand(self) -> Any:
+        """At the child of a joint; a strand of zeros, if the loop is not there yet."""
+
+    @property
+    def onward(self) -> Any:
+        """At the parent of a joint, or at the body of a hold or a closing."""
+
+
+class LoopEnd(OpenLoop, Protocol):
+    """A loop that is attached to a body, at a frame, or closed there."""
+
+    @property
+    def body(self) -> Body: ...
+    @property
+    def frame(self) -> Point: ...
+
+
+class LoopedTree(Tree, Protocol):
+    """A mechanism with loops. Its frames are their holds, those of one name of one loop, on bodies that it holds to
+    each other; holds on the world have no steps.
+    """
+
+    def frames(self) -> Iterator[Point]:
+        """The holds, as frames."""
+
+    def loops(self) -> Iterator[Any]: ...
+    def strands(self) -> Iterator[Any]:
+        """Every place of a loop on its way, and the strand of zeros."""
+
+    def couplings(self) -> Iterator[Any]:
+        """Pairs of loops that are open together, in either order, and of each with itself."""
+
+    def coupling(self, one: Any, other: Any) -> Any:
+        """That of two loops at the same step."""
+
+    def attached(self, body: Any) -> Iterator[LoopEnd]:
+        """What is attached before a body is joined to its parent: holds on it, and on its parent of what is open."""
+
+    def closed(self, body: Any, back: bool = False) -> Iterator[LoopEnd]:
+        """Loops that are closed at a body before it is joined to its parent; or the same, the last first."""
+
+    def closed_behind(self, body: Any, back: bool = False) -> Iterator[LoopEnd]:
+        """Loops that are closed at the parent once a body is joined to it; or the same, the last first."""
+
+    def crossings(self, body: Any) -> Iterator[OpenLoop]:
+        """The loops that are open at a body or at its parent when they are joined."""
+
+    def others(self, step: Any) -> Iterator[OpenLoop]:
+        """The other loops that are open where one is attached or closed."""
+
+    def from_here(self, crossing: Any) -> Iterator[OpenLoop]:
+        """One of the loops of a step, and those that come after it."""
+
+
 class KnownTree(Tree, Protocol):
     """A mechanism whose shape is known when the text is read."""
 
@@ -222,6 +299,14 @@ class KnownTree(Tree, Protocol):
 
     def branches(self, chain: Any) -> Sequence[Sequence[Body]]:
         """The bodies that are not on a chain from the world, in levels, each behind the level of its parents."""
+
+    def assembly(self, held: bool = False) -> tuple[Any, Sequence[Any]]:
+        """How the tree is assembled pairwise (``model.assembly``), with the loops whose holds the frames are if it is
+        ``held``; and of each hold, its loop and its frame.
+        """
+
+    def frames(self) -> Iterator[Point]:
+        """The holds of loops."""
 
 
 class SegmentedTree(Tree, Protocol):
@@ -273,6 +358,8 @@ def fields(tree: Tree, kind: type[Value], count: int) -> list[Field[Value]]:
 
 if TYPE_CHECKING:
 
-    def _has_it_all(tree: plain.Tree) -> tuple[OrderedTree, PointedTree, KnownTree, SegmentedTree]:
+    def _has_it_all(
+        tree: plain.Tree,
+    ) -> tuple[OrderedTree, FamilyTree, PointedTree, LoopedTree, KnownTree, SegmentedTree]:
         """The plain form is each of these."""
-        return tree, tree, tree, tree
+        return tree, tree, tree, tree, tree, tree

@@ -1,7 +1,7 @@
 """The public functions: they check arguments once, pick method and engine, and return arrays."""
 
 from linkwork.dynamics.actuators import actuator_torques
-from linkwork.dynamics.constrained import constrained_dynamics
+from linkwork.dynamics.constrained import constrained_dynamics, constrained_dynamics_and_reactions
 from linkwork.dynamics.constrained_inverse import constrained_inverse_dynamics
 from linkwork.dynamics.derivatives import (
     forward_dynamics_derivatives,
@@ -23,6 +23,7 @@ from linkwork.dynamics.dynamics import (
     nonlinear_effects,
 )
 from linkwork.dynamics.evaluate import evaluate
+from linkwork.dynamics.impact import impact
 from linkwork.dynamics.kinematics import (
     difference,
     forward_kinematics,
@@ -65,6 +66,7 @@ __all__ = [
     "actuator_torques",
     "centre_of_mass",
     "constrained_dynamics",
+    "constrained_dynamics_and_reactions",
     "constrained_inverse_dynamics",
     "difference",
     "dynamically_consistent_inverse",
@@ -84,6 +86,7 @@ __all__ = [
     "frame_velocity",
     "frame_velocity_derivatives",
     "gravity_torques",
+    "impact",
     "integrate",
     "inverse_dynamics",
     "inverse_dynamics_and_reactions",

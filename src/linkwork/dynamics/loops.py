@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from linkwork.arguments import positive, switch
 from linkwork.batches import put_into
 from linkwork.dynamics.arguments import Array, as_batch
-from linkwork.dynamics.constrained import HeldBy, at_grips, held_by, over_ends, shown_constraint
+from linkwork.dynamics.held import HeldBy, at_grips, held_by, over_ends, rows_of, shown_constraint
 from linkwork.dynamics.kinematics import forward_kinematics, jacobian, neutral
 from linkwork.dynamics.least_squares import within_limits
 from linkwork.dynamics.pose_errors import pose_error
@@ -130,7 +130,7 @@ class Loops(Problem):
             own = seen.of(grips)
             G = constraint.all_rows(model, own)
             errors, G = _residuals(constraint, model, q, own, G, seen.place[..., grips[0], :, :])
-            parts.append((errors, over_ends(held, G, grips, seen.X)))
+            parts.append((errors, over_ends(held, rows_of(held, G, grips, seen.X))))
         return parts
 
     def still_open(self, off: Array, where: Any, kept: bool) -> SingularError:

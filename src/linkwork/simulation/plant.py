@@ -91,7 +91,7 @@ class Plant:
         if not self.constraints:
             return forward_dynamics(self.solved, q, v, forces, f_ext, self.method), self._no_wrenches
         return constrained_dynamics(
-            self.solved, q, v, forces, self.constraints, f_ext, self.stabilisation, self.proximal
+            self.solved, q, v, forces, self.constraints, f_ext, self.stabilisation, self.proximal, self.method
         )
 
     def _wrenches(self, t: float, q: Array, v: Array) -> Array:

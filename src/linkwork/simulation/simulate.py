@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from linkwork.arguments import integer, not_negative, old_name, positive, switch
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array, check_model
+from linkwork.dynamics.constrained import METHODS
 from linkwork.errors import ArgumentError, LinkworkError, SimulationError, shown
 from linkwork.model.constraints import Constraint, as_constraints
 from linkwork.model.model import Model
@@ -88,7 +89,7 @@ def simulate(
             those of the model, such as the mimic joints of its file; ``()`` for none.
         f_ext: wrench on each body in its own frame (nbodies, 6), constant, or a function of (t, q, v), which may be
             compiled, too.
-        method: of ``lw.forward_dynamics``.
+        method: of ``lw.forward_dynamics``, or of ``lw.constrained_dynamics`` if there are constraints.
         integrator: "semi_implicit_euler" (order 1, one evaluation a step), "runge_kutta_4" (order 4, on the manifold)
             or "adaptive" (a solver of scipy that keeps to tolerances).
         damping: joints are braked by the model's viscous damping. Semi-implicit Euler takes it at the end of the step,
@@ -115,7 +116,7 @@ def simulate(
 
     Raises:
         SimulationError: if the motion blows up or a torque is not a number; it names time and joint, and its
-        ``trajectory`` holds the motion so far.
+            ``trajectory`` holds the motion so far.
         ArgumentError: for wrong arguments, or if the accelerations of the first state cannot be computed.
 
     Example:
@@ -139,8 +140,8 @@ def simulate(
     step = step_of(integrator, model, solver, positive("rtol", rtol), positive("atol", atol))
     held_by = model.constraints if constraints is None else as_constraints(constraints)
     by_default = isinstance(method, str) and method == "articulated_body"
-    if held_by and not by_default:
-        raise ArgumentError(f"constraints are solved for by articulated bodies; leave method {shown(method)} out")
+    if held_by and method not in METHODS:
+        raise ArgumentError(f"constraints are solved for by {', '.join(METHODS)}; leave method {shown(method)} out")
     damper = damping_of(model, model_switch("damping", damping))
     resistance = StictionAndStops(
         model, friction_of(model, model_switch("friction", friction)), model_switch("joint_limits", joint_limits), here,

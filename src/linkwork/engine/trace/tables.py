@@ -19,8 +19,11 @@ from linkwork.engine.ir.program import ONE, Address, Terms
 from linkwork.joints import Joint
 from linkwork.model.doubtful import doubtful_joints
 from linkwork.model.junctions import common_ancestor, junctions_of
+from linkwork.model.loop_walks import groups_of
+from linkwork.model.loops import Attached, Closed, Crossing, Loops, loops_of
 from linkwork.model.model import Frame, Model
 from linkwork.model.paths import paths_of
+from linkwork.model.tree import alone
 
 PLACEMENT, INERTIA = 12, 10
 """How many numbers these have."""
@@ -62,8 +65,29 @@ STATIONS = Section(
 POINTS = Section(("frame", "next"), "point_ints")
 PLACES = Section(("behind", "after", "after_stop", "outermost"), "place_ints")
 """A row for each frame."""
-TOLD = (FRAMES, JUNCTIONS, FRAME_JUNCTIONS, ANCESTORS, PATHS, STATIONS, POINTS, PLACES)
+JOININGS = Section(
+    ("attached", "attached_stop", "closed", "closed_stop", "behind", "behind_stop", "crossings", "crossings_stop"),
+    "joining_ints",
+)
+"""A row for each body, the world's first: the stretches of ``LOOP_ENDS`` and ``CROSSINGS`` of its joining."""
+LOOP_ENDS = Section(
+    ("loop", "body", "onward", "frame", "others", "others_stop", "pairs", "place", "next", "previous"), "loop_end_ints"
+)
+"""Where a loop is attached or closed, from row 1 on; and the stretch of ``CROSSINGS`` of the others that are open."""
+CROSSINGS = Section(("loop", "strand", "onward", "stop", "pairs", "place", "next"), "crossing_ints")
+"""Loops that are open at a step, from row 1 on. ``pairs`` is where its row of ``PAIRS`` begins, ``place`` a column."""
+PAIRS = Section(("coupling",), "pair_ints")
+"""The coupling of two loops of a step, for each step a square."""
+FAMILIES = Section(("newest", "older"), "family_ints")
+"""A row for each body, the world's first: its last child, and the child of its parent before it; 0 where there is none.
+"""
+TOLD = (
+    *(FRAMES, JUNCTIONS, FRAME_JUNCTIONS, ANCESTORS, FAMILIES, PATHS, STATIONS, POINTS, PLACES),
+    *(JOININGS, LOOP_ENDS, CROSSINGS, PAIRS),
+)
 """The sections of which rolled code is told where they begin."""
+LASTS = ("frame", "junction", "path", "station", "loop", "strand", "coupling")
+"""Of what rolled code is told the last number, besides bodies."""
 
 
 def packed(sections: Sequence[tuple[Section, ArrayLike]]) -> tuple[NDArray[np.int64], dict[str, int]]:
@@ -80,18 +104,20 @@ def packed(sections: Sequence[tuple[Section, ArrayLike]]) -> tuple[NDArray[np.in
 
 @dataclass(frozen=True)
 class Kind:
-    """Bodies with the same code: the joint as a template, whether it has a rotor and is doubtful, and which numbers are
-    fixed (NaN where they are not).
+    """Bodies with the same code: the joint as a template, whether it has a rotor and is doubtful, which numbers are
+    fixed (NaN where they are not), and, where algorithms ask, whether they are alone on their parents.
     """
 
     joint: Joint
     rotor: bool
     doubtful: bool
     fixed: tuple[float, ...]
+    alone: bool | None = None
 
     @property
     def key(self) -> tuple[Any, ...]:
-        return (self.joint.kind(), self.rotor, self.doubtful, tuple("x" if x != x else x for x in self.fixed))
+        fixed = tuple("x" if x != x else x for x in self.fixed)
+        return (self.joint.kind(), self.rotor, self.doubtful, fixed, self.alone)
 
 
 @dataclass(frozen=True)
@@ -105,32 +131,39 @@ class Tables:
     data: NDArray[np.float64]
     ints: NDArray[np.int64]
     sizes: dict[str, int]
+    rows: int = 0
+    """How many things of one sort there are, of what loops have."""
 
 
-def kinds_of(model: Model) -> tuple[tuple[Kind, ...], list[int], list[list[float]]]:
-    """The kinds of a model, the kind of each body, and each body's numbers."""
+def kinds_of(model: Model, families: bool = False) -> tuple[tuple[Kind, ...], list[int], list[list[float]]]:
+    """The kinds of a model, the kind of each body, and each body's numbers; for ``families`` bodies that are alone on
+    their parents are of other kinds than those that are not.
+    """
     rows = [
         [*body.placement.numbers(), *body.inertia.numbers(), *body.armature, *body.joint.numbers()]
         for body in model.bodies
     ]
     groups: dict[Any, list[int]] = {}
+    lone = alone([body.parent for body in model.bodies]) if families else [None] * len(rows)
     for i, (body, doubtful) in enumerate(zip(model.bodies, doubtful_joints(model), strict=True)):
-        groups.setdefault((body.joint.kind(), bool(body.armature), doubtful), []).append(i)
+        groups.setdefault((body.joint.kind(), bool(body.armature), doubtful, lone[i]), []).append(i)
     kinds, number = [], [0] * len(rows)
-    for k, ((_, rotor, doubtful), members) in enumerate(groups.items()):
+    for k, ((_, rotor, doubtful, by_itself), members) in enumerate(groups.items()):
         table = np.array([rows[i] for i in members])
         same = (table == table[0]).all(axis=0) & np.isin(table[0], (0.0, 1.0, -1.0))
         body = model.bodies[members[0]]
         fixed = tuple(float(x) if keep else float("nan") for x, keep in zip(table[0], same, strict=True))
-        kinds.append(Kind(body.joint, rotor, doubtful, fixed))
+        kinds.append(Kind(body.joint, rotor, doubtful, fixed, by_itself))
         for i in members:
             number[i] = k
     return tuple(kinds), number, rows
 
 
-def body_tables(model: Model) -> tuple[tuple[Kind, ...], NDArray[np.float64], NDArray[np.int64]]:
+def body_tables(
+    model: Model, families: bool = False
+) -> tuple[tuple[Kind, ...], NDArray[np.float64], NDArray[np.int64]]:
     """The kinds of a model, and rows of ``data`` and of ``BODIES`` for the world and each body."""
-    kinds, number, rows = kinds_of(model)
+    kinds, number, rows = kinds_of(model, families)
     data = np.zeros((len(rows) + 1, max([3, *(len(row) for row in rows)])))
     data[0, :3] = model.gravity
     for i, row in enumerate(rows, 1):
@@ -156,9 +189,58 @@ def _walks(
     }
 
 
-def tables_of(model: Model, frames: Sequence[Frame] = (), pairs: bool = False) -> Tables:
-    """The tables of a model and the frames asked for; ``pairs`` adds where the paths of these meet."""
-    kinds, data, bodies = body_tables(model)
+class _Steps:
+    """The sections of loops, row by row."""
+
+    def __init__(self, found: Loops) -> None:
+        self.couplings: dict[tuple[int, int], int] = {}
+        self.pairs: list[int] = []
+        self.crossings: list[tuple[int, ...]] = [(0,) * len(CROSSINGS.columns)]
+        self.ends: list[tuple[int, ...]] = [(0,) * len(LOOP_ENDS.columns)]
+        self.joinings: list[tuple[int, ...]] = []
+        for step in found.steps:
+            stretches = [self._ends(each) for each in (step.attached, step.closed, step.closed_behind)]
+            self.joinings.append((*(end for stretch in stretches for end in stretch), *self._step(step.crossings)))
+        self.ends.append((*(0,) * (len(LOOP_ENDS.columns) - 1), len(self.ends) - 1))  # for walks back from the last
+
+    def _ends(self, steps: Sequence[Attached | Closed]) -> tuple[int, int]:
+        start = len(self.ends)
+        for step in steps:
+            place, begin = len(step.others), len(self.pairs)
+            stretch = self._step(step.others, step.loop)
+            row, hold = len(self.ends), step.hold if isinstance(step, Attached) else 0
+            own = begin + place * (place + 1)
+            self.ends.append((step.loop, step.body, step.strand, hold, *stretch, own, place, row + 1, row - 1))
+        return start, len(self.ends)
+
+    def _step(self, crossings: Sequence[Crossing], *more: int) -> tuple[int, int]:
+        """The loops of a step, and one more that is attached or closed."""
+        start, begin = len(self.crossings), len(self.pairs)
+        loops = [*(each.loop for each in crossings), *more]
+        stop = start + len(crossings)
+        for place, each in enumerate(crossings):
+            row = (each.loop, each.strand, each.onward, stop, begin + place * len(loops), place, start + place + 1)
+            self.crossings.append(row)
+        pairs = [(one, other) for one in loops for other in loops]
+        self.pairs += [self.couplings.setdefault(pair, len(self.couplings)) for pair in pairs]
+        return start, stop
+
+
+def _families(parents: Sequence[int]) -> list[list[int]]:
+    """The rows of ``FAMILIES``."""
+    rows = [[0, 0] for _ in parents]
+    for body, parent in enumerate(parents[1:], 1):
+        rows[body][1], rows[parent][0] = rows[parent][0], body
+    return rows
+
+
+def tables_of(
+    model: Model, frames: Sequence[Frame] = (), pairs: bool = False, loops: bool = False, families: bool = False
+) -> Tables:
+    """The tables of a model and the frames asked for; ``pairs`` adds where the paths of these meet, ``loops`` the steps
+    of loops whose holds they are.
+    """
+    kinds, data, bodies = body_tables(model, families)
     points = [frame.body for frame in frames]
     parents = [0, *(body.parent for body in model.bodies)]
     junctions: list[tuple[int, int]] = [(0, 0)]
@@ -169,6 +251,8 @@ def tables_of(model: Model, frames: Sequence[Frame] = (), pairs: bool = False) -
         junctions, of_points = junctions_of(parents, points)
         ancestors = [common_ancestor(parents, a, b) for a in points for b in points]
         walks = _walks(parents, points, bodies)
+    looped = loops_of(parents, groups_of(frames) if loops else ())
+    steps = _Steps(looped)
     ints, begins = packed(
         [
             (BODIES, bodies),
@@ -176,16 +260,21 @@ def tables_of(model: Model, frames: Sequence[Frame] = (), pairs: bool = False) -
             (JUNCTIONS, junctions),
             (FRAME_JUNCTIONS, of_points),
             (ANCESTORS, ancestors),
+            (FAMILIES, _families(parents)),
             *walks.items(),
+            (JOININGS, steps.joinings if loops else []),
+            (LOOP_ENDS, steps.ends),
+            (CROSSINGS, steps.crossings),
+            (PAIRS, steps.pairs),
         ]
     )
     placements = [x for frame in frames for x in frame.placement.numbers()]
-    lasts = {
-        "frame": len(frames),
-        "junction": len(junctions),
-        "path": len(walks[PATHS]),
-        "station": len(walks[STATIONS]),
-    }
-    sizes = {**begins, "frame_data": data.size, **{f"last_{row}": count - 1 for row, count in lasts.items()}}
+    counts = (
+        *(len(frames), len(junctions), len(walks[PATHS]), len(walks[STATIONS])),
+        *(looped.loops, looped.strands + 1, len(steps.couplings)),
+    )
+    lasts = {f"last_{row}": count - 1 for row, count in zip(LASTS, counts, strict=True)}
+    sizes = {**begins, "frame_data": data.size, **lasts}
+    rows = max(len(steps.crossings), looped.strands + 1, len(steps.couplings)) if loops else 0
     whole = np.concatenate([data.ravel(), np.array(placements, dtype=np.float64)])
-    return Tables(kinds, data.shape[1], whole, ints, sizes)
+    return Tables(kinds, data.shape[1], whole, ints, sizes, rows)

@@ -75,9 +75,9 @@ def linearise(
         v: velocity (..., nv).
         tau: joint forces (..., nv), N or N m; none if left out.
         dt: the time of the step, s.
-        q_target, kp, v_target, kd, damping, friction, springs, effort_limits, torque, parameters, constraints,
-            stabilisation, proximal, f_ext, joint_limits: what a step has, as in ``lw.rollout``. A law in ``torque`` is
-            part of it.
+        q_target: what a step has, as in ``lw.rollout``; likewise ``kp``, ``v_target``, ``kd``, ``damping``,
+            ``friction``, ``springs``, ``effort_limits``, ``torque`` (a law is part of the step), ``parameters``,
+            ``constraints``, ``stabilisation``, ``proximal``, ``f_ext`` and ``joint_limits``.
 
     Returns:
         ``Linearised``: A (..., 2 nv, 2 nv) and B (..., 2 nv, nv) for x = (δq, δv), δq in the tangent space (q ⊕ δq).

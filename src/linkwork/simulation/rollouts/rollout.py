@@ -132,7 +132,7 @@ def rollout(
 
     Raises:
         SimulationError: if a trajectory becomes non-finite; it names the trajectory, the time and a joint, and has
-        everything that was computed as ``trajectory``.
+            everything that was computed as ``trajectory``.
 
     Example:
         >>> import numpy as np, linkwork as lw
