@@ -29,7 +29,7 @@ _TINY = 1e-12
 def close_loops(
     model: Model,
     q: ArrayLike,
-    constraints: Sequence[Constraint],
+    constraints: Sequence[Constraint] | Constraint,
     *,
     limits: bool = True,
     tolerance: float = 1e-9,

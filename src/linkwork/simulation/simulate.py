@@ -55,7 +55,7 @@ def simulate(
     tau: ArrayLike | None = None,
     torque: Torque = None,
     parameters: Parameters = None,
-    constraints: Sequence[Constraint] | None = None,
+    constraints: Sequence[Constraint] | Constraint | None = None,
     f_ext: Load = None,
     method: str = "articulated_body",
     integrator: str = "semi_implicit_euler",

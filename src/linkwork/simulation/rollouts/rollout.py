@@ -58,7 +58,7 @@ def rollout(
     cost_parameters: Parameters = None,
     policy: Policy | None = None,
     hold: int = 1,
-    constraints: Sequence[Constraint] | None = None,
+    constraints: Sequence[Constraint] | Constraint | None = None,
     stabilisation: float | None = None,
     proximal: float = 0.0,
     f_ext: ArrayLike | None = None,
