@@ -117,9 +117,9 @@ def test_what_cannot_be_reached_is_approached() -> None:
     found = lw.inverse_kinematics(arm, targets, hand, restarts=2)
     assert found.converged.tolist() == [False, False, False, True]
     np.testing.assert_allclose(found.error[:3, 0, 0], [2.0, 1.0, 0.5], rtol=1e-3)
-    assert (found.iterations <= 120).all()
+    assert (found.iterations <= 180).all()
     one = lw.inverse_kinematics(arm, targets[0], hand, restarts=0)
-    assert one.q.shape == (3,) and one.converged.shape == () and not one.converged and one.iterations <= 40
+    assert one.q.shape == (3,) and one.converged.shape == () and not one.converged and one.iterations <= 60
     with_limits = _limited()
     found = lw.inverse_kinematics(with_limits, targets[:3], hand, [9.0, -9.0, 0.0])
     assert within(with_limits, found.q) and not found.converged.any()

@@ -85,12 +85,12 @@ def inverse_kinematics(
 
     Example:
         >>> import linkwork as lw
-        >>> arm = lw.mechanisms.serial_chain(7)
+        >>> arm = lw.mechanisms.serial_chain(4)
         >>> q, _ = lw.random_state(arm, 0, shape=100)
         >>> targets = lw.forward_kinematics(arm, q, ["tip"])
         >>> found = lw.inverse_kinematics(arm, targets, ["tip"])
         >>> bool(found.converged.all()), bool((found.error <= 1e-6).all()), found.q.shape
-        (True, True, (100, 7))
+        (True, True, (100, 4))
     """
     asked = as_frames(model, frames)
     if not asked.frames:
@@ -104,14 +104,15 @@ def inverse_kinematics(
     names = [("q0" if q0 is not None or posture is None else "posture", "configuration"), ("posture", "configuration")]
     given, leading = as_given(model, names[: len(near)], near)
     batch = broadcast(["targets", "configurations"], [aims.shape[:-3], leading])
-    own = [spread(*each, batch).reshape((-1, model.nq)) for each in given if each is not None]
-    aims = spread(aims, 3, batch).reshape((-1, *aims.shape[-3:]))
+    count = prod(batch)
+    own = [spread(*each, batch).reshape((count, model.nq)) for each in given if each is not None]
+    aims = spread(aims, 3, batch).reshape((count, *aims.shape[-3:]))
     reach = problem.tolerances(tolerance)
     fixed = problem.fixed(kept, 2.0 * problem.length, integer("restarts", restarts, 0, _MOST_RESTARTS))
     fixed = [*fixed, problem.weights(weights), reach]
     if kept and begin is not None:
         own[0] = within_limits(model, own[0])
-    count, groups = prod(batch), len(reach)
+    groups = len(reach)
     with memory_for("configurations", (count, model.nq + groups + 1)):
         q, lengths, total = np.empty((count, model.nq)), np.empty((count, groups)), np.empty(count)
     for first in range(0, count, _SLICE):

@@ -32,7 +32,7 @@ from linkwork.model.model import Model
 from linkwork.spatial import Factor
 from linkwork.spatial.small_matrices import times, transposed
 
-MOST_ITERATIONS = 40
+MOST_ITERATIONS = 60
 """Of one start."""
 _SLOW, _MOST_SLOW = 0.9, 5
 """A decrease of |e|² by less than this factor is slow; after so many in a row a start is given up."""
@@ -335,7 +335,8 @@ class Search:
             matrix = Jf @ transposed(Jf) + damping[..., None, None] * np.eye(rows)
             step = times(transposed(Jf), _solved(matrix, e))
         else:
-            matrix = transposed(Jf) @ Jf + (damping + pull)[..., None, None] * np.eye(n)
+            damped = damping + pull if self.posture else damping
+            matrix = transposed(Jf) @ Jf + damped[..., None, None] * np.eye(n)
             step = _solved(matrix, free * slope)
         there = np.minimum(np.maximum(own.stepped(best, step, q0), low), high)
         step = own.rates(there - best, step)

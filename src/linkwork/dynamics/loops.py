@@ -5,6 +5,7 @@ residuals.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,7 @@ def close_loops(
     held, kept, within = held_by(model, constraints), switch("limits", limits), positive("tolerance", tolerance)
     (given,), batch = as_batch(model, (("q", "configuration"),), [q])
     assert given is not None
-    rows = given.reshape((-1, model.nq))
+    rows = given.reshape((prod(batch), model.nq))
     if not held.constraints:
         return put_into(out, np.array(given))
     loops = _loops(held)
@@ -75,6 +76,7 @@ def close_loops(
     found, off, _ = loops.solved(rows, *fixed, held.placements)
     open_ = np.flatnonzero(~(off <= within).all(axis=-1))
     if open_.size:
+        forward_kinematics(model, rows[open_[0]], held.ends)  # a configuration that is none is said first
         raise loops.still_open(off[open_[0]], np.unravel_index(open_[0], batch) if batch else (), kept)
     return put_into(out, found.reshape((*batch, model.nq)))
 

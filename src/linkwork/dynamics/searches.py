@@ -92,7 +92,8 @@ class Problem(ABC):
         model = self.model
         found = Limits.of(self.coordinates, model.lower_limit, model.upper_limit, limits, length)
         iterations = (2.0 if self.posture else 1.0) * MOST_ITERATIONS
-        numbers = (_FIRST_DAMPING * self.size, iterations, float(restarts), _FIRST_PULL * self.size)
+        pull = _FIRST_PULL * self.size if self.posture else 0.0
+        numbers = (_FIRST_DAMPING * self.size, iterations, float(restarts), pull)
         return [found.low, found.high, found.base, found.span, np.array(numbers)]
 
     def text(self, q0: Any, *given: Any, batch: int = 0) -> tuple[Any, Any, Any]:
