@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import sys
 import time
-import warnings
-from importlib.metadata import PackageNotFoundError, files
 
 import numpy as np
 
@@ -25,13 +23,11 @@ WIDE, LOW, HIGH = 1.1, -0.7, 1.4  # m, of the map
 
 
 def panda() -> lw.Model:
+    """The model in the package of example robots."""
     try:
-        path = next(str(file.locate()) for file in files("example-robot-data") or () if file.name == "panda.urdf")
-    except (PackageNotFoundError, StopIteration):
-        sys.exit("pip install example-robot-data")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lw.LinkworkWarning)  # the fingers, which move together, are free here
-        return lw.load(path)
+        return lw.load("panda")
+    except lw.FormatError as error:
+        sys.exit(str(error))
 
 
 def rotations(count: int) -> np.ndarray:

@@ -105,15 +105,14 @@ def inverse_kinematics(
     given, leading = as_given(model, names[: len(near)], near)
     batch = broadcast(["targets", "configurations"], [aims.shape[:-3], leading])
     count = prod(batch)
-    own = [spread(*each, batch).reshape((count, model.nq)) for each in given if each is not None]
-    aims = spread(aims, 3, batch).reshape((count, *aims.shape[-3:]))
     reach = problem.tolerances(tolerance)
     fixed = problem.fixed(kept, 2.0 * problem.length, integer("restarts", restarts, 0, _MOST_RESTARTS))
     fixed = [*fixed, problem.weights(weights), reach]
-    if kept and begin is not None:
-        own[0] = within_limits(model, own[0])
     groups = len(reach)
-    with memory_for("configurations", (count, model.nq + groups + 1)):
+    with memory_for("targets and configurations", (count, 4 * model.nq + 18 * len(asked.frames))):
+        own = [spread(*each, batch).reshape((count, model.nq)) for each in given if each is not None]
+        own[0] = within_limits(model, own[0]) if kept and begin is not None else own[0]
+        aims = spread(aims, 3, batch).reshape((count, *aims.shape[-3:]))
         q, lengths, total = np.empty((count, model.nq)), np.empty((count, groups)), np.empty(count)
     for first in range(0, count, _SLICE):
         part = slice(first, min(first + _SLICE, count))

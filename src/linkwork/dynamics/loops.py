@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import positive, switch
+from linkwork.arguments import memory_for, positive, switch
 from linkwork.batches import put_into
 from linkwork.dynamics.arguments import Array, as_batch
 from linkwork.dynamics.held import HeldBy, at_grips, held_by, over_ends, rows_of, shown_constraint
@@ -66,11 +66,12 @@ def close_loops(
     held, kept, within = held_by(model, constraints), switch("limits", limits), positive("tolerance", tolerance)
     (given,), batch = as_batch(model, (("q", "configuration"),), [q])
     assert given is not None
-    rows = given.reshape((prod(batch), model.nq))
-    if not held.constraints:
-        return put_into(out, np.array(given))
-    loops = _loops(held)
-    rows = within_limits(model, rows) if kept else rows
+    loops, states = _loops(held) if held.constraints else None, prod(batch)
+    with memory_for("configurations", (states, 4 * model.nq + held.rows)):
+        rows = given.reshape((states, model.nq))
+        if loops is None:
+            return put_into(out, np.array(given))
+        rows = within_limits(model, rows) if kept else rows
     count = len(loops.groups)
     fixed = [*loops.fixed(kept, 1.0, 0), np.ones(count), np.full(count, within)]
     found, off, _ = loops.solved(rows, *fixed, held.placements)
