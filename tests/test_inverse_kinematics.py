@@ -200,6 +200,28 @@ def test_a_frame_that_nothing_moves() -> None:
     assert nothing.q.shape == (0, 2) and nothing.error.shape == (0, 1, 2) and nothing.converged.shape == (0,)
 
 
+@lw.interpreted()
+def test_inside_compiled_functions() -> None:
+    arm, hand = _limited(), [lw.Point("tip", axes="position")]
+    pin = lw.PointOnPlane("tip", normal="y")
+
+    def text(q: Any, target: Any) -> Any:
+        found = lw.inverse_kinematics(arm, target, hand, q, restarts=2, posture=np.zeros(3))
+        number = np.where(found.converged, 1.0, 0.0)
+        return found.q, found.error, number, found.iterations, lw.close_loops(arm, q, [pin])
+
+    code = lw.compile(text, q=3, target=(4, 4))
+    q, target = np.array([0.1, 0.2, 0.3]), _placed(2.4, 1.2)
+    plain = lw.inverse_kinematics(arm, target, hand, q, restarts=2, posture=np.zeros(3))
+    *found, closed = code(q, target)
+    assert plain.converged
+    for one, other in zip(plain, found, strict=True):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(closed, lw.close_loops(arm, q, [pin]))
+    with pytest.raises(lw.SingularError):  # which loops stay open is not known there
+        lw.compile(lambda q: lw.close_loops(arm, q, [lw.Ball("tip", placement=lw.placement((9, 0, 0)))]), q=3)(q)
+
+
 def _bent() -> Array:
     bent = np.eye(4)
     bent[0, 1] = 1e-3
