@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 
 import numpy as np
 
 from linkwork.errors import LinkworkWarning
-from linkwork.spatial import Sym3
+from linkwork.spatial import Inertia, Sym3, Vec3
 
 
 def check_inertia(where: str, mass: float, second: Sym3) -> None:
@@ -39,3 +40,17 @@ def clearly_possible(second: Sym3) -> bool:
     minor = x * y - xy * xy
     whole = z * minor - (2.0 * xy * xz * yz + x * yz * yz + y * xz * xz)
     return 1e-50 < half < 1e50 and x > 1e-9 * half and minor > 1e-9 * half * half and whole > 1e-9 * half * half * half
+
+
+def warn_of_inertia(where: str, parameters: Sequence[float]) -> None:
+    """Warn of ten inertial parameters that no body can have, in the order of ``model.inertial_parameters``."""
+    m, x, y, z, xx, xy, yy, xz, yz, zz = (float(number) for number in parameters)
+    check_inertia(where, m, about_centre(Inertia(m, Vec3(x, y, z), Sym3(xx, xy, xz, yy, yz, zz))))
+
+
+def about_centre(inertia: Inertia) -> Sym3:
+    """The second moment about the centre of mass; what rounding leaves is none."""
+    c = inertia.moment * (1.0 / inertia.mass)
+    about = inertia.second - Inertia.from_com(inertia.mass, c, Sym3.zero()).second
+    size = max(map(abs, inertia.second.numbers()))
+    return Sym3(*(0.0 if abs(x) <= 1e-12 * size else x for x in np.array(about.numbers()).tolist()))

@@ -125,7 +125,11 @@ class Model:
         for frame in self.frames:
             if not 0 <= frame.body <= len(self.bodies):
                 raise ModelError(f"frame {frame.name!r} is on body {shown(frame.body)}, of {len(self.bodies)}")
-        if self.constraints or self.actuators:
+        if (
+            type(self.constraints) is not tuple
+            or type(self.actuators) is not tuple
+            or self.constraints + self.actuators
+        ):
             from linkwork.model.constraints import check_parts
 
             check_parts(self)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 from math import isfinite, prod
 from typing import Any
 
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike
 from linkwork.arguments import choice, finite_array, integer, not_negative, positive, seconds, switch
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array, as_batch, check_model
+from linkwork.dynamics.varied import as_parameters
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import MOST_BODIES
 from linkwork.engine.rollout import records
@@ -60,6 +62,9 @@ def rollout(
     proximal: float = 0.0,
     f_ext: ArrayLike | None = None,
     joint_limits: bool = False,
+    inertias: ArrayLike | None = None,
+    armature: ArrayLike | None = None,
+    placements: ArrayLike | None = None,
     diverged: str = "raise",
     executor: Executor | None = None,
     chunk: int | None = None,
@@ -115,6 +120,11 @@ def rollout(
         f_ext: force (N) and moment (N m) on each body, in its own frame; (nbodies, 6), (T, nbodies, 6) or
             (..., T, nbodies, 6).
         joint_limits: stop joints at the model's limits of position, without a bounce.
+        inertias: other inertial parameters (..., nbodies, 10) in the order of ``model.inertial_parameters``, a set for
+            each trajectory, as data: a million mechanisms need no code of their own. Likewise the next two; ``damping``
+            and ``friction`` may differ in any case.
+        armature: other rotor inertias (..., nv), kg m² or kg.
+        placements: other placements (..., nbodies, 4, 4) of the joints on their parents.
         diverged: what to do with a trajectory that becomes non-finite: "raise", after all others are done, or "nan",
             which is what its records are from there on.
         executor: spreads the trajectories over its workers: anything with the interface of ``concurrent.futures``,
@@ -172,7 +182,14 @@ def rollout(
     held = integer("hold", hold, 1)
     _check_policy(policy, held, torque, executor)
     extras = _extras(model, step, torque, cost, constraints, stabilisation, proximal, joint_limits)
+    given = {"inertias": inertias, "armature": armature, "placements": placements}
+    data = as_parameters(model, {name: value for name, value in given.items() if value is not None})
+    if data:
+        extras = replace(extras, varied=tuple(data))
+        if extras.apart(model):
+            raise ArgumentError(f"a law that calls code with loops and {next(iter(data))} as data exclude each other")
     own = {
+        **data,
         **parameters_of(extras.law, "law", "parameters", parameters, 3),
         **parameters_of(extras.cost, "cost", "cost_parameters", cost_parameters, 4),
     }

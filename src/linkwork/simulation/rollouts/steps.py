@@ -20,6 +20,7 @@ from linkwork.dynamics.constrained import constrained_dynamics
 from linkwork.dynamics.dynamics import mass_matrix
 from linkwork.dynamics.kinematics import integrate
 from linkwork.dynamics.traced import traced_call
+from linkwork.dynamics.varied import varied
 from linkwork.engine.code import fingerprint
 from linkwork.engine.ir.program import Program
 from linkwork.engine.plans import MOST_BODIES, Plan, TracedTask, plan_for_trace
@@ -43,6 +44,7 @@ class Extras:
     Attributes:
         law: (t, q, v, *parameters) -> tau, and cost: (t, q, v, tau, *parameters) -> number. constraints: what holds
         the mechanism, with their time constant (s) and proximal damping. stops: whether joints stop at their limits.
+        varied: which parameters of the mechanism are data.
     """
 
     law: CompiledFunction | None = None
@@ -51,10 +53,11 @@ class Extras:
     stabilisation: float = 0.0
     proximal: float = 0.0
     stops: bool = False
+    varied: tuple[str, ...] = ()
 
     @property
     def any(self) -> bool:
-        return bool(self.law or self.cost or self.constraints or self.stops)
+        return bool(self.law or self.cost or self.constraints or self.stops or self.varied)
 
     def apart(self, model: Model) -> bool:
         """Whether code of the step cannot hold them, because it has loops, or a law calls code that has."""
@@ -143,7 +146,9 @@ class Step:
         return after, end, np.stack([sums[0] + 1.0, total])
 
     def _moved(self, q: Any, v: Any, t: Any, dt: Any, given: Mapping[str, Any]) -> tuple[Any, Any, Any, Any]:
-        model, extras = self.model, self.extras
+        extras = self.extras
+        own = {name: given[name] for name in extras.varied}
+        model = varied(self.model, **own) if own else self.model
         parts = {name: given[name] for name in STEP_PARTS if name in given}
         if extras.law is not None and model.nv:
             tau = extras.law(t, q, v, *numbered("law", given))
