@@ -145,7 +145,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "text": ({"inertias": "heavy"}, "inertias must hold real numbers"),
     "finite": (
         {"inertias": spoiled(1, 0, np.nan)},
-        r"inertias(\[1, 1, 0\] of forward_dynamics is nan; it)? must be finite",
+        "inertias.* must be finite",
     ),
     "armature": ({"armature": -ARMATURE}, "armature of .*joint_a.* is -.*; it must be 0 or more"),
     "friction": ({"friction": FRICTION - 2.0}, "friction of .*joint_a.* it must be 0 or more"),

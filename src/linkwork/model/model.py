@@ -125,11 +125,7 @@ class Model:
         for frame in self.frames:
             if not 0 <= frame.body <= len(self.bodies):
                 raise ModelError(f"frame {frame.name!r} is on body {shown(frame.body)}, of {len(self.bodies)}")
-        if (
-            type(self.constraints) is not tuple
-            or type(self.actuators) is not tuple
-            or self.constraints + self.actuators
-        ):
+        if any(type(parts) is not tuple or parts for parts in (self.constraints, self.actuators)):
             from linkwork.model.constraints import check_parts
 
             check_parts(self)
