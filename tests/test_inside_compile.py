@@ -89,7 +89,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 def test_all_functions_are_here() -> None:
     functions = {name for name in dynamics.__all__ if name.islower()}
-    assert functions - {"neutral", "random_state"} == {name.split(" ")[0] for name in FUNCTIONS}
+    elsewhere = {"actuator_torques", "evaluate"}  # test_file_parts.py, test_scalars.py
+    assert functions - {"neutral", "random_state"} - elsewhere == {name.split(" ")[0] for name in FUNCTIONS}
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
