@@ -18,6 +18,7 @@ from linkwork.reproduce import counting, longest_path, truth, virtual_work
 from linkwork.reproduce.clock import crossover
 from linkwork.reproduce.constraint_force.chains import CHAINS
 from linkwork.reproduce.constraint_force.times import _scalar
+from linkwork.reproduce.operational_inertia import many_points
 from linkwork.reproduce.virtual_work import swing
 from linkwork.spatial import sin_cos
 from strategies import close, state_of
@@ -214,6 +215,25 @@ def test_operations_of_the_operational_inertia_grow_with_points_as_the_paper_say
     assert tree["points"] == [1, 2, 3, 4] and set(tree["links"]) == {7}
     step6 = [operational["inversion"]["operations"][k] for k in range(4)]
     assert np.diff(step6, 3)[0] == pytest.approx(6 * 6**3 * 7 / 3, rel=0.2), "and m³ for its inversion"
+
+
+def test_many_points_on_a_floating_base_move_as_they_are_asked_to() -> None:
+    """Motors alone, and feet that stand: the points' accelerations are those of the law, the pelvis gets no torque."""
+    model = many_points.robot()
+    with lw.interpreted():
+        law = many_points.ManyPoints(model, many_points.POINTS[16])
+        q = lw.integrate(model, law.q0, 0.01 * np.random.default_rng(1).normal(size=model.nv))
+        v = np.zeros(model.nv)
+        torque = law.torque(0.3, q, v)
+        places = lw.forward_kinematics(model, q, law.points)
+        feet = [lw.Weld(foot, placement=place) for foot, place in zip(many_points.FEET, places[:2], strict=True)]
+        a, _ = lw.constrained_dynamics(model, q, v, torque, feet)
+        found = lw.frame_acceleration(model, q, v, a, law.points, "local_world_aligned")
+    at, speed, change = law.wanted(0.3)
+    asked = change + many_points.DAMPING * speed + many_points.STIFFNESS * (at - places[2:, :3, 3])
+    assert not torque[:6].any()
+    np.testing.assert_allclose(found[2:, :3], asked, atol=1e-7 * np.abs(asked).max())
+    assert np.abs(found[:2]).max() < 1e-9
 
 
 def test_links_off_the_paths_are_not_visited(operational: Any) -> None:

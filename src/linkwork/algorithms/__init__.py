@@ -3,6 +3,7 @@
 from linkwork.algorithms.catalogue import (
     ALGORITHMS,
     CHAIN_METHODS,
+    CLOSING,
     EXPLICIT_INVERSE,
     FORWARD_DYNAMICS,
     FRAMES,
@@ -18,6 +19,7 @@ from linkwork.algorithms.catalogue import (
     STUDIES,
     Algorithm,
     along,
+    closing,
     pulling_back,
     step_forces,
     stepping,
@@ -30,6 +32,7 @@ from linkwork.algorithms.fewest_operations import fewest_operations
 __all__ = [
     "ALGORITHMS",
     "CHAIN_METHODS",
+    "CLOSING",
     "EXPLICIT_INVERSE",
     "FORWARD_DYNAMICS",
     "FRAMES",
@@ -45,6 +48,7 @@ __all__ = [
     "STUDIES",
     "Algorithm",
     "along",
+    "closing",
     "consistent_inverse",
     "fewest_operations",
     "pulling_back",

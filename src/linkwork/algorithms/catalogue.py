@@ -5,7 +5,7 @@ Spaces of arguments and results, with the shape of one state (nb bodies, m frame
     configuration (nq,)     velocity (nv,): v, a and tau too     wrenches (nb, 6)     matrix (nv, nv)
     poses (m, 4, 4)         twists (m, 6)     jacobian (6m, nv)     vector (3,)     wrench (6,)     scalar ()
     operational (6m, 6m)    responses (6m, nv)     triples (3m, 3m)     full_matrix (nv, nv)
-    parameters (nb, 10)     regressor (nv, 10 nb)     momentum_matrix (6, nv)
+    parameters (nb, 10)     regressor (nv, 10 nb)     momentum_matrix (6, nv)     conditions (m, 6, 6)
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from functools import partial
 from typing import Any
 
 from linkwork.algorithms.articulated_body import articulated_body
+from linkwork.algorithms.assembly import assembly, assembly_closed
 from linkwork.algorithms.centroid import centre_of_mass, energy, momentum
 from linkwork.algorithms.chang_khatib import chang_khatib
+from linkwork.algorithms.closed_chains import closed_chains
 from linkwork.algorithms.composite_body import composite_body
 from linkwork.algorithms.configuration import difference, integrate
 from linkwork.algorithms.constraint_force import constraint_force
@@ -43,7 +45,11 @@ from linkwork.algorithms.mass_matrix_inverse import mass_matrix_inverse
 from linkwork.algorithms.momentum_derivatives import momentum_derivatives
 from linkwork.algorithms.operational_inertia import operational_inertia
 from linkwork.algorithms.pv import pv
-from linkwork.algorithms.reactions import articulated_body_reactions, virtual_work_reactions
+from linkwork.algorithms.reactions import (
+    articulated_body_reactions,
+    inverse_dynamics_reactions,
+    virtual_work_reactions,
+)
 from linkwork.algorithms.sparse import sparse
 from linkwork.algorithms.step import forces_and_drive, step
 from linkwork.algorithms.studies.constraint_force_original import constraint_force_original
@@ -73,6 +79,8 @@ class Algorithm:
     """What takes its place for a mechanism with a long chain, whose bodies are lined up."""
     of_mechanism: bool = True
     """Whether its text looks at the mechanism; code of one that does not serves all models."""
+    of_loops: bool = False
+    """Whether frames are the holds of loops, those of one name of the same."""
 
 
 Q, V, A, TAU = ("q", "configuration"), ("v", "velocity"), ("a", "velocity"), ("tau", "velocity")
@@ -107,9 +115,9 @@ def _seen(
     ]
 
 
-def _reactions(text: Callable[..., tuple[Any, ...]]) -> list[Algorithm]:
+def _reactions(text: Callable[..., tuple[Any, ...]], cause: tuple[str, str]) -> list[Algorithm]:
     """One entry for each frame, named "text/frame"."""
-    arguments, results = (Q, V, TAU, F_EXT), ("velocity", "wrenches")
+    arguments, results = (Q, V, cause, F_EXT), ("velocity", "wrenches")
     return [Algorithm(f"{text.__name__}/{frame}", partial(text, frame=frame), arguments, results) for frame in FRAMES]
 
 
@@ -186,8 +194,9 @@ ALGORITHMS: dict[str, Algorithm] = {
         _entry(composite_body, (Q, V, TAU, F_EXT), "velocity"),
         _entry(unit_vector, (Q, V, TAU, F_EXT), "velocity"),
         _entry(virtual_work, (Q, V, TAU, F_EXT), "velocity"),
-        *_reactions(articulated_body_reactions),
-        *_reactions(virtual_work_reactions),
+        *_reactions(articulated_body_reactions, TAU),
+        *_reactions(virtual_work_reactions, TAU),
+        *_reactions(inverse_dynamics_reactions, A),
         *(Algorithm(f"operational/{name}", text, (Q,), ("operational",)) for name, text in OPERATIONAL.items()),
         _entry(force_responses, (Q,), "responses"),
         _entry(inverse_dynamics_derivatives, (Q, V, A, F_EXT), "matrix", "matrix", "matrix"),
@@ -203,6 +212,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         # texts that need to know the model: the number of frames, the length of the main chain
         _forward(constraint_force, "specialised", segmented=SEGMENTS),
         _forward(constraint_force_world, "specialised"),
+        _forward(assembly, "specialised"),
         *_inertias(),
         INVERSION,
         # to compare with; they walk over children
@@ -218,7 +228,7 @@ CHAIN_METHODS = ("constraint_force", "constraint_force_world")
 """More of them, with a main chain. The second is for study."""
 STUDIES = ("virtual_work_split", "virtual_work_unsplit")
 """More of them, to compare with, not to use."""
-INVERTING = ("virtual_work", *STUDIES, *CHAIN_METHODS)
+INVERTING = ("virtual_work", "assembly", *STUDIES, *CHAIN_METHODS)
 """Those that invert the inertia of every body, so that none may be without."""
 
 
@@ -232,6 +242,25 @@ def weighed(method: str, I_X: Sequence[ArticulatedInertia], tip: int | None = No
     """A method of ``CHAIN_METHODS`` with any I_X for each body, as ``constraint_force_world`` has it; not compiled."""
     entry = along(method, tip) if tip else ALGORITHMS[method]
     return replace(entry, text=partial(entry.text, I_X=lambda body: I_X[body.index - 1]), forms=(), segmented=None)
+
+
+CLOSING: dict[str, tuple[Callable[..., tuple[Any, ...]], tuple[str, ...]]] = {
+    "virtual_work": (closed_chains, ("specialised", "rolled")),
+    "assembly": (assembly_closed, ("specialised",)),
+}
+"""The methods of ``lw.constrained_dynamics`` in which loops are joints, and the forms of their texts."""
+
+
+def closing(frame: str = "child", judged: bool = True, method: str = "virtual_work") -> Algorithm:
+    """Forward dynamics of closed chains, what joints transmit seen from one of ``FRAMES``. What is ``judged`` gives no
+    numbers where constraints are redundant.
+    """
+    whole, forms = CLOSING[method]
+    name = f"{whole.__name__}/{frame}" if judged else f"{whole.__name__}/{frame}/damped"
+    text = partial(whole, frame=frame, judged=judged)
+    of_holds = (("conditions", "conditions"), ("bias", "twists"), ("compliance", "twists"))
+    arguments, results = (Q, V, TAU, F_EXT, *of_holds), ("velocity", "wrenches", "twists")
+    return Algorithm(name, text, arguments, results, forms, of_loops=True)
 
 
 EXPLICIT_INVERSE = _entry(explicit_inverse, (Q,), "operational")
@@ -255,7 +284,8 @@ def without_bias(tip: int) -> Algorithm:
 
 STEP_PARTS = {
     "tau": "velocity", "q_target": "configuration", "kp": "velocity", "v_target": "velocity", "kd": "velocity",
-    "effort": "velocity", "damping": "velocity", "friction": "velocity", "f_ext": "wrenches",
+    "effort": "velocity", "stiffness": "velocity", "springref": "configuration", "damping": "velocity",
+    "friction": "velocity", "f_ext": "wrenches",
 }  # fmt: skip
 """What a step may take into account, with its space."""
 

@@ -208,6 +208,66 @@ class PointedTree(Tree, Protocol):
         """The body nearest to the world at which a point's path meets another's; its own if there is none."""
 
 
+class OpenLoop(Protocol):
+    """A loop at a step of the joining of links; its unknowns are carried from one ``strand`` ``onward`` to the next."""
+
+    @property
+    def loop(self) -> Any: ...
+    @property
+    def strand(self) -> Any:
+        """At the child of a joint; a strand of zeros, if the loop is not there yet."""
+
+    @property
+    def onward(self) -> Any:
+        """At the parent of a joint, or at the body of a hold or a closing."""
+
+
+class LoopEnd(OpenLoop, Protocol):
+    """A loop that is attached to a body, at a frame, or closed there."""
+
+    @property
+    def body(self) -> Body: ...
+    @property
+    def frame(self) -> Point: ...
+
+
+class LoopedTree(Tree, Protocol):
+    """A mechanism with loops. Its frames are their holds, those of one name of one loop, on bodies that it holds to
+    each other; holds on the world have no steps.
+    """
+
+    def frames(self) -> Iterator[Point]:
+        """The holds, as frames."""
+
+    def loops(self) -> Iterator[Any]: ...
+    def strands(self) -> Iterator[Any]:
+        """Every place of a loop on its way, and the strand of zeros."""
+
+    def couplings(self) -> Iterator[Any]:
+        """Pairs of loops that are open together, in either order, and of each with itself."""
+
+    def coupling(self, one: Any, other: Any) -> Any:
+        """That of two loops at the same step."""
+
+    def attached(self, body: Any) -> Iterator[LoopEnd]:
+        """What is attached before a body is joined to its parent: holds on it, and on its parent of what is open."""
+
+    def closed(self, body: Any, back: bool = False) -> Iterator[LoopEnd]:
+        """Loops that are closed at a body before it is joined to its parent; or the same, the last first."""
+
+    def closed_behind(self, body: Any, back: bool = False) -> Iterator[LoopEnd]:
+        """Loops that are closed at the parent once a body is joined to it; or the same, the last first."""
+
+    def crossings(self, body: Any) -> Iterator[OpenLoop]:
+        """The loops that are open at a body or at its parent when they are joined."""
+
+    def others(self, step: Any) -> Iterator[OpenLoop]:
+        """The other loops that are open where one is attached or closed."""
+
+    def from_here(self, crossing: Any) -> Iterator[OpenLoop]:
+        """One of the loops of a step, and those that come after it."""
+
+
 class KnownTree(Tree, Protocol):
     """A mechanism whose shape is known when the text is read."""
 
@@ -222,6 +282,14 @@ class KnownTree(Tree, Protocol):
 
     def branches(self, chain: Any) -> Sequence[Sequence[Body]]:
         """The bodies that are not on a chain from the world, in levels, each behind the level of its parents."""
+
+    def assembly(self, held: bool = False) -> tuple[Any, Sequence[Any]]:
+        """How the tree is assembled pairwise (``model.assembly``), with the loops whose holds the frames are if it is
+        ``held``; and of each hold, its loop and its frame.
+        """
+
+    def frames(self) -> Iterator[Point]:
+        """The holds of loops."""
 
 
 class SegmentedTree(Tree, Protocol):
@@ -273,6 +341,6 @@ def fields(tree: Tree, kind: type[Value], count: int) -> list[Field[Value]]:
 
 if TYPE_CHECKING:
 
-    def _has_it_all(tree: plain.Tree) -> tuple[OrderedTree, PointedTree, KnownTree, SegmentedTree]:
+    def _has_it_all(tree: plain.Tree) -> tuple[OrderedTree, PointedTree, LoopedTree, KnownTree, SegmentedTree]:
         """The plain form is each of these."""
-        return tree, tree, tree, tree
+        return tree, tree, tree, tree, tree

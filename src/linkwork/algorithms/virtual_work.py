@@ -37,10 +37,11 @@ Every link needs an inertia, and neighbours of very different mass cost digits; 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from linkwork.algorithms.tree import BodyForces, Field, JointField, JointValues, Tree, fields
-from linkwork.spatial import Factor, Force, Mobility, Motion, RigidMobility, Transform, Wrenches
+from linkwork.algorithms.tree import Body, BodyForces, Field, JointField, JointValues, Tree, fields
+from linkwork.spatial import Factor, Force, Mobility, Motion, RigidMobility, Scalar, Transform, Wrenches
 
 
 class ConstrainedMotion(NamedTuple):
@@ -62,62 +63,91 @@ def constrained_motion(
     tree: Tree, q: JointValues, v: JointValues, tau: JointValues, f_ext: BodyForces
 ) -> ConstrainedMotion:
     """Accelerations, and the forces of the joints that cause them."""
-    P, Z, X = fields(tree, Transform, 3)
-    V, c, u, a = fields(tree, Motion, 4)
-    t, d, f = fields(tree, Force, 3)
-    K: Field[Wrenches] = tree.field()
-    J: Field[Wrenches] = tree.field()
-    A: Field[RigidMobility] = tree.field()
-    W: Field[Mobility] = tree.field()
-    D: Field[Factor] = tree.field()
-    G: Field[list[Motion]] = tree.field()
-    y: JointField = tree.field()
-    qdd: JointField = tree.field()
-    V[tree.world], W[tree.world], t[tree.world] = Motion.zero(), Mobility.zero(), Force.zero()
-    u[tree.world], d[tree.world], a[tree.world] = -tree.gravity, Force.zero(), -tree.gravity
-
+    links = Links(tree, q, v, tau, f_ext)
+    for body in tree.inward():
+        links.join(body)
     for body in tree.outward():
-        P[body], Z[body] = body.placement, body.joint.transform(q[body])
-        X[body] = P[body] * Z[body]
-        S = body.joint.subspace(q[body])
-        K[body], J[body] = S.complement(body.rotor), S.dual()  # Eqs. 9, 10
-        moved = S.times(v[body])
-        V[body] = X[body].to_child(V[body.parent]) + moved
-        c[body] = body.joint.bias(q[body], v[body]) + V[body].cross(moved)  # Eq. 12
-        A[body] = RigidMobility.of_inertia(body.inertia)
-        W[body] = A[body].full()
-        f[body] = J[body].times(tau[body])
-        t[body] = f_ext[body] - V[body].cross(body.inertia * V[body]) + f[body]  # Eq. 28
-        d[body] = Force.zero()
+        links.hold(body, links.known(body))
+    return links.motion()
 
-    for body in tree.inward():
-        u[body] = A[body] * t[body]
-        t[body.parent] = t[body.parent] - X[body].to_parent(f[body])
 
-    for body in tree.inward():
+class Links:
+    """The links of a tree, free at first; then they are joined, and what their joints transmit is found."""
+
+    def __init__(self, tree: Tree, q: JointValues, v: JointValues, tau: JointValues, f_ext: BodyForces) -> None:
+        self.tree = tree
+        P, Z, X = self.P, self.Z, self.X = fields(tree, Transform, 3)
+        V, c, u = fields(tree, Motion, 3)
+        t, d, f = fields(tree, Force, 3)
+        K: Field[Wrenches] = tree.field()
+        J: Field[Wrenches] = tree.field()
+        A: Field[RigidMobility] = tree.field()
+        W: Field[Mobility] = tree.field()
+        self.D: Field[Factor] = tree.field()
+        self.G: Field[list[Motion]] = tree.field()
+        self.y: JointField = tree.field()
+        self.c, self.u, self.t, self.d, self.f, self.K, self.J, self.A, self.W = c, u, t, d, f, K, J, A, W
+        V[tree.world], W[tree.world], t[tree.world] = Motion.zero(), Mobility.zero(), Force.zero()
+        u[tree.world], d[tree.world] = -tree.gravity, Force.zero()
+
+        for body in tree.outward():
+            P[body], Z[body] = body.placement, body.joint.transform(q[body])
+            X[body] = P[body] * Z[body]
+            S = body.joint.subspace(q[body])
+            K[body], J[body] = S.complement(body.rotor), S.dual()  # Eqs. 9, 10
+            moved = S.times(v[body])
+            V[body] = X[body].to_child(V[body.parent]) + moved
+            c[body] = body.joint.bias(q[body], v[body]) + V[body].cross(moved)  # Eq. 12
+            A[body] = RigidMobility.of_inertia(body.inertia)
+            W[body] = A[body].full()
+            f[body] = J[body].times(tau[body])
+            t[body] = f_ext[body] - V[body].cross(body.inertia * V[body]) + f[body]  # Eq. 28
+            d[body] = Force.zero()
+
+        for body in tree.inward():
+            u[body] = A[body] * t[body]
+            t[body.parent] = t[body.parent] - X[body].to_parent(f[body])
+
+    def join(self, body: Body) -> None:
+        """Inward: the body and its parent, whose W and u then are those of both."""
+        W, u, X, K, D, G, y = self.W, self.u, self.X, self.K, self.D, self.G, self.y
         # Xᵀ Wₚ and Xᵀ Wₚ X in two steps: what comes before the joint is often constant
-        half, at_joint = W[body.parent].across(P[body])
-        _, felt = at_joint.across(Z[body])
+        half, at_joint = W[body.parent].across(self.P[body])
+        _, felt = at_joint.across(self.Z[body])
         D[body] = Factor.of_matrix(K[body].project(W[body] + felt))  # S of Eq. 32, M⁻¹ of Eq. 41
-        columns = [D[body].forward(K[body].dot(Z[body].to_child(column))) for column in half]
+        columns = [D[body].forward(K[body].dot(self.Z[body].to_child(column))) for column in half]
         G[body] = [Motion.from_numbers(row) for row in zip(*columns, strict=True)]
-        y[body] = D[body].forward(K[body].dot(c[body] - u[body] + X[body].to_child(u[body.parent])))  # a of Eq. 32
+        y[body] = D[body].forward(K[body].dot(self.c[body] - u[body] + X[body].to_child(u[body.parent])))  # a of Eq. 32
         W[body.parent] = W[body.parent].minus(G[body], D[body].inverse_pivots)  # Eq. 43
-        for_parent = Motion.zero()
-        for row, weight, number in zip(G[body], D[body].inverse_pivots, y[body], strict=True):
-            for_parent = for_parent + row * (weight * number)
-        u[body.parent] = u[body.parent] - for_parent  # Eq. 35
+        u[body.parent] = u[body.parent] - weighted(G[body], D[body], y[body])  # Eq. 35
 
-    for body in tree.outward():
-        known = [number + row.dot(d[body.parent]) for number, row in zip(y[body], G[body], strict=True)]
-        n = D[body].complete(known)  # Eqs. 40, 47
-        force = K[body].times(n)
-        f[body] = f[body] + force
-        d[body] = d[body] + force
-        d[body.parent] = d[body.parent] - X[body].to_parent(force)
+    def known(self, body: Body) -> list[Scalar]:
+        """Outward: what a joint's constraint forces follow from, but for loops."""
+        d = self.d[body.parent]
+        return [number + row.dot(d) for number, row in zip(self.y[body], self.G[body], strict=True)]
 
-    for body in tree.outward():
-        a[body] = A[body] * (t[body] + d[body])  # Eq. 48
-        qdd[body] = J[body].dot(a[body] - X[body].to_child(a[body.parent]) - c[body])  # Eq. 49
+    def hold(self, body: Body, known: Sequence[Scalar]) -> None:
+        """The constraint forces of a joint, which act on the body and on its parent."""
+        force = self.K[body].times(self.D[body].complete(known))  # Eqs. 40, 47
+        self.f[body] = self.f[body] + force
+        self.d[body] = self.d[body] + force
+        self.d[body.parent] = self.d[body.parent] - self.X[body].to_parent(force)
 
-    return ConstrainedMotion(qdd, f, X)
+    def motion(self) -> ConstrainedMotion:
+        """When all forces are known."""
+        tree, X = self.tree, self.X
+        a: Field[Motion] = tree.field()
+        qdd: JointField = tree.field()
+        a[tree.world] = -tree.gravity
+        for body in tree.outward():
+            a[body] = self.A[body] * (self.t[body] + self.d[body])  # Eq. 48
+            qdd[body] = self.J[body].dot(a[body] - X[body].to_child(a[body.parent]) - self.c[body])  # Eq. 49
+        return ConstrainedMotion(qdd, self.f, X)
+
+
+def weighted(G: Sequence[Motion], D: Factor, numbers: Sequence[Scalar]) -> Motion:
+    """Gᵀ D⁻¹ y."""
+    result = Motion.zero()
+    for row, weight, number in zip(G, D.inverse_pivots, numbers, strict=True):
+        result = result + row * (weight * number)
+    return result

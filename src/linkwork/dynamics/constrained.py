@@ -1,42 +1,47 @@
 """Dynamics with loop closures and contacts.
 
-The forces of constraints solve (C Λ⁻¹ Cᵀ) λ = - C A_free - ..., with the Λ⁻¹ of all frames that they hold: Yamane and
-Nakamura's Eq. 7 over the loops alone, the tree being eliminated by articulated bodies. O(n + m²) for Λ⁻¹, O(m³) for
-the solution, and O(n) for the accelerations.
+By articulated bodies, the forces of constraints solve (C Λ⁻¹ Cᵀ) λ = - C A_free - ..., with the Λ⁻¹ of all frames that
+they hold: Yamane and Nakamura's Eq. 7 over the loops alone, the tree being eliminated by articulated bodies. O(n + m²)
+for Λ⁻¹, O(m³) for the solution, and O(n) for the accelerations. By virtual work, loops are joints like any other
+(``algorithms.closed_chains``): O(n), if few loops are open at a time.
 
-One text, over arrays: traced, it is one kernel for a model and its constraints; over floats it joins kernels, for
-mechanisms of many bodies, and for states that the kernel leaves because the constraints may be redundant there.
+Each is one text, over arrays: traced, it is one kernel for a model and its constraints; over floats it joins kernels,
+for mechanisms of many bodies. States that virtual work leaves because the constraints may be redundant there are taken
+by articulated bodies over floats, which judge their rank.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import not_negative, seconds
+from linkwork.algorithms import CLOSING, FRAMES
+from linkwork.arguments import choice, old_name
 from linkwork.batches import put_into
 from linkwork.compiled.arrays import TracedArray
-from linkwork.dynamics.arguments import Array, as_batch, as_frames, check_model
+from linkwork.dynamics.arguments import Array, as_batch
+from linkwork.dynamics.closed_chains import joined_motion
 from linkwork.dynamics.constraint_solvers import JoinedSolver, Solver, TracedSolver
-from linkwork.dynamics.constraints import Constraint, Held, as_constraints
 from linkwork.dynamics.dynamics import forward_dynamics
+from linkwork.dynamics.held import HeldBy, conditions, held_by, loads_of, over_ends, wrenches_of
 from linkwork.dynamics.kinematics import forward_kinematics, frame_acceleration, frame_velocity
+from linkwork.dynamics.light_bodies import check_inertias
 from linkwork.dynamics.operational import operational_inertia_inverse
-from linkwork.dynamics.small_matrices import inverse, matrix_of, motion_cross, motion_matrix, skew, times, transposed
+from linkwork.dynamics.reactions import forward_dynamics_and_reactions
 from linkwork.engine.mode import current_form
-from linkwork.engine.plans import MOST_BODIES
-from linkwork.engine.plans.task import moved
-from linkwork.errors import ArgumentError
+from linkwork.errors import ArgumentError, SingularError
+from linkwork.model.constraints import Constraint
 from linkwork.model.model import Model
+from linkwork.spatial.small_matrices import transposed
 
 if TYPE_CHECKING:
     from linkwork.compiled.compiled_function import CompiledFunction
 
-_MOST_PAIRS = 8
-"""Pairs of frames up to which one kernel is made."""
+METHODS = ("articulated_body", *CLOSING)
 
 
 def constrained_dynamics(
@@ -44,12 +49,14 @@ def constrained_dynamics(
     q: ArrayLike,
     v: ArrayLike,
     tau: ArrayLike,
-    constraints: Sequence[Constraint],
+    constraints: Sequence[Constraint] | Constraint,
     f_ext: ArrayLike | None = None,
-    time_constant: float | None = None,
+    stabilisation: float | None = None,
     proximal: float = 0.0,
+    method: str = "articulated_body",
     *,
     out: tuple[Array, Array] | None = None,
+    time_constant: float | None = None,
 ) -> tuple[Array, Array]:
     """Accelerations of a mechanism with loop closures and contacts, and the forces of its constraints.
 
@@ -60,14 +67,22 @@ def constrained_dynamics(
         q: configuration (..., nq).
         v: velocity (..., nv).
         tau: joint forces (..., nv), N or N m.
-        constraints: k of ``lw.Weld``, ``lw.Ball``, ``lw.Hinge``, ``lw.PointOnPlane``, ``lw.Coupling``, ``lw.Rolling``.
+        constraints: k of ``lw.Weld``, ``lw.Ball``, ``lw.Hinge``, ``lw.PointOnPlane``, ``lw.Coupling``, ``lw.Rolling``;
+            one alone is taken for a list of one.
         f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6).
-        time_constant: Baumgarte's stabilisation: errors of place and velocity die out, critically damped, with this
-            time (s), which should be several steps of the integration; no stabilisation if left out.
+        stabilisation: the time (s) in which errors of place and velocity die out, critically damped (Baumgarte); it
+            should be several steps of the integration. No stabilisation if left out.
         proximal: for constraints that are redundant: a damping of the forces, relative to the mean diagonal of the
             constraints' matrix, whose effect is taken out again by iteration; 1e-6 is a good value. The forces are
             then the smallest that do.
+        method: "articulated_body" (the tree by articulated bodies, then all constraints together, O(n + k³); the faster
+            one for a few constraints), "virtual_work" (every loop is closed as soon as what it holds has been joined,
+            O(n) for any number of loops if few are open at a time, and of contacts with the world; every body needs an
+            inertia), or "assembly" (the same by sub-chains that meet pairwise, O(log n) steps on enough processors;
+            interpreted, slowly, beyond 50 bodies). All give the same; a state whose constraints are nearly redundant
+            is always taken by articulated bodies.
         out: a tuple of arrays for the results, written in place and returned; new ones if left out.
+        time_constant: the old name of ``stabilisation``.
 
     Returns:
         a (..., nv), and wrenches (..., k, 6): the force (N) and moment (N m) on frame a of each constraint, in its
@@ -85,23 +100,95 @@ def constrained_dynamics(
         >>> a.round(12) + 0.0, wrenches.round(12) + 0.0
         (array([0., 0., 0., 0., 0., 0.]), array([[ 0.,  0., 20.,  0.,  0.,  0.]]))
     """
-    held = held_by(model, constraints)
-    settings = held.settings(time_constant, proximal)
+    if time_constant is not None:
+        if stabilisation is not None:
+            raise ArgumentError("time_constant is called stabilisation now; pass the new name alone")
+        old_name("time_constant", "stabilisation")
+        stabilisation = time_constant
+    return _found((method, None), held_by(model, constraints), q, v, tau, f_ext, stabilisation, proximal, out)
+
+
+def constrained_dynamics_and_reactions(
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike,
+    constraints: Sequence[Constraint] | Constraint,
+    f_ext: ArrayLike | None = None,
+    stabilisation: float | None = None,
+    proximal: float = 0.0,
+    method: str = "articulated_body",
+    frame: str = "child",
+    *,
+    out: tuple[Array, Array, Array] | None = None,
+) -> tuple[Array, Array, Array]:
+    """Accelerations of a mechanism with loop closures and contacts, the forces of its constraints, and the wrench that
+    every joint transmits.
+
+    Args:
+        model: the mechanism, a tree.
+        q: configuration (..., nq).
+        v: velocity (..., nv).
+        tau: joint forces (..., nv), N or N m.
+        constraints: k of those that ``lw.constrained_dynamics`` takes.
+        f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6).
+        stabilisation: the time (s) in which errors die out; none if left out. See ``lw.constrained_dynamics``.
+        proximal: for constraints that are redundant. See ``lw.constrained_dynamics``.
+        method: "articulated_body", or "virtual_work" and "assembly", whose unknowns all these wrenches are. See
+            ``lw.constrained_dynamics``.
+        frame: where the wrenches of joints are seen from: "child", "parent" or "world", as in
+            ``lw.forward_dynamics_and_reactions``.
+        out: a tuple of arrays for the results, written in place and returned; new ones if left out.
+
+    Returns:
+        a (..., nv); wrenches (..., k, 6) on frame a of each constraint, in its own axes; and reactions (..., njoints,
+        6), what each joint transmits to the body that it carries: force (N) then moment (N m).
+
+    Raises:
+        SingularError: if constraints are redundant and ``proximal`` is 0; it names them and the rank.
+
+    Example:
+        >>> import linkwork as lw
+        >>> builder = lw.Builder(gravity=(0, 0, -10))
+        >>> _ = builder.add_body("bar", joint=lw.joints.Revolute("y"), mass=2.0, com=(0.5, 0, 0), inertia=(1, 1, 1))
+        >>> _ = builder.add_frame("end", "bar", lw.placement((1, 0, 0)))
+        >>> lies = lw.PointOnPlane("end", placement=lw.placement((1, 0, 0)))
+        >>> found = lw.constrained_dynamics_and_reactions(builder.build(), [0.0], [0.0], [0.0], [lies])
+        >>> [x.round(9).tolist() for x in found[1:]]  # each end of the bar carries half of it
+        [[[0.0, 0.0, 10.0, 0.0, 0.0, 0.0]], [[0.0, 0.0, 10.0, 0.0, 0.0, 0.0]]]
+    """
+    choice("frame", frame, FRAMES)
+    return _found((method, frame), held_by(model, constraints), q, v, tau, f_ext, stabilisation, proximal, out)
+
+
+Way = tuple[str, str | None]
+"""A method, and where reactions are seen from, or None for no reactions."""
+
+
+def _found(
+    way: Way, held: HeldBy, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None,
+    stabilisation: float | None, proximal: float, out: Any,
+) -> Any:  # fmt: skip
+    if not isinstance(way[0], str) or way[0] not in METHODS:
+        choice("method", way[0], METHODS)
+    if way[0] in CLOSING and len({number for number, body, _ in held.holds if body}) < len(held.constraints):
+        way = ("articulated_body", way[1])  # which say what is wrong with constraints that hold the world alone
+    settings = held.settings(stabilisation, proximal)
     if held.whole:
-        law = held.law(f_ext is not None, time_constant is not None, bool(settings[2]))
+        law = _law(way, held, f_ext is not None, stabilisation is not None, bool(settings[2]))
         values = (
             (q, v, tau, held.placements, settings) if f_ext is None else (q, v, tau, held.placements, settings, f_ext)
         )
-        answer: tuple[Array, Array] | None = law.quick(out, *values)
+        answer = law.quick(out, *values)
         if answer is not None:
             return answer
-    return _checked(held, q, v, tau, f_ext, time_constant, settings, out)
+    return _checked(way, held, q, v, tau, f_ext, stabilisation, settings, out)
 
 
 def _checked(
-    held: HeldBy, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None, time_constant: float | None,
-    settings: Array, out: Any,
-) -> tuple[Array, Array]:  # fmt: skip
+    way: Way, held: HeldBy, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None,
+    stabilisation: float | None, settings: Array, out: Any,
+) -> Any:  # fmt: skip
     """The same for any arguments: by the kernel, and for states that it leaves, or a mechanism that has none, by the
     text over floats.
     """
@@ -110,32 +197,48 @@ def _checked(
     given, batch = as_batch(model, spaces, [q, v, tau, f_ext])
     q_, v_, tau_, f_ext_ = given
     assert q_ is not None and v_ is not None and tau_ is not None
-    stabilised = settings if time_constant is not None else None
+    stabilised = settings if stabilisation is not None else None
+    if way[0] in CLOSING:
+        check_inertias(way[0], model, 5)
     if any(isinstance(each, TracedArray) for each in given):
-        return _motion(
-            held, q_, v_, tau_, f_ext_, held.placements, stabilised, TracedSolver(held.name, float(settings[2]))
-        )
+        tracing = TracedSolver(held.name, float(settings[2]))
+        return _text(way)(held, q_, v_, tau_, f_ext_, held.placements, stabilised, tracing, way[1])
     if not held.constraints:
-        free = forward_dynamics(model, q_, v_, tau_, f_ext_)
-        return put_into(out, free, np.zeros((*batch, 0, 6)))
+        free = _driven(model, q_, v_, tau_, f_ext_, way[1])
+        return put_into(out, free[0], np.zeros((*batch, 0, 6)), *free[1:])
     if not held.whole or current_form() == "rolled":
-        return put_into(
-            out, *_motion(held, q_, v_, tau_, f_ext_, held.placements, stabilised, JoinedSolver(held.name, settings[2]))
-        )
-    law = held.law(f_ext is not None, time_constant is not None, bool(settings[2]))
+        return put_into(out, *_joined(way, held, q_, v_, tau_, f_ext_, stabilised, settings[2]))
+    law = _law(way, held, f_ext is not None, stabilisation is not None, bool(settings[2]))
     values = [q_, v_, tau_, held.placements, settings, *([] if f_ext_ is None else [f_ext_])]
-    (a, wrenches), _, fine = law.attempt(values)
+    found, _, fine = law.attempt(values)
     for state in np.flatnonzero(~fine):
         where = tuple(int(i) for i in np.unravel_index(state, batch)) if batch else ()
         load = None if f_ext_ is None else f_ext_[where]
         solver = JoinedSolver(held.name, settings[2])
-        a[where], wrenches[where] = _motion(
-            held, q_[where], v_[where], tau_[where], load, held.placements, stabilised, solver
-        )
-    return put_into(out, a, wrenches)
+        alone = _motion(held, q_[where], v_[where], tau_[where], load, held.placements, stabilised, solver, way[1])
+        for array, result in zip(found, alone, strict=True):
+            array[where] = result
+    return put_into(out, *found)
+
+
+def _joined(
+    way: Way, held: HeldBy, q: Array, v: Array, tau: Array, f_ext: Array | None, settings: Array | None, proximal: Any
+) -> tuple[Array, ...]:
+    """By the text over floats; by articulated bodies what virtual work leaves."""
+    solver = JoinedSolver(held.name, proximal)
+    if way[0] in CLOSING:
+        try:
+            return _text(way)(held, q, v, tau, f_ext, held.placements, settings, solver, way[1])
+        except SingularError:
+            pass
+    return _motion(held, q, v, tau, f_ext, held.placements, settings, solver, way[1])
 
 
 # The text
+
+
+def _text(way: Way) -> Any:
+    return partial(joined_motion, method=way[0]) if way[0] in CLOSING else _motion
 
 
 @np.errstate(all="ignore")  # what is not finite is said by the solver
@@ -148,215 +251,53 @@ def _motion(
     placements: Array,
     settings: Array | None,
     solver: Solver,
-) -> tuple[Array, Array]:
-    """Accelerations and wrenches. ``placements`` tell where each grip holds a as seen from b; the first two of
-    ``settings`` are the factors of Baumgarte's stabilisation.
+    frame: str | None = None,
+) -> tuple[Array, ...]:
+    """Accelerations, wrenches, and reactions if they are seen from a ``frame``. ``placements`` tell where each grip
+    holds a as seen from b; the first two of ``settings`` are the factors of Baumgarte's stabilisation.
     """
     model, ends = held.model, held.ends
     free = forward_dynamics(model, q, v, tau, f_ext)
     places = forward_kinematics(model, q, ends)
     V, A = frame_velocity(model, q, v, ends), frame_acceleration(model, q, v, free, ends)
-
-    seen = at_grips(held, places, V, placements)
-    X, carried, relative = seen.X, seen.carried, seen.relative
-    rate = A[..., held.a, :] - times(X, A[..., held.b, :]) + motion_cross(relative, carried)
-    turning = times(skew(relative[..., 3:]), relative[..., :3])  # of a point, as b sees it
-    rate = np.concatenate([rate[..., :3] + turning, rate[..., 3:]], axis=-1)
-
-    rows, right = [], []
-    for constraint, grips in zip(held.constraints, held.grips, strict=True):
-        own = seen.of(grips)
-        G = constraint.all_rows(model, own)
-        asked = sum(times(part, rate[..., g, :]) for part, g in zip(G, grips, strict=True))
-        drift = constraint.drift(own)
-        asked = asked if drift is None else asked + drift
-        if settings is not None:
-            slip = sum(times(part, relative[..., g, :]) for part, g in zip(G, grips, strict=True))
-            asked = asked + settings[0] * slip + settings[1] * constraint.all_errors(model, q, own)
-        right.append(-asked)
-        rows.append(over_ends(held, G, grips, X))
-    C, wanted = np.concatenate(rows, axis=-2), np.concatenate(right, axis=-1)
+    rows, rates = conditions(held, q, places, V, A, placements, settings)
+    C = np.concatenate([over_ends(held, own) for own in rows], axis=-2)
+    wanted = -np.concatenate(rates, axis=-1)
     sizes = solver.solve(C @ operational_inertia_inverse(model, q, ends) @ transposed(C), wanted)
-
-    at_ends = times(transposed(C), sizes).reshape((*sizes.shape[:-1], len(ends), 6))
-    at_bodies = times(held.to_bodies, at_ends)
-    forces = [None if f_ext is None else f_ext[..., k, :] for k in range(len(model.bodies))]
-    for end, body in enumerate(held.bodies):
-        if body:
-            load, more = forces[body - 1], at_bodies[..., end, :]
-            forces[body - 1] = more if load is None else load + more
-    nothing = np.zeros_like(at_bodies[..., 0, :])
-    loads = np.stack([nothing if force is None else force for force in forces], axis=-2)
-    return forward_dynamics(model, q, v, tau, loads), wrenches_of(held, rows, sizes)
+    a, *reactions = _driven(model, q, v, tau, loads_of(held, C, sizes, f_ext), frame)
+    return a, wrenches_of(held, rows, sizes), *reactions
 
 
-class AtGrips(NamedTuple):
-    """Of all pairs of frames at once, axis -2, or -3 of a matrix, counting them: a in the place where it is held
-    (..., 4, 4), what takes motions from b to a (..., 6, 6), b's motion there, and a's relative to it (..., 6).
-    """
-
-    place: Array
-    X: Array
-    carried: Array
-    relative: Array
-
-    def of(self, grips: Sequence[int]) -> list[Held]:
-        """What a constraint sees of its own pairs."""
-        place = self.place
-        return [Held(place[..., g, :3, :3], place[..., g, :3, 3], self.relative[..., g, :]) for g in grips]
+def _driven(model: Model, q: Array, v: Array, tau: Array, f_ext: Array | None, frame: str | None) -> tuple[Array, ...]:
+    """Accelerations of the tree, and reactions if they are seen from a ``frame``."""
+    if frame is None:
+        return (forward_dynamics(model, q, v, tau, f_ext),)
+    return forward_dynamics_and_reactions(model, q, v, tau, f_ext, frame=frame)
 
 
-def at_grips(held: HeldBy, places: Array, V: Array, placements: Array) -> AtGrips:
-    """From where the frames are and how they move."""
-    b_in_a = inverse(places[..., held.a, :, :]) @ places[..., held.b, :, :]
-    X = motion_matrix(b_in_a)
-    carried = times(X, V[..., held.b, :])
-    return AtGrips(inverse(b_in_a @ placements), X, carried, V[..., held.a, :] - carried)
+def _law(way: Way, held: HeldBy, loaded: bool, stabilised: bool, damped: bool) -> CompiledFunction:
+    """The kernel, for external forces or none, with stabilisation or none, for redundant constraints or not."""
+    return held.kept_law((way, loaded, stabilised, damped), lambda: _made(way, held, loaded, stabilised, damped))
 
 
-def wrenches_of(held: HeldBy, rows: Sequence[Array], sizes: Array) -> Array:
-    """The wrenches (..., k, 6) on the frames a, from the rows of each constraint and the sizes of its forces."""
-    wrenches, start = [], 0
-    for grips, own_rows in zip(held.grips, rows, strict=True):
-        stop, a = start + own_rows.shape[-2], 6 * held.a[grips[0]]
-        wrenches.append(times(transposed(own_rows[..., :, a : a + 6]), sizes[..., start:stop]))
-        start = stop
-    return np.stack(wrenches, axis=-2)
+def _made(way: Way, held: HeldBy, loaded: bool, stabilised: bool, damped: bool) -> CompiledFunction:
+    from linkwork.compiled.law import law
 
+    def text(q: Any, v: Any, tau: Any, placements: Any, settings: Any, f_ext: Any = None) -> Any:
+        solver = TracedSolver(held.name, settings[2].item() if damped else 0.0)
+        given = settings if stabilised else None
+        return _text(way)(held, q, v, tau, f_ext, placements, given, solver, way[1])
 
-def over_ends(held: HeldBy, G: Sequence[Array], grips: Sequence[int], X: Array) -> Array:
-    """The rows of a constraint over the motions of all frames that are held."""
-    blocks: list[Array | None] = [None] * len(held.ends)
-    for part, g in zip(G, grips, strict=True):
-        for end, block in ((held.a[g], part), (held.b[g], -(part @ X[..., g, :, :]))):
-            own = blocks[end]
-            blocks[end] = block if own is None else own + block
-    shape = np.broadcast_shapes(*(block.shape for block in blocks if block is not None))
-    nothing = np.zeros(shape)
-    return np.concatenate([nothing if b is None else np.broadcast_to(b, shape) for b in blocks], axis=-1)
-
-
-# What of constraints does not depend on the state
-
-
-class HeldBy:
-    """A model and its constraints: the frames that they hold, each once, and where these are on bodies.
-
-    Attributes:
-        ends: the frames.
-        a, b: for each pair of frames that a constraint looks at, which of them these are.
-        grips: for each constraint, its pairs.
-        placements: (pairs, 4, 4), where a is held as seen from b.
-        frames: the same as frames of the model.
-        bodies: on which body each frame is, 0 for the world.
-        to_bodies: (ends, 6, 6), takes a force from a frame to its body.
-        whole: whether one kernel computes all.
-    """
-
-    def __init__(self, model: Model, constraints: tuple[Constraint, ...]) -> None:
-        self.model, self.constraints = model, constraints
-        pairs = [constraint.grips(model) for constraint in constraints]
-        flat = [grip for each in pairs for grip in each]
-        numbers = iter(range(len(flat)))
-        self.grips = [[next(numbers) for _ in each] for each in pairs]
-        self.ends = tuple(dict.fromkeys(end for grip in flat for end in (grip.frame_a, grip.frame_b)))
-        self.a = [self.ends.index(grip.frame_a) for grip in flat]
-        self.b = [self.ends.index(grip.frame_b) for grip in flat]
-        self.placements = np.array([matrix_of(grip.placement) for grip in flat]).reshape(-1, 4, 4)
-        asked = as_frames(model, self.ends)
-        self.frames = frames = moved(asked.frames, asked.offsets)
-        self.bodies = [frame.body for frame in frames]
-        self.to_bodies = np.array([motion_matrix(inverse(matrix_of(frame.placement))).T for frame in frames])
-        self.rows = 6 * len(flat)
-        self.whole = 0 < len(flat) <= _MOST_PAIRS and len(model.bodies) <= MOST_BODIES
-        self._laws: dict[Any, CompiledFunction] = {}
-        self._settings: dict[tuple[float | None, float], Array] = {}
-
-    @property
-    def name(self) -> str:
-        return ", ".join(_shown(constraint) for constraint in self.constraints)
-
-    def settings(self, time_constant: float | None, proximal: float) -> Array:
-        """Two factors of stabilisation, and the proximal damping."""
-        try:
-            return self._settings[time_constant, proximal]
-        except (KeyError, TypeError):
-            damping, tau = not_negative("proximal", proximal), np.inf
-            if time_constant is not None:
-                tau = seconds("time_constant", time_constant)
-            with np.errstate(all="ignore"):
-                found = np.array([2.0 / np.float64(tau), 1.0 / np.float64(tau) ** 2, damping])
-            if not np.isfinite(found).all():
-                raise _too_short(tau) from None
-            if len(self._settings) >= 1000:  # numbers that change from call to call
-                self._settings.clear()
-            self._settings[time_constant, proximal] = found
-            return found
-
-    def kept_law(self, key: Any, make: Callable[[], CompiledFunction]) -> CompiledFunction:
-        """A kernel that serves all constraints of these kinds, made once."""
-        found = self._laws.get(key)
-        if found is None:
-            found = self._laws[key] = make()
-        return found
-
-    def law(self, loaded: bool, stabilised: bool, damped: bool) -> CompiledFunction:
-        """The kernel, for external forces or none, with stabilisation or none, for redundant constraints or not."""
-        return self.kept_law((loaded, stabilised, damped), lambda: self._made(loaded, stabilised, damped))
-
-    def _made(self, loaded: bool, stabilised: bool, damped: bool) -> CompiledFunction:
-        from linkwork.compiled.law import law
-
-        def text(q: Any, v: Any, tau: Any, placements: Any, settings: Any, f_ext: Any = None) -> Any:
-            solver = TracedSolver(self.name, settings[2].item() if damped else 0.0)
-            return _motion(self, q, v, tau, f_ext, placements, settings if stabilised else None, solver)
-
-        model = self.model
-        shapes = {
-            "q": (model.nq,),
-            "v": (model.nv,),
-            "tau": (model.nv,),
-            "placements": self.placements.shape,
-            "settings": (3,),
-        }
-        if loaded:
-            shapes["f_ext"] = (len(model.bodies), 6)
-        results = [(model.nv,), (len(self.constraints), 6)]
-        return law(
-            "constrained_dynamics", text, shapes, results, model, self.frames, (self.kinds, loaded, stabilised, damped)
-        )
-
-    @property
-    def kinds(self) -> tuple[object, ...]:
-        """What code follows from besides the model and the frames."""
-        return [(type(c).__name__, c.kind()) for c in self.constraints], self.a, self.b, self.grips
-
-
-def _too_short(time_constant: float) -> ArgumentError:
-    return ArgumentError(
-        f"time_constant must be several steps of the integration; with {time_constant:g} s it overflows"
-    )
-
-
-def _shown(constraint: Constraint) -> str:
-    return f"{type(constraint).__name__}({constraint.frame_a!r}, {constraint.frame_b!r})"
-
-
-def held_by(model: Model, constraints: Sequence[Constraint]) -> HeldBy:
-    """What is kept with a model for constraints that it was asked about before."""
-    try:
-        found: HeldBy = model._memo.held[tuple(map(id, constraints))]
-        return found
-    except Exception:  # new, no model, or no constraints
-        pass
-    check_model(model)
-    listed, known = as_constraints(constraints), model._memo.held
-    key = tuple(map(id, listed))
-    found = HeldBy(model, listed)
-    for other in known.values():  # the same but for where frames are held: the same code
-        if [c.kind() for c in other.constraints] == [c.kind() for c in listed]:
-            found._laws = other._laws
-    if len(known) >= 200:  # constraints that are made anew for each call
-        known.clear()
-    known[key] = found
-    return found
+    model = held.model
+    shapes = {
+        "q": (model.nq,),
+        "v": (model.nv,),
+        "tau": (model.nv,),
+        "placements": held.placements.shape,
+        "settings": (3,),
+    }
+    if loaded:
+        shapes["f_ext"] = (len(model.bodies), 6)
+    results = [(model.nv,), (len(held.constraints), 6), *([] if way[1] is None else [(len(model.bodies), 6)])]
+    what = (held.kinds, loaded, stabilised, damped)
+    return law("constrained_dynamics", text, shapes, results, model, held.frames, what, way)

@@ -18,15 +18,15 @@ from numpy.typing import ArrayLike, NDArray
 from linkwork.batches import put_into
 from linkwork.compiled.arrays import is_traced
 from linkwork.dynamics.arguments import Array, as_batch
-from linkwork.dynamics.constrained import HeldBy, at_grips, held_by, over_ends, wrenches_of
 from linkwork.dynamics.constraint_solvers import TracedSolver
-from linkwork.dynamics.constraints import Constraint
 from linkwork.dynamics.dynamics import inverse_dynamics
+from linkwork.dynamics.held import HeldBy, at_grips, held_by, over_ends, rows_of, wrenches_of
 from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity, jacobian
-from linkwork.dynamics.small_matrices import times, transposed
 from linkwork.engine.mode import current_form
 from linkwork.errors import ArgumentError, SingularError, shown
+from linkwork.model.constraints import Constraint
 from linkwork.model.model import Model
+from linkwork.spatial.small_matrices import times, transposed
 
 _NAME = "constrained_inverse_dynamics"
 _NOTHING = 1e-8
@@ -38,7 +38,7 @@ def constrained_inverse_dynamics(
     q: ArrayLike,
     v: ArrayLike,
     a: ArrayLike,
-    constraints: Sequence[Constraint],
+    constraints: Sequence[Constraint] | Constraint,
     actuated: ArrayLike | None = None,
     *,
     out: tuple[Array, Array] | None = None,
@@ -131,10 +131,10 @@ def _forces(
         return needed * driven, np.zeros((*needed.shape[:-1], 0, 6))
     seen = at_grips(held, forward_kinematics(model, q, ends), frame_velocity(model, q, v, ends), placements)
     rows = [
-        over_ends(held, constraint.all_rows(model, seen.of(grips)), grips, seen.X)
+        rows_of(held, constraint.all_rows(model, seen.of(grips)), grips, seen.X)
         for constraint, grips in zip(held.constraints, held.grips, strict=True)
     ]
-    K = np.concatenate(rows, axis=-2) @ jacobian(model, q, ends)
+    K = np.concatenate([over_ends(held, own) for own in rows], axis=-2) @ jacobian(model, q, ends)
     sizes = _smallest(held, idle, transposed(K[..., :, idle]), needed[..., idle], needed, states)
     return (needed - times(transposed(K), sizes)) * driven, wrenches_of(held, rows, sizes)
 

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from linkwork.arguments import Array
 from linkwork.compiled.arrays import numbers, traced
-from linkwork.dynamics.small_matrices import times
 from linkwork.errors import ArgumentError, SingularError
 from linkwork.spatial import Factor, absolute, total, where_less
+from linkwork.spatial.small_matrices import times
 
 _MOST_ITERATIONS = 100
 _COMPILED_ITERATIONS = 8
 _WELL_CONDITIONED = 1e-7
 """Of the largest number of the diagonal: a pivot below it asks for a closer look at the rank."""
+
+
+Found = tuple[Array, Array, Array]
+"""Accelerations, reactions, and the forces of constraints."""
 
 
 class Solver(ABC):
@@ -29,6 +33,10 @@ class Solver(ABC):
     @abstractmethod
     def solve(self, matrix: Array, right: Array) -> Array:
         """The sizes."""
+
+    @abstractmethod
+    def iterated(self, found: Found, step: Callable[[Array], Found]) -> Found:
+        """Accelerations, reactions and forces, by steps from forces to the next, until the forces do not change."""
 
 
 class TracedSolver(Solver):
@@ -45,6 +53,14 @@ class TracedSolver(Solver):
             except ZeroDivisionError:  # a pivot that is zero whatever the state
                 found[k, :] = np.nan
         return traced(found.reshape((*leading, size)))
+
+    def iterated(self, found: Found, step: Callable[[Array], Found]) -> Found:
+        before = found[2]
+        for _ in range(_COMPILED_ITERATIONS):
+            before, found = found[2], step(found[2])
+        a, reactions, forces = found
+        change, largest = abs(forces - before).max(), abs(forces).max()
+        return a + np.where(change > 1e-13 * largest, np.nan, 0.0), reactions, forces
 
     def _one(self, A: list[list[Any]], b: list[Any]) -> list[Any]:
         size = len(A)
@@ -92,7 +108,7 @@ class JoinedSolver(Solver):
             )
         if not np.isfinite(right).all():
             raise ArgumentError(
-                "time_constant must be several steps of the integration; what it asks of the constraints overflows"
+                "stabilisation must be several steps of the integration; what it asks of the constraints overflows"
             )
 
     def solve(self, matrix: Array, right: Array) -> Array:
@@ -119,6 +135,13 @@ class JoinedSolver(Solver):
             if step <= 1e-13 * np.abs(sizes).max(initial=0.0):
                 break
         return sizes
+
+    def iterated(self, found: Found, step: Callable[[Array], Found]) -> Found:
+        for _ in range(_MOST_ITERATIONS):
+            before, found = found[2], step(found[2])
+            if np.abs(found[2] - before).max(initial=0.0) <= 1e-13 * np.abs(found[2]).max(initial=0.0):
+                break
+        return found
 
 
 def _well_conditioned(matrix: Array, largest: Array) -> bool:

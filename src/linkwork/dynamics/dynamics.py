@@ -15,7 +15,7 @@ from linkwork.errors import ArgumentError
 from linkwork.model.model import Model
 from linkwork.spatial import ArticulatedInertia
 
-_METHODS = (*FORWARD_DYNAMICS, *CHAIN_METHODS, *STUDIES)
+_METHODS = (*FORWARD_DYNAMICS, "assembly", *CHAIN_METHODS, *STUDIES)
 
 
 def inverse_dynamics(
@@ -139,10 +139,11 @@ def forward_dynamics(
             factorisation); "unit_vector" (mass matrix by inverse dynamics, a baseline); "constraint_force" (O(log n)
             steps on n processors; asks the same of bodies as virtual work; one state of more than 50 bodies whose main
             chain is long is spread over the lanes of the vector unit and over threads; what has no such chain, or one
-            that was chosen, is interpreted, slowly, beyond 50 bodies). For study: "constraint_force_world" (the same in
-            world coordinates and with the bias by inverse dynamics, as its paper has it); "virtual_work_split" and
-            "virtual_work_unsplit", never compiled, that is with links split until each has at most three joints, and
-            with the inverse of the constraint matrix kept in blocks.
+            that was chosen, is interpreted, slowly, beyond 50 bodies); "assembly" (O(log n) steps on n processors, on
+            any tree, by sub-chains that meet pairwise; asks the same of bodies; interpreted beyond 50 of them). For
+            study: "constraint_force_world" (the same in world coordinates and with the bias by inverse dynamics, as its
+            paper has it); "virtual_work_split" and "virtual_work_unsplit", never compiled, that is with links split
+            until each has at most three joints, and with the inverse of the constraint matrix kept in blocks.
         main_chain: for the constraint force methods, the body at the end of the chain from the world whose joints are
             solved for together; all else counts as side branches. The longest path if left out; the result is the same.
         i_x: for "constraint_force_world", the paper's I_X: any symmetric positive definite matrix in the world's

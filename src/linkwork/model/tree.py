@@ -16,6 +16,7 @@ from linkwork.errors import ModelError
 from linkwork.joints import Joint
 from linkwork.model.doubtful import doubtful_joints
 from linkwork.model.junctions import common_ancestor, junctions_of
+from linkwork.model.loop_walks import LoopWalks, groups_of
 from linkwork.model.model import Frame, Model
 from linkwork.model.path_walks import PathWalks
 from linkwork.model.segments import cut
@@ -155,7 +156,7 @@ class Walks:
         return Constant(lambda node: node.rotor)
 
 
-class Tree(PathWalks, Walks):
+class Tree(PathWalks, LoopWalks, Walks):
     """The plain form of a tree."""
 
     def __init__(
@@ -181,6 +182,7 @@ class Tree(PathWalks, Walks):
         self._frames = [
             FrameNode(i, self._nodes[frame.body], as_scalars(frame.placement)) for i, frame in enumerate(frames)
         ]
+        self._held = groups_of(frames)
         self.gravity = Motion(as_scalars(Vec3(*model.gravity)), Vec3.zero())
         self._model = model
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from rich.console import Console
 
-from linkwork.reproduce import constraint_force, operational_inertia, virtual_work
+from linkwork.reproduce import closed_chains, constraint_force, operational_inertia, virtual_work
 
 
 class Experiment(Protocol):
@@ -30,12 +30,14 @@ EXPERIMENTS: dict[str, Experiment] = {
     "virtual-work": virtual_work,
     "operational-inertia": operational_inertia,
     "constraint-force": constraint_force,
+    "closed-chains": closed_chains,
 }
 """By the names that the command line takes."""
 
 PAGES: dict[str, Callable[[dict[str, Any]], dict[str, str]]] = {
     "operational-inertia": operational_inertia.tables,
     "constraint-force": constraint_force.tables,
+    "closed-chains": closed_chains.tables,
 }
 """What makes the tables of an experiment's page, by their places there."""
 

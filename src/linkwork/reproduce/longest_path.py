@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from linkwork.algorithms import Algorithm
 from linkwork.engine.spaces import size
 from linkwork.engine.trace.interpreter import evaluate
-from linkwork.model import Model
+from linkwork.model import Frame, Model
 from linkwork.model.tree import Tree
 
 
-def longest_path(algorithm: Algorithm, model: Model) -> int:
+def longest_path(algorithm: Algorithm, model: Model, frames: Sequence[Frame] = ()) -> int:
     """Operations on the longest path from the arguments to a result, for one state without external forces.
 
     Example:
@@ -23,8 +24,11 @@ def longest_path(algorithm: Algorithm, model: Model) -> int:
         True
     """
     start = Depth(0)
-    arguments = [None if name == "f_ext" else [start] * size(space, model, 0) for name, space in algorithm.arguments]
-    results = evaluate(algorithm, model, arguments, tree=Tree(model, (), lambda _: start))
+    count = len(frames)
+    arguments = [
+        None if name == "f_ext" else [start] * size(space, model, count) for name, space in algorithm.arguments
+    ]
+    results = evaluate(algorithm, model, arguments, frames, Tree(model, frames, lambda _: start))
     return max((_depth(number) for numbers in results for number in numbers), default=0)
 
 

@@ -71,8 +71,10 @@ def plan_for_trace(
         plan = Traced(task, cpu, lanes)
         if not plan.too_long:
             return plan
+    from linkwork.engine.ir.program import length
+
     warnings.warn(
-        f"{what} has {len(plan.program.root.order):,} instructions, more than the {MOST_TRACED:,} up to which machine "
+        f"{what} has {length(plan.program):,} instructions, more than the {MOST_TRACED:,} up to which machine "
         f"code is made; it runs by the interpreter, slowly. Use fewer bodies, points or iterations",
         LinkworkWarning,
         stacklevel=3,

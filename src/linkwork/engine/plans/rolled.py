@@ -54,7 +54,7 @@ class Rolled(Compiled):
         super().__init__(task, cpu, lanes)
         self.interface = rolled_interface(task, SIZES)
         self.model_tables: Tables = tables_of(
-            task.model, task.frames, pairs=any(space.of_pairs for space in task.result_spaces)
+            task.model, task.frames, any(space.of_pairs for space in task.result_spaces), task.algorithm.of_loops
         )
 
     @cached_property
@@ -83,8 +83,8 @@ class Rolled(Compiled):
 
     @property
     def rows(self) -> int:
-        """Of ``work``: one for the world and each body, or for each frame."""
-        return max(len(self.task.model.bodies) + 1, len(self.task.frames))
+        """Of ``work``: one for the world and each body, for each frame, or for what loops have."""
+        return max(len(self.task.model.bodies) + 1, len(self.task.frames), self.model_tables.rows)
 
     def tables(self, code: jit.Code, frame: str) -> dict[str, int]:
         _, cell = code.integers  # code for any number of lanes has the same

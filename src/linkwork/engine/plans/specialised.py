@@ -13,6 +13,7 @@ from linkwork.engine.plans.plan import NOT_FINITE_RESULT, Array, Arrays, Found, 
 from linkwork.engine.plans.straight_line import StraightLine
 from linkwork.engine.plans.task import Task
 from linkwork.engine.spaces import OFFSETS
+from linkwork.model.loop_walks import groups_of
 
 if TYPE_CHECKING:
     from linkwork.engine.ir.program import Program
@@ -68,7 +69,8 @@ class Specialised(StraightLine):
         if not self.task.algorithm.of_mechanism:
             return "specialised", self.interface
         numbers = fingerprint.of_model(self.task.model, self.task.frames) or fingerprint.of_program(self.program)
-        return "specialised", self.interface, numbers
+        loops = (groups_of(self.task.frames),) if self.task.algorithm.of_loops else ()
+        return "specialised", self.interface, numbers, *loops
 
     @property
     def buffer_size(self) -> int:

@@ -369,6 +369,7 @@ SPACES: dict[str, Space] = {
     "momentum_matrix": ForceColumns(lambda model, frames: (6, model.nv)),
     "poses": Poses(4, 4),
     "twists": Frames(6),
+    "conditions": Frames(6, 6),
     "stacked_twists": StackedTwists(),
     "jacobian": PathColumns(lambda model, frames: (6 * frames, model.nv)),
     "responses": Columns(lambda model, frames: (6 * frames, model.nv)),

@@ -15,6 +15,7 @@ from typing import Any
 from linkwork.algorithms import Algorithm
 from linkwork.engine.ir.program import ONE, Address, Block, Loop, Program, Terms
 from linkwork.engine.spaces import SPACES, flatten, rebuild
+from linkwork.engine.trace.rolled_loops import LoopWalks
 from linkwork.engine.trace.rolled_paths import PathWalks
 from linkwork.engine.trace.tables import (
     ANCESTORS,
@@ -23,6 +24,7 @@ from linkwork.engine.trace.tables import (
     FRAMES,
     INERTIA,
     JUNCTIONS,
+    LASTS,
     PLACEMENT,
     TOLD,
     Kind,
@@ -34,16 +36,16 @@ from linkwork.model.tree import Walks
 from linkwork.spatial import Inertia, Motion, Transform, Vec3
 
 SIZES = (
-    *("last_body", "last_frame", "last_junction", "last_path", "last_station"),
+    *("last_body", *(f"last_{row}" for row in LASTS)),
     *("square_row", "frame_data", "frame_count"),
     *(str(section.begin) for section in TOLD),
     *(f"nv{k}" for k in range(1, 7)),
     *(f"wide{k}" for k in range(1, 7)),
     *(f"parameters{k}" for k in range(1, 7)),
 )
-"""The sizes that rolled code is told: last body, frame, junction, body on a path and station; numbers in a row of the
-square; where the frames' placements begin in ``data``; how many frames there are; where sections of ``ints`` begin;
-multiples of nv, of six numbers for each frame and of ten for each body.
+"""The sizes that rolled code is told: the last of bodies and of what ``LASTS`` has; numbers in a row of the square;
+where the frames' placements begin in ``data``; how many frames there are; where sections of ``ints`` begin; multiples
+of nv, of six numbers for each frame and of ten for each body.
 """
 
 
@@ -203,7 +205,7 @@ def _may_be(stored: Any, asked: Any) -> bool:
     return stored is None or asked is None or stored == asked
 
 
-class RolledTree(PathWalks, Walks):
+class RolledTree(PathWalks, LoopWalks, Walks):
     """A tree whose walks are loops in the code."""
 
     field_type = Field
@@ -359,10 +361,7 @@ def roll(
     expand: bool = True,
     form: Callable[..., RolledTree] = RolledTree,
 ) -> Program:
-    """The rolled program, its fields not yet laid out.
-
-    Traced until the numbers that turn out to be constant in a field are known and folded.
-    """
+    """The rolled program, its fields not laid out; traced until what proves constant in a field is folded."""
     constants: dict[tuple[str, int], float] = {}
     while True:
         program = _roll_once(algorithm, form(Tracer(expand), kinds, width, constants), absent)

@@ -19,6 +19,8 @@ from linkwork.engine.ir.program import ONE, Address, Terms
 from linkwork.joints import Joint
 from linkwork.model.doubtful import doubtful_joints
 from linkwork.model.junctions import common_ancestor, junctions_of
+from linkwork.model.loop_walks import groups_of
+from linkwork.model.loops import Attached, Closed, Crossing, Loops, loops_of
 from linkwork.model.model import Frame, Model
 from linkwork.model.paths import paths_of
 
@@ -62,8 +64,26 @@ STATIONS = Section(
 POINTS = Section(("frame", "next"), "point_ints")
 PLACES = Section(("behind", "after", "after_stop", "outermost"), "place_ints")
 """A row for each frame."""
-TOLD = (FRAMES, JUNCTIONS, FRAME_JUNCTIONS, ANCESTORS, PATHS, STATIONS, POINTS, PLACES)
+JOININGS = Section(
+    ("attached", "attached_stop", "closed", "closed_stop", "behind", "behind_stop", "crossings", "crossings_stop"),
+    "joining_ints",
+)
+"""A row for each body, the world's first: the stretches of ``LOOP_ENDS`` and ``CROSSINGS`` of its joining."""
+LOOP_ENDS = Section(
+    ("loop", "body", "onward", "frame", "others", "others_stop", "pairs", "place", "next", "previous"), "loop_end_ints"
+)
+"""Where a loop is attached or closed, from row 1 on; and the stretch of ``CROSSINGS`` of the others that are open."""
+CROSSINGS = Section(("loop", "strand", "onward", "stop", "pairs", "place", "next"), "crossing_ints")
+"""Loops that are open at a step, from row 1 on. ``pairs`` is where its row of ``PAIRS`` begins, ``place`` a column."""
+PAIRS = Section(("coupling",), "pair_ints")
+"""The coupling of two loops of a step, for each step a square."""
+TOLD = (
+    *(FRAMES, JUNCTIONS, FRAME_JUNCTIONS, ANCESTORS, PATHS, STATIONS, POINTS, PLACES),
+    *(JOININGS, LOOP_ENDS, CROSSINGS, PAIRS),
+)
 """The sections of which rolled code is told where they begin."""
+LASTS = ("frame", "junction", "path", "station", "loop", "strand", "coupling")
+"""Of what rolled code is told the last number, besides bodies."""
 
 
 def packed(sections: Sequence[tuple[Section, ArrayLike]]) -> tuple[NDArray[np.int64], dict[str, int]]:
@@ -105,6 +125,8 @@ class Tables:
     data: NDArray[np.float64]
     ints: NDArray[np.int64]
     sizes: dict[str, int]
+    rows: int = 0
+    """How many things of one sort there are, of what loops have."""
 
 
 def kinds_of(model: Model) -> tuple[tuple[Kind, ...], list[int], list[list[float]]]:
@@ -156,8 +178,47 @@ def _walks(
     }
 
 
-def tables_of(model: Model, frames: Sequence[Frame] = (), pairs: bool = False) -> Tables:
-    """The tables of a model and the frames asked for; ``pairs`` adds where the paths of these meet."""
+class _Steps:
+    """The sections of loops, row by row."""
+
+    def __init__(self, found: Loops) -> None:
+        self.couplings: dict[tuple[int, int], int] = {}
+        self.pairs: list[int] = []
+        self.crossings: list[tuple[int, ...]] = [(0,) * len(CROSSINGS.columns)]
+        self.ends: list[tuple[int, ...]] = [(0,) * len(LOOP_ENDS.columns)]
+        self.joinings: list[tuple[int, ...]] = []
+        for step in found.steps:
+            stretches = [self._ends(each) for each in (step.attached, step.closed, step.closed_behind)]
+            self.joinings.append((*(end for stretch in stretches for end in stretch), *self._step(step.crossings)))
+        self.ends.append((*(0,) * (len(LOOP_ENDS.columns) - 1), len(self.ends) - 1))  # for walks back from the last
+
+    def _ends(self, steps: Sequence[Attached | Closed]) -> tuple[int, int]:
+        start = len(self.ends)
+        for step in steps:
+            place, begin = len(step.others), len(self.pairs)
+            stretch = self._step(step.others, step.loop)
+            row, hold = len(self.ends), step.hold if isinstance(step, Attached) else 0
+            own = begin + place * (place + 1)
+            self.ends.append((step.loop, step.body, step.strand, hold, *stretch, own, place, row + 1, row - 1))
+        return start, len(self.ends)
+
+    def _step(self, crossings: Sequence[Crossing], *more: int) -> tuple[int, int]:
+        """The loops of a step, and one more that is attached or closed."""
+        start, begin = len(self.crossings), len(self.pairs)
+        loops = [*(each.loop for each in crossings), *more]
+        stop = start + len(crossings)
+        for place, each in enumerate(crossings):
+            row = (each.loop, each.strand, each.onward, stop, begin + place * len(loops), place, start + place + 1)
+            self.crossings.append(row)
+        pairs = [(one, other) for one in loops for other in loops]
+        self.pairs += [self.couplings.setdefault(pair, len(self.couplings)) for pair in pairs]
+        return start, stop
+
+
+def tables_of(model: Model, frames: Sequence[Frame] = (), pairs: bool = False, loops: bool = False) -> Tables:
+    """The tables of a model and the frames asked for; ``pairs`` adds where the paths of these meet, ``loops`` the steps
+    of loops whose holds they are.
+    """
     kinds, data, bodies = body_tables(model)
     points = [frame.body for frame in frames]
     parents = [0, *(body.parent for body in model.bodies)]
@@ -169,6 +230,8 @@ def tables_of(model: Model, frames: Sequence[Frame] = (), pairs: bool = False) -
         junctions, of_points = junctions_of(parents, points)
         ancestors = [common_ancestor(parents, a, b) for a in points for b in points]
         walks = _walks(parents, points, bodies)
+    looped = loops_of(parents, groups_of(frames) if loops else ())
+    steps = _Steps(looped)
     ints, begins = packed(
         [
             (BODIES, bodies),
@@ -177,15 +240,19 @@ def tables_of(model: Model, frames: Sequence[Frame] = (), pairs: bool = False) -
             (FRAME_JUNCTIONS, of_points),
             (ANCESTORS, ancestors),
             *walks.items(),
+            (JOININGS, steps.joinings if loops else []),
+            (LOOP_ENDS, steps.ends),
+            (CROSSINGS, steps.crossings),
+            (PAIRS, steps.pairs),
         ]
     )
     placements = [x for frame in frames for x in frame.placement.numbers()]
-    lasts = {
-        "frame": len(frames),
-        "junction": len(junctions),
-        "path": len(walks[PATHS]),
-        "station": len(walks[STATIONS]),
-    }
-    sizes = {**begins, "frame_data": data.size, **{f"last_{row}": count - 1 for row, count in lasts.items()}}
+    counts = (
+        *(len(frames), len(junctions), len(walks[PATHS]), len(walks[STATIONS])),
+        *(looped.loops, looped.strands + 1, len(steps.couplings)),
+    )
+    lasts = {f"last_{row}": count - 1 for row, count in zip(LASTS, counts, strict=True)}
+    sizes = {**begins, "frame_data": data.size, **lasts}
+    rows = max(len(steps.crossings), looped.strands + 1, len(steps.couplings)) if loops else 0
     whole = np.concatenate([data.ravel(), np.array(placements, dtype=np.float64)])
-    return Tables(kinds, data.shape[1], whole, ints, sizes)
+    return Tables(kinds, data.shape[1], whole, ints, sizes, rows)

@@ -1,0 +1,248 @@
+"""What is held by constraints: their frames on a model, and how these are placed and move in a state.
+
+Texts over arrays with any leading axes, of floats or of numbers that are being traced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from linkwork.arguments import not_negative, seconds
+from linkwork.dynamics.arguments import Array, as_frames, check_model
+from linkwork.engine.plans import MOST_BODIES
+from linkwork.engine.plans.task import moved
+from linkwork.errors import ArgumentError
+from linkwork.model.constraints import Constraint, Held, as_constraints
+from linkwork.model.model import Frame, Model
+from linkwork.spatial import Transform
+from linkwork.spatial.small_matrices import inverse, matrix_of, motion_cross, motion_matrix, skew, times, transposed
+
+if TYPE_CHECKING:
+    from linkwork.compiled.compiled_function import CompiledFunction
+
+_MOST_PAIRS = 8
+"""Pairs of frames up to which one kernel is made."""
+
+
+class AtGrips(NamedTuple):
+    """Of all pairs of frames at once, axis -2, or -3 of a matrix, counting them: a in the place where it is held
+    (..., 4, 4), what takes motions from b to a (..., 6, 6), b's motion there, and a's relative to it (..., 6).
+    """
+
+    place: Array
+    X: Array
+    carried: Array
+    relative: Array
+
+    def of(self, grips: Sequence[int]) -> list[Held]:
+        """What a constraint sees of its own pairs."""
+        place = self.place
+        return [Held(place[..., g, :3, :3], place[..., g, :3, 3], self.relative[..., g, :]) for g in grips]
+
+
+def at_grips(held: HeldBy, places: Array, V: Array, placements: Array) -> AtGrips:
+    """From where the frames are and how they move."""
+    b_in_a = inverse(places[..., held.a, :, :]) @ places[..., held.b, :, :]
+    X = motion_matrix(b_in_a)
+    carried = times(X, V[..., held.b, :])
+    return AtGrips(inverse(b_in_a @ placements), X, carried, V[..., held.a, :] - carried)
+
+
+def conditions(
+    held: HeldBy, q: Array, places: Array, V: Array, A: Array | None, placements: Array, settings: Array | None
+) -> tuple[list[Rows], list[Array]]:
+    """The rows of each constraint, and the rate of what they hold: with the frames' accelerations A, or without, and
+    with what Baumgarte's stabilisation adds, by the first two of ``settings``.
+    """
+    seen = at_grips(held, places, V, placements)
+    X, carried, relative = seen.X, seen.carried, seen.relative
+    rate = motion_cross(relative, carried)
+    if A is not None:
+        rate = A[..., held.a, :] - times(X, A[..., held.b, :]) + rate
+    turning = times(skew(relative[..., 3:]), relative[..., :3])  # of a point, as b sees it
+    rate = np.concatenate([rate[..., :3] + turning, rate[..., 3:]], axis=-1)
+
+    rows, rates = [], []
+    for constraint, grips in zip(held.constraints, held.grips, strict=True):
+        own = seen.of(grips)
+        G = constraint.all_rows(held.model, own)
+        asked: Any = sum(times(part, rate[..., g, :]) for part, g in zip(G, grips, strict=True))
+        drift = constraint.drift(own)
+        asked = asked if drift is None else asked + drift
+        if settings is not None:
+            slip = sum(times(part, relative[..., g, :]) for part, g in zip(G, grips, strict=True))
+            asked = asked + settings[0] * slip + settings[1] * constraint.all_errors(held.model, q, own)
+        rates.append(asked)
+        rows.append(rows_of(held, G, grips, X))
+    return rows, rates
+
+
+Rows = dict[int, Array]
+"""Of a constraint, its rows (..., r, 6) over the motion of each frame that it holds, by the frame's number."""
+
+
+def rows_of(held: HeldBy, G: Sequence[Array], grips: Sequence[int], X: Array) -> Rows:
+    """From the rows over the relative motion of each of its pairs."""
+    blocks: Rows = {}
+    for part, g in zip(G, grips, strict=True):
+        for end, block in ((held.a[g], part), (held.b[g], -(part @ X[..., g, :, :]))):
+            own = blocks.get(end)
+            blocks[end] = block if own is None else own + block
+    return blocks
+
+
+def over_ends(held: HeldBy, rows: Rows) -> Array:
+    """The rows of a constraint over the motions of all frames that are held."""
+    shape = np.broadcast_shapes(*(block.shape for block in rows.values()))
+    nothing = np.zeros(shape)
+    ends = range(len(held.ends))
+    return np.concatenate([np.broadcast_to(rows[end], shape) if end in rows else nothing for end in ends], axis=-1)
+
+
+def wrenches_of(held: HeldBy, rows: Sequence[Rows], sizes: Array) -> Array:
+    """The wrenches (..., k, 6) on the frames a, from the rows of each constraint and the sizes of its forces."""
+    wrenches, start = [], 0
+    for grips, own_rows in zip(held.grips, rows, strict=True):
+        on_a = own_rows[held.a[grips[0]]]
+        stop = start + on_a.shape[-2]
+        wrenches.append(times(transposed(on_a), sizes[..., start:stop]))
+        start = stop
+    shape = np.broadcast_shapes(*(wrench.shape for wrench in wrenches))
+    return np.stack([np.broadcast_to(wrench, shape) for wrench in wrenches], axis=-2)
+
+
+def loads_of(held: HeldBy, C: Array, sizes: Array, f_ext: Array | None) -> Array:
+    """What forces of these sizes come to on each body (..., nbodies, 6), with the external ones."""
+    at_ends = times(transposed(C), sizes).reshape((*sizes.shape[:-1], len(held.ends), 6))
+    at_bodies = times(held.to_bodies, at_ends)
+    forces = [None if f_ext is None else f_ext[..., k, :] for k in range(len(held.model.bodies))]
+    for end, body in enumerate(held.bodies):
+        if body:
+            load, more = forces[body - 1], at_bodies[..., end, :]
+            forces[body - 1] = more if load is None else load + more
+    nothing = np.zeros_like(at_bodies[..., 0, :])
+    return np.stack([nothing if force is None else force for force in forces], axis=-2)
+
+
+# What of constraints does not depend on the state
+
+
+class HeldBy:
+    """A model and its constraints: the frames that they hold, each once, and where these are on bodies.
+
+    Attributes:
+        ends: the frames.
+        a, b: for each pair of frames that a constraint looks at, which of them these are.
+        grips: for each constraint, its pairs.
+        placements: (pairs, 4, 4), where a is held as seen from b.
+        frames: the same as frames of the model.
+        bodies: on which body each frame is, 0 for the world.
+        to_bodies: (ends, 6, 6), takes a force from a frame to its body.
+        holds: constraint, body and frames on it, for every body that a constraint holds, the world last.
+        hold_frames: the same as frames, those of a constraint with one name.
+        first_holds: the first hold of each constraint.
+        whole: whether one kernel computes all.
+        problems: what else is asked about them (``dynamics.loops``).
+    """
+
+    def __init__(self, model: Model, constraints: tuple[Constraint, ...]) -> None:
+        self.model, self.constraints = model, constraints
+        pairs = [constraint.grips(model) for constraint in constraints]
+        flat = [grip for each in pairs for grip in each]
+        numbers = iter(range(len(flat)))
+        self.grips = [[next(numbers) for _ in each] for each in pairs]
+        self.ends = tuple(dict.fromkeys(end for grip in flat for end in (grip.frame_a, grip.frame_b)))
+        self.a = [self.ends.index(grip.frame_a) for grip in flat]
+        self.b = [self.ends.index(grip.frame_b) for grip in flat]
+        self.placements = np.array([matrix_of(grip.placement) for grip in flat]).reshape(-1, 4, 4)
+        asked = as_frames(model, self.ends)
+        self.frames = frames = moved(asked.frames, asked.offsets)
+        self.bodies = [frame.body for frame in frames]
+        self.to_bodies = np.array([motion_matrix(inverse(matrix_of(frame.placement))).T for frame in frames])
+        self.rows = 6 * len(flat)
+        self.holds: list[tuple[int, int, list[int]]] = [
+            (number, body, [end for end in ends if self.bodies[end] == body])
+            for number, ends in enumerate(map(self._ends_of, self.grips))
+            for body in sorted(dict.fromkeys(self.bodies[end] for end in ends), key=lambda body: not body)
+        ]
+        self.whole = 0 < len(flat) <= _MOST_PAIRS and len(model.bodies) <= MOST_BODIES
+        self.hold_frames = tuple(Frame(str(number), body, Transform.identity()) for number, body, _ in self.holds)
+        of_holds = [number for number, _, _ in self.holds]
+        self.first_holds = [of_holds.index(number) for number in range(len(constraints))]
+        self.quick: dict[str, Any] = {}
+        self.laws: dict[Any, CompiledFunction] = {}
+        self.problems: dict[str, Any] = {}
+        self._settings: dict[tuple[float | None, float], Array] = {}
+
+    def _ends_of(self, grips: Sequence[int]) -> list[int]:
+        """The frames of a constraint, each once."""
+        return list(dict.fromkeys(end for g in grips for end in (self.a[g], self.b[g])))
+
+    @property
+    def name(self) -> str:
+        return ", ".join(shown_constraint(constraint) for constraint in self.constraints)
+
+    def settings(self, stabilisation: float | None, proximal: float) -> Array:
+        """Two factors of stabilisation, and the proximal damping."""
+        try:
+            return self._settings[stabilisation, proximal]
+        except (KeyError, TypeError):
+            damping, tau = not_negative("proximal", proximal), np.inf
+            if stabilisation is not None:
+                tau = seconds("stabilisation", stabilisation)
+            with np.errstate(all="ignore"):
+                found = np.array([2.0 / np.float64(tau), 1.0 / np.float64(tau) ** 2, damping])
+            if not np.isfinite(found).all():
+                raise _too_short(tau) from None
+            if len(self._settings) >= 1000:  # numbers that change from call to call
+                self._settings.clear()
+            self._settings[stabilisation, proximal] = found
+            return found
+
+    def kept_law(self, key: Any, make: Callable[[], CompiledFunction]) -> CompiledFunction:
+        """A kernel that serves all constraints of these kinds, made once."""
+        found = self.laws.get(key)
+        if found is None:
+            found = self.laws[key] = make()
+        return found
+
+    @property
+    def kinds(self) -> tuple[object, ...]:
+        """What code follows from besides the model and the frames."""
+        return [(type(c).__name__, c.kind()) for c in self.constraints], self.a, self.b, self.grips
+
+
+def _too_short(stabilisation: float) -> ArgumentError:
+    return ArgumentError(
+        f"stabilisation must be several steps of the integration; with {stabilisation:g} s it overflows"
+    )
+
+
+def shown_constraint(constraint: Constraint) -> str:
+    return f"{type(constraint).__name__}({constraint.frame_a!r}, {constraint.frame_b!r})"
+
+
+def held_by(model: Model, constraints: Sequence[Constraint] | Constraint) -> HeldBy:
+    """What is kept with a model for constraints that it was asked about before."""
+    try:
+        found: HeldBy = model._memo.held[tuple(map(id, constraints))]  # type: ignore[arg-type]
+        return found
+    except Exception:  # new, no model, or no constraints
+        pass
+    check_model(model)
+    listed, known = as_constraints(constraints), model._memo.held
+    key = tuple(map(id, listed))
+    if key in known:  # one alone is a list of one
+        found = known[key]
+        return found
+    found = HeldBy(model, listed)
+    for other in known.values():  # the same but for where frames are held: the same code
+        if [c.kind() for c in other.constraints] == [c.kind() for c in listed]:
+            found.laws = other.laws
+    if len(known) >= 200:  # constraints that are made anew for each call
+        known.clear()
+    known[key] = found
+    return found

@@ -1,0 +1,96 @@
+"""What happens when constraints begin to hold: the velocities that they do not allow are gone at once.
+
+    M (v⁺ - v) = Cᵀ p,   C v⁺ = 0        p: impulses of the constraints, in no time, so that no other force counts
+
+So p solves (C Λ⁻¹ Cᵀ) p = - C V, with the velocities V of the frames that are held, as forces solve for accelerations
+in ``constrained``. An inelastic impact: catching, landing, a clutch that closes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.batches import put_into
+from linkwork.compiled.arrays import TracedArray
+from linkwork.dynamics.arguments import Array, as_batch
+from linkwork.dynamics.constraint_solvers import JoinedSolver, TracedSolver
+from linkwork.dynamics.dynamics import forward_dynamics
+from linkwork.dynamics.held import at_grips, held_by, loads_of, over_ends, rows_of, wrenches_of
+from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity
+from linkwork.dynamics.operational import operational_inertia_inverse
+from linkwork.model.constraints import Constraint
+from linkwork.model.memo import kept_with_model
+from linkwork.model.model import Model
+from linkwork.spatial.small_matrices import times, transposed
+
+
+def impact(
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    constraints: Sequence[Constraint],
+    proximal: float = 0.0,
+    *,
+    out: tuple[Array, Array] | None = None,
+) -> tuple[Array, Array]:
+    """Velocities right after constraints have begun to hold, and their impulses: an inelastic impact.
+
+    The constraints of a mechanism may change from call to call: a hand catches what flies by as soon as a ``lw.Weld``
+    is among them, and releases it when that is gone. What they hold then moves together, at once; this says how fast.
+
+    Args:
+        model: the mechanism, a tree.
+        q: configuration (..., nq).
+        v: velocity before (..., nv).
+        constraints: k of those that ``lw.constrained_dynamics`` takes, all that hold from now on.
+        proximal: for constraints that are redundant; see ``lw.constrained_dynamics``.
+        out: a tuple of arrays for the results, written in place and returned; new ones if left out.
+
+    Returns:
+        v (..., nv) afterwards, and impulses (..., k, 6): linear (N s) and angular (N m s), on frame a of each
+        constraint, in its own axes; frame b feels the opposite.
+
+    Raises:
+        SingularError: if constraints are redundant and ``proximal`` is 0; it names them and the rank.
+
+    Example:
+        >>> import linkwork as lw
+        >>> builder = lw.Builder()
+        >>> for name in ("cart", "parcel"):
+        ...     _ = builder.add_body(name, joint=lw.joints.Prismatic("x"), mass=2.0, inertia=(1, 1, 1))
+        >>> caught = [lw.PointOnPlane("parcel", "cart", normal="x")]
+        >>> v, impulses = lw.impact(builder.build(), [0.0, 0.0], [0.0, 3.0], caught)
+        >>> v.round(12), impulses[0, :3].round(12) + 0.0
+        (array([1.5, 1.5]), array([-3.,  0.,  0.]))
+    """
+    held = held_by(model, constraints)
+    damping = float(held.settings(None, proximal)[2])
+    (q_, v_), batch = as_batch(model, (("q", "configuration"), ("v", "velocity")), [q, v])
+    assert q_ is not None and v_ is not None
+    if not held.constraints:
+        return put_into(out, v_ + 0.0, np.zeros((*batch, 0, 6)))
+    ends = held.ends
+    places, V = forward_kinematics(model, q_, ends), frame_velocity(model, q_, v_, ends)
+    seen = at_grips(held, places, V, held.placements)
+    rows, slips = [], []
+    for constraint, grips in zip(held.constraints, held.grips, strict=True):
+        G = constraint.all_rows(model, seen.of(grips))
+        slips.append(sum(times(part, seen.relative[..., g, :]) for part, g in zip(G, grips, strict=True)))
+        rows.append(rows_of(held, G, grips, seen.X))
+    C = np.concatenate([over_ends(held, own) for own in rows], axis=-2)
+    traced = isinstance(V, TracedArray)
+    solver = TracedSolver(held.name, damping) if traced else JoinedSolver(held.name, damping)
+    matrix = C @ operational_inertia_inverse(model, q_, ends) @ transposed(C)
+    sizes = solver.solve(matrix, -np.concatenate(slips, axis=-1))
+    still = np.zeros(model.nv)
+    after = v_ + forward_dynamics(_weightless(model), q_, still, still, loads_of(held, C, sizes, None))
+    return put_into(out, after, wrenches_of(held, rows, sizes))
+
+
+@kept_with_model
+def _weightless(model: Model) -> Model:
+    return replace(model, gravity=(0.0, 0.0, 0.0))

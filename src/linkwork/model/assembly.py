@@ -1,0 +1,163 @@
+"""How the links of any tree are assembled pairwise, so that no chain of steps is longer than O(log n).
+
+A tree falls into paths: from each link the longest run goes on to the child with the most links behind it. A path is
+assembled by halves, and so are the branches that hang on a link, where a half is half of the links that are in it, not
+of the path: then what is k times smaller than the whole takes part at most O(log k) steps later. Any tree has this,
+whether it is a chain, a star or a comb.
+
+    link      a link, with the branches that hang on it already in it
+    joined    two stretches of a path, by the joint between them
+    hung      a whole path, by the joint of its first link, as its parent feels it
+    gathered  two sets of branches of one link
+
+Loops (``model.loops`` says what these are) are closed in the first part that has all their holds; those that hold
+something to the world, in the whole: a branch that stands on the ground would have no finite inertia.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a mechanism, made of one or two others, which have smaller numbers."""
+
+    index: int
+    kind: str
+    body: int
+    """Its first link; the link on which branches hang; of what is gathered, that link, too."""
+    parts: tuple[int, ...]
+    behind: bool
+    """Whether its path goes on behind it."""
+    on: int
+    """Of a link, the next one of its path, or 0; of what is joined, the first link of the second."""
+    holds: tuple[int, ...]
+    """Of a link, the holds of loops on it."""
+    open: tuple[int, ...]
+    """Loops that are open in it, once those are closed that it has all of."""
+    closed: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """Parts in levels, each made of what is in levels before; the last part is the whole, as the world feels it."""
+
+    levels: list[list[Part]]
+    parts: list[Part]
+
+
+def assembly_of(parents: Sequence[int], holds: Sequence[tuple[int, int]] = ()) -> Assembly:
+    """The parts of a tree with loops, each hold a loop and a body; a loop with one hold holds it to the world.
+
+    Example:
+        >>> chain, star = assembly_of([0, *range(64)]), assembly_of([0, 0, *[1] * 63])
+        >>> len(chain.levels), len(star.levels)
+        (8, 10)
+    """
+    return _Assembling(parents, holds).found
+
+
+class _Assembling:
+    def __init__(self, parents: Sequence[int], holds: Sequence[tuple[int, int]]) -> None:
+        count = len(parents)
+        self.children: list[list[int]] = [[] for _ in parents]
+        self.sizes = [1] * count
+        for body in reversed(range(1, count)):
+            self.children[parents[body]].append(body)
+            self.sizes[parents[body]] += self.sizes[body]
+        self.held: list[list[int]] = [[] for _ in parents]
+        self.loops = [loop for loop, _ in holds]
+        grounded = {loop for loop, body in holds if not body} | {k for k in self.loops if self.loops.count(k) == 1}
+        self.missing = {loop: int(loop in grounded) for loop in self.loops}  # holds of each, the world's too
+        for number, (loop, body) in enumerate(holds):
+            if body:
+                self.held[body].append(number)
+                self.missing[loop] += 1
+        self.parts: list[Part] = []
+        self.heights: list[int] = []
+        self.has: list[dict[int, int]] = []  # of each part, how many holds of each open loop it has
+        self.heavy = [max(each, key=lambda child: self.sizes[child], default=0) for each in self.children]
+        self.heavy[0] = 0  # the world is on no path
+        self.whole: dict[int, int] = {}  # of each first link of a path, its part
+        for body in reversed(range(count)):
+            if body == 0 or self.heavy[parents[body]] != body:
+                self.whole[body] = self._path(body) if body else self._branches(0)
+        last = self.parts[-1]
+        self.parts[-1] = replace(last, open=(), closed=(*last.closed, *last.open))
+        levels: list[list[Part]] = [[] for _ in range(max(self.heights, default=-1) + 1)]
+        for part, height in zip(self.parts, self.heights, strict=True):
+            levels[height].append(part)
+        self.found = Assembly(levels, self.parts)
+
+    def _path(self, first: int) -> int:
+        """The path that begins with a link: all of it, as its parent feels it."""
+        path = [first]
+        while self.heavy[path[-1]]:
+            path.append(self.heavy[path[-1]])
+        weights = [
+            self.sizes[body] - self.sizes[self.heavy[body]] if self.heavy[body] else self.sizes[body] for body in path
+        ]
+
+        def link(k: int) -> int:
+            branches = self._branches(path[k])
+            behind = k + 1 < len(path)
+            below = () if branches < 0 else (branches,)
+            return self._part("link", path[k], below, behind, path[k + 1] if behind else 0, self.held[path[k]])
+
+        def joined(one: int, two: int, k: int) -> int:
+            return self._part("joined", self.parts[one].body, (one, two), self.parts[two].behind, path[k])
+
+        return self._part("hung", first, (_halved(weights, link, joined),), False)
+
+    def _branches(self, body: int) -> int:
+        """What hangs on a link besides the path that it is on; -1 for nothing."""
+        found = [child for child in self.children[body] if child != self.heavy[body]]
+        if not found:
+            return -1 if body else self._part("gathered", 0, (), False)
+        return _halved(
+            [self.sizes[child] for child in found],
+            lambda k: self.whole[found[k]],
+            lambda one, two, _: self._part("gathered", body, (one, two), False),
+        )
+
+    def _part(
+        self, kind: str, body: int, parts: tuple[int, ...], behind: bool, on: int = 0, holds: Sequence[int] = ()
+    ) -> int:
+        has: dict[int, int] = {}
+        for loop in (self.loops[hold] for hold in holds):
+            has[loop] = has.get(loop, 0) + 1
+        for part in parts:
+            for loop, number in self.has[part].items():
+                has[loop] = has.get(loop, 0) + number
+        closed = tuple(loop for loop, number in has.items() if number == self.missing[loop])
+        still = {loop: number for loop, number in has.items() if loop not in closed}
+        index = len(self.parts)
+        self.parts.append(Part(index, kind, body, parts, behind, on, tuple(holds), tuple(still), closed))
+        self.heights.append(1 + max((self.heights[part] for part in parts), default=-1))
+        self.has.append(still)
+        return index
+
+
+def _halved(weights: Sequence[int], leaf: Callable[[int], int], node: Callable[[int, int, int], int]) -> int:
+    """A binary tree over these weights in their order, each split as near to the middle of their sum as can be."""
+    before = [0]
+    for weight in weights:
+        before.append(before[-1] + weight)
+    found: dict[tuple[int, int], int] = {}
+    ahead = [(0, len(weights), False)]
+    while ahead:
+        start, stop, ready = ahead.pop()
+        if stop - start == 1:
+            found[start, stop] = leaf(start)
+            continue
+        middle = (before[start] + before[stop]) / 2
+        after = bisect_left(before, middle, start + 1, stop - 1)
+        split = min((k for k in (after - 1, after) if k > start), key=lambda k: abs(before[k] - middle))
+        if ready:
+            found[start, stop] = node(found[start, split], found[split, stop], split)
+        else:
+            ahead += [(start, stop, True), (split, stop, False), (start, split, False)]
+    return found[0, len(weights)]

@@ -1,0 +1,122 @@
+"""Walks over the loops of a tree, as ordinary loops: what ``algorithms.tree`` asks of ``LoopedTree``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from linkwork.model.assembly import Assembly, assembly_of
+from linkwork.model.loops import Attached, Closed, Crossing, Loops, loops_of
+from linkwork.model.model import Frame
+
+
+def groups_of(frames: Sequence[Frame]) -> list[tuple[int, int]]:
+    """The loop, numbered from 0, and the body of each frame: frames of one name are the holds of one loop."""
+    numbers: dict[str, int] = {}
+    return [(numbers.setdefault(frame.name, len(numbers)), frame.body) for frame in frames]
+
+
+class Held(NamedTuple):
+    """A hold: the number of its loop, and its frame."""
+
+    loop: int
+    frame: Any
+
+
+class Numbered:
+    """A loop, a strand, or a pair of loops, by its number."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: Any) -> None:
+        self.index = index
+
+
+class OpenLoop:
+    """A loop at a step of the joining, which may be that of a hold or of its closing."""
+
+    __slots__ = ("body", "frame", "index", "loop", "onward", "rest", "strand")
+
+    index: tuple[int, ...]
+    loop: Numbered
+    strand: Numbered
+    onward: Numbered
+    body: Any
+    frame: Any
+    rest: tuple[Crossing, ...]
+    """The other loops of the step; for one of these, those that come after it."""
+
+
+class LoopWalks:
+    """The loops of a tree whose frames are their holds; it has nodes and frames by their numbers."""
+
+    _nodes: list[Any]
+    _frames: list[Any]
+    _held: Sequence[tuple[int, int]]
+
+    def loops(self) -> Iterator[Numbered]:
+        return map(Numbered, range(self._loops.loops))
+
+    def strands(self) -> Iterator[Numbered]:
+        return map(Numbered, range(self._loops.strands + 1))
+
+    def couplings(self) -> Iterator[Numbered]:
+        return map(Numbered, sorted(self._pairs))
+
+    def coupling(self, one: OpenLoop, other: OpenLoop) -> Numbered:
+        return Numbered((one.loop.index, other.loop.index))
+
+    def attached(self, body: Any) -> Iterator[OpenLoop]:
+        for step in self._loops.steps[body.index].attached:
+            yield self._open(step, (), self._frames[step.hold])
+
+    def closed(self, body: Any, back: bool = False) -> Iterator[OpenLoop]:
+        return map(self._open, self._loops.steps[body.index].closed[:: -1 if back else 1])
+
+    def closed_behind(self, body: Any, back: bool = False) -> Iterator[OpenLoop]:
+        return map(self._open, self._loops.steps[body.index].closed_behind[:: -1 if back else 1])
+
+    def crossings(self, body: Any) -> Iterator[OpenLoop]:
+        return self._crossings(self._loops.steps[body.index].crossings, (body.index,))
+
+    def others(self, step: OpenLoop) -> Iterator[OpenLoop]:
+        return self._crossings(step.rest, step.index)
+
+    def from_here(self, crossing: OpenLoop) -> Iterator[OpenLoop]:
+        yield crossing
+        yield from self._crossings(crossing.rest, crossing.index[:-1], crossing.index[-1] + 1)
+
+    def _crossings(self, found: tuple[Crossing, ...], where: tuple[int, ...], first: int = 0) -> Iterator[OpenLoop]:
+        for k, each in enumerate(found):
+            one = OpenLoop()
+            one.index, one.loop = (*where, first + k), Numbered(each.loop)
+            one.strand, one.onward, one.rest = Numbered(each.strand), Numbered(each.onward), found[k + 1 :]
+            yield one
+
+    def _open(self, step: Attached | Closed, kind: tuple[int, ...] = (0,), frame: Any = None) -> OpenLoop:
+        one = OpenLoop()
+        one.index, one.loop, one.onward = (step.loop, step.body, *kind), Numbered(step.loop), Numbered(step.strand)
+        one.strand, one.body, one.frame, one.rest = one.onward, self._nodes[step.body], frame, step.others
+        return one
+
+    def assembly(self, held: bool = False) -> tuple[Assembly, list[Held]]:
+        """How the tree is assembled pairwise, with loops if it is ``held``; of each hold, its loop and its frame."""
+        parents = [0, *(node.parent.index for node in self._nodes[1:])]
+        holds = self._held if held else ()
+        found = [Held(loop, frame) for (loop, _), frame in zip(holds, self._frames, strict=held)]
+        return assembly_of(parents, holds), found
+
+    @cached_property
+    def _loops(self) -> Loops:
+        return loops_of([0, *(node.parent.index for node in self._nodes[1:])], self._held)
+
+    @cached_property
+    def _pairs(self) -> set[tuple[int, int]]:
+        """Loops that are ever open together, and each with itself."""
+        found = {(loop, loop) for loop in range(self._loops.loops)}
+        for step in self._loops.steps:
+            ends: list[Attached | Closed] = [*step.attached, *step.closed_behind, *step.closed]
+            groups = [step.crossings, *((*each.others, each) for each in ends)]
+            found |= {(one.loop, other.loop) for group in groups for one in group for other in group}
+        return found

@@ -1,0 +1,143 @@
+"""Loops of a mechanism, and the order in which its links are joined so that each loop is open as shortly as possible.
+
+A loop holds several bodies of a tree to each other: one hold on each. Its unknown forces are attached where it holds,
+carried inward as strands, one at each body on the way, and closed where all its holds have come together. Bodies are
+numbered, their parents before them; the world is body 0 and holds still, so that a loop with one hold is closed there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """An open loop at a step. Strands are numbered from 1; 0 is none."""
+
+    loop: int
+    strand: int
+    """Where the step starts: at the child of a joint."""
+    onward: int
+    """Where it ends: at the joint's parent, or at the body of a hold or a closing."""
+
+
+@dataclass(frozen=True)
+class Attached:
+    """A hold whose loop becomes an unknown of a body, and the other loops that are open there."""
+
+    hold: int
+    loop: int
+    body: int
+    strand: int
+    others: tuple[Crossing, ...]
+
+
+@dataclass(frozen=True)
+class Closed:
+    """A loop whose unknowns are eliminated at a body, and the other loops that are open there."""
+
+    loop: int
+    body: int
+    strand: int
+    others: tuple[Crossing, ...]
+
+
+@dataclass
+class Steps:
+    """What comes with the joining of a body to its parent, in this order."""
+
+    attached: list[Attached] = field(default_factory=list)
+    closed: list[Closed] = field(default_factory=list)
+    """At the body itself."""
+    crossings: tuple[Crossing, ...] = ()
+    """The loops that are open at the body or at its parent."""
+    closed_behind: list[Closed] = field(default_factory=list)
+    """At its parent, as soon as they are joined."""
+
+
+@dataclass(frozen=True)
+class Loops:
+    """``steps`` of each body, that of the world empty; how many loops and strands there are."""
+
+    steps: list[Steps]
+    loops: int
+    strands: int
+
+    @property
+    def most_open(self) -> int:
+        """The most loops that are open at a joint."""
+        return max((len(each.crossings) for each in self.steps), default=0)
+
+
+def loops_of(parents: Sequence[int], holds: Sequence[tuple[int, int]]) -> Loops:
+    """The steps of a tree for holds, each of a loop (numbered from 0) on a body. What is held on the world is left out.
+
+    Example:
+        >>> found = loops_of([0, 0, 1, 1], [(0, 2), (0, 3)])  # two fingers of a hand hold each other
+        >>> found.steps[2].closed_behind[0].body, found.most_open
+        (1, 1)
+    """
+    return _Walk(parents, holds).found
+
+
+class _Walk:
+    """From the last body to the first, what is open where."""
+
+    def __init__(self, parents: Sequence[int], holds: Sequence[tuple[int, int]]) -> None:
+        self.strands: dict[tuple[int, int], int] = {}
+        self.open: list[list[int]] = [[] for _ in parents]  # loops, by body
+        self.places: list[int] = [0] * (1 + max((loop for loop, _ in holds), default=-1))  # bodies where each is open
+        self.waiting: list[dict[int, list[int]]] = [{} for _ in self.places]  # of each loop, holds still to be attached
+        on: list[list[int]] = [[] for _ in parents]
+        for number, (loop, body) in enumerate(holds):
+            if body:
+                self.waiting[loop].setdefault(body, []).append(number)
+                on[body].append(loop)
+        steps = [Steps() for _ in parents]
+        for body in reversed(range(1, len(parents))):
+            parent, step = parents[body], steps[body]
+            for loop in on[body]:
+                self._attach(step, loop, body)
+            step.closed += self._closed(body)
+            for loop in list(self.open[body]):
+                self._attach(step, loop, parent)
+            step.crossings = self._join(body, parent)
+            step.closed_behind += self._closed(parent)
+        self.found = Loops(steps, len(self.places), len(self.strands))
+
+    def _strand(self, loop: int, body: int) -> int:
+        return self.strands.setdefault((loop, body), len(self.strands) + 1)
+
+    def _open_at(self, loop: int, body: int) -> None:
+        if loop not in self.open[body]:
+            self.open[body].append(loop)
+            self.places[loop] += 1
+
+    def _others(self, loop: int, body: int) -> tuple[Crossing, ...]:
+        return tuple(Crossing(m, 0, self._strand(m, body)) for m in self.open[body] if m != loop)
+
+    def _attach(self, step: Steps, loop: int, body: int) -> None:
+        for hold in self.waiting[loop].pop(body, ()):
+            step.attached.append(Attached(hold, loop, body, self._strand(loop, body), self._others(loop, body)))
+            self._open_at(loop, body)
+
+    def _join(self, body: int, parent: int) -> tuple[Crossing, ...]:
+        found = []
+        for loop in [*self.open[body], *(m for m in self.open[parent] if m not in self.open[body])]:
+            here = self._strand(loop, body) if loop in self.open[body] else 0
+            found.append(Crossing(loop, here, self._strand(loop, parent)))
+        for loop in self.open[body]:
+            self.places[loop] -= 1
+            self._open_at(loop, parent)
+        self.open[body] = []
+        return tuple(found)
+
+    def _closed(self, body: int) -> list[Closed]:
+        found = []
+        for loop in list(self.open[body]):
+            if not self.waiting[loop] and self.places[loop] == 1:
+                found.append(Closed(loop, body, self._strand(loop, body), self._others(loop, body)))
+                self.open[body].remove(loop)
+                self.places[loop] = 0
+        return found

@@ -1,0 +1,139 @@
+"""The whole experiment, as plain data that JSON can hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from functools import partial
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from linkwork.algorithms import ALGORITHMS, closing
+from linkwork.bench.machine import commit, machine, versions
+from linkwork.dynamics.closed_chains import asked_of
+from linkwork.dynamics.constrained import constrained_dynamics
+from linkwork.dynamics.held import held_by
+from linkwork.engine.plans import Task, plan_for
+from linkwork.model import Model, mechanisms
+from linkwork.model.loops import loops_of
+from linkwork.reproduce.closed_chains.ladders import Ladder, comb, ladder, rope_ladder, snake, star, state
+from linkwork.reproduce.counting import as_written
+from linkwork.reproduce.longest_path import longest_path
+from linkwork.reproduce.steps import steps
+
+Say = Callable[[str], None]
+
+LADDERS: dict[str, Callable[[int], Ladder]] = {"ladder": ladder, "rope ladder": rope_ladder, "snake": snake}
+TREES: dict[str, Callable[[int], Model]] = {
+    "chain": lambda n: mechanisms.serial_chain(n),
+    "star": star,
+    "comb": comb,
+    "binary tree": lambda n: mechanisms.binary_tree(n.bit_length() - 1),
+}
+PATHS = ("articulated_body", "virtual_work", "constraint_force", "assembly")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How much is measured. Times are the best of ``rounds`` calls."""
+
+    loops: tuple[int, ...] = (1, 2, 5, 10, 20, 50, 100)
+    rounds: int = 25
+    timed: bool = True
+    counted: tuple[int, ...] = (1, 2, 4, 8, 16, 32)
+    links: tuple[int, ...] = (8, 16, 32, 64, 128, 256)
+    held: tuple[int, ...] = (1, 2, 4, 8, 16, 32)
+
+    @staticmethod
+    def quick() -> Settings:
+        return Settings(loops=(1, 2), rounds=2, timed=False, counted=(1, 2, 3), links=(4, 8, 16), held=(1, 2, 4))
+
+
+def measure(quick: bool, say: Say) -> dict[str, Any]:
+    """Everything that ``linkwork reproduce closed-chains`` shows."""
+    s = Settings.quick() if quick else Settings()
+    data: dict[str, Any] = {
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": machine(), "versions": versions(), "commit": commit(), "settings": asdict(s),
+    }  # fmt: skip
+    data["times"] = {"ladder": _times(ladder, s.loops, s.rounds, say)} if s.timed else {}
+    data["operations"] = {name: _operations(make, s.counted, say) for name, make in LADDERS.items()}
+    data["depth"] = {name: _depth(make, s.links, say) for name, make in TREES.items()}
+    data["depth_of_loops"] = _depth_of_loops(s.held, say)
+    return data
+
+
+def _times(make: Callable[[int], Ladder], loops: Sequence[int], rounds: int, say: Say) -> dict[str, Any]:
+    """Seconds of one state: a call of either method, and the recursion of virtual work alone, in one lane's code."""
+    found: dict[str, Any] = {"loops": list(loops), "bodies": [], "articulated_body": [], "virtual_work": []}
+    found |= {"recursion": [], "difference": []}
+    for count in loops:
+        model, constraints, _ = make(count)
+        say(f"times: {model.name}, {len(model.bodies)} bodies")
+        found["bodies"].append(len(model.bodies))
+        now = state(model)
+        results = {}
+        for method in ("articulated_body", "virtual_work"):
+            call = partial(constrained_dynamics, model, *now, constraints, method=method)
+            results[method], seconds = _best(call, rounds)
+            found[method].append(seconds)
+        pairs = list(zip(*results.values(), strict=True))
+        found["difference"].append(max(float(np.abs(x - y).max() / np.abs(x).max()) for x, y in pairs))
+        held = held_by(model, constraints)
+        asked = asked_of(held, now[0], now[1], held.placements, None)
+        plan = plan_for(Task(closing(), model, ("f_ext",), held.hold_frames), "rolled", lanes=1)
+        flat = [x.reshape(1, -1) for x in (*now, asked.C, asked.bias, asked.unused)]
+        found["recursion"].append(_best(partial(plan.run, flat, 1), rounds)[1])
+    return found
+
+
+def _best(call: Callable[[], Any], rounds: int) -> tuple[Any, float]:
+    call()
+    times = []
+    for _ in range(rounds):
+        start = perf_counter()
+        result = call()
+        times.append(perf_counter() - start)
+    return result, min(times)
+
+
+def _operations(make: Callable[[int], Ladder], sizes: Sequence[int], say: Say) -> dict[str, Any]:
+    """Operations of the recursion as written, and how many loops are open at most."""
+    found: dict[str, Any] = {"loops": list(sizes), "bodies": [], "open": [], "operations": []}
+    for count in sizes:
+        model, _, holds = make(count)
+        say(f"operations: {model.name}")
+        parents = [0, *(body.parent for body in model.bodies)]
+        found["bodies"].append(len(model.bodies))
+        found["open"].append(loops_of(parents, [(int(hold.name), hold.body) for hold in holds]).most_open)
+        found["operations"].append(sum(as_written(closing(), model, holds).values()))
+    return found
+
+
+def _depth(make: Callable[[int], Model], sizes: Sequence[int], say: Say) -> dict[str, Any]:
+    """Operations on the longest path of each method, and steps, span and work of the assembly."""
+    found: dict[str, Any] = {"links": [], "path": {name: [] for name in PATHS}, "steps": [], "span": [], "work": []}
+    for size in sizes:
+        model = make(size)
+        say(f"depth: {model.name}, {len(model.bodies)} links")
+        found["links"].append(len(model.bodies))
+        for name in PATHS:
+            found["path"][name].append(longest_path(ALGORITHMS[name], model))
+        counted = steps(ALGORITHMS["assembly"], model)
+        for what, number in (("steps", counted.depth), ("span", counted.span), ("work", counted.work)):
+            found[what].append(number)
+    return found
+
+
+def _depth_of_loops(loops: Sequence[int], say: Say) -> dict[str, Any]:
+    """Operations on the longest path with loops."""
+    found: dict[str, Any] = {"loops": list(loops), "path": {"virtual_work": [], "assembly": []}}
+    for count in loops:
+        made = ladder(count)
+        say(f"depth: {made.model.name}")
+        for method, line in found["path"].items():
+            line.append(longest_path(closing(method=method), made.model, made.holds))
+    return found

@@ -1,0 +1,25 @@
+"""The tables of the experiment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+
+from linkwork.reproduce.closed_chains.page import tables
+from linkwork.reproduce.tables import title
+
+HEADINGS = {
+    "times": "one state of a ladder, over its loops",
+    "operations": "operations of the recursion: loops that close at once, that all stay open, and on the ground",
+    "depth": "operations on the longest path",
+    "loops": "operations on the longest path, with loops",
+    "machine": "where",
+}
+
+
+def summarise(data: dict[str, Any], console: Console) -> None:
+    """Print what the page has."""
+    for name, text in tables(data).items():
+        title(console, HEADINGS[name])
+        console.print(text, markup=False, soft_wrap=True)

@@ -1,0 +1,120 @@
+"""Assembly of sub-chains: right on any tree and with loops, in steps as few as the logarithm, counted as operations on
+the longest path. ``test_closed_chains`` and ``test_constraints`` have MuJoCo and Pinocchio."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from math import log2
+
+import mpmath
+import numpy as np
+import pytest
+
+import linkwork as lw
+from exact import exact_tree
+from linkwork.algorithms import ALGORITHMS, closing
+from linkwork.engine.plans import Task, plan_for
+from linkwork.engine.trace.interpreter import evaluate
+from linkwork.model import Model
+from linkwork.model.assembly import assembly_of
+from linkwork.reproduce.closed_chains.ladders import comb, ladder, star
+from linkwork.reproduce.counting import as_written
+from linkwork.reproduce.longest_path import longest_path
+from strategies import close, pool, state_of
+from test_closed_chains import EVERY, LOOPS, ROWS, arguments, holds, pulled_bar
+
+context = mpmath.mp.clone()
+context.dps = 50
+ASSEMBLY = ALGORITHMS["assembly"]
+
+
+@pytest.mark.parametrize("number", [0, 1, 2, 3], ids=lambda number: pool()[number].name)
+def test_any_tree_accelerates_as_by_articulated_bodies(number: int) -> None:
+    s = state_of(pool()[number], 1, (2,))
+    with lw.interpreted():
+        found = lw.forward_dynamics(s.model, s.q, s.v, s.tau, s.f_ext, method="assembly")
+        close(found, lw.forward_dynamics(s.model, s.q, s.v, s.tau, s.f_ext), 1e-11)
+
+
+def test_loops_are_closed_as_by_virtual_work_at_fifty_digits() -> None:
+    given = [[context.mpf(x) for x in array.ravel().tolist()] for array in arguments(EVERY, LOOPS, ROWS, 4)]
+    one, two = (
+        evaluate(closing(method=method), EVERY, given, LOOPS, exact_tree(EVERY, context.mpf, LOOPS))
+        for method in ("virtual_work", "assembly")
+    )
+    for x, y in zip(one, two, strict=True):
+        assert max(abs(a - b) for a, b in zip(x, y, strict=True)) < 1e-38
+
+
+def test_a_closed_chain_with_its_reactions() -> None:
+    model, constraints, q = pulled_bar()
+    v, tau = np.random.default_rng(2).normal(size=(2, model.nv))
+    with lw.interpreted():
+        one, two = (
+            lw.constrained_dynamics_and_reactions(
+                model, q, v, tau, constraints, stabilisation=0.1, method=method, frame="world"
+            )
+            for method in ("articulated_body", "assembly")
+        )
+        for x, y in zip(one, two, strict=True):
+            close(x, y, 1e-9)
+        twice = [lw.Ball("bar", "left"), lw.Ball("bar", "left")]
+        with pytest.raises(lw.errors.SingularError, match="hold 6 motions, of which only 3"):
+            lw.constrained_dynamics(model, q, v, tau, twice, method="assembly")
+
+
+TREES: dict[str, Callable[[int], Model]] = {
+    "chain": lambda n: lw.mechanisms.serial_chain(n),
+    "star": star,
+    "comb": comb,
+    "binary tree": lambda n: lw.mechanisms.binary_tree(n.bit_length() - 1),
+}
+
+
+def test_operations_on_the_longest_path_grow_as_the_logarithm(golden: Callable[[str, str], None]) -> None:
+    """Each doubling of the links adds the same, whatever the tree; with a loop on every fourth link, too."""
+    counts: dict[str, dict[str, list[int]]] = {}
+    for name, make in TREES.items():
+        trees = [make(n) for n in (4, 8, 16, 32)]
+        paths = [longest_path(ASSEMBLY, tree) for tree in trees]
+        assert paths[3] - paths[2] <= max(64, paths[2] - paths[1]) and paths[3] < 720
+        written = [sum(as_written(ASSEMBLY, tree).values()) for tree in trees[:3]]
+        counts[name] = {"links": [4, 8, 16, 32], "longest path": paths, "operations as written": written}
+    loops = [ladder(k) for k in (1, 2, 4, 8)]
+    paths = [longest_path(closing(method="assembly"), each.model, each.holds) for each in loops]
+    assert paths[3] - paths[2] <= paths[2] - paths[1] + 64
+    counts["ladder"] = {"loops": [1, 2, 4, 8], "longest path": paths}
+    golden("assembly.json", json.dumps(counts, indent=1) + "\n")
+
+
+def test_no_tree_takes_many_levels() -> None:
+    """Random trees, from bushy to stringy by how far back a parent may be, and what is worst for either balance."""
+    rng, n = np.random.default_rng(0), 2_000
+    trees = [[0, *(int(rng.integers(max(0, k - reach), k)) for k in range(1, n))] for reach in (n, 30, 3)]
+    hairy: list[int] = [0, 0]  # a path on which ever longer chains hang
+    while len(hairy) < n:
+        hairy += [hairy[-1] + 1, *range(len(hairy) + 1, len(hairy) + 30)]
+    for parents in (*trees, [0, *range(n)], [0, 0, *[1] * n], _valid(hairy)):
+        assert len(assembly_of(parents).levels) <= 3 * log2(len(parents)) + 6
+    held = assembly_of([0, *range(100)], [(0, 90), (0, 60), (1, 80), (1, 0)])
+    assert held.parts[-1].closed == (1,) and sum(0 in part.closed for part in held.parts) == 1
+
+
+def _valid(parents: Sequence[int]) -> list[int]:
+    return [min(parent, max(0, k - 1)) for k, parent in enumerate(parents)]
+
+
+def test_code_has_the_bits_of_the_interpreter() -> None:
+    model, frames = lw.mechanisms.serial_chain(3, lw.joints.Revolute("y")), holds(("a", 3))
+    given = [arguments(model, frames, {"a": 1}, seed) for seed in range(3)]
+    flat = [np.stack([state[k].ravel() for state in given]) for k in range(7)]
+    entry = closing(method="assembly")
+    plan = plan_for(Task(entry, model, (), frames), "specialised")
+    together, status = plan.run(flat, 3)
+    assert status == 0
+    for state in range(3):
+        alone, _ = plan.run([array[state : state + 1] for array in flat], 1)
+        expected = evaluate(entry, model, [array.ravel().tolist() for array in given[state]], frames)
+        for one, two, three in zip(together, alone, expected, strict=True):
+            assert one[state].tobytes() == two[0].tobytes() == (np.array(three) + 0.0).tobytes()

@@ -1,0 +1,252 @@
+"""Closed chains by virtual work: loops inside the recursion, against the equations of motion at 50 digits, articulated
+bodies with a dense solve, MuJoCo, and in every form of the code. ``test_constraints`` has Pinocchio."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import mpmath
+import mujoco
+import numpy as np
+import pytest
+
+import linkwork as lw
+from exact import exact_tree
+from linkwork.algorithms import ALGORITHMS, closing
+from linkwork.engine.plans import Task, plan_for
+from linkwork.engine.trace.interpreter import evaluate
+from linkwork.model import Frame, Model
+from linkwork.model.loops import loops_of
+from linkwork.reproduce.closed_chains.ladders import ladder
+from linkwork.reproduce.counting import as_written, folded
+from linkwork.spatial import Mat3, Transform
+from strategies import JOINTS, Array, close, random_tree, state_of
+from test_constraints import four_bar, moving, rolling
+
+context = mpmath.mp.clone()
+context.dps = 50
+
+
+def holds(*places: tuple[str, int]) -> list[Frame]:
+    return [Frame(loop, body, Transform.identity()) for loop, body in places]
+
+
+def pulled_bar() -> tuple[Model, list[lw.Constraint], Array]:
+    """A bar that flies between two carts: a ball at one end, at the other a hinge, and a wheel on the floor."""
+    builder = lw.Builder("pulled_bar")
+    solid = {"mass": 1.0, "inertia": (0.02, 0.03, 0.025)}
+    for name in ("left", "right"):
+        builder.add_body(name, joint=lw.joints.Prismatic("x"), **solid)
+    builder.add_body("boom", "right", lw.joints.Universal("y", "x"), lw.placement((0, 0, 0.1)), **solid)
+    builder.add_body("bar", joint=lw.joints.Free(), **solid)
+    builder.add_frame("end", "bar", lw.placement((0.5, 0, 0)))
+    held: list[lw.Constraint] = [lw.Ball("bar", "left"), lw.PointOnPlane("end", "boom"), lw.PointOnPlane("end", "post")]
+    builder.add_frame("post", "world", lw.placement((0, 0.1, 0), rpy=(0.1, 1.2, 0.3)))
+    model = builder.build()
+    q = lw.neutral(model)
+    return model, [*held, lw.Coupling("joint_left", "joint_right", -2.0)], q + 0.0
+
+
+def arguments(model: Model, frames: list[Frame], rows: dict[str, int], seed: int) -> list[Array]:
+    """A state, and conditions of so many rows for each loop."""
+    s, rng = state_of(model, seed), np.random.default_rng(seed)
+    C, bias, compliance = (
+        rng.normal(size=(len(frames), 6, 6)),
+        rng.normal(size=(len(frames), 6)),
+        np.zeros((len(frames), 6)),
+    )
+    seen = set()
+    for k, frame in enumerate(frames):
+        C[k, rows[frame.name] :], bias[k, rows[frame.name] :] = 0.0, 0.0
+        if frame.name not in seen:
+            compliance[k, rows[frame.name] :] = 1.0
+        seen.add(frame.name)
+    return [s.q, s.v, s.tau, s.f_ext, C, bias, compliance]
+
+
+def unturned(model: Model) -> Model:
+    """The same with placements that do not turn: no rotation is then orthogonal but for rounding."""
+    bodies = (replace(body, placement=Transform(Mat3.identity(), body.placement.translation)) for body in model.bodies)
+    return replace(model, bodies=tuple(bodies))
+
+
+STRAIGHT = [joint for joint in JOINTS if "AnyAxis" not in repr(joint)]
+EVERY = unturned(random_tree(108, STRAIGHT, name="every_kind"))
+LOOPS = holds(("a", 14), ("a", 3), ("b", 12), ("b", 9), ("b", 7), ("c", 6), ("d", 11), ("d", 0), ("e", 10), ("e", 9))
+ROWS = {"a": 2, "b": 3, "c": 1, "d": 2, "e": 1}
+
+
+def test_loops_on_a_tree_of_every_joint_kind_hold_at_fifty_digits() -> None:
+    """With the forces that it finds, inverse dynamics gives back τ, and every loop's condition holds."""
+    given = arguments(EVERY, LOOPS, ROWS, 4)
+    entry, n, m = closing(), len(EVERY.bodies), len(LOOPS)
+    exact = [[context.mpf(x) for x in array.ravel().tolist()] for array in given]
+    q, v, tau, f_ext, C, bias, _ = exact
+    a, _, forces = evaluate(entry, EVERY, exact, LOOPS, exact_tree(EVERY, context.mpf, LOOPS))
+    loads = list(f_ext)
+    for k, frame in enumerate(LOOPS):
+        for row in range(6) if frame.body else ():
+            for i in range(6):
+                loads[6 * frame.body - 6 + i] += C[36 * k + 6 * row + i] * forces[6 * k + row]
+    (back,) = evaluate(ALGORITHMS["inverse_dynamics"], EVERY, [q, v, a, loads], tree=exact_tree(EVERY, context.mpf))
+    assert max(abs(x - y) for x, y in zip(back, tau, strict=True)) < 1e-40
+    at = [Frame("", body, Transform.identity()) for body in range(1, n + 1)]
+    tree = exact_tree(EVERY, context.mpf, at)
+    (moved,) = evaluate(ALGORITHMS["frame_accelerations/local"], EVERY, [q, v, a], at, tree)
+    (poses,) = evaluate(ALGORITHMS["frame_placements"], EVERY, [q], at, tree)
+    missed: dict[str, list[Any]] = {name: [context.mpf(0)] * 6 for name in ROWS}
+    for k, frame in enumerate(LOOPS):
+        if frame.body:
+            pose, motion = poses[16 * frame.body - 16 :], list(moved[6 * frame.body - 6 : 6 * frame.body])
+            for i in range(3):  # accelerations have -g in them
+                motion[i] -= sum(pose[4 * r + i] * context.mpf(g) for r, g in enumerate(EVERY.gravity))
+            for row in range(6):
+                seen = sum(C[36 * k + 6 * row + i] * motion[i] for i in range(6))
+                missed[frame.name][row] += seen + bias[6 * k + row]
+    assert max(abs(x) for rows in missed.values() for x in rows) < 1e-38
+    rough = evaluate(entry, EVERY, [array.ravel().tolist() for array in given], LOOPS)
+    for found, truth in zip(rough, (a, None, forces), strict=True):
+        if truth is not None:
+            close(found, np.array(truth, dtype=float), 1e-11)
+    assert m == len(forces) // 6
+
+
+@pytest.mark.parametrize("make", [pulled_bar, rolling], ids=["pulled_bar", "rolling"])
+def test_both_methods_agree_and_bodies_are_in_balance(make: Callable[[], Any]) -> None:
+    model, constraints, q = make()
+    v, tau = np.random.default_rng(2).normal(size=(2, model.nv))
+    with lw.interpreted():
+        found = lw.constrained_dynamics_and_reactions(model, q, v, tau, constraints, method="virtual_work")
+        for frame in ("child", "parent", "world"):
+            expected = lw.constrained_dynamics_and_reactions(model, q, v, tau, constraints, frame=frame)
+            seen = lw.constrained_dynamics_and_reactions(
+                model, q, v, tau, constraints, method="virtual_work", frame=frame
+            )
+            for ours, theirs in zip(seen, expected, strict=True):
+                close(ours, theirs, 1e-9, scale=np.abs(expected[1]).max())
+    reactions = found[2]
+    for body, start in zip(model.bodies, model.v_start, strict=True):  # a joint transmits its own force
+        S = np.array([column.numbers() for column in body.joint.subspace(body.joint.neutral()).columns()])
+        if type(body.joint).__name__ in ("Prismatic", "Free"):
+            index = model.body_index(body.name)
+            close(S @ reactions[index], tau[start : start + body.joint.nv], 1e-9, scale=np.abs(reactions).max())
+
+
+def test_a_batch_with_forces_and_stabilisation_is_as_by_articulated_bodies() -> None:
+    model, constraints, q = pulled_bar()
+    rng = np.random.default_rng(3)
+    v, tau = rng.normal(size=(2, model.nv)), rng.normal(size=model.nv)
+    f_ext = rng.normal(size=(2, len(model.bodies), 6))
+    with lw.interpreted():
+        one = lw.constrained_dynamics(model, q, v, tau, constraints, f_ext, 0.1)
+        two = lw.constrained_dynamics(model, q, v, tau, constraints, f_ext, 0.1, method="virtual_work")
+    for x, y in zip(one, two, strict=True):
+        close(x, y, 1e-9)
+
+
+def test_redundant_loops_are_left_to_articulated_bodies() -> None:
+    model, hinge, q = four_bar()
+    v, tau = moving(model, hinge, q, 3), np.array([1.0, -0.5, 0.2])
+    with lw.interpreted():
+        with pytest.raises(lw.errors.SingularError, match="hold 5 motions, of which only 2"):
+            lw.constrained_dynamics(model, q, v, tau, hinge, method="virtual_work")
+        one = lw.constrained_dynamics(model, q, v, tau, hinge, proximal=1e-6)
+        two = lw.constrained_dynamics(model, q, v, tau, hinge, proximal=1e-6, method="virtual_work")
+    close(one[0], two[0], 1e-9)
+    close(one[1], two[1], 1e-6)
+
+
+def test_a_four_bar_moves_as_mujocos() -> None:
+    model, hinge, q = four_bar()
+    xml = """<mujoco><option gravity="0 0 -9.81"/><worldbody>
+      <body name="crank"><joint type="hinge" axis="0 1 0"/>
+        <inertial pos="0.15 0 0" mass="1" diaginertia="0.02 0.03 0.025"/>
+        <body name="coupler" pos="0.3 0 0"><joint type="hinge" axis="0 1 0"/>
+          <inertial pos="0.4 0 0" mass="1" diaginertia="0.02 0.03 0.025"/>
+          <body name="rocker" pos="0.8 0 0"><joint type="hinge" axis="0 1 0"/>
+            <inertial pos="0.3 0 0" mass="1" diaginertia="0.02 0.03 0.025"/>
+            <site name="end" pos="0.6 0 0"/></body></body></body>
+      <site name="pivot" pos="0.9 0 0"/></worldbody>
+      <equality><connect site1="end" site2="pivot" solref="0.02 1" solimp="0.9999 0.9999 0.001 0.5 2"/></equality>
+      </mujoco>"""
+    there = mujoco.MjModel.from_xml_string(xml)
+    there.opt.tolerance, there.opt.iterations = 0.0, 200
+    data = mujoco.MjData(there)
+    v, tau = moving(model, hinge, q, 3), np.array([1.0, -0.5, 0.2])
+    data.qpos[:], data.qvel[:], data.qfrc_applied[:] = q, v, tau
+    mujoco.mj_forward(there, data)
+    planes = [lw.PointOnPlane("end", "pivot", normal=axis) for axis in "xz"]
+    for method in ("virtual_work", "assembly"):
+        with lw.interpreted():
+            a, _ = lw.constrained_dynamics(model, q, v, tau, planes, method=method)
+        close(a, np.array(data.qacc), 2e-3)  # its constraints give way by 1e-4
+
+
+def test_a_loop_is_open_only_where_it_must_be() -> None:
+    """A hand's two fingers hold each other: closed at the hand, whatever carries it; what is on the world at once."""
+    arm = [0, 0, 1, 2, 3, 4, 3, 6]  # a chain of three, then two fingers of two links each on body 3
+    found = loops_of(arm, [(0, 5), (0, 7), (1, 5), (1, 0)])
+    assert [each.loop for each in found.steps[5].closed] == [1] and found.most_open == 1
+    (closed,) = found.steps[4].closed_behind
+    assert (closed.loop, closed.body) == (0, 3) and not found.steps[3].crossings
+    apart = loops_of([0, 0, 0], [(0, 1), (0, 2)])  # two roots meet at the world
+    assert [each.body for each in apart.steps[1].closed_behind] == [0]
+    on_it = loops_of([0, 0, 1, 2], [(0, 3), (0, 1)])  # one end on the body where the other's path comes along
+    assert [(each.hold, each.body) for each in on_it.steps[2].attached] == [(1, 1)]
+
+
+def test_any_number_of_loops_costs_the_same_for_each(golden: Callable[[str, str], None]) -> None:
+    """Operations are linear in the loops, as written and folded, on a spine that carries a loop at every link."""
+    counts: dict[str, list[int]] = {"as written": [], "folded": []}
+    for loops in (1, 2, 3, 4):
+        model, frames = ladder(loops).model, ladder(loops).holds
+        counts["as written"].append(sum(as_written(closing(), model, frames).values()))
+        if loops < 3:
+            counts["folded"].append(sum(folded(closing(), model, frames).values()))
+    written = counts["as written"]
+    assert written[3] - written[2] == written[2] - written[1] > 0
+    golden("closed_chains.json", json.dumps({"loops": [1, 2, 3, 4], **counts}, indent=1) + "\n")
+
+
+def test_code_has_the_bits_of_the_interpreter() -> None:
+    """Rolled, with loops that cross: alone on one lane, and a batch on all; and whatever frames they hold."""
+    model = lw.mechanisms.serial_chain(6, lw.joints.Spherical())
+    for frames in (holds(("a", 6), ("a", 3), ("b", 5), ("b", 2), ("c", 4)), holds(("a", 6), ("a", 1))):
+        rows = {"a": 1, "b": 1, "c": 1}
+        given = [arguments(model, frames, rows, seed) for seed in range(5)]
+        entry = closing()
+        expected = [evaluate(entry, model, [array.ravel().tolist() for array in state], frames) for state in given]
+        plan = plan_for(Task(entry, model, (), frames), "rolled")
+        flat = [np.stack([state[k].ravel() for state in given]) for k in range(7)]
+        together, status = plan.run(flat, 5)
+        assert status == 0
+        for state in range(5):
+            alone, _ = plan.run([array[state : state + 1] for array in flat], 1)
+            for one, two, three in zip(together, alone, expected[state], strict=True):
+                assert one[state].tobytes() == two[0].tobytes() == (np.array(three) + 0.0).tobytes()
+
+
+def test_what_is_wrong_is_said() -> None:
+    model, constraints, q = pulled_bar()
+    zero = np.zeros(model.nv)
+    with pytest.raises(lw.errors.ArgumentError, match="method"):
+        lw.constrained_dynamics(model, q, zero, zero, constraints, method="virtual")
+    with pytest.raises(lw.errors.ArgumentError, match="frame"):
+        lw.constrained_dynamics_and_reactions(model, q, zero, zero, constraints, frame="body")
+    builder = lw.Builder()
+    builder.add_body("rod", joint=lw.joints.Spherical(), mass=1.0, com=(0.1, 0, 0))
+    point = builder.build()
+    with pytest.raises(lw.errors.SingularError, match="'rod'"):
+        lw.constrained_dynamics(
+            point, lw.neutral(point), [0.0] * 3, [0.0] * 3, [lw.PointOnPlane("rod")], method="virtual_work"
+        )
+    with lw.interpreted(), pytest.raises(lw.errors.SingularError, match="only 0"):
+        lw.constrained_dynamics(model, q, zero, zero, [lw.Ball("world", "world")], method="virtual_work")
+    with lw.interpreted():
+        a, wrenches, reactions = lw.constrained_dynamics_and_reactions(
+            model, q, zero, zero, [], method="virtual_work", frame="world"
+        )
+    assert a.shape == (model.nv,) and wrenches.shape == (0, 6) and reactions.shape == (len(model.bodies), 6)
