@@ -14,7 +14,7 @@ from linkwork.engine.emit.call_frame import Interface
 from linkwork.engine.function import function
 from linkwork.engine.plans import MOST_BODIES, Task, form_of, plan_for
 from linkwork.engine.plans.plan import Interpreted, Plan
-from linkwork.engine.plans.rolled import Rolled
+from linkwork.engine.plans.rolled import OfParts, Rolled
 from linkwork.engine.plans.segmented import Reordered, Segmented
 from linkwork.engine.plans.specialised import Specialised
 from linkwork.engine.spaces import SPACES
@@ -66,6 +66,8 @@ CHAIN, LONG, STAR, COMB = (
         ("constraint_force_world", LONG, "auto", Interpreted),
         ("virtual_work_split", CHAIN, "auto", Interpreted),
         ("virtual_work_split", CHAIN, "specialised", Specialised),
+        ("virtual_work_split", CHAIN, "rolled", OfParts),
+        ("virtual_work_unsplit", CHAIN, "rolled", Rolled),
         ("inversion", LONG, "auto", Specialised),
     ],
 )

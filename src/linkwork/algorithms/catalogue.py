@@ -77,6 +77,12 @@ class Algorithm:
     """
     segmented: Algorithm | None = None
     """What takes its place for a mechanism with a long chain, whose bodies are lined up."""
+    on_request: tuple[str, ...] = ()
+    """Forms that it has, too, but only if they are asked for."""
+    split: Algorithm | None = None
+    """What takes its place in rolled code, for the mechanism whose links are split."""
+    families: bool = False
+    """Whether its text asks which bodies are alone on their parents, so that rolled code tells these apart."""
     of_mechanism: bool = True
     """Whether its text looks at the mechanism; code of one that does not serves all models."""
     of_loops: bool = False
@@ -175,6 +181,8 @@ INVERSION = Algorithm(
 SEGMENTS = replace(_forward(constraint_force_segments, "segmented"), name="constraint_force")
 """What ``constraint_force`` is for a mechanism with a long chain, its bodies lined up."""
 
+VIRTUAL_WORK = replace(_entry(virtual_work, (Q, V, TAU, F_EXT), "velocity"), families=True)
+
 ALGORITHMS: dict[str, Algorithm] = {
     entry.name: entry
     for entry in (
@@ -193,9 +201,9 @@ ALGORITHMS: dict[str, Algorithm] = {
         _entry(articulated_body, (Q, V, TAU, F_EXT), "velocity"),
         _entry(composite_body, (Q, V, TAU, F_EXT), "velocity"),
         _entry(unit_vector, (Q, V, TAU, F_EXT), "velocity"),
-        _entry(virtual_work, (Q, V, TAU, F_EXT), "velocity"),
+        VIRTUAL_WORK,
         *_reactions(articulated_body_reactions, TAU),
-        *_reactions(virtual_work_reactions, TAU),
+        *(replace(entry, families=True) for entry in _reactions(virtual_work_reactions, TAU)),
         *_reactions(inverse_dynamics_reactions, A),
         *(Algorithm(f"operational/{name}", text, (Q,), ("operational",)) for name, text in OPERATIONAL.items()),
         _entry(force_responses, (Q,), "responses"),
@@ -215,9 +223,9 @@ ALGORITHMS: dict[str, Algorithm] = {
         _forward(assembly, "specialised"),
         *_inertias(),
         INVERSION,
-        # to compare with; they walk over children
-        _forward(virtual_work_split),
-        _forward(virtual_work_unsplit),
+        # to compare with
+        replace(_forward(virtual_work_split), on_request=("rolled",), split=VIRTUAL_WORK),
+        replace(_forward(virtual_work_unsplit), on_request=("rolled",)),
     )
 }
 """Every algorithm, by its name."""

@@ -120,6 +120,12 @@ class Node(_Symbol):
         return self._kind.doubtful
 
     @property
+    def alone(self) -> bool:
+        if self._kind.alone is None:
+            raise TypeError("whether a body is alone on its parent is known only to algorithms that say they ask")
+        return self._kind.alone
+
+    @property
     def joint(self) -> Joint:
         kind = self._kind
         start = PLACEMENT + INERTIA + (kind.joint.nv if kind.rotor else 0)
