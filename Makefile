@@ -19,7 +19,7 @@ CALLS ?= 100000
 SEED ?= $(shell date +%Y%m%d)
 
 # A test file goes to one process as a whole, which then reuses the code that it compiled.
-PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
+PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: help demo quick test oldest coverage check lint layout types layers format bench fuzz docs clean
 

@@ -48,7 +48,7 @@ def main() -> int:
     loop = [lw.PointOnPlane("end", "pivot", normal="x"), lw.PointOnPlane("end", "pivot", normal="z")]
     q = -np.diff(angles(np.array(0.5)), prepend=0.0)  # a turn about y goes from z to x
     path = lw.simulate(
-        linkage, q, np.zeros(3), 0.6, 1e-3, torque=[MOTOR, 0.0, 0.0], constraints=loop, integrator="runge_kutta_4"
+        linkage, q, np.zeros(3), 0.6, 1e-3, tau=[MOTOR, 0.0, 0.0], constraints=loop, integrator="runge_kutta_4"
     )
 
     gap = abs(lw.forward_kinematics(linkage, path.q, ["end"])[:, 0, :3, 3] - [GROUND, 0.0, 0.0]).max()

@@ -12,8 +12,6 @@ torques of other motions several times better than the one assumed before.
 from __future__ import annotations
 
 import sys
-import warnings
-from importlib.metadata import PackageNotFoundError, files
 
 import numpy as np
 
@@ -24,15 +22,10 @@ SAMPLES, NOISE, PULL = 400, 0.05, 1e-2  # states, N m, of the parameters' own si
 
 def panda() -> lw.Model:
     """The model in the file that was named, or in the package of example robots."""
-    path = sys.argv[1] if len(sys.argv) > 1 else None
-    if path is None:
-        try:
-            path = next(str(file.locate()) for file in files("example-robot-data") or () if file.name == "panda.urdf")
-        except (PackageNotFoundError, StopIteration):
-            sys.exit("pass a URDF of the Panda, or: pip install example-robot-data")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lw.LinkworkWarning)  # the fingers, which move together, are free here
-        return lw.load(path)
+    try:
+        return lw.load(sys.argv[1] if len(sys.argv) > 1 else "panda")
+    except lw.FormatError as error:
+        sys.exit(f"pass a URDF of the Panda: {error}")
 
 
 LOWER = np.tril_indices(4)

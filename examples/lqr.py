@@ -1,9 +1,12 @@
-"""LQR balances a cart-pole, and lets an acrobot stand: gains from one step linearised (``lw.linearise``).
+"""LQR balances a cart-pole, an acrobot, and a humanoid on one foot: gains from one step linearised (``lw.linearise``).
 
 The discrete Riccati equation is iterated with A and B of the very step that the simulation takes, so that the gains fit
 it exactly. The law is compiled into the rollout, from many starts at once.
 
-Run it: both mechanisms must come to rest upright from all starts near it.
+The humanoid stands on a foot that is not fixed to the ground, though the model takes it to be: so the reaction force
+must stay within the sole, which is asked of every state of every run.
+
+Run it: all three must come to rest upright from all starts near it, and the foot must not tip.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import numpy as np
 import linkwork as lw
 
 DT, STEPS = 0.01, 1000  # s
+SOLE = np.array([0.12, 0.04])  # m: half of its length and breadth
 
 
 def cart_pole() -> tuple[lw.Model, np.ndarray, np.ndarray]:
@@ -34,6 +38,53 @@ def acrobot() -> tuple[lw.Model, np.ndarray, np.ndarray]:
     return builder.build(), np.array([np.pi, 0.0]), np.array([0.0, 1.0])
 
 
+def one_foot() -> tuple[lw.Model, np.ndarray, np.ndarray]:
+    """A humanoid of 62 kg, from the foot that it stands on."""
+    builder = lw.Builder("humanoid on one foot")
+    slim = (0.12, 0.12, 0.01)
+    x, y = lw.joints.Revolute("x"), lw.joints.Revolute("y")
+    builder.add_body("ankle", joint=y, placement=lw.placement((0, 0, 0.08)), mass=0.5, inertia=(0.001, 0.001, 0.001))
+    builder.add_body("shank", "ankle", x, mass=3.0, com=(0, 0, 0.2), inertia=slim)
+    builder.add_body("thigh", "shank", y, lw.placement((0, 0, 0.42)), mass=7.0, com=(0, 0, 0.2), inertia=slim)
+    builder.add_body("hip", "thigh", y, lw.placement((0, 0, 0.42)), mass=1.0, inertia=(0.01, 0.01, 0.01))
+    builder.add_body("pelvis", "hip", x, mass=9.0, com=(0, 0.09, 0.05), inertia=(0.1, 0.1, 0.1))
+    chest = {"mass": 25.0, "com": (0, 0, 0.2), "inertia": (1.0, 0.9, 0.4)}
+    builder.add_body("spine", "pelvis", x, lw.placement((0, 0.09, 0.1)), mass=0.5, inertia=(0.01, 0.01, 0.01))
+    builder.add_body("chest", "spine", y, **chest)
+    for side, over in (("left", 0.2), ("right", -0.2)):
+        shoulder = f"{side}_shoulder"
+        builder.add_body(shoulder, "chest", y, lw.placement((0, over, 0.4)), mass=0.3, inertia=(0.001, 0.001, 0.001))
+        builder.add_body(f"{side}_arm", shoulder, x, mass=3.0, com=(0, 0, -0.3), inertia=slim)
+    builder.add_body("free_hip", "pelvis", x, lw.placement((0, 0.18, 0)), mass=0.5, inertia=(0.01, 0.01, 0.01))
+    builder.add_body("free_leg", "free_hip", y, mass=9.0, com=(0, 0, -0.4), inertia=(1.0, 1.0, 0.02))
+    model = builder.build()
+    return model, balanced(model), np.ones(model.nv)
+
+
+def balanced(model: lw.Model) -> np.ndarray:
+    """The configuration near the neutral one in which the foot bears the weight at its middle."""
+    q, least = lw.neutral(model), np.eye(model.nv)
+    for _ in range(30):
+        off = lw.centre_of_mass(model, q)[:2]
+        J = (
+            np.array([lw.centre_of_mass(model, lw.integrate(model, q, 1e-6 * step))[:2] - off for step in least]).T
+            / 1e-6
+        )
+        q = lw.integrate(model, q, -np.linalg.pinv(J) @ off)
+    return q
+
+
+def pressures(model: lw.Model, q: np.ndarray, v: np.ndarray, law: lw.CompiledFunction) -> np.ndarray:
+    """Where (..., 2), m from the foot's middle, the ground bears it in states under the law."""
+    tau = law(0.0, q, v)
+    _, wrenches = lw.forward_dynamics_and_reactions(model, q, v, tau)
+    place = lw.forward_kinematics(model, q, ["ankle"])[..., 0, :, :]
+    force = np.einsum("...ij,...j->...i", place[..., :3, :3], wrenches[..., 0, :3])
+    moment = np.einsum("...ij,...j->...i", place[..., :3, :3], wrenches[..., 0, 3:])
+    moment = moment + np.cross(place[..., :3, 3], force)
+    return np.stack([-moment[..., 1], moment[..., 0]], axis=-1) / force[..., 2:]
+
+
 def gains(A: np.ndarray, B: np.ndarray, Q: np.ndarray, R: np.ndarray) -> np.ndarray:
     """K of u = -K x, by the Riccati equation, iterated until it stays."""
     P = Q
@@ -48,24 +99,33 @@ def gains(A: np.ndarray, B: np.ndarray, Q: np.ndarray, R: np.ndarray) -> np.ndar
 
 def main() -> int:
     good = True
-    for build, near in ((cart_pole, 0.3), (acrobot, 0.01)):
+    for build, near, price in ((cart_pole, 0.3, 0.1), (acrobot, 0.01, 0.1), (one_foot, 0.01, 0.001)):
         model, upright, motors = build()
-        A, B = lw.linearise(model, upright, np.zeros(model.nv), dt=DT)
+        held = lw.gravity_torques(model, upright)  # none where no motor is
+        A, B = lw.linearise(model, upright, np.zeros(model.nv), held, dt=DT)
         driven = B[:, motors > 0.0]
-        K = gains(A, driven, np.diag([1.0] * model.nv + [0.1] * model.nv), 0.1 * np.eye(1))
+        K = gains(A, driven, np.diag([1.0] * model.nv + [0.1] * model.nv), price * np.eye(driven.shape[1]))
         rates = np.abs(np.linalg.eigvals(A - driven @ K))
 
-        def text(t: np.ndarray, q: np.ndarray, v: np.ndarray, model=model, upright=upright, motors=motors, K=K):
+        feedback = np.eye(model.nv)[:, motors > 0.0] @ K
+
+        def text(t: np.ndarray, q: np.ndarray, v: np.ndarray, model=model, upright=upright, held=held, K=feedback):
             x = np.concatenate([lw.difference(model, upright, q), v])
-            return -motors * (K @ x)
+            return held - K @ x
 
         law = lw.compile(text, t=(), q=model.nq, v=model.nv)
         starts = upright + near * np.random.default_rng(0).uniform(-1.0, 1.0, (500, model.nv))
-        run = lw.rollout(model, starts, np.zeros(model.nv), dt=DT, steps=STEPS, record=STEPS, torque=law)
+        run = lw.rollout(model, starts, np.zeros(model.nv), dt=DT, steps=STEPS, record=10, torque=law)
         off = np.abs(run.q[:, -1] - upright).max()
         alone = np.abs(np.linalg.eigvals(A)).max()
         print(f"{model.name}: eigenvalues up to {alone:.3f} alone, {rates.max():.3f} with the law")
         print(f"  from 500 starts up to {near} off, the worst is {off:.1e} off after {STEPS * DT:g} s")
+        if build is one_foot:
+            where = np.abs(pressures(model, run.q, run.v, law)).reshape(-1, 2).max(axis=0)
+            print(
+                f"  the ground bears it within {100 * where[0]:.1f} cm along the foot and {100 * where[1]:.1f} across"
+            )
+            good = good and bool((where < SOLE).all())
         good = good and bool(rates.max() < 1.0) and bool(off < 1e-2)
     return 0 if good else 1
 

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import sys
 import time
-import warnings
-from importlib.metadata import PackageNotFoundError, files
 
 import numpy as np
 
@@ -29,15 +27,10 @@ ARM = 7
 
 def panda() -> lw.Model:
     """The model in the file that was named, or in the package of example robots."""
-    path = sys.argv[1] if len(sys.argv) > 1 else None
-    if path is None:
-        try:
-            path = next(str(file.locate()) for file in files("example-robot-data") or () if file.name == "panda.urdf")
-        except (PackageNotFoundError, StopIteration):
-            sys.exit("pass a URDF of the Panda, or: pip install example-robot-data")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lw.LinkworkWarning)  # the fingers, which move together, are free here
-        return lw.load(path)
+    try:
+        return lw.load(sys.argv[1] if len(sys.argv) > 1 else "panda")
+    except lw.FormatError as error:
+        sys.exit(f"pass a URDF of the Panda: {error}")
 
 
 MODEL = panda()
@@ -84,12 +77,15 @@ def main() -> int:
             parameters=(speeds,),
             cost=price,
             friction=False,
+            constraints=(),  # of the fingers, which do not matter here
         )
         assert found.cost is not None
         weights = np.exp(-(found.cost - found.cost.min()) / (LAMBDA * HORIZON))
         plan = np.einsum("s,shj->hj", weights / weights.sum(), speeds)
         spent += time.perf_counter() - begun
-        step = lw.rollout(MODEL, q, v, dt=DT, steps=1, torque=drive, parameters=(plan[0],), friction=False)
+        step = lw.rollout(
+            MODEL, q, v, dt=DT, steps=1, torque=drive, parameters=(plan[0],), friction=False, constraints=()
+        )
         q, v = step.q[-1], step.v[-1]
         plan = np.concatenate([plan[1:], plan[-1:]])
         places = lw.forward_kinematics(MODEL, q, POINTS)[:, :3, 3]

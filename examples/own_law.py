@@ -46,8 +46,8 @@ def main() -> int:
     q, target = 0.3 * q, np.array([0.3, 0.3, 1.0])
     tau = fast(q, v, target)
     print(f"the law: {sum(fast.count().values()):,} operations, compiled in {time.perf_counter() - start:.1f} s")
-    task = lw.control.Task(HAND, target, stiffness=100.0, damping=20.0)
-    library = lw.control.OperationalSpaceController(MODEL, [task], lw.control.Posture(HOME, SPRINGS, damping=10.0))
+    task = lw.control.Task(HAND, target, kp=100.0, kd=20.0)
+    library = lw.control.OperationalSpaceController(MODEL, [task], lw.control.Posture(HOME, SPRINGS, kd=10.0))
     worst = max(np.abs(library.torque(0.0, q[k], v[k]) - tau[k]).max() / np.abs(tau[k]).max() for k in range(50))
     print(f"torques differ from linkwork's controller by {worst:.1e} of the largest")
     fast(q[0], v[0], target)  # compiles code for one state

@@ -104,10 +104,13 @@ compiled anew. Something of every area, and each form in which an algorithm runs
 
 
 LONG = (
-    *("test_reproduce", "test_batches", "test_errors", "test_engine", "test_examples", "test_operational", "test_laws"),
-    *("test_constraint_force", "test_isomorphic", "test_pinocchio", "test_segments", "test_truth", "test_virtual_work"),
+    *("test_batches", "test_bits", "test_reproduce", "test_examples", "test_laws", "test_segments", "test_operational"),
+    *("test_constraint_force", "test_engine", "test_isomorphic", "test_pinocchio", "test_truth", "test_virtual_work"),
+    "test_errors",
 )
-"""Files that take long: dealt out first, so that no process waits for another."""
+"""Files that take long: dealt out first, in this order, so that no process waits for another. Files that need the same
+code, as test_batches and test_errors do, stand apart, so that two processes do not compile it at the same time.
+"""
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -119,7 +122,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: item.path.stem not in LONG)  # stable: files stay together
+    rank = {name: k for k, name in enumerate(LONG)}
+    items.sort(key=lambda item: rank.get(item.path.stem, len(LONG)))  # stable: files stay together
     used = set()
     for item in items:
         pattern = QUICK.get(item.path.stem)

@@ -27,7 +27,7 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
@@ -68,6 +68,12 @@ def model() -> lw.Model:
 @cache
 def joints_only() -> lw.Model:
     return lw.mechanisms.double_pendulum()
+
+
+@cache
+def loadable() -> lw.Model:
+    """One that a file can hold."""
+    return model().locked({"joint_hand": [0.0, 0.0, 0.0, 1.0]})
 
 
 @cache
@@ -114,6 +120,13 @@ def urdf() -> str:
 @cache
 def saved() -> str:
     return str(motion().save(folder() / "kept.npz"))
+
+
+@cache
+def driven() -> lw.Model:
+    """The same with a motor and a servo."""
+    servo = lw.Actuator("servo", {"joint_slide": 1.0}, gain=5.0, bias=(0.0, -5.0, -1.0), control_range=(-1.0, 1.0))
+    return replace(model(), actuators=(lw.Actuator("motor", {"joint_arm": 2.0}), servo))
 
 
 def task() -> lw.control.Task:
@@ -165,10 +178,14 @@ BY_NAME: dict[str, Callable[[], Any]] = {
 """Valid arguments by the name of a parameter. A parameter with a default takes that, if it is not here."""
 
 VALID: dict[str, dict[str, Callable[[], Any]]] = {
+    "Actuator": {"name": lambda: "motor", "joints": lambda: {"joint_arm": 2.0}},
+    "actuator_torques": {"model": driven, "control": lambda: numbers(2, 12)},
+    "external_wrench": {"wrenches": lambda: {"tip": numbers(6, 12), lw.Point("box", axes="position"): numbers(3, 13)}},
+    "save": {"model": loadable, "path": lambda: str(folder() / "written.urdf")},
     "effective_mass": {"point": lambda: "tip", "direction": lambda: [1.0, 2.0, 0.0]},
     "constrained_dynamics": {
         "constraints": lambda: [lw.Ball("tip")],
-        "time_constant": lambda: 0.1,
+        "stabilisation": lambda: 0.1,
         "proximal": lambda: 1e-6,
     },
     "constrained_dynamics_and_reactions": {
@@ -181,6 +198,17 @@ VALID: dict[str, dict[str, Callable[[], Any]]] = {
         "constraints": lambda: [lw.Ball("tip")],
         "actuated": lambda: np.ones(12, dtype=bool),
     },
+    "inverse_kinematics": {
+        "targets": lambda: lw.forward_kinematics(model(), configuration(), ["tip"]),
+        "frames": lambda: ["tip"],
+        "restarts": lambda: 2,
+        "weights": lambda: [2.0],
+    },
+    "pose_error": {
+        "X": lambda: np.eye(4),
+        "X_target": lambda: lw.forward_kinematics(model(), configuration(), ["tip"]),
+    },
+    "close_loops": {"constraints": lambda: [lw.PointOnPlane("tip")]},
     "Coupling": {"joint_a": lambda: "joint_arm", "joint_b": lambda: "joint_slide"},
     "Rolling": {"radius": lambda: 0.3},
     "operational_inertia": {"damping": lambda: 0.1},
@@ -222,10 +250,29 @@ VALID: dict[str, dict[str, Callable[[], Any]]] = {
         "inertia": lambda: (0.1, 0.1, 0.1),
     },
     "Builder.add_frame": {"name": lambda: "new", "body": lambda: "arm"},
+    "Builder.add_model": {"parent": lambda: "arm", "prefix": lambda: "other_"},
     "Model": {"name": lambda: "model", "bodies": lambda: model().bodies, "frames": lambda: model().frames},
     "Model.body_index": {"name": lambda: "arm"},
     "Model.joint_index": {"name": lambda: "joint_arm"},
     "Model.frame": {"name": lambda: "tip"},
+    "Model.frame_index": {"name": lambda: "tip"},
+    "Model.joint": {"name": lambda: "joint_arm"},
+    "Model.body": {"name": lambda: "arm"},
+    "Model.body_of": {"frame": lambda: "tip"},
+    "Model.q_slice": {"name": lambda: "joint_hand"},
+    "Model.v_slice": {"name": lambda: "joint_hand"},
+    "Model.configuration": {"joints": lambda: {"joint_arm": 0.3, "joint_hand": [0.0, 0.0, 0.0, 1.0]}},
+    "Model.locked": {"joints": lambda: {"joint_arm": 0.3, "joint_slide": 0.1}, "q": lambda: None},
+    "Model.with_gravity": {"gravity": lambda: (0.0, 0.0, -1.62)},
+    "Model.with_payload": {
+        "frame": lambda: "tip",
+        "mass": lambda: 2.0,
+        "com": lambda: (0.1, 0.0, 0.0),
+        "inertia": lambda: (0.1, 0.1, 0.1),
+    },
+    "Model.with_inertias": {"inertias": lambda: {"arm": {"mass": 2.0}, "slide": model().inertial_parameters[2]}},
+    "Model.subtree": {"body": lambda: "slide"},
+    "Model.renamed": {"prefix": lambda: "other_", "names": lambda: {"tip": "end"}, "name": lambda: "renamed"},
     "Model.permutation": {"names": lambda: list(model().joint_names)},
     "Frame": {"name": lambda: "frame", "body": lambda: 1},
     "Point": {"frame": lambda: "tip"},
@@ -255,13 +302,20 @@ VALID: dict[str, dict[str, Callable[[], Any]]] = {
     },
     "control.HeldObject.error": {"placement": lambda: np.eye(4)},
     "control.AugmentedObject.internal": {"wrenches": lambda: numbers(6).reshape(1, 6)},
-    "control.Posture": {"stiffness": lambda: 10.0},
+    "control.Posture": {"kp": lambda: 10.0},
     "control.OperationalSpaceController": {
         "levels": lambda: [task()],
         "posture": lambda: lw.control.Posture(configuration()),
     },
     "control.ComputedTorque": {"reference": configuration},
     "control.PDPlusGravity": {"reference": configuration},
+    "control.CentreOfMass": {"reference": lambda: [0.0, 0.0, 1.0]},
+    "control.Support": {"frame": lambda: "tip", "corners": lambda: [[0.1, 0.0, 0.0], [-0.1, 0.0, 0.0]]},
+    "control.WholeBodyController": {
+        "levels": lambda: [task()],
+        "supports": lambda: [lw.control.Support("tip")],
+        "posture": lambda: lw.control.Posture(configuration()),
+    },
 }
 """Valid arguments of one callable, before those by name."""
 
@@ -278,6 +332,7 @@ INSTANCES: dict[str, Callable[[], Any]] = {
     "control.OperationalSpaceController": controller,
     "control.ComputedTorque": lambda: lw.control.ComputedTorque(model(), configuration()),
     "control.PDPlusGravity": lambda: lw.control.PDPlusGravity(model(), configuration()),
+    "control.WholeBodyController": lambda: lw.control.WholeBodyController(model(), [task()], []),
     "control.Constant": lambda: lw.control.Constant([1.0]),
     "control.CubicSpline": lambda: lw.control.CubicSpline([0.0, 1.0], [[0.0], [1.0]]),
     "control.MinimumJerk": lambda: lw.control.MinimumJerk([0.0], [1.0], 1.0),
@@ -286,10 +341,14 @@ INSTANCES: dict[str, Callable[[], Any]] = {
 
 LEFT_OUT = {
     **dict.fromkeys(
-        ("ChangeOfBasis", "CompiledFunction", "Gradients", "Linearised", "OperationalSpace", "Rollout", "SystemReport"),
+        (
+            *("ChangeOfBasis", "CompiledFunction", "Gradients", "IKResult", "Linearised", "OperationalSpace"),
+            *("Rollout", "SystemReport"),
+        ),
         "a result, made by a function",
     ),
     **dict.fromkeys(("control.AugmentedObject", "control.Command", "control.Level"), "a result"),
+    "control.WholeBodyCommand": "a result",
     **dict.fromkeys(("Constraint", "Controller", "control.Reference", "joints.Joint"), "abstract"),
     "control.Sample": "what a reference of the user's own gives",
     "control.Task.wanted": "for the controller",
@@ -299,6 +358,7 @@ LEFT_OUT = {
     "control.HeldObject.asked": "for the controller",
     "control.HeldObject.passive": "for the controller",
     **dict.fromkeys(("compile", "jvp", "vjp", "jacobian_of"), "takes a function; see test_compile.py"),
+    "evaluate": "takes any scalars, which it never looks at; see test_scalars.py",
     "interpreted": "takes nothing",
     "get_threads": "takes nothing",
     "system_check": "takes nothing",
@@ -367,7 +427,8 @@ NOT_ALWAYS_FINITE = {"effective_mass", "Trajectory"}
 
 ARRAYS = {"q", "q0", "q1", "v", "dv", "a", "tau", "f_ext", "direction", "acceleration", "force", "beta"}
 ARRAYS |= {"dq", "da", "dtau", "weights", "df_ext", "dparameters"}
-OPTIONS = {"method", "reference", "frame", "damping", "time_constant", "proximal", "t"}
+ARRAYS |= {"control"}
+OPTIONS = {"method", "reference", "frame", "damping", "stabilisation", "proximal", "t"}
 """Arguments on which the last axes of a result do not depend; those of an array may bring leading axes."""
 
 
@@ -400,6 +461,8 @@ def unsound(result: Any) -> str | None:
     """What is wrong with numbers that were returned, if anything."""
     if isinstance(result, lw.Trajectory):
         return unsound([result.t, result.q, result.v, result.a, result.tau, result.constraint_forces])
+    if isinstance(result, lw.IKResult):
+        return unsound([result.q, result.error, result.iterations])
     if isinstance(result, tuple | list):
         return next((reason for one in result if (reason := unsound(one))), None)
     if isinstance(result, np.ndarray) and result.dtype.kind == "f" and not np.isfinite(result).all():

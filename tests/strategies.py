@@ -303,6 +303,10 @@ def _calls() -> dict[str, Callable[[State, Sequence[str]], Any]]:
         every[f"{method}_reactions/{frame}"] = lambda s, frames, m=method, f=frame: lw.forward_dynamics_and_reactions(
             s.model, s.q, s.v, s.tau, s.f_ext, m, f
         )
+    for frame in FRAMES:
+        every[f"inverse_dynamics_reactions/{frame}"] = lambda s, frames, f=frame: lw.inverse_dynamics_and_reactions(
+            s.model, s.q, s.v, s.a, s.f_ext, f
+        )
     for reference in REFERENCES:
         every |= {
             f"jacobian/{reference}": lambda s, frames, r=reference: lw.jacobian(s.model, s.q, frames, r),

@@ -103,8 +103,8 @@ NUMBERS: dict[str, Callable[[Any], Any]] = {
     "pitch": lambda x: lw.joints.Helical("z", x),
     "offset of point": lambda x: lw.Point("tip", (x, 0, 0)),
     "link_length": lambda x: lw.mechanisms.serial_chain(2, link_length=x),
-    "stiffness of the task": lambda x: lw.control.Task("tip", np.eye(4), stiffness=x),
-    "damping of the controller": lambda x: lw.control.PDPlusGravity(ARM, [0.0, 0.0], damping=x),
+    "kp of the task": lambda x: lw.control.Task("tip", np.eye(4), kp=x),
+    "kd of the controller": lambda x: lw.control.PDPlusGravity(ARM, [0.0, 0.0], kd=x),
     "threshold": lambda x: lw.control.OperationalSpaceController(
         ARM, [lw.control.Task(lw.Point("tip", axes="position"), [1, 0, 0])], threshold=x
     ),
@@ -114,7 +114,7 @@ NUMBERS: dict[str, Callable[[Any], Any]] = {
     "kp": lambda x: lw.rollout(ARM, *NOW, dt=0.01, steps=1, q_target=NOW[0], kp=x),
     "stabilisation": lambda x: lw.simulate(ARM, *NOW, 0.1, 0.1, stabilisation=x),
     "proximal": lambda x: lw.constrained_dynamics(ARM, *NOW, NOW[0], [lw.Ball("tip")], proximal=x),
-    "time_constant": lambda x: lw.constrained_dynamics(ARM, *NOW, NOW[0], [lw.Ball("tip")], time_constant=x),
+    "stabilisation must": lambda x: lw.constrained_dynamics(ARM, *NOW, NOW[0], [lw.Ball("tip")], stabilisation=x),
     "damping must": lambda x: lw.operational_inertia(ARM, NOW[0], ["tip"], damping=x),
     "M ": lambda x: lw.change_of_basis([[x]], S1=[[1.0]]),
 }
@@ -129,7 +129,7 @@ def test_what_is_no_number_is_named_wherever_a_number_is_wanted(what: str, bad: 
 
 @pytest.mark.parametrize("bad", [0, 0.0, -0.1, np.inf, 1e-200], ids=kind)
 def test_a_time_constant_is_positive_and_long_enough(bad: Any) -> None:
-    with pytest.raises(lw.ArgumentError, match=r"^time_constant must be"):
+    with pytest.raises(lw.ArgumentError, match=r"^stabilisation must be"):
         lw.constrained_dynamics(ARM, *NOW, NOW[0], [lw.Ball("tip", placement=lw.placement((0.1, 0, 0)))], None, bad)
 
 
@@ -165,7 +165,7 @@ def test_masked_numbers_are_refused_and_a_mask_that_hides_nothing_is_fine() -> N
         "damping": lambda x: lw.rollout(ARM, *NOW, dt=0.01, steps=1, damping=x),
         "com": lambda x: lw.Builder().add_body("a", com=[*x, 0.0] if isinstance(x, list) else x[[0, 1, 1]]),
         "value": lambda x: lw.control.Constant(x),
-        "stiffness": lambda x: lw.control.PDPlusGravity(ARM, NOW[0], stiffness=x),
+        "kp": lambda x: lw.control.PDPlusGravity(ARM, NOW[0], kp=x),
         "v": lambda x: lw.change_of_basis(np.eye(2), S1=[[1.0], [0.0]]).constrained(x),
     }
     for name, call in calls.items():

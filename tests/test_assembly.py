@@ -53,7 +53,7 @@ def test_a_closed_chain_with_its_reactions() -> None:
     with lw.interpreted():
         one, two = (
             lw.constrained_dynamics_and_reactions(
-                model, q, v, tau, constraints, time_constant=0.1, method=method, frame="world"
+                model, q, v, tau, constraints, stabilisation=0.1, method=method, frame="world"
             )
             for method in ("articulated_body", "assembly")
         )

@@ -250,7 +250,7 @@ def test_loops_stay_closed(name: str, seconds: float, steps: int) -> None:
             tau[:-6] += lw.gravity_torques(model, q)[:-6]
         if name == "stewart":  # springs in the legs' sliders carry the platform
             tau[8::3] -= 2000.0 * (q - start)[9::3]
-        a, _ = lw.constrained_dynamics(model, q, v, tau, constraints, time_constant=0.02, proximal=1e-6)
+        a, _ = lw.constrained_dynamics(model, q, v, tau, constraints, stabilisation=0.02, proximal=1e-6)
         return v, a
 
     for step in range(steps):
@@ -339,7 +339,7 @@ def test_joints_that_gears_couple_move_together(engine: str) -> None:
         off = np.array([q[1] - 0.7 * q[0] - 0.1, q[2] + 2.0 * q[1]])
         wanted = np.zeros(2) if time_constant is None else -2.0 / 0.1 * J @ v - off / 0.01
         expected = np.linalg.solve(np.block([[M, -J.T], [J, np.zeros((2, 2))]]), np.concatenate([tau - h, wanted]))
-        a, wrenches = lw.constrained_dynamics(model, q, v, tau, gears, time_constant=time_constant)
+        a, wrenches = lw.constrained_dynamics(model, q, v, tau, gears, stabilisation=time_constant)
         close(a, expected[:3], 1e-10)
         axis = np.array([1.0, 1.0, 0.0]) / np.sqrt(2.0)
         close(wrenches[0], np.concatenate([expected[3] * axis, np.zeros(3)]), 1e-9)
@@ -374,9 +374,9 @@ def test_frames_held_elsewhere_take_no_new_code() -> None:
     held = [HeldBy(model, (lw.Weld(model.body_names[0], placement=lw.placement((x, 0, 0))),)) for x in (0.1, 0.2)]
     q, zero = lw.neutral(model), np.zeros(6)
     for one in held:
-        lw.constrained_dynamics(model, q, zero, zero, one.constraints, time_constant=0.1)
+        lw.constrained_dynamics(model, q, zero, zero, one.constraints, stabilisation=0.1)
     first, second = (held_by(model, one.constraints) for one in held)
-    assert first is not second and first.law(False, True, False) is second.law(False, True, False)
+    assert first is not second and len(first.laws) == 1 and first.laws is second.laws
 
 
 def test_constrained_dynamics_inside_a_compiled_function() -> None:
@@ -384,7 +384,7 @@ def test_constrained_dynamics_inside_a_compiled_function() -> None:
     v = moving(model, loop, q, 3)
 
     def text(q: Array, v: Array) -> tuple[Array, Array]:
-        return lw.constrained_dynamics(model, q, v, -0.1 * v, loop, time_constant=0.02, proximal=1e-6)
+        return lw.constrained_dynamics(model, q, v, -0.1 * v, loop, stabilisation=0.02, proximal=1e-6)
 
     a, wrenches = lw.compile(text, q=model.nq, v=model.nv)(q, v)
     expected, forces = text(q, v)

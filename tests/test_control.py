@@ -60,7 +60,7 @@ def assert_follows(task: Task, point: str | lw.Point, q: Array, v: Array, motion
     errors = np.array([error(t, x) for t, x in zip(motion.t, motion.q, strict=True)])
     assert abs(errors[0]).max() > 1e-2
     for k, rate in enumerate((after - before) / (2 * h)):
-        wanted = response(task.stiffness[k], task.damping[k], errors[0, k], rate, motion.t)
+        wanted = response(task.kp[k], task.kd[k], errors[0, k], rate, motion.t)
         assert abs(errors[:, k] - wanted).max() < 1e-6
 
 
@@ -75,8 +75,8 @@ def test_errors_of_position_and_rotation_obey_their_law_to_1e_6() -> None:
             moved(left, [0.05, 0.05, 0.1], [0.0, 0.6, -0.3]),
         ],
     )
-    follow = Task("left_hand", path, stiffness=[100, 50, 80, 100, 60, 90], damping=[5, 20, 10, 4, 20, 11])
-    stay = Task("right_hand", moved(right, [0.05, 0.0, 0.1], [1.0, 1.9, 0.6]), stiffness=60.0)  # 127 degrees off
+    follow = Task("left_hand", path, kp=[100, 50, 80, 100, 60, 90], kd=[5, 20, 10, 4, 20, 11])
+    stay = Task("right_hand", moved(right, [0.05, 0.0, 0.1], [1.0, 1.9, 0.6]), kp=60.0)  # 127 degrees off
     controller = OperationalSpaceController(PERSON, [[follow, stay]], Posture(np.zeros(24)))
     motion = simulated(PERSON, controller, q, v, 0.6)
     for i, task in enumerate((follow, stay)):
@@ -89,7 +89,7 @@ def test_parts_of_a_pose_obey_it_too(axes: str) -> None:
     point = lw.Point("left_hand", (0.0, 0.02, -0.1), axes)
     place = Task(lw.Point("left_hand", point.offset), np.eye(4)).points
     pose = moved(lw.forward_kinematics(PERSON, q, place)[0], [0.1, -0.1, 0.1], [0.4, -0.5, 0.3])
-    task = Task(point, pose[:3, 3] if axes == "position" else pose[:3, :3], stiffness=150.0, damping=9.0)
+    task = Task(point, pose[:3, 3] if axes == "position" else pose[:3, :3], kp=150.0, kd=9.0)
     motion = simulated(PERSON, OperationalSpaceController(PERSON, [task], Posture()), q, v, 0.4)
     assert_follows(task, place[0], q, v, motion)
 
@@ -100,7 +100,7 @@ def test_it_is_khatib_s_law() -> None:
     points = [lw.Point("left_hand", axes="position"), lw.Point("right_hand")]
     poses = lw.forward_kinematics(PERSON, q, HANDS)
     tasks = [Task(points[0], poses[0, :3, 3] + 0.1), Task(points[1], moved(poses[1], [0, 0.1, 0], [0.2, 0.1, 0]))]
-    posture = Posture(np.zeros(24), stiffness=30.0, damping=5.0)
+    posture = Posture(np.zeros(24), kp=30.0, kd=5.0)
     torque = OperationalSpaceController(PERSON, [tasks], posture).torque(0.0, q, v)
 
     space = lw.operational_space(PERSON, q, v, points)
@@ -118,7 +118,7 @@ def test_the_posture_accelerates_no_point() -> None:
         poses = lw.forward_kinematics(PERSON, q, [*HANDS, "head_top"])
         goals = [poses[0], poses[1, :3, 3], poses[2, :3, :3]]
         levels = [Task(point, goal) for point, goal in zip(points, goals, strict=True)]
-        posture = Posture(np.ones(24), stiffness=1000.0)
+        posture = Posture(np.ones(24), kp=1000.0)
         with_posture = OperationalSpaceController(PERSON, levels, posture).command(0.0, q, v)
         without = OperationalSpaceController(PERSON, levels).command(0.0, q, v)
         responses = lw.force_responses(PERSON, q, points)
@@ -149,7 +149,7 @@ def test_priorities_are_strict_over_many_levels() -> None:
     points[2] = lw.Point("body4", (0.5, 0.0, 0.0), "position")  # nearly what the level before took
     rng = np.random.default_rng(0)
     goals = [rng.normal(size=3) for _ in points]
-    levels = [Task(point, goal, stiffness=50.0) for point, goal in zip(points, goals, strict=True)]
+    levels = [Task(point, goal, kp=50.0) for point, goal in zip(points, goals, strict=True)]
 
     def accelerations(count: int) -> Array:
         torque = OperationalSpaceController(chain, levels[:count], Posture()).torque(0.0, q, v)
@@ -280,7 +280,7 @@ def test_joint_controllers_bring_any_joint_to_its_place(make: Callable[..., obje
     rng = np.random.default_rng(2)
     q, v = lw.random_state(model, rng)
     goal = lw.integrate(model, q, 0.5 * rng.normal(size=model.nv))
-    controller = make(model, goal, stiffness=20.0, damping=9.0)
+    controller = make(model, goal, kp=20.0, kd=9.0)
     motion = simulated(model, controller, q, 0 * v, 10.0, 5e-3)
     assert abs(lw.difference(model, motion.q[-1], goal)).max() < 1e-2 < abs(lw.difference(model, q, goal)).max()
 
@@ -291,14 +291,14 @@ def test_joint_controllers_bring_any_joint_to_its_place(make: Callable[..., obje
         (lambda: Task(3, [0, 0, 0]), "point must be a frame's name"),
         (lambda: Task("left_hand", [0, 0, 0]), r"shape \(4, 4\) for axes 'pose', not \(3,\)"),
         (
-            lambda: Task("left_hand", np.eye(4), stiffness=-1.0),
-            "stiffness of the task on 'left_hand' must be finite and",
+            lambda: Task("left_hand", np.eye(4), kp=-1.0),
+            "kp of the task on 'left_hand' must be finite and",
         ),
-        (lambda: Task("left_hand", np.eye(4), stiffness=[1, 2]), "must be one number or 6"),
+        (lambda: Task("left_hand", np.eye(4), kp=[1, 2]), "must be one number or 6"),
         (lambda: Task("left_hand", None), "reference of the task on 'left_hand' must hold real numbers"),
         (lambda: Posture("bent"), "q of the posture must hold real numbers"),
-        (lambda: Posture(stiffness=3.0), "stiffness of a posture needs q"),
-        (lambda: Posture(damping=None), "damping of a posture must be one number"),  # type: ignore[arg-type]
+        (lambda: Posture(kp=3.0), "kp of a posture needs q"),
+        (lambda: Posture(kd=None), "kd of a posture must be one number"),  # type: ignore[arg-type]
         (lambda: Task("left_hand", np.eye(4)).error(0.0, [1.0, 2.0]), r"placement must have shape \(4, 4\)"),
         (
             lambda: lw.control.PDPlusGravity(PERSON, [0.0] * 24).torque(0.0, [0.0] * 24, [np.inf] * 24),
@@ -371,9 +371,9 @@ def _tasks() -> list[Any]:
     turns = [Rotation.from_rotvec(r).as_matrix() for r in ([0.1, 0.2, 0.3], [1.0, -0.5, 0.2], [0.3, 1.2, -0.4])]
     ends = [[0.3, 0.2, 0.7], [0.5, -0.1, 0.9]]
     return [
-        Task(lw.Point("tip", axes="position"), lw.control.MinimumJerk(ends[0], ends[1], 1.5, 0.2), stiffness=80.0),
+        Task(lw.Point("tip", axes="position"), lw.control.MinimumJerk(ends[0], ends[1], 1.5, 0.2), kp=80.0),
         Task(lw.Point("tip", (0.1, 0, 0), "position"), CubicSpline([0.0, 0.7, 2.0], [*ends, ends[0]]), [90.0, 80, 70]),
-        Task(lw.Point("tip", axes="rotation"), CubicSpline([0.0, 0.7, 2.0], turns), damping=7.0),
+        Task(lw.Point("tip", axes="rotation"), CubicSpline([0.0, 0.7, 2.0], turns), kd=7.0),
         Task(lw.Point("tip", axes="rotation"), turns[1]),
         Task(lw.Point("tip", axes="position"), _Circle()),
     ]
@@ -434,8 +434,8 @@ def test_gains_and_references_may_change_while_a_controller_is_used() -> None:
         for change in ("gain", "reference"):
             before = controller.torque(0.5, q, v), follow.torque(0.5, q, v)
             if change == "gain":
-                task.stiffness[:] = 20.0
-                follow.stiffness = np.full(4, 3.0)
+                task.kp[:] = 20.0
+                follow.kp = np.full(4, 3.0)
             else:
                 task.reference = _Circle()
                 follow.reference = lw.control.MinimumJerk(np.zeros(4), np.ones(4), 1.0)

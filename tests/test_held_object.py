@@ -124,7 +124,7 @@ def test_the_posture_moves_the_arms_and_not_the_object() -> None:
     v = moving(model, welds, q, 5)
     held = HeldObject("plate", welds, shifted(placed(model, q)))
     found = []
-    for posture in (None, Posture(0.5 * q, stiffness=200.0)):
+    for posture in (None, Posture(0.5 * q, kp=200.0)):
         torque = OperationalSpaceController(model, [held], posture).torque(0.0, q, v)
         found.append(lw.constrained_dynamics(model, q, v, torque, welds))
     (a, wrenches), (a_posture, wrenches_posture) = found
@@ -138,7 +138,7 @@ def test_the_object_obeys_its_law_to_1e_6_and_the_squeeze_holds_on_the_way() -> 
     start = placed(model, q)
     path = lw.control.CubicSpline([-0.3, 0.2, 0.7], [start, shifted(start), shifted(shifted(start))])
     squeeze = lw.control.MinimumJerk(np.zeros(12), [10, 5, 0, 0, 1, 0, -10, 0, 5, 0, 0, 1], duration=0.4)
-    held = HeldObject("plate", welds, path, stiffness=[80, 100, 120, 90, 60, 100], damping=15.0, internal=squeeze)
+    held = HeldObject("plate", welds, path, kp=[80, 100, 120, 90, 60, 100], kd=15.0, internal=squeeze)
     controller = OperationalSpaceController(model, [held], Posture(q))
     motion = lw.simulate(
         model, q, v, 0.4, 2e-3, torque=controller, constraints=welds, integrator="runge_kutta_4", effort_limits=False
@@ -147,7 +147,7 @@ def test_the_object_obeys_its_law_to_1e_6_and_the_squeeze_holds_on_the_way() -> 
     before, after = (held.error(s * h, placed(model, lw.integrate(model, q, s * h * v))) for s in (-1, 1))
     errors = np.array([held.error(t, placed(model, x)) for t, x in zip(motion.t, motion.q, strict=True)])
     for k, rate in enumerate((after - before) / (2 * h)):
-        step = expm(np.array([[0.0, 1.0], [-held.stiffness[k], -held.damping[k]]]) * motion.t[1])
+        step = expm(np.array([[0.0, 1.0], [-held.kp[k], -held.kd[k]]]) * motion.t[1])
         state = np.array([errors[0, k], rate])
         for actual in errors[:, k]:
             assert abs(actual - state[0]) < 1e-6

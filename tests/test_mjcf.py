@@ -14,8 +14,8 @@ import pytest
 from linkwork.algorithms import ALGORITHMS
 from linkwork.engine.trace.interpreter import interpret
 from linkwork.errors import ArgumentError, FormatError, LinkworkWarning, MissingExtraError
-from linkwork.formats import load, mjcf
-from linkwork.formats.mjcf import BALL, FREE, HINGE, SLIDE
+from linkwork.formats import load
+from linkwork.formats.mjcf_parts import BALL, FREE, HINGE, SLIDE, TRANSMISSIONS
 from strategies import Array
 
 GEOM = '<geom type="box" size=".1 .2 .3" pos=".05 -.02 .1" euler="10 20 30"/>'
@@ -174,10 +174,16 @@ def test_constants_are_mujocos(tmp_path: Path) -> None:
     ("head", "world", "name"),
     [
         ("<tendon><fixed name='rope'><joint joint='a' coef='1'/></fixed></tendon>", "", "tendon 'rope'"),
-        ("<equality><joint name='tie' joint1='a'/></equality>", "", "equality constraint 'tie'"),
+        ("<equality><joint name='tie' joint1='a' active='false'/></equality>", "", "equality constraint 'tie' is off"),
+        (
+            "<equality><joint name='tie' joint1='a' joint2='b' polycoef='0 1 2 0 0'/></equality>",
+            f"<body><joint name='b'/>{GEOM}</body>",
+            "equality constraint 'tie' is not linear",
+        ),
         ("", "<body name='hand' mocap='true'/>", "mocap body 'hand'"),
         ("", f"<body name='light' gravcomp='1'><joint/>{GEOM}</body>", "body 'light' has gravity compensation"),
-        ("", f"<body><joint name='sprung' stiffness='3'/>{GEOM}</body>", "joint 'sprung' has a spring"),
+        ("", f"<body><joint name='sprung' type='free' stiffness='3'/>{GEOM}</body>", "joint 'sprung' has a spring"),
+        ("<actuator><general name='slow' joint='a' dyntype='filter'/></actuator>", "", "actuator 'slow' has a state"),
         ("", f"<body><joint name='heavy' type='free' armature='3'/>{GEOM}</body>", "'heavy' has an armature"),
         ("<option density='1.2'/>", "", "the medium"),
     ],
@@ -435,4 +441,4 @@ def test_joints_with_an_actuator_have_motors(tmp_path: Path) -> None:
             warnings.simplefilter("ignore", LinkworkWarning)  # the tendon itself is left out
             assert load(path).actuated.astype(int).tolist() == expected
     kinds = mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT, mujoco.mjtTrn.mjTRN_TENDON
-    assert (*map(int, kinds), int(mujoco.mjtWrap.mjWRAP_JOINT)) == mjcf.TRANSMISSIONS
+    assert (*map(int, kinds), int(mujoco.mjtWrap.mjWRAP_JOINT)) == TRANSMISSIONS

@@ -15,7 +15,8 @@ import pytest
 import linkwork as lw
 from linkwork.joints import Cylindrical, Free, Helical, Revolute
 from linkwork.model import Body, Frame, Limits, Model
-from linkwork.model.builder import clearly_possible, placements
+from linkwork.model.inertias import clearly_possible
+from linkwork.model.placements import placements
 from linkwork.spatial import Sym3
 from strategies import pool, random_tree, renumbered
 

@@ -60,8 +60,9 @@ def test_a_figure_is_drawn_again_from_its_data(tmp_path: Path) -> None:
 
 
 def test_a_page_without_markers_and_an_experiment_without_a_page_are_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delitem(PAGES, "virtual-work")
     asked = ["reproduce", "virtual-work", "--quick", "--out", str(tmp_path), "--page", str(DOCS / "virtual-work.md")]
     assert cli.main(asked) == 2
     assert "virtual-work has no tables for a page" in capsys.readouterr().err and not list(tmp_path.iterdir())

@@ -14,11 +14,11 @@ from linkwork.engine.emit.call_frame import Interface
 from linkwork.engine.function import function
 from linkwork.engine.plans import MOST_BODIES, Task, form_of, plan_for
 from linkwork.engine.plans.plan import Interpreted, Plan
-from linkwork.engine.plans.rolled import Rolled
+from linkwork.engine.plans.rolled import OfParts, Rolled
 from linkwork.engine.plans.segmented import Reordered, Segmented
 from linkwork.engine.plans.specialised import Specialised
 from linkwork.engine.spaces import SPACES
-from linkwork.engine.trace import rolled, segmented
+from linkwork.engine.trace import segmented, tables
 from linkwork.engine.trace.tables import BODIES, FRAMES, JUNCTIONS, packed
 from linkwork.model import Model
 from strategies import pool, state_of
@@ -66,6 +66,8 @@ CHAIN, LONG, STAR, COMB = (
         ("constraint_force_world", LONG, "auto", Interpreted),
         ("virtual_work_split", CHAIN, "auto", Interpreted),
         ("virtual_work_split", CHAIN, "specialised", Specialised),
+        ("virtual_work_split", CHAIN, "rolled", OfParts),
+        ("virtual_work_unsplit", CHAIN, "rolled", Rolled),
         ("inversion", LONG, "auto", Specialised),
     ],
 )
@@ -138,7 +140,7 @@ def test_plans_tell_code_exactly_the_words_that_it_reads() -> None:
         told = {**plan.tables(code, name), **plan.workspace(code, 1, name)}
         assert {*told, *call} == {word for _, word in getattr(plan.interface, name).words}
         assert not told.keys() & call and plan.words(name, 1).any()
-    assert {*rolled.SIZES} <= {*Rolled(Task(ALGORITHMS["energy"], CHAIN)).sizes(1)}
+    assert {*tables.SIZES} <= {*Rolled(Task(ALGORITHMS["energy"], CHAIN)).sizes(1)}
     assert {*segmented.SIZES} <= {*Segmented(Task(SEGMENTS, LONG)).grouped_tables(1).sizes}
 
 

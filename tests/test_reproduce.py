@@ -14,15 +14,17 @@ import pytest
 import linkwork as lw
 from linkwork import cli, pictures
 from linkwork.algorithms import ALGORITHMS, OPERATIONAL
-from linkwork.reproduce import counting, longest_path, truth, virtual_work
+from linkwork.reproduce import counting, longest_path, schedule, truth, virtual_work
 from linkwork.reproduce.clock import crossover
 from linkwork.reproduce.constraint_force.chains import CHAINS
 from linkwork.reproduce.constraint_force.times import _scalar
+from linkwork.reproduce.operational_inertia import many_points
+from linkwork.reproduce.steps import steps
 from linkwork.reproduce.virtual_work import swing
 from linkwork.spatial import sin_cos
 from strategies import close, state_of
 
-PICTURES = "figure4 figure5 figure6 figure7 long counts errors errors_masses".split()
+PICTURES = "figure4 figure5 figure6 figure7 stars long counts errors errors_masses".split()
 
 
 @pytest.fixture(scope="module")
@@ -216,19 +218,38 @@ def test_operations_of_the_operational_inertia_grow_with_points_as_the_paper_say
     assert np.diff(step6, 3)[0] == pytest.approx(6 * 6**3 * 7 / 3, rel=0.2), "and m³ for its inversion"
 
 
+def test_many_points_on_a_floating_base_move_as_they_are_asked_to() -> None:
+    """Motors alone, and feet that stand: the points' accelerations are those of the law, the pelvis gets no torque."""
+    model = many_points.robot()
+    with lw.interpreted():
+        law = many_points.ManyPoints(model, many_points.POINTS[16])
+        q = lw.integrate(model, law.q0, 0.01 * np.random.default_rng(1).normal(size=model.nv))
+        v = np.zeros(model.nv)
+        torque = law.torque(0.3, q, v)
+        places = lw.forward_kinematics(model, q, law.points)
+        feet = [lw.Weld(foot, placement=place) for foot, place in zip(many_points.FEET, places[:2], strict=True)]
+        a, _ = lw.constrained_dynamics(model, q, v, torque, feet)
+        found = lw.frame_acceleration(model, q, v, a, law.points, "local_world_aligned")
+    at, speed, change = law.wanted(0.3)
+    asked = change + many_points.DAMPING * speed + many_points.STIFFNESS * (at - places[2:, :3, 3])
+    assert not torque[:6].any()
+    np.testing.assert_allclose(found[2:, :3], asked, atol=1e-7 * np.abs(asked).max())
+    assert np.abs(found[:2]).max() < 1e-9
+
+
 def test_links_off_the_paths_are_not_visited(operational: Any) -> None:
     """Fig. 4: steps 1 and 2 are for all links, steps 3 and 4 for those on paths; points add work there alone."""
     found = operational["visits"]
     parents = [0, *found["parents"]]
     assert len(parents) == 8 and found["points"] == [2, 4]
-    for bodies, steps, added in zip(found["bodies"], found["steps"], found["added"], strict=True):
+    for bodies, work, added in zip(found["bodies"], found["steps"], found["added"], strict=True):
         on_paths = set()
         for body in bodies:
             while body:
                 on_paths.add(body)
                 body = parents[body]
-        assert all(count > 0 for panel in "ab" for count in steps[panel])
-        visited = {panel: {link for link, count in enumerate(steps[panel], 1) if count} for panel in "cd"}
+        assert all(count > 0 for panel in "ab" for count in work[panel])
+        visited = {panel: {link for link, count in enumerate(work[panel], 1) if count} for panel in "cd"}
         assert visited["c"] == on_paths and visited["d"] == on_paths - {1}, "Ω of the root is its own"
         for method, row in added.items():
             assert {link for link, count in enumerate(row, 1) if count} == on_paths, method
@@ -335,21 +356,67 @@ def test_a_longest_path_is_that_of_the_text() -> None:
     a, b = depth(3), depth(5)
     assert (a + b).depth == (2.0 * b).depth == (-b).depth == b.sqrt().depth == 6 and sin_cos(a)[1].depth == 4
     assert (a < b).select(a, 1.0).depth == 5
-    sizes = [longest_path.longest_path(ALGORITHMS["constraint_force"], lw.mechanisms.star(k)) for k in (8, 16, 24)]
-    assert sizes[2] - sizes[1] == sizes[1] - sizes[0] > 0, "a body sums its branches one after the other"
+    stars = [lw.mechanisms.star(k) for k in (8, 16, 32)]
+    paths = [longest_path.longest_path(ALGORITHMS["constraint_force"], star) for star in stars]
+    assert np.diff(paths).tolist() == [1, 1], "a body's branches are summed pairwise"
+    turns = {max(steps(ALGORITHMS["constraint_force"], star).longest) for star in stars}
+    assert len(turns) == 1, "no turn grows with the branches"
+    for k, rounds in ((1, 0), (2, 0), (3, 1), (4, 1), (5, 2), (8, 2), (9, 3)):
+        found = steps(ALGORITHMS["constraint_force"], lw.mechanisms.star(k + 1)).depth  # one end is on the chain
+        assert found == steps(ALGORITHMS["constraint_force"], lw.mechanisms.star(2)).depth + rounds
+
+
+def test_the_form_of_the_paper_goes_along_the_chain_by_scans() -> None:
+    world = ALGORITHMS["constraint_force_world"]
+    costs = [steps(world, lw.mechanisms.serial_chain(n)) for n in (4, 8, 16)]
+    assert np.diff([cost.depth for cost in costs]).tolist() == [10, 10] and not any(cost.alone for cost in costs)
+    paths = [longest_path.longest_path(world, lw.mechanisms.serial_chain(n)) for n in (8, 16, 32)]
+    assert paths[2] - paths[1] == paths[1] - paths[0]
 
 
 def test_processors_gain_what_operations_allow(constraint: Any) -> None:
     for found in constraint["gains"]:
-        one = found["articulated_body"]
-        for form, gains in found["gain"].items():
+        one, (free, *others) = found["articulated_body"], found["machines"].values()
+        for form, line in free.items():
+            gains = line["gain"]
             assert gains == sorted(gains), "more processors are never slower"
-            assert gains[0] == pytest.approx(one / found["work"][form], rel=0.02)
-            for count, gain in zip(found["processors"], gains, strict=True):
-                assert gain <= count * one / found["work"][form] and gain <= one / found["span"][form]
+            assert gains[0] == pytest.approx(one / found["work"][form])
+            assert all(gain <= p * gains[0] * (1 + 1e-12) for p, gain in zip(line["processors"], gains, strict=True))
+            assert not any(line["messages"])
+            for other in others:
+                slower = other[form]
+                assert all(mine <= ideal * (1 + 1e-12) for mine, ideal in zip(slower["gain"], gains, strict=True))
+                assert slower["messages"][0] == 0.0 and all(0.0 < part < 1.0 for part in slower["messages"][1:])
     short, long = constraint["gains"]
     assert (short["segments"], long["segments"]) == (None, 16)
-    assert long["gain"]["constraint_force"][-1] > short["gain"]["constraint_force"][-1] > 1.0
+    ends = [found["machines"]["no communication"]["constraint_force"]["gain"][-1] for found in (short, long)]
+    assert ends[1] > ends[0] > 1.0
+    cluster = long["machines"]["cluster (MPI)"]["constraint_force"]
+    assert max(cluster["gain"]) < 1.0 and cluster["messages"][-1] > 0.9, "messages eat the gain of a short chain"
+
+
+def test_a_machine_runs_tasks_when_their_numbers_are_there() -> None:
+    machine = schedule.Machine("two", 2, rate=10.0, latency=3.0, bandwidth=16.0)
+    tasks = [
+        schedule.Task(0.1, 20),
+        schedule.Task(0.9, 10),
+        schedule.Task(0.9, 10, {0: 4}),
+        schedule.Task(None, 10, {2: 1, 0: 1}),
+    ]
+    alone, both = (schedule.run(tasks, machine, count) for count in (1, 2))
+    assert (alone.seconds, alone.waiting) == (5.0, 0.0)
+    # 2 s, a message of four numbers: 3 s + 2 s, 1 s, a message of one: 3 s + 0.5 s, 1 s
+    assert both.seconds == 12.5 and both.waiting == pytest.approx(8.5 / 12.5)
+
+
+def test_what_is_recorded_is_what_is_counted() -> None:
+    chain = lw.mechanisms.serial_chain(6, "spherical")
+    for name in ("articulated_body", "constraint_force", "virtual_work"):
+        tasks = schedule.record(ALGORITHMS[name], chain)
+        counted = sum(counting.as_written(ALGORITHMS[name], chain).values())
+        assert sum(task.operations for task in tasks) == counted, name
+        assert all(number < k for k, task in enumerate(tasks) for number in task.reads)
+        assert (len(tasks) == 1) == (name != "constraint_force")
 
 
 def test_side_branches_cost_steps_for_their_length_only(constraint: Any) -> None:

@@ -210,15 +210,14 @@ def test_it_agrees_with_mujoco_to_rounding() -> None:
     """The same scheme: Euler, damping at the step's end. Panda, and a chain of balls for the manifold."""
     mujoco = pytest.importorskip("mujoco")
     rollout = pytest.importorskip("mujoco.rollout")
-    with pytest.warns(lw.LinkworkWarning):
-        panda = lw.load(robot("panda.urdf"))
+    panda = lw.load(robot("panda.urdf"))
     balls = lw.mechanisms.serial_chain(3, "spherical")
     for model, damping in ((panda, panda.damping), (balls, np.full(9, 0.1))):
         there = mujoco.MjModel.from_xml_string(mjcf(model).replace('eulerdamp="disable"', ""))
         there.opt.timestep, there.dof_damping[:] = 1e-3, damping
         q, v = lw.random_state(model, 0, shape=10)
         tau = np.random.default_rng(1).normal(size=(10, 100, model.nv))
-        ours = lw.rollout(model, q, v, tau, dt=1e-3, damping=damping, effort_limits=np.inf)
+        ours = lw.rollout(model, q, v, tau, dt=1e-3, damping=damping, effort_limits=np.inf, constraints=())
         start = np.concatenate([np.zeros((10, 1)), to_mujoco(model, q), v], axis=1)
         with rollout.Rollout(nthread=0) as roll:
             spec = mujoco.mjtState.mjSTATE_QFRC_APPLIED.value

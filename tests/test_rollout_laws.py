@@ -200,7 +200,7 @@ def test_joints_stop_at_their_limits_as_in_a_simulation() -> None:
 def test_a_trajectory_of_a_rollout_is_that_of_a_simulation() -> None:
     tau = np.random.default_rng(0).normal(size=(20, 2))
     many = lw.rollout(**START, tau=tau, steps=20, record=6)
-    one = lw.simulate(ARM, Q[3], V[3], 0.2, 0.01, torque=tau, record=6)
+    one = lw.simulate(ARM, Q[3], V[3], 0.2, 0.01, tau=tau, record=6)
     path = many.trajectory(3)
     assert isinstance(path, lw.Trajectory) and path.model is ARM
     for name in ("t", "q", "v", "a", "tau", "constraint_forces"):

@@ -49,13 +49,13 @@ def test_functions_controllers_tables_and_numbers_are_the_same() -> None:
     close_times = np.arange(11) * 0.01
     assert spring.times == pytest.approx(close_times)
     by_function = run(torque=lambda t, q, v: (-5.0 * q[0], 0))
-    by_table = run(torque=by_controller.tau[:10])
-    by_longer_table = run(torque=by_controller.tau)
+    by_table = run(tau=by_controller.tau[:10])
+    by_longer_table = run(tau=by_controller.tau)
     for other in (by_function, by_table, by_longer_table):
         assert (other.q == by_controller.q).all()
     assert (by_controller.tau[:, 0] == -5.0 * by_controller.q[:, 0]).all()
-    assert (run(torque=[1.0, 2.0]).q == run(torque=np.tile([1.0, 2.0], (10, 1))).q).all()
-    assert (run(torque=[0, 0]).q == run().q).all()
+    assert (run(tau=[1.0, 2.0]).q == run(tau=np.tile([1.0, 2.0], (10, 1))).q).all()
+    assert (run(tau=[0, 0]).q == run().q).all()
 
 
 def test_a_held_torque_is_asked_for_at_its_own_rate() -> None:
@@ -178,11 +178,11 @@ def test_a_bar_is_shown_when_it_takes_long(monkeypatch: pytest.MonkeyPatch, capf
         ({"solver": "Euler"}, "solver must be one of"),
         ({"proximal": "a little"}, "proximal must be a number of 0 or more"),
         ({"dt": "fast"}, "dt must be a positive number of seconds, not 'fast'"),
-        ({"torque": np.zeros((3, 2))}, "torque has 3 rows over time for 10 steps; it must have a row for each step"),
-        ({"torque": np.zeros((4, 10, 2))}, r"\(10, 2\), a row for each step, but has shape \(4, 10, 2\)"),
+        ({"tau": np.zeros((3, 2))}, "tau has 3 rows over time for 10 steps; it must have a row for each step"),
+        ({"tau": np.zeros((4, 10, 2))}, r"\(10, 2\), a row for each step, but has shape \(4, 10, 2\)"),
         ({"torque": lambda t, q, v: [1.0]}, r"torque\(t, q, v\) must have shape"),
         ({"torque": lambda t, q, v: np.zeros((1, 2))}, r"must return shape \(2,\)"),
-        ({"torque": [np.nan, 0.0]}, r"torque\[0\] \(joint 'joint1'\) is nan"),
+        ({"tau": [np.nan, 0.0]}, r"tau\[0\] \(joint 'joint1'\) is nan"),
         ({"f_ext": np.zeros((1, 6))}, "f_ext must have shape"),
         ({"f_ext": np.zeros((4, 2, 6))}, "f_ext must have shape"),
         ({"f_ext": lambda t, q, v: np.zeros((3, 2, 6))}, "must return shape"),
@@ -225,7 +225,7 @@ def test_the_same_mistake_gets_the_same_words_as_in_a_rollout() -> None:
         ({"dt": 0.0}, {"dt": 0.0}),
         ({"dt": 10**400}, {"dt": 10**400}),
         ({"record": 1.5}, {"record": 1.5}),
-        ({"torque": np.zeros((3, 2))}, {"tau": np.zeros((3, 2))}),
+        ({"tau": np.zeros((3, 2))}, {"tau": np.zeros((3, 2))}),
     ]
     given: dict[str, Any] = {"model": ARM, "q": Q, "v": V, "dt": 0.01}
     for one, other in cases:
@@ -233,19 +233,19 @@ def test_the_same_mistake_gets_the_same_words_as_in_a_rollout() -> None:
             lw.simulate(**given | {"duration": 0.1} | one)
         with pytest.raises(lw.ArgumentError) as rolled:
             lw.rollout(**given | {"steps": 10} | other)
-        said = str(rolled.value).replace("tau", "torque").partition(". Rows for each trajectory")[0]
+        said = str(rolled.value).partition(". Rows for each trajectory")[0]
         assert str(simulated.value) == said
 
 
 def test_infinite_friction_locks_a_joint() -> None:
     builder = lw.Builder("slider")
     builder.add_body("sled", joint=lw.joints.Prismatic("z"), mass=2.0, joint_name="rail", friction=np.inf)
-    path = lw.simulate(builder.build(), [0.0], [0.0], 0.1, 0.01, torque=[50.0])
+    path = lw.simulate(builder.build(), [0.0], [0.0], 0.1, 0.01, tau=[50.0])
     assert abs(path.q).max() < 1e-12
 
 
 def test_one_row_of_torques_is_for_all_steps() -> None:
-    assert (run(torque=[[0.3, -0.2]]).q == run(torque=[0.3, -0.2]).q).all()
+    assert (run(tau=[[0.3, -0.2]]).q == run(tau=[0.3, -0.2]).q).all()
 
 
 def test_a_start_beyond_a_limit_is_refused_if_limits_count() -> None:

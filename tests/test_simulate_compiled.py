@@ -74,8 +74,8 @@ def compiled_law() -> lw.CompiledFunction:
 
 WAYS: dict[str, dict[str, Any]] = {
     "nothing": {},
-    "table": {"torque": np.random.default_rng(0).normal(size=(60, 5)), "record": 7},
-    "longer_table": {"torque": np.random.default_rng(0).normal(size=(61, 5)), "f_ext": np.ones((3, 6))},
+    "table": {"tau": np.random.default_rng(0).normal(size=(60, 5)), "record": 7},
+    "longer_table": {"tau": np.random.default_rng(0).normal(size=(61, 5)), "f_ext": np.ones((3, 6))},
     "law": {"torque": compiled_law()},
     "held_law": {"torque": compiled_law(), "hold": 7, "record": 100},
     "constraints": {"constraints": [lw.Ball("b", placement=lw.placement((0.5, 0.0, 0.0)))], "proximal": 1e-6},
@@ -96,7 +96,7 @@ def test_code_goes_the_same_way_to_the_bit(way: str, integrator: str, monkeypatc
 
 @BOTH
 def test_friction_and_stops_are_solved_for_inside(integrator: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    model, push = arm(0.3, -0.2), {"torque": [3.0, -1.0, 0.0, 0.1, 0.0], "integrator": integrator}
+    model, push = arm(0.3, -0.2), {"tau": [3.0, -1.0, 0.0, 0.1, 0.0], "integrator": integrator}
     for joint_limits in (False, True):
         found = run(model, joint_limits=joint_limits, **push)
         expected = by_python(monkeypatch, model, joint_limits=joint_limits, **push)

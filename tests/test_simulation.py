@@ -110,7 +110,7 @@ def test_mujoco_goes_the_same_way(integrator: str, theirs: str, tmp_path: Path) 
     rng = np.random.default_rng(0)
     data.qpos[:], data.qvel[:], tau = rng.normal(size=4), rng.normal(size=4), rng.normal(size=4)
     data.qfrc_applied[:] = tau
-    ours = lw.simulate(model, data.qpos.copy(), data.qvel.copy(), 0.5, 0.002, torque=tau, integrator=integrator)
+    ours = lw.simulate(model, data.qpos.copy(), data.qvel.copy(), 0.5, 0.002, tau=tau, integrator=integrator)
     for k in range(250):
         mujoco.mj_step(m, data)
         close(ours.q[k + 1], data.qpos, 1e-9)
@@ -149,7 +149,7 @@ def test_pinocchio_s_accelerations_lead_the_same_way() -> None:
     q = lw.integrate(model, lw.neutral(model), 0.3 * rng.normal(size=model.nv))
     v, tau = 0.5 * rng.normal(size=model.nv), 0.02 * rng.normal(size=model.nv)  # it weighs 2 kg
     # The same steps: the same numbers.
-    ours = lw.simulate(model, q, v, 0.1, 1e-3, torque=tau, effort_limits=False, **FREE_OF_LOSS)
+    ours = lw.simulate(model, q, v, 0.1, 1e-3, tau=tau, effort_limits=False, **FREE_OF_LOSS)
     here, speed = q.copy(), v.copy()
     for _ in range(100):
         speed = speed + 1e-3 * pin.aba(there, data, here, speed, tau)
@@ -169,7 +169,7 @@ def test_pinocchio_s_accelerations_lead_the_same_way() -> None:
     truth = found[: there.nq], found[there.nq :]
     errors = []
     for steps in (50, 100):
-        end = last(model, q, v, 0.1, 0.1 / steps, "runge_kutta_4", torque=tau, effort_limits=False, **FREE_OF_LOSS)
+        end = last(model, q, v, 0.1, 0.1 / steps, "runge_kutta_4", tau=tau, effort_limits=False, **FREE_OF_LOSS)
         errors.append(abs(end.v[-1] - truth[1]).max() + abs(lw.difference(model, end.q[-1], truth[0])).max())
     assert order(errors) == pytest.approx([4.0], abs=0.2)
 
@@ -200,9 +200,9 @@ def test_friction_stops_a_sled_holds_it_and_lets_it_go(integrator: str) -> None:
     model = slider(friction=3.0)
     path = lw.simulate(model, [0.0], [1.0], 1.0, 1e-3, integrator=integrator)
     assert abs(path.q[-1, 0] - 1.0 / 3.0) < 1e-3 and path.v.min() >= -1e-15 and path.v[-1] < 1e-15
-    held = lw.simulate(model, [0.5], [0.0], 1.0, 1e-2, torque=[2.9], integrator=integrator)
+    held = lw.simulate(model, [0.5], [0.0], 1.0, 1e-2, tau=[2.9], integrator=integrator)
     assert abs(held.q - 0.5).max() < 1e-12
-    slipping = lw.simulate(model, [0.0], [0.0], 1.0, 1e-2, torque=[-5.0], integrator=integrator)
+    slipping = lw.simulate(model, [0.0], [0.0], 1.0, 1e-2, tau=[-5.0], integrator=integrator)
     close(slipping.v[:, 0], -slipping.t, 1e-12)
     assert lw.simulate(model, [0.0], [1.0], 1.0, 1e-2, friction=False).v[-1] == 1.0
 
@@ -239,7 +239,7 @@ def test_what_friction_and_stops_do_in_a_step_takes_energy(seed: int) -> None:
         rng.normal(size=7),
     )
     free = v + dt * lw.forward_dynamics(model, q, v, tau)
-    path = lw.simulate(model, q, v, dt, dt, torque=tau, joint_limits=True)
+    path = lw.simulate(model, q, v, dt, dt, tau=tau, joint_limits=True)
     before, after = (lw.energy(model, q, speed)[0] for speed in (free, path.v[1]))
     assert after < before
     assert (path.q[1] >= -0.5).all() and (path.q[1] <= 0.7).all()
@@ -264,10 +264,10 @@ def test_efforts_are_cut_off_at_the_limits() -> None:
     model = slider(effort=4.0)
     path = lw.simulate(model, [0.0], [0.0], 1.0, 0.1, torque=lambda t, q, v: [100.0 * (1 - 2 * t)])
     assert path.tau.max() == 4.0 and path.tau.min() == -4.0
-    assert lw.simulate(model, [0.0], [0.0], 1.0, 0.1, torque=[9.0]).tau[3] == 4.0
-    assert lw.simulate(model, [0.0], [0.0], 1.0, 0.1, torque=[9.0], effort_limits=False).tau[3] == 9.0
+    assert lw.simulate(model, [0.0], [0.0], 1.0, 0.1, tau=[9.0]).tau[3] == 4.0
+    assert lw.simulate(model, [0.0], [0.0], 1.0, 0.1, tau=[9.0], effort_limits=False).tau[3] == 9.0
     with pytest.warns(lw.LinkworkWarning, match="effort limit of 0 for 'rail'"):
-        lw.simulate(slider(effort=0.0), [0.0], [0.0], 1.0, 0.1, torque=[9.0])
+        lw.simulate(slider(effort=0.0), [0.0], [0.0], 1.0, 0.1, tau=[9.0])
 
 
 # Loops
@@ -295,7 +295,7 @@ def test_a_four_bar_linkage_stays_closed_and_keeps_its_energy() -> None:
     assert drifts[1] < 1e-6 and order(drifts) == pytest.approx([4.0], abs=0.2)
     assert path.constraint_forces.shape == (251, 1, 6)
     a, wrenches = lw.constrained_dynamics(
-        model, path.q[7], path.v[7], np.zeros(3), loops, time_constant=0.02, proximal=1e-6
+        model, path.q[7], path.v[7], np.zeros(3), loops, stabilisation=0.02, proximal=1e-6
     )
     close(path.a[7], a, 1e-12)
     close(path.constraint_forces[7], wrenches, 1e-12)

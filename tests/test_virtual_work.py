@@ -15,10 +15,12 @@ import linkwork as lw
 from exact import exact_tree
 from linkwork.algorithms import ALGORITHMS, FRAMES, STUDIES, Algorithm
 from linkwork.engine.ir.program import count
+from linkwork.engine.plans import Task, plan_for
 from linkwork.engine.plans.specialised import specialised_program as specialise
 from linkwork.engine.trace.interpreter import evaluate
 from linkwork.joints import Fixed, Free, Joint, Revolute, Spherical
 from linkwork.model import Model
+from linkwork.reproduce.counting import as_written
 from linkwork.spatial import Columns, Mobility, Motion, RigidMobility, Transform
 from strategies import JOINTS, Array, State, close, law, pool, random_inertia, random_placement, random_tree, state_of
 
@@ -329,6 +331,33 @@ def test_without_splitting_operations_grow_as_the_cube_on_a_star() -> None:
     assert (np.diff(counts, 3) == 6 * 36).all()  # 36 n³ and lower powers, exactly
     few, some, many = (operations(unsplit, lw.mechanisms.serial_chain(n)) for n in (4, 8, 12))
     assert many - some == some - few
+
+
+@pytest.mark.parametrize("name", ["serial_chain:10:spherical", "serial_chain:10", "star:4", "branched_30dof"])
+def test_the_default_costs_less_than_the_recursion_as_printed(name: str) -> None:
+    """As written, for a program that does not know its mechanism; on chains, too, where nothing needs splitting."""
+    model = lw.mechanisms.by_name(name)
+    default, split, printed = (sum(as_written(ALGORITHMS[m], model).values()) for m in ("virtual_work", *STUDIES))
+    assert default <= split and default < printed
+    if name == "serial_chain:10:spherical":
+        assert (default, printed) == (14894, 17843)
+
+
+@pytest.mark.parametrize("method", STUDIES)
+def test_the_studies_have_rolled_code_with_the_same_bits(method: str) -> None:
+    builder, rng = lw.Builder(), np.random.default_rng(5)
+    builder.add_body("hub", joint=Spherical(), **random_inertia(rng))
+    for number in range(4):
+        builder.add_body(f"b{number}", "hub", Spherical(), random_placement(rng), **random_inertia(rng))
+    builder.add_body("tip", "b3", Spherical(), random_placement(rng), **random_inertia(rng))
+    model = builder.build()
+    s = state_of(model, 0, (2,))
+    numbers = [array.reshape(2, -1) for array in (s.q, s.v, s.tau, s.f_ext)]
+    task = Task(ALGORITHMS[method], model)
+    (compiled,), status = plan_for(task, "rolled", lanes=1).run(numbers, 2)
+    (plain,), _ = plan_for(task, "interpreted").run(numbers, 2)
+    assert status == 0 and (compiled == plain).all()
+    close(compiled, lw.forward_dynamics(model, s.q, s.v, s.tau, s.f_ext), 1e-12)
 
 
 def test_operations_beside_articulated_bodies() -> None:

@@ -21,6 +21,7 @@ from linkwork.dynamics import (
     PointOnPlane,
     Rolling,
     Weld,
+    actuator_torques,
     centre_of_mass,
     constrained_dynamics,
     constrained_dynamics_and_reactions,
@@ -29,6 +30,8 @@ from linkwork.dynamics import (
     dynamically_consistent_inverse,
     effective_mass,
     energy,
+    evaluate,
+    external_wrench,
     force_responses,
     forward_dynamics,
     forward_dynamics_and_reactions,
@@ -44,6 +47,7 @@ from linkwork.dynamics import (
     impact,
     integrate,
     inverse_dynamics,
+    inverse_dynamics_and_reactions,
     inverse_dynamics_derivatives,
     inverse_dynamics_jvp,
     inverse_dynamics_vjp,
@@ -78,15 +82,18 @@ from linkwork.errors import (
     TracingError,
     UnknownNameError,
 )
-from linkwork.model import Builder, Frame, Model, Point, merge_fixed, placement, with_inertial_parameters
+from linkwork.model import Actuator, Builder, Frame, Model, Point, merge_fixed, placement, with_inertial_parameters
 
 if TYPE_CHECKING:
     from linkwork import control
     from linkwork.compiled.compiled_function import CompiledFunction
     from linkwork.compiled.compiling import compile
     from linkwork.compiled.derivatives import jacobian_of, jvp, vjp
+    from linkwork.dynamics.inverse_kinematics import IKResult, inverse_kinematics
+    from linkwork.dynamics.loops import close_loops
+    from linkwork.dynamics.pose_errors import pose_error
     from linkwork.engine.system_check import SystemReport, system_check
-    from linkwork.formats import load
+    from linkwork.formats import load, save
     from linkwork.model import mechanisms
     from linkwork.simulation import Controller, Rollout, Trajectory, rollout
     from linkwork.simulation.rollouts.gradients import Gradients
@@ -98,6 +105,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Actuator",
     "ArgumentError",
     "Ball",
     "Builder",
@@ -111,6 +119,7 @@ __all__ = [
     "Frame",
     "Gradients",
     "Hinge",
+    "IKResult",
     "Linearised",
     "LinkworkError",
     "LinkworkWarning",
@@ -129,9 +138,11 @@ __all__ = [
     "Trajectory",
     "UnknownNameError",
     "Weld",
+    "actuator_torques",
     "animate",
     "centre_of_mass",
     "change_of_basis",
+    "close_loops",
     "compile",
     "constrained_dynamics",
     "constrained_dynamics_and_reactions",
@@ -142,6 +153,8 @@ __all__ = [
     "dynamically_consistent_inverse",
     "effective_mass",
     "energy",
+    "evaluate",
+    "external_wrench",
     "force_responses",
     "forward_dynamics",
     "forward_dynamics_and_reactions",
@@ -159,9 +172,11 @@ __all__ = [
     "integrate",
     "interpreted",
     "inverse_dynamics",
+    "inverse_dynamics_and_reactions",
     "inverse_dynamics_derivatives",
     "inverse_dynamics_jvp",
     "inverse_dynamics_vjp",
+    "inverse_kinematics",
     "jacobian",
     "jacobian_drift",
     "jacobian_of",
@@ -184,8 +199,10 @@ __all__ = [
     "operational_inertia_inverse",
     "operational_space",
     "placement",
+    "pose_error",
     "random_state",
     "rollout",
+    "save",
     "set_threads",
     "simulate",
     "spatial",
@@ -200,8 +217,11 @@ _LATE = {
     "linkwork.compiled.compiling": ("compile",),
     "linkwork.compiled.derivatives": ("jacobian_of", "jvp", "vjp"),
     "linkwork.control": (),
+    "linkwork.dynamics.inverse_kinematics": ("IKResult", "inverse_kinematics"),
+    "linkwork.dynamics.loops": ("close_loops",),
+    "linkwork.dynamics.pose_errors": ("pose_error",),
     "linkwork.engine.system_check": ("SystemReport", "system_check"),
-    "linkwork.formats": ("load",),
+    "linkwork.formats": ("load", "save"),
     "linkwork.model.mechanisms": (),
     "linkwork.simulation": ("Controller", "Rollout", "Trajectory", "rollout", "simulate"),
     "linkwork.simulation.rollouts.gradients": ("Gradients",),

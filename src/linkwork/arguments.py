@@ -9,21 +9,52 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from itertools import islice
 from math import inf, isfinite, isnan, nan, prod
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwork.errors import ArgumentError, LinkworkError, shown, suggestion
+from linkwork.errors import ArgumentError, LinkworkError, LinkworkWarning, shown, suggestion
 
 Array = NDArray[np.float64]
 Kind = type[LinkworkError]
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
 _LONGEST_PATH = 4096
+
+# Names that have changed
+
+
+def old_name(old: str, new: str, above: int = 3) -> None:
+    """Warn of a name that goes with the next release, at the call that is so many frames above."""
+    message = f"{old} is called {new} now; the old name goes with the next release"
+    warnings.warn(message, LinkworkWarning, stacklevel=above)
+
+
+def with_old_names(**names: str) -> Callable[[Callable[Given, Result]], Callable[Given, Result]]:
+    """A function that takes arguments by their old names, too, with a warning: old=new."""
+
+    def made(function: Callable[Given, Result]) -> Callable[Given, Result]:
+        @wraps(function)
+        def with_old(*arguments: Given.args, **named: Given.kwargs) -> Result:
+            for old in names.keys() & named.keys():
+                if names[old] in named:
+                    raise ArgumentError(f"{old} is called {names[old]} now; pass the new name alone")
+                old_name(old, names[old], 3)
+                named[names[old]] = named.pop(old)
+            return function(*arguments, **named)
+
+        return with_old
+
+    return made
+
 
 # Single numbers
 

@@ -41,8 +41,8 @@ class ArgumentError(LinkworkError, ValueError):
 class UnknownNameError(ArgumentError, KeyError):
     """A name that the model does not have; the message suggests near ones."""
 
-    def __init__(self, kind: str, name: object, known: Iterable[str], owner: str) -> None:
-        super().__init__(f"{owner} has no {kind} named {shown(name)}{suggestion(name, known)}")
+    def __init__(self, kind: str, name: object, known: Iterable[str], owner: str, hint: str = "") -> None:
+        super().__init__(f"{owner} has no {kind} named {shown(name)}{hint or suggestion(name, known)}")
 
     def __str__(self) -> str:  # KeyError would print the repr
         return str(self.args[0])

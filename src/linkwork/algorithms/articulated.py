@@ -12,6 +12,8 @@ u and pᴬ; who is at rest leaves out c.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from linkwork.algorithms.rounding import diagonal, of_pivots, own_terms, to_parent
 from linkwork.algorithms.tree import Body, Field, JointField, JointValues, Tree
 from linkwork.spatial import (
@@ -27,6 +29,19 @@ from linkwork.spatial import (
     plus_diagonal,
 )
 from linkwork.spatial.matrices import Column, minus, plus
+
+
+class Share(NamedTuple):
+    """What a body with all that hangs on it is to its parent: Iᵃ and pᵃ, and what T and E get, if joints are judged."""
+
+    IA: ArticulatedInertia
+    pA: Force
+    T: Column
+    E: Column
+
+    def together(self, other: Share) -> Share:
+        """Of two bodies on one parent."""
+        return Share(self.IA + other.IA, self.pA + other.pA, plus(self.T, other.T), plus(self.E, other.E))
 
 
 class ArticulatedBodies:
@@ -70,25 +85,48 @@ class ArticulatedBodies:
 
     def hand_over_inertia(self, body: Body) -> ArticulatedInertia:
         """Iᵃ to the parent; also to the caller."""
-        S, IA, U, D, rotor = self.S[body], self.IA[body], self.U[body], self.D[body], self.rotor[body]
-        Ia = S.released(IA, U, D, rotor)
+        Ia = self._released(body)
         self.IA[body.parent] = self.IA[body.parent] + self.X[body].to_parent(Ia)
         if self.judged:
-            amplified: Column = [0.0] * 6
-            for column, inverse, terms in zip(U, D.inverse_pivots, of_pivots(S, self.T[body]), strict=True):
-                weights = [u * inverse for u in column.numbers()]
-                amplified = [t + w * w * terms for t, w in zip(amplified, weights, strict=True)]
-            for field, handed in ((self.T, diagonal(IA)), (self.E, amplified)):
-                felt = S.withheld(Force.from_numbers(handed), (), (), rotor).numbers()  # nothing along S itself
-                field[body.parent] = plus(field[body.parent], to_parent(self.X[body], felt))
+            for field, handed in zip((self.T, self.E), self._judgement(body), strict=True):
+                field[body.parent] = plus(field[body.parent], handed)
         return Ia
+
+    def _released(self, body: Body) -> ArticulatedInertia:
+        return self.S[body].released(self.IA[body], self.U[body], self.D[body], self.rotor[body])
+
+    def _judgement(self, body: Body) -> list[Column]:
+        """What T and E of the parent get."""
+        S, U, D = self.S[body], self.U[body], self.D[body]
+        amplified: Column = [0.0] * 6
+        for column, inverse, terms in zip(U, D.inverse_pivots, of_pivots(S, self.T[body]), strict=True):
+            weights = [u * inverse for u in column.numbers()]
+            amplified = [t + w * w * terms for t, w in zip(amplified, weights, strict=True)]
+        handed = (Force.from_numbers(numbers) for numbers in (diagonal(self.IA[body]), amplified))
+        felt = (S.withheld(force, (), (), self.rotor[body]).numbers() for force in handed)  # nothing along S itself
+        return [to_parent(self.X[body], numbers) for numbers in felt]
 
     def hand_over(self, body: Body) -> None:
         """Iᵃ and pᵃ to the parent."""
-        Ia = self.hand_over_inertia(body)
-        pa = self.pA[body] + Ia * self.c[body] if self.moving else self.pA[body]
-        pa = pa + combination(self.U[body], self.D[body].solve(self.u[body]))
+        pa = self._passed_on(body, self.hand_over_inertia(body))
         self.pA[body.parent] = self.pA[body.parent] + self.X[body].to_parent(pa)
+
+    def _passed_on(self, body: Body, Ia: ArticulatedInertia) -> Force:
+        """pᵃ."""
+        pa = self.pA[body] + Ia * self.c[body] if self.moving else self.pA[body]
+        return pa + combination(self.U[body], self.D[body].solve(self.u[body]))
+
+    def share(self, body: Body) -> Share:
+        """What ``hand_over`` hands over, for who adds up several before the parent gets them."""
+        Ia, X = self._released(body), self.X[body]
+        T, E = self._judgement(body) if self.judged else ([], [])
+        return Share(X.to_parent(Ia), X.to_parent(self._passed_on(body, Ia)), T, E)
+
+    def receive(self, body: Body, share: Share) -> None:
+        """A share, or several together, from bodies that stand on this one."""
+        self.IA[body], self.pA[body] = self.IA[body] + share.IA, self.pA[body] + share.pA
+        if self.judged:
+            self.T[body], self.E[body] = plus(self.T[body], share.T), plus(self.E[body], share.E)
 
     def follow(self, body: Body, a: Field[Motion], qdd: JointField) -> None:
         """q̈ of the body's joint and a of the body, from a of its parent."""

@@ -45,7 +45,11 @@ from linkwork.algorithms.mass_matrix_inverse import mass_matrix_inverse
 from linkwork.algorithms.momentum_derivatives import momentum_derivatives
 from linkwork.algorithms.operational_inertia import operational_inertia
 from linkwork.algorithms.pv import pv
-from linkwork.algorithms.reactions import articulated_body_reactions, virtual_work_reactions
+from linkwork.algorithms.reactions import (
+    articulated_body_reactions,
+    inverse_dynamics_reactions,
+    virtual_work_reactions,
+)
 from linkwork.algorithms.sparse import sparse
 from linkwork.algorithms.step import forces_and_drive, step
 from linkwork.algorithms.studies.constraint_force_original import constraint_force_original
@@ -73,6 +77,12 @@ class Algorithm:
     """
     segmented: Algorithm | None = None
     """What takes its place for a mechanism with a long chain, whose bodies are lined up."""
+    on_request: tuple[str, ...] = ()
+    """Forms that it has, too, but only if they are asked for."""
+    split: Algorithm | None = None
+    """What takes its place in rolled code, for the mechanism whose links are split."""
+    families: bool = False
+    """Whether its text asks which bodies are alone on their parents, so that rolled code tells these apart."""
     of_mechanism: bool = True
     """Whether its text looks at the mechanism; code of one that does not serves all models."""
     of_loops: bool = False
@@ -111,9 +121,9 @@ def _seen(
     ]
 
 
-def _reactions(text: Callable[..., tuple[Any, ...]]) -> list[Algorithm]:
+def _reactions(text: Callable[..., tuple[Any, ...]], cause: tuple[str, str]) -> list[Algorithm]:
     """One entry for each frame, named "text/frame"."""
-    arguments, results = (Q, V, TAU, F_EXT), ("velocity", "wrenches")
+    arguments, results = (Q, V, cause, F_EXT), ("velocity", "wrenches")
     return [Algorithm(f"{text.__name__}/{frame}", partial(text, frame=frame), arguments, results) for frame in FRAMES]
 
 
@@ -171,6 +181,8 @@ INVERSION = Algorithm(
 SEGMENTS = replace(_forward(constraint_force_segments, "segmented"), name="constraint_force")
 """What ``constraint_force`` is for a mechanism with a long chain, its bodies lined up."""
 
+VIRTUAL_WORK = replace(_entry(virtual_work, (Q, V, TAU, F_EXT), "velocity"), families=True)
+
 ALGORITHMS: dict[str, Algorithm] = {
     entry.name: entry
     for entry in (
@@ -189,9 +201,10 @@ ALGORITHMS: dict[str, Algorithm] = {
         _entry(articulated_body, (Q, V, TAU, F_EXT), "velocity"),
         _entry(composite_body, (Q, V, TAU, F_EXT), "velocity"),
         _entry(unit_vector, (Q, V, TAU, F_EXT), "velocity"),
-        _entry(virtual_work, (Q, V, TAU, F_EXT), "velocity"),
-        *_reactions(articulated_body_reactions),
-        *_reactions(virtual_work_reactions),
+        VIRTUAL_WORK,
+        *_reactions(articulated_body_reactions, TAU),
+        *(replace(entry, families=True) for entry in _reactions(virtual_work_reactions, TAU)),
+        *_reactions(inverse_dynamics_reactions, A),
         *(Algorithm(f"operational/{name}", text, (Q,), ("operational",)) for name, text in OPERATIONAL.items()),
         _entry(force_responses, (Q,), "responses"),
         _entry(inverse_dynamics_derivatives, (Q, V, A, F_EXT), "matrix", "matrix", "matrix"),
@@ -210,9 +223,9 @@ ALGORITHMS: dict[str, Algorithm] = {
         _forward(assembly, "specialised"),
         *_inertias(),
         INVERSION,
-        # to compare with; they walk over children
-        _forward(virtual_work_split),
-        _forward(virtual_work_unsplit),
+        # to compare with
+        replace(_forward(virtual_work_split), on_request=("rolled",), split=VIRTUAL_WORK),
+        replace(_forward(virtual_work_unsplit), on_request=("rolled",)),
     )
 }
 """Every algorithm, by its name."""
@@ -279,7 +292,8 @@ def without_bias(tip: int) -> Algorithm:
 
 STEP_PARTS = {
     "tau": "velocity", "q_target": "configuration", "kp": "velocity", "v_target": "velocity", "kd": "velocity",
-    "effort": "velocity", "damping": "velocity", "friction": "velocity", "f_ext": "wrenches",
+    "effort": "velocity", "stiffness": "velocity", "springref": "configuration", "damping": "velocity",
+    "friction": "velocity", "f_ext": "wrenches",
 }  # fmt: skip
 """What a step may take into account, with its space."""
 

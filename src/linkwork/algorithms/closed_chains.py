@@ -60,7 +60,7 @@ def closed_chains(
     Of each hold, ``conditions`` are the six rows of C in its body's frame, for accelerations with -g in them; ``bias``
     and ``compliance`` are its parts of γ and of what is added to the diagonal of T.
     """
-    links = Links(tree, q, v, tau, f_ext)
+    links = Links(tree, q, v, tau, f_ext, whole=True)
     loops = _Loops(tree, links, judged)
     C: Field[list[Force]] = tree.field()
     found: Field[Column] = tree.field()

@@ -31,8 +31,8 @@ Force Algorithm, 1999. Where this text deviates from the paper, and why:
 - Gravity is the world's acceleration -g. Only one main chain is taken, the longest path; further roots, too, count as
   side branches, of the world.
 
-Every link needs an inertia, and neighbours of very different mass cost digits; see ``lw.forward_dynamics``. Besides
-the number of side branches' levels, steps are at most 4 log₂ n + 12.
+Every link needs an inertia, and neighbours of very different mass cost digits; see ``lw.forward_dynamics``. Steps are
+at most 4 log₂ n + 12, 3 for each level of side branches, and log₂ k - 1 for each where k > 2 of them stand on one body.
 """
 
 from __future__ import annotations
@@ -40,8 +40,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from linkwork.algorithms.articulated import ArticulatedBodies
+from linkwork.algorithms.articulated import ArticulatedBodies, Share
 from linkwork.algorithms.cyclic_reduction import cyclic_reduction
+from linkwork.algorithms.pairwise_sum import pairwise_sum
 from linkwork.algorithms.parallel_prefix import parallel_prefix
 from linkwork.algorithms.tree import Body, BodyForces, Field, JointField, JointValues, KnownTree, fields
 from linkwork.spatial import (
@@ -88,6 +89,7 @@ def joined_motion(
     K: Field[Wrenches] = tree.field()
     J: Field[Wrenches] = tree.field()
     turned: Field[Turned] = tree.field()
+    share: Field[Share] = tree.field()
     W: Field[Mobility] = tree.field()
     moved, free, a = fields(tree, Motion, 3)
     t, f, constraint = fields(tree, Force, 3)
@@ -116,19 +118,21 @@ def joined_motion(
         c[body] = body.joint.bias(q[body], v[body]) + relative_bias(X[body], above, moved[body])
         IA[body], pA[body] = body.inertia.articulated(), bias_force(body.inertia, w) - f_ext[body]
 
-    # Side branches, inward: each body fetches what its own branches have for it
+    # Side branches, inward: what stands on one body is summed pairwise, and fetched by it
     on_chain = {body.index for body in chain}
+    standing: dict[int, list[Body]] = {}
     for level in (*reversed(branches), chain):
         for body in tree.parallel(level):
-            for child in tree.children(body):
-                if child.index not in on_chain:
-                    step.hand_over(child)
+            for child in standing.get(body.index, ()):
+                step.receive(body, share[child])
             if body.index not in on_chain:
                 step.factor(body)
                 step.drive(body, tau[body])
+                share[body] = step.share(body)
             else:
                 K[body], J[body] = S[body].complement(body.rotor), dual(S[body])
                 f[body] = J[body].times(tau[body])
+        standing |= pairwise_sum(tree, level, on_chain, share, Share.together)
 
     behind = {body.index: after for body, after in pairwise(chain)}
 

@@ -11,14 +11,31 @@ in its own frame. Nonlinear effects and gravity torques are the same text at q̈
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from linkwork.algorithms.tree import BodyForces, Field, JointField, JointValues, Tree, fields
 from linkwork.spatial import Force, Motion, Subspace, Transform, plus_rotor
+
+
+class Forces(NamedTuple):
+    """What a motion takes."""
+
+    tau: JointField
+    F: Field[Force]
+    """What each joint transmits to its child, in the child's frame."""
+    X: Field[Transform]
+    """The placement of each body in its parent."""
 
 
 def inverse_dynamics(
     tree: Tree, q: JointValues, v: JointValues, a: JointValues, f_ext: BodyForces
 ) -> tuple[JointField]:
     """τ, from configuration, velocity, acceleration and the external force on each body."""
+    return (newton_euler(tree, q, v, a, f_ext).tau,)
+
+
+def newton_euler(tree: Tree, q: JointValues, v: JointValues, a: JointValues, f_ext: BodyForces) -> Forces:
+    """The same with the forces that joints transmit."""
     X: Field[Transform] = tree.field()
     S: Field[Subspace] = tree.field()
     V, A = fields(tree, Motion, 2)
@@ -44,7 +61,7 @@ def inverse_dynamics(
         tau[body] = plus_rotor(S[body].dot(F[body]), body.rotor, a[body])
         F[body.parent] = F[body.parent] + X[body].to_parent(F[body])
 
-    return (tau,)
+    return Forces(tau, F, X)
 
 
 def nonlinear_effects(tree: Tree, q: JointValues, v: JointValues) -> tuple[JointField]:

@@ -2,8 +2,9 @@
 
     virtual work        f = Kᵀ n + K_Jᵀ (τ - rotor q̈): the method's own unknowns
     articulated body    f = Iᴬ A + pᴬ: the equation of motion of everything behind the joint (A with -g in it)
+    inverse dynamics    f = F: what the inward recursion carries from child to parent
 
-Featherstone, Rigid Body Dynamics Algorithms (2008), eq. 7.20; Yamane, Nakamura, section 3. Both hold with external
+Featherstone, Rigid Body Dynamics Algorithms (2008), eq. 7.20; Yamane, Nakamura, section 3. All hold with external
 forces, for fixed joints (all six numbers are constraint) and free ones (f is the joint force τ alone). A rotor stands
 between τ and the child: Sᵀ f = τ - rotor q̈.
 """
@@ -11,6 +12,7 @@ between τ and the child: Sᵀ f = τ - rotor q̈.
 from __future__ import annotations
 
 from linkwork.algorithms.articulated_body import articulated_motion
+from linkwork.algorithms.inverse_dynamics import newton_euler
 from linkwork.algorithms.tree import BodyForces, Field, JointField, JointValues, Tree
 from linkwork.algorithms.virtual_work import constrained_motion
 from linkwork.spatial import Force, Transform
@@ -33,6 +35,14 @@ def articulated_body_reactions(
     for body in tree.outward():
         f[body] = found.IA[body] * found.A[body] + found.pA[body]
     return found.qdd, seen(tree, f, found.X, frame)
+
+
+def inverse_dynamics_reactions(
+    tree: Tree, q: JointValues, v: JointValues, a: JointValues, f_ext: BodyForces, frame: str = "child"
+) -> tuple[JointField, Field[Force]]:
+    """τ and the wrench that each joint transmits to its child."""
+    found = newton_euler(tree, q, v, a, f_ext)
+    return found.tau, seen(tree, found.F, found.X, frame)
 
 
 def seen(tree: Tree, f: Field[Force], X: Field[Transform], frame: str) -> Field[Force]:

@@ -1,14 +1,16 @@
 """A step in time: what drives the joints, what drags on them, and semi-implicit Euler on the manifold, O(n).
 
     drive     u = τ + kp (q* ⊖ q) + kd (v* - v),   cut off at ± effort
+    springs   s = stiffness (springref ⊖ q)
     drag      d = damping + friction / max(|v|, 0.001),   the force -d v⁺
-    motion    (M + dt diag d) a = u - d v - bias,   v⁺ = v + dt a,   q⁺ = q ⊕ dt v⁺
+    motion    (M + dt diag d) a = u + s - d v - bias,   v⁺ = v + dt a,   q⁺ = q ⊕ dt v⁺
 
-The drive is what motors hold for the whole step. The drag is that of the velocity at the step's end, so that it never
-adds energy, however large it is; it stands beside the rotors on the diagonal of M. MuJoCo's Euler integrator treats
-damping in the same way. The law of friction is smoothed Coulomb friction: constant down to 0.001 rad/s or m/s, and
-proportional to the speed below, so that a joint which it holds creeps more slowly than that. ``lw.simulate`` has the
-other law, Coulomb friction with stiction, which keeps such a joint at rest (``simulation.resistance``).
+The drive is what motors hold for the whole step; springs are those of its beginning. The drag is that of the velocity
+at the step's end, so that it never adds energy, however large it is; it stands beside the rotors on the diagonal of M.
+MuJoCo's Euler integrator treats damping in the same way. The law of friction is smoothed Coulomb friction: constant
+down to 0.001 rad/s or m/s, and proportional to the speed below, so that a joint which it holds creeps more slowly than
+that. ``lw.simulate`` has the other law, Coulomb friction with stiction, which keeps such a joint at rest
+(``simulation.resistance``).
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ def step(
     **parts: JointValues,
 ) -> tuple[JointField, JointField]:
     """q and v after dt. ``parts`` are, as far as they are there, the fields tau, q_target, kp, v_target, kd, effort,
-    damping and friction.
+    stiffness, springref, damping and friction.
     """
     rate: JointField = tree.field()
     moved: JointField = tree.field()
@@ -55,6 +57,7 @@ def forces(
     for body in tree.outward():
         here = {name: field[body] for name, field in parts.items()}
         drive, drag = _drive(body.joint, q[body], v[body], **here), _drag(v[body], **here)
+        drive = _sprung(body.joint, q[body], drive, **here)
         force[body] = _plus_products(drive, drag, [-w for w in v[body]]) if drag else drive
         rotor[body] = _plus_products(body.rotor or _zero(drag), drag, [dt] * len(drag)) if drag else body.rotor
     return force, rotor
@@ -95,6 +98,18 @@ def _drive(
             where_less(most, u, most, where_less(u, -most, -most, u)) for u, most in zip(drive, effort, strict=True)
         ]
     return drive
+
+
+def _sprung(
+    joint: Joint,
+    q: Coordinates,
+    drive: Coordinates,
+    stiffness: Coordinates = (),
+    springref: Coordinates = (),
+    **_: Coordinates,
+) -> Coordinates:
+    """The drive and the forces of springs."""
+    return _plus_products(drive, stiffness, joint.difference(q, springref)) if stiffness else drive
 
 
 def _drag(v: Coordinates, damping: Coordinates = (), friction: Coordinates = (), **_: Coordinates) -> Coordinates:

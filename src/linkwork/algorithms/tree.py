@@ -69,6 +69,10 @@ class Body(Protocol):
     def doubtful(self) -> bool:
         """Whether rounding could hide that the joint moves no inertia."""
 
+    @property
+    def alone(self) -> bool:
+        """Whether no other joint stands on its parent, or this is the world."""
+
 
 class Point(Protocol):
     """A frame that was asked for, at ``placement`` on ``body``."""
@@ -142,12 +146,25 @@ class Tree(Protocol):
     def ancestors(self, body: Any) -> Iterator[Body]:
         """The body's ancestors, nearest first, without the world."""
 
+    def joint_before(self, body: Any) -> Iterator[Body]:
+        """A body's parent, as one whose joint is looked at; nothing for the world."""
+
 
 class OrderedTree(Tree, Protocol):
     """A mechanism whose pairs of bodies are looked at."""
 
     def bodies_back_from(self, body: Any) -> Iterator[Body]:
         """A body and those that are numbered before it: over all bodies, every pair once."""
+
+
+class FamilyTree(Tree, Protocol):
+    """A mechanism whose bodies look at their children and siblings."""
+
+    def children_inward(self, body: Any) -> Iterator[Body]:
+        """The bodies whose joints stand on a body, or on the world, the last first."""
+
+    def siblings_behind(self, body: Any) -> Iterator[Body]:
+        """The children of a body's parent that are numbered after it, the last first."""
 
 
 class PointedTree(Tree, Protocol):
@@ -341,6 +358,8 @@ def fields(tree: Tree, kind: type[Value], count: int) -> list[Field[Value]]:
 
 if TYPE_CHECKING:
 
-    def _has_it_all(tree: plain.Tree) -> tuple[OrderedTree, PointedTree, LoopedTree, KnownTree, SegmentedTree]:
+    def _has_it_all(
+        tree: plain.Tree,
+    ) -> tuple[OrderedTree, FamilyTree, PointedTree, LoopedTree, KnownTree, SegmentedTree]:
         """The plain form is each of these."""
-        return tree, tree, tree, tree, tree
+        return tree, tree, tree, tree, tree, tree

@@ -5,8 +5,8 @@ link j and its parent p takes away the relative motions that its rows K annihila
 9, 10):
 
     inward    t = f - b + K_Jᵀ τ - Σ X K_Jᵀ τ of the children,   u = A⁻¹ t                          Eq. 28
-    inward    L D Lᵀ = K (W + Xᵀ Wₚ X) Kᵀ,   G = L⁻¹ K Xᵀ Wₚ,   y = L⁻¹ K (c - u + Xᵀ uₚ)           Eqs. 32, 37, 41
-              Wₚ -= Gᵀ D⁻¹ G,   uₚ -= Gᵀ D⁻¹ y                                                      Eqs. 35, 43
+    inward    L D Lᵀ = S + K Xᵀ Wₚ X Kᵀ,   G = L⁻¹ K Xᵀ Wₚ,   y = L⁻¹ K (c - u + Xᵀ uₚ)             Eqs. 32, 37, 41
+              Wₚ -= Gᵀ D⁻¹ G,   Sₚ -= (G Kₚᵀ)ᵀ D⁻¹ (G Kₚᵀ),   uₚ -= Gᵀ D⁻¹ y                        Eqs. 35, 41, 43
     outward   n = L⁻ᵀ D⁻¹ (y + G dₚ),   d += Kᵀ n,   dₚ -= X Kᵀ n                                   Eqs. 40, 47
     outward   a = A⁻¹ (t + d),   q̈ = K_J (a - Xᵀ aₚ - c)                                            Eqs. 48, 49
 
@@ -25,6 +25,9 @@ virtual work. Where this text deviates from the paper, and why:
   the parent's W and u: W - Gᵀ D⁻¹ G is A⁻¹ minus all of Φ_{i+1,i} Φ_i⁻¹ Φ_{i+1,i}ᵀ that the parent's other joints
   bring about. So a link may have any number of joints at the same cost for each, no link needs splitting, and about
   four digits are kept that inverses lose.
+- What a link's own joint feels of it, S = K W Kᵀ, is kept as well, since that is all that is ever asked of the W of a
+  link with one child: W itself, 21 numbers, is for a second child, which must feel the first. So a chain never forms
+  it, as the paper's recursion does not, and each joint costs less than there (``virtual_work_unsplit``).
 - Eq. 11 (K K_Jᵀ = 0) is not needed.
 - Gravity is the world's free acceleration -g; a fixed base is A₀⁻¹ = 0, a floating one a joint whose K is empty.
 - Rotors of inertia r are not in the paper. They take r q̈ of the joint's force: the joint transmits K_Jᵀ(τ - r q̈) +
@@ -42,6 +45,7 @@ from typing import NamedTuple
 
 from linkwork.algorithms.tree import Body, BodyForces, Field, JointField, JointValues, Tree, fields
 from linkwork.spatial import Factor, Force, Mobility, Motion, RigidMobility, Scalar, Transform, Wrenches
+from linkwork.spatial.matrices import Matrix, plus
 
 
 class ConstrainedMotion(NamedTuple):
@@ -72,34 +76,43 @@ def constrained_motion(
 
 
 class Links:
-    """The links of a tree, free at first; then they are joined, and what their joints transmit is found."""
+    """The links of a tree, free at first; then they are joined, and what their joints transmit is found.
 
-    def __init__(self, tree: Tree, q: JointValues, v: JointValues, tau: JointValues, f_ext: BodyForces) -> None:
-        self.tree = tree
-        P, Z, X = self.P, self.Z, self.X = fields(tree, Transform, 3)
+    ``whole`` keeps W of every link, which what else holds the links, such as loops, may ask for and change.
+    """
+
+    def __init__(
+        self, tree: Tree, q: JointValues, v: JointValues, tau: JointValues, f_ext: BodyForces, whole: bool = False
+    ) -> None:
+        self.tree, self.whole = tree, whole
+        X: Field[Transform] = tree.field()
         V, c, u = fields(tree, Motion, 3)
         t, d, f = fields(tree, Force, 3)
         K: Field[Wrenches] = tree.field()
         J: Field[Wrenches] = tree.field()
         A: Field[RigidMobility] = tree.field()
         W: Field[Mobility] = tree.field()
+        S: Field[Matrix] = tree.field()
         self.D: Field[Factor] = tree.field()
         self.G: Field[list[Motion]] = tree.field()
         self.y: JointField = tree.field()
-        self.c, self.u, self.t, self.d, self.f, self.K, self.J, self.A, self.W = c, u, t, d, f, K, J, A, W
-        V[tree.world], W[tree.world], t[tree.world] = Motion.zero(), Mobility.zero(), Force.zero()
+        self.X, self.c, self.u, self.t, self.d, self.f = X, c, u, t, d, f
+        self.K, self.J, self.A, self.W, self.S = K, J, A, W, S
+        V[tree.world], t[tree.world] = Motion.zero(), Force.zero()
+        A[tree.world], W[tree.world] = RigidMobility.zero(), Mobility.zero()
         u[tree.world], d[tree.world] = -tree.gravity, Force.zero()
 
         for body in tree.outward():
-            P[body], Z[body] = body.placement, body.joint.transform(q[body])
-            X[body] = P[body] * Z[body]
-            S = body.joint.subspace(q[body])
-            K[body], J[body] = S.complement(body.rotor), S.dual()  # Eqs. 9, 10
-            moved = S.times(v[body])
+            X[body] = body.placement * body.joint.transform(q[body])
+            motions = body.joint.subspace(q[body])
+            K[body], J[body] = motions.complement(body.rotor), motions.dual()  # Eqs. 9, 10
+            moved = motions.times(v[body])
             V[body] = X[body].to_child(V[body.parent]) + moved
             c[body] = body.joint.bias(q[body], v[body]) + V[body].cross(moved)  # Eq. 12
             A[body] = RigidMobility.of_inertia(body.inertia)
             W[body] = A[body].full()
+            if not whole:
+                S[body] = K[body].project(W[body])
             f[body] = J[body].times(tau[body])
             t[body] = f_ext[body] - V[body].cross(body.inertia * V[body]) + f[body]  # Eq. 28
             d[body] = Force.zero()
@@ -110,16 +123,22 @@ class Links:
 
     def join(self, body: Body) -> None:
         """Inward: the body and its parent, whose W and u then are those of both."""
-        W, u, X, K, D, G, y = self.W, self.u, self.X, self.K, self.D, self.G, self.y
-        # Xᵀ Wₚ and Xᵀ Wₚ X in two steps: what comes before the joint is often constant
-        half, at_joint = W[body.parent].across(self.P[body])
-        _, felt = at_joint.across(self.Z[body])
-        D[body] = Factor.of_matrix(K[body].project(W[body] + felt))  # S of Eq. 32, M⁻¹ of Eq. 41
-        columns = [D[body].forward(K[body].dot(self.Z[body].to_child(column))) for column in half]
+        W, u, S, X, K, D, G, y = self.W, self.u, self.S, self.X, self.K, self.D, self.G, self.y
+        alone = not self.whole and body.alone
+        parent = self.A[body.parent].full() if alone else W[body.parent]
+        half, felt = parent.across_joint(X[body])
+        own = K[body].project(W[body]) if self.whole else S[body]
+        D[body] = Factor.of_matrix(_plus(own, K[body].square(felt)))  # S of Eq. 32, M⁻¹ of Eq. 41
+        columns = [D[body].forward(K[body].dot(column)) for column in half]
         G[body] = [Motion.from_numbers(row) for row in zip(*columns, strict=True)]
         y[body] = D[body].forward(K[body].dot(self.c[body] - u[body] + X[body].to_child(u[body.parent])))  # a of Eq. 32
-        W[body.parent] = W[body.parent].minus(G[body], D[body].inverse_pivots)  # Eq. 43
         u[body.parent] = u[body.parent] - weighted(G[body], D[body], y[body])  # Eq. 35
+        if not alone:
+            W[body.parent] = parent.minus(G[body], D[body].inverse_pivots)  # Eq. 43
+        if not self.whole:
+            for other in self.tree.joint_before(body):
+                H = [K[other].dot(row) for row in G[body]]
+                S[other] = _minus_square(S[other], H, D[body].inverse_pivots)  # Eq. 41
 
     def known(self, body: Body) -> list[Scalar]:
         """Outward: what a joint's constraint forces follow from, but for loops."""
@@ -151,3 +170,18 @@ def weighted(G: Sequence[Motion], D: Factor, numbers: Sequence[Scalar]) -> Motio
     for row, weight, number in zip(G, D.inverse_pivots, numbers, strict=True):
         result = result + row * (weight * number)
     return result
+
+
+def _plus(a: Matrix, b: Matrix) -> Matrix:
+    return [plus(*rows) for rows in zip(a, b, strict=True)]
+
+
+def _minus_square(S: Matrix, H: Sequence[Sequence[Scalar]], weights: Sequence[Scalar]) -> Matrix:
+    """The lower triangle of S - Hᵀ diag(w) H."""
+    found = [list(row) for row in S]
+    for h, weight in zip(H, weights, strict=True):
+        scaled = [number * weight for number in h]
+        for i, row in enumerate(found):
+            for j in range(i + 1):
+                row[j] = row[j] - scaled[i] * h[j]
+    return found

@@ -132,8 +132,8 @@ CASES: tuple[Case, ...] = (
     Case("frame_acceleration_derivatives", ("q", "v", "a"), dynamics.frame_acceleration_derivatives, frames=1),
     Case("integrate", ("q", "dv"), dynamics.integrate),
     Case("difference", ("q", "q1"), dynamics.difference),
-    Case("constrained_dynamics 2", ("q", "v", "tau"), _welded, frames=2, least_nv=18),
-    Case("constrained_inverse_dynamics 2", ("q", "v", "a"), _inverse, frames=2, least_nv=18),
+    Case("constrained_dynamics 2", ("q", "v", "tau"), _welded, frames=2, least_nv=24),
+    Case("constrained_inverse_dynamics 2", ("q", "v", "a"), _inverse, frames=2, least_nv=24),
     Case("operational_space 2", ("q", "v"), _space, frames=2, least_nv=18),
     Case("control.OperationalSpaceController", ("q", "v"), _torque, frames=1, least_nv=6),
 )

@@ -17,6 +17,7 @@ from linkwork.bench.rollouts import measure_rollout
 from linkwork.bench.subjects import Subject
 from linkwork.bench.targets import compare
 from linkwork.engine.run.threads import cores, set_threads
+from linkwork.errors import SingularError
 
 SCHEMA = 3
 """Of the saved data. 2: the times of chains are those of a user's call, and peers are compared with these. 3: small
@@ -107,9 +108,13 @@ def _of_model(
     rows = []
     for case in (case for case in CASES if case.least_nv <= model.nv):
         say(f"{subject.name}: {case.name}")
-        rows.append(_single(case, states.first(settings.singles), peers, settings))
-        rows += [_batch(case, states.first(n), 1, pinned, settings) for n in settings.small if n < settings.batch]
-        rows += [_batch(case, states, threads, peers, settings) for threads in sorted({1, cores()})]
+        try:
+            rows.append(_single(case, states.first(settings.singles), peers, settings))
+            rows += [_batch(case, states.first(n), 1, pinned, settings) for n in settings.small if n < settings.batch]
+            rows += [_batch(case, states, threads, peers, settings) for threads in sorted({1, cores()})]
+        except SingularError as error:  # some robots cannot be held, or moved, as a case does it
+            rows = [row for row in rows if row["function"] != case.name]
+            say(f"{subject.name}: {case.name} is left out: {error}")
     if subject.large and settings.large:
         many = states.repeated(settings.large)
         for case in (case for case in CASES if case.name in (CASES[0].name, "inverse_dynamics")):

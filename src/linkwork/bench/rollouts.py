@@ -24,7 +24,8 @@ STEP = 1e-4
 """Seconds: short enough for the light fingers of a random robot."""
 LONGER = 50
 """The steps of a simulation over those of a rollout: a few would not be worth machine code."""
-_UNDAMPED: dict[str, Any] = {"damping": False, "friction": False}
+_UNDAMPED: dict[str, Any] = {"damping": False, "friction": False, "springs": False, "constraints": ()}
+"""The tree alone, as the other libraries have it."""
 
 
 def measure_rollout(
@@ -57,7 +58,7 @@ def measure_rollout(
 
 def _ours(states: States, tau: Array, every: int) -> Contestant:
     model, q, v = states.model, states.fields["q"], states.fields["v"]
-    options: dict[str, Any] = {"dt": STEP, "record": every, "damping": False, "friction": False, "effort_limits": False}
+    options: dict[str, Any] = {"dt": STEP, "record": every, "effort_limits": False, **_UNDAMPED}
     earlier = rollout(model, q, v, tau, **options)
 
     def function() -> Rollout:
@@ -140,7 +141,7 @@ def _rivals(available: dict[str, Factory], states: States, tau: Array, kind: str
 def _growth(states: States, steps: int) -> dict[str, Any]:
     """Resident memory before and after very many steps, damped, so that they stay finite."""
     model, q, v = states.model, states.fields["q"], states.fields["v"]
-    rollout(model, q, v, dt=STEP, steps=1000, record=1000, damping=1.0)
+    rollout(model, q, v, dt=STEP, steps=1000, record=1000, damping=1.0, constraints=())
     before = resident_memory()
-    end = rollout(model, q, v, dt=STEP, steps=steps, record=steps, damping=1.0)
+    end = rollout(model, q, v, dt=STEP, steps=steps, record=steps, damping=1.0, constraints=())
     return {"steps": steps, "before": before, "after": resident_memory(), "finite": bool(np.isfinite(end.q).all())}

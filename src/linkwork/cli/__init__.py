@@ -15,8 +15,9 @@ from typing import Protocol
 
 from rich.console import Console
 
-from linkwork.cli import bench, cache, count, demo, doctor, draw, info, reproduce
+from linkwork.cli import bench, cache, count, demo, doctor, draw, info, reproduce, robots
 from linkwork.errors import LinkworkError
+from linkwork.model.describe import WIDTH
 
 
 class Command(Protocol):
@@ -30,10 +31,7 @@ class Command(Protocol):
     def run(self, options: argparse.Namespace, console: Console) -> int: ...
 
 
-COMMANDS: tuple[Command, ...] = (info, draw, bench, count, cache, doctor, demo, reproduce)
-
-WIDTH = 10_000
-"""Wider than any table, so that none is folded: a tree broken over lines cannot be read, or searched with grep."""
+COMMANDS: tuple[Command, ...] = (info, draw, robots, bench, count, cache, doctor, demo, reproduce)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

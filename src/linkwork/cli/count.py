@@ -10,13 +10,13 @@ from rich.console import Console
 from rich.table import Table
 
 from linkwork.algorithms import ALGORITHMS, CHAIN_METHODS, Algorithm
-from linkwork.cli.describe import summary
 from linkwork.cli.info import add_model, find
 from linkwork.engine.ir.program import ARITHMETIC, count
 from linkwork.engine.plans.specialised import specialised_program
 from linkwork.engine.spaces import SPACES
 from linkwork.errors import UnknownNameError
 from linkwork.model import WORLD, Frame, Model
+from linkwork.model.describe import summary
 
 NAME = "count"
 HELP = "count the operations of every algorithm on a mechanism, all its geometry and inertias folded in"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from linkwork.cli.describe import as_data, as_table, summary
-from linkwork.formats import load
+from linkwork.formats import load, robots
 from linkwork.model import Model, mechanisms
+from linkwork.model.describe import as_data, as_table, summary
 
 NAME = "info"
 HELP = "print a mechanism's tree, masses, limits and frames"
@@ -36,16 +36,18 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     """The arguments that name a model, for ``find``."""
     parser.add_argument(
         "model",
-        metavar="FILE|MECHANISM",
-        help="a URDF or MJCF file, or a ready mechanism, as in serial_chain:10:spherical; there are "
-        + ", ".join(mechanisms.NAMES),
+        metavar="FILE|ROBOT|MECHANISM",
+        help="a URDF or MJCF file, a robot that `linkwork robots` lists, or a ready mechanism, as in "
+        "serial_chain:10:spherical; there are " + ", ".join(mechanisms.NAMES),
     )
     parser.add_argument("--floating-base", action="store_true", help="put the root on a free joint")
 
 
 def find(text: str, floating_base: bool = False) -> Model:
-    """The model of a file, or the ready mechanism of that name."""
+    """The model of a file, the ready mechanism of that name, or the robot."""
     path = Path(text)
     if path.suffix in (".urdf", ".xml", ".mjcf") or path.exists() or len(path.parts) > 1:
         return load(path, floating_base=floating_base)
+    if text.partition(":")[0] not in mechanisms.NAMES and isinstance(robots.find(text), robots.Robot):
+        return load(text, floating_base=floating_base)
     return mechanisms.by_name(text, floating_base=floating_base)

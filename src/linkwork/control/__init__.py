@@ -13,9 +13,12 @@ from linkwork.control.joint_space import ComputedTorque, PDPlusGravity
 from linkwork.control.operational_space import Command, OperationalSpaceController, Posture
 from linkwork.control.priorities import Level
 from linkwork.control.references import Constant, CubicSpline, MinimumJerk, Reference, Sample
+from linkwork.control.supports import Support
+from linkwork.control.whole_body import CentreOfMass, WholeBodyCommand, WholeBodyController
 
 __all__ = [
     "AugmentedObject",
+    "CentreOfMass",
     "Command",
     "ComputedTorque",
     "Constant",
@@ -28,6 +31,9 @@ __all__ = [
     "Posture",
     "Reference",
     "Sample",
+    "Support",
     "Task",
+    "WholeBodyCommand",
+    "WholeBodyController",
     "augmented_object",
 ]

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import array, finite_array
+from linkwork.arguments import finite_array, with_old_names
+from linkwork.control.gains import Gains, gains
 from linkwork.control.references import Reference, Sample, as_reference
 from linkwork.control.rotations import angular_motion, coordinate_rate, cross, log, scalars
 from linkwork.dynamics.arguments import Array, as_array, check_finite
@@ -49,7 +50,7 @@ class Wanted(NamedTuple):
     load: Array | None
 
 
-class Goal(ABC):
+class Goal(Gains, ABC):
     """Something that a controller is to do.
 
     ``points`` are the poses that it moves; of their rows, six each, ``rows`` are those that it commands, in blocks of
@@ -60,8 +61,8 @@ class Goal(ABC):
     rows: tuple[int, ...]
     seen: tuple[str, ...] = ()
     reference: Reference
-    stiffness: Array
-    damping: Array
+    kp: Array
+    kd: Array
 
     @property
     def references(self) -> tuple[Reference, ...]:
@@ -83,9 +84,7 @@ class Goal(ABC):
         """
 
     @abstractmethod
-    def asked(
-        self, samples: Sequence[Sample], stiffness: Array, damping: Array, now: Situation, first: int, seen: int
-    ) -> Wanted:
+    def asked(self, samples: Sequence[Sample], kp: Array, kd: Array, now: Situation, first: int, seen: int) -> Wanted:
         """The same from what its references give: a text over arrays, traced or not."""
 
 
@@ -98,22 +97,23 @@ class Task(Goal):
     Args:
         point: a frame's name or an ``lw.Point`` with axes "pose", "position" or "rotation".
         reference: a ``Reference``, or a value to stay at: a pose (4, 4), a position (3,) or a rotation (3, 3).
-        stiffness: K, 1/s²: one number, or one for each axis (3 or 6, linear first).
-        damping: D, 1/s, likewise; critical, 2 √K, if left out.
+        kp: K, 1/s²: one number, or one for each axis (3 or 6, linear first).
+        kd: D, 1/s, likewise; critical, 2 √K, if left out.
 
     Example:
         >>> import linkwork as lw
-        >>> task = lw.control.Task(lw.Point("tip", axes="position"), [1.0, 0.5, 0.0], stiffness=400.0)
-        >>> task.damping
+        >>> task = lw.control.Task(lw.Point("tip", axes="position"), [1.0, 0.5, 0.0], kp=400.0)
+        >>> task.kd
         array([40., 40., 40.])
     """
 
+    @with_old_names(stiffness="kp", damping="kd")
     def __init__(
         self,
         point: str | Point,
         reference: Reference | ArrayLike,
-        stiffness: ArrayLike = 100.0,
-        damping: ArrayLike | None = None,
+        kp: ArrayLike = 100.0,
+        kd: ArrayLike | None = None,
     ) -> None:
         if not isinstance(point, str | Point):
             raise ArgumentError(f"point must be a frame's name or an lw.Point, not {shown(point)}")
@@ -126,7 +126,7 @@ class Task(Goal):
                 f"not {self.reference.shape}"
             )
         self.points, self.rows = (Point(self.point.frame, self.point.offset),), tuple(_ROWS[self.point.axes])
-        self.stiffness, self.damping = gains(name, stiffness, damping, len(self.rows))
+        self.kp, self.kd = gains(name, kp, kd, len(self.rows))
 
     def error(self, t: float, placement: ArrayLike) -> Array:
         """How far a placement (4, 4) of the point is off the reference: (3,) or (6,), m and rad, in world axes."""
@@ -139,16 +139,14 @@ class Task(Goal):
         return np.concatenate(parts)
 
     def wanted(self, t: float, now: Situation, first: int, seen: int) -> Wanted:
-        return self.asked([self.reference.at(t)], self.stiffness, self.damping, now, first, seen)
+        return self.asked([self.reference.at(t)], self.kp, self.kd, now, first, seen)
 
-    def asked(
-        self, samples: Sequence[Sample], stiffness: Array, damping: Array, now: Situation, first: int, seen: int
-    ) -> Wanted:
+    def asked(self, samples: Sequence[Sample], kp: Array, kd: Array, now: Situation, first: int, seen: int) -> Wanted:
         place, twist = now.placements[first], now.velocity[6 * first : 6 * first + 6]
-        return Wanted(servo(samples[0], place, twist, stiffness, damping, self.point.axes), None)
+        return Wanted(servo(samples[0], place, twist, kp, kd, self.point.axes), None)
 
 
-def servo(sample: Sample, place: Array, twist: Array, stiffness: Array, damping: Array, axes: str = "pose") -> Array:
+def servo(sample: Sample, place: Array, twist: Array, kp: Array, kd: Array, axes: str = "pose") -> Array:
     """The acceleration, as the derivative of the twist in a frame's own axes, that lets its error obey the law of
     ``Task``.
     """
@@ -157,7 +155,7 @@ def servo(sample: Sample, place: Array, twist: Array, stiffness: Array, damping:
     if axes != "rotation":
         target = sample.value if axes == "position" else sample.value[:3, 3]
         lag = turn @ twist[:3] - sample.velocity[:3]
-        goal = sample.acceleration[:3] - damping[:3] * lag - stiffness[:3] * (place[:3, 3] - target)
+        goal = sample.acceleration[:3] - kd[:3] * lag - kp[:3] * (place[:3, 3] - target)
         parts.append(
             goal @ turn - cross(scalars(twist[3:]), scalars(twist[:3]))
         )  # the own axes turn under the velocity
@@ -167,7 +165,7 @@ def servo(sample: Sample, place: Array, twist: Array, stiffness: Array, damping:
         carried, carried_rate = off @ sample.velocity[-3:], off @ sample.acceleration[-3:]
         relative = scalars(turn @ twist[3:] - carried)
         rate = coordinate_rate(e, relative)
-        second = -damping[-3:] * rate - stiffness[-3:] * e
+        second = -kd[-3:] * rate - kp[-3:] * e
         _, change = angular_motion(e, rate, scalars(second))
         turning = carried_rate + change + cross(relative, scalars(carried))
         parts.append(turning @ turn)
@@ -191,18 +189,3 @@ def as_placement(placement: ArrayLike) -> Array:
     if place.shape != (4, 4):
         raise ArgumentError(f"placement must have shape (4, 4), as lw.forward_kinematics gives it, not {place.shape}")
     return place
-
-
-def gains(name: str, stiffness: ArrayLike, damping: ArrayLike | None, count: int) -> tuple[Array, Array]:
-    """K and D as one number for each axis; D critical if left out."""
-    K = _gain(f"stiffness of {name}", stiffness, count)
-    return K, 2.0 * np.sqrt(K) if damping is None else _gain(f"damping of {name}", damping, count)
-
-
-def _gain(what: str, value: ArrayLike, count: int) -> Array:
-    given = array(what, value)
-    if given.shape not in ((), (1,), (count,)):
-        raise ArgumentError(f"{what} must be one number or {count}, not {shown(value)}")
-    if not (np.isfinite(given).all() and (given >= 0.0).all()):
-        raise ArgumentError(f"{what} must be finite and not negative, not {shown(value)}")
-    return np.array(np.broadcast_to(given, (count,)))

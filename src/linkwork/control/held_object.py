@@ -19,18 +19,19 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import finite_array, text
-from linkwork.control.goals import Goal, Situation, Wanted, as_placement, gains, one_state, servo
+from linkwork.arguments import finite_array, text, with_old_names
+from linkwork.control.gains import gains
+from linkwork.control.goals import Goal, Situation, Wanted, as_placement, one_state, servo
 from linkwork.control.references import Reference, Sample, as_reference
 from linkwork.control.rotations import log
 from linkwork.dynamics.arguments import Array, as_frames
-from linkwork.dynamics.constraints import Weld
 from linkwork.dynamics.dynamics import gravity_torques, mass_matrix, nonlinear_effects
 from linkwork.dynamics.inversion import inverted
 from linkwork.dynamics.kinematics import forward_kinematics, jacobian, jacobian_drift, neutral
 from linkwork.dynamics.operational import force_responses
 from linkwork.errors import ArgumentError, shown
 from linkwork.joints import Free
+from linkwork.model.constraints import Weld
 from linkwork.model.model import Model, Point
 from linkwork.spatial import Transform
 
@@ -44,8 +45,8 @@ class HeldObject(Goal):
         body: the object: a body on a free joint of the world.
         welds: ``lw.Weld(hand, place)`` for each hand, ``place`` a frame on the object; the same that are simulated.
         reference: for the pose of the body's frame: a ``Reference``, or a pose (4, 4) to stay at.
-        stiffness: K, 1/s²: one number, or six, linear first, in world axes.
-        damping: D, 1/s, likewise; critical if left out.
+        kp: K, 1/s²: one number, or six, linear first, in world axes.
+        kd: D, 1/s, likewise; critical if left out.
         internal: wrenches (m, 6) of the hands on the object (N, N m), in the hands' own axes, of which the part that
             balances itself is commanded; or a ``Reference`` to a vector of these 6m numbers. None by default.
 
@@ -59,13 +60,14 @@ class HeldObject(Goal):
         ('left_hand', 'right_hand')
     """
 
+    @with_old_names(stiffness="kp", damping="kd")
     def __init__(
         self,
         body: str,
         welds: Sequence[Weld],
         reference: Reference | ArrayLike,
-        stiffness: ArrayLike = 100.0,
-        damping: ArrayLike | None = None,
+        kp: ArrayLike = 100.0,
+        kd: ArrayLike | None = None,
         internal: Reference | ArrayLike | None = None,
     ) -> None:
         name = f"the held object {text('body', body)!r}"
@@ -79,7 +81,7 @@ class HeldObject(Goal):
         self.reference = as_reference(f"reference of {name}", reference)
         if self.reference.shape != (4, 4):
             raise ArgumentError(f"reference of {name} must be a pose (4, 4), not {self.reference.shape}")
-        self.stiffness, self.damping = gains(name, stiffness, damping, 6)
+        self.kp, self.kd = gains(name, kp, kd, 6)
         count = len(self.hands)
         if isinstance(internal, Reference):
             self.internal = internal
@@ -112,14 +114,12 @@ class HeldObject(Goal):
 
     def wanted(self, t: float, now: Situation, first: int, seen: int) -> Wanted:
         samples = [self.reference.at(t), self.internal.at(t)]
-        return self.asked(samples, self.stiffness, self.damping, now, first, seen)
+        return self.asked(samples, self.kp, self.kd, now, first, seen)
 
-    def asked(
-        self, samples: Sequence[Sample], stiffness: Array, damping: Array, now: Situation, first: int, seen: int
-    ) -> Wanted:
+    def asked(self, samples: Sequence[Sample], kp: Array, kd: Array, now: Situation, first: int, seen: int) -> Wanted:
         own, grasp, shares = _grasp(now.model, self.body, self.places)
         # A free joint's velocity is its body's twist, so that G is constant and the hands are to accelerate as G v̇.
-        rate = servo(samples[0], now.placements[seen], now.v[own], stiffness, damping)
+        rate = servo(samples[0], now.placements[seen], now.v[own], kp, kd)
         strain = samples[1].value
         wrench = strain + shares @ (now.mass[own, own] @ rate + now.bias[own] - grasp.T @ strain)
         hands = now.jacobian[6 * first : 6 * (first + len(self.hands))]

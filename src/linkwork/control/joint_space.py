@@ -7,7 +7,8 @@ from abc import abstractmethod
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.control.goals import gains
+from linkwork.arguments import with_old_names
+from linkwork.control.gains import Gains, gains
 from linkwork.control.law import CompiledController, ControlLaw, limited, warn_of_motors
 from linkwork.control.limits import TorqueLimits
 from linkwork.control.references import Constant, Reference, Sample, as_reference
@@ -18,15 +19,16 @@ from linkwork.errors import ArgumentError
 from linkwork.model.model import Model
 
 
-class _JointController(CompiledController):
+class _JointController(Gains, CompiledController):
     """Follows a reference of configurations."""
 
+    @with_old_names(stiffness="kp", damping="kd")
     def __init__(
         self,
         model: Model,
         reference: Reference | ArrayLike,
-        stiffness: ArrayLike = 100.0,
-        damping: ArrayLike | None = None,
+        kp: ArrayLike = 100.0,
+        kd: ArrayLike | None = None,
         *,
         limits: str = "none",
     ) -> None:
@@ -41,11 +43,11 @@ class _JointController(CompiledController):
             raise ArgumentError(
                 f"reference must be vectors ({model.nq},) for model {model.name!r}, not {self.reference.shape}{reason}"
             )
-        self.stiffness, self.damping = gains("the controller", stiffness, damping, model.nv)
+        self.kp, self.kd = gains("the controller", kp, kd, model.nv)
         warn_of_motors(type(self).__name__, model, np.ones(model.nv, dtype=bool))
 
     def _by_floats(self, t: float, q: Array, v: Array) -> Array:
-        numbers = [self._viscous, self._limits.most, self.stiffness, self.damping]
+        numbers = [self._viscous, self._limits.most, self.kp, self.kd]
         with np.errstate(all="ignore"):  # the limits refuse what is not finite
             torque, compensation = self._forces(q, v, [self.reference.at(t)], numbers)
             return self._limits(torque, compensation)[0]
@@ -66,7 +68,7 @@ class _JointController(CompiledController):
             self.model,
             (),
             lambda: (self.reference,),
-            lambda: (self._viscous, self._limits.most, self.stiffness, self.damping),
+            lambda: (self._viscous, self._limits.most, self.kp, self.kd),
             text,
             self._limits.limiting,
         )
@@ -88,8 +90,8 @@ class ComputedTorque(_JointController):
     Args:
         model: the mechanism; every degree of freedom is taken to be driven.
         reference: a ``Reference`` to vectors (nq,), or a configuration (nq,) to stay at.
-        stiffness: K, 1/s²: one number, or one for each degree of freedom.
-        damping: D, 1/s, likewise; critical, 2 √K, if left out.
+        kp: K, 1/s²: one number, or one for each degree of freedom.
+        kd: D, 1/s, likewise; critical, 2 √K, if left out.
         limits: of torque, as in ``OperationalSpaceController``.
 
     Example:
@@ -103,9 +105,9 @@ class ComputedTorque(_JointController):
     """
 
     def _forces(self, q: Array, v: Array, samples: list[Sample], numbers: list[Array]) -> tuple[Array, Array]:
-        viscous, _, stiffness, damping = numbers
+        viscous, _, kp, kd = numbers
         behind, slower, acceleration = self._errors(samples[0], q, v)
-        wanted = acceleration + damping * slower + stiffness * behind
+        wanted = acceleration + kd * slower + kp * behind
         brakes = viscous * v
         return inverse_dynamics(self.model, q, v, wanted) + brakes, nonlinear_effects(self.model, q, v) + brakes
 
@@ -116,21 +118,21 @@ class PDPlusGravity(_JointController):
     Args:
         model: the mechanism; every degree of freedom is taken to be driven.
         reference: a ``Reference`` to vectors (nq,), or a configuration (nq,) to stay at.
-        stiffness: N m/rad or N/m: one number, or one for each degree of freedom.
-        damping: N m s/rad or N s/m, likewise; 2 √stiffness if left out.
+        kp: N m/rad or N/m: one number, or one for each degree of freedom.
+        kd: N m s/rad or N s/m, likewise; 2 √kp if left out.
         limits: of torque, as in ``OperationalSpaceController``.
 
     Example:
         >>> import linkwork as lw
         >>> arm = lw.mechanisms.serial_chain(2)
         >>> q = [0.3, 0.2]
-        >>> hold = lw.control.PDPlusGravity(arm, q, stiffness=50.0)
+        >>> hold = lw.control.PDPlusGravity(arm, q, kp=50.0)
         >>> lw.forward_dynamics(arm, q, [0.0, 0.0], hold.torque(0.0, q, [0.0, 0.0])).round(9) + 0.0
         array([0., 0.])
     """
 
     def _forces(self, q: Array, v: Array, samples: list[Sample], numbers: list[Array]) -> tuple[Array, Array]:
-        _, _, stiffness, damping = numbers
+        _, _, kp, kd = numbers
         behind, slower, _ = self._errors(samples[0], q, v)
         gravity = gravity_torques(self.model, q)
-        return gravity + stiffness * behind + damping * slower, gravity
+        return gravity + kp * behind + kd * slower, gravity

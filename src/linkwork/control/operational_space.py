@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import choice, finite_array, real
-from linkwork.control.goals import Goal, Situation, Task, gains, one_state
+from linkwork.arguments import choice, finite_array, real, with_old_names
+from linkwork.control.gains import Gains, gains
+from linkwork.control.goals import Goal, Situation, Task, one_state
 from linkwork.control.held_object import HeldObject
 from linkwork.control.law import CompiledController, ControlLaw, limited, warn_of_motors
 from linkwork.control.limits import TorqueLimits
@@ -27,7 +28,7 @@ _MOST_ROWS = 24
 """Accelerations that are asked for, up to which one kernel is made."""
 
 
-class Posture:
+class Posture(Gains):
     """What the joints are to do as far as no task is touched: go to a configuration, or only come to rest.
 
     Springs pull the joints to the configuration, so that in the end, among all configurations that the tasks allow,
@@ -35,31 +36,30 @@ class Posture:
 
     Args:
         q: the configuration (nq,); None to damp only.
-        stiffness: N m/rad or N/m: one number, or one for each degree of freedom; if left out, 25/s² times the diagonal
+        kp: N m/rad or N/m: one number, or one for each degree of freedom; if left out, 25/s² times the diagonal
             of M there: as strong as what the joint carries is heavy.
-        damping: D, 1/s, likewise.
+        kd: D, 1/s, likewise.
 
     Example:
         >>> import linkwork as lw
         >>> person = lw.mechanisms.humanoid()
-        >>> lw.control.Posture(lw.neutral(person), stiffness=16.0).q.shape
+        >>> lw.control.Posture(lw.neutral(person), kp=16.0).q.shape
         (24,)
     """
 
-    def __init__(
-        self, q: ArrayLike | None = None, stiffness: ArrayLike | None = None, damping: ArrayLike = 10.0
-    ) -> None:
+    @with_old_names(stiffness="kp", damping="kd")
+    def __init__(self, q: ArrayLike | None = None, kp: ArrayLike | None = None, kd: ArrayLike = 10.0) -> None:
         self.q = None
         if q is not None:
             given = finite_array("q of the posture", q)
             if given.ndim != 1:
                 raise ArgumentError(f"q of the posture must be one configuration (nq,), not {given.shape}")
             self.q = given.copy()
-        if q is None and stiffness is not None:
-            raise ArgumentError("stiffness of a posture needs q, the configuration to be pulled to")
-        if damping is None:
-            raise ArgumentError("damping of a posture must be one number (1/s), or one for each degree of freedom")
-        self.stiffness, self.damping = stiffness, damping
+        if q is None and kp is not None:
+            raise ArgumentError("kp of a posture needs q, the configuration to be pulled to")
+        if kd is None:
+            raise ArgumentError("kd of a posture must be one number (1/s), or one for each degree of freedom")
+        self.kp, self.kd = kp, kd
 
 
 @dataclass(frozen=True)
@@ -146,12 +146,12 @@ class OperationalSpaceController(CompiledController):
         if not isinstance(posture, Posture | None):
             raise ArgumentError(f"posture must be an lw.control.Posture, not {shown(posture)}")
         if posture is not None:
-            springs = posture.stiffness
+            springs = posture.kp
             if posture.q is not None:
                 there = as_array(model, "q of the posture", "configuration", posture.q)
                 springs = 25.0 * mass_matrix(model, there).diagonal() if springs is None else springs
             self._springs, self._damping = gains(
-                "the posture", 0.0 if springs is None else springs, posture.damping, model.nv
+                "the posture", 0.0 if springs is None else springs, posture.kd, model.nv
             )
         warn_of_motors("OperationalSpaceController", model, self._driven > 0.0)
 
@@ -184,7 +184,7 @@ class OperationalSpaceController(CompiledController):
         """What the law for regular states uses besides references: gains and limits."""
         numbers = [self._viscous, self._limits.most]
         for goal in self._goals:
-            numbers += [goal.stiffness, goal.damping]
+            numbers += [goal.kp, goal.kd]
         if self.posture is not None:
             numbers.append(self._damping)
             if self.posture.q is not None:

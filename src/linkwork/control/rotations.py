@@ -18,7 +18,7 @@ import numpy as np
 
 from linkwork.compiled.arrays import traced
 from linkwork.dynamics.arguments import Array
-from linkwork.spatial import Scalar, atan2, sin_cos, sqrt, where_less
+from linkwork.spatial import Mat3, Scalar, atan2, quaternion_of, sin_cos, sqrt, where_less
 
 Triple = tuple[Scalar, Scalar, Scalar]
 
@@ -48,17 +48,8 @@ def exp(turn: Triple) -> Array:
 
 def log(rotation: Array) -> Triple:
     """The rotation vector (rad), no longer than pi, of a rotation (3, 3)."""
-    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = scalars(rotation)
-    # The row of 4 q qᵀ with the largest diagonal: a multiple of the quaternion that is never small.
-    largest, *row = 1.0 + xx + yy + zz, 1.0 + xx + yy + zz, zy - yz, xz - zx, yx - xy  # w, x, y, z
-    for diagonal, *other in (
-        (1.0 + xx - yy - zz, zy - yz, 1.0 + xx - yy - zz, xy + yx, xz + zx),
-        (1.0 - xx + yy - zz, xz - zx, xy + yx, 1.0 - xx + yy - zz, yz + zy),
-        (1.0 - xx - yy + zz, yx - xy, xz + zx, yz + zy, 1.0 - xx - yy + zz),
-    ):
-        row = [where_less(largest, diagonal, new, old) for new, old in zip(other, row, strict=True)]
-        largest = where_less(largest, diagonal, diagonal, largest)
-    w, x, y, z = (where_less(row[0], 0.0, -number, number) for number in row)
+    found = quaternion_of(Mat3(*(number for row in scalars(rotation) for number in row)))
+    x, y, z, w = found.x, found.y, found.z, found.w
     sine = sqrt(x * x + y * y + z * z)
     angle = math.atan2(sine, w) if isinstance(sine, float) else atan2(sine, w)
     factor = where_less(0.0, sine, 2.0 * angle / where_less(0.0, sine, sine, 1.0), 0.0)

@@ -159,8 +159,8 @@ def _advice(scene: Scene, q: Array, v: Array) -> Array:
     """The posture's torques before they are put into the null space."""
     posture = scene.controller.posture
     assert posture is not None
-    rest = mass_matrix(scene.model, q)[: scene.model.nv - 6] @ (-np.asarray(posture.damping) * v)
-    pull = np.asarray(posture.stiffness) * difference(scene.model, q, scene.q)
+    rest = mass_matrix(scene.model, q)[: scene.model.nv - 6] @ (-np.asarray(posture.kd) * v)
+    pull = np.asarray(posture.kp) * difference(scene.model, q, scene.q)
     return np.concatenate([pull[:-6] + rest, np.zeros(6)])
 
 

@@ -90,10 +90,10 @@ def scene() -> Scene:
     press[:, 1] = -SQUEEZE, SQUEEZE  # the hands' y axes point to the left
     off, on = np.zeros(12), press.ravel()
     squeeze = CubicSpline([0.0, 0.5 * (LOWERING + HOLDING), LOWERING + HOLDING], [off, on, off])
-    held = HeldObject("box", welds, CubicSpline([0.0, LOWERING], [start, end]), stiffness=100.0, internal=squeeze)
-    foot = Task("right_sole", forward_kinematics(model, q, ["right_sole"])[0], stiffness=400.0)
+    held = HeldObject("box", welds, CubicSpline([0.0, LOWERING], [start, end]), kp=100.0, internal=squeeze)
+    foot = Task("right_sole", forward_kinematics(model, q, ["right_sole"])[0], kp=400.0)
     springs = [*(_of(SPRINGS, name) for name in hinges), *[0.0] * 6]
-    controller = OperationalSpaceController(model, [foot, held], Posture(q, springs, damping=DAMPING))
+    controller = OperationalSpaceController(model, [foot, held], Posture(q, springs, kd=DAMPING))
     return Scene(model, q, welds, held, controller)
 
 

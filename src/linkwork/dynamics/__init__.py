@@ -1,8 +1,8 @@
 """The public functions: they check arguments once, pick method and engine, and return arrays."""
 
+from linkwork.dynamics.actuators import actuator_torques
 from linkwork.dynamics.constrained import constrained_dynamics, constrained_dynamics_and_reactions
 from linkwork.dynamics.constrained_inverse import constrained_inverse_dynamics
-from linkwork.dynamics.constraints import Ball, Constraint, Coupling, Hinge, PointOnPlane, Rolling, Weld
 from linkwork.dynamics.derivatives import (
     forward_dynamics_derivatives,
     frame_acceleration_derivatives,
@@ -22,6 +22,7 @@ from linkwork.dynamics.dynamics import (
     momentum,
     nonlinear_effects,
 )
+from linkwork.dynamics.evaluate import evaluate
 from linkwork.dynamics.impact import impact
 from linkwork.dynamics.kinematics import (
     difference,
@@ -34,6 +35,7 @@ from linkwork.dynamics.kinematics import (
     neutral,
     random_state,
 )
+from linkwork.dynamics.loads import external_wrench
 from linkwork.dynamics.operational import force_responses, operational_inertia, operational_inertia_inverse
 from linkwork.dynamics.products import (
     forward_dynamics_jvp,
@@ -41,7 +43,7 @@ from linkwork.dynamics.products import (
     inverse_dynamics_jvp,
     inverse_dynamics_vjp,
 )
-from linkwork.dynamics.reactions import forward_dynamics_and_reactions
+from linkwork.dynamics.reactions import forward_dynamics_and_reactions, inverse_dynamics_and_reactions
 from linkwork.dynamics.task_space import (
     OperationalSpace,
     dynamically_consistent_inverse,
@@ -50,6 +52,7 @@ from linkwork.dynamics.task_space import (
     operational_bias,
     operational_space,
 )
+from linkwork.model.constraints import Ball, Constraint, Coupling, Hinge, PointOnPlane, Rolling, Weld
 
 __all__ = [
     "Ball",
@@ -60,6 +63,7 @@ __all__ = [
     "PointOnPlane",
     "Rolling",
     "Weld",
+    "actuator_torques",
     "centre_of_mass",
     "constrained_dynamics",
     "constrained_dynamics_and_reactions",
@@ -68,6 +72,8 @@ __all__ = [
     "dynamically_consistent_inverse",
     "effective_mass",
     "energy",
+    "evaluate",
+    "external_wrench",
     "force_responses",
     "forward_dynamics",
     "forward_dynamics_and_reactions",
@@ -83,6 +89,7 @@ __all__ = [
     "impact",
     "integrate",
     "inverse_dynamics",
+    "inverse_dynamics_and_reactions",
     "inverse_dynamics_derivatives",
     "inverse_dynamics_jvp",
     "inverse_dynamics_vjp",

@@ -24,11 +24,11 @@ from linkwork.dynamics.call import call
 from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.dynamics.inversion import inverted, triples
 from linkwork.dynamics.operational import chosen
-from linkwork.dynamics.small_matrices import motion_matrix, times, transposed
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import MOST_BODIES
 from linkwork.engine.spaces import SPACES
 from linkwork.model.model import Model
+from linkwork.spatial.small_matrices import motion_matrix, times, transposed
 
 if TYPE_CHECKING:
     from linkwork.compiled.compiled_function import CompiledFunction

@@ -15,11 +15,11 @@ from linkwork.dynamics.call import call
 from linkwork.dynamics.constraint_solvers import Solver
 from linkwork.dynamics.held import Conditions, HeldBy, conditions
 from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity
-from linkwork.dynamics.small_matrices import times, transposed
 from linkwork.errors import ArgumentError
 from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
 from linkwork.spatial.mobility import RigidMobility
+from linkwork.spatial.small_matrices import times, transposed
 
 _ROWS = 6
 """Conditions of a loop in ``algorithms.closed_chains``."""

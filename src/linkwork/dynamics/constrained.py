@@ -20,23 +20,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.algorithms import CLOSING, FRAMES
-from linkwork.arguments import choice
+from linkwork.arguments import choice, old_name
 from linkwork.batches import put_into
 from linkwork.compiled.arrays import TracedArray
 from linkwork.dynamics.arguments import Array, as_batch
 from linkwork.dynamics.closed_chains import joined_motion
 from linkwork.dynamics.constraint_solvers import JoinedSolver, Solver, TracedSolver
-from linkwork.dynamics.constraints import Constraint
 from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.dynamics.held import HeldBy, conditions, held_by, loads_of, one_by_one, over_ends, wrenches_of
 from linkwork.dynamics.kinematics import forward_kinematics, frame_acceleration, frame_velocity
 from linkwork.dynamics.light_bodies import check_inertias
 from linkwork.dynamics.operational import operational_inertia_inverse
 from linkwork.dynamics.reactions import forward_dynamics_and_reactions
-from linkwork.dynamics.small_matrices import transposed
 from linkwork.engine.mode import current_form
-from linkwork.errors import SingularError
+from linkwork.errors import ArgumentError, SingularError
+from linkwork.model.constraints import Constraint
 from linkwork.model.model import Model
+from linkwork.spatial.small_matrices import transposed
 
 if TYPE_CHECKING:
     from linkwork.compiled.compiled_function import CompiledFunction
@@ -49,13 +49,14 @@ def constrained_dynamics(
     q: ArrayLike,
     v: ArrayLike,
     tau: ArrayLike,
-    constraints: Sequence[Constraint],
+    constraints: Sequence[Constraint] | Constraint,
     f_ext: ArrayLike | None = None,
-    time_constant: float | None = None,
+    stabilisation: float | None = None,
     proximal: float = 0.0,
     method: str = "articulated_body",
     *,
     out: tuple[Array, Array] | None = None,
+    time_constant: float | None = None,
 ) -> tuple[Array, Array]:
     """Accelerations of a mechanism with loop closures and contacts, and the forces of its constraints.
 
@@ -66,10 +67,11 @@ def constrained_dynamics(
         q: configuration (..., nq).
         v: velocity (..., nv).
         tau: joint forces (..., nv), N or N m.
-        constraints: k of ``lw.Weld``, ``lw.Ball``, ``lw.Hinge``, ``lw.PointOnPlane``, ``lw.Coupling``, ``lw.Rolling``.
+        constraints: k of ``lw.Weld``, ``lw.Ball``, ``lw.Hinge``, ``lw.PointOnPlane``, ``lw.Coupling``, ``lw.Rolling``;
+            one alone is taken for a list of one.
         f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6).
-        time_constant: Baumgarte's stabilisation: errors of place and velocity die out, critically damped, with this
-            time (s), which should be several steps of the integration; no stabilisation if left out.
+        stabilisation: the time (s) in which errors of place and velocity die out, critically damped (Baumgarte); it
+            should be several steps of the integration. No stabilisation if left out.
         proximal: for constraints that are redundant: a damping of the forces, relative to the mean diagonal of the
             constraints' matrix, whose effect is taken out again by iteration; 1e-6 is a good value. The forces are
             then the smallest that do.
@@ -80,6 +82,7 @@ def constrained_dynamics(
             interpreted, slowly, beyond 50 bodies). All give the same; a state whose constraints are nearly redundant
             is always taken by articulated bodies.
         out: a tuple of arrays for the results, written in place and returned; new ones if left out.
+        time_constant: the old name of ``stabilisation``.
 
     Returns:
         a (..., nv), and wrenches (..., k, 6): the force (N) and moment (N m) on frame a of each constraint, in its
@@ -97,7 +100,12 @@ def constrained_dynamics(
         >>> a.round(12) + 0.0, wrenches.round(12) + 0.0
         (array([0., 0., 0., 0., 0., 0.]), array([[ 0.,  0., 20.,  0.,  0.,  0.]]))
     """
-    return _found((method, None), held_by(model, constraints), q, v, tau, f_ext, time_constant, proximal, out)
+    if time_constant is not None:
+        if stabilisation is not None:
+            raise ArgumentError("time_constant is called stabilisation now; pass the new name alone")
+        old_name("time_constant", "stabilisation")
+        stabilisation = time_constant
+    return _found((method, None), held_by(model, constraints), q, v, tau, f_ext, stabilisation, proximal, out)
 
 
 def constrained_dynamics_and_reactions(
@@ -105,9 +113,9 @@ def constrained_dynamics_and_reactions(
     q: ArrayLike,
     v: ArrayLike,
     tau: ArrayLike,
-    constraints: Sequence[Constraint],
+    constraints: Sequence[Constraint] | Constraint,
     f_ext: ArrayLike | None = None,
-    time_constant: float | None = None,
+    stabilisation: float | None = None,
     proximal: float = 0.0,
     method: str = "articulated_body",
     frame: str = "child",
@@ -124,7 +132,7 @@ def constrained_dynamics_and_reactions(
         tau: joint forces (..., nv), N or N m.
         constraints: k of those that ``lw.constrained_dynamics`` takes.
         f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6).
-        time_constant: of Baumgarte's stabilisation (s); none if left out. See ``lw.constrained_dynamics``.
+        stabilisation: the time (s) in which errors die out; none if left out. See ``lw.constrained_dynamics``.
         proximal: for constraints that are redundant. See ``lw.constrained_dynamics``.
         method: "articulated_body", or "virtual_work" and "assembly", whose unknowns all these wrenches are. See
             ``lw.constrained_dynamics``.
@@ -150,7 +158,7 @@ def constrained_dynamics_and_reactions(
         [[[0.0, 0.0, 10.0, 0.0, 0.0, 0.0]], [[0.0, 0.0, 10.0, 0.0, 0.0, 0.0]]]
     """
     choice("frame", frame, FRAMES)
-    return _found((method, frame), held_by(model, constraints), q, v, tau, f_ext, time_constant, proximal, out)
+    return _found((method, frame), held_by(model, constraints), q, v, tau, f_ext, stabilisation, proximal, out)
 
 
 Way = tuple[str, str | None]
@@ -159,27 +167,27 @@ Way = tuple[str, str | None]
 
 def _found(
     way: Way, held: HeldBy, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None,
-    time_constant: float | None, proximal: float, out: Any,
+    stabilisation: float | None, proximal: float, out: Any,
 ) -> Any:  # fmt: skip
     if not isinstance(way[0], str) or way[0] not in METHODS:
         choice("method", way[0], METHODS)
     if way[0] in CLOSING and len({number for number, body in held.holds if body}) < len(held.constraints):
         way = ("articulated_body", way[1])  # which say what is wrong with constraints that hold the world alone
-    settings = held.settings(time_constant, proximal)
+    settings = held.settings(stabilisation, proximal)
     if held.whole:
-        law = _law(way, held, f_ext is not None, time_constant is not None, bool(settings[2]))
+        law = _law(way, held, f_ext is not None, stabilisation is not None, bool(settings[2]))
         values = (
             (q, v, tau, held.placements, settings) if f_ext is None else (q, v, tau, held.placements, settings, f_ext)
         )
         answer = law.quick(out, *values)
         if answer is not None:
             return answer
-    return _checked(way, held, q, v, tau, f_ext, time_constant, settings, out)
+    return _checked(way, held, q, v, tau, f_ext, stabilisation, settings, out)
 
 
 def _checked(
     way: Way, held: HeldBy, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None,
-    time_constant: float | None, settings: Array, out: Any,
+    stabilisation: float | None, settings: Array, out: Any,
 ) -> Any:  # fmt: skip
     """The same for any arguments: by the kernel, and for states that it leaves, or a mechanism that has none, by the
     text over floats.
@@ -189,7 +197,7 @@ def _checked(
     given, batch = as_batch(model, spaces, [q, v, tau, f_ext])
     q_, v_, tau_, f_ext_ = given
     assert q_ is not None and v_ is not None and tau_ is not None
-    stabilised = settings if time_constant is not None else None
+    stabilised = settings if stabilisation is not None else None
     if way[0] in CLOSING:
         check_inertias(way[0], model, 5)
     if any(isinstance(each, TracedArray) for each in given):
@@ -200,7 +208,7 @@ def _checked(
         return put_into(out, free[0], np.zeros((*batch, 0, 6)), *free[1:])
     if not held.whole or current_form() == "rolled":
         return put_into(out, *_joined(way, held, q_, v_, tau_, f_ext_, stabilised, settings[2]))
-    law = _law(way, held, f_ext is not None, time_constant is not None, bool(settings[2]))
+    law = _law(way, held, f_ext is not None, stabilisation is not None, bool(settings[2]))
     values = [q_, v_, tau_, held.placements, settings, *([] if f_ext_ is None else [f_ext_])]
     found, _, fine = law.attempt(values)
     for state in np.flatnonzero(~fine):

@@ -19,14 +19,14 @@ from linkwork.batches import put_into
 from linkwork.compiled.arrays import is_traced
 from linkwork.dynamics.arguments import Array, as_batch
 from linkwork.dynamics.constraint_solvers import TracedSolver
-from linkwork.dynamics.constraints import Constraint
 from linkwork.dynamics.dynamics import inverse_dynamics
 from linkwork.dynamics.held import HeldBy, at_grips, held_by, over_ends, rows_of, wrenches_of
 from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity, jacobian
-from linkwork.dynamics.small_matrices import times, transposed
 from linkwork.engine.mode import current_form
 from linkwork.errors import ArgumentError, SingularError, shown
+from linkwork.model.constraints import Constraint
 from linkwork.model.model import Model
+from linkwork.spatial.small_matrices import times, transposed
 
 _NAME = "constrained_inverse_dynamics"
 _NOTHING = 1e-8
@@ -38,7 +38,7 @@ def constrained_inverse_dynamics(
     q: ArrayLike,
     v: ArrayLike,
     a: ArrayLike,
-    constraints: Sequence[Constraint],
+    constraints: Sequence[Constraint] | Constraint,
     actuated: ArrayLike | None = None,
     *,
     out: tuple[Array, Array] | None = None,

@@ -10,9 +10,9 @@ import numpy as np
 
 from linkwork.arguments import Array
 from linkwork.compiled.arrays import numbers, traced
-from linkwork.dynamics.small_matrices import times
 from linkwork.errors import ArgumentError, SingularError
 from linkwork.spatial import Factor, absolute, total, where_less
+from linkwork.spatial.small_matrices import times
 
 _MOST_ITERATIONS = 100
 _COMPILED_ITERATIONS = 8
@@ -108,7 +108,7 @@ class JoinedSolver(Solver):
             )
         if not np.isfinite(right).all():
             raise ArgumentError(
-                "time_constant must be several steps of the integration; what it asks of the constraints overflows"
+                "stabilisation must be several steps of the integration; what it asks of the constraints overflows"
             )
 
     def solve(self, matrix: Array, right: Array) -> Array:

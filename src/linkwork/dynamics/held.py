@@ -12,7 +12,10 @@ import numpy as np
 
 from linkwork.arguments import not_negative, seconds
 from linkwork.dynamics.arguments import Array, as_frames, check_model
-from linkwork.dynamics.constraints import (
+from linkwork.engine.plans import MOST_BODIES
+from linkwork.engine.plans.task import moved
+from linkwork.errors import ArgumentError
+from linkwork.model.constraints import (
     Ball,
     Constraint,
     Held,
@@ -22,12 +25,9 @@ from linkwork.dynamics.constraints import (
     Weld,
     as_constraints,
 )
-from linkwork.dynamics.small_matrices import inverse, matrix_of, motion_cross, motion_matrix, skew, times, transposed
-from linkwork.engine.plans import MOST_BODIES
-from linkwork.engine.plans.task import moved
-from linkwork.errors import ArgumentError
 from linkwork.model.model import Frame, Model
 from linkwork.spatial import Transform
+from linkwork.spatial.small_matrices import inverse, matrix_of, motion_cross, motion_matrix, skew, times, transposed
 
 if TYPE_CHECKING:
     from linkwork.compiled.compiled_function import CompiledFunction
@@ -186,6 +186,7 @@ class HeldBy:
         hold_frames: the same as frames, those of a constraint with one name.
         first_holds: the first hold of each constraint.
         whole: whether one kernel computes all.
+        problems: what else is asked about them (``dynamics.loops``).
     """
 
     def __init__(self, model: Model, constraints: tuple[Constraint, ...]) -> None:
@@ -220,6 +221,7 @@ class HeldBy:
         self.first_holds = [of_holds.index(number) for number in range(len(constraints))]
         self.quick: dict[str, Any] = {}
         self.laws: dict[Any, CompiledFunction] = {}
+        self.problems: dict[str, Any] = {}
         self._settings: dict[tuple[float | None, float], Array] = {}
 
     def _alike(self) -> list[list[int]]:
@@ -237,23 +239,23 @@ class HeldBy:
 
     @property
     def name(self) -> str:
-        return ", ".join(_shown(constraint) for constraint in self.constraints)
+        return ", ".join(shown_constraint(constraint) for constraint in self.constraints)
 
-    def settings(self, time_constant: float | None, proximal: float) -> Array:
+    def settings(self, stabilisation: float | None, proximal: float) -> Array:
         """Two factors of stabilisation, and the proximal damping."""
         try:
-            return self._settings[time_constant, proximal]
+            return self._settings[stabilisation, proximal]
         except (KeyError, TypeError):
             damping, tau = not_negative("proximal", proximal), np.inf
-            if time_constant is not None:
-                tau = seconds("time_constant", time_constant)
+            if stabilisation is not None:
+                tau = seconds("stabilisation", stabilisation)
             with np.errstate(all="ignore"):
                 found = np.array([2.0 / np.float64(tau), 1.0 / np.float64(tau) ** 2, damping])
             if not np.isfinite(found).all():
                 raise _too_short(tau) from None
             if len(self._settings) >= 1000:  # numbers that change from call to call
                 self._settings.clear()
-            self._settings[time_constant, proximal] = found
+            self._settings[None if stabilisation is None else float(tau), float(damping)] = found
             return found
 
     def kept_law(self, key: Any, make: Callable[[], CompiledFunction]) -> CompiledFunction:
@@ -269,26 +271,29 @@ class HeldBy:
         return [(type(c).__name__, c.kind()) for c in self.constraints], self.a, self.b, self.grips
 
 
-def _too_short(time_constant: float) -> ArgumentError:
+def _too_short(stabilisation: float) -> ArgumentError:
     return ArgumentError(
-        f"time_constant must be several steps of the integration; with {time_constant:g} s it overflows"
+        f"stabilisation must be several steps of the integration; with {stabilisation:g} s it overflows"
     )
 
 
-def _shown(constraint: Constraint) -> str:
+def shown_constraint(constraint: Constraint) -> str:
     return f"{type(constraint).__name__}({constraint.frame_a!r}, {constraint.frame_b!r})"
 
 
-def held_by(model: Model, constraints: Sequence[Constraint]) -> HeldBy:
+def held_by(model: Model, constraints: Sequence[Constraint] | Constraint) -> HeldBy:
     """What is kept with a model for constraints that it was asked about before."""
     try:
-        found: HeldBy = model._memo.held[tuple(map(id, constraints))]
+        found: HeldBy = model._memo.held[tuple(map(id, constraints))]  # type: ignore[arg-type]
         return found
     except Exception:  # new, no model, or no constraints
         pass
     check_model(model)
     listed, known = as_constraints(constraints), model._memo.held
     key = tuple(map(id, listed))
+    if key in known:  # one alone is a list of one
+        found = known[key]
+        return found
     found = HeldBy(model, listed)
     for other in known.values():  # the same but for where frames are held: the same code
         if [c.kind() for c in other.constraints] == [c.kind() for c in listed]:

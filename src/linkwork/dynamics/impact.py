@@ -18,14 +18,14 @@ from linkwork.batches import put_into
 from linkwork.compiled.arrays import TracedArray
 from linkwork.dynamics.arguments import Array, as_batch
 from linkwork.dynamics.constraint_solvers import JoinedSolver, TracedSolver
-from linkwork.dynamics.constraints import Constraint
 from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.dynamics.held import at_grips, held_by, loads_of, over_ends, rows_of, wrenches_of
 from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity
 from linkwork.dynamics.operational import operational_inertia_inverse
-from linkwork.dynamics.small_matrices import times, transposed
+from linkwork.model.constraints import Constraint
 from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
+from linkwork.spatial.small_matrices import times, transposed
 
 
 def impact(

@@ -1,4 +1,4 @@
-"""Accelerations together with what the joints transmit."""
+"""Accelerations, or the forces that a motion takes, together with what the joints transmit."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ from numpy.typing import ArrayLike
 
 from linkwork.algorithms import FRAMES
 from linkwork.arguments import choice
+from linkwork.batches import put_into
+from linkwork.compiled.arrays import is_traced
 from linkwork.dynamics import call
 from linkwork.dynamics.arguments import Array, check_model
 from linkwork.dynamics.light_bodies import check_inertias
-from linkwork.model.model import Model
+from linkwork.dynamics.loads import from_frame
+from linkwork.errors import ArgumentError, shown, suggestion
+from linkwork.model.model import Model, Point
 
 METHODS = ("articulated_body", "virtual_work")
 _NAMES = {(method, frame): f"{method}_reactions/{frame}" for method in METHODS for frame in FRAMES}
@@ -22,7 +26,7 @@ def forward_dynamics_and_reactions(
     tau: ArrayLike,
     f_ext: ArrayLike | None = None,
     method: str = "articulated_body",
-    frame: str = "child",
+    frame: str | Point = "child",
     *,
     out: tuple[Array, Array] | None = None,
 ) -> tuple[Array, Array]:
@@ -43,8 +47,9 @@ def forward_dynamics_and_reactions(
         method: "articulated_body" (the faster one), or "virtual_work", for which the wrenches are the unknowns
             themselves. Virtual work is the more accurate where a light body floats at the root, the less where a body
             is far lighter than its neighbours, of which it warns; every body needs an inertia.
-        frame: "child" (the frame of the body that the joint carries, which is also the joint's own), "parent" (the
-            frame of the body that carries the joint) or "world". Moments are about the origin of that frame.
+        frame: where the wrenches are seen from: "child" (the frame of the body that the joint carries, which is also
+            the joint's own), "parent" (the frame of the body that carries the joint), "world", or any frame's name, or
+            an ``lw.Point``. Moments are about the origin of that frame.
         out: a tuple of arrays for the results, written in place and returned; new ones if left out.
 
     Returns:
@@ -68,10 +73,84 @@ def forward_dynamics_and_reactions(
                [  4.,   0.,  20.,   0.,   0.,   0.]])
     """
     named = isinstance(method, str) and isinstance(frame, str) and _NAMES.get((method, frame))
-    name = named or f"{choice('method', method, METHODS)}_reactions/{choice('frame', frame, FRAMES)}"
+    if not named and _is_frame(model, frame):
+        a, wrenches = forward_dynamics_and_reactions(model, q, v, tau, f_ext, method, "world")
+        return _from(frame, model, q, a, wrenches, out)
+    name = named or f"{choice('method', method, METHODS)}_reactions/{frame}"
     answer: tuple[Array, Array] | None = call.tried(name, model, out, q, v, tau, f_ext)
     if answer is None:
         check_model(model)
         check_inertias(method, model)
         answer = call.every(name, model, out, q, v, tau, f_ext)
     return answer
+
+
+def inverse_dynamics_and_reactions(
+    model: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    a: ArrayLike,
+    f_ext: ArrayLike | None = None,
+    frame: str | Point = "child",
+    *,
+    out: tuple[Array, Array] | None = None,
+) -> tuple[Array, Array]:
+    """The joint forces that a motion takes, and the wrench that every joint transmits to the body it carries.
+
+    The wrench is what ``forward_dynamics_and_reactions`` has at the same motion: constraint forces and joint forces
+    together. At rest it is what a bearing, or a sensor in a wrist, bears of the weight beyond it.
+
+    Args:
+        model: the mechanism.
+        q: configuration (..., nq).
+        v: velocity (..., nv).
+        a: acceleration (..., nv).
+        f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6), as
+            ``lw.external_wrench`` makes it; none if left out.
+        frame: where the wrenches are seen from: "child" (the frame of the body that the joint carries, which is also
+            the joint's own), "parent" (the frame of the body that carries the joint), "world", or any frame's name, or
+            an ``lw.Point``. Moments are about the origin of that frame.
+        out: a tuple of arrays for the results, written in place and returned; new ones if left out.
+
+    Returns:
+        tau (..., nv), N or N m, and wrenches (..., njoints, 6), force (N) then moment (N m), in the order of
+        ``model.joint_names``.
+
+    Example:
+        >>> import linkwork as lw
+        >>> builder = lw.Builder(gravity=(0, 0, -10))
+        >>> _ = builder.add_body("shelf", mass=3.0)
+        >>> _ = builder.add_body("box", "shelf", lw.joints.Prismatic("x"), lw.placement((0.5, 0, 0)), mass=2.0)
+        >>> tau, wrenches = lw.inverse_dynamics_and_reactions(builder.build(), [0.0], [0.0], [2.0])
+        >>> tau
+        array([4.])
+        >>> wrenches.round(12) + 0.0
+        array([[  4.,   0.,  50.,   0., -10.,   0.],
+               [  4.,   0.,  20.,   0.,   0.,   0.]])
+    """
+    if isinstance(frame, str) and frame in FRAMES:
+        found: tuple[Array, Array] = call.quick(f"inverse_dynamics_reactions/{frame}", model, out, q, v, a, f_ext)
+        return found
+    _is_frame(model, frame)
+    tau, wrenches = inverse_dynamics_and_reactions(model, q, v, a, f_ext, "world")
+    return _from(frame, model, q, tau, wrenches, out)
+
+
+def _is_frame(model: Model, frame: str | Point) -> bool:
+    """Whether it is a frame of the model; an error if it is nothing that wrenches are seen from."""
+    check_model(model)
+    name = frame.frame if isinstance(frame, Point) else frame
+    if isinstance(name, str) and (name in FRAMES or name in model.frame_names):
+        return isinstance(frame, Point) or name not in FRAMES
+    words = ", ".join(map(repr, FRAMES))
+    near = suggestion(name, (*FRAMES, *model.frame_names))
+    raise ArgumentError(f"frame must be one of {words}, or a frame of model {model.name!r}, not {shown(frame)}{near}")
+
+
+def _from(
+    frame: str | Point, model: Model, q: ArrayLike, first: Array, wrenches: Array, out: tuple[Array, Array] | None
+) -> tuple[Array, Array]:
+    """Wrenches about the world's origin as a frame sees them, with what was found beside them."""
+    seen = from_frame(model, q, frame, wrenches)
+    found: tuple[Array, Array] = (first, seen) if is_traced(seen) else put_into(out, first, seen)
+    return found

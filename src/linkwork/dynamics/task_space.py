@@ -16,9 +16,9 @@ from linkwork.dynamics.at_points import AtPoints, Question
 from linkwork.dynamics.dynamics import gravity_torques, nonlinear_effects
 from linkwork.dynamics.inversion import as_damping
 from linkwork.dynamics.operational import operational_inertia_inverse
-from linkwork.dynamics.small_matrices import times, transposed
 from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Model, Point
+from linkwork.spatial.small_matrices import times, transposed
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Model files: URDF and MJCF."""
+"""Model files: URDF and MJCF are read, URDF is written."""
 
 from __future__ import annotations
 
@@ -8,37 +8,45 @@ import os
 from collections.abc import Iterator
 
 from linkwork.arguments import choice, file_path, switch
-from linkwork.errors import ArgumentError
-from linkwork.formats import mjcf, urdf
+from linkwork.errors import ArgumentError, FormatError
+from linkwork.formats import mjcf, robots, urdf
+from linkwork.formats.urdf_writer import save
 from linkwork.formats.xml import quoted, read
 from linkwork.model import Model
 
-__all__ = ["load"]
+__all__ = ["load", "save"]
 
 
 def load(
     path: str | os.PathLike[str],
     floating_base: bool = False,
     *,
-    joint_order: str = "pinocchio",
+    joint_order: str | None = None,
     fixed_joints: str = "merge",
+    strict: bool = False,
 ) -> Model:
-    """Read a mechanism from a URDF or an MJCF file.
+    """Read a mechanism from a URDF or an MJCF file, or a robot by its name.
 
     Units are the files': m, kg, rad, N. Only the file itself is opened (and, for MJCF, what it includes from its own
-    folder); meshes of a URDF are kept as references in ``model.meshes``. A joint that mimics another stays an
-    independent coordinate, with a warning.
+    folder); meshes of a URDF are kept as references in ``model.meshes``. A joint that mimics another stays a
+    coordinate of its own; that it follows the other is one of ``model.constraints``, as are equalities of an MJCF file.
 
     A URDF robot agrees with Pinocchio, joint order included, but a continuous joint is one angle. An MJCF robot keeps
     MuJoCo's order and its q, but quaternions are (x, y, z, w) and a free body's linear velocity is in the body's frame.
 
     Args:
-        path: the file; its root element tells the format, not its name.
+        path: the file; its root element tells the format, not its name. Or a name such as "panda", for a robot of an
+            installed example-robot-data, or of what robot_descriptions has fetched before; ``linkwork robots`` lists
+            them. Nothing is fetched from the network.
         floating_base: URDF only: put a free joint named "root_joint" under the root link, which is part of the
             world otherwise.
-        joint_order: URDF only: "pinocchio" (depth first, the joints on a link by name) or "file".
+        joint_order: URDF only: "pinocchio" (depth first, the joints on a link by name) or "file"; if left out,
+            "pinocchio", but "file" for a file that ``lw.save`` has written.
         fixed_joints: "merge" makes a body on a fixed joint a part of the body that carries it, and its name a frame;
             "keep" keeps it as a body of its own.
+        strict: refuse what other readers overlook: in a URDF, a lower limit above the upper (read as no limits), a
+            second ``<axis>`` (left out), a joint that mimics none that there is (read as an independent coordinate),
+            and blank lines before the XML declaration. If False, a warning says what is done.
 
     Returns:
         The mechanism.
@@ -77,12 +85,21 @@ def load(
     """
     name = str(file_path("path", path)) if not isinstance(path, str) else path
     floating_base = switch("floating_base", floating_base)
-    choice("joint_order", joint_order, ("pinocchio", "file"))
+    if joint_order is not None:
+        choice("joint_order", joint_order, ("pinocchio", "file"))
     choice("fixed_joints", fixed_joints, ("merge", "keep"))
+    strict = switch("strict", strict)
+    if isinstance(path, str) and robots.is_name(path):
+        found = robots.find(path)
+        if isinstance(found, str):
+            raise FormatError(f"there is no such file, {found}", path)
+        name = str(found.path)
     with _resting_collector():
-        root = read(name)
+        root = read(name, strict=strict)
         if root.tag == "robot":
-            return urdf.model_of(root, floating_base=floating_base, joint_order=joint_order, fixed_joints=fixed_joints)
+            return urdf.model_of(
+                root, floating_base=floating_base, joint_order=joint_order, fixed_joints=fixed_joints, strict=strict
+            )
     if root.tag == "mujoco":
         if floating_base:
             raise ArgumentError(f"floating_base is for URDF; in {name}, an MJCF file, write <freejoint/> in the body")

@@ -6,7 +6,8 @@ The order of bodies and joints is MuJoCo's. Its vectors and ours differ in two p
              qvel: linear in world axes, angular in body axes    v: both in the body's axes
     ball     qpos: quaternion (w, x, y, z)                 q: quaternion (x, y, z, w)
 
-If the file has actuators, joints without one have no motor (``model.actuated``).
+If the file has actuators, joints without one have no motor (``model.actuated``); ``model.actuators`` tells of each.
+Equalities become ``model.constraints`` (``mjcf_parts``).
 
 A hinge's or slide's coordinate is MuJoCo's: a reference value (``ref``) is folded into the joint's placement, so
 q = ref is the pose of the file. A body with several joints becomes a chain, massless but for its last member, which
@@ -24,13 +25,28 @@ from typing import Any
 
 from linkwork.errors import FormatError, LinkworkWarning, MissingExtraError, ModelError
 from linkwork.formats.mjcf_files import check_files
+from linkwork.formats.mjcf_parts import (
+    FREE,
+    HINGE,
+    OVER_JOINT,
+    SLIDE,
+    TO_JOINT,
+    TO_JOINT_IN_PARENT,
+    TO_TENDON,
+    Names,
+    actuators_of,
+    constraints_of,
+    left_out,
+    rotation,
+    spring_of,
+)
 from linkwork.formats.xml import Element, shortened
 from linkwork.joints import Fixed, Free, Joint, Prismatic, Revolute, Spherical
 from linkwork.model import WORLD, Builder, Model, merge_fixed
-from linkwork.spatial import Mat3, Quaternion, Sym3, Transform, Vec3, sin_cos
+from linkwork.spatial import Mat3, Sym3, Transform, Vec3, sin_cos
 
-FREE, BALL, SLIDE, HINGE = range(4)  # mjtJoint
-TRANSMISSIONS = _TO_JOINT, _TO_JOINT_IN_PARENT, _TO_TENDON, _OVER_JOINT = 0, 1, 3, 1  # mjtTrn, mjtWrap
+MOST_SAID = 20
+"""Things that are left out up to which a warning names them all."""
 _POSITION = re.compile(r"line (\d+)")
 _ELEMENT = re.compile(r"Element '([^']+)'")
 
@@ -39,12 +55,15 @@ def model_of(root: Element, *, fixed_joints: str) -> Model:
     """The mechanism of a <mujoco> file."""
     check_files(root)
     compiled = _compile(root)
+    conversion = _Conversion(compiled, root.attributes.get("model") or "mujoco")
     try:
-        model = _Conversion(compiled, root.attributes.get("model") or "mujoco").model()
+        model = conversion.model()
     except ModelError as error:
         raise root.error(str(error)) from None
-    for what in _left_out(compiled):
-        warnings.warn(f"{root.path}: {what}", LinkworkWarning, stacklevel=3)
+    left = [*conversion.left, *left_out(compiled)]
+    if left:
+        more = f"; and {len(left) - MOST_SAID} more such things" if len(left) > MOST_SAID else ""
+        warnings.warn(f"{root.path}: {'; '.join(left[:MOST_SAID])}{more}", LinkworkWarning, stacklevel=3)
     return merge_fixed(model) if fixed_joints == "merge" else model
 
 
@@ -94,12 +113,16 @@ class _Conversion:
         self.carrier = [WORLD] * compiled.nbody  # the name of the body of ours that carries each of theirs
         self.driven = _driven(compiled)
         self.on_carrier = [Transform.identity()] * compiled.nbody  # and where it lies on it
+        self.left: list[str] = []  # what is left out of equalities and actuators
 
     def model(self) -> Model:
         for body in range(1, self.m.nbody):
             self.add(body)
-        for site in range(self.m.nsite):
-            self.add_site(site)
+        sites = [self.add_site(site) for site in range(self.m.nsite)]
+        names = Names(self.bodies, self.joints, sites)
+        constraints, some = constraints_of(self.m, names)
+        actuators, others = actuators_of(self.m, names)
+        self.left = [*some, *others]
         model = self.builder.build()
         # Builder gives bodies and joints frames where the body's own frame is; MuJoCo's body frame may lie beside it,
         # and joints that we made up are not worth a frame.
@@ -110,13 +133,13 @@ class _Conversion:
             for frame in model.frames
             if frame.name not in made_up
         )
-        return dataclasses.replace(model, frames=frames)
+        return dataclasses.replace(model, frames=frames, constraints=tuple(constraints), actuators=tuple(actuators))
 
     def add(self, body: int) -> None:
         m, name = self.m, self.bodies[body]
         parent = int(m.body_parentid[body])
         carrier, place = self.carrier[parent], self.on_carrier[parent]
-        place = place * Transform(_rotation(m.body_quat[body]), Vec3(*m.body_pos[body].tolist()))
+        place = place * Transform(rotation(m.body_quat[body]), Vec3(*m.body_pos[body].tolist()))
         first, count = int(m.body_jntadr[body]), int(m.body_jntnum[body])
         if not count:
             fixed = _unused(f"fixed_{name}", self.joint_names)
@@ -155,7 +178,7 @@ class _Conversion:
         """Mass, centre of mass and inertia, seen from the anchor in the body's axes."""
         m = self.m
         xx, yy, zz = m.body_inertia[body].tolist()
-        second = Sym3(xx, 0.0, 0.0, yy, 0.0, zz).congruence(_rotation(m.body_iquat[body]))
+        second = Sym3(xx, 0.0, 0.0, yy, 0.0, zz).congruence(rotation(m.body_iquat[body]))
         com = Vec3(*m.body_ipos[body].tolist()) - anchor
         return {"mass": float(m.body_mass[body]), "com": com.numbers(), "inertia": second.numbers()}
 
@@ -171,26 +194,26 @@ class _Conversion:
             limits["lower"], limits["upper"] = m.jnt_range[joint].tolist()
         if m.jnt_actfrclimited[joint]:
             limits["effort"] = float(abs(m.jnt_actfrcrange[joint]).max())
-        return limits
+        return limits | spring_of(m, joint)
 
-    def add_site(self, site: int) -> None:
+    def add_site(self, site: int) -> str:
         m = self.m
         body = int(m.site_bodyid[site])
-        place = Transform(_rotation(m.site_quat[site]), Vec3(*m.site_pos[site].tolist()))
+        place = Transform(rotation(m.site_quat[site]), Vec3(*m.site_pos[site].tolist()))
         name = _unused(m.site(site).name or f"site{site}", self.body_names)
-        self.builder.add_frame(name, self.carrier[body], self.on_carrier[body] * place)
+        return self.builder.add_frame(name, self.carrier[body], self.on_carrier[body] * place)
 
 
 def _driven(m: Any) -> set[int]:
     """The joints that an actuator acts on, by itself or by a tendon over joints."""
     found = set()
     for kind, target in zip(m.actuator_trntype.tolist(), m.actuator_trnid[:, 0].tolist(), strict=True):
-        if kind in (_TO_JOINT, _TO_JOINT_IN_PARENT):
+        if kind in (TO_JOINT, TO_JOINT_IN_PARENT):
             found.add(target)
-        elif kind == _TO_TENDON:
+        elif kind == TO_TENDON:
             parts = slice(m.tendon_adr[target], m.tendon_adr[target] + m.tendon_num[target])
             over = zip(m.wrap_type[parts].tolist(), m.wrap_objid[parts].tolist(), strict=True)
-            found |= {joint for wrapped, joint in over if wrapped == _OVER_JOINT}
+            found |= {joint for wrapped, joint in over if wrapped == OVER_JOINT}
     return found
 
 
@@ -207,33 +230,3 @@ def _unused(name: str, taken: set[str]) -> str:
         name += "_"
     taken.add(name)
     return name
-
-
-def _rotation(wxyz: Any) -> Mat3:
-    w, x, y, z = wxyz.tolist()
-    return Quaternion(x, y, z, w).normalized().matrix()
-
-
-def _left_out(m: Any) -> list[str]:
-    """What takes part in MuJoCo's dynamics and has no place in a Model."""
-
-    def named(kind: str, view: Callable[[int], Any], indices: Any) -> list[str]:
-        return [f"{kind} {view(int(i)).name or int(i)!r}" for i in indices]
-
-    heavy = [j for j in range(m.njnt) if m.jnt_type[j] == FREE and m.dof_armature[m.jnt_dofadr[j]]]
-    stiff = [j for j in range(m.njnt) if m.jnt_stiffness[j] or m.jnt_stiffnesspoly[j].any()]
-    left = {
-        "is left out": [
-            *named("tendon", m.tendon, range(m.ntendon)),
-            *named("equality constraint", m.equality, range(m.neq)),
-            *(f"flex {i}" for i in range(m.nflex)),
-        ],
-        "moves by itself in MuJoCo and is fixed here": named("mocap body", m.body, (m.body_mocapid >= 0).nonzero()[0]),
-        "has gravity compensation, which is left out": named("body", m.body, m.body_gravcomp.nonzero()[0]),
-        "has a spring, which is left out": named("joint", m.joint, stiff),
-        "has an armature, which acts on the velocity in the body's axes here": named("free joint", m.joint, heavy),
-    }
-    warned = [f"{thing} {what}" for what, things in left.items() for thing in things]
-    if m.opt.density or m.opt.viscosity:
-        warned.append("the medium (density, viscosity) is left out")
-    return warned

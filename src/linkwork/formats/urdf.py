@@ -1,7 +1,8 @@
 """URDF: a tree of links and joints.
 
 Strict where a mistake would change the mechanism, deaf to what does not move it (visuals, collisions, transmissions,
-extensions of simulators). Conventions are Pinocchio's, but a continuous joint is one angle.
+extensions of simulators). Mistakes that other readers overlook are overlooked with a warning, unless ``strict``.
+Conventions are Pinocchio's, but a continuous joint is one angle.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import heapq
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from struct import pack
 from typing import Any, NamedTuple
@@ -17,14 +18,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.errors import LinkworkWarning, ModelError, suggestion
+from linkwork.formats.urdf_extension import TAG, completed, kept_bodies
 from linkwork.formats.xml import Element, quoted
 from linkwork.joints import Fixed, Free, Joint, Planar, Prismatic, Revolute
-from linkwork.model import WORLD, Builder, Model, merge_fixed
-from linkwork.model.builder import placements
+from linkwork.model import WORLD, Builder, Model
+from linkwork.model.constraints import Coupling
+from linkwork.model.merging import merged
+from linkwork.model.placements import placements
 from linkwork.spatial import Mat3, Sym3, Transform
 
 ROOT_JOINT = "root_joint"
-_ZERO = (0.0, 0.0, 0.0)
+_ZERO, _GRAVITY = (0.0, 0.0, 0.0), (0.0, 0.0, -9.81)
+_COUPLED = ("revolute", "continuous", "prismatic")
 
 _KINDS: dict[str, Callable[[list[float]], Joint]] = {
     "revolute": Revolute,
@@ -46,22 +51,31 @@ class _Connection(NamedTuple):
     element: Element
 
 
-def model_of(robot: Element, *, floating_base: bool, joint_order: str, fixed_joints: str) -> Model:
-    """The mechanism of a <robot>; the options are those of ``lw.load``, already checked."""
+def model_of(
+    robot: Element,
+    *,
+    floating_base: bool,
+    joint_order: str | None,
+    fixed_joints: str,
+    strict: bool,
+    kept: Collection[str] = (),
+) -> Model:
+    """The mechanism of a <robot>; the options are those of ``lw.load``, already checked, and bodies that are kept."""
     name = robot.get("name") or Path(robot.path).stem
     for child in robot.children:
         if child.tag.startswith("xacro:"):
             raise child.error("this is a xacro file; expand it with xacro first")
     links = _links(robot)
     connections = _connections(robot, links)
-    if not links:  # such files are published, made by a xacro macro that nobody called
-        _warn(robot, f"robot {quoted(name)} has no <link>; the mechanism is empty")
-        return Builder(name).build()
+    if not links:
+        raise robot.error(f"robot {quoted(name)} has no <link>; was the xacro macro that makes them never called?")
     root = _root(links, connections)
     meshes = _meshes(robot)
-    order = {"pinocchio": _depth_first, "file": _file_order}[joint_order]
+    extension = robot.child(TAG)
+    usual = "pinocchio" if extension is None else "file"
+    order = {"pinocchio": _depth_first, "file": _file_order}[joint_order or usual]
 
-    builder = Builder(name)
+    builder = Builder(name, _GRAVITY if extension is None else extension.measures("gravity", 3, _GRAVITY))
     bodies = {link: link for link in links}  # the name of each link's body
     if floating_base or root != WORLD:
         bodies.update(_moving_world(links))
@@ -72,17 +86,21 @@ def model_of(robot: Element, *, floating_base: bool, joint_order: str, fixed_joi
     else:
         bodies[root] = WORLD
         if root != WORLD:
-            builder.add_frame(root, WORLD)
+            builder.add_frame(root, WORLD, kind="link")
     joints = list(order(root, connections))
     if len(joints) + 1 < len(links):
         raise _loop(connections, {root, *(joint.child for joint in joints)})
-    parts = _joints(joints)
+    couplings = _couplings(joints, strict)
+    parts = _joints(joints, strict)
     inertials = _inertials(links[joint.child] for joint in joints)
     for joint, (kind, place, limits), inertial in zip(joints, parts, inertials, strict=True):
         ends = bodies[joint.child], bodies[joint.parent]
         _add(builder, joint.element, *ends, kind, place, joint_name=joint.name, **inertial, **limits)
-    model = builder.build(meshes)
-    return merge_fixed(model) if fixed_joints == "merge" else model
+    model = builder.build(meshes, constraints=couplings)
+    if fixed_joints == "merge":
+        stay = {*kept, *kept_bodies(extension)}
+        model = merged(model, lambda body: body.name not in stay)
+    return model if extension is None else completed(extension, model)
 
 
 # The graph
@@ -190,15 +208,13 @@ def _by_parent(connections: list[_Connection]) -> defaultdict[str, list[_Connect
 # The parts
 
 
-def _joint(joint: _Connection, known: dict[tuple[str, bytes], Joint]) -> Joint:
+def _joint(joint: _Connection, known: dict[tuple[str, bytes], Joint], strict: bool) -> Joint:
     """Its kind; joints of the same kind and axis share one object, since there may be many."""
     element = joint.element
     if joint.kind == "fixed":
         return Fixed()
-    axis = element.child("axis")
+    axis = element.child("axis") if strict else _first_axis(joint)
     direction = [1.0, 0.0, 0.0] if axis is None else axis.measures("xyz", 3, (1.0, 0.0, 0.0))
-    if element.child("mimic") is not None:
-        _warn(element, f"joint {quoted(joint.name)} mimics another; it is read as an independent coordinate")
     if joint.kind == "planar" and axis is not None and (direction[0] or direction[1]):
         # Pinocchio does not look at the axis; neither do we, so that vectors can be handed over, but we say so.
         _warn(axis, f"planar joint {quoted(joint.name)} moves in the x-y plane of its frame, whatever its axis says")
@@ -211,7 +227,15 @@ def _joint(joint: _Connection, known: dict[tuple[str, bytes], Joint]) -> Joint:
         raise (axis or element).error(f"joint {quoted(joint.name)}: {error}") from None
 
 
-def _limits(joint: _Connection) -> dict[str, float]:
+def _first_axis(joint: _Connection) -> Element | None:
+    """The first <axis>, as other readers have it."""
+    found = [child for child in joint.element.children if child.tag == "axis"]
+    if len(found) > 1:
+        _warn(found[1], f"joint {quoted(joint.name)} has a second <axis>, which is left out")
+    return found[0] if found else None
+
+
+def _limits(joint: _Connection, strict: bool) -> dict[str, float]:
     limits: dict[str, float] = {}
     if joint.kind == "fixed":
         return limits
@@ -221,9 +245,13 @@ def _limits(joint: _Connection) -> dict[str, float]:
             if limit.get(attribute) is not None:
                 limits[attribute] = limit.number(attribute)
         if joint.kind in ("revolute", "prismatic"):
-            limits["lower"], limits["upper"] = limit.number("lower", 0.0), limit.number("upper", 0.0)
-            if limits["lower"] > limits["upper"]:
+            lower, upper = limit.number("lower", 0.0), limit.number("upper", 0.0)
+            if lower <= upper:
+                limits["lower"], limits["upper"] = lower, upper
+            elif strict:
                 raise limit.error(f"joint {quoted(joint.name)}: the lower limit is above the upper one")
+            else:  # Bullet's sign for none
+                _warn(limit, f"joint {quoted(joint.name)}: the lower limit is above the upper one; it has no limits")
     elif joint.kind in ("revolute", "prismatic"):
         _warn(joint.element, f"{joint.kind} joint {quoted(joint.name)} has no <limit>; it is read as without limits")
     if dynamics is not None:
@@ -258,18 +286,58 @@ def _inertials(links: Iterable[Element]) -> list[dict[str, Any]]:
     return found
 
 
-def _joints(joints: list[_Connection]) -> list[tuple[Joint, Transform | None, dict[str, float]]]:
+def _joints(joints: list[_Connection], strict: bool) -> list[tuple[Joint, Transform | None, dict[str, float]]]:
     """Kind, placement (None where there is no <origin>) and limits of each joint."""
     known: dict[tuple[str, bytes], Joint] = {}
     kinds, origins, limits = [], [], []
     for joint in joints:
-        kinds.append(_joint(joint, known))
+        kinds.append(_joint(joint, known, strict))
         origins.append(_origin(joint.element))
-        limits.append(_limits(joint))
+        limits.append(_limits(joint, strict))
         joint.element.children = []  # a large file goes as its model grows
     made = iter(placements([origin for origin in origins if origin is not None]))
     places = [None if origin is None else next(made) for origin in origins]
     return list(zip(kinds, places, limits, strict=True))
+
+
+def _couplings(joints: list[_Connection], strict: bool) -> list[Coupling]:
+    """Joints that mimic others, each as a coupling; what cannot be one is left out, as by readers that know none."""
+    known = {joint.name: joint for joint in joints}
+    follows: dict[str, str] = {}
+    found = []
+    for joint in joints:
+        mimic = joint.element.child("mimic")
+        if mimic is None or joint.kind == "fixed":
+            continue
+        other, ratio, offset = mimic.get("joint"), mimic.number("multiplier", 1.0), mimic.number("offset", 0.0)
+        reason = None
+        if other not in known:
+            near = _near(other, known) if other else ""
+            reason = f"there is no joint named {quoted(other)}{near}" if other else "it does not say which"
+        elif any(kind not in _COUPLED for kind in (joint.kind, known[other].kind)):
+            reason = f"{quoted(other)} and it must be joints of one degree of freedom"
+        else:
+            follows[joint.name] = other
+            if _goes_round(follows, joint.name):
+                reason = "joints mimic each other in a circle"
+                del follows[joint.name]
+        if reason is None:
+            assert other is not None
+            found.append(Coupling(joint.name, other, ratio, offset))
+            continue
+        message = f"joint {quoted(joint.name)} mimics another, but {reason}"
+        if strict:
+            raise mimic.error(message)
+        _warn(mimic, f"{message}; it is read as an independent coordinate")
+    return found
+
+
+def _goes_round(follows: dict[str, str], name: str) -> bool:
+    seen, now = {name}, follows[name]
+    while now in follows and now not in seen:
+        seen.add(now)
+        now = follows[now]
+    return now in seen
 
 
 def _origin(element: Element) -> tuple[Sequence[float], Sequence[float]] | None:

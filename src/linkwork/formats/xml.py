@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 import re
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any
 from xml.parsers import expat
 
-from linkwork.errors import FormatError
+from linkwork.errors import FormatError, LinkworkWarning
 from linkwork.files import open_regular
 
 MAX_BYTES = 64 * 2**20
@@ -137,7 +138,7 @@ class Element:
         return self.numbers(attribute, 1, None if default is None else [default])[0]
 
 
-def read(path: str, regular: bool = False) -> Element:
+def read(path: str, regular: bool = False, strict: bool = False) -> Element:
     """The root element of a file, which must be a regular one where no user has named it."""
     try:
         with open_regular(path) if regular else open(path, "rb") as file:
@@ -147,16 +148,27 @@ def read(path: str, regular: bool = False) -> Element:
         raise FormatError(f"cannot read the file: {error.strerror or error}", path) from None
     except ValueError as error:  # a path with a NUL
         raise FormatError(f"cannot read the file: {error}", path) from None
-    return parse(data, path)
+    return parse(data, path, strict)
 
 
-def parse(data: bytes, path: str) -> Element:
-    """The root element of the bytes of a file; ``path`` is for messages."""
+def parse(data: bytes, path: str, strict: bool = False) -> Element:
+    """The root element of the bytes of a file; ``path`` is for messages. Blanks before the XML declaration are none of
+    XML, but other readers overlook them; so do we, with a warning, unless ``strict``.
+    """
     if len(data) > MAX_BYTES:
         raise FormatError(f"the file has more than {MAX_BYTES // 2**20} MiB", path)
     if not data.strip():
         raise FormatError("the file is empty", path)
-    return _Reader(path).root_of(_as_utf8(data, path))
+    text = _as_utf8(data, path)
+    begins = text.lstrip()
+    if strict or not begins.startswith(b"<?xml") or len(begins) == len(text):
+        return _Reader(path).root_of(text)
+    blank = text[: len(text) - len(begins)]
+    warnings.warn(f"{path}:1:1: there are blanks before the XML declaration", LinkworkWarning, stacklevel=5)
+    declared = re.match(rb"<\?xml[^>]*\?>", begins)
+    end = declared.end() if declared else 0
+    # the declaration is blanked out, so that lines and columns stay those of the file
+    return _Reader(path).root_of(blank + b" " * end + begins[end:])
 
 
 def shortened(name: str) -> str:

@@ -6,26 +6,34 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from linkwork.arguments import choice, is_integer, several, text
 from linkwork.errors import ModelError, UnknownNameError, shown
-from linkwork.joints import Free, Joint
+from linkwork.joints import Joint
+from linkwork.model import editing, queries
+from linkwork.model.actuators import Actuator
 from linkwork.model.memo import Memo
+from linkwork.model.placements import as_placement
+from linkwork.model.points import Point as Point
+from linkwork.model.queries import WORLD as WORLD
 from linkwork.spatial import Inertia, Transform
 
-WORLD = "world"
-"""The name of the frame that does not move."""
+if TYPE_CHECKING:
+    from linkwork.model.constraints import Constraint
+
+_KINDS = ("frame", "link", "joint")
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits, damping and friction of a joint, for each coordinate (position) or degree of freedom (all else).
+    """Limits, damping, friction and spring of a joint, for each coordinate (positions) or degree of freedom (all else).
 
-    Units are those of the joint: m, rad, their rates, N or N m; damping in force per rate, friction (Coulomb) in force.
+    Units are those of the joint: m, rad, their rates, N or N m; damping in force per rate, friction (Coulomb) in force,
+    stiffness in force per length or angle. ``springref`` is where the spring is at rest. Both are empty without one.
     """
 
     lower: tuple[float, ...]
@@ -34,6 +42,8 @@ class Limits:
     effort: tuple[float, ...]
     damping: tuple[float, ...]
     friction: tuple[float, ...]
+    stiffness: tuple[float, ...] = ()
+    springref: tuple[float, ...] = ()
 
     @staticmethod
     def none(joint: Joint) -> Limits:
@@ -64,20 +74,31 @@ class Body:
     limits: Limits
     actuated: bool | None = None
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.placement, Transform):
+            object.__setattr__(self, "placement", as_placement(f"joint {self.joint_name!r}", self.placement))
+
 
 @dataclass(frozen=True)
 class Frame:
-    """A named place on a body (``body`` counts from 1; 0 is the world)."""
+    """A named place on a body (``body`` is its number in the tree, from 1; 0 is the world).
+
+    ``kind`` says what has given it its name: "link", a body or a link of a file that is a part of one; "joint"; or
+    "frame", a place that somebody has named.
+    """
 
     name: str
     body: int
     placement: Transform
+    kind: str = "frame"
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not is_integer(self.body):
             raise ModelError(f"a frame is a name on a body's number, not {shown(self.name)} on {shown(self.body)}")
         if not isinstance(self.placement, Transform):
-            raise ModelError(f"placement of frame {self.name!r} must be a Transform, not {shown(self.placement)}")
+            object.__setattr__(self, "placement", as_placement(f"frame {self.name!r}", self.placement))
+        if type(self.kind) is not str or self.kind not in _KINDS:
+            choice(f"kind of frame {self.name!r}", self.kind, _KINDS, ModelError)
 
 
 @dataclass(frozen=True)
@@ -94,6 +115,11 @@ class Model:
     gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
     meshes: tuple[str, ...] = field(default=(), repr=False)
     """References to mesh files as the model file gives them; they are never opened."""
+    constraints: tuple[Constraint, ...] = field(default=(), repr=False)
+    """What holds frames or joints to each other, such as mimic joints: ``lw.simulate`` and ``lw.rollout`` apply them,
+    ``lw.constrained_dynamics`` takes them, all other functions see the tree alone."""
+    actuators: tuple[Actuator, ...] = field(default=(), repr=False)
+    """The motors that the model file describes; ``lw.actuator_torques`` gives their joint forces."""
 
     def __post_init__(self) -> None:
         text("the name of a model", self.name, ModelError)
@@ -113,6 +139,10 @@ class Model:
         for frame in self.frames:
             if not 0 <= frame.body <= len(self.bodies):
                 raise ModelError(f"frame {frame.name!r} is on body {shown(frame.body)}, of {len(self.bodies)}")
+        if self.constraints or self.actuators:
+            from linkwork.model.references import check_references
+
+            check_references(self)
 
     def __repr__(self) -> str:
         return f"<Model {self.name!r}: {len(self.bodies)} bodies, nq {self.nq}, nv {self.nv}>"
@@ -156,7 +186,7 @@ class Model:
 
     @cached_property
     def frame_names(self) -> tuple[str, ...]:
-        """All names that ``frames`` arguments take."""
+        """All names that ``frames`` arguments take: named places, links and joints; ``frame(name).kind`` says which."""
         return tuple(frame.name for frame in self.frames)
 
     @cached_property
@@ -215,24 +245,33 @@ class Model:
 
     def _index(self, kind: str, name: str, index: dict[str, int], known: Sequence[str]) -> int:
         if not isinstance(name, str) or name not in index:
-            raise UnknownNameError(kind, name, known, f"model {self.name!r}")
+            raise UnknownNameError(kind, name, known, f"model {self.name!r}", self._what_it_is(name))
         return index[name]
 
+    def _what_it_is(self, name: object) -> str:
+        """For a message: what a name is that is none of what was asked for; nothing if it is nothing."""
+        if not isinstance(name, str) or name not in self._frame_index:
+            return ""
+        frame = self.frame(name)
+        what = {"link": "a link", "joint": "the frame of a joint", "frame": "a frame"}[frame.kind]
+        return f"; it is {what} on {queries.name_of(self, frame.body)!r}"
+
     def permutation(self, names: Sequence[str], of: str = "v") -> NDArray[np.intp]:
-        """Indices that bring a vector from this model's joint order into the order of ``names``.
+        """Indices that bring a vector from this model's joint order into the order of ``names``, or pick out a part.
 
         Args:
-            names: joint names, each of the model's joints with degrees of freedom once.
+            names: joint names, none of them twice: all joints, or some.
             of: "v" for vectors of length nv (v, a, tau), "q" for configurations.
 
         Returns:
-            An integer array ``p`` with ``v[p]`` in the order of ``names``, and ``w[np.argsort(p)]`` back.
+            An integer array ``p`` with ``v[p]`` in the order of ``names``. For all joints, ``w[np.argsort(p)]`` leads
+            back; for some, ``v[p] = w`` puts their numbers into a whole vector.
 
         Example:
             >>> import linkwork as lw
             >>> model = lw.mechanisms.serial_chain(3)
-            >>> model.permutation(["joint3", "joint1", "joint2"])
-            array([2, 0, 1])
+            >>> model.permutation(["joint3", "joint1", "joint2"]), model.permutation(["joint3", "joint2"])
+            (array([2, 0, 1]), array([2, 1]))
         """
         choice("of", of, ("q", "v"), ModelError)
         listed = isinstance(names, Sequence) or (isinstance(names, np.ndarray) and names.ndim == 1)
@@ -240,10 +279,9 @@ class Model:
             raise ModelError(f"names must be a list of joints' names, not {shown(names)}")
         starts = self.q_start if of == "q" else self.v_start
         indices = [self.joint_index(name) for name in names]
-        moving = {i for i, body in enumerate(self.bodies) if body.joint.nv}
-        if len(set(indices)) != len(indices) or not moving <= set(indices):
-            missing = [self.joint_names[i] for i in sorted(moving - set(indices))]
-            raise ModelError(f"names must hold each moving joint once; missing: {missing}")
+        if len(set(indices)) != len(indices):
+            double = next(name for name in names if list(names).count(name) > 1)
+            raise ModelError(f"names must hold each joint once; {double!r} is there twice")
         sizes = [body.joint.nq if of == "q" else body.joint.nv for body in self.bodies]
         return np.array([starts[i] + k for i in indices for k in range(sizes[i])], dtype=np.intp)
 
@@ -283,6 +321,18 @@ class Model:
         return self._gather("friction")
 
     @property
+    def stiffness(self) -> NDArray[np.float64]:
+        """Stiffness of the joints' springs (nv,); ``lw.simulate`` and ``lw.rollout`` apply them, the dynamics functions
+        leave them to the caller's tau.
+        """
+        return np.array([x for b in self.bodies for x in (b.limits.stiffness or (0.0,) * b.joint.nv)], dtype=np.float64)
+
+    @property
+    def springref(self) -> NDArray[np.float64]:
+        """The configuration (nq,) in which the springs are at rest; neutral where there is none."""
+        return np.array([x for b in self.bodies for x in (b.limits.springref or b.joint.neutral())], dtype=np.float64)
+
+    @property
     def actuated(self) -> NDArray[np.bool_]:
         """Whether a motor drives each degree of freedom (nv,): a free joint has none, unless the model says so.
 
@@ -291,7 +341,7 @@ class Model:
             >>> lw.mechanisms.serial_chain(2, floating_base=True).actuated.astype(int)
             array([0, 0, 0, 0, 0, 0, 1, 1])
         """
-        driven = [not isinstance(b.joint, Free) if b.actuated is None else b.actuated for b in self.bodies]
+        driven = [queries.is_driven(body) for body in self.bodies]
         values = np.repeat(np.array(driven, dtype=bool), [body.joint.nv for body in self.bodies])
         values.flags.writeable = False
         return values
@@ -312,32 +362,15 @@ class Model:
         numbers = [body.inertia.numbers() for body in self.bodies]
         return np.array(numbers, dtype=np.float64).reshape(-1, 10)[:, [0, 1, 2, 3, 4, 5, 7, 6, 8, 9]]
 
+    # What is asked by name, and models that differ from this one; each is a function with its own text
 
-@dataclass(frozen=True)
-class Point:
-    """A place to ask about: a named frame, moved by ``offset``, seen as a pose or as a part of one.
-
-    Args:
-        frame: a name in ``model.frame_names``.
-        offset: where the point lies in that frame (m).
-        axes: "pose" (6 numbers, linear then angular), "position" (3) or "rotation" (3).
-
-    Example:
-        >>> import linkwork as lw
-        >>> arm = lw.mechanisms.serial_chain(2)
-        >>> lw.forward_kinematics(arm, [0.0, 0.0], [lw.Point("body2", offset=(1.0, 0.0, 0.0))])[0, :3, 3]
-        array([2., 0., 0.])
-    """
-
-    frame: str
-    offset: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    axes: str = "pose"
-
-    def __post_init__(self) -> None:
-        text("the frame of a point", self.frame, ModelError)
-        x, y, z = several(f"offset of point on {self.frame!r}", self.offset, 3, ModelError)
-        object.__setattr__(self, "offset", (x, y, z))
-        choice(f"axes of point on {self.frame!r}", self.axes, ("pose", "position", "rotation"), ModelError)
+    link_names = cached_property(queries.link_names)
+    frame_index = queries.frame_index
+    joint, body, body_of = queries.joint, queries.body, queries.body_of
+    q_slice, v_slice, configuration = queries.q_slice, queries.v_slice, queries.configuration
+    tree, _repr_html_ = queries.tree, queries.html
+    locked, subtree, renamed = editing.locked, editing.subtree, editing.renamed
+    with_gravity, with_payload, with_inertias = editing.with_gravity, editing.with_payload, editing.with_inertias
 
 
 def _starts(sizes: Iterable[int]) -> tuple[int, ...]:

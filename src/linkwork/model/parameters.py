@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from linkwork.arguments import finite_array
 from linkwork.errors import ArgumentError, ModelError, shown
-from linkwork.model.builder import check_inertia
+from linkwork.model.inertias import check_inertia
 from linkwork.model.model import Model
 from linkwork.spatial import Inertia, Sym3, Vec3
 

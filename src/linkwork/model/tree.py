@@ -8,6 +8,7 @@ variable.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
@@ -28,7 +29,7 @@ Item = TypeVar("Item")
 class Node:
     """A body (index from 1) or the world (index 0) in a walk."""
 
-    __slots__ = ("doubtful", "index", "inertia", "joint", "parent", "placement", "rotor")
+    __slots__ = ("alone", "doubtful", "index", "inertia", "joint", "parent", "placement", "rotor")
 
     index: int
     parent: Node
@@ -38,6 +39,7 @@ class Node:
     rotor: Sequence[Any]
     """Rotor inertias of the joint; empty where there are none."""
     doubtful: bool
+    alone: bool
     """Whether rounding could hide that the joint moves no inertia."""
 
 
@@ -127,6 +129,12 @@ class Constant:
         return self._make(node)
 
 
+def alone(parents: Sequence[int]) -> list[bool]:
+    """Which bodies that stand on these stand there alone, or on the world."""
+    count = Counter(parents)
+    return [not parent or count[parent] == 1 for parent in parents]
+
+
 class Walks:
     """What every form of a tree has in common."""
 
@@ -142,6 +150,10 @@ class Walks:
     def ancestors(self, body: Any) -> Iterator[Any]:
         """The body's ancestors, nearest first, without the world."""
         return self.path(body.parent)
+
+    def joint_before(self, body: Any) -> Iterator[Any]:
+        """A body's parent, as one whose joint is looked at; nothing for the world."""
+        return iter([body.parent] if body.parent.index else [])
 
     def still(self) -> Constant:
         """Zero for every degree of freedom."""
@@ -171,13 +183,13 @@ class Tree(PathWalks, LoopWalks, Walks):
         self.world.index = 0
         self._nodes = [self.world]
         doubtful = doubtful_joints(model)
-        self.doubtful = any(doubtful)
+        self.doubtful, lone = any(doubtful), alone([body.parent for body in model.bodies])
         for index, body in enumerate(model.bodies, 1):
             node = Node()
             node.index, node.parent = index, self._nodes[body.parent]
             node.joint, node.placement, node.inertia = map(as_scalars, (body.joint, body.placement, body.inertia))
             node.rotor = tuple(map(number, body.armature)) if number else body.armature
-            node.doubtful = doubtful[index - 1]
+            node.doubtful, node.alone = doubtful[index - 1], lone[index - 1]
             self._nodes.append(node)
         self._frames = [
             FrameNode(i, self._nodes[frame.body], as_scalars(frame.placement)) for i, frame in enumerate(frames)
@@ -258,6 +270,14 @@ class Tree(PathWalks, LoopWalks, Walks):
     def children(self, body: Node) -> Sequence[Node]:
         """The bodies whose joints stand on a body, or on the world."""
         return self._children[body.index]
+
+    def children_inward(self, body: Node) -> Iterator[Node]:
+        """The same, the last first."""
+        return reversed(self._children[body.index])
+
+    def siblings_behind(self, body: Node) -> Iterator[Node]:
+        """The children of a body's parent that are numbered after it, the last first."""
+        return (child for child in self.children_inward(body.parent) if child.index > body.index)
 
     def main_chain(self, tip: int | None = None) -> list[Node]:
         """The longest path from the world, or the one to body number ``tip``, its first body first."""

@@ -1,8 +1,8 @@
 """Experiments of the papers done again, and what these left open: pictures, data and a summary in one folder.
 
-pictures, tables, markdown, clock, counting, steps, longest_path, truth and rounding are what experiments share. Each
-experiment is a package that offers ``measure`` (plain data that JSON can hold), ``draw`` (pictures of them) and
-``summarise`` (tables of them).
+pictures, tables, markdown, clock, counting, steps, longest_path, schedule, truth and rounding are what experiments
+share. Each experiment is a package that offers ``measure`` (plain data that JSON can hold), ``draw`` (pictures of them)
+and ``summarise`` (tables of them).
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ EXPERIMENTS: dict[str, Experiment] = {
 """By the names that the command line takes."""
 
 PAGES: dict[str, Callable[[dict[str, Any]], dict[str, str]]] = {
+    "virtual-work": virtual_work.tables,
     "operational-inertia": operational_inertia.tables,
     "constraint-force": constraint_force.tables,
     "closed-chains": closed_chains.tables,

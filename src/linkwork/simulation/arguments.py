@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from math import inf, isnan, prod
+from math import inf, isfinite, isnan, prod
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from linkwork.dynamics.arguments import Array, as_array, check_finite
 from linkwork.engine.run.memory import empty
 from linkwork.engine.spaces import SPACES
 from linkwork.errors import ArgumentError, LinkworkWarning, shown
+from linkwork.joints import Prismatic
 from linkwork.memory import check_memory, not_enough_memory
 from linkwork.model.model import Model
 
@@ -72,17 +73,17 @@ def steps_over(rows: dict[str, int], steps: Any) -> int:
     return steps
 
 
-def torque_table(model: Model, torque: Any, steps: int) -> Array:
+def torque_table(model: Model, tau: Any, steps: int) -> Array:
     """Joint forces (rows, nv) for one motion: a row for each step, or 1 for all. A last row for the end is fine."""
-    table = check_finite(model, "torque", "velocity", as_array(model, "torque", "velocity", torque))
+    table = check_finite(model, "tau", "velocity", as_array(model, "tau", "velocity", tau))
     if table.ndim > 2:
         raise ArgumentError(
-            f"torque must have shape ({model.nv},), the same at all times, or ({steps}, {model.nv}), a row for each "
+            f"tau must have shape ({model.nv},), the same at all times, or ({steps}, {model.nv}), a row for each "
             f"step, but has shape {table.shape}"
         )
     table = table if table.ndim == 2 else table[None]
     if len(table) not in (1, steps, steps + 1):
-        raise _wrong_rows("torque", len(table), steps)
+        raise _wrong_rows("tau", len(table), steps)
     return table
 
 
@@ -153,6 +154,31 @@ def warn_of_no_effort(model: Model, above: int = 3) -> None:
             LinkworkWarning,
             stacklevel=above,
         )
+
+
+def warn_of_range(model: Model, q: Array, above: int = 3) -> None:
+    """Once for a model, of prismatic joints that ran out of their range in recorded configurations (..., nq)."""
+    known = model._memo.derived
+    if warn_of_range in known:
+        return
+    for body, at in zip(model.bodies, model.q_start, strict=True):
+        if not isinstance(body.joint, Prismatic):
+            continue
+        (low,), (high,) = body.limits.lower, body.limits.upper
+        if not (isfinite(low) or isfinite(high)) or not q.size:
+            continue
+        reached = q[..., at]
+        least, most = float(np.nanmin(reached)), float(np.nanmax(reached))
+        slack = 1e-6 + 0.01 * (high - low if isfinite(high - low) else 0.0)
+        if least < low - slack or most > high + slack:
+            known[warn_of_range] = True
+            warnings.warn(
+                f"prismatic joint {body.joint_name!r} of model {model.name!r} ran out of its range, {low:g} to "
+                f"{high:g} m: it went from {least:.4g} to {most:.4g} m; joint_limits=True stops joints at their limits",
+                LinkworkWarning,
+                stacklevel=above,
+            )
+            return
 
 
 def one_state(model: Model, name: str, space: str, value: ArrayLike) -> Array:

@@ -18,19 +18,20 @@ from linkwork.compiled.arrays import numbers, traced
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.dynamics.arguments import Array
-from linkwork.dynamics.constraints import Constraint
 from linkwork.dynamics.dynamics import mass_matrix
 from linkwork.engine.code import fingerprint
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import Plan, TracedTask
 from linkwork.engine.plans.traced import Traced
 from linkwork.engine.rollout import run_over_time
+from linkwork.model.constraints import Constraint
 from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
+from linkwork.simulation.coupled import held_back_together, moving_together
 from linkwork.simulation.integrators import Step
 from linkwork.simulation.plant import Answer, Plant
 from linkwork.simulation.record import Record
-from linkwork.simulation.stops import Joint, held_back, within_limits
+from linkwork.simulation.stops import Joint, within_limits
 from linkwork.spatial import where_less
 
 WORTH = 200
@@ -52,7 +53,8 @@ class Scene:
     Attributes:
         integrator: its name, and ``step`` its text. driven: "nothing", "table", "law", or "given", if Python says the
         forces of each step. law: of (t, q, v, *parameters). loaded: whether there are constant loads. load: a law of
-        them. joints: with friction or stops. hold: after how many steps a law is asked again; 0 for always.
+        them. joints: with friction or stops. springs: whether the model's act. hold: after how many steps a law is
+        asked again; 0 for always.
     """
 
     model: Model
@@ -69,6 +71,7 @@ class Scene:
     hold: int = 0
     loaded: bool = False
     load: CompiledFunction | None = None
+    springs: bool = False
 
     @property
     def parameters(self) -> dict[str, Shape]:
@@ -104,7 +107,8 @@ class Scene:
             return None
         held = [(type(one).__name__, one.kind(), one.placement.numbers()) for one in self.constraints]
         laws = [None if law is None else law.digest for law in (self.law, self.load)]
-        numbers_of = (self.damping, self.effort if self.law is not None else (), self.joints)
+        springs = (self.model.stiffness.tolist(), self.model.springref.tolist()) if self.springs else ()
+        numbers_of = (self.damping, self.effort if self.law is not None else (), self.joints, springs)
         settings = (self.stabilisation, self.proximal) if held else ()
         return fingerprint.key(
             name, own, self.integrator, held, settings, numbers_of, self.driven, laws, self.hold, self.loaded
@@ -173,6 +177,7 @@ class _Text:
             load=scene.load if scene.load is not None else f_ext,
             damping=np.array(scene.damping),
             implicit=dt if scene.integrator == "semi_implicit_euler" else None,
+            springs=scene.springs,
         )
 
     def _answer(
@@ -188,11 +193,17 @@ class _Text:
             return free.a, free.wrenches, None
         end, M, rate = v + dt * free.a, mass_matrix(plant.solved, q), 1.0 / dt
         known = None if before is None else (numbers(before * dt).tolist(), numbers(v).tolist())
-        found, impulses, sound = held_back(
-            numbers(M).tolist(), numbers(end).tolist(), numbers(q).tolist(), dt.item(), scene.joints, known
-        )
+        found, impulses, sound = held_back_together(
+            numbers(M).tolist(), numbers(end).tolist(), numbers(q).tolist(), dt.item(), scene.joints,
+            moving_together(scene.model, scene.constraints), known,
+        )  # fmt: skip
         found[0] = found[0] + sound  # no number from here on
-        return free.a + (_array(found) - end) * rate, free.wrenches, _array(impulses) * rate
+        extra = _array(impulses) * rate
+        wrenches = free.wrenches
+        if scene.constraints:
+            plant.extra = extra
+            wrenches = plant.driven(t, q, v, tau).wrenches
+        return free.a + (_array(found) - end) * rate, wrenches, extra
 
 
 def _within(tau: Any, most: Sequence[float]) -> Any:
@@ -301,7 +312,7 @@ def _kept(scene: Scene, name: str, steps: int, make: Callable[[str], Any], plan_
     size = len(model.bodies) * evaluations * (2.5 if scene.joints else 1.0)
     if current_form() != "auto" or not model.nv or size > _LARGEST or any(law.has_loops for law in laws):
         return None
-    if scene.joints and scene.constraints:
+    if scene.joints and scene.constraints and moving_together(model, scene.constraints) is None:
         return None  # what is held and what is stopped depend on each other: Python solves for them together
     key = scene.key(name)
     if key is None:

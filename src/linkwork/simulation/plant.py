@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike
 from linkwork.compiled.arrays import TracedArray
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.constrained import constrained_dynamics
-from linkwork.dynamics.constraints import Constraint
 from linkwork.dynamics.dynamics import forward_dynamics
+from linkwork.dynamics.kinematics import difference
+from linkwork.model.constraints import Constraint
 from linkwork.model.model import Model
 from linkwork.simulation.arguments import returned
 from linkwork.simulation.rotors import with_rotors
@@ -31,7 +32,7 @@ class Answer(NamedTuple):
 
 
 class Plant:
-    """Accelerations of a model that torques drive, dampers brake, loads pull at and constraints hold.
+    """Accelerations of a model that torques drive, dampers brake, springs and loads pull at and constraints hold.
 
     With ``implicit`` (s) set, damping acts on the velocity at the end of a step of that length. As then (M + dt D) a =
     τ - D v - ..., this is the same mechanism with rotors of inertia dt D besides its own, and costs no more.
@@ -51,11 +52,13 @@ class Plant:
         load: Load | Array | None,
         damping: Array,
         implicit: Any,
+        springs: bool = False,
     ) -> None:
         self.model, self.source, self.method = model, source, method
         self.constraints, self.stabilisation, self.proximal = tuple(constraints), stabilisation, proximal
         self.load = load
         self.damping = damping if damping.any() else None
+        self.springs = (model.stiffness, model.springref) if springs and model.stiffness.any() else None
         self.solved = model if self.damping is None or implicit is None else _damped(model, implicit)
         self.step = 0
         self.tau = np.zeros(model.nv)
@@ -71,12 +74,15 @@ class Plant:
 
     def driven(self, t: float, q: Array, v: Array, tau: Array) -> Answer:
         """The same for given driving forces."""
-        a, wrenches = self.accelerations(t, q, v, self.forces(v, tau))
+        a, wrenches = self.accelerations(t, q, v, self.forces(q, v, tau))
         return Answer(a, tau, wrenches)
 
-    def forces(self, v: Array, tau: Array) -> Array:
-        """Joint forces (nv,): driving, damping, friction and stops."""
+    def forces(self, q: Array, v: Array, tau: Array) -> Array:
+        """Joint forces (nv,): driving, damping, springs, friction and stops."""
         forces = tau if self.damping is None else tau - self.damping * v
+        if self.springs is not None:
+            stiffness, rest = self.springs
+            forces = forces + stiffness * difference(self.model, q, rest)
         return forces if self.extra is None else forces + self.extra
 
     def accelerations(self, t: float, q: Array, v: Array, forces: Array) -> tuple[Array, Array]:

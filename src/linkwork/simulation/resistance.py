@@ -16,12 +16,16 @@ done by machine code, which solves for the same in another way (``stops``); this
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from linkwork.dynamics.arguments import Array
+from linkwork.model.constraints import Constraint
 from linkwork.model.model import Model
+from linkwork.simulation.coupled import check_within_limits
 from linkwork.simulation.plant import Answer, Plant
-from linkwork.simulation.stops import check_within_limits, held_joints
+from linkwork.simulation.stops import held_joints
 
 _MOST_ROUNDS = 20
 _SWEEPS = 200
@@ -30,7 +34,9 @@ _SWEEPS = 200
 class StictionAndStops:
     """Coulomb friction with stiction, of up to ``friction`` (nv,), and stops at the limits of position if ``stops``."""
 
-    def __init__(self, model: Model, friction: Array, stops: bool, q: Array) -> None:
+    def __init__(
+        self, model: Model, friction: Array, stops: bool, q: Array, constraints: Sequence[Constraint] = ()
+    ) -> None:
         self.frictional = np.flatnonzero(friction)
         self.most = friction[self.frictional]
         self.joints = held_joints(model, friction.tolist(), stops)
@@ -40,11 +46,11 @@ class StictionAndStops:
         self.lower, self.upper = model.lower_limit[self.at], model.upper_limit[self.at]
         self.any = bool(self.joints)
         if stops:
-            check_within_limits(model, q[None])
+            check_within_limits(model, q[None], constraints)
 
     def forces(self, plant: Plant, t: float, q: Array, v: Array, free: Answer, dt: float) -> Array | None:
         """The joint forces (nv,) of friction and stops over a step that is ``free`` without them; None for none."""
-        driven, end = plant.forces(v, free.tau), v + dt * free.a
+        driven, end = plant.forces(q, v, free.tau), v + dt * free.a
         below, above = (self.lower - q[self.at]) / dt, (self.upper - q[self.at]) / dt  # speeds that just reach a limit
         low, high = end[self.stopped] < below, end[self.stopped] > above
         while True:

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import integer, not_negative, positive, switch
+from linkwork.arguments import integer, not_negative, old_name, positive, switch
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array, check_model
 from linkwork.dynamics.constrained import METHODS
-from linkwork.dynamics.constraints import Constraint, as_constraints
 from linkwork.errors import ArgumentError, LinkworkError, SimulationError, shown
+from linkwork.model.constraints import Constraint, as_constraints
 from linkwork.model.model import Model
 from linkwork.simulation.arguments import (
     constant_wrenches,
@@ -23,6 +23,7 @@ from linkwork.simulation.arguments import (
     one_state,
     time_steps,
     warn_of_no_effort,
+    warn_of_range,
 )
 from linkwork.simulation.blow_up import BLOWN_UP, joint_of
 from linkwork.simulation.integrators import step_of
@@ -33,7 +34,7 @@ from linkwork.simulation.progress import Bar
 from linkwork.simulation.record import Record
 from linkwork.simulation.resistance import StictionAndStops
 from linkwork.simulation.run import Run
-from linkwork.simulation.torques import Torque, driven_by, following, plain_function, source_of
+from linkwork.simulation.torques import Controller, Torque, driven_by, following, plain_function, source_of
 from linkwork.simulation.trajectory import Trajectory
 
 Load = Callable[[float, Array, Array], ArrayLike] | ArrayLike | None
@@ -46,14 +47,16 @@ def simulate(
     duration: float,
     dt: float,
     *,
+    tau: ArrayLike | None = None,
     torque: Torque = None,
     parameters: Parameters = None,
-    constraints: Sequence[Constraint] = (),
+    constraints: Sequence[Constraint] | None = None,
     f_ext: Load = None,
     method: str = "articulated_body",
     integrator: str = "semi_implicit_euler",
     damping: bool = True,
     friction: bool = True,
+    springs: bool = True,
     effort_limits: bool = True,
     joint_limits: bool = False,
     hold: int | None = None,
@@ -77,11 +80,13 @@ def simulate(
         v: velocity to begin with (nv,).
         duration: s, a multiple of dt.
         dt: the step (s); for the adaptive integrator the interval between states, within which it takes its own steps.
-        torque: what drives the joints: a function of (t, q, v) that gives tau (nv,), a controller (an object with a
-            method ``torque(t, q, v)``), an array (steps, nv) with a row for each step, or (nv,) for all steps; none if
-            left out. A function of (t, q, v, *parameters) that ``lw.compile`` made becomes part of the step's code.
+        tau: joint forces, N or N m: (nv,) for all steps, or (steps, nv) with a row for each step; none if left out.
+        torque: or what says them, a control law: a function of (t, q, v) that gives tau (nv,), or a controller (an
+            object with a method ``torque(t, q, v)``). A function of (t, q, v, *parameters) that ``lw.compile`` made
+            becomes part of the step's code.
         parameters: of such a function, in a tuple, or in a dict by their names, each in its own shape.
-        constraints: loop closures and contacts, such as ``lw.Weld``; see ``lw.constrained_dynamics``.
+        constraints: loop closures and contacts, such as ``lw.Weld``; see ``lw.constrained_dynamics``. If left out,
+            those of the model, such as the mimic joints of its file; ``()`` for none.
         f_ext: wrench on each body in its own frame (nbodies, 6), constant, or a function of (t, q, v), which may be
             compiled, too.
         method: of ``lw.forward_dynamics``, or of ``lw.constrained_dynamics`` if there are constraints.
@@ -92,6 +97,7 @@ def simulate(
         friction: joints are held back by the model's friction. The law is Coulomb friction with stiction: a force
             constant over a step that stops a joint or opposes its motion, never adds energy, and keeps a joint at rest
             where it is. ``lw.rollout`` has the other law, smoothed Coulomb friction, under which such a joint creeps.
+        springs: the model's springs act on the joints, as they are at the beginning of an evaluation.
         effort_limits: cut ``torque`` off at the model's limits.
         joint_limits: stop joints at the model's limits of position, without a bounce.
         hold: call a controller or function every ``hold`` steps only and hold its answer meanwhile, as a robot's
@@ -125,21 +131,24 @@ def simulate(
         True
     """
     check_model(model)
+    torque = _driving(tau, torque)
     here, speed = one_state(model, "q", "configuration", q), one_state(model, "v", "velocity", v)
     length, steps = time_steps(duration, dt)
     every, held = min(integer("record", record, 1), steps), 0 if hold is None else integer("hold", hold, 1)
     time_constant = 10.0 * length if stabilisation is None else positive("stabilisation", stabilisation)
     proximal = not_negative("proximal", proximal)
     step = step_of(integrator, model, solver, positive("rtol", rtol), positive("atol", atol))
-    held_by = as_constraints(constraints)
+    held_by = model.constraints if constraints is None else as_constraints(constraints)
     by_default = isinstance(method, str) and method == "articulated_body"
     if held_by and method not in METHODS:
         raise ArgumentError(f"constraints are solved for by {', '.join(METHODS)}; leave method {shown(method)} out")
     damper = damping_of(model, model_switch("damping", damping))
     resistance = StictionAndStops(
-        model, friction_of(model, model_switch("friction", friction)), model_switch("joint_limits", joint_limits), here
-    )
+        model, friction_of(model, model_switch("friction", friction)), model_switch("joint_limits", joint_limits), here,
+        held_by,
+    )  # fmt: skip
     most = effort_limits_of(model, model_switch("effort_limits", effort_limits))
+    sprung = model_switch("springs", springs) and bool(model.stiffness.any())
     load = f_ext if f_ext is None or callable(f_ext) else constant_wrenches(model, f_ext)
     if isinstance(load, CompiledFunction):
         load = as_law(model, "f_ext", load, (len(model.bodies), 6))
@@ -163,11 +172,12 @@ def simulate(
         load=load,
         damping=damper,
         implicit=length if integrator == "semi_implicit_euler" else None,
+        springs=sprung,
     )
     scene = Scene(
         model, integrator, step, held_by, time_constant, proximal, tuple(damper.tolist()), tuple(most.tolist()),
         tuple(resistance.joints), driven_by(torque), law, held if law is not None else 0,
-        isinstance(load, np.ndarray), load if isinstance(load, CompiledFunction) else None,
+        isinstance(load, np.ndarray), load if isinstance(load, CompiledFunction) else None, sprung,
     )  # fmt: skip
     bar_wanted = Bar.wanted(None if progress is None else switch("progress", progress))
     states = Record(model, steps, every, len(held_by), length)
@@ -191,7 +201,23 @@ def simulate(
     finally:
         if bar is not None:
             bar.close()
-    return states.trajectory()
+    path = states.trajectory()
+    if not joint_limits:
+        warn_of_range(model, path.q)
+    return path
+
+
+def _driving(tau: ArrayLike | None, torque: Torque) -> Torque:
+    """What drives: numbers, or what says them."""
+    if tau is None:
+        if isinstance(torque, list | tuple | np.ndarray):
+            old_name("torque with numbers", "tau", 4)
+        return torque
+    if torque is not None:
+        raise ArgumentError("tau and torque exclude each other; a law in torque may add what tau has")
+    if isinstance(tau, Controller) or callable(tau):
+        raise ArgumentError(f"tau must be numbers, not {shown(tau)}; what says them goes into torque")
+    return tau
 
 
 def _stopped(model: Model, t: float, v: Array, tau: Array, error: Exception, trajectory: Trajectory) -> SimulationError:

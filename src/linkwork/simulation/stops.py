@@ -19,9 +19,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.dynamics.arguments import Array
-from linkwork.engine.spaces import SPACES
-from linkwork.errors import ArgumentError
 from linkwork.model.model import Model
 from linkwork.spatial import Factor, Scalar, total, where_less
 
@@ -173,15 +170,3 @@ def within_limits(q: Sequence[Any], joints: Sequence[Joint]) -> list[Any]:
         if np.isfinite(joint.upper):
             found[k] = where_less(joint.upper, found[k], joint.upper, found[k])
     return found
-
-
-def check_within_limits(model: Model, q: Array) -> None:
-    """An error if a configuration (n, nq) is beyond a limit of position."""
-    for joint in held_joints(model, [0.0] * model.nv, True):
-        here = q[:, joint.coordinate]
-        outside = np.flatnonzero((here < joint.lower) | (here > joint.upper))
-        if outside.size:
-            raise ArgumentError(
-                f"q of {SPACES['velocity'].coordinate(model, (joint.dof,))} is {here[outside[0]]:.6g}, outside its "
-                f"limits {joint.lower:.6g} to {joint.upper:.6g}; begin within them, or pass joint_limits=False"
-            )

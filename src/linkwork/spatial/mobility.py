@@ -132,6 +132,16 @@ class Mobility(Numbers):
         half = [x.to_child(column) for column in self.columns()]
         return half, Mobility.from_columns([x.to_child(row) for row in transposed(half)])
 
+    def across_joint(self, x: Transform) -> tuple[list[Motion], Mobility]:
+        """The same as ``across``, turned last: what comes before varies with no angle, and folds if W is constant."""
+        p, back = x.translation, x.rotation.transpose()
+        columns = [Motion(column.linear - p.cross(column.angular), column.angular) for column in self.columns()]
+        moved = [Motion(row.linear - p.cross(row.angular), row.angular) for row in transposed(columns)]
+        there = Mobility.from_columns(moved)
+        half = [Motion(back.apply(column.linear), back.apply(column.angular)) for column in columns]
+        turned = back * there.cross * x.rotation
+        return half, Mobility(there.linear.congruence(back), turned, there.angular.congruence(back))
+
     def minus(self, rows: Sequence[Motion], weights: Sequence[Scalar]) -> Mobility:
         """W - Gᵀ diag(w) G, with the rows of G."""
         g = [row.numbers() for row in rows]

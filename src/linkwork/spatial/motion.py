@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Self, overload
 
 from linkwork.spatial.functions import Scalar
-from linkwork.spatial.vectors import Numbers, Vec3
+from linkwork.spatial.vectors import Listed, Vec3
 
 
-class _Spatial(Numbers):
+class _Spatial(Listed):
     """Six numbers as a linear and an angular vector. Only like kinds add."""
 
     __slots__ = ("linear", "angular")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from linkwork.spatial.functions import Scalar, atan2, sin_cos, sqrt, where_less
-from linkwork.spatial.vectors import Mat3, Numbers, Vec3
+from linkwork.spatial.vectors import Listed, Mat3, Numbers, Vec3
 
 LONGEST = 1e150
 """Up to here a quaternion may be long, or a sine and cosine: squares of more overflow."""
@@ -91,7 +91,7 @@ class AnyAxis(Numbers):
 X, Y, Z = CoordinateAxis("x"), CoordinateAxis("y"), CoordinateAxis("z")
 
 
-class Quaternion(Numbers):
+class Quaternion(Listed):
     """x i + y j + z k + w. Any length above zero and below ``LONGEST`` stands for the same rotation."""
 
     __slots__ = ("x", "y", "z", "w")
@@ -151,6 +151,24 @@ def quaternion_log(q: Quaternion) -> Vec3:
     sine = sqrt(where_less(small, _small(small), 1.0, square))
     straight = near(_ATANC, 0.0) * 2.0 / where_less(w, 1e-3, 1.0, w)
     return v * where_less(small, _small(small), straight, 2.0 * atan2(sine, w) / sine)
+
+
+def quaternion_of(rotation: Mat3) -> Quaternion:
+    """A quaternion of a rotation, not normalised, its w not negative: the row of 4 q qᵀ with the largest diagonal, a
+    multiple that is never small.
+    """
+    r = rotation
+    w, x, y, z = 1.0 + r.xx + r.yy + r.zz, r.zy - r.yz, r.xz - r.zx, r.yx - r.xy
+    largest, row = w, [w, x, y, z]
+    for diagonal, *other in (
+        (1.0 + r.xx - r.yy - r.zz, x, 1.0 + r.xx - r.yy - r.zz, r.xy + r.yx, r.xz + r.zx),
+        (1.0 - r.xx + r.yy - r.zz, y, r.xy + r.yx, 1.0 - r.xx + r.yy - r.zz, r.yz + r.zy),
+        (1.0 - r.xx - r.yy + r.zz, z, r.xz + r.zx, r.yz + r.zy, 1.0 - r.xx - r.yy + r.zz),
+    ):
+        row = [where_less(largest, diagonal, new, old) for new, old in zip(other, row, strict=True)]
+        largest = where_less(largest, diagonal, diagonal, largest)
+    w, x, y, z = (where_less(row[0], 0.0, -number, number) for number in row)
+    return Quaternion(x, y, z, w)
 
 
 def screw_matrix(turn: Vec3) -> Mat3:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import overload
+from typing import Any, overload
+
+from numpy.typing import NDArray
 
 from linkwork.spatial.functions import Scalar
 from linkwork.spatial.inertia import ArticulatedInertia, Inertia
 from linkwork.spatial.motion import Force, Motion
-from linkwork.spatial.vectors import Mat3, Numbers, Vec3
+from linkwork.spatial.vectors import Mat3, Numbers, Vec3, as_array
 
 
 class Transform(Numbers):
-    """The placement of a child frame in a parent frame: x_parent = R x_child + p."""
+    """The placement of a child frame in a parent frame: x_parent = R x_child + p.
+
+    As an array of NumPy it is the 4×4 matrix [[R, p], [0, 1]].
+    """
 
     __slots__ = ("rotation", "translation")
 
@@ -28,6 +33,11 @@ class Transform(Numbers):
 
     def of(self, numbers: Sequence[Scalar]) -> Transform:
         return Transform(Mat3(*numbers[:9]), Vec3(*numbers[9:]))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        r, p = self.rotation, self.translation
+        rows = [r.xx, r.xy, r.xz, p.x, r.yx, r.yy, r.yz, p.y, r.zx, r.zy, r.zz, p.z, 0.0, 0.0, 0.0, 1.0]
+        return as_array(rows, (4, 4), dtype, copy)
 
     def __mul__(self, inner: Transform) -> Transform:
         """The placement of a grandchild: (A in world) * (B in A) = B in world."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from linkwork.spatial.functions import Scalar
 
@@ -41,6 +44,15 @@ class Numbers:
         return [getattr(self, name) for name in _slots(type(self))]
 
 
+def as_array(numbers: Sequence[Scalar], shape: tuple[int, ...], dtype: Any, copy: bool | None) -> NDArray[Any]:
+    """Scalars as an array whose last axes are ``shape``; those that are arrays give it their leading (batch) axes."""
+    if copy is False:
+        raise ValueError("a spatial quantity is no array: its numbers must be copied into one")
+    parts = np.broadcast_arrays(*numbers)
+    found = np.stack(parts, axis=-1).reshape(*parts[0].shape, *shape)
+    return found if dtype is None else found.astype(dtype, copy=False)
+
+
 def _rebuild(cls: type[Numbers], parts: list[Any]) -> Numbers:
     new = cls.__new__(cls)
     for name, part in zip(_slots(cls), parts, strict=True):
@@ -53,7 +65,25 @@ def _slots(cls: type[Numbers]) -> list[str]:
     return [name for base in reversed(cls.__mro__) for name in getattr(base, "__slots__", ())]
 
 
-class Vec3(Numbers):
+class Listed(Numbers):
+    """Numbers in a row, as a list of Python and an array of NumPy have them."""
+
+    __slots__ = ()
+
+    def __iter__(self) -> Iterator[Scalar]:
+        return iter(self.numbers())
+
+    def __len__(self) -> int:
+        return len(self.numbers())
+
+    def __getitem__(self, which: int) -> Scalar:
+        return self.numbers()[which]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return as_array(self.numbers(), (len(self),), dtype, copy)
+
+
+class Vec3(Listed):
     """A vector."""
 
     __slots__ = ("x", "y", "z")
@@ -124,6 +154,9 @@ class Mat3(Numbers):
     def numbers(self) -> list[Scalar]:
         return [self.xx, self.xy, self.xz, self.yx, self.yy, self.yz, self.zx, self.zy, self.zz]
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return as_array(self.numbers(), (3, 3), dtype, copy)
+
     def __add__(self, other: Mat3) -> Mat3:
         return Mat3(*(a + b for a, b in zip(self.numbers(), other.numbers(), strict=True)))
 
@@ -182,6 +215,9 @@ class Sym3(Numbers):
     @staticmethod
     def diagonal(x: Scalar, y: Scalar, z: Scalar) -> Sym3:
         return Sym3(x, 0.0, 0.0, y, 0.0, z)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return as_array(self.full().numbers(), (3, 3), dtype, copy)
 
     def numbers(self) -> list[Scalar]:
         return [self.xx, self.xy, self.xz, self.yy, self.yz, self.zz]

@@ -38,8 +38,15 @@ class Wrenches(ABC):
         """K a: the part of a motion that each wrench does work on."""
 
     @abstractmethod
+    def square(self, mobility: Mobility) -> list[list[Scalar]]:
+        """The lower triangle of K W Kᵀ."""
+
     def project(self, mobility: Mobility) -> list[list[Scalar]]:
-        """K W Kᵀ plus the compliance, its lower triangle."""
+        """The same plus the compliance."""
+        rows = self.square(mobility)
+        for row, number in zip(rows, self.compliance, strict=True):
+            row[-1] = row[-1] + number
+        return rows
 
 
 class SelectedWrenches(Numbers, Wrenches):
@@ -70,10 +77,9 @@ class SelectedWrenches(Numbers, Wrenches):
         numbers = motion.numbers()
         return self._weighted([numbers[direction] for direction in self.directions])
 
-    def project(self, mobility: Mobility) -> list[list[Scalar]]:
+    def square(self, mobility: Mobility) -> list[list[Scalar]]:
         columns = [self.dot(column) for column in mobility.columns()]
-        rows = [self._weighted([columns[e][i] for e in self.directions[: i + 1]]) for i in range(len(self.directions))]
-        return _plus_compliance(rows, self.compliance)
+        return [self._weighted([columns[e][i] for e in self.directions[: i + 1]]) for i in range(len(self.directions))]
 
     def _weighted(self, numbers: Sequence[Scalar]) -> list[Scalar]:
         """The last of a whole row times the weights; a shorter row has none of these but at its end."""
@@ -109,13 +115,6 @@ class AnyWrenches(Numbers, Wrenches):
     def dot(self, motion: Motion) -> list[Scalar]:
         return [motion.dot(column) for column in self.columns]
 
-    def project(self, mobility: Mobility) -> list[list[Scalar]]:
+    def square(self, mobility: Mobility) -> list[list[Scalar]]:
         answers = [mobility * column for column in self.columns]
-        rows = [[answer.dot(column) for answer in answers[: i + 1]] for i, column in enumerate(self.columns)]
-        return _plus_compliance(rows, self.compliance)
-
-
-def _plus_compliance(rows: list[list[Scalar]], compliance: Sequence[float]) -> list[list[Scalar]]:
-    for row, number in zip(rows, compliance, strict=True):
-        row[-1] = row[-1] + number
-    return rows
+        return [[answer.dot(column) for answer in answers[: i + 1]] for i, column in enumerate(self.columns)]

@@ -1,6 +1,7 @@
 """The constraint force algorithm as the paper has it, for study: world coordinates, bias by inverse dynamics, any I_X.
 
-    outward, inward   τ -= inverse dynamics at q̈ = 0; from here on everything is at rest, and nothing weighs
+    along             X₀, V = Σ h q̇, A = -g + Σ (V × h q̇ + ḣ q̇), then Σ I A + V ×* I V of all that is behind: by scans
+                      τ -= hᵀ of that, inverse dynamics at q̈ = 0; from here on everything is at rest, and nothing weighs
     inward            Iᴬ, pᴬ of the side branches
     parallel          T₁′ = Pᵀ B,   B = I_X h (hᵀ I_X h)⁻¹,   T₂ = Pᵀ h^⊥,   W = (Iᴬ)⁻¹               below Eq. 16
     along             T₂ᵀ W T₂ n = -T₂ᵀ W t,   t = T₁′ τ - pᴬ, by cyclic reduction                    Eq. 16
@@ -8,8 +9,8 @@
     outward           q̈ of the side branches
 
 Featherstone, Fijany 1999, section 4. The result does not depend on I_X. pᴬ is not in the paper, but needed. So are
-rotors, here √r B with a compliance of 1. Inverse dynamics is two walks from link to link, not scans: what this form is
-kept for is its rounding error, which ``constraint_force`` avoids.
+rotors, here √r B with a compliance of 1. Every walk along the chain is a scan, so that steps grow as log₂ n; side
+branches go level by level. What this form is kept for is its rounding error, which ``constraint_force`` avoids.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from linkwork.algorithms.articulated import ArticulatedBodies
+from linkwork.algorithms.articulated import ArticulatedBodies, Share
 from linkwork.algorithms.constraint_force import coupled
 from linkwork.algorithms.cyclic_reduction import cyclic_reduction
-from linkwork.algorithms.inverse_dynamics import inverse_dynamics
-from linkwork.algorithms.tree import Body, BodyForces, Field, JointField, JointValues, KnownTree, fields
+from linkwork.algorithms.pairwise_sum import pairwise_sum
+from linkwork.algorithms.parallel_prefix import parallel_prefix
+from linkwork.algorithms.tree import Body, BodyForces, Field, Item, JointField, JointValues, KnownTree, fields
 from linkwork.spatial import (
     AnyWrenches,
     ArticulatedInertia,
@@ -30,6 +32,7 @@ from linkwork.spatial import (
     Mat3,
     Mobility,
     Motion,
+    Subspace,
     Sym3,
     Transform,
     combination,
@@ -62,49 +65,59 @@ def constraint_force_world(
     X0: Field[Transform] = tree.field()
     H, B = fields(tree, AnyWrenches, 2)
     W: Field[Mobility] = tree.field()
-    t: Field[Force] = tree.field()
+    share: Field[Share] = tree.field()
+    t, held = fields(tree, Force, 2)
     free, a = fields(tree, Motion, 2)
     Y, E = fields(tree, Matrix, 2)
     r: Field[Column] = tree.field()
     qdd: JointField = tree.field()
     chain = tree.main_chain(tip)
-    branches, on_chain = tree.branches(chain), {body.index for body in chain}
-    (needed,) = inverse_dynamics(tree, q, v, tree.still(), f_ext)
-    X0[tree.world], a[tree.world] = Transform.identity(), Motion.zero()
-    W[tree.world], free[tree.world] = Mobility.zero(), Motion.zero()
+    branches, on_chain, bodies = tree.branches(chain), {body.index for body in chain}, list(tree.outward())
+    a[tree.world], free[tree.world] = Motion.zero(), Motion.zero()
+    W[tree.world] = Mobility.zero()
 
-    for body in tree.outward():
+    for body in tree.parallel(bodies):
         X[body] = body.placement * body.joint.transform(q[body])
-        X0[body] = X0[body.parent] * X[body]
         S[body] = body.joint.subspace(q[body])
+        X0[body] = X[body]
+    _accumulate(tree, chain, branches, X0, Transform.__mul__)
+    needed = _held_forces(tree, chain, branches, X0, S, q, v, f_ext)
+    for body in tree.parallel(bodies):
         IA[body], pA[body] = body.inertia.articulated(), Force.zero()
-        u[body] = minus(tau[body], needed[body])
+        u[body] = minus(tau[body], S[body].dot(X0[body].to_child(needed[body])))
 
+    standing: dict[int, list[Body]] = {}
     for level in (*reversed(branches), chain):
-        for body in level:
-            for child in tree.children(body):
-                if child.index not in on_chain:
-                    step.hand_over(child)
+        for body in tree.parallel(level):
+            for child in standing.get(body.index, ()):
+                step.receive(body, share[child])
             if body.index not in on_chain:
                 step.factor(body)
                 step.drive(body, u[body])
+                share[body] = step.share(body)
+        standing |= pairwise_sum(tree, level, on_chain, share, Share.together)
 
-    for body in chain:
+    for body in tree.parallel(chain):
         h = [X0[body].to_parent(column) for column in S[body].columns()]
         B[body] = AnyWrenches(as_forces(h) if original else _reciprocal(h, I_X(body)))
-        held = [X0[body].to_parent(wrench) for wrench in S[body].complement().units()]
+        wrenches = [X0[body].to_parent(wrench) for wrench in S[body].complement().units()]
         rotor = [column * sqrt(inertia) for column, inertia in zip(B[body].columns, body.rotor, strict=False)]
-        H[body] = AnyWrenches([*held, *rotor], len(rotor))
+        H[body] = AnyWrenches([*wrenches, *rotor], len(rotor))
         W[body] = Mobility.of_inertia(X0[body].to_parent(IA[body]))
-        t[body] = B[body].times(u[body])
-        if bias:
-            t[body] = t[body] - X0[body].to_parent(pA[body])
-    for body, after in pairwise(chain):
-        t[body] = t[body] - B[after].times(u[after])
+        held[body] = B[body].times(u[body])
+
+    behind = {body.index: after for body, after in pairwise(chain)}
+
+    def total_on(body: Body, force: Field[Force]) -> Force:
+        """Pᵀ of forces at the joints."""
+        after = behind.get(body.index)
+        return force[body] - force[after] if after else force[body]
 
     width = max((len(H[body].compliance) for body in chain), default=0)
-    for body in chain:
+    for body in tree.parallel(chain):
+        t[body] = total_on(body, held) - X0[body].to_parent(pA[body]) if bias else total_on(body, held)
         free[body] = W[body] * t[body]
+    for body in tree.parallel(chain):
         Y[body] = padded_with_identity(H[body].project(W[body] + W[body.parent]), width)
         r[body] = padded(H[body].dot(free[body.parent] - free[body]), width)
         if body.parent.index:
@@ -112,22 +125,72 @@ def constraint_force_world(
 
     n = cyclic_reduction(tree, chain, Y, E, r)
 
-    for body in chain:
-        force = H[body].times(n[body][: len(H[body].compliance)])
-        t[body] = t[body] + force
-        if body.parent.index:
-            t[body.parent] = t[body.parent] - force
-    for body in chain:
-        a[body] = W[body] * t[body]
+    for body in tree.parallel(chain):
+        held[body] = H[body].times(n[body][: len(H[body].compliance)])
+    for body in tree.parallel(chain):
+        a[body] = W[body] * (t[body] + total_on(body, held))
+    for body in tree.parallel(chain):
         qdd[body] = B[body].dot(a[body] - a[body.parent])  # Eq. 16
 
-    for body in chain:
+    for body in tree.parallel(chain):
         a[body] = X0[body].to_child(a[body])
     for level in branches:
-        for body in level:
+        for body in tree.parallel(level):
             step.follow(body, a, qdd)
 
     return (qdd,)
+
+
+def _accumulate(
+    tree: KnownTree,
+    chain: Sequence[Body],
+    branches: Sequence[Sequence[Body]],
+    x: Field[Item],
+    combine: Callable[[Item, Item], Item],
+) -> None:
+    """What accumulates from the world outward: along the chain by parallel prefix, then level by level."""
+    parallel_prefix(tree, chain, x, combine)
+    for level in branches:
+        for body in tree.parallel(level):
+            if body.parent.index:
+                x[body] = combine(x[body.parent], x[body])
+
+
+def _held_forces(
+    tree: KnownTree,
+    chain: Sequence[Body],
+    branches: Sequence[Sequence[Body]],
+    X0: Field[Transform],
+    S: Field[Subspace],
+    q: JointValues,
+    v: JointValues,
+    f_ext: BodyForces,
+) -> Field[Force]:
+    """What each joint transmits at q̈ = 0, in the world's coordinates: inverse dynamics by scans."""
+    moved, V, A = fields(tree, Motion, 3)
+    F, handed = fields(tree, Force, 2)
+    bodies, on_chain = list(tree.outward()), {body.index for body in chain}
+
+    for body in tree.parallel(bodies):
+        moved[body] = V[body] = X0[body].to_parent(S[body].times(v[body]))
+    _accumulate(tree, chain, branches, V, Motion.__add__)
+    for body in tree.parallel(bodies):
+        A[body] = V[body].cross(moved[body]) + X0[body].to_parent(body.joint.bias(q[body], v[body]))
+    _accumulate(tree, chain, branches, A, Motion.__add__)
+    for body in tree.parallel(bodies):
+        inertia = X0[body].to_parent(body.inertia)
+        weighed = inertia * (A[body] - tree.gravity) + V[body].cross(inertia * V[body])
+        F[body] = weighed - X0[body].to_parent(f_ext[body])
+
+    standing: dict[int, list[Body]] = {}
+    for level in (*reversed(branches), chain):
+        for body in tree.parallel(level):
+            for child in standing.get(body.index, ()):
+                F[body] = F[body] + handed[child]
+            handed[body] = F[body]
+        standing |= pairwise_sum(tree, level, on_chain, handed, Force.__add__)
+    parallel_prefix(tree, list(reversed(chain)), F, Force.__add__)
+    return F
 
 
 def as_forces(h: Sequence[Motion]) -> list[Force]:

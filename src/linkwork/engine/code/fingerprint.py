@@ -49,7 +49,12 @@ def of_kinds(kinds: Sequence[Kind]) -> str | None:
     """Of the kinds that rolled code is made for; None if a joint is not linkwork's own."""
     if not all(is_built_in(kind.joint) for kind in kinds):
         return None
-    return key([(type(kind.joint).__name__, kind.key[0][1:], kind.rotor, kind.doubtful, kind.fixed) for kind in kinds])
+    return key(
+        [
+            (type(kind.joint).__name__, kind.key[0][1:], kind.rotor, kind.doubtful, kind.fixed, kind.alone)
+            for kind in kinds
+        ]
+    )
 
 
 def of_program(program: Program) -> str:

@@ -17,8 +17,9 @@ from collections.abc import Sequence
 
 from linkwork.engine.emit.call_frame import Interface, listed
 from linkwork.engine.emit.packing import batch, pack, rows_in_place, unpack
+from linkwork.engine.emit.repeating import interface_of, memory_of, repeat
 from linkwork.engine.emit.writer import Value, Writer, bits, constant, vector
-from linkwork.engine.ir.program import Address, Block, Loop, Operand, Program
+from linkwork.engine.ir.program import Address, Block, Loop, Operand, Program, Repeat
 from linkwork.spatial.functions import BITWISE
 
 BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
@@ -57,9 +58,12 @@ class Kernel(Writer):
     joins blocks that it knows to follow each other: a long one is cut only where code might go elsewhere.
     """
 
-    def __init__(self, program: Program, interface: Interface, lanes: int) -> None:
+    def __init__(self, program: Program, interface: Interface, lanes: int, symbol: str = "kernel") -> None:
         super().__init__()
-        self.program, self.interface, self.lanes = program, interface, lanes
+        self.program, self.interface, self.lanes, self.symbol = program, interface, lanes, symbol
+        self.inner: list[str] = []
+        """The functions that it calls."""
+        self.memory: list[str] = []
         self.type, self.align = vector(lanes), 8 * lanes
         self.until_cut = _LONGEST_BLOCK if len(program.root.order) > _LONG else -1
 
@@ -68,7 +72,9 @@ class Kernel(Writer):
         if self.never:
             self.begin(self.never)
             self.do(f"ret {self.returns}{' false' if self.returns == 'i1' else ''}")
-        return self.function(f"internal {self.returns} @kernel({parameters(self.interface.kernel)})")
+        self.lines[:0] = self.memory  # on the stack once, wherever it is used
+        own = self.function(f"internal {self.returns} @{self.symbol}({parameters(self.interface.kernel)})")
+        return "\n".join([*self.inner, own])
 
     def body(self) -> None:
         self.instructions(self.program.root)
@@ -114,6 +120,10 @@ class Kernel(Writer):
             elif operation == "extract":
                 wide = vector(program.lanes(operands[0]))
                 self.let(f"extractelement {wide} {value(operands[0])}, i32 {detail}", f"%v{n}")
+            elif operation == "repeat":
+                self.repeat(n, detail, [value(x) for x in operands])
+            elif operation == "final":
+                self.load(self.at(value(operands[0]), detail * self.lanes), self.type, self.align, f"%v{n}")
             else:
                 self.arithmetic(n, operation, max(self.lanes, program.widths[n]), *map(value, operands))
 
@@ -147,6 +157,16 @@ class Kernel(Writer):
             self.let(f"bitcast {_each('i64', lanes)} {found.name} to {kind}", name)
         else:
             raise ValueError(f"no machine code for {operation!r}; trace with expand=True")
+
+    def repeat(self, n: int, what: Repeat, values: Sequence[str]) -> None:
+        """A call of the function that repeats; %v{n} is its memory, where the final state is found."""
+        symbol = f"{self.symbol}.repeat{n}"
+        self.memory.append(f"  %v{n} = alloca [{self.lanes * memory_of(what)} x double], align 64")
+        for k, value in enumerate(values):
+            self.store(value, self.at(f"%v{n}", k * self.lanes), self.type, self.align)
+        self.do(f"call void @{symbol}(ptr %v{n})")
+        program = Kernel(what.program, interface_of(what), self.lanes, f"{symbol}.program")
+        self.inner += [program.text(), repeat(symbol, what, self.lanes)]
 
     def quadrant(self, name: str, lanes: int, cosine: bool, quarters: str, s: str, c: str) -> None:
         """Sine: s, c, -s, -c by the quadrant; cosine: c, -s, -c, s. The sign is flipped as a bit."""

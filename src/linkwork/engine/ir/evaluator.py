@@ -7,12 +7,12 @@ numbers, or values that are being traced (see ``trace.replay``), to which alone 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, MutableSequence
+from collections.abc import Callable, Iterator, Mapping, MutableSequence, Sequence
 from typing import Any
 
 import numpy as np
 
-from linkwork.engine.ir.program import Address, Block, Loop, Operand, Program
+from linkwork.engine.ir.program import Address, Block, Loop, Operand, Program, Repeat
 from linkwork.spatial.elementary import OPERATIONS
 from linkwork.spatial.functions import (
     divide,
@@ -64,7 +64,9 @@ class _Run:
                 self.values[n] = next(x for x in operands if hasattr(x, "called")).called(detail, operands)
             elif operation == "part":
                 self.values[n] = operands[0].part(detail)
-            elif operation == "extract":
+            elif operation == "repeat":
+                self.values[n] = repeated(detail, operands)
+            elif operation in ("final", "extract"):
                 self.values[n] = operands[0][detail]
             elif self.program.widths[n] > 1:
                 self.values[n] = tuple(map(ARITHMETIC[operation], *operands))
@@ -113,6 +115,29 @@ class _Run:
             last: int = self.size(loop.last) if loop.start is None else self.values[loop.start]
             up = range(self.size(loop.first), last + 1)
             yield from reversed(up) if loop.walk == "down" else up
+
+
+def repeated(what: Repeat, operands: Sequence[Any]) -> Sequence[Any]:
+    """The state in which a repeat ends; of values that are being traced, those of a repeat in that trace."""
+    for x in operands:
+        if hasattr(x, "repeated"):
+            found: Sequence[Any] = x.repeated(what, operands)
+            return found
+    state, given = list(operands[: what.state]), list(operands[what.state :])
+    going: Any = 1.0
+    for _ in range(what.most):
+        arrays: dict[str, Any] = {
+            "argument0": state,
+            "argument1": given,
+            "result0": [0.0] * what.state,
+            "result1": [0.0],
+        }
+        run(what.program, arrays)
+        state = [where_less(0.5, going, new, old) for new, old in zip(arrays["result0"], state, strict=True)]
+        going = where_less(0.5, going, arrays["result1"][0], 0.0)
+        if not np.any(np.less(0.5, going)):
+            break
+    return state
 
 
 ARITHMETIC: dict[str, Callable[..., Any]] = {

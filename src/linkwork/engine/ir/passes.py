@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from linkwork.engine.ir.program import ONE, Address, Block, Loop, Program
+from linkwork.engine.ir.program import ONE, Address, Block, Loop, Program, Repeat, inner, length
 
 
 def schedule(program: Program) -> Program:
     """A program without loops in an order in which few values live at once.
 
-    Dead code goes; a load moves to its first use, a store to where its value is made.
+    Dead code goes; a load moves to its first use, a store to where its value is made. So do what is repeated in it.
     """
+    for repeated in inner(program):
+        schedule(repeated.program)
     operations, operands = program.operations, program.operands
     live: set[int] = set()
     stores: dict[int, list[int]] = {}
@@ -111,3 +113,45 @@ def lay_out_fields(program: Program) -> tuple[int, int]:
         terms = tuple((i, widths.get(s, s) if isinstance(s, str) else s) for i, s in program.details[n].terms)
         program.details[n] = replace(program.details[n], terms=terms)
     return len(rows), len(cells)
+
+
+@dataclass(frozen=True)
+class Around:
+    """A program that has one repeat: what comes before it, from the arguments to the numbers that it begins with
+    ("result0"), and what comes after it, from the arguments and the final state, as one more argument, to the results.
+    """
+
+    before: Program
+    what: Repeat
+    after: Program
+
+
+def around_repeat(program: Program, arguments: int) -> Around | None:
+    """A program of so many arguments taken apart at its repeat; None if it has none, or several, or if what is repeated
+    is not longer than all else.
+    """
+    repeats = [n for n in program.root.order if program.operations[n] == "repeat"]
+    if len(repeats) != 1:
+        return None
+    what: Repeat = program.details[repeats[0]]
+    before, after = _copy(program), _copy(program)
+    later = set(repeats)
+    for n in program.root.order:
+        if later.intersection(x for x in program.operands[n] if type(x) is int):
+            later.add(n)
+    before.root.order = [n for n in program.root.order if n not in later and program.operations[n] != "store"]
+    for k, x in enumerate(program.operands[repeats[0]]):
+        before.instruction(before.root, "store", (x,), Address("result0", k))
+    for n in program.root.order:
+        if program.operations[n] == "final":
+            place = Address(f"argument{arguments}", program.details[n])
+            after.operations[n], after.operands[n], after.details[n] = "load", (), place
+    after.root.order.remove(repeats[0])
+    found = Around(schedule(before), what, schedule(after))
+    others = length(found.before) + length(found.after)
+    return found if length(what.program) > others else None
+
+
+def _copy(program: Program) -> Program:
+    operations, operands, details = list(program.operations), list(program.operands), list(program.details)
+    return Program(operations, operands, details, list(program.widths), Block(list(program.root.order)))

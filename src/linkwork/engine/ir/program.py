@@ -19,6 +19,8 @@ number (its value), an operation and operands, which are numbers of earlier inst
     extract                       one lane of a wide value
     call                          of many values: what other code, such as that with loops over bodies, makes of them
     part                          one of the numbers that a call results in
+    repeat                        of a state and what is given: the state after a program has been repeated
+    final                         one of the numbers of the state that a repeat ends with
     constant                      a number that the tracer does not fold; ``superword`` puts it into operands
 
 An address is an offset plus strides times integers (the values of ``index`` and ``affine`` instructions and loop
@@ -115,6 +117,24 @@ class Loop:
         return [*ends, *(n for address in (self.kind, self.successor) if address for n in address.integers)]
 
 
+@dataclass(frozen=True, eq=False)
+class Repeat:
+    """A program repeated over a state until that says that it is done, at least once, at most so many times.
+
+    The program takes the state ("argument0") and what is given ("argument1"); it gives the next state ("result0"), and
+    one number ("result1"), more than 0.5 where it is to go on. Each state of a batch goes on for itself: one that is
+    done keeps its numbers while others are repeated, so that it has the same bits in any company.
+    """
+
+    program: Program
+    state: int
+    given: int
+    most: int
+
+    def __str__(self) -> str:
+        return f"at most {self.most} times, {self.state} of state, {self.given} given"
+
+
 @dataclass(slots=True)
 class Program:
     """A whole function. ``details``: the address of a load, store, index or affine, the loop of a loop, the lane of an
@@ -154,9 +174,22 @@ class Program:
                     yield from self.walk(case)
 
 
+def inner(program: Program) -> list[Repeat]:
+    """What a program repeats, in order."""
+    return [program.details[n] for n in program.walk() if program.operations[n] == "repeat"]
+
+
 def count(program: Program) -> Counter[str]:
-    """How often each arithmetic operation stands in a program without loops; ``sin`` or ``exp`` count one each."""
-    return Counter(op for op in (program.operations[n] for n in program.walk()) if op in ARITHMETIC)
+    """How often each arithmetic operation stands in a program without loops over bodies; ``sin`` or ``exp`` count one
+    each, and so does what is repeated.
+    """
+    own = Counter(op for op in (program.operations[n] for n in program.walk()) if op in ARITHMETIC)
+    return sum((count(each.program) for each in inner(program)), own)
+
+
+def length(program: Program) -> int:
+    """How many instructions code of a program without loops over bodies has, with those that are repeated."""
+    return len(program.root.order) + sum(length(each.program) for each in inner(program))
 
 
 def text(program: Program) -> str:
@@ -179,7 +212,10 @@ def text(program: Program) -> str:
                 lines.append(f"{indent}%{n} = {op} {_address_text(detail)}")
             elif op == "call":
                 lines.append(f"{indent}%{n} = call {detail}: {shown}")
-            elif op in ("extract", "part"):
+            elif op == "repeat":
+                lines.append(f"{indent}%{n} = repeat {detail}: {shown}")
+                lines.extend(f"{indent}  {line}" for line in text(detail.program).splitlines())
+            elif op in ("extract", "part", "final"):
                 lines.append(f"{indent}%{n} = {op} {shown}, {detail}")
             else:
                 lines.append(f"{indent}%{n} = {op} {shown}".rstrip())

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from linkwork.engine.ir.program import ARITHMETIC, Address, Block, Loop, Program
+from linkwork.engine.ir.program import ARITHMETIC, Address, Block, Loop, Program, Repeat
 
-OPERANDS = {**ARITHMETIC, "load": 0, "index": 0, "affine": 0, "store": 1, "loop": 0, "extract": 1}
+OPERANDS = {**ARITHMETIC, "load": 0, "index": 0, "affine": 0, "store": 1, "loop": 0, "extract": 1, "final": 1}
 WALKS = ("up", "down", "parallel", "climb")
 
 
@@ -47,9 +47,12 @@ class _Check:
         operation, operands, detail = self.program.operations[n], self.program.operands[n], self.program.details[n]
         here = f"%{n} ({operation})"
         self.once(n, here)
-        if operation not in OPERANDS and operation != "vector":
+        if operation == "repeat":
+            needed = self.repeat(here, detail)
+        elif operation not in OPERANDS and operation != "vector":
             raise InvalidProgram(f"{here}: there is no such operation")
-        needed = self.program.widths[n] if operation == "vector" else OPERANDS[operation]
+        else:
+            needed = self.program.widths[n] if operation == "vector" else OPERANDS[operation]
         if len(operands) != needed:
             raise InvalidProgram(f"{here}: has {len(operands)} operands instead of {needed}")
         for x in operands:
@@ -60,8 +63,23 @@ class _Check:
             self.address(here, operation, detail, integers)
         elif operation == "loop":
             self.loop(here, detail, floats, integers)
-        elif detail is not None and operation != "extract":
+        elif operation == "final":
+            self.final(here, operands[0], detail)
+        elif detail is not None and operation not in ("extract", "repeat"):
             raise InvalidProgram(f"{here}: has a detail, {detail!r}, that means nothing")
+
+    def repeat(self, here: str, what: object) -> int:
+        """Check what is repeated; how many operands it takes."""
+        if not isinstance(what, Repeat) or what.most < 1:
+            raise InvalidProgram(f"{here}: repeats nothing, but {what!r}")
+        verify(what.program, ("argument0", "argument1", "result0", "result1"))
+        return what.state + what.given
+
+    def final(self, here: str, of: object, k: object) -> None:
+        """Check that there is such a number of a state that a repeat ends with."""
+        what = self.program.details[of] if type(of) is int else None
+        if not isinstance(what, Repeat) or type(k) is not int or not 0 <= k < what.state:
+            raise InvalidProgram(f"{here}: there is no number {k!r} of the state of {of!r}")
 
     def lanes(self, n: int, here: str) -> None:
         """Check that values are as wide as they should be."""

@@ -15,6 +15,7 @@ from linkwork.engine.plans.traced import Evaluated, Traced, TracedTask
 from linkwork.errors import LinkworkWarning
 from linkwork.model.model import Model
 from linkwork.model.segments import cut, lined_up
+from linkwork.model.splitting import split
 
 MOST_BODIES = 50
 """Up to here code is specialised: its size grows with the bodies, and LLVM's time more than that."""
@@ -33,7 +34,7 @@ def form_of(algorithm: Algorithm, model: Model, form: str = "auto") -> str:
     many = algorithm.of_mechanism and len(model.bodies) > MOST_BODIES
     if "segmented" in algorithm.forms or (many and form != "specialised" and _chain(algorithm, model)):
         return "segmented"
-    if form in ("interpreted", "specialised"):
+    if form in ("interpreted", "specialised", *algorithm.on_request):
         return form
     if "rolled" in algorithm.forms:
         return "rolled" if many or form == "rolled" else "specialised"
@@ -71,8 +72,10 @@ def plan_for_trace(
         plan = Traced(task, cpu, lanes)
         if not plan.too_long:
             return plan
+    from linkwork.engine.ir.program import length
+
     warnings.warn(
-        f"{what} has {len(plan.program.root.order):,} instructions, more than the {MOST_TRACED:,} up to which machine "
+        f"{what} has {length(plan.program):,} instructions, more than the {MOST_TRACED:,} up to which machine "
         f"code is made; it runs by the interpreter, slowly. Use fewer bodies, points or iterations",
         LinkworkWarning,
         stacklevel=3,
@@ -87,9 +90,12 @@ def _chain(algorithm: Algorithm, model: Model) -> bool:
 
 
 def _rolled(task: Task, cpu: tuple[str, str] | None, lanes: int | None) -> Plan:
-    from linkwork.engine.plans.rolled import Rolled
+    from linkwork.engine.plans.rolled import OfParts, Rolled
 
-    return Rolled(task, cpu, lanes)
+    if task.algorithm.split is None:
+        return Rolled(task, cpu, lanes)
+    parted = split(task.model)
+    return OfParts(task, Rolled(Task(task.algorithm.split, parted.model, task.absent), cpu, lanes), parted)
 
 
 def _segmented(task: Task, form: str, cpu: tuple[str, str] | None, lanes: int | None) -> Plan:

@@ -17,12 +17,13 @@ from linkwork.engine.emit.time_loop import time_loop
 from linkwork.engine.ir.merge import merge_cases
 from linkwork.engine.ir.passes import eliminate_dead_code, lay_out_fields
 from linkwork.engine.ir.program import Program
-from linkwork.engine.plans.plan import Arrays, Compiled, Found, Offsets
+from linkwork.engine.plans.plan import Array, Arrays, Compiled, Found, Offsets, Plan
 from linkwork.engine.plans.task import Task, moved
 from linkwork.engine.run.entries import Entry
 from linkwork.engine.run.memory import address
-from linkwork.engine.trace.rolled import SIZES, roll
-from linkwork.engine.trace.tables import PLACEMENT, Tables, tables_of
+from linkwork.engine.trace.rolled import roll
+from linkwork.engine.trace.tables import PLACEMENT, SIZES, Tables, tables_of
+from linkwork.model.splitting import Split
 
 
 class RolledProgram(NamedTuple):
@@ -54,7 +55,11 @@ class Rolled(Compiled):
         super().__init__(task, cpu, lanes)
         self.interface = rolled_interface(task, SIZES)
         self.model_tables: Tables = tables_of(
-            task.model, task.frames, any(space.of_pairs for space in task.result_spaces), task.algorithm.of_loops
+            task.model,
+            task.frames,
+            pairs=any(space.of_pairs for space in task.result_spaces),
+            loops=task.algorithm.of_loops,
+            families=task.algorithm.families,
         )
 
     @cached_property
@@ -128,3 +133,29 @@ class Rolled(Compiled):
 
     def serve(self, entry: Entry, form: str, offsets: Offsets = ()) -> None:
         super(Rolled, self.moved(offsets) if offsets else self).serve(entry, form)
+
+
+class OfParts(Plan):
+    """A plan for a mechanism whose links are split first: every part has its share of a body's external force."""
+
+    task: Task
+
+    def __init__(self, task: Task, inner: Rolled, parted: Split) -> None:
+        super().__init__(task)
+        self.inner = inner
+        self.bodies = np.array([part.body - 1 for part in parted.parts], dtype=np.int64)
+        self.shares = np.array([part.share for part in parted.parts])
+
+    def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:
+        present = [space for name, space in self.task.algorithm.arguments if name not in self.task.absent]
+        given = [
+            self._shared(array) if space == "wrenches" else array
+            for array, space in zip(arguments, present, strict=True)
+        ]
+        return self.inner.run(given, states, out=out)
+
+    def _shared(self, forces: Array) -> Array:
+        found: Array = (forces.reshape(len(forces), -1, 6)[:, self.bodies] * self.shares[:, None]).reshape(
+            len(forces), -1
+        )
+        return found

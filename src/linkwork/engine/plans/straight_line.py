@@ -32,12 +32,16 @@ class StraightLine(Compiled):
         return [self.entry_point]
 
     def text(self, lanes: int) -> str:
-        from linkwork.engine.emit import kernel, row_kernel
+        from linkwork.engine.emit import kernel, refilled, row_kernel
         from linkwork.engine.emit.time_loop import time_loop
+        from linkwork.engine.ir.passes import around_repeat
 
         if self.task.over_time:
             return kernel.module(self.program, self.interface, lanes, time_loop(self.interface, lanes))
         if lanes > 1:
+            around = around_repeat(self.program, len(self.interface.arguments))
+            if around is not None:
+                return refilled.module(around, self.interface, lanes)
             return row_kernel.module(self.program, self.interface, lanes, jit.register_constraint(self.cpu, lanes))
         return kernel.module(self.one_state_program, self.interface, 1)
 

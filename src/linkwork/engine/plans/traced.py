@@ -86,7 +86,9 @@ class Traced(StraightLine):
     @property
     def too_long(self) -> bool:
         """Whether LLVM would take too long over it."""
-        return not self.is_kept and len(self.program.root.order) > MOST_INSTRUCTIONS
+        from linkwork.engine.ir.program import length
+
+        return not self.is_kept and length(self.program) > MOST_INSTRUCTIONS
 
 
 class Evaluated(Plan):

@@ -90,6 +90,12 @@ def _values(program: Program, arguments: Sequence[Numbers]) -> dict[int, Scalar]
 
 
 def _cannot(operation: str) -> TracingError:
+    if operation == "repeat":
+        return TracingError(
+            "what is repeated until it has converged is not differentiated: differentiate the equations that its "
+            "result satisfies",
+            "",
+        )
     return TracingError(
         f"a program with a {operation!r} is not differentiated: what is computed for a mechanism of many bodies "
         f"stays in loops. Use lw.inverse_dynamics_derivatives and the like for these",

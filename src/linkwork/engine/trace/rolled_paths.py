@@ -1,12 +1,15 @@
-"""Walks over the paths of frames as loops in the code, by tables of ``model.paths``: row by row, to a stop."""
+"""Walks over the paths of frames as loops in the code, by tables of ``model.paths``: row by row, to a stop; and walks
+over the children of a body.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from linkwork.engine.ir.program import Address
-from linkwork.engine.trace.tables import PATHS, PLACES, POINTS, STATIONS, Kind, Section
+from linkwork.engine.trace.tables import BODIES, FAMILIES, PATHS, PLACES, POINTS, STATIONS, Kind, Section
 from linkwork.engine.trace.tracer import Tracer
 
 
@@ -28,7 +31,7 @@ class Station:
 
 
 class PathWalks:
-    """What a tree whose walks are loops has of ``PointedTree`` for paths and stations."""
+    """What a tree whose walks are loops has of ``PointedTree`` for paths and stations, and of ``FamilyTree``."""
 
     tracer: Tracer
     kinds: Sequence[Kind]
@@ -36,7 +39,7 @@ class PathWalks:
     node: Callable[[int, int | None], Any]
     frame: Callable[[int], Any]
 
-    def integer(self, section: Section, column: str, row: int) -> int:
+    def integer(self, section: Section, column: str, row: int | None) -> int:
         return self.tracer.emit("index", (), section.address(column, row))
 
     def paths(self) -> Iterator[Any]:
@@ -74,6 +77,25 @@ class PathWalks:
     def outermost(self, point: Any) -> Any:
         return self.node(self.integer(PLACES, "outermost", point.index), None)
 
+    def joint_before(self, body: Any) -> Iterator[Any]:
+        parent = body.integer("parent")
+        ends = parent, self.integer(BODIES, "parent", parent)
+        for counter, kind in self._loop("climb", 1, 1, *self._by_own_kind(), *ends):
+            yield self.node(counter, kind)
+
+    def children_inward(self, body: Any) -> Iterator[Any]:
+        return self._family(body, None)
+
+    def siblings_behind(self, body: Any) -> Iterator[Any]:
+        return self._family(body.parent, body.number)
+
+    def _family(self, parent: Any, stop: int | None) -> Iterator[Any]:
+        """A body's children, the last first, up to but without ``stop``."""
+        ends = self.integer(FAMILIES, "newest", parent.index), stop
+        older = partial(FAMILIES.address, "older")
+        for counter, kind in self._loop("climb", 1, 1, *self._by_own_kind(), *ends, successor=older):
+            yield self.node(counter, kind)
+
     def _walk(self, station: Station, start: str, stop: str) -> Iterator[Any]:
         ends = station.integer(start), station.integer(stop)
         return self._rows(self._loop("climb", 1, 1, *self._by_kind(), *ends, successor=_next(PATHS)))
@@ -81,6 +103,9 @@ class PathWalks:
     def _points(self, start: int, stop: int) -> Iterator[Any]:
         for counter, _ in self._loop("climb", 1, 1, start=start, stop=stop, successor=_next(POINTS)):
             yield self.frame(self.integer(POINTS, "frame", counter))
+
+    def _by_own_kind(self) -> tuple[Sequence[int], Callable[[int], Address]]:
+        return range(len(self.kinds)), partial(BODIES.address, "kind")
 
     def _by_kind(self) -> tuple[Sequence[int], Callable[[int], Address]]:
         return range(len(self.kinds)), lambda counter: PATHS.address("kind", counter)

@@ -23,6 +23,7 @@ from linkwork.model.loop_walks import groups_of
 from linkwork.model.loops import Attached, Closed, Crossing, Loops, loops_of
 from linkwork.model.model import Frame, Model
 from linkwork.model.paths import paths_of
+from linkwork.model.tree import alone
 
 PLACEMENT, INERTIA = 12, 10
 """How many numbers these have."""
@@ -77,13 +78,30 @@ CROSSINGS = Section(("loop", "strand", "onward", "stop", "pairs", "place", "next
 """Loops that are open at a step, from row 1 on. ``pairs`` is where its row of ``PAIRS`` begins, ``place`` a column."""
 PAIRS = Section(("coupling",), "pair_ints")
 """The coupling of two loops of a step, for each step a square."""
+FAMILIES = Section(("newest", "older"), "family_ints")
+"""A row for each body, the world's first: its last child, and the child of its parent before it; 0 where there is none.
+"""
 TOLD = (
-    *(FRAMES, JUNCTIONS, FRAME_JUNCTIONS, ANCESTORS, PATHS, STATIONS, POINTS, PLACES),
+    *(FRAMES, JUNCTIONS, FRAME_JUNCTIONS, ANCESTORS, FAMILIES, PATHS, STATIONS, POINTS, PLACES),
     *(JOININGS, LOOP_ENDS, CROSSINGS, PAIRS),
 )
 """The sections of which rolled code is told where they begin."""
 LASTS = ("frame", "junction", "path", "station", "loop", "strand", "coupling")
 """Of what rolled code is told the last number, besides bodies."""
+
+
+SIZES = (
+    *("last_body", *(f"last_{row}" for row in LASTS)),
+    *("square_row", "frame_data", "frame_count"),
+    *(str(section.begin) for section in TOLD),
+    *(f"nv{k}" for k in range(1, 7)),
+    *(f"wide{k}" for k in range(1, 7)),
+    *(f"parameters{k}" for k in range(1, 7)),
+)
+"""The sizes that rolled code is told: the last of bodies and of what ``LASTS`` has; numbers in a row of the square;
+where the frames' placements begin in ``data``; how many frames there are; where sections of ``ints`` begin; multiples
+of nv, of six numbers for each frame and of ten for each body.
+"""
 
 
 def packed(sections: Sequence[tuple[Section, ArrayLike]]) -> tuple[NDArray[np.int64], dict[str, int]]:
@@ -100,18 +118,20 @@ def packed(sections: Sequence[tuple[Section, ArrayLike]]) -> tuple[NDArray[np.in
 
 @dataclass(frozen=True)
 class Kind:
-    """Bodies with the same code: the joint as a template, whether it has a rotor and is doubtful, and which numbers are
-    fixed (NaN where they are not).
+    """Bodies with the same code: the joint as a template, whether it has a rotor and is doubtful, which numbers are
+    fixed (NaN where they are not), and, where algorithms ask, whether they are alone on their parents.
     """
 
     joint: Joint
     rotor: bool
     doubtful: bool
     fixed: tuple[float, ...]
+    alone: bool | None = None
 
     @property
     def key(self) -> tuple[Any, ...]:
-        return (self.joint.kind(), self.rotor, self.doubtful, tuple("x" if x != x else x for x in self.fixed))
+        fixed = tuple("x" if x != x else x for x in self.fixed)
+        return (self.joint.kind(), self.rotor, self.doubtful, fixed, self.alone)
 
 
 @dataclass(frozen=True)
@@ -129,30 +149,35 @@ class Tables:
     """How many things of one sort there are, of what loops have."""
 
 
-def kinds_of(model: Model) -> tuple[tuple[Kind, ...], list[int], list[list[float]]]:
-    """The kinds of a model, the kind of each body, and each body's numbers."""
+def kinds_of(model: Model, families: bool = False) -> tuple[tuple[Kind, ...], list[int], list[list[float]]]:
+    """The kinds of a model, the kind of each body, and each body's numbers; for ``families`` bodies that are alone on
+    their parents are of other kinds than those that are not.
+    """
     rows = [
         [*body.placement.numbers(), *body.inertia.numbers(), *body.armature, *body.joint.numbers()]
         for body in model.bodies
     ]
     groups: dict[Any, list[int]] = {}
+    lone = alone([body.parent for body in model.bodies]) if families else [None] * len(rows)
     for i, (body, doubtful) in enumerate(zip(model.bodies, doubtful_joints(model), strict=True)):
-        groups.setdefault((body.joint.kind(), bool(body.armature), doubtful), []).append(i)
+        groups.setdefault((body.joint.kind(), bool(body.armature), doubtful, lone[i]), []).append(i)
     kinds, number = [], [0] * len(rows)
-    for k, ((_, rotor, doubtful), members) in enumerate(groups.items()):
+    for k, ((_, rotor, doubtful, by_itself), members) in enumerate(groups.items()):
         table = np.array([rows[i] for i in members])
         same = (table == table[0]).all(axis=0) & np.isin(table[0], (0.0, 1.0, -1.0))
         body = model.bodies[members[0]]
         fixed = tuple(float(x) if keep else float("nan") for x, keep in zip(table[0], same, strict=True))
-        kinds.append(Kind(body.joint, rotor, doubtful, fixed))
+        kinds.append(Kind(body.joint, rotor, doubtful, fixed, by_itself))
         for i in members:
             number[i] = k
     return tuple(kinds), number, rows
 
 
-def body_tables(model: Model) -> tuple[tuple[Kind, ...], NDArray[np.float64], NDArray[np.int64]]:
+def body_tables(
+    model: Model, families: bool = False
+) -> tuple[tuple[Kind, ...], NDArray[np.float64], NDArray[np.int64]]:
     """The kinds of a model, and rows of ``data`` and of ``BODIES`` for the world and each body."""
-    kinds, number, rows = kinds_of(model)
+    kinds, number, rows = kinds_of(model, families)
     data = np.zeros((len(rows) + 1, max([3, *(len(row) for row in rows)])))
     data[0, :3] = model.gravity
     for i, row in enumerate(rows, 1):
@@ -215,11 +240,21 @@ class _Steps:
         return start, stop
 
 
-def tables_of(model: Model, frames: Sequence[Frame] = (), pairs: bool = False, loops: bool = False) -> Tables:
+def _families(parents: Sequence[int]) -> list[list[int]]:
+    """The rows of ``FAMILIES``."""
+    rows = [[0, 0] for _ in parents]
+    for body, parent in enumerate(parents[1:], 1):
+        rows[body][1], rows[parent][0] = rows[parent][0], body
+    return rows
+
+
+def tables_of(
+    model: Model, frames: Sequence[Frame] = (), pairs: bool = False, loops: bool = False, families: bool = False
+) -> Tables:
     """The tables of a model and the frames asked for; ``pairs`` adds where the paths of these meet, ``loops`` the steps
     of loops whose holds they are.
     """
-    kinds, data, bodies = body_tables(model)
+    kinds, data, bodies = body_tables(model, families)
     points = [frame.body for frame in frames]
     parents = [0, *(body.parent for body in model.bodies)]
     junctions: list[tuple[int, int]] = [(0, 0)]
@@ -239,6 +274,7 @@ def tables_of(model: Model, frames: Sequence[Frame] = (), pairs: bool = False, l
             (JUNCTIONS, junctions),
             (FRAME_JUNCTIONS, of_points),
             (ANCESTORS, ancestors),
+            (FAMILIES, _families(parents)),
             *walks.items(),
             (JOININGS, steps.joinings if loops else []),
             (LOOP_ENDS, steps.ends),

@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from linkwork.engine.ir.program import Address, Block, Operand, Program
+from linkwork.engine.ir.program import Address, Block, Operand, Program, Repeat
 from linkwork.errors import TracingError
 from linkwork.spatial.dual import Dual
 
@@ -93,6 +94,13 @@ class Traced:
 
     def part(self, k: int) -> Any:
         return self.tracer.wrap(self.tracer.emit("part", (self.number,), k))
+
+    def repeated(self, what: Repeat, operands: Sequence[Any]) -> list[Any]:
+        """The numbers of the state in which a repeat ends."""
+        if self.tracer.expand:
+            what = self.tracer.written_out(what)
+        number = self.tracer.emit("repeat", tuple(map(self.tracer.operand, operands)), what)
+        return [self.tracer.wrap(self.tracer.emit("final", (number,), k)) for k in range(what.state)]
 
     def elementary(self, names: tuple[str, ...], text: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
         """An elementary function: its text, or one operation for each of its results."""
@@ -182,6 +190,7 @@ class Tracer:
         self._known: list[dict[Any, int]] = [{}]  # for each open block, what has been computed in it
         self._outside: list[list[dict[Any, int]]] = []
         self._finished = False
+        self._written_out: dict[Repeat, Repeat] = {}
 
     def finish(self) -> None:
         """Nothing more may be written down."""
@@ -238,6 +247,15 @@ class Tracer:
     def constant(self, value: float) -> Traced:
         """A number that is not folded into the code."""
         return Traced(self, self.emit("constant", (), value))
+
+    def written_out(self, what: Repeat) -> Repeat:
+        """What is repeated, with elementary functions as arithmetic."""
+        from linkwork.engine.trace.replay import expanded
+
+        found = self._written_out.get(what)
+        if found is None:
+            found = self._written_out[what] = replace(what, program=expanded(what.program))
+        return found
 
     def store(self, address: Address, value: Any) -> None:
         self.program.instruction(self.block, "store", (self.operand(value),), address)

@@ -6,9 +6,9 @@ import math
 
 from linkwork.arguments import integer, switch
 from linkwork.joints import Free, Joint, Spherical
-from linkwork.model.builder import placement
 from linkwork.model.mechanisms.links import JointChoice, extent, joints, rod, whole
 from linkwork.model.model import WORLD, Body, Frame, Limits, Model
+from linkwork.model.placements import placement
 from linkwork.spatial import Inertia, Sym3, Transform, Vec3
 
 
@@ -235,6 +235,6 @@ class _Links:
         """The Model, with a frame at the far end of each of the links in ``tips``."""
         here = Transform.identity()
         frames = [Frame(WORLD, 0, here), *(Frame(name, index, self.end) for name, index in tips.items())]
-        frames += [Frame(body.name, index, here) for index, body in enumerate(self.bodies, 1)]
-        frames += [Frame(body.joint_name, index, here) for index, body in enumerate(self.bodies, 1)]
+        frames += [Frame(body.name, index, here, "link") for index, body in enumerate(self.bodies, 1)]
+        frames += [Frame(body.joint_name, index, here, "joint") for index, body in enumerate(self.bodies, 1)]
         return Model(self.name, tuple(self.bodies), tuple(frames))

@@ -21,9 +21,10 @@ from dataclasses import dataclass
 from linkwork.arguments import switch
 from linkwork.errors import ArgumentError
 from linkwork.joints import Free, Revolute
-from linkwork.model.builder import Builder, placement
+from linkwork.model.builder import Builder
 from linkwork.model.mechanisms.links import ball, box, rod
 from linkwork.model.model import WORLD, Model
+from linkwork.model.placements import placement
 from linkwork.spatial import Transform
 
 HEIGHT, MASS = 1.7, 70.0

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from linkwork.arguments import several
 from linkwork.joints import Free, Revolute
-from linkwork.model.builder import Builder, placement
+from linkwork.model.builder import Builder
 from linkwork.model.mechanisms.links import box, extent, rod
 from linkwork.model.model import Model
+from linkwork.model.placements import placement
 
 
 def pendulum(length: float = 1.0, mass: float = 1.0) -> Model:

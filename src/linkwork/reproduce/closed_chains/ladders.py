@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwork.dynamics.constraints import Ball, Constraint, PointOnPlane
 from linkwork.dynamics.kinematics import integrate, neutral
 from linkwork.joints import Free, Revolute, Universal
 from linkwork.model import Builder, Frame, Model, placement
+from linkwork.model.constraints import Ball, Constraint, PointOnPlane
 from linkwork.spatial import Transform
 
 Array = NDArray[np.float64]

@@ -15,6 +15,7 @@ from linkwork.reproduce.constraint_force import parallel, rounding, times
 from linkwork.reproduce.constraint_force.branches import branched
 from linkwork.reproduce.constraint_force.chains import CHAINS
 from linkwork.reproduce.constraint_force.claim import claimed, unbiased
+from linkwork.reproduce.schedule import MACHINES
 
 FULL, QUICK = Effort(sweeps=2, rounds=40, seconds=0.002), Effort(sweeps=1, rounds=3, seconds=0.0005)
 
@@ -29,7 +30,7 @@ class Settings:
     counted: tuple[str, ...] = ("revolute", "spherical", "mixed", "floating")
     counted_links: tuple[int, ...] = (8, 16, 32, 64, 128, 256, 512, 1024)
     operations: int = 30
-    gains: tuple[int, ...] = (64, 1024, 16_384)
+    gains: tuple[int, ...] = (64, 1024, 4096)
     segments_up_to: int = 1024
     combs: tuple[int, ...] = (8, 16, 32, 64, 128, 256)
     claimed: int = 12
@@ -58,6 +59,7 @@ def measure(quick: bool, say: Callable[[str], None]) -> dict[str, Any]:
     data["times"] = {name: times.seconds(name, CHAINS[name], s.links, s.effort, say) for name in s.timed}
     data["growth"] = {name: parallel.growth(name, CHAINS[name], s.counted_links, say) for name in s.counted}
     data["operations"] = {name: parallel.operations(CHAINS[name], s.operations) for name in s.counted}
+    data["machines"] = {machine.name: asdict(machine) for machine in MACHINES if machine.sources}
     data["gains"] = [parallel.gain(CHAINS["revolute"](n), s.segments_up_to, say) for n in s.gains]
     data["branches"] = branched(s.combs, say)
     data["claim"] = claimed(s.claimed, say)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import log2
 from typing import Any
 
-from linkwork.reproduce.constraint_force.parallel import PROCESSORS
 from linkwork.reproduce.constraint_force.plots import TITLES
 from linkwork.reproduce.markdown import METHODS, across, measured_on, table
 
@@ -58,7 +57,9 @@ def tables(data: dict[str, Any]) -> dict[str, str]:
                 for name, rows in data["operations"].items()
             ],
         ),
+        "machines": _machines(data["machines"]),
         "processors": _processors(data["gains"]),
+        "messages": _eaten(data["gains"]),
         "branches": _branches(data["branches"]),
     }
 
@@ -87,16 +88,56 @@ def _doubling(found: dict[str, Any]) -> list[str]:
 
 
 def _processors(gains: list[dict[str, Any]]) -> str:
-    columns: dict[str, dict[int, float]] = {}
+    """A table for each length: gains on each machine, and what part of the deciding path messages are."""
+    tables = []
     for found in gains:
-        for form, line in found["gain"].items():
-            what = "" if form == "constraint_force" else f" in {found['segments']} segments"
-            columns[f"{found['links']:,} links{what}"] = dict(zip(found["processors"], line, strict=True))
+        forms = {f"{found['links']:,} links": "constraint_force"}
+        if found["segments"]:
+            forms |= {f"{found['links']:,} links in {found['segments']} segments": "constraint_force_segments"}
+        for title, form in forms.items():
+            columns = {name: _by_count(by_form[form]) for name, by_form in found["machines"].items()}
+            counts = max((list(line) for line in columns.values()), key=len)
+            rows = [[f"{count:,}", *(line.get(count) for line in columns.values())] for count in counts]
+            tables.append(table([f"{title}, processors", *columns], rows))
+    return "\n\n".join(tables)
+
+
+def _by_count(line: dict[str, Any]) -> dict[int, str]:
+    cells = zip(line["processors"], line["gain"], line["messages"], strict=True)
+    return {count: f"{gain:.3g}" + (f" ({share:.0%})" if share else "") for count, gain, share in cells}
+
+
+def _eaten(gains: list[dict[str, Any]]) -> str:
+    """Where each machine gains most, and what it would gain there if messages took no time."""
+    rows = []
+    for found in gains:
+        free, *others = found["machines"]
+        ideal = found["machines"][free]["constraint_force"]
+        without = dict(zip(ideal["processors"], ideal["gain"], strict=True))
+        for name in others:
+            line = found["machines"][name]["constraint_force"]
+            gain, count, share = max(zip(line["gain"], line["processors"], line["messages"], strict=True))
+            half = [p for p, part in zip(line["processors"], line["messages"], strict=True) if part > 0.5]
+            rows.append(
+                [name, f"{found['links']:,}", f"{count:,}", f"{gain:.3g}", f"{without[count]:.3g}", f"{share:.0%}",
+                 f"{half[0]:,}" if half else None]
+            )  # fmt: skip
+    heading = [
+        "machine", "links", "best number of processors", "gain", "without messages", "messages on the deciding path",
+        "more than half of it from",
+    ]  # fmt: skip
+    return table(heading, rows)
+
+
+def _machines(machines: dict[str, Any]) -> str:
     rows = [
-        [f"{count:,}", *(None if count not in line else f"{line[count]:.3g}" for line in columns.values())]
-        for count in (1, *PROCESSORS)
-    ]
-    return table(["processors", *columns], rows)
+        [
+            name, f"{m['rate'] / 1e9:g}", f"{m['latency'] * 1e6:.2g}",
+            f"{m['bandwidth'] / 1e9:,.0f}{' for all together' if m['shared'] else ''}", "; ".join(m["sources"]),
+        ]
+        for name, m in machines.items()
+    ]  # fmt: skip
+    return table(["machine", "operations a processor (10⁹/s)", "latency (µs)", "bandwidth (GB/s)", "from"], rows)
 
 
 def _branches(found: dict[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """Steps that must follow each other, operations, and what any number of processors would gain; all counted, as written.
 
-A processor takes one turn of a step at a time, and steps wait for each other (Brent); talking to each other costs
-nothing. So a gain is what the algorithm allows, not what a machine gives.
+A gain is that of a simulated machine (``schedule``) which runs the recorded tasks, with and without the time that
+messages take.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from linkwork.model import Model
 from linkwork.model.segments import cut
 from linkwork.reproduce.counting import as_written, folded
 from linkwork.reproduce.longest_path import longest_path
+from linkwork.reproduce.schedule import MACHINES, record, run
 from linkwork.reproduce.steps import steps
 
 METHODS = {name: ALGORITHMS[name] for name in ("articulated_body", "virtual_work")} | {
     "constraint_force": ALGORITHMS["constraint_force"]
 }
 
-PROCESSORS = (4, 8, 64, 1024, 16_384)
-"""Sizes of vector units, of CPUs with many cores, and of GPUs."""
+PROCESSORS = tuple(4**k for k in range(8))
+"""Up to more than a GPU has."""
 
 Say = Callable[[str], None]
 
@@ -58,22 +59,31 @@ def operations(make: Callable[[int], Model], n: int) -> dict[str, dict[str, int]
 
 
 def gain(model: Model, segments_up_to: int, say: Say) -> dict[str, Any]:
-    """How many times sooner than articulated bodies on one processor 1, 2, 4, ... are done, up to one for each link:
-    by cyclic reduction, and, if the chain is neither too short nor too long, in segments.
+    """How many times sooner than articulated bodies on one processor 1, 4, 16, ... are done, up to one for each link,
+    on each machine: by cyclic reduction, and, if the chain is neither too short nor too long, in segments. With it,
+    what part of the path that decides the time are messages.
     """
     links = len(model.bodies)
-    say(f"processors: {links} links")
-    processors = [2**k for k in range(links.bit_length())]
     one = sum(as_written(METHODS["articulated_body"], model).values())
     segments = cut(model) if links <= segments_up_to else None
     forms = {"constraint_force": METHODS["constraint_force"]} | (
         {"constraint_force_segments": SEGMENTS} if segments else {}
     )
-    counted = {name: steps(algorithm, model) for name, algorithm in forms.items()}
+    found: dict[str, Any] = {machine.name: {} for machine in MACHINES}
+    work = {}
+    for name, algorithm in forms.items():
+        say(f"processors: {links} links, {name}")
+        tasks = record(algorithm, model)
+        work[name] = sum(task.operations for task in tasks)
+        for machine in MACHINES:
+            counts = [count for count in PROCESSORS if count <= min(links, machine.most)]
+            runs = [run(tasks, machine, count) for count in counts]
+            found[machine.name][name] = {
+                "processors": counts,
+                "gain": [one / machine.rate / outcome.seconds for outcome in runs],
+                "messages": [outcome.waiting for outcome in runs],
+            }
     return {
-        "links": links, "processors": processors, "articulated_body": one,
-        "segments": segments.count if segments else None,
-        "work": {name: cost.work for name, cost in counted.items()},
-        "span": {name: cost.span for name, cost in counted.items()},
-        "gain": {name: [one / cost.time(count) for count in processors] for name, cost in counted.items()},
+        "links": links, "articulated_body": one, "segments": segments.count if segments else None, "work": work,
+        "machines": found,
     }  # fmt: skip

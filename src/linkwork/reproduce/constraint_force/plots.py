@@ -110,23 +110,29 @@ def _steps(growth: dict[str, Any]) -> Any:
 
 
 def _processors(gains: list[dict[str, Any]]) -> Any:
-    picture = figure(7.5, 4.8)
-    axes = picture.subplots()
-    for shade, found in enumerate(gains):
-        for name, look in (("constraint_force", "-"), ("constraint_force_segments", ":")):
-            line = found["gain"].get(name)
-            if line:
-                what = "" if name == "constraint_force" else f", in {found['segments']} segments"
-                label = f"{found['links']:,} links{what}"
-                style = {name: {"color": f"C{shade}", "linestyle": look, "label": label}}
-                lines(style, axes, found["processors"], {name: line}, 1.0, log="xy")
-    axes.axhline(1.0, color="0.35", linewidth=0.8)
-    most = max(found["processors"][-1] for found in gains)
-    marks = [1, *(count for count in PROCESSORS if count <= most)]
-    axes.set_xticks(marks, [f"{count:,}" for count in marks], fontsize=9)
-    axes.set(xlabel="processors", ylabel="times sooner than articulated bodies on one")
-    axes.set_title("What processors would gain on a chain of hinges, by counted operations", fontsize=10)
-    axes.legend(fontsize=9)
+    """A panel for each machine."""
+    names = list(gains[0]["machines"])
+    picture = figure(12.0, 4.8)
+    panels = picture.subplots(1, len(names), sharex=True, sharey=True)
+    for axes, machine in zip(panels, names, strict=True):
+        for shade, found in enumerate(gains):
+            for name, look in (("constraint_force", "-"), ("constraint_force_segments", ":")):
+                line = found["machines"][machine].get(name)
+                if line:
+                    what = "" if name == "constraint_force" else f", in {found['segments']} segments"
+                    style = {"color": f"C{shade}", "linestyle": look, "label": f"{found['links']:,} links{what}"}
+                    lines({name: style}, axes, line["processors"], {name: line["gain"]}, 1.0, log="xy")
+        axes.axhline(1.0, color="0.35", linewidth=0.8)
+        axes.set(xlabel="processors")
+        axes.set_title(machine, fontsize=10)
+    most = max(line["processors"][-1] for found in gains for line in found["machines"][names[0]].values())
+    marks = [count for count in PROCESSORS if count <= most]
+    panels[0].set_xticks(marks, [f"{count:,}" for count in marks], fontsize=8)
+    panels[0].set(ylabel="times sooner than articulated bodies on one")
+    picture.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=9)
+    picture.suptitle(
+        "What processors would gain on a chain of hinges: a schedule of the recorded operations", fontsize=11
+    )
     return picture
 
 

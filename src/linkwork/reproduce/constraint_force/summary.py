@@ -7,7 +7,6 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from linkwork.reproduce.constraint_force.parallel import PROCESSORS
 from linkwork.reproduce.constraint_force.plots import STYLES, TITLES
 from linkwork.reproduce.tables import over, title
 
@@ -33,7 +32,6 @@ def summarise(data: dict[str, Any], console: Console) -> None:
     for name, rows in data["operations"].items():
         text = ", ".join(f"{method} {row['folded']} ({row['written']})" for method, row in rows.items())
         console.print(f"{TITLES[name]}, {links} links, operations folded (as written): {text}", markup=False)
-    title(console, "parallel hinges: times sooner than articulated bodies on one processor, by counted operations")
     _gains(data["gains"], console)
     found = data["branches"]
     title(console, "side branches of log₂ N links on every link of a chain")
@@ -85,11 +83,14 @@ def _ratios(seconds: dict[str, list[float | None]]) -> dict[str, list[float | No
 
 
 def _gains(gains: list[dict[str, Any]], console: Console) -> None:
-    counts = [1, *PROCESSORS]
-    columns: dict[str, list[Any]] = {}
-    for found in gains:
-        by_count = {name: dict(zip(found["processors"], line, strict=True)) for name, line in found["gain"].items()}
-        for name, line in by_count.items():
-            what = STYLES[name]["label"] if name == "constraint_force" else f"in {found['segments']} segments"
-            columns[f"{found['links']} links, {what}"] = [line.get(count) for count in counts]
-    over(console, "processors", counts, columns, lambda x: f"{x:.2f}")
+    for machine in gains[0]["machines"]:
+        title(console, f"parallel hinges, {machine}: times sooner than articulated bodies on one processor")
+        columns: dict[str, dict[int, str]] = {}
+        for found in gains:
+            for name, line in found["machines"][machine].items():
+                what = STYLES[name]["label"] if name == "constraint_force" else f"in {found['segments']} segments"
+                cells = zip(line["processors"], line["gain"], line["messages"], strict=True)
+                columns[f"{found['links']} links, {what}"] = {p: f"{gain:.2f} ({m:.0%})" for p, gain, m in cells}
+        counts = max((list(column) for column in columns.values()), key=len)
+        over(console, "processors", counts, {name: [c.get(p) for p in counts] for name, c in columns.items()}, str)
+    console.print("in parentheses: what part of the path that decides the time are messages", markup=False)

@@ -12,6 +12,7 @@ from linkwork.reproduce.clock import Effort
 from linkwork.reproduce.operational_inertia import growth
 from linkwork.reproduce.operational_inertia import humanoid as section4
 from linkwork.reproduce.operational_inertia.growth import Case, Limits, Lines, Say, chain, fan, humanoid, tree, winners
+from linkwork.reproduce.operational_inertia.many_points import experiment
 from linkwork.reproduce.operational_inertia.visits import visited
 
 FULL, QUICK = Effort(sweeps=2, rounds=40, seconds=0.002), Effort(sweeps=1, rounds=3, seconds=0.0005)
@@ -39,6 +40,8 @@ class Settings:
     map_chains: tuple[int, ...] = (16, 30, 100, 300, 1000)
     map_levels: tuple[int, ...] = (5, 6, 7, 8, 9, 10)
     map_points: tuple[int, ...] = (1, 2, 4, 8, 16)
+    controlled: tuple[int, ...] = (4, 8, 16)
+    simulated: float = 1.0
 
     @staticmethod
     def quick() -> Settings:
@@ -46,7 +49,7 @@ class Settings:
             effort=QUICK, states=4, batch=1, chains=(10, 20, 30), levels=(2, 3),
             bush=3, seen=3, fan=20, arms=(1, 2, 3, 4), explicit_up_to=10,
             points=(1, 2, 3, 4), humanoid_points=(1,), ends=(), dense_counted_up_to=20, dense_timed_up_to=20,
-            map_chains=(8,), map_levels=(3,), map_points=(1, 2),
+            map_chains=(8,), map_levels=(3,), map_points=(1, 2), controlled=(),
         )  # fmt: skip
 
 
@@ -59,6 +62,7 @@ def measure(quick: bool, say: Callable[[str], None]) -> dict[str, Any]:
         "machine": machine(), "versions": versions(), "commit": commit(), "settings": asdict(s),
         "humanoid": section4.one_matrix(s.states, s.batch, s.effort),
         "servo": section4.servo(s.states, s.effort),
+        "many_points": [_controlled(m, s, say) for m in s.controlled],
         "over_links": {
             "chains": _over([chain(n, 2) for n in s.chains], s, say),
             "trees": _over([tree(levels, 2) for levels in s.levels], s, say),
@@ -81,6 +85,11 @@ def measure(quick: bool, say: Callable[[str], None]) -> dict[str, Any]:
             "trees": _map(tree, s.map_levels, s, say),
         },
     }  # fmt: skip
+
+
+def _controlled(points: int, s: Settings, say: Say) -> dict[str, Any]:
+    say(f"control of {points} points")
+    return experiment(points, s.simulated, s.states, s.effort)
 
 
 def _over(cases: Sequence[Case], s: Settings, say: Say) -> dict[str, Any]:

@@ -20,6 +20,7 @@ def tables(data: dict[str, Any]) -> dict[str, str]:
         "machine": measured_on(data),
         "claims": _claims(data),
         "humanoid": _humanoid(data["humanoid"]),
+        "many_points": _many_points(data["many_points"]),
         "visits": _visits(data["visits"]),
         "growth": table(
             [
@@ -105,6 +106,19 @@ def _humanoid(data: dict[str, Any]) -> str:
         times = [f"{1e6 * data['seconds'][what][method]:.2f} µs" for what in ("call", "code", "batch")]
         rows.append([METHODS[method], *times, f"{totals['folded']} ({totals['written']})"])
     heading = ["one Λ", "call from Python", "code alone", "in a batch", "operations, folded (as written)"]
+    return table(heading, rows)
+
+
+def _many_points(runs: list[dict[str, Any]]) -> str:
+    rows = [
+        [
+            run["points"], run["rows"], f"{1e6 * run['seconds']['inverse']:.1f} µs",
+            f"{1e6 * run['seconds']['control']:.0f} µs", f"{1.0 / run['seconds']['control']:,.0f} Hz",
+            f"{1e6 * run['off']:.0f} µm", f"{1e6 * run['feet']:.1f} µm",
+        ]
+        for run in runs
+    ]  # fmt: skip
+    heading = ["points", "rows", "Λ⁻¹", "the law", "rate", "points off by at most", "feet moved by at most"]
     return table(heading, rows)
 
 

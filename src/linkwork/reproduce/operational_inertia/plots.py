@@ -31,6 +31,8 @@ def draw(data: dict[str, Any], folder: Path) -> list[Path]:
         "figure4": visit_plots.steps(data["visits"]),
         "visits": visit_plots.methods(data["visits"], {name: STYLES[name]["label"] for name in OPERATIONAL}),
     }
+    if data["many_points"]:
+        pictures["many_points"] = _many_points(data["many_points"])
     return [file for name, picture in pictures.items() for file in save(picture, folder, name)]
 
 
@@ -65,6 +67,19 @@ def _humanoid(data: dict[str, Any], servo: dict[str, float]) -> Any:
                       textcoords="offset points", ha=side, color="C3", fontsize=9)  # fmt: skip
     picture.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=9)
     axes.set_title("24-link humanoid, both hands (m = 2): here, and on the paper's 266 MHz Pentium II", fontsize=10)
+    return picture
+
+
+def _many_points(runs: list[dict[str, Any]]) -> Any:
+    """The time of the law, and of Λ⁻¹ in it, over the points."""
+    picture = figure(6.5, 4.0)
+    axes = picture.subplots()
+    points = [run["points"] for run in runs]
+    for what, label, look in (("control", "the law, called from Python", "C2"), ("inverse", "Λ⁻¹ alone", "C0")):
+        axes.plot(points, [1e6 * run["seconds"][what] for run in runs], marker="o", color=look, label=label)
+    axes.set(xlabel="points that are controlled", ylabel="time (µs)", ylim=(0.0, None), xticks=points)
+    axes.set_title(f"{runs[0]['links']} links, floating base, both feet on the ground", fontsize=10)
+    axes.legend()
     return picture
 
 

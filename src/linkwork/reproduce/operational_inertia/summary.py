@@ -14,6 +14,7 @@ from linkwork.reproduce.tables import over, title
 def summarise(data: dict[str, Any], console: Console) -> None:
     """Print what the pictures show, in numbers."""
     _humanoid(data["humanoid"], data["servo"], console)
+    _many_points(data["many_points"], console)
     bush = f"binary tree of {data['over_points']['tree']['links'][0]} links"
     for heading, axis, found in (
         ("serial chains, 2 points", "links", data["over_links"]["chains"]),
@@ -82,6 +83,18 @@ def _humanoid(data: dict[str, Any], servo: dict[str, float], console: Console) -
         rate = 1.0 / time
         console.print(
             f"servo, {what}: {_micro(time)} µs, {rate:.0f} Hz, {rate / paper['hertz']:.0f} times the paper's",
+            markup=False,
+        )
+
+
+def _many_points(runs: list[dict[str, Any]], console: Console) -> None:
+    for run in runs:
+        title(console, f"{run['points']} points of a robot of {run['links']} links on its feet, {run['rows']} rows")
+        control, inverse = run["seconds"]["control"], run["seconds"]["inverse"]
+        console.print(
+            f"law {_micro(control)} µs, {1.0 / control:.0f} Hz, of which Λ⁻¹ {_micro(inverse)} µs; "
+            f"in {run['simulated']} s of simulation points are off by {1e6 * run['off']:.0f} µm at most, "
+            f"the feet moved by {1e6 * run['feet']:.1f} µm",
             markup=False,
         )
 

@@ -7,7 +7,8 @@ rounding  errors of every method against 50 digits, likewise
 """
 
 from linkwork.reproduce.virtual_work.measurements import measure
+from linkwork.reproduce.virtual_work.page import tables
 from linkwork.reproduce.virtual_work.plots import draw
 from linkwork.reproduce.virtual_work.summary import summarise
 
-__all__ = ["draw", "measure", "summarise"]
+__all__ = ["draw", "measure", "summarise", "tables"]

@@ -9,24 +9,24 @@ from typing import Any
 
 from linkwork.bench.machine import commit, machine, versions
 from linkwork.model import mechanisms
+from linkwork.reproduce.clock import Effort
 from linkwork.reproduce.virtual_work import counts, rounding, swing, times
+
+FULL, QUICK = Effort(sweeps=3, rounds=40, seconds=0.002), Effort(sweeps=1, rounds=3, seconds=0.0005)
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How much is measured. Times are the best of ``rounds`` turns, each of about ``seconds``."""
+    """How much is measured."""
 
     step: float = 0.001
     pictures: int = 10
     apart: float = 0.15
-    rounds: int = 40
-    seconds: float = 0.002
+    effort: Effort = FULL
     joints: tuple[int, ...] = tuple(range(1, 17))
     ends: tuple[int, ...] = tuple(range(2, 13))
-    unsplit_up_to: int = 12
     long: tuple[int, ...] = (10, 30, 100, 200, 400, 1000, 3000, 10_000, 30_000)
     unit_vector_up_to: int = 200
-    long_rounds: int = 40
     mechanisms: tuple[str, ...] = tuple(counts.MECHANISMS)
     counted_chains: tuple[int, ...] = (1, 2, 4, 8, 16, 32)
     counted_stars: tuple[int, ...] = (2, 4, 6, 8, 10, 12, 16, 24)
@@ -39,8 +39,8 @@ class Settings:
     @staticmethod
     def quick() -> Settings:
         return Settings(
-            step=0.005, pictures=4, rounds=3, seconds=0.0005, joints=(2, 4), ends=(2, 3), unsplit_up_to=2,
-            long=(10, 100), unit_vector_up_to=10, long_rounds=3, mechanisms=("chain of 10 hinges",),
+            step=0.005, pictures=4, effort=QUICK, joints=(2, 4), ends=(2, 3),
+            long=(10, 100), unit_vector_up_to=10, mechanisms=("chain of 10 hinges",),
             counted_chains=(2, 4), counted_stars=(4, 5, 6, 7, 8), states=1, sizes=(3, 10), branches=(3, 6),
             ratios=(1.0, 1e6),
         )  # fmt: skip
@@ -59,9 +59,9 @@ def measure(quick: bool, say: Callable[[str], None]) -> dict[str, Any]:
         "branched": swing.swing(swing.branched, s.step, s.pictures, s.apart),
     }
     data["times"] = {
-        "serial": times.serial_chains(s.joints, s.rounds, s.seconds, say),
-        "stars": times.stars(s.ends, s.unsplit_up_to, s.rounds, s.seconds, say),
-        "long": times.long_chains(s.long, s.unit_vector_up_to, s.long_rounds, s.seconds, say),
+        "serial": times.serial_chains(s.joints, s.effort, say),
+        "stars": times.stars(s.ends, s.effort, say),
+        "long": times.long_chains(s.long, s.unit_vector_up_to, s.effort, say),
     }
     data["counts"] = {
         "by_kind": counts.by_kind(s.mechanisms, say),

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwork.reproduce.counting import KINDS
-from linkwork.reproduce.pictures import figure, lines, save
+from linkwork.reproduce.pictures import Styles, figure, lines, save
 
 STYLES: dict[str, dict[str, Any]] = {
     "virtual_work": {"label": "virtual work", "color": "C0", "marker": "o"},
@@ -29,7 +29,8 @@ def draw(data: dict[str, Any], folder: Path) -> list[Path]:
         "figure4": _swing(data["swings"]["serial"], "30-DoF serial chain", azimuth=0.0, elevation=0.0),
         "figure5": _swing(data["swings"]["branched"], "30-DoF branched chain", azimuth=-55.0, elevation=20.0),
         "figure6": _serial(data["times"]["serial"]),
-        "figure7": _stars(data["times"]["stars"], data["counts"]["stars"]),
+        "figure7": _stars(data["times"]["stars"]["rolled"]),
+        "stars": _specialised(data["times"]["stars"]["specialised"], data["counts"]["stars"]),
         "long": _long(data["times"]["long"]),
         "counts": _counts(data["counts"]),
         "errors": _errors(data["rounding"]["over_size"], 2),
@@ -50,7 +51,7 @@ def _swing(data: dict[str, Any], title: str, azimuth: float, elevation: float) -
     picture = figure(10.0, rows * (1.85 * height / width + 0.45) + 0.4)
     panels = picture.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
     for panel, time, place in zip(panels, times, places, strict=False):
-        done = round(time / data["step"]) + 1
+        done = round(time / data["tips_apart"]) + 1
         for tip in range(ways.shape[1]):
             panel.plot(*ways[:done, tip].T, color=f"C{tip}", linewidth=0.8, alpha=0.6)
         for link in place:
@@ -80,50 +81,56 @@ def _seen(points: NDArray[np.float64], azimuth: float, elevation: float) -> NDAr
     return np.asarray(points @ np.stack([right, up], axis=1))
 
 
+PAPER: Styles = {
+    "virtual_work_unsplit": {"label": "proposed method", "color": "black", "linestyle": "-"},
+    "unit_vector": {"label": "unit vector method", "color": "black", "linestyle": "--"},
+    "virtual_work_split": {"label": "proposed method, links split", "color": "black", "linestyle": "-."},
+}
+"""The paper's lines, as it draws them."""
+
+
 def _serial(data: dict[str, Any]) -> Any:
-    picture = figure(10.5, 4.2)
-    whole, near = picture.subplots(1, 2)
-    few = [k for k, dof in enumerate(data["dof"]) if dof <= 15]
-    lines(STYLES, whole, data["dof"], data["seconds"], 1e6)
-    lines(
-        STYLES, near, [data["dof"][k] for k in few], {m: [t[k] for k in few] for m, t in data["seconds"].items()}, 1e6
-    )
-    for axes in (whole, near):
-        axes.set(xlabel="degrees of freedom (3 for each joint)", ylabel="time of a state (µs)", ylim=(0, None))
-    whole.set_title("up to 16 spherical joints", fontsize=10)
-    near.set_title("its beginning", fontsize=10)
-    at = data["crossover_dof"]
-    if at is not None:
-        near.axvline(at, color="0.6", linewidth=0.8)
-        near.annotate(f"from {at:.1f} DoF on\nunit vector is slower", (at, 0.5), xycoords=("data", "axes fraction"),
-                      xytext=(4, 0), textcoords="offset points", fontsize=8)  # fmt: skip
-    whole.legend(fontsize=9)
-    picture.suptitle("Figure 6 again: serial chains", fontsize=11)
+    theirs = {name: PAPER[name] for name in ("virtual_work_unsplit", "unit_vector")}
+    return _as_printed(data, theirs, "Figure 6 again: chains of spherical joints")
+
+
+def _stars(data: dict[str, Any]) -> Any:
+    title = "Figure 7 again: end links that hang from one link on a spherical joint"
+    unsplit = PAPER["virtual_work_unsplit"] | {"label": "proposed method, links not split"}
+    return _as_printed(data, PAPER | {"virtual_work_unsplit": unsplit}, title)
+
+
+def _as_printed(data: dict[str, Any], theirs: Styles, title: str) -> Any:
+    """The paper's lines on its linear axes, then ours beside them."""
+    picture = figure(11.0, 4.6)
+    paper, beside = picture.subplots(1, 2, sharey=True)
+    lines(theirs, paper, data["dof"], {name: data["seconds"][name] for name in theirs}, 1e6)
+    lines(STYLES, beside, data["dof"], data["seconds"], 1e6)
+    for axes in (paper, beside):
+        axes.set(xlabel="degrees of freedom", ylabel="time of a state (µs)", xlim=(0, None), ylim=(0, None))
+        axes.tick_params(labelleft=True)
+        axes.legend(fontsize=9)
+    paper.set_title("the paper's lines", fontsize=10)
+    beside.set_title("ours beside them", fontsize=10)
+    picture.suptitle(title, fontsize=11)
     return picture
 
 
-def _stars(times: dict[str, Any], counts: dict[str, Any]) -> Any:
-    picture = figure(12.5, 4.6)
-    panels = picture.subplots(1, 3)
-    within = [k for k, dof in enumerate(counts["dof"]) if dof <= max(times["rolled"]["dof"])] or [0]
+def _specialised(times: dict[str, Any], counts: dict[str, Any]) -> Any:
+    picture = figure(11.0, 4.6)
+    operations, time = picture.subplots(1, 2)
+    within = [k for k, dof in enumerate(counts["dof"]) if dof <= max(times["dof"])] or [0]
     totals = {name: [line[k] for k in within] for name, line in counts["totals"].items() if name != "composite_body"}
-    lines(STYLES, panels[0], [counts["dof"][k] for k in within], totals, 1.0, log="y")
-    panels[0].set(ylabel="operations")
-    panels[0].set_title("operations as written", fontsize=10)
-    for axes, name, title in (
-        (panels[1], "rolled", "time, code for any mechanism"),
-        (panels[2], "specialised", "time, code for this one star"),
+    lines(STYLES, operations, [counts["dof"][k] for k in within], totals, 1.0)
+    lines(STYLES, time, times["dof"], times["seconds"], 1e6)
+    for axes, what, heading in (
+        (operations, "operations as written", "operations, whatever the star"),
+        (time, "time of a state (µs)", "time, code for this one star"),
     ):
-        lines(STYLES, axes, times[name]["dof"], times[name]["seconds"], 1e6, log="y")
-        axes.set(ylabel="time of a state (µs)")
-        axes.set_title(title, fontsize=10)
-    for axes in panels:
-        axes.set_xlabel("degrees of freedom")
-    low, high = zip(*(axes.get_ylim() for axes in panels[1:]), strict=True)
-    for axes in panels[1:]:
-        axes.set_ylim(min(low), max(high))
-    picture.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=9)
-    picture.suptitle("Figure 7 again: 2 to 12 end links that hang from one link", fontsize=11)
+        axes.set(xlabel="degrees of freedom", ylabel=what, ylim=(0, None))
+        axes.set_title(heading, fontsize=10)
+    picture.legend(*operations.get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=9)
+    picture.suptitle("Stars: operations, and code that knows its star", fontsize=11)
     return picture
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from linkwork.algorithms import ALGORITHMS, FORWARD_DYNAMICS, STUDIES
-from linkwork.algorithms.studies.link_splitting import MOST_JOINTS
 from linkwork.model import Model, mechanisms
+from linkwork.model.splitting import MOST_JOINTS
 from linkwork.reproduce import rounding
 from linkwork.reproduce.rounding import FEW, HINGES, Case, Method, Say, compiled, interpreted, lighter
 

@@ -46,16 +46,17 @@ def summarise(data: dict[str, Any], console: Console) -> None:
 
 
 def _crossovers(times: dict[str, Any], console: Console) -> None:
-    for label, at in (
-        ("serial chains", times["serial"]["crossover_dof"]),
-        ("stars", times["stars"]["rolled"]["crossover_dof"]),
-        ("stars, code for one star", times["stars"]["specialised"]["crossover_dof"]),
+    for label, found in (
+        ("serial chains", times["serial"]),
+        ("stars", times["stars"]["rolled"]),
+        ("stars, code for one star", times["stars"]["specialised"]),
     ):
-        console.print(f"{label}, time: virtual_work {_where(at)} unit vector", markup=False)
+        for method, at in found["crossovers"].items():
+            console.print(f"{label}, time: {method} {_where(at)} unit vector", markup=False)
 
 
 def _where(at: float | None) -> str:
-    return "never costs less than" if at is None else f"costs less from {at:.0f} DoF on than"
+    return "never costs less than" if at is None else f"costs less from {at:.1f} DoF on than"
 
 
 def _kinds(console: Console, rows: dict[str, Any]) -> None:

@@ -34,8 +34,8 @@ def swing(start: Callable[[], tuple[Model, Array]], step: float, pictures: int, 
     """Snapshots ``apart`` seconds from each other, from rest, and how far the energy drifts.
 
     Returns:
-        times (s), points (for each time and link: from where to where, m), tips (their way at every step), and drift,
-        the largest change of the energy relative to the largest kinetic energy.
+        times (s), points (for each time and link: from where to where, m), tips (their way, tips_apart seconds from
+        place to place), and drift, the largest change of the energy relative to the largest kinetic energy.
     """
     model, q = start()
     v, limp = np.zeros(model.nv), np.zeros(model.nv)
@@ -45,6 +45,7 @@ def swing(start: Callable[[], tuple[Model, Array]], step: float, pictures: int, 
         return forward_dynamics(model, q, v, limp, method=METHOD)
 
     steps = round(apart / step)
+    between = max(1, steps // 15)
     times, points, ways, energies = [], [], [], []
     for k in range(steps * (pictures - 1) + 1):
         if k:
@@ -52,13 +53,14 @@ def swing(start: Callable[[], tuple[Model, Array]], step: float, pictures: int, 
         if k % steps == 0:
             times.append(k * step)
             points.append(links(model, q).tolist())
-        ways.append(forward_kinematics(model, q, tips)[:, :3, 3].tolist())
+        if k % between == 0:
+            ways.append(forward_kinematics(model, q, tips)[:, :3, 3].tolist())
         energies.append([float(x) for x in energy(model, q, v)])
     kinetic, potential = np.array(energies).T
     drift = float(abs(kinetic + potential - kinetic[0] - potential[0]).max() / kinetic.max())
     return {
         "model": model.name, "method": METHOD, "step": step, "times": times, "points": points,
-        "tips": ways, "drift": drift, "largest_kinetic_energy": float(kinetic.max()),
+        "tips": ways, "tips_apart": between * step, "drift": drift, "largest_kinetic_energy": float(kinetic.max()),
     }  # fmt: skip
 
 

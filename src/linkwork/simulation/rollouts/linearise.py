@@ -13,7 +13,6 @@ from linkwork.compiled.arrays import traced
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.dynamics.arguments import Array, as_array, check_model
-from linkwork.dynamics.constraints import Constraint
 from linkwork.dynamics.derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
 from linkwork.dynamics.dynamics import forward_dynamics, inverse_dynamics
 from linkwork.dynamics.traced import traced_call
@@ -21,6 +20,7 @@ from linkwork.engine.code import fingerprint
 from linkwork.engine.plans import MOST_BODIES
 from linkwork.engine.trace.differentiate import pushed
 from linkwork.errors import ArgumentError
+from linkwork.model.constraints import Constraint
 from linkwork.model.model import Model
 from linkwork.simulation.rollouts.gradients import difference_of, flat, integrate_of
 from linkwork.simulation.rollouts.jobs import Job
@@ -57,10 +57,11 @@ def linearise(
     kd: ArrayLike | None = None,
     damping: bool | ArrayLike = True,
     friction: bool | ArrayLike = True,
+    springs: bool = True,
     effort_limits: bool | ArrayLike = True,
     torque: CompiledFunction | Callable[..., Any] | None = None,
     parameters: Any = None,
-    constraints: Sequence[Constraint] = (),
+    constraints: Sequence[Constraint] | None = None,
     stabilisation: float | None = None,
     proximal: float = 0.0,
     f_ext: ArrayLike | None = None,
@@ -74,8 +75,9 @@ def linearise(
         v: velocity (..., nv).
         tau: joint forces (..., nv), N or N m; none if left out.
         dt: the time of the step, s.
-        q_target, kp, v_target, kd, damping, friction, effort_limits, torque, parameters, constraints, stabilisation,
-            proximal, f_ext, joint_limits: what a step has, as in ``lw.rollout``. A law in ``torque`` is part of it.
+        q_target, kp, v_target, kd, damping, friction, springs, effort_limits, torque, parameters, constraints,
+            stabilisation, proximal, f_ext, joint_limits: what a step has, as in ``lw.rollout``. A law in ``torque`` is
+            part of it.
 
     Returns:
         ``Linearised``: A (..., 2 nv, 2 nv) and B (..., 2 nv, nv) for x = (δq, δv), δq in the tangent space (q ⊕ δq).
@@ -94,8 +96,8 @@ def linearise(
     forces = None if tau is None else as_array(model, "tau", "velocity", tau)[..., None, :]
     step = rollout(
         model, q, v, forces, dt=dt, steps=1, q_target=q_target, kp=kp, v_target=v_target, kd=kd, damping=damping,
-        friction=friction, effort_limits=effort_limits, torque=torque, parameters=parameters, constraints=constraints,
-        stabilisation=stabilisation, proximal=proximal, f_ext=f_ext, joint_limits=joint_limits,
+        friction=friction, springs=springs, effort_limits=effort_limits, torque=torque, parameters=parameters,
+        constraints=constraints, stabilisation=stabilisation, proximal=proximal, f_ext=f_ext, joint_limits=joint_limits,
     )  # fmt: skip
     job = step._job
     assert job is not None

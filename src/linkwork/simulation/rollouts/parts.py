@@ -47,6 +47,8 @@ def step_parts(model: Model, effort_limits: bool | ArrayLike, driven: bool = Fal
     for name, array in (("damping", damping), ("friction", check_finite(model, "friction", "velocity", friction))):
         if array.any():
             parts[name] = _at_all_times(array)
+    if values["springs"] and model.stiffness.any():
+        parts["stiffness"], parts["springref"] = _at_all_times(model.stiffness), _at_all_times(model.springref)
     most = effort_limits_of(model, effort_limits)
     if driven or parts.keys() & {"tau", "kp", "kd"}:
         if effort_limits is True:

@@ -13,13 +13,15 @@ from numpy.typing import ArrayLike
 from linkwork.arguments import choice, finite_array, integer, not_negative, positive, seconds, switch
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array, as_batch, check_model
-from linkwork.dynamics.constraints import Constraint, as_constraints
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import MOST_BODIES
 from linkwork.engine.rollout import records
 from linkwork.engine.run.threads import get_threads
 from linkwork.errors import ArgumentError, SimulationError, shown
+from linkwork.model.constraints import Constraint, as_constraints
 from linkwork.model.model import Model
+from linkwork.simulation.arguments import warn_of_range
+from linkwork.simulation.coupled import check_within_limits, moving_together
 from linkwork.simulation.laws import Parameters, as_law, parameters_of
 from linkwork.simulation.rollouts.by_hand import ByHand, Policy
 from linkwork.simulation.rollouts.divergence import cut_off, explained
@@ -28,7 +30,6 @@ from linkwork.simulation.rollouts.jobs import Job
 from linkwork.simulation.rollouts.parts import OVER_TIME, broadcast, check_over_time, rows, step_count, step_parts
 from linkwork.simulation.rollouts.result import Rollout
 from linkwork.simulation.rollouts.steps import Extras
-from linkwork.simulation.stops import check_within_limits
 
 
 def rollout(
@@ -46,6 +47,7 @@ def rollout(
     kd: ArrayLike | None = None,
     damping: bool | ArrayLike = True,
     friction: bool | ArrayLike = True,
+    springs: bool = True,
     effort_limits: bool | ArrayLike = True,
     torque: CompiledFunction | Callable[..., Any] | None = None,
     parameters: Parameters = None,
@@ -53,7 +55,7 @@ def rollout(
     cost_parameters: Parameters = None,
     policy: Policy | None = None,
     hold: int = 1,
-    constraints: Sequence[Constraint] = (),
+    constraints: Sequence[Constraint] | None = None,
     stabilisation: float | None = None,
     proximal: float = 0.0,
     f_ext: ArrayLike | None = None,
@@ -94,6 +96,7 @@ def rollout(
             than twice the moved inertia over dt is unstable, and chatters at the effort limits; ``damping`` never is.
         damping: viscous damping, N s/m or N m s/rad: the model's (True), none (False), (..., nv) or one number.
         friction: smoothed Coulomb friction, N or N m, in the same way.
+        springs: the model's springs act on the joints, as they are at the beginning of a step.
         effort_limits: what the motors can do, N or N m, in the same way.
         torque: a control law that becomes part of the step: a function of (t, q, v, *parameters) that gives joint
             forces (nv,), made by ``lw.compile``; a plain function of (t, q, v) is compiled here, in every call.
@@ -105,7 +108,8 @@ def rollout(
         policy: a function of Python over the whole batch, such as a neural network: of t (s), q (..., nq), v (..., nv),
             it gives joint forces (..., nv), in the law's place. Trajectories that became non-finite begin anew for it.
         hold: the policy is called every ``hold`` steps, and its answer held meanwhile.
-        constraints: loop closures and contacts, such as ``lw.Weld``; see ``lw.constrained_dynamics``.
+        constraints: loop closures and contacts, such as ``lw.Weld``; see ``lw.constrained_dynamics``. If left out,
+            those of the model, such as the mimic joints of its file; ``()`` for none.
         stabilisation: the time (s) in which errors of constraints die out; 10 dt by default.
         proximal: for redundant constraints; see ``lw.constrained_dynamics``.
         f_ext: force (N) and moment (N m) on each body, in its own frame; (nbodies, 6), (T, nbodies, 6) or
@@ -175,7 +179,7 @@ def rollout(
     (start, speed), batch = as_batch(model, (("q", "configuration"), ("v", "velocity")), (q, v))
     parts = step_parts(
         model, effort_limits, extras.law is not None or policy is not None, tau=tau, q_target=q_target, kp=kp,
-        v_target=v_target, kd=kd, damping=damping, friction=friction, f_ext=f_ext,
+        v_target=v_target, kd=kd, damping=damping, friction=friction, f_ext=f_ext, springs=switch("springs", springs),
     )  # fmt: skip
     named = {name: parts[name] for name in OVER_TIME if name in parts}
     named |= {called: array for called, array, _ in own.values()}
@@ -198,7 +202,7 @@ def rollout(
         {key: shape for key, (_, _, shape) in own.items()},
     )
     if extras.stops:
-        check_within_limits(model, job.q)
+        check_within_limits(model, job.q, extras.constraints)
     reused = None if out is None else _reused(job, batch, out, keeps)
     into = reused if reused is not None and keeps else job.buffers()
     if out is not None:
@@ -220,6 +224,8 @@ def rollout(
         lost = cut_off(into)
         if diverged == "raise":
             raise _error(job, into, batch, lost, result)
+    if not extras.stops and not status & 2:
+        warn_of_range(model, result.q)
     return result
 
 
@@ -240,7 +246,8 @@ def _extras(
     model: Model, dt: float, torque: Any, cost: Any, constraints: Any, stabilisation: Any, proximal: Any, stops: Any
 ) -> Extras:
     """What the step has beside drive and drag."""
-    held_by = as_constraints(constraints)
+    own = constraints is None and bool(model.constraints)
+    held_by = model.constraints if constraints is None else as_constraints(constraints)
     extras = Extras(
         None if torque is None else as_law(model, "torque", torque, (model.nv,)),
         None if cost is None else as_law(model, "cost", cost, (), ("tau",)),
@@ -249,13 +256,18 @@ def _extras(
         not_negative("proximal", proximal),
         switch("joint_limits", stops),
     )
-    if extras.constraints and extras.stops:
-        raise ArgumentError("a rollout takes constraints or joint_limits, not both; lw.simulate takes both")
+    if extras.constraints and extras.stops and moving_together(model, held_by) is None:
+        whose = f"model {model.name!r} has constraints, which hold unless constraints=() is passed; " if own else ""
+        raise ArgumentError(
+            f"{whose}a rollout takes constraints or joint_limits, not both, unless the constraints are couplings of "
+            f"joints without a loop; lw.simulate takes both"
+        )
     if len(model.bodies) > MOST_BODIES and (extras.constraints or extras.stops):
         what = "constraints" if extras.constraints else "joint_limits"
+        hint = ", and constraints=() leaves out those that are the model's own" if own else ""
         raise ArgumentError(
             f"a rollout takes {what} for up to {MOST_BODIES} bodies; model {model.name!r} has {len(model.bodies)}. "
-            f"lw.simulate takes any number"
+            f"lw.simulate takes any number{hint}"
         )
     return extras
 

@@ -17,17 +17,18 @@ from linkwork.compiled.arrays import numbers, traced
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.dynamics.constrained import constrained_dynamics
-from linkwork.dynamics.constraints import Constraint
 from linkwork.dynamics.dynamics import mass_matrix
 from linkwork.dynamics.kinematics import integrate
 from linkwork.dynamics.traced import traced_call
 from linkwork.engine.code import fingerprint
 from linkwork.engine.ir.program import Program
 from linkwork.engine.plans import MOST_BODIES, Plan, TracedTask, plan_for_trace
+from linkwork.model.constraints import Constraint
 from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
+from linkwork.simulation.coupled import held_back_together, moving_together
 from linkwork.simulation.rotors import with_rotors
-from linkwork.simulation.stops import held_back, held_joints, within_limits
+from linkwork.simulation.stops import held_joints, within_limits
 
 SUMS = 2
 """Numbers of a state besides q and v: the steps done, and the cost."""
@@ -167,7 +168,10 @@ class Step:
         if extras.stops:
             joints = held_joints(model, [0.0] * model.nv, True)
             M = mass_matrix(with_rotors(model, numbers(rotors).tolist()), q)
-            speeds, _, _ = held_back(numbers(M).tolist(), numbers(end).tolist(), numbers(q).tolist(), dt.item(), joints)
+            speeds, _, _ = held_back_together(
+                numbers(M).tolist(), numbers(end).tolist(), numbers(q).tolist(), dt.item(), joints,
+                moving_together(model, extras.constraints),
+            )  # fmt: skip
             end = array_of(speeds)
             after = array_of(within_limits(numbers(integrate(model, q, dt * end)).tolist(), joints))
         return after, end, drive, wrenches

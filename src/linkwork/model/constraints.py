@@ -12,20 +12,21 @@ texts over arrays with any leading axes, of floats or of numbers that are being 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from linkwork.arguments import finite, positive
-from linkwork.dynamics.arguments import Array
-from linkwork.dynamics.small_matrices import cross, rotation_vector, skew, times, transposed
+from linkwork.arguments import Array, finite, finite_array, positive
 from linkwork.errors import ArgumentError, shown
 from linkwork.joints.joint import as_axis
-from linkwork.model.builder import as_placement
 from linkwork.model.model import WORLD, Model, Point
-from linkwork.spatial import Transform
+from linkwork.model.placements import as_placement
+from linkwork.model.queries import pose
+from linkwork.spatial import Mat3, Transform, Vec3
+from linkwork.spatial.small_matrices import cross, rotation_vector, skew, times, transposed
 
 
 class Grip(NamedTuple):
@@ -64,6 +65,36 @@ class Constraint(ABC):
         where = f"a constraint of {self.frame_a!r}"
         object.__setattr__(self, "placement", as_placement(where, self.placement))
 
+    @classmethod
+    def at(cls, model: Model, q: ArrayLike, frame_a: str | Point, frame_b: str | Point = WORLD, **options: Any) -> Self:
+        """Holds ``frame_a`` to ``frame_b`` where it is in one configuration.
+
+        Args:
+            model: the mechanism.
+            q: one configuration (nq,).
+            frame_a: what is held.
+            frame_b: what it is held to; the world if left out.
+            options: others of the constraint, such as the ``axis`` of a hinge.
+
+        Returns:
+            The constraint, satisfied in that configuration.
+
+        Example:
+            >>> import linkwork as lw
+            >>> arm = lw.mechanisms.serial_chain(3)
+            >>> lw.Weld.at(arm, [0.0, 0.0, 0.0], "tip").placement.translation
+            Vec3(3.0, 0.0, 0.0)
+        """
+        found = cls(frame_a, frame_b, **options)
+        if not isinstance(model, Model):
+            raise ArgumentError(f"model must be a linkwork Model, not {shown(model)}")
+        place = pose(model, q, found.frame_b).inverse() * pose(model, q, found.frame_a)
+        return replace(found, placement=found._held_at(place))
+
+    def _held_at(self, place: Transform) -> Transform:
+        """The placement of b's place that satisfies the constraint when a is at ``place`` on b."""
+        return place
+
     @abstractmethod
     def rows(self, turn: Array) -> Array:
         """The rows (..., r, 6) that act on the relative motion in a's axes; ``turn`` is a's rotation in b's place."""
@@ -71,6 +102,24 @@ class Constraint(ABC):
     def error(self, place: Array, turn: Array) -> Array:
         """How far off (..., 6) a is, in its own axes; ``place`` is its position in b's place."""
         return np.concatenate([times(transposed(turn), place), rotation_vector(turn)], axis=-1)
+
+    # What editing a model asks for
+
+    def frame_names(self) -> tuple[str, ...]:
+        """The frames that it holds."""
+        return tuple(end.frame if isinstance(end, Point) else end for end in (self.frame_a, self.frame_b))
+
+    def joint_names(self) -> tuple[str, ...]:
+        """The joints that it holds by name."""
+        return ()
+
+    def renamed(self, frame: Callable[[str], str], joint: Callable[[str], str]) -> Constraint:
+        """The same with other names of frames and joints."""
+        a, b = (
+            replace(end, frame=frame(end.frame)) if isinstance(end, Point) else frame(end)
+            for end in (self.frame_a, self.frame_b)
+        )
+        return replace(self, frame_a=a, frame_b=b)
 
     # What dynamics asks for: most constraints look at one pair of frames, by the rows above
 
@@ -123,11 +172,11 @@ class Hinge(Constraint):
     def rows(self, turn: Array) -> Array:
         rows = np.zeros((5, 6))
         rows[:3, :3] = np.eye(3)
-        rows[3:, 3:] = np.linalg.svd(_direction(self.axis)[None, :])[2][1:]
+        rows[3:, 3:] = np.linalg.svd(direction(self.axis)[None, :])[2][1:]
         return np.broadcast_to(rows, (*turn.shape[:-2], 5, 6))
 
     def error(self, place: Array, turn: Array) -> Array:
-        axis = _direction(self.axis)
+        axis = direction(self.axis)
         there = times(transposed(turn), axis)
         return np.concatenate([times(transposed(turn), place), -times(skew(axis), there)], axis=-1)
 
@@ -142,8 +191,11 @@ class PointOnPlane(Constraint):
         super().__post_init__()
         as_axis(self.normal)
 
+    def _held_at(self, place: Transform) -> Transform:
+        return Transform(Mat3.identity(), place.translation)  # the normal stays in b's axes
+
     def rows(self, turn: Array) -> Array:
-        linear = times(transposed(turn), _direction(self.normal))[..., None, :]
+        linear = times(transposed(turn), direction(self.normal))[..., None, :]
         return np.concatenate([linear, np.zeros_like(linear)], axis=-1)
 
 
@@ -167,12 +219,21 @@ class Rolling(Constraint):
             as_axis(self.axis)
         as_axis(self.normal)
 
+    def _held_at(self, place: Transform) -> Transform:
+        """The plane that it touches there."""
+        with np.errstate(all="ignore"):
+            up, _ = self._up(np.array(place.rotation, dtype=np.float64))
+        if not np.isfinite(up).all():
+            raise ArgumentError(f"a disc on {self.frame_a!r} that lies flat rolls on no plane")
+        down = place.rotation.apply(Vec3(*(-self.radius * up).tolist()))
+        return Transform(Mat3.identity(), place.translation + down)
+
     def rows(self, turn: Array) -> Array:
         up, _ = self._up(turn)
         return np.concatenate([np.broadcast_to(np.eye(3), turn.shape), self.radius * skew(up)], axis=-1)
 
     def error(self, place: Array, turn: Array) -> Array:
-        normal = _direction(self.normal)
+        normal = direction(self.normal)
         _, steep = self._up(turn)
         height = (place * normal).sum(axis=-1) - self.radius * steep
         linear = height[..., None] * times(transposed(turn), normal)
@@ -183,7 +244,7 @@ class Rolling(Constraint):
         turn, _, motion = held[0]
         if self.axis is None:
             return np.zeros_like(motion[..., :3])
-        axis, normal = _direction(self.axis), times(transposed(turn), _direction(self.normal))
+        axis, normal = direction(self.axis), times(transposed(turn), direction(self.normal))
         omega, (up, steep) = motion[..., 3:], self._up(turn)
         turned = cross(omega, np.broadcast_to(axis, omega.shape))
         along, change = (normal * axis).sum(axis=-1), (normal * turned).sum(axis=-1)
@@ -195,10 +256,10 @@ class Rolling(Constraint):
         """The direction in a's axes from what touches the plane to the centre, and how steep the disc stands: 1
         upright, 0 lying flat.
         """
-        normal = times(transposed(turn), _direction(self.normal))
+        normal = times(transposed(turn), direction(self.normal))
         if self.axis is None:
             return normal, (normal * normal).sum(axis=-1)
-        axis = _direction(self.axis)
+        axis = direction(self.axis)
         across = normal - (normal * axis).sum(axis=-1)[..., None] * axis
         steep = np.sqrt((across * across).sum(axis=-1))
         return across / steep[..., None], steep
@@ -207,7 +268,8 @@ class Rolling(Constraint):
 class Coupling(Constraint):
     """Two joints of one degree of freedom move together: q_a = ratio · q_b + offset, as by gears, a belt or a cable.
 
-    ``ratio`` has the units of q_a over q_b, ``offset`` those of q_a. The wrench of this constraint is the force or
+    ``ratio`` has the units of q_a over q_b, ``offset`` those of q_a. A ratio of 0 holds ``joint_a`` at the offset,
+    whatever ``joint_b`` is; it may be the same. The wrench of this constraint is the force or
     moment along the axis of ``joint_a``, on the body that this joint carries.
 
     Example:
@@ -251,6 +313,29 @@ class Coupling(Constraint):
     def kind(self) -> tuple[object, ...]:
         return ("Coupling", *self._parts)
 
+    def frame_names(self) -> tuple[str, ...]:
+        return ()
+
+    def joint_names(self) -> tuple[str, ...]:
+        return self.joint_a, self.joint_b
+
+    def renamed(self, frame: Callable[[str], str], joint: Callable[[str], str]) -> Coupling:
+        return Coupling(joint(self.joint_a), joint(self.joint_b), self.ratio, self.offset)
+
+    @classmethod
+    def at(
+        cls, model: Model, q: ArrayLike, frame_a: str | Point, frame_b: str | Point = WORLD, **options: Any
+    ) -> Coupling:
+        """The same with the ``offset`` that holds for two joints, by name, in one configuration."""
+        found = cls(frame_a, frame_b, **options)  # type: ignore[arg-type]  # the constructor says what is no joint
+        if not isinstance(model, Model):
+            raise ArgumentError(f"model must be a linkwork Model, not {shown(model)}")
+        state = finite_array("q", q)
+        if state.shape != (model.nq,):
+            raise ArgumentError(f"q must have shape ({model.nq},) for model {model.name!r}, not {state.shape}")
+        (off,) = found.all_errors(model, state, ()).tolist()
+        return cls(found.joint_a, found.joint_b, found.ratio, found.offset + off)
+
     def rows(self, turn: Array) -> Array:
         raise ArgumentError("a coupling looks at two pairs of frames; all_rows gives the rows of both")
 
@@ -289,12 +374,15 @@ class Coupling(Constraint):
         return number
 
 
-def _direction(axis: str | Sequence[float]) -> Array:
+def direction(axis: str | Sequence[float]) -> Array:
+    """An axis as three numbers."""
     return np.array(as_axis(axis).direction.numbers(), dtype=np.float64)
 
 
-def as_constraints(constraints: Sequence[Constraint]) -> tuple[Constraint, ...]:
-    """Constraints of a call, all of them constraints."""
+def as_constraints(constraints: Sequence[Constraint] | Constraint) -> tuple[Constraint, ...]:
+    """Constraints of a call, all of them constraints; one alone is a list of one."""
+    if isinstance(constraints, Constraint):
+        return (constraints,)
     if not isinstance(constraints, Sequence) or isinstance(constraints, str):
         raise ArgumentError(f"constraints must be a list of lw.Weld, lw.Ball, ... objects, not {shown(constraints)}")
     for constraint in constraints:

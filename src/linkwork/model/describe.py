@@ -1,14 +1,17 @@
-"""A Model in words and numbers: as a printed tree, and as plain data for JSON."""
+"""A Model in words and numbers: as a printed tree, as a notebook shows it, and as plain data for JSON."""
 
 from __future__ import annotations
 
+import html
+import io
 import math
 from typing import Any
 
-from rich.markup import escape
+from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-from linkwork.model import WORLD, Body, Model
+from linkwork.model.model import WORLD, Body, Model
 
 
 def as_data(model: Model) -> dict[str, Any]:
@@ -37,7 +40,7 @@ def as_data(model: Model) -> dict[str, Any]:
             }
             for body in model.bodies
         ],
-        "frames": [{"name": frame.name, "body": names[frame.body]} for frame in model.frames],
+        "frames": [{"name": frame.name, "body": names[frame.body], "kind": frame.kind} for frame in model.frames],
     }
 
 
@@ -53,35 +56,75 @@ DEEPEST_DRAWN = 30
 """A deeper tree is listed with a column of parents instead: its indentation would run off the page."""
 
 
+WIDTH = 10_000
+"""Wider than any table, so that none is folded: a tree broken over lines cannot be read, or searched with grep."""
+_NUMBERS = ("mass kg", "range", "effort")
+
+
 def as_table(model: Model, most: int) -> Table:
     """The tree as rows, bodies indented under what carries them; at most so many bodies."""
+    headings, rows = _cells(model, most)
+    table = Table(box=None, pad_edge=False)
+    for heading in headings:
+        table.add_column(heading, justify="right" if heading in _NUMBERS else "left")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    return table
+
+
+def as_text(model: Model, most: int) -> str:
+    """The summary and the tree."""
+    console = Console(file=io.StringIO(), width=WIDTH, highlight=False, color_system=None)
+    with console.capture() as captured:
+        console.print(as_table(model, most))
+    lines = [summary(model), *(line.rstrip() for line in captured.get().splitlines())]
+    return "\n".join(lines)
+
+
+def as_html(model: Model, most: int) -> str:
+    """The same as HTML; names are text and nothing else."""
+    headings, rows = _cells(model, most)
+    right = [heading in _NUMBERS for heading in headings]
+
+    def line(tag: str, cells: list[str]) -> str:
+        sides = ("right" if number else "left" for number in right)
+        return "".join(
+            f'<{tag} style="text-align:{side};white-space:pre">{html.escape(cell)}</{tag}>'
+            for cell, side in zip(cells, sides, strict=False)
+        )
+
+    body = "".join(f"<tr>{line('td', row)}</tr>" for row in rows)
+    head = f"<thead><tr>{line('th', headings)}</tr></thead>"
+    return f"<table><caption>{html.escape(summary(model))}</caption>{head}<tbody>{body}</tbody></table>"
+
+
+def _cells(model: Model, most: int) -> tuple[list[str], list[list[str]]]:
+    """The headings and the rows of the table."""
     drawn = model.depth <= DEEPEST_DRAWN
     order = _depth_first(model) if drawn else [(index, "") for index in range(1, len(model.bodies) + 1)]
     names = (WORLD, *model.body_names)
-    table = Table(box=None, pad_edge=False)
-    for heading in ("body", "joint", "kind") if drawn else ("body", "parent", "joint", "kind"):
-        table.add_column(heading)
-    for heading in ("mass kg", "range", "effort"):
-        table.add_column(heading, justify="right")
-    table.add_column("frames")
+    headings = ["body", *([] if drawn else ["parent"]), "joint", "kind", *_NUMBERS, "frames"]
     extra = _extra_frames(model)
+    rows = []
     if drawn or 0 in extra:
-        table.add_row(WORLD, *[""] * (len(table.columns) - 2), extra.get(0, ""))
+        rows.append([WORLD, *[""] * (len(headings) - 2), extra.get(0, "")])
     for index, prefix in order[:most]:
         body = model.bodies[index - 1]
-        table.add_row(
-            prefix + escape(body.name),
-            *([] if drawn else [escape(names[body.parent])]),
-            escape(body.joint_name),
-            escape(body.joint.describe()),
-            f"{body.inertia.mass:.4g}",
-            _range(body),
-            _numbers(body.limits.effort),
-            extra.get(index, ""),
+        rows.append(
+            [
+                prefix + body.name,
+                *([] if drawn else [names[body.parent]]),
+                body.joint_name,
+                body.joint.describe(),
+                f"{body.inertia.mass:.4g}",
+                _range(body),
+                _numbers(body.limits.effort),
+                extra.get(index, ""),
+            ]
         )
     if len(model.bodies) > most:
-        table.add_row(f"... and {len(model.bodies) - most} more")
-    return table
+        rows.append([f"... and {len(model.bodies) - most} more"])
+    return headings, rows
 
 
 def _depth_first(model: Model) -> list[tuple[int, str]]:
@@ -100,12 +143,12 @@ def _depth_first(model: Model) -> list[tuple[int, str]]:
 
 
 def _extra_frames(model: Model) -> dict[int, str]:
-    """Frames that are not just a body or a joint, by body."""
+    """Frames that are not just a body or a joint, by body: named places, and links that are parts of bodies."""
     own = {WORLD, *model.body_names, *model.joint_names}
     named: dict[int, list[str]] = {}
     for frame in model.frames:
-        if frame.name not in own:
-            named.setdefault(frame.body, []).append(escape(frame.name))
+        if frame.name not in own and frame.kind != "joint":
+            named.setdefault(frame.body, []).append(frame.name)
     return {body: ", ".join(names) for body, names in named.items()}
 
 

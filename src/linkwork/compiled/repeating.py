@@ -1,0 +1,109 @@
+"""A text repeated over a state until that has converged: in code, lanes that are done wait; over arrays, states do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from linkwork.compiled.arrays import is_traced, numbers, traced
+from linkwork.compiled.scalars import number
+from linkwork.engine.ir.evaluator import repeated
+from linkwork.engine.ir.passes import eliminate_dead_code
+from linkwork.engine.ir.program import Address, Program, Repeat
+from linkwork.engine.trace.tracer import Traced, Tracer
+from linkwork.errors import TracingError
+
+Body = Callable[..., tuple[Sequence[Any], Any]]
+
+
+def repeat(body: Body, state: Sequence[Any], given: Sequence[Any] = (), *, most: int, batch: int = 0) -> list[Any]:
+    """The state after ``body(*state, *given) -> next state, whether to go on`` has been repeated, at least once and at
+    most so many times. Each state of a batch goes on for itself, and keeps its numbers when it is done.
+
+    Args:
+        body: a text over arrays, of one state. All that is traced and that it uses must be in ``state`` or ``given``.
+        state: arrays, which keep their shapes.
+        given: arrays that stay as they are.
+        most: how often at most.
+        batch: how many leading axes the arrays have, if they are plain ones; traced arrays are of one state.
+
+    Example:
+        >>> import linkwork as lw
+        >>> def halved(x, step):
+        ...     return [x - step], x - step > 0.0
+        >>> def text(x):
+        ...     return repeat(halved, [x], [np.ones(())], most=100)[0]
+        >>> lw.compile(text, x=())([0.5, 2.5, 7.0])
+        array([-0.5, -0.5,  0. ])
+    """
+    if not is_traced([*state, *given]):
+        return _over_arrays(body, state, given, most, batch)
+    shapes, given_shapes = [np.shape(each) for each in state], [np.shape(each) for each in given]
+    start, fixed = (_flat(arrays) for arrays in (state, given))
+    loaded = [k for k, x in enumerate(fixed) if isinstance(x, Traced)]  # constants become part of the program
+    program = _traced(body, shapes, given_shapes, fixed, loaded)
+    what = Repeat(program, len(start), len(loaded), most)
+    ends = repeated(what, [*start, *(fixed[k] for k in loaded)])
+    return _shaped(list(ends), shapes)
+
+
+def _traced(
+    body: Body, shapes: Sequence[tuple[int, ...]], given_shapes: Sequence[tuple[int, ...]], fixed: list[Any],
+    loaded: Sequence[int],
+) -> Program:  # fmt: skip
+    """The program of a body, for what is given ``fixed`` but for numbers that are ``loaded``."""
+    tracer = Tracer(expand=False)
+    own = [tracer.load(Address("argument0", k)) for k in range(sum(map(prod, shapes)))]
+    inside = list(fixed)
+    for place, k in enumerate(loaded):
+        inside[k] = tracer.load(Address("argument1", place))
+    following, going = body(*_shaped(own, shapes), *_shaped(inside, given_shapes))
+    found = [np.shape(each) for each in following]
+    if found != list(shapes):
+        raise TracingError(f"a state of shapes {list(shapes)} is repeated, but the next one has shapes {found}")
+    for k, item in enumerate(_flat(following)):
+        tracer.store(Address("result0", k), item)
+    (more,) = _flat([going])
+    tracer.store(Address("result1", 0), more)
+    tracer.finish()
+    eliminate_dead_code(tracer.program)
+    if "call" in tracer.program.operations:
+        raise TracingError(
+            "code that has loops over bodies, of a mechanism of many, cannot be repeated inside other code"
+        )
+    return tracer.program
+
+
+def _flat(arrays: Sequence[Any]) -> list[Any]:
+    return [number(item) for each in arrays for item in numbers(each).flat]
+
+
+def _shaped(items: list[Any], shapes: Sequence[tuple[int, ...]]) -> list[Any]:
+    made, start = [], 0
+    for shape in shapes:
+        own = np.empty(prod(shape), dtype=object)
+        own[:] = items[start : start + prod(shape)]
+        made.append(traced(own.reshape(shape)))
+        start += prod(shape)
+    return made
+
+
+def _over_arrays(body: Body, state: Sequence[Any], given: Sequence[Any], most: int, batch: int) -> list[Any]:
+    """The same over plain arrays, all states at once."""
+    now = [np.asarray(each, dtype=np.float64) for each in state]
+    axes = np.broadcast_shapes(*(each.shape[:batch] for each in now))
+    now = [np.broadcast_to(each, (*axes, *each.shape[batch:])) for each in now]
+    going = np.ones(axes, dtype=bool)
+    for _ in range(most):
+        following, more = body(*now, *given)
+        now = [
+            np.where(going.reshape((*axes, *(1,) * (old.ndim - batch))), new, old)
+            for new, old in zip(following, now, strict=True)
+        ]
+        going = going & np.asarray(more, dtype=bool)
+        if not going.any():
+            break
+    return now

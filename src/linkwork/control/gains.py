@@ -1,0 +1,58 @@
+"""Gains of controllers: kp of what is off, and kd of its rate.
+
+They are called so everywhere; ``stiffness`` and ``damping`` are the mechanism's own springs and dampers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.arguments import Array, array, old_name
+from linkwork.errors import ArgumentError, shown
+
+
+class Gains:
+    """What has gains: kp and kd, under their old names, too."""
+
+    kp: Any
+    kd: Any
+
+    @property
+    def stiffness(self) -> Any:
+        """The old name of kp."""
+        old_name("stiffness", "kp")
+        return self.kp
+
+    @stiffness.setter
+    def stiffness(self, value: Any) -> None:
+        old_name("stiffness", "kp")
+        self.kp = value
+
+    @property
+    def damping(self) -> Any:
+        """The old name of kd."""
+        old_name("damping", "kd")
+        return self.kd
+
+    @damping.setter
+    def damping(self, value: Any) -> None:
+        old_name("damping", "kd")
+        self.kd = value
+
+
+def gains(name: str, kp: ArrayLike, kd: ArrayLike | None, count: int) -> tuple[Array, Array]:
+    """kp and kd as one number for each axis; kd critical if left out."""
+    K = _gain(f"kp of {name}", kp, count)
+    return K, 2.0 * np.sqrt(K) if kd is None else _gain(f"kd of {name}", kd, count)
+
+
+def _gain(what: str, value: ArrayLike, count: int) -> Array:
+    given = array(what, value)
+    if given.shape not in ((), (1,), (count,)):
+        raise ArgumentError(f"{what} must be one number or {count}, not {shown(value)}")
+    if not (np.isfinite(given).all() and (given >= 0.0).all()):
+        raise ArgumentError(f"{what} must be finite and not negative, not {shown(value)}")
+    return np.array(np.broadcast_to(given, (count,)))

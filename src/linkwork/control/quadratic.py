@@ -1,0 +1,54 @@
+"""Quadratic programs by solvers of other packages: least ½ zᵀ H z + gᵀ z over A z <= b, with H positive definite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from linkwork.arguments import choice
+from linkwork.dynamics.arguments import Array
+from linkwork.errors import MissingExtraError
+
+Solve = Callable[[Array, Array, Array, Array], Array | None]
+"""(H, g, A, b) -> z; None if no z obeys A z <= b, or the solver finds none."""
+
+
+def _piqp(package: Any) -> Solve:
+    """An interior-point method: the time hardly depends on which inequalities are met with equality."""
+
+    def solve(H: Array, g: Array, A: Array, b: Array) -> Array | None:
+        solver = package.DenseSolver()
+        solver.settings.eps_abs, solver.settings.eps_rel = 1e-9, 1e-10
+        solver.setup(np.asfortranarray(H), g, None, None, np.asfortranarray(A), None, b)
+        return np.array(solver.result.x) if solver.solve() == package.PIQP_SOLVED else None
+
+    return solve
+
+
+def _daqp(package: Any) -> Solve:
+    """An active-set method: exact to rounding, and the faster, the fewer inequalities are met with equality."""
+
+    def solve(H: Array, g: Array, A: Array, b: Array) -> Array | None:
+        parts = (np.ascontiguousarray(each) for each in (H, g, A, b, np.full(len(b), -1e30)))
+        z, _, status, _ = package.solve(*parts, np.zeros(len(b), dtype=np.int32))
+        return np.array(z) if status == 1 else None
+
+    return solve
+
+
+_SOLVERS = {"daqp": _daqp, "piqp": _piqp}
+SOLVERS = tuple(_SOLVERS)
+
+
+def solver_of(name: str) -> Solve:
+    """A solver by its package's name."""
+    which = choice("solver", name, SOLVERS)
+    try:
+        return _SOLVERS[which](import_module(which))
+    except ImportError:
+        raise MissingExtraError(
+            f"a whole-body controller needs the package {which}: pip install 'linkwork[whole-body]'"
+        ) from None

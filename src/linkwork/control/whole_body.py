@@ -1,0 +1,320 @@
+"""Whole-body control on the ground: accelerations and contact forces that serve tasks in priority, within cones of
+friction and limits of torque.
+
+The unknowns are x = (a, f), the joint accelerations and the corners' forces. What must hold is a linear equation,
+
+    M a + h - Jᵀ f = 0      where no motor is,        J a + J̇v = -D J v        at corners that stand,
+
+whose solutions are x₀ + Z z. Each level then asks for the z that comes nearest to what its goals want, within the
+inequalities, and leaves to the levels below it the part of Z that changes nothing of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.arguments import finite_array, real
+from linkwork.control.gains import gains
+from linkwork.control.goals import Situation, Task, one_state
+from linkwork.control.operational_space import Posture
+from linkwork.control.quadratic import solver_of
+from linkwork.control.references import Reference, as_reference
+from linkwork.control.supports import Support
+from linkwork.dynamics.arguments import Array, as_array, as_frames, check_model
+from linkwork.dynamics.derivatives import momentum_derivatives
+from linkwork.dynamics.dynamics import centre_of_mass, mass_matrix, nonlinear_effects
+from linkwork.dynamics.kinematics import difference, forward_kinematics, jacobian, jacobian_drift
+from linkwork.errors import ArgumentError, SingularError, shown
+from linkwork.model.model import Model, Point
+
+_ROUNDING = 1e-9
+"""Singular values below this part of the largest are rounding."""
+_PRIOR = 1e-8
+"""The weight of z itself in each level, beside accelerations of its goals: what no goal asks for stays small."""
+
+
+class CentreOfMass:
+    """Let the centre of mass follow a reference, for a ``WholeBodyController``: ë + D ė + K e = 0.
+
+    Args:
+        reference: a ``Reference`` of shape (3,), or a place to stay at (3,), m, in world axes.
+        kp: K, 1/s²: one number, or one for each axis of the world.
+        kd: D, 1/s, likewise; critical, 2 √K, if left out.
+
+    Example:
+        >>> import linkwork as lw
+        >>> lw.control.CentreOfMass([0.0, 0.0, 0.9], kp=25.0).kd
+        array([10., 10., 10.])
+    """
+
+    points: tuple[Point, ...] = ()
+
+    def __init__(self, reference: Reference | ArrayLike, kp: ArrayLike = 100.0, kd: ArrayLike | None = None) -> None:
+        self.reference = as_reference("reference of the centre of mass", reference)
+        if self.reference.shape != (3,):
+            raise ArgumentError(f"reference of the centre of mass must have shape (3,), not {self.reference.shape}")
+        self.kp, self.kd = gains("the centre of mass", kp, kd, 3)
+
+
+@dataclass(frozen=True)
+class WholeBodyCommand:
+    """What a whole-body controller does in one state.
+
+    Attributes:
+        torque: (nv,), N or N m: what to apply; zero where no motor is.
+        acceleration: (nv,), what it causes.
+        forces: (k, 3), N, world axes: of all supports' corners, in their order.
+        errors: for each level, how far its accelerations are off what its goals want (m/s², rad/s²), before weights.
+    """
+
+    torque: Array
+    acceleration: Array
+    forces: Array
+    errors: tuple[Array, ...]
+
+
+Goals = Task | CentreOfMass
+Weighted = Goals | tuple[Goals, float]
+
+
+class WholeBodyController:
+    """Lets a robot that stands on supports follow tasks, with forces that the ground and the motors can give.
+
+    Args:
+        model: the mechanism; joints that ``model.actuated`` leaves out, such as a floating base, get no torque.
+        levels: first the highest priority; each is a ``Task``, a ``CentreOfMass``, or a list of these, which share one
+            priority, each alone or as a pair with its weight: ``[(com, 10.0), hand]``.
+        supports: the ``Support`` objects that it stands on; the list may be changed between calls.
+        posture: beneath all levels; its kp, over the diagonal of M, and its kd give the joint accelerations
+            that are wanted.
+        limits: of torque: "effort", by the model's ``effort_limit``; "none".
+        settling: D, 1/s, of a corner's velocity.
+        solver: "daqp" or "piqp", the package that solves the quadratic programs.
+
+    Example:
+        >>> import linkwork as lw
+        >>> builder = lw.Builder()
+        >>> _ = builder.add_body("box", joint=lw.joints.Free(), mass=2.0, inertia=(0.1, 0.1, 0.1))
+        >>> box = builder.build()
+        >>> corners = [[0.1, 0.1, 0.0], [0.1, -0.1, 0.0], [-0.1, 0.1, 0.0], [-0.1, -0.1, 0.0]]
+        >>> standing = lw.control.Support("box", corners)
+        >>> controller = lw.control.WholeBodyController(box, [], [standing])
+        >>> controller.command(0.0, lw.neutral(box), [0.0] * 6).forces.sum(axis=0).round(6) + 0.0
+        array([ 0.  ,  0.  , 19.62])
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        levels: Sequence[Weighted | Sequence[Weighted]],
+        supports: Sequence[Support] = (),
+        posture: Posture | None = None,
+        *,
+        limits: str = "effort",
+        settling: float = 20.0,
+        solver: str = "daqp",
+    ) -> None:
+        check_model(model)
+        self.model, self.posture, self.levels = model, posture, _as_levels(levels)
+        if not isinstance(supports, list | tuple):
+            raise ArgumentError(f"supports must be a list of lw.control.Support objects, not {shown(supports)}")
+        self.supports: list[Support] = list(supports)
+        self._solve, self._settling = solver_of(solver), real(settling)
+        if limits not in ("effort", "none"):
+            raise ArgumentError(f"limits must be 'effort' or 'none', not {shown(limits)}")
+        self._most = model.effort_limit if limits == "effort" else np.full(model.nv, np.inf)
+        self._driven = model.actuated
+        if not 0.0 <= self._settling < np.inf:
+            raise ArgumentError(f"settling must be finite and not negative (1/s), not {shown(settling)}")
+        self._mass = model.mass
+        points = [point for level in self.levels for goal, _ in level for point in goal.points]
+        as_frames(model, (*points, *self._corners()))  # names are checked once, here
+        if not isinstance(posture, Posture | None):
+            raise ArgumentError(f"posture must be an lw.control.Posture, not {shown(posture)}")
+        if posture is not None:
+            springs = posture.kp
+            if posture.q is not None:
+                inertia = mass_matrix(model, as_array(model, "q of the posture", "configuration", posture.q)).diagonal()
+                springs = 25.0 if springs is None else finite_array("kp of the posture", springs) / inertia
+            self._springs, self._damping = gains(
+                "the posture", 0.0 if springs is None else springs, posture.kd, model.nv
+            )
+
+    def torque(self, t: float, q: ArrayLike, v: ArrayLike) -> Array:
+        """Joint forces (nv,), N or N m, at time t (s) in the state q (nq,), v (nv,)."""
+        return self.command(t, q, v).torque
+
+    def command(self, t: float, q: ArrayLike, v: ArrayLike) -> WholeBodyCommand:
+        """The same with the accelerations and contact forces that go with it.
+
+        Raises:
+            SingularError: no forces within the limits let the supports stand.
+        """
+        here, speed = one_state(self.model, q, v)
+        now, corners = self._situation(here, speed)
+        nv, count = self.model.nv, 3 * len(corners)
+        across = now.jacobian[-count:] if count else np.zeros((0, nv))
+        x, free = self._feasible(now, across, now.drift[len(now.drift) - count :])
+        A, b = self._inequalities(now, across)
+        errors = []
+        for wanted in [*([self._wanted(goal, w, t, now) for goal, w in level] for level in self.levels), None]:
+            if wanted is None:
+                rows, right, weights = self._beneath(now, count)
+            else:
+                rows, right, weights = (np.concatenate(parts) for parts in zip(*wanted, strict=True))
+            x, free = self._level(x, free, rows * weights[:, None], right * weights, A, b, t)
+            if wanted is not None:
+                errors.append(right - rows @ x)
+        a, f = x[:nv], x[nv:]
+        torque = np.where(self._driven, now.mass @ a + now.bias - across.T @ f, 0.0)
+        return WholeBodyCommand(torque, a, f.reshape(-1, 3), tuple(errors))
+
+    def _corners(self) -> list[Point]:
+        for support in self.supports:
+            if not isinstance(support, Support):
+                raise ArgumentError(f"supports must hold lw.control.Support objects, not {shown(support)}")
+        return [point for support in self.supports for point in support.points]
+
+    def _situation(self, q: Array, v: Array) -> tuple[Situation, list[Point]]:
+        """Rows of the goals' points, six each in their own axes; then of the corners, three each in world axes."""
+        model, corners = self.model, self._corners()
+        points = [point for level in self.levels for goal, _ in level for point in goal.points]
+        J, drift, places = np.zeros((0, model.nv)), np.zeros(0), np.zeros((0, 4, 4))
+        if points:
+            places = forward_kinematics(model, q, points)
+            J, drift = jacobian(model, q, points), jacobian_drift(model, q, v, points)
+        velocity = J @ v
+        if corners:
+            linear = np.arange(6 * len(corners)).reshape(-1, 6)[:, :3].ravel()
+            J = np.concatenate((J, jacobian(model, q, corners, "local_world_aligned")[linear]))
+            drift = np.concatenate((drift, jacobian_drift(model, q, v, corners, "local_world_aligned")[linear]))
+        mass, bias = mass_matrix(model, q), nonlinear_effects(model, q, v) + model.damping * v
+        return Situation(model, q, v, places, J, np.empty((0, 0)), drift, velocity, mass, bias), corners
+
+    def _feasible(self, now: Situation, across: Array, drift: Array) -> tuple[Array, Array]:
+        """x₀ and Z: all accelerations and forces that the equations of motion and the supports allow."""
+        idle = ~self._driven
+        motion = np.concatenate((now.mass[idle], -across.T[idle]), axis=1)
+        standing = np.concatenate((across, np.zeros((len(across), len(across)))), axis=1)
+        E = np.concatenate((motion, standing))
+        e = np.concatenate((-now.bias[idle], -drift - self._settling * (across @ now.v)))
+        size = self.model.nv + len(across)
+        if not len(E):
+            return np.zeros(size), np.eye(size)
+        U, s, V = np.linalg.svd(E)
+        rank = int((s > _ROUNDING * s[0]).sum()) if s.size else 0
+        x = V[:rank].T @ ((U.T @ e)[:rank] / s[:rank])
+        if np.abs(E @ x - e).max() > 1e-6 * (1.0 + np.abs(e).max()):
+            raise SingularError(
+                "the supports cannot all stand in this state: their corners ask for accelerations that the mechanism "
+                "does not have, or nothing holds what no motor drives"
+            )
+        return x, V[rank:].T
+
+    def _inequalities(self, now: Situation, across: Array) -> tuple[Array, Array]:
+        """A x <= b: the pyramids of friction, and the limits of torque."""
+        nv, count, parts, right = self.model.nv, len(across), [], []
+        column = nv
+        for support in self.supports:
+            faces, bounds = support.faces()
+            for _ in support.points:
+                rows = np.zeros((len(faces), nv + count))
+                rows[:, column : column + 3] = faces
+                parts.append(rows)
+                right.append(bounds)
+                column += 3
+        bounded = self._driven & np.isfinite(self._most)
+        torque = np.concatenate((now.mass[bounded], -across.T[bounded]), axis=1)
+        parts += [torque, -torque]
+        right += [self._most[bounded] - now.bias[bounded], self._most[bounded] + now.bias[bounded]]
+        return np.concatenate(parts), np.concatenate(right)
+
+    def _wanted(self, goal: Goals, weight: float, t: float, now: Situation) -> tuple[Array, Array, Array]:
+        """Rows of x, what they are to be, and the square roots of their weights."""
+        nv, size = self.model.nv, self.model.nv + 3 * sum(len(support.points) for support in self.supports)
+        if isinstance(goal, CentreOfMass):
+            sample = goal.reference.at(t)
+            rate, matrix = momentum_derivatives(self.model, now.q, now.v)
+            J, drift = matrix[:3] / self._mass, rate[:3] @ now.v / self._mass
+            off = centre_of_mass(self.model, now.q) - sample.value
+            lag = J @ now.v - sample.velocity
+            right = sample.acceleration - goal.kd * lag - goal.kp * off - drift
+        else:
+            first = self._first(goal)
+            rows = [6 * first + row for row in goal.rows]
+            J = now.jacobian[rows]
+            right = goal.wanted(t, now, first, 0).acceleration - now.drift[rows]
+        padded = np.zeros((len(J), size))
+        padded[:, :nv] = J
+        return padded, right, np.full(len(J), np.sqrt(weight))
+
+    def _first(self, wanted: Goals) -> int:
+        """Where the points of a goal begin among those of all goals."""
+        first = 0
+        for level in self.levels:
+            for goal, _ in level:
+                if goal is wanted:
+                    return first
+                first += len(goal.points)
+        raise AssertionError("a goal of no level")
+
+    def _beneath(self, now: Situation, count: int) -> tuple[Array, Array, Array]:
+        """The lowest level: the posture of the driven joints, and forces that are spread evenly."""
+        nv = self.model.nv
+        wanted = np.zeros(nv)
+        if self.posture is not None:
+            wanted = -self._damping * now.v
+            if self.posture.q is not None:
+                wanted = wanted + self._springs * difference(self.model, now.q, self.posture.q)
+        weights = np.concatenate((np.where(self._driven, 1.0, 1e-3), np.full(count, 1e-3)))
+        return np.eye(nv + count), np.concatenate((wanted, np.zeros(count))), weights
+
+    def _level(
+        self, x: Array, free: Array, rows: Array, right: Array, A: Array, b: Array, t: float
+    ) -> tuple[Array, Array]:
+        """The x nearest to what a level wants, and the directions that are left to the levels below it."""
+        if not free.shape[1]:
+            if (A @ x > b + 1e-6 * (1.0 + np.abs(b))).any():
+                raise SingularError(_no_forces(t))
+            return x, free
+        seen, missing = rows @ free, right - rows @ x
+        H = seen.T @ seen
+        H[np.diag_indices_from(H)] += _PRIOR * max(1.0, float(H.diagonal().max()))
+        z = self._solve(H, -(seen.T @ missing), A @ free, b - A @ x)
+        if z is None:
+            raise SingularError(_no_forces(t))
+        _, s, V = np.linalg.svd(seen)
+        rank = int((s > _ROUNDING * s[0]).sum()) if s.size and s[0] > 0.0 else 0
+        return x + free @ z, free @ V[rank:].T
+
+
+def _no_forces(t: float) -> str:
+    return (
+        f"at t = {t:.6g} s no forces within the cones of friction and the limits of torque let the supports stand: the "
+        f"state is out of balance, too fast, or the limits are too low"
+    )
+
+
+def _as_levels(levels: Sequence[Weighted | Sequence[Weighted]]) -> tuple[tuple[tuple[Goals, float], ...], ...]:
+    if not isinstance(levels, list | tuple):
+        raise ArgumentError(f"levels must be a list of lw.control.Task and CentreOfMass objects, not {shown(levels)}")
+    result = []
+    for given in levels:
+        together = given if isinstance(given, list) else [given]
+        level = []
+        for each in together:
+            goal, weight = each if isinstance(each, tuple) and len(each) == 2 else (each, 1.0)
+            if not isinstance(goal, Task | CentreOfMass):
+                raise ArgumentError(
+                    f"levels must hold lw.control.Task and CentreOfMass objects, pairs of these with a weight, or "
+                    f"lists of them, not {shown(goal)}"
+                )
+            if not 0.0 < real(weight) < np.inf:
+                raise ArgumentError(f"the weight of a task must be a positive number, not {shown(weight)}")
+            level.append((goal, real(weight)))
+        result.append(tuple(level))
+    return tuple(level for level in result if level)

@@ -1,0 +1,133 @@
+"""Any function of a mechanism over any scalars."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from linkwork.algorithms import ALGORITHMS, Algorithm
+from linkwork.arguments import choice
+from linkwork.dynamics.arguments import Frames, as_frames, check_model
+from linkwork.engine.plans.task import moved
+from linkwork.engine.spaces import SPACES
+from linkwork.engine.trace.interpreter import evaluate as interpreted
+from linkwork.errors import ArgumentError, shown, suggestion
+from linkwork.model.model import Model
+from linkwork.spatial.foreign import Foreign, is_foreign, unwrapped
+
+_OTHER_TEXTS = {
+    "forward_dynamics": "articulated_body",
+    "forward_kinematics": "frame_placements",
+    "frame_velocity": "frame_velocities",
+    "frame_acceleration": "frame_accelerations",
+    "operational_inertia_inverse": "operational/sparse",
+    "forward_dynamics_and_reactions": "articulated_body_reactions/child",
+}
+"""Functions whose text has another name than they have, by the method that they have by default."""
+NAMES = (
+    "centre_of_mass", "difference", "energy", "forward_dynamics", "forward_dynamics_and_reactions",
+    "forward_dynamics_derivatives", "forward_kinematics", "frame_acceleration", "frame_velocity", "gravity_torques",
+    "integrate", "inverse_dynamics", "inverse_dynamics_derivatives", "jacobian", "jacobian_drift", "mass_matrix",
+    "mass_matrix_inverse", "momentum", "momentum_derivatives", "nonlinear_effects", "operational_inertia_inverse",
+    "torque_regressor",
+)  # fmt: skip
+"""The functions that can be evaluated."""
+_OF_FRAMES = {"poses", "jacobian", "twists", "stacked_twists", "operational"}
+
+
+def evaluate(
+    function: str, model: Model, *arguments: Any, frames: Frames | None = None, reference: str = "local"
+) -> Any:
+    """A function of a mechanism over any scalars: 50 digits of mpmath, dual numbers, symbols of CasADi, traced numbers.
+
+    The text of the algorithm runs as it stands, on one state. A scalar has arithmetic with floats and with its own kind
+    and a comparison ``<``; docs/scalars.md says what else, and which libraries' scalars need no more than they have.
+
+    Args:
+        function: the name of a public function that maps a state to numbers, such as "forward_dynamics",
+            "inverse_dynamics", "mass_matrix", "energy", "forward_kinematics" or "jacobian".
+        model: the mechanism.
+        *arguments: those of the function, in its order, each a (nested) list, an array of objects, or a vector of
+            symbols, with the numbers of one state; ``f_ext`` (nbodies, 6) may be left out.
+        frames: for functions of frames: names or ``lw.Point`` objects.
+        reference: for these: "local", "world" or "local_world_aligned".
+
+    Returns:
+        What the function returns, as an array of such scalars (of float64 if all are floats), or one scalar; several
+        results in a tuple.
+
+    Example:
+        >>> import linkwork as lw, mpmath
+        >>> arm = lw.mechanisms.double_pendulum()
+        >>> with mpmath.workdps(50):
+        ...     q = [mpmath.mpf(1) / 3, mpmath.mpf(1) / 7]
+        ...     a = lw.evaluate("forward_dynamics", arm, q, [0.0, 0.0], [0.0, 0.0])
+        ...     print(mpmath.nstr(a[0], 40))
+        -2.466992136849901640974287052454305113912
+    """
+    check_model(model)
+    choice("reference", reference, ("local", "world", "local_world_aligned"))
+    algorithm = _algorithm(function, reference)
+    asked = None if frames is None else as_frames(model, frames)
+    if asked is None and _OF_FRAMES.intersection(algorithm.results):
+        raise ArgumentError(f"{function} is a function of frames; pass frames=")
+    placed = () if asked is None else moved(asked.frames, asked.offsets)
+    least = sum(name != "f_ext" for name, _ in algorithm.arguments)
+    if not least <= len(arguments) <= len(algorithm.arguments):
+        takes = ", ".join(name for name, _ in algorithm.arguments)
+        raise ArgumentError(f"{function} takes ({takes}), but got {len(arguments)} argument(s)")
+    flat: list[Sequence[Any] | None] = []
+    for (name, space), value in zip(algorithm.arguments, arguments, strict=False):
+        if value is None and name == "f_ext":
+            flat.append(None)
+            continue
+        numbers, expected = _scalars(value), SPACES[space].shape(model, len(placed))
+        if len(numbers) != prod(expected):
+            raise ArgumentError(
+                f"{name} must have shape {expected} for model {model.name!r}, the numbers of one state, but has "
+                f"{len(numbers)} number(s)"
+            )
+        flat.append([Foreign(number) if is_foreign(number) else number for number in numbers])
+    flat += [None] * (len(algorithm.arguments) - len(flat))
+    results = interpreted(algorithm, model, flat, placed)
+    found = [
+        _shaped(numbers, SPACES[space].shape(model, len(placed)))
+        for space, numbers in zip(algorithm.results, results, strict=True)
+    ]
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+def _algorithm(function: Any, reference: str) -> Algorithm:
+    if not isinstance(function, str) or function not in NAMES:
+        raise ArgumentError(f"there is no function {shown(function)} to evaluate{suggestion(function, NAMES)}")
+    name = _OTHER_TEXTS.get(function, function)
+    return ALGORITHMS[name if name in ALGORITHMS else f"{name}/{reference}"]
+
+
+def _scalars(value: Any) -> list[Any]:
+    """All scalars of nested lists, an array, or a vector of symbols, in order; a NumPy number becomes Python's."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.ravel().tolist() if isinstance(value, np.ndarray) else [value.item()]
+    if isinstance(value, list | tuple):
+        return [number for item in value for number in _scalars(item)]
+    if isinstance(value, int) and not isinstance(value, bool):
+        return [float(value)]
+    if isinstance(value, str | bytes | bool) or value is None:
+        raise ArgumentError(f"arguments must be lists of scalars, not {shown(value)}")
+    elements = getattr(value, "elements", None)  # of CasADi's vectors
+    return list(elements()) if callable(elements) else [value]
+
+
+def _shaped(numbers: Sequence[Any], shape: tuple[int, ...]) -> Any:
+    """As an array of this shape, or the only one."""
+    plain = [unwrapped(number) for number in numbers]
+    if not shape:
+        return plain[0]
+    made = np.empty(len(plain), dtype=object)
+    made[:] = plain
+    if all(isinstance(number, float) for number in plain):
+        return made.astype(np.float64).reshape(shape)
+    return made.reshape(shape)

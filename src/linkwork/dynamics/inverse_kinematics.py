@@ -1,0 +1,245 @@
+"""Inverse kinematics: configurations that bring frames to where they should be, many targets at once.
+
+The text is that of ``least_squares``, with the errors of frames as residuals, in the world's axes; it is traced whole
+for a model and frames. Limits, weights, tolerances and the like are arguments of the code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwork.arguments import array, integer, memory_for, positive, several, switch
+from linkwork.batches import broadcast, spread
+from linkwork.compiled.arrays import is_traced, numbers, traced
+from linkwork.dynamics.arguments import Array, Asked, Frames, as_frames, as_given
+from linkwork.dynamics.kinematics import forward_kinematics, jacobian, neutral
+from linkwork.dynamics.least_squares import within_limits
+from linkwork.dynamics.pose_errors import as_placements, error_in_world, pose_error
+from linkwork.dynamics.searches import Problem
+from linkwork.engine.plans import MOST_BODIES
+from linkwork.engine.plans.task import moved
+from linkwork.errors import ArgumentError, SingularError
+from linkwork.model.model import Model
+
+_SLICE = 20_000
+"""Targets after which Python looks up, for instance to see Ctrl-C."""
+_MOST_RESTARTS = 10_000
+
+
+class IKResult(NamedTuple):
+    """What ``lw.inverse_kinematics`` found, a row for each target.
+
+    Attributes:
+        q: configurations (..., nq), the best that were found where none converged.
+        error: how far each frame is off (..., m, 2): a distance (m) and an angle (rad), 0 where it is not asked for.
+        converged: whether all of these are within the tolerance (...).
+        iterations: configurations that were looked at (...).
+    """
+
+    q: Array
+    error: Array
+    converged: NDArray[np.bool_]
+    iterations: NDArray[np.int64]
+
+
+def inverse_kinematics(
+    model: Model,
+    targets: ArrayLike,
+    frames: Frames,
+    q0: ArrayLike | None = None,
+    *,
+    limits: bool = True,
+    tolerance: float | Sequence[float] = 1e-6,
+    restarts: int = 16,
+    weights: ArrayLike | None = None,
+    posture: ArrayLike | None = None,
+) -> IKResult:
+    """Configurations that bring frames to their targets.
+
+    By damped least squares within the position limits, from q0 and, where that does not converge, from further
+    configurations that are spread evenly over the limits. All of it runs in one kernel, each target on a lane of its
+    own; a target's result has the same bits alone, in any batch and on any number of threads.
+
+    Args:
+        model: the mechanism.
+        targets: where each of m frames should be (..., m, 4, 4), as ``lw.forward_kinematics`` gives it; (4, 4) will do
+            for one target of one frame.
+        frames: m names of ``model.frame_names`` or ``lw.Point`` objects, whose ``axes`` may ask for the position or the
+            rotation alone.
+        q0: where to begin (..., nq); if left out ``posture``, or the middle of the limits. Joints that move none of the
+            frames stay there.
+        limits: whether to keep to the position limits of the model, which are never violated then.
+        tolerance: how far off a frame may be, m and rad; or two numbers, for distances and angles.
+        restarts: from how many further configurations it may begin again.
+        weights: how much each frame counts where not all can reach their targets: (m,), or (m, 2) for distances and
+            angles, positive; an angle counts as the way of a point at a typical distance of the frame's joints.
+        posture: a configuration (..., nq) to stay near, if there are many solutions.
+
+    Returns:
+        An ``IKResult``: q, error, converged, iterations.
+
+    Example:
+        >>> import linkwork as lw
+        >>> arm = lw.mechanisms.serial_chain(7)
+        >>> q, _ = lw.random_state(arm, 0, shape=100)
+        >>> targets = lw.forward_kinematics(arm, q, ["tip"])
+        >>> found = lw.inverse_kinematics(arm, targets, ["tip"])
+        >>> bool(found.converged.all()), bool((found.error <= 1e-6).all()), found.q.shape
+        (True, True, (100, 7))
+    """
+    asked = as_frames(model, frames)
+    if not asked.frames:
+        raise ArgumentError("frames must name at least one frame")
+    if any(map(is_traced, (targets, q0, posture))):
+        raise ArgumentError("inverse_kinematics cannot be traced; call it with arrays of numbers")
+    problem, kept = _problem(asked, posture is not None), switch("limits", limits)
+    aims = _as_targets(targets, len(asked.frames))
+    begin = posture if q0 is None else q0
+    near = [problem.middle(kept) if begin is None else begin, *([] if posture is None else [posture])]
+    names = [("q0" if q0 is not None or posture is None else "posture", "configuration"), ("posture", "configuration")]
+    given, leading = as_given(model, names[: len(near)], near)
+    batch = broadcast(["targets", "configurations"], [aims.shape[:-3], leading])
+    own = [spread(*each, batch).reshape((-1, model.nq)) for each in given if each is not None]
+    aims = spread(aims, 3, batch).reshape((-1, *aims.shape[-3:]))
+    reach = problem.tolerances(tolerance)
+    fixed = problem.fixed(kept, 2.0 * problem.length, integer("restarts", restarts, 0, _MOST_RESTARTS))
+    fixed = [*fixed, problem.weights(weights), reach]
+    if kept and begin is not None:
+        own[0] = within_limits(model, own[0])
+    count, groups = prod(batch), len(reach)
+    with memory_for("configurations", (count, model.nq + groups + 1)):
+        q, lengths, total = np.empty((count, model.nq)), np.empty((count, groups)), np.empty(count)
+    for first in range(0, count, _SLICE):
+        part = slice(first, min(first + _SLICE, count))
+        q[part], lengths[part], total[part] = problem.solved(
+            own[0][part], *fixed, *(x[part] for x in own[1:]), aims[part]
+        )
+    lost = np.flatnonzero(np.isnan(lengths).any(axis=-1))
+    if lost.size:
+        forward_kinematics(model, own[0][lost[0]], frames)  # says what is wrong with the configuration
+        raise SingularError(f"inverse_kinematics: the numbers of target {lost[0]} overflow; begin with smaller ones")
+    error = np.zeros((count, 2 * len(asked.frames)))
+    error[:, problem.places] = lengths
+    return IKResult(
+        q.reshape((*batch, model.nq)),
+        error.reshape((*batch, len(asked.frames), 2)),
+        (lengths <= reach).all(axis=-1).reshape(batch),
+        total.astype(np.int64).reshape(batch),
+    )
+
+
+def _as_targets(value: Any, count: int) -> Array:
+    """Placements (..., m, 4, 4); (4, 4) will do for one frame."""
+    found = as_placements("targets", value)
+    if count == 1 and found.ndim == 2:
+        return found[None]
+    if found.ndim < 3 or found.shape[-3] != count:
+        wanted = f"(..., {count}, 4, 4) for {count} frame(s)"
+        raise ArgumentError(f"targets must have shape {wanted}, but has shape {found.shape}")
+    return found
+
+
+# The problem
+
+
+def _problem(asked: Asked, posture: bool) -> FramesToTargets:
+    """The problem of some frames of a model; found at once if it was asked for before."""
+    key = "inverse_kinematics", posture
+    found: FramesToTargets | None = asked.answers.get(key)
+    if found is None:
+        found = asked.answers[key] = FramesToTargets(asked, posture)
+    return found
+
+
+class FramesToTargets(Problem):
+    """Frames of a model that are to be brought somewhere.
+
+    Attributes:
+        places: where the length of each group of residuals stands among distances and angles (m, 2).
+        length: (m) makes angles distances of about the same size; 1 if there are no angles or no distances.
+    """
+
+    name = "inverse_kinematics"
+
+    def __init__(self, asked: Asked, posture: bool) -> None:
+        self.asked = asked
+        parts = {"pose": (0, 1), "position": (0,), "rotation": (1,)}
+        self.places = [2 * k + part for k, point in enumerate(asked.points) for part in parts[point.axes]]
+        groups = [range(3 * k, 3 * k + 3) for k in range(len(self.places))]
+        frames = moved(asked.frames, asked.offsets)
+        super().__init__(asked.model, frames, [frame.body for frame in frames], groups, posture)
+        self.length, self.size = self._measured()
+        self._middles: dict[bool, Array] = {}
+        self._equal = np.repeat((np.ones((len(frames), 2)) * (1.0, self.length)).ravel()[self.places], 3)
+
+    @property
+    def argument(self) -> tuple[str, tuple[int, ...]]:
+        return "targets", (len(self.frames), 4, 4)
+
+    @property
+    def what(self) -> tuple[object, ...]:
+        return (self.places,)
+
+    @property
+    def is_compiled(self) -> bool:
+        return len(self.model.bodies) <= MOST_BODIES
+
+    def residuals(self, q: Any, argument: Any) -> tuple[Any, Any]:
+        """How far off frames are, and J, both in the world's axes."""
+        points = self.asked.points
+        found = forward_kinematics(self.model, q, points)
+        J = jacobian(self.model, q, points, "local_world_aligned")
+        if not is_traced(q):
+            wide = pose_error(found, argument, "local_world_aligned")
+            return self.asked.rows(wide.reshape((*wide.shape[:-2], -1)), -1), J
+        errors = []
+        for here, there, point in zip(numbers(found).tolist(), numbers(argument).tolist(), points, strict=True):
+            errors += [x for each in error_in_world(here, there, point.axes) for x in each.numbers()]
+        e = np.empty(len(errors), dtype=object)
+        e[:] = errors
+        return traced(e), J
+
+    def _measured(self) -> tuple[float, float]:
+        """Length and size, by J at some configurations."""
+        J = jacobian(self.model, self.configurations(), self.asked.points, "local_world_aligned")
+        squares = (J * J).reshape((len(J), len(self.places), -1)).sum(axis=-1).mean(axis=0)
+        parts = [[square for square, place in zip(squares, self.places, strict=True) if place % 2 == k] for k in (0, 1)]
+        distances, angles = (float(np.mean(part)) if part else 0.0 for part in parts)
+        length = float(np.sqrt(distances / angles)) if distances > 0.0 and angles > 0.0 else 1.0
+        return length, max(distances, length**2 * angles) / 3.0 or 1.0
+
+    def middle(self, kept: bool) -> Array:
+        """The middle of the limits, if they are kept, or the configuration of rest where there are none."""
+        if kept not in self._middles:
+            rest, lower, upper = neutral(self.model), self.model.lower_limit, self.model.upper_limit
+            with np.errstate(all="ignore"):
+                middle = 0.5 * lower + 0.5 * upper
+            self._middles[kept] = np.where(np.isfinite(middle) & (lower <= upper) & kept, middle, rest)
+        return self._middles[kept]
+
+    def weights(self, asked: Any) -> Array:
+        """Of each residual: those asked for, angles as distances."""
+        if asked is None:
+            return self._equal
+        count, found = len(self.frames), array("weights", asked)
+        if found.shape not in ((count,), (count, 2)):
+            raise ArgumentError(f"weights must have shape ({count},) or ({count}, 2), not {found.shape}")
+        if not (np.isfinite(found).all() and (found > 0.0).all()):
+            raise ArgumentError(
+                "weights must be positive and finite; to leave out the position or the rotation of a frame, pass "
+                'lw.Point(frame, axes="rotation") or "position"'
+            )
+        given = found[:, None] * np.ones(2) if found.ndim == 1 else found
+        return np.repeat(given.ravel()[self.places], 3) * self._equal
+
+    def tolerances(self, asked: Any) -> Array:
+        """Of each group of residuals."""
+        listed = isinstance(asked, list | tuple) or (isinstance(asked, np.ndarray) and asked.ndim > 0)
+        pair = several("tolerance", asked, 2) if listed else [asked, asked]
+        each = [positive("tolerance", number) for number in pair]
+        return np.array([each[place % 2] for place in self.places])

@@ -1,0 +1,360 @@
+"""Configurations for which something is zero: damped least squares (Levenberg, Marquardt) within limits, as one text.
+
+With residuals e(q), of which J is minus the derivative, one iteration takes a step from the best configuration so far
+
+    δ = Jᶠᵀ (Jᶠ Jᶠᵀ + λ)⁻¹ e  =  (Jᶠᵀ Jᶠ + λ)⁻¹ Jᶠᵀ e        by the smaller of the two matrices
+
+in which the columns Jᶠ are those of joints that are free: a joint at a limit that it is driven against has zeros. What
+the step would take beyond a limit stays at the limit. λ follows the ratio of the decrease of |e|²/2 to the one that the
+linear model promised (Nielsen, 1999): a step that does not decrease it is not taken, and λ grows, by which steps become
+shorter and turn towards the gradient, along which there is always a decrease until a minimum within the limits
+(Bertsekas' projection) is reached.
+
+A start that has gone on for too long, or hardly decreased |e| for some iterations, is given up for the next one: a
+point of a low-discrepancy sequence over the limits (multiples of powers of the generalised golden ratio; Roberts,
+2018). All of this is decided for each state by itself: a state's result is the same in any batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linkwork.compiled.arrays import is_traced, numbers, traced
+from linkwork.compiled.repeating import repeat
+from linkwork.dynamics.arguments import Array
+from linkwork.dynamics.kinematics import difference, integrate
+from linkwork.joints import Joint
+from linkwork.model.model import Model
+from linkwork.spatial import Factor
+from linkwork.spatial.small_matrices import times, transposed
+
+MOST_ITERATIONS = 40
+"""Of one start."""
+_SLOW, _MOST_SLOW = 0.9, 5
+"""A decrease of |e|² by less than this factor is slow; after so many in a row a start is given up."""
+_SETTLED, _WEAKER, _LAST_PULL = 0.99, 0.1, 1e-4
+"""As long as a posture counts, a decrease by less than this factor is none; it counts for less then, by the second
+factor, until it counts for so little of what it did at first that it is left.
+"""
+_LEAST_DAMPING, _MOST_DAMPING = 1e-10, 1e10
+_MOST_SHRINKING = 0.2
+"""Of λ in one iteration."""
+_NOT_YET = 1e300
+"""|e|² of a start that has not been looked at."""
+_WITHOUT_END = 2**31 - 1
+UNBOUNDED = 1e300
+"""Stands for no limit."""
+
+Residuals = Callable[..., tuple[Any, Any]]
+"""(q, arguments...) -> e (..., r), J (..., r, nv)."""
+
+
+class Coordinates:
+    """The coordinates that some bodies' placements depend on, and those that do not matter and stay as they are.
+
+    Attributes:
+        q, v: which numbers of a configuration, and which degrees of freedom, matter.
+        plain: of these, pairs (place among v, place among q) of coordinates that are limited and stepped as they are;
+            ``turning`` are places among v of all others, which belong to quaternions and the like, and ``sliding``
+            those of these that move without turning.
+    """
+
+    def __init__(self, model: Model, bodies: Sequence[int]) -> None:
+        self.model = model
+        carried = set()
+        for body in bodies:
+            while body and body not in carried:
+                carried.add(body)
+                body = model.bodies[body - 1].parent
+        self.q: list[int] = []
+        self.v: list[int] = []
+        self.plain: list[tuple[int, int]] = []
+        self.turning: list[int] = []
+        self.sliding: list[int] = []
+        self.angles: set[int] = set()
+        for number in sorted(carried):
+            joint, q, v = model.bodies[number - 1].joint, model.q_start[number - 1], model.v_start[number - 1]
+            if joint.nq == joint.nv:
+                self.plain += [(len(self.v) + k, len(self.q) + k) for k in range(joint.nv)]
+                self.angles |= {len(self.q) + k for k in joint.angles}
+            else:
+                self.turning += [len(self.v) + k for k in range(joint.nv)]
+                self.sliding += [len(self.v) + k for k in _sliding(joint)]
+            self.q += range(q, q + joint.nq)
+            self.v += range(v, v + joint.nv)
+        self._order = _order(self.q, model.nq)
+        self._rates = _order(self.v, model.nv)
+        self._resting = [k for k in range(model.nq) if k not in set(self.q)]
+
+    def whole(self, own: Any, q0: Any) -> Any:
+        """A configuration, of which all that does not matter is that of q0."""
+        if not self._resting:
+            return own[..., self._order]
+        rest = np.broadcast_to(q0[..., self._resting], (*own.shape[:-1], len(self._resting)))
+        return np.concatenate([own, rest], axis=-1)[..., self._order]
+
+    def stepped(self, own: Any, step: Any, q0: Any) -> Any:
+        """The coordinates after a step (..., v)."""
+        if not self.turning:
+            return own + step
+        still = np.zeros((*step.shape[:-1], self.model.nv - len(self.v)))
+        rates = np.concatenate([step, still], axis=-1)[..., self._rates]
+        return integrate(self.model, self.whole(own, q0), rates)[..., self.q]
+
+    def anew(self, drawn: Any, q0: Any) -> Any:
+        """Coordinates to begin with: drawn ones (..., v), or q0 turned by these."""
+        if not self.turning:
+            return drawn
+        place = dict(self.plain)
+        sliding = set(self.sliding)
+        turns = [0.0 if k in place or k in sliding else 1.0 for k in range(len(self.v))]
+        turned = self.stepped(q0[..., self.q], drawn * np.array(turns), q0)
+        back = {j: k for k, j in self.plain}
+        joined = np.concatenate([drawn, turned], axis=-1)
+        return joined[..., [back[j] if j in back else len(self.v) + j for j in range(len(self.q))]]
+
+    def difference(self, own: Any, q: Any, other: Any) -> Any:
+        """What leads from coordinates, in the configuration q, to another configuration (..., v)."""
+        if not self.turning:
+            return other[..., self.q] - own
+        return difference(self.model, q, other)[..., self.v]
+
+    def rates(self, found: Any, others: Any) -> Any:
+        """Degrees of freedom (..., v), from what is found for coordinates (..., q), and others where these are no plain
+        ones.
+        """
+        if not self.turning:
+            return found
+        place = dict(self.plain)
+        joined = np.concatenate([np.broadcast_to(found, (*others.shape[:-1], len(self.q))), others], axis=-1)
+        return joined[..., [place[k] if k in place else len(self.q) + k for k in range(len(self.v))]]
+
+
+def _sliding(joint: Joint) -> list[int]:
+    """Which degrees of freedom move a body without turning it."""
+    columns = joint.subspace(joint.neutral()).columns()
+    return [k for k, column in enumerate(columns) if not any(column.angular.numbers())]
+
+
+def _order(first: Sequence[int], count: int) -> list[int]:
+    """Where the numbers are in a list of those that come first and then all others."""
+    listed = [*first, *(k for k in range(count) if k not in set(first))]
+    return [listed.index(k) for k in range(count)]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a search keeps to, over the coordinates that matter: ``low`` and ``high`` (q), which are ``UNBOUNDED`` where
+    there is no limit, and the ranges that starts are taken from, ``base`` and ``span`` (v).
+    """
+
+    low: Array
+    high: Array
+    base: Array
+    span: Array
+
+    @staticmethod
+    def of(coordinates: Coordinates, lower: Array, upper: Array, kept: bool, length: float) -> Limits:
+        """Those of a model, if they are ``kept``; ``length`` (m) is what a slider without limits starts within."""
+        low, high = lower[coordinates.q], upper[coordinates.q]
+        inside = (low <= high) & kept
+        low, high = np.where(inside, low, -UNBOUNDED), np.where(inside, high, UNBOUNDED)
+        low, high = np.maximum(low, -UNBOUNDED), np.minimum(high, UNBOUNDED)
+        base, span = np.full(len(coordinates.v), -np.pi), np.full(len(coordinates.v), 2.0 * np.pi)
+        for k, j in coordinates.plain:
+            wide = np.pi if j in coordinates.angles else length
+            first, last = max(low[j], -UNBOUNDED), min(high[j], UNBOUNDED)
+            first = first if first > -UNBOUNDED else min(last, wide) - 2.0 * wide
+            last = last if last < UNBOUNDED else first + 2.0 * wide
+            base[k], span[k] = first, last - first
+        return Limits(low, high, base, span)
+
+
+def within_limits(model: Model, q: Array) -> Array:
+    """Configurations with all coordinates that have limits within them."""
+    lower, upper = model.lower_limit, model.upper_limit
+    plain = [body.joint.nq == body.joint.nv for body in model.bodies for _ in range(body.joint.nq)]
+    limited = np.array(plain, dtype=bool) & (lower <= upper)
+    return np.where(limited, np.clip(q, np.minimum(lower, upper), upper), q)
+
+
+def _golden(dimensions: int) -> Array:
+    """The steps of the sequence: powers of 1/φ with φ^(d+1) = φ + 1."""
+    ratio = 2.0
+    for _ in range(100):
+        ratio = (1.0 + ratio) ** (1.0 / (dimensions + 1.0))
+    return ratio ** -np.arange(1.0, dimensions + 1.0)
+
+
+def sampled(number: Any, base: Any, span: Any) -> Any:
+    """Point ``number`` (...) of the sequence, in a box (v)."""
+    turns = 0.5 + number[..., None] * _golden(base.shape[-1])
+    return base + span * (turns - np.floor(turns))
+
+
+# The search
+
+
+_NUMBERS = ("value", "damping", "growth", "promised", "iterations", "slow", "start", "total", "least", "pull")
+"""What a search's state has besides coordinates, residuals and J: the best value of |e|² of this start, λ and the
+factor by which it grows next, the decrease that the linear model promises, iterations of this start, slow ones of
+these in a row, the number of the start, iterations in all, the least value of all starts, and the weight of the
+posture.
+"""
+SETTINGS = ("damping", "iterations", "restarts", "pull")
+"""The first λ, iterations of a start at most, starts besides the first, the first weight of the posture."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """A search for configurations, as a text.
+
+    Attributes:
+        coordinates: that matter.
+        residuals: (q, arguments) -> e (..., r), J (..., r, nv).
+        groups: the rows of e whose length must be within a tolerance.
+        posture: whether the configuration is to stay near one, which is then the first of the arguments: at first with
+            a weight beside the residuals, which becomes less whenever the search has settled; from where it has come to
+            nothing the nearest solution is taken.
+    """
+
+    coordinates: Coordinates
+    residuals: Residuals
+    groups: tuple[tuple[int, ...], ...]
+    posture: bool = False
+
+    def found(self, q0: Any, *given: Any, batch: int = 0) -> tuple[Any, Any]:
+        """The best configuration (nq,), and how many iterations it took.
+
+        Args:
+            q0: where to begin (nq,), within the limits.
+            given: low, high, base and span of ``Limits``, ``SETTINGS``, the weight of each residual (r,), the tolerance
+                of each group, and the arguments of the residuals.
+            batch: leading axes of arrays that are not traced.
+        """
+        settings = dict(zip(SETTINGS, np.moveaxis(given[4], -1, 0), strict=True))
+        own, rows = self.coordinates, sum(map(len, self.groups))
+        first = q0[..., own.q]
+        zero, leading = 0.0 * first[..., 0], first.shape[:-1]
+        values = {"value": _NOT_YET, "growth": 2.0, "promised": 1.0, "least": 2.0 * _NOT_YET}
+        values |= {name: settings[name] for name in ("damping", "pull")}
+        begin = np.stack([zero + values.get(name, 0.0) for name in _NUMBERS], axis=-1)
+        n = len(own.v)
+        state = [first, first, np.zeros((*leading, rows)), np.zeros((*leading, rows, n)), begin, first]
+        state += [np.zeros((*leading, n))] if self.posture else []
+        ends = repeat(self._iteration, state, [q0, *given], most=_WITHOUT_END, batch=batch)
+        return own.whole(ends[5], q0), ends[4][..., _NUMBERS.index("total")]
+
+    def _iteration(self, trial: Any, best: Any, e: Any, J: Any, numbers: Any, out: Any, *rest: Any) -> tuple[Any, Any]:
+        """Look at a trial, take it if it is better, and make the next one; whether to go on."""
+        own = self.coordinates
+        away, (q0, low, high, base, span, settings, weights, tolerances, *arguments) = (
+            (rest[0], rest[1:]) if self.posture else (None, rest)
+        )
+        now = dict(zip(_NUMBERS, np.moveaxis(numbers, -1, 0), strict=True))
+        asked = dict(zip(SETTINGS, np.moveaxis(settings, -1, 0), strict=True))
+
+        # The trial
+        q = own.whole(trial, q0)
+        posture, *arguments = arguments if self.posture else [None, *arguments]
+        e_new, J_new = self.residuals(q, *arguments)
+        reached = True
+        for k, group in enumerate(self.groups):
+            length = (e_new[..., list(group)] ** 2).sum(axis=-1)
+            reached = (length <= tolerances[..., k] ** 2) & reached
+        e_new, J_new = weights * e_new, weights[..., None] * J_new[..., own.v]
+        task = (e_new * e_new).sum(axis=-1)
+        value = task
+        if self.posture:
+            away_new = own.difference(trial, q, posture)
+            value = value + now["pull"] * (away_new * away_new).sum(axis=-1)
+            reached = reached & (now["pull"] == 0.0)
+
+        # Is it better, and by how much of what was promised?
+        better, fresh = value < now["value"], now["value"] >= _NOT_YET
+        ratio = np.where(fresh, 0.5, np.minimum((now["value"] - value) / now["promised"], 1.0))
+        bend = 2.0 * ratio - 1.0
+        factor = np.where(better, np.maximum(_MOST_SHRINKING, 1.0 - bend * bend * bend), now["growth"])
+        scale = asked["damping"]
+        damping = np.clip(now["damping"] * factor, _LEAST_DAMPING * scale, _MOST_DAMPING * scale)
+        growth = np.where(better, 2.0, 2.0 * now["growth"])
+        slow = np.where(value < _SLOW * now["value"], 0.0, now["slow"] + 1.0)
+        best, e = _where(better, trial, best), _where(better, e_new, e)
+        J, least_value = _where(better, J_new, J), np.where(better, value, now["value"])
+        iterations, total = now["iterations"] + 1.0, now["total"] + 1.0
+        nearer = (task < now["least"]) | reached
+        out, least = _where(nearer, trial, out), np.where(nearer, task, now["least"])
+        pull = now["pull"]
+        if self.posture:
+            away = _where(better, away_new, away)
+            settled = better & (value > _SETTLED * now["value"]) & (damping < pull)
+            late = iterations >= 0.75 * asked["iterations"]
+            weaker = np.where(late | (pull < _LAST_PULL * asked["pull"]), 0.0, _WEAKER * pull)
+            slow, pull = np.where(pull > 0.0, 0.0, slow), np.where(settled | late, weaker, pull)
+            least_value = (e * e).sum(axis=-1) + pull * (away * away).sum(axis=-1)
+
+        # Go on from the best, begin anew, or end
+        given_up = (iterations >= asked["iterations"]) | (slow >= _MOST_SLOW)
+        going = ~reached & ~(given_up & (now["start"] >= asked["restarts"]))
+        start = np.where(given_up, now["start"] + 1.0, now["start"])
+        step_to, promised = self._step(best, e, J, damping, pull, away, low, high, q0)
+        anew = own.anew(sampled(start, base, span), q0)
+        following = {
+            "value": np.where(given_up, _NOT_YET, least_value),
+            "damping": np.where(given_up, asked["damping"], damping),
+            "growth": np.where(given_up, 2.0, growth),
+            "promised": promised,
+            "iterations": np.where(given_up, 0.0, iterations),
+            "slow": np.where(given_up, 0.0, slow),
+            "start": start,
+            "total": total,
+            "least": least,
+            "pull": np.where(given_up, asked["pull"], pull) if self.posture else pull,
+        }
+        values = np.stack([following[name] for name in _NUMBERS], axis=-1)
+        state = [_where(given_up, anew, step_to), best, e, J, values, out]
+        return [*state, *([away] if self.posture else [])], going
+
+    def _step(
+        self, best: Any, e: Any, J: Any, damping: Any, pull: Any, away: Any, low: Any, high: Any, q0: Any
+    ) -> tuple[Any, Any]:
+        """Where a step from the best coordinates leads, and the decrease that it promises."""
+        own = self.coordinates
+        slope = times(transposed(J), e)
+        slope = slope + pull[..., None] * away if self.posture else slope
+        ones = np.ones_like(slope)
+        pushed = own.rates((best >= high) * 1.0, 0.0 * ones), own.rates((best <= low) * 1.0, 0.0 * ones)
+        free = 1.0 - np.where(slope > 0.0, *pushed) * ones
+        Jf = J * free[..., None, :]
+        rows, n = J.shape[-2:]
+        if rows <= n and not self.posture:
+            matrix = Jf @ transposed(Jf) + damping[..., None, None] * np.eye(rows)
+            step = times(transposed(Jf), _solved(matrix, e))
+        else:
+            matrix = transposed(Jf) @ Jf + (damping + pull)[..., None, None] * np.eye(n)
+            step = _solved(matrix, free * slope)
+        there = np.minimum(np.maximum(own.stepped(best, step, q0), low), high)
+        step = own.rates(there - best, step)
+        along = times(J, step)
+        promised = 2.0 * (slope * step).sum(axis=-1) - (along * along).sum(axis=-1)
+        if self.posture:
+            promised = promised - pull * (step * step).sum(axis=-1)
+        return there, np.maximum(promised, 1.0 / _NOT_YET)
+
+
+def _where(condition: Any, x: Any, y: Any) -> Any:
+    """x (..., numbers of a state) in the states in which a condition holds, otherwise y."""
+    return np.where(condition.reshape((*condition.shape, *(1,) * (x.ndim - condition.ndim))), x, y)
+
+
+def _solved(matrix: Any, right: Any) -> Any:
+    """matrix⁻¹ right, of a symmetric positive definite matrix."""
+    if not is_traced(matrix):
+        return np.linalg.solve(matrix, right[..., None])[..., 0]
+    found = np.empty(right.shape, dtype=object)
+    found[:] = Factor.of_matrix(numbers(matrix).tolist()).solve(numbers(right).tolist())
+    return traced(found)

@@ -1,0 +1,116 @@
+"""Forces at places of bodies, as dynamics functions take them: one text over arrays, of floats or traced numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.algorithms import REFERENCES
+from linkwork.arguments import array, choice
+from linkwork.batches import put_into
+from linkwork.compiled.arrays import is_traced, numbers, traced
+from linkwork.dynamics.arguments import Array, Asked, as_frames, check_model
+from linkwork.dynamics.kinematics import forward_kinematics
+from linkwork.errors import ArgumentError, shown
+from linkwork.model.model import Model, Point
+from linkwork.spatial import Force, Mat3, Transform, Vec3
+from linkwork.spatial.small_matrices import cross, times, transposed
+
+
+def external_wrench(
+    model: Model,
+    q: ArrayLike,
+    wrenches: Mapping[str | Point, ArrayLike],
+    reference: str = "local_world_aligned",
+    *,
+    out: Array | None = None,
+) -> Array:
+    """Forces and moments at frames as the ``f_ext`` of dynamics functions, on each body in its own frame.
+
+    Args:
+        model: the mechanism.
+        q: configuration (..., nq).
+        wrenches: for the name of a frame, or an ``lw.Point``, the force (N) and then the moment (N m) that act on it
+            there, (..., 6); three numbers for a point of which only the "position" (a force) or the "rotation" (a
+            moment) is meant. What acts on the world moves nothing.
+        reference: where these are seen from: "local_world_aligned" (along the world's axes, about the frame's origin),
+            "local" (in the frame) or "world" (along the world's axes, about the world's origin).
+        out: an array for the result, written in place and returned; a new one if left out.
+
+    Returns:
+        f_ext (..., nbodies, 6), N and N m.
+
+    Raises:
+        UnknownNameError: if there is no such frame.
+
+    Example:
+        A weight of 3 kg hangs from the end of a horizontal arm:
+
+        >>> import linkwork as lw
+        >>> arm = lw.mechanisms.serial_chain(2, joint=lw.joints.Revolute("y"))
+        >>> f_ext = lw.external_wrench(arm, [0.0, 0.0], {"tip": [0, 0, -29.43, 0, 0, 0]})
+        >>> lw.inverse_dynamics(arm, [0, 0], [0, 0], [0, 0], f_ext) - lw.gravity_torques(arm, [0, 0])
+        array([-58.86, -29.43])
+    """
+    check_model(model)
+    choice("reference", reference, REFERENCES)
+    if not isinstance(wrenches, Mapping):
+        raise ArgumentError(f'wrenches must be a dict, as in {{"hand": [0, 0, -10, 0, 0, 0]}}, not {shown(wrenches)}')
+    asked = as_frames(model, tuple(wrenches))
+    given = [_wrench(point, value) for point, value in zip(asked.points, wrenches.values(), strict=True)]
+    places = forward_kinematics(model, q, asked.points or ("world",))
+    try:
+        batch = np.broadcast_shapes(places.shape[:-3], *(each.shape[:-1] for each in given))
+    except ValueError:
+        shapes = ", ".join(str(each.shape) for each in given)
+        raise ArgumentError(
+            f"leading axes of q, {places.shape[:-3]}, and wrenches, {shapes}, do not broadcast"
+        ) from None
+    rows: list[Any] = [np.zeros((*batch, 6)) for _ in model.bodies]
+    for k, wrench in enumerate(given):
+        if asked.frames[k].body:
+            seen = wrench if reference == "local" else _in_frame(places[..., k, :, :], wrench, reference)
+            index = asked.frames[k].body - 1
+            rows[index] = rows[index] + times(_to_body(asked, k), seen)
+    found: Array = np.stack(rows, axis=-2) if rows else np.zeros((*batch, 0, 6))
+    return found if is_traced(found) else put_into(out, found)
+
+
+def _wrench(point: Point, value: Any) -> Any:
+    """Force and moment (..., 6) at a point."""
+    what = f"the wrench at {point.frame!r}"
+    count = 6 if point.axes == "pose" else 3
+    found: Any = traced(numbers(value)) if is_traced(value) else array(what, value, (count,))
+    if found.ndim == 0 or found.shape[-1] != count:
+        raise ArgumentError(f"{what} must be {count} numbers (..., {count}), but has shape {found.shape}")
+    if not is_traced(found) and not np.isfinite(found).all():
+        raise ArgumentError(f"{what} must be finite, not {shown(value)}")
+    if count == 6:
+        return found
+    both = [found, np.zeros_like(found)]
+    return np.concatenate(both if point.axes == "position" else both[::-1], axis=-1)
+
+
+def _in_frame(place: Array, wrench: Array, reference: str) -> Array:
+    """A force and moment along the world's axes as the frame at ``place`` (..., 4, 4) sees them."""
+    back = transposed(place[..., :3, :3])
+    force, moment = wrench[..., :3], wrench[..., 3:]
+    if reference == "world":
+        moment = moment - cross(place[..., :3, 3], force)
+    return np.concatenate([times(back, force), times(back, moment)], axis=-1)
+
+
+def from_frame(model: Model, q: ArrayLike, frame: str | Point, wrenches: Array) -> Array:
+    """Wrenches (..., n, 6) about the world's origin as one frame sees them."""
+    place = forward_kinematics(model, q, (frame,))
+    return _in_frame(place, wrenches, "world")
+
+
+def _to_body(asked: Asked, k: int) -> Array:
+    """(6, 6): takes a force in one of the frames to the body under it."""
+    place = asked.frames[k].placement * Transform(Mat3.identity(), Vec3(*asked.points[k].offset))
+    columns = [place.to_parent(Force.from_numbers([float(i == j) for i in range(6)])).numbers() for j in range(6)]
+    return np.array(columns, dtype=np.float64).T

@@ -1,0 +1,169 @@
+"""Configurations in which loops are closed: the search of inverse kinematics, with the errors of constraints as its
+residuals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.arguments import positive, switch
+from linkwork.batches import put_into
+from linkwork.dynamics.arguments import Array, as_batch
+from linkwork.dynamics.held import HeldBy, at_grips, held_by, over_ends, rows_of, shown_constraint
+from linkwork.dynamics.kinematics import forward_kinematics, jacobian, neutral
+from linkwork.dynamics.least_squares import within_limits
+from linkwork.dynamics.pose_errors import pose_error
+from linkwork.dynamics.searches import Problem
+from linkwork.errors import SingularError
+from linkwork.model.constraints import Constraint, Held, Hinge, Rolling, Weld, direction
+from linkwork.model.model import Model
+from linkwork.spatial.small_matrices import times, transposed
+
+_TINY = 1e-12
+
+
+def close_loops(
+    model: Model,
+    q: ArrayLike,
+    constraints: Sequence[Constraint],
+    *,
+    limits: bool = True,
+    tolerance: float = 1e-9,
+    out: Array | None = None,
+) -> Array:
+    """Configurations near q that satisfy constraints: where the motion of a mechanism with loops can begin.
+
+    By damped least squares within the position limits, from q; a configuration that satisfies them stays as it is.
+
+    Args:
+        model: the mechanism, a tree.
+        q: configurations (..., nq).
+        constraints: ``lw.Weld``, ``lw.Ball``, ``lw.Hinge``, ``lw.PointOnPlane``, ``lw.Coupling``, ``lw.Rolling`` (the
+            disc then touches its plane).
+        limits: whether to keep to the position limits of the model, which are never violated then.
+        tolerance: by how much (m, rad) each motion that is held may be off.
+        out: an array for the result, written in place and returned; a new one if left out.
+
+    Returns:
+        q (..., nq).
+
+    Raises:
+        SingularError: if none was found; it names the state and the constraint that is off most.
+
+    Example:
+        >>> import linkwork as lw
+        >>> arm = lw.mechanisms.serial_chain(4)
+        >>> pin = lw.Ball("tip", placement=lw.placement(xyz=(2.0, 1.0, 0.0)))
+        >>> q = lw.close_loops(arm, [0.3, 0.4, 0.5, 0.6], [pin])
+        >>> (lw.forward_kinematics(arm, q, ["tip"])[0, :3, 3] + 0.0).round(6)
+        array([2., 1., 0.])
+    """
+    held, kept, within = held_by(model, constraints), switch("limits", limits), positive("tolerance", tolerance)
+    (given,), batch = as_batch(model, (("q", "configuration"),), [q])
+    assert given is not None
+    rows = given.reshape((-1, model.nq))
+    if not held.constraints:
+        return put_into(out, np.array(given))
+    loops = _loops(held)
+    rows = within_limits(model, rows) if kept else rows
+    count = len(loops.groups)
+    fixed = [*loops.fixed(kept, 1.0, 0), np.ones(count), np.full(count, within)]
+    found, off, _ = loops.solved(rows, *fixed, held.placements)
+    open_ = np.flatnonzero(~(off <= within).all(axis=-1))
+    if open_.size:
+        raise loops.still_open(off[open_[0]], np.unravel_index(open_[0], batch) if batch else (), kept)
+    return put_into(out, found.reshape((*batch, model.nq)))
+
+
+def _loops(held: HeldBy) -> Loops:
+    """The problem of a model's constraints, made once."""
+    found: Loops | None = held.problems.get("loops")
+    if found is None:
+        found = held.problems["loops"] = Loops(held)
+    return found
+
+
+class Loops(Problem):
+    """Constraints that are to be satisfied, each motion that they hold a residual."""
+
+    name = "close_loops"
+
+    def __init__(self, held: HeldBy) -> None:
+        self.held = held
+        at_rest = neutral(held.model)
+        owners = [k for k, part in enumerate(self._parts(at_rest, held.placements)) for _ in range(part[0].shape[-1])]
+        self.owners = owners
+        super().__init__(held.model, held.frames, held.bodies, [[k] for k in range(len(owners))])
+        _, J = self.residuals(self.configurations(), held.placements)
+        with np.errstate(all="ignore"):
+            size = float((J * J).sum(axis=(-2, -1)).mean() / len(owners))
+        self.size = size if 0.0 < size < np.inf else 1.0
+
+    @property
+    def argument(self) -> tuple[str, tuple[int, ...]]:
+        return "placements", self.held.placements.shape
+
+    @property
+    def what(self) -> tuple[object, ...]:
+        return self.held.kinds
+
+    @property
+    def is_compiled(self) -> bool:
+        return self.held.whole
+
+    def residuals(self, q: Any, argument: Any) -> tuple[Any, Any]:
+        errors, rows = zip(*self._parts(q, argument), strict=True)
+        J = jacobian(self.model, q, self.held.ends)
+        return np.concatenate(errors, axis=-1), np.concatenate(rows, axis=-2) @ J
+
+    def _parts(self, q: Any, placements: Any) -> list[tuple[Any, Any]]:
+        """Of each constraint the residuals (..., r), and rows (..., r, 6 ends) over the motions of all frames."""
+        held, model = self.held, self.held.model
+        places = forward_kinematics(model, q, held.ends)
+        seen = at_grips(held, places, np.zeros((len(held.ends), 6)), placements)
+        parts = []
+        for constraint, grips in zip(held.constraints, held.grips, strict=True):
+            own = seen.of(grips)
+            G = constraint.all_rows(model, own)
+            errors, G = _residuals(constraint, model, q, own, G, seen.place[..., grips[0], :, :])
+            parts.append((errors, over_ends(held, rows_of(held, G, grips, seen.X))))
+        return parts
+
+    def still_open(self, off: Array, where: Any, kept: bool) -> SingularError:
+        """Which constraint is off most, and what may help."""
+        worst = int(np.argmax(np.where(np.isfinite(off), off, np.inf)))
+        constraint = shown_constraint(self.held.constraints[self.owners[worst]])
+        state = f" from state {[int(k) for k in where]} of the batch" if len(where) else ""
+        hint = ", or limits=False" if kept else ""
+        return SingularError(
+            f"close_loops: no configuration was found{state} that satisfies the constraints: {constraint} stays off by "
+            f"{off[worst]:.3g} (m or rad). Begin nearer to one{hint}"
+        )
+
+
+def _residuals(
+    constraint: Constraint, model: Model, q: Any, own: Sequence[Held], G: list[Any], place: Any
+) -> tuple[Any, list[Any]]:
+    """How far off a constraint is, with its sign turned, and rows of which that is a function of place; the errors of
+    ``constraints`` are those of small angles.
+    """
+    if isinstance(constraint, Weld):
+        return pose_error(place, np.eye(4)), G
+    if isinstance(constraint, Rolling):  # only its height is a matter of place
+        normal = times(transposed(own[0].turn), direction(constraint.normal))[..., None, :]
+        return times(normal, -constraint.all_errors(model, q, own)), [normal @ G[0]]
+    errors = -constraint.all_errors(model, q, own)
+    if isinstance(constraint, Hinge):
+        axis = direction(constraint.axis)
+        there = times(transposed(own[0].turn), axis)
+        sine, cosine = errors[..., 3:], (axis * there).sum(axis=-1)
+        size = np.sqrt((sine * sine).sum(axis=-1))
+        angle = np.arctan2(size, cosine)
+        factor = np.where(size > _TINY, angle / np.maximum(size, _TINY), 1.0)
+        turned = np.where((size <= _TINY) & (cosine < 0.0), np.pi, 0.0)[..., None] * np.array([1.0, 0.0])
+        errors = np.concatenate([errors[..., :3], factor[..., None] * sine + turned], axis=-1)
+    return errors, G

@@ -1,0 +1,135 @@
+"""How far a frame is from where it should be."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwork.algorithms import REFERENCES
+from linkwork.arguments import array, choice
+from linkwork.compiled.arrays import is_traced, numbers, traced
+from linkwork.compiled.compiled_function import CompiledFunction
+from linkwork.dynamics.arguments import Array
+from linkwork.errors import ArgumentError
+from linkwork.spatial import Mat3, Vec3, atan2, quaternion_of, sqrt, where_less
+
+_ORTHONORMAL = 1e-6
+"""How far R Rᵀ of a placement may be from the identity."""
+_IDENTITY, _LAST = np.eye(3), np.array([0.0, 0.0, 0.0, 1.0])
+
+
+def pose_error(X: ArrayLike, X_target: ArrayLike, reference: str = "local", *, out: Array | None = None) -> Array:
+    """The motion that leads from a placement to a target: to first order J dq = error, with the same reference.
+
+    Args:
+        X: placements (..., 4, 4), as ``lw.forward_kinematics`` gives them.
+        X_target: where they should be (..., 4, 4).
+        reference: the axes and the origin that the error is seen from, as in ``lw.jacobian``: "local" (those of X),
+            "world" or "local_world_aligned" (the world's axes at the origin of X).
+        out: an array for the result, written in place and returned; a new one if left out.
+
+    Returns:
+        (..., 6): the way of the origin (m), and the rotation by the shorter way, as an axis times an angle (rad). In
+        "local" and "local_world_aligned" their lengths are how far off the placement is.
+
+    Example:
+        >>> import linkwork as lw
+        >>> import numpy as np
+        >>> target = np.eye(4)
+        >>> target[:3, 3] = 0.0, 0.5, 0.0
+        >>> target[:2, :2] = [0.0, -1.0], [1.0, 0.0]  # a quarter turn about z
+        >>> lw.pose_error(np.eye(4), target).round(4)
+        array([0.    , 0.5   , 0.    , 0.    , 0.    , 1.5708])
+    """
+    text = _compiled(choice("reference", reference, REFERENCES))
+    if is_traced(X) or is_traced(X_target):
+        return _error(X, X_target, reference)
+    found: Array = text(as_placements("X", X), as_placements("X_target", X_target), out=out)
+    return found
+
+
+def as_placements(what: str, value: Any, shape: tuple[int, ...] = (4, 4)) -> Array:
+    """Placements (..., 4, 4), or an error that names what is wrong with them."""
+    found = array(what, value, shape)
+    if found.ndim < len(shape) or found.shape[found.ndim - len(shape) :] != shape:
+        raise ArgumentError(f"{what} must have shape (..., {', '.join(map(str, shape))}), but has shape {found.shape}")
+    if not _are_placements(found).all():
+        _refuse(what, found)
+    return found
+
+
+@np.errstate(all="ignore")
+def _are_placements(found: Array) -> NDArray[np.bool_]:
+    """Which of them have a rotation, and a last row of 0, 0, 0, 1."""
+    turn = found[..., :3, :3]
+    off = np.abs(turn @ np.swapaxes(turn, -1, -2) - _IDENTITY).max(axis=(-2, -1))
+    good: NDArray[np.bool_] = (off <= _ORTHONORMAL) & (found[..., 3, :] == _LAST).all(axis=-1)
+    return good & (np.linalg.det(turn) > 0.0)
+
+
+def _refuse(what: str, found: Array) -> NoReturn:
+    """Say what is wrong with the first that is no placement."""
+    if not np.isfinite(found).all():
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(found))[0])
+        raise ArgumentError(f"{what}{list(where)} is {found[where]}; it must be finite")
+    where = tuple(int(i) for i in np.argwhere(~_are_placements(found))[0])
+    at = f"{what}{list(where)}" if where else what
+    raise ArgumentError(
+        f"{at} is no placement: it must be [[R, p], [0, 1]] with a rotation R (R Rᵀ = 1 to {_ORTHONORMAL:g}, "
+        f"determinant 1) and a last row of 0, 0, 0, 1"
+    )
+
+
+# The text
+
+
+@cache
+def _compiled(reference: str) -> CompiledFunction:
+    from linkwork.compiled.compiling import compile
+
+    def pose_error(X: Any, X_target: Any) -> Any:
+        return _error(X, X_target, reference)
+
+    return compile(pose_error, X=(4, 4), X_target=(4, 4))
+
+
+def _error(X: Any, X_target: Any, reference: str) -> Any:
+    """Of one traced placement."""
+    here, there = numbers(X).tolist(), numbers(X_target).tolist()
+    R, turn = error_in_world(here, there, "pose")
+    place = Vec3(*(row[3] for row in here[:3]))
+    if reference == "world":
+        R = R + place.cross(turn)
+    elif reference == "local":
+        back = _rotation(here).transpose()
+        R, turn = back.apply(R), back.apply(turn)
+    made = np.empty(6, dtype=object)
+    made[:] = [*R.numbers(), *turn.numbers()]
+    return traced(made)
+
+
+def error_in_world(here: Any, there: Any, axes: str) -> list[Vec3]:
+    """The way of the origin, and the rotation, in the world's axes, as far as a point with these axes asks for them;
+    placements as rows of scalars.
+    """
+    found = []
+    if axes != "rotation":
+        found.append(Vec3(*(there[k][3] - here[k][3] for k in range(3))))
+    if axes != "position":
+        found.append(_rotation_vector(_rotation(there) * _rotation(here).transpose()))
+    return found
+
+
+def _rotation(rows: Any) -> Mat3:
+    return Mat3(*(rows[r][c] for r in range(3) for c in range(3)))
+
+
+def _rotation_vector(rotation: Mat3) -> Vec3:
+    """The axis times the angle, no longer than pi."""
+    q = quaternion_of(rotation)
+    sine = sqrt(q.x * q.x + q.y * q.y + q.z * q.z)
+    factor = where_less(0.0, sine, 2.0 * atan2(sine, q.w) / where_less(0.0, sine, sine, 1.0), 0.0)
+    return Vec3(factor * q.x, factor * q.y, factor * q.z)

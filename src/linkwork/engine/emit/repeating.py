@@ -1,0 +1,58 @@
+"""A program repeated over a state (``ir.program.Repeat``), in LLVM's text: a function of tiles for each of them.
+
+Its state lies in memory, so that it may be of any size. In a tile all lanes run as long as one of them goes on; those
+that are done keep their numbers.
+"""
+
+from __future__ import annotations
+
+from linkwork.engine.emit.call_frame import TABLES, Interface, listed
+from linkwork.engine.emit.writer import Writer, constant, vector
+from linkwork.engine.ir.program import Repeat
+
+
+def interface_of(what: Repeat) -> Interface:
+    """The arrays of the program that is repeated."""
+    return Interface((what.state, what.given), (what.state, 1))
+
+
+def memory_of(what: Repeat) -> int:
+    """Numbers that a repeat works in, for one lane: the state, what is given, the next state, whether it goes on."""
+    return 2 * what.state + what.given + 1
+
+
+def repeat(name: str, what: Repeat, lanes: int) -> str:
+    """void name(memory), given the kernel ``name.program``; the first numbers of the memory are the state."""
+    w, kind, bit = Writer(), vector(lanes), "i1" if lanes == 1 else f"<{lanes} x i1>"
+    edges = [0, what.state, what.state + what.given, 2 * what.state + what.given]
+    state, given, new, flag = (w.at("%memory", lanes * edge) for edge in edges)
+    always = "true" if lanes == 1 else "splat (i1 true)"
+    turn, done, still, following = w.block("turn"), w.block("done"), w.name(), w.name()
+    w.jump(turn)
+    w.begin(turn)
+    latch = w.block("latch")
+    number = w.let(f"phi i64 [ 0, %entry ], [ {following}, %{latch} ]")
+    going = w.let(f"phi {bit} [ {always}, %entry ], [ {still}, %{latch} ]")
+    tables = [("ptr", "null")] * len(TABLES)
+    arrays = [("ptr", array) for array in (state, given, new, flag)]
+    w.do(f"call void @{name}.program({listed([*arrays, *tables])})")
+    with w.loop(0, lanes * what.state, lanes) as one:
+        old, own = w.at(state, one.counter), w.load(w.at(new, one.counter), kind, 8 * lanes)
+        kept = w.load(old, kind, 8 * lanes)
+        w.store(w.let(f"select {bit} {going}, {kind} {own}, {kind} {kept}"), old, kind, 8 * lanes)
+    w.jump(latch)
+    w.begin(latch)
+    more = w.let(f"fcmp ogt {kind} {w.load(flag, kind, 8 * lanes)}, {constant(0.5, lanes)}")
+    w.let(f"and {bit} {going}, {more}", still)
+    w.let(f"add i64 {number}, 1", following)
+    w.branch(w.all_of([any_lane(w, still, lanes), w.compare("ult", following, what.most)]), turn, done)
+    w.begin(done)
+    w.do("ret void")
+    return w.function(f"internal void @{name}(ptr nocapture %memory)")
+
+
+def any_lane(w: Writer, bits: str, lanes: int) -> str:
+    """Whether a condition holds in some lane."""
+    if lanes == 1:
+        return bits
+    return w.compare("ne", w.let(f"bitcast <{lanes} x i1> {bits} to i{lanes}"), 0, f"i{lanes}")

@@ -1,0 +1,212 @@
+"""Equalities, actuators and springs of a compiled MuJoCo model, and what of a model has no place in ours.
+
+MuJoCo's equalities are soft, with a stiffness and a damping each (solref, solimp); the constraints that they become are
+rigid. Numbers of its enumerations are checked by a test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import inf
+from typing import Any
+
+from linkwork.model import Actuator, Point
+from linkwork.model.constraints import Ball, Constraint, Coupling, Weld
+from linkwork.spatial import Mat3, Quaternion, Transform, Vec3
+
+FREE, BALL, SLIDE, HINGE = range(4)  # mjtJoint
+TRANSMISSIONS = TO_JOINT, TO_JOINT_IN_PARENT, TO_TENDON, OVER_JOINT = 0, 1, 3, 1  # mjtTrn, mjtWrap
+TO_SITE = 4
+EQUALITIES = CONNECT, WELD, JOINT, SITES = 0, 1, 2, 6  # mjtEq, mjtObj
+LAWS = NO_STATE, FIXED_GAIN, AFFINE_BIAS = 0, 0, 1  # mjtDyn, mjtGain, mjtBias
+
+
+class Names:
+    """Of bodies, joints and sites, as our model has them."""
+
+    def __init__(self, bodies: Sequence[str], joints: Sequence[str], sites: Sequence[str]) -> None:
+        self.bodies, self.joints, self.sites = bodies, joints, sites
+
+
+def rotation(wxyz: Any) -> Mat3:
+    """Of a quaternion in MuJoCo's order."""
+    w, x, y, z = wxyz.tolist()
+    return Quaternion(x, y, z, w).normalized().matrix()
+
+
+def constraints_of(m: Any, names: Names) -> tuple[list[Constraint], list[str]]:
+    """The equalities that hold from the beginning, and which of them are left out, and why."""
+    found, left = list[Constraint](), list[str]()
+    for e in range(m.neq):
+        what = f"equality constraint {m.equality(e).name or e!r}"
+        if not m.eq_active0[e]:
+            left.append(f"{what} is off in the file and is left out")
+            continue
+        made = _equality(m, e, names)
+        if isinstance(made, str):
+            left.append(f"{what} {made} and is left out")
+        else:
+            found.append(made)
+    return found, left
+
+
+def _equality(m: Any, e: int, names: Names) -> Constraint | str:
+    """The constraint, or what of it cannot be had."""
+    kind, one, other = int(m.eq_type[e]), int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
+    data = m.eq_data[e]
+    if kind == JOINT:
+        joint, at = names.joints[one], float(m.qpos0[m.jnt_qposadr[one]]) + float(data[0])
+        if other < 0:
+            return Coupling(joint, joint, 0.0, at)
+        if data[2:5].any():
+            return "is not linear"
+        ratio = float(data[1])
+        return Coupling(joint, names.joints[other], ratio, at - ratio * float(m.qpos0[m.jnt_qposadr[other]]))
+    if kind not in (CONNECT, WELD):
+        return "is of a kind that is not known here"
+    frames = names.sites if int(m.eq_objtype[e]) == SITES else names.bodies
+    a, b = frames[one], frames[other]
+    if frames is names.sites:  # their origins, or they themselves, are put together
+        return Ball(a, b) if kind == CONNECT else Weld(b, a)
+    first, second = (Vec3(*data[start : start + 3].tolist()) for start in (0, 3))
+    if kind == CONNECT:
+        return Ball(Point(a, _numbers(first)), Point(b, _numbers(second)))
+    if not data[10]:  # no torque: the points alone are held together
+        return Ball(Point(b, _numbers(first)), Point(a, _numbers(second)))
+    turn = rotation(data[6:10])
+    return Weld(b, a, Transform(turn, second - turn.apply(first)))
+
+
+def _numbers(vector: Vec3) -> tuple[float, float, float]:
+    return (float(vector.x), float(vector.y), float(vector.z))
+
+
+def actuators_of(m: Any, names: Names) -> tuple[list[Actuator], list[str]]:
+    """All actuators, and what is left out of some."""
+    found = []
+    taken = {m.actuator(i).name for i in range(m.nu)}
+    for i in range(m.nu):
+        name = m.actuator(i).name or _unused(f"actuator{i}", taken)
+        joints, frame, lacks = _transmission(m, i, names)
+        lacks += _law(m, i)
+        affine, fixed = int(m.actuator_biastype[i]) == AFFINE_BIAS, int(m.actuator_gaintype[i]) == FIXED_GAIN
+        ranges = {
+            f"{which}_range": tuple(getattr(m, f"actuator_{short}range")[i].tolist())
+            if getattr(m, f"actuator_{short}limited")[i]
+            else (-inf, inf)
+            for which, short in (("control", "ctrl"), ("force", "force"))
+        }
+        found.append(
+            Actuator(
+                name,
+                joints,
+                frame,
+                tuple(m.actuator_gear[i].tolist()) if frame is not None else (),
+                gain=float(m.actuator_gainprm[i][0]) if fixed else 0.0,
+                bias=tuple(m.actuator_biasprm[i][:3].tolist()) if affine else (0.0, 0.0, 0.0),
+                left_out=", ".join(lacks),
+                **ranges,
+            )
+        )
+    return found, [f"actuator {one.name!r} has {one.left_out}, left out here" for one in found if one.left_out]
+
+
+def _transmission(m: Any, i: int, names: Names) -> tuple[dict[str, list[float]], str | None, list[str]]:
+    """The gears of joints, the frame that it acts on, and what is not known of it."""
+    kind, target, gear = int(m.actuator_trntype[i]), int(m.actuator_trnid[i][0]), m.actuator_gear[i].tolist()
+    if kind in (TO_JOINT, TO_JOINT_IN_PARENT):
+        shape = int(m.jnt_type[target])
+        if shape in (SLIDE, HINGE):
+            return {names.joints[target]: gear[:1]}, None, []
+        if shape == BALL and kind == TO_JOINT:
+            own = {names.joints[target]: gear[:3]}
+            return own, None, ["a length over a ball joint"] if _has_length(m, i) else []
+        return {}, None, ["a transmission to the axes of another frame"]
+    if kind == TO_TENDON:
+        parts = range(m.tendon_adr[target], m.tendon_adr[target] + m.tendon_num[target])
+        if all(int(m.wrap_type[part]) == OVER_JOINT for part in parts):
+            over: dict[str, list[float]] = {}
+            for part in parts:
+                joint = names.joints[int(m.wrap_objid[part])]
+                over[joint] = [over.get(joint, [0.0])[0] + gear[0] * float(m.wrap_prm[part])]
+            return over, None, []
+        return {}, None, ["a tendon in space"]
+    if kind == TO_SITE and int(m.actuator_trnid[i][1]) < 0:
+        return {}, names.sites[target], []
+    return {}, None, ["a transmission that is not known here"]
+
+
+def _has_length(m: Any, i: int) -> bool:
+    return int(m.actuator_biastype[i]) == AFFINE_BIAS and bool(m.actuator_biasprm[i][1])
+
+
+def _law(m: Any, i: int) -> list[str]:
+    """What of its law is more than a gain and a bias."""
+    lacks = []
+    if int(m.actuator_dyntype[i]) != NO_STATE:
+        lacks.append("a state of its own")
+    affine = int(m.actuator_biastype[i]) in (0, AFFINE_BIAS)
+    if int(m.actuator_gaintype[i]) != FIXED_GAIN or not affine:
+        lacks.append("a gain that varies")
+    if any(
+        getattr(m, f"actuator_{name}")[i].any() for name in ("armature", "damping") if hasattr(m, f"actuator_{name}")
+    ):
+        lacks.append("an armature or a damping")
+    return lacks
+
+
+def spring_of(m: Any, joint: int) -> dict[str, Any]:
+    """The stiffness and the place of rest of a joint's spring."""
+    if not m.jnt_stiffness[joint] or _odd_spring(m, joint):
+        return {}
+    start, kind = int(m.jnt_qposadr[joint]), int(m.jnt_type[joint])
+    rest = m.qpos_spring[start : start + (4 if kind == BALL else 1)].tolist()
+    return {"stiffness": float(m.jnt_stiffness[joint]), "springref": rest[1:] + rest[:1]}
+
+
+def _odd_spring(m: Any, joint: int) -> bool:
+    """Whether it is a spring that a model cannot hold."""
+    poly = hasattr(m, "jnt_stiffnesspoly") and m.jnt_stiffnesspoly[joint].any()
+    return bool(poly or (m.jnt_stiffness[joint] and int(m.jnt_type[joint]) == FREE))
+
+
+def left_out(m: Any) -> list[str]:
+    """What else takes part in MuJoCo's dynamics and has no place in a Model."""
+
+    def named(kind: str, view: Callable[[int], Any], indices: Any) -> list[str]:
+        return [f"{kind} {view(int(i)).name or int(i)!r}" for i in indices]
+
+    heavy = [j for j in range(m.njnt) if m.jnt_type[j] == FREE and m.dof_armature[m.jnt_dofadr[j]]]
+    pulling = [t for t in range(m.ntendon) if not _carries_an_actuator_alone(m, t)]
+    left = {
+        "is left out": [*named("tendon", m.tendon, pulling), *(f"flex {i}" for i in range(m.nflex))],
+        "moves by itself in MuJoCo and is fixed here": named("mocap body", m.body, (m.body_mocapid >= 0).nonzero()[0]),
+        "has gravity compensation, which is left out": named("body", m.body, m.body_gravcomp.nonzero()[0]),
+        "has a spring that is no linear one of a joint, which is left out": named(
+            "joint", m.joint, [j for j in range(m.njnt) if _odd_spring(m, j)]
+        ),
+        "has an armature, which acts on the velocity in the body's axes here": named("free joint", m.joint, heavy),
+    }
+    said = [f"{thing} {what}" for what, things in left.items() for thing in things]
+    if m.opt.density or m.opt.viscosity:
+        said.append("the medium (density, viscosity) is left out")
+    return said
+
+
+def _carries_an_actuator_alone(m: Any, tendon: int) -> bool:
+    """Whether a tendon does nothing but hand on the force of an actuator over joints, which its gears say."""
+    parts = range(m.tendon_adr[tendon], m.tendon_adr[tendon] + m.tendon_num[tendon])
+    over_joints = all(int(m.wrap_type[part]) == OVER_JOINT for part in parts)
+    acts = any(
+        int(kind) == TO_TENDON and int(target) == tendon
+        for kind, target in zip(m.actuator_trntype, m.actuator_trnid[:, 0], strict=True)
+    )
+    idle = not (m.tendon_stiffness[tendon] or m.tendon_damping[tendon] or m.tendon_frictionloss[tendon])
+    return bool(over_joints and acts and idle and not m.tendon_limited[tendon])
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name

@@ -1,0 +1,142 @@
+"""Robots by name: model files of packages that are installed, or that robot_descriptions has fetched before.
+
+Nothing is imported of these packages, since that may fetch files from the network, and nothing is fetched here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from difflib import get_close_matches
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import NamedTuple
+
+EXAMPLES = "example-robot-data"
+CACHE = "robot_descriptions"
+ADVICE = f"pip install {EXAMPLES}, or load a description once with robot_descriptions"
+_ENDING = re.compile(r"(_simple)?(_description|_descriptions|_data|_model)$")
+_DEEPEST = 6
+_MOST_FILES = 20_000
+
+
+class Robot(NamedTuple):
+    """A model file with a name."""
+
+    name: str
+    path: Path
+    source: str
+
+
+def robots() -> list[Robot]:
+    """All robots that there are on this machine, by name: URDF files of example-robot-data by the names of the files,
+    or of their packages where several files have one name; then those of the cache of robot_descriptions that have a
+    name of their own, MJCF files with "_mj" behind.
+    """
+    found: dict[str, Robot] = {}
+    for folder in _example_folders():
+        for robot in _named([path for path in _files(folder, (".urdf",)) if _has_links(path)], EXAMPLES):
+            found.setdefault(robot.name, robot)
+    cache = _cache_folder()
+    for suffixes, ending in (((".urdf",), ""), ((".xml", ".mjcf"), "_mj")):
+        for robot in _named([path for path in _files(cache, suffixes) if _is_model(path)], CACHE):
+            name = robot.name + ending
+            found.setdefault(name, robot._replace(name=name))
+    return sorted(found.values(), key=lambda robot: robot.name.lower())
+
+
+def is_name(text: str) -> bool:
+    """Whether it may be a robot's name, and is no path."""
+    plain = re.fullmatch(r"[A-Za-z][\w.+-]{0,99}", text) and Path(text).suffix not in (".urdf", ".xml", ".mjcf")
+    return bool(plain) and not os.path.exists(text)
+
+
+def find(name: str) -> Robot | str:
+    """The robot of a name, or what to say if there is none: also by the name of its package, without "_robot", and in
+    small letters.
+    """
+    known = robots()
+    wanted = _ENDING.sub("", name).lower()
+    ways: tuple[Callable[[Robot], bool], ...] = (
+        lambda robot: robot.name == name,
+        lambda robot: wanted in (robot.name.lower(), robot.name.lower().removesuffix("_robot")),
+        lambda robot: wanted == _package(robot.path).lower(),
+    )
+    for same in ways:
+        fitting = [robot for robot in known if same(robot)]
+        if len(fitting) == 1:
+            return fitting[0]
+        if fitting:
+            return f"and there are several such robots: {', '.join(repr(robot.name) for robot in fitting)}"
+    if not known:
+        return f"and there are no robots to be loaded by name: {ADVICE}"
+    near = get_close_matches(wanted, [robot.name for robot in known], 3)
+    names = f"did you mean {' or '.join(map(repr, near))}" if near else f"from {known[0].name!r} to {known[-1].name!r}"
+    listed = f"the {len(known)} that `linkwork robots` lists ({names})"
+    return f"and no robot of that name among {listed}; for more: {ADVICE}"
+
+
+def _named(files: list[Path], source: str) -> Iterator[Robot]:
+    """Files by their names; where several have one, by those of their packages."""
+    times = Counter(path.stem for path in files)
+    for path in files:
+        yield Robot(path.stem if times[path.stem] == 1 else _package(path), path, source)
+
+
+def _package(path: Path) -> str:
+    """The name of the folder that a file belongs to, without what all of them have in their names."""
+    folder = path.parent
+    while folder.name.lower() in ("urdf", "robots", "xml", "mjcf", "xmls", "model", "models"):
+        folder = folder.parent
+    return _ENDING.sub("", folder.name)
+
+
+def _example_folders() -> Iterator[Path]:
+    inside = Path("share", EXAMPLES, "robots")
+    places = [Path(sys.prefix)]
+    with contextlib.suppress(PackageNotFoundError):
+        places.insert(0, Path(str(distribution(EXAMPLES).locate_file("cmeel.prefix"))))
+    for place in places:
+        if (place / inside).is_dir():
+            yield place / inside
+
+
+def _cache_folder() -> Path:
+    given = os.environ.get("ROBOT_DESCRIPTIONS_CACHE")
+    return Path(given).expanduser() if given else Path("~/.cache/robot_descriptions").expanduser()
+
+
+def _files(folder: Path, suffixes: tuple[str, ...]) -> Iterator[Path]:
+    """Files of these suffixes, in a sure order; no deeper and no more than is sane, and no links out of the folder."""
+    seen = 0
+    for where, folders, files in os.walk(folder):
+        depth = len(Path(where).relative_to(folder).parts)
+        folders[:] = sorted(each for each in folders if not each.startswith(".")) if depth < _DEEPEST else []
+        for name in sorted(files):
+            seen += 1
+            if seen > _MOST_FILES:
+                return
+            path = Path(where, name)
+            if path.suffix in suffixes and path.is_file() and not path.is_symlink():
+                yield path
+
+
+def _has_links(path: Path) -> bool:
+    """Whether it is more than the shell of a robot, as is published, too."""
+    return path.stat().st_size > 2000 or b"<link" in path.read_bytes()
+
+
+def _is_model(path: Path) -> bool:
+    """Whether the file begins as a model, and is no scene around one."""
+    if path.stem.startswith("scene"):
+        return False
+    try:
+        with path.open("rb") as file:
+            head = file.read(4096)
+    except OSError:
+        return False
+    return b"<mujoco" in head or b"<robot" in head

@@ -1,0 +1,267 @@
+"""What URDF has no words for: an element ``<linkwork>`` in a <robot>, which other programs pass over.
+
+``differences`` writes what a model has that the file without this element does not say; ``completed`` reads it. Numbers
+that URDF does say, here with their last digits, count only as long as they agree: who edits the file by hand edits what
+other programs read. What is written of a limit is written for each of its fields, so that a new one needs nothing here.
+
+    <linkwork gravity="0.0 0.0 -9.81">
+      <body name="forearm" armature="0.1" placement="..." inertia="..."/>    what is not as the file says
+      <frame name="grip" kind="frame"/>                                      all frames, in their order
+      <constraint is="..."/> <actuator is="..."/> <mesh filename="..."/>     as JSON, where the file says none
+    </linkwork>
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, replace
+from typing import Any
+from xml.sax.saxutils import quoteattr
+
+from linkwork.errors import LinkworkError, ModelError
+from linkwork.formats.xml import Element
+from linkwork.joints import Prismatic, Revolute
+from linkwork.model.actuators import Actuator
+from linkwork.model.constraints import Ball, Constraint, Coupling, Hinge, PointOnPlane, Rolling, Weld
+from linkwork.model.model import Body, Frame, Limits, Model, Point
+from linkwork.model.placements import as_placement
+from linkwork.model.queries import name_of
+from linkwork.spatial import AnyAxis, Transform, Vec3
+
+TAG = "linkwork"
+LARGEST = 1e30
+"""What is written for a limit that is infinite, for which URDF has no word."""
+_CLOSE = 1e-9
+_CONSTRAINTS = {kind.__name__: kind for kind in (Weld, Ball, Hinge, PointOnPlane, Rolling, Coupling)}
+
+
+# Writing
+
+
+def differences(model: Model, read: Model) -> Iterator[str]:
+    """The element's lines, for a model and what the file without it reads as."""
+    name = f" name={_quoted(model.name)}" if model.name != read.name else ""
+    yield f'<{TAG}{name} gravity="{_numbers(model.gravity)}">'
+    for body, other in zip(model.bodies, read.bodies, strict=True):
+        words = dict(_of_body(body, other))
+        if words:
+            yield f"  <body name={_quoted(body.name)} {_words(words)}/>"
+    if model.frames != read.frames:
+        there = {frame.name: frame for frame in read.frames}
+        for frame in model.frames:
+            yield f"  <frame name={_quoted(frame.name)} {_words(_of_frame(model, frame, there.get(frame.name)))}/>"
+    if model.constraints != read.constraints:
+        yield from (f"  <constraint is={_quoted(_of_constraint(each))}/>" for each in model.constraints)
+    if model.actuators != read.actuators:
+        yield from (f"  <actuator is={_quoted(json.dumps(vars(each)))}/>" for each in model.actuators)
+    if model.meshes != read.meshes:
+        yield from (f"  <mesh filename={_quoted(mesh)}/>" for mesh in model.meshes)
+    yield f"</{TAG}>"
+
+
+def _of_body(body: Body, other: Body) -> Iterator[tuple[str, str]]:
+    if not body.joint.nv:
+        yield "fixed", "keep"
+    if body.placement != other.placement:
+        yield "placement", _numbers(body.placement.numbers())
+    if body.inertia != other.inertia:
+        yield "inertia", _numbers(body.inertia.numbers())
+    if body.joint != other.joint and isinstance(body.joint, Revolute | Prismatic):
+        yield "axis", _numbers(body.joint.axis.direction.numbers())
+    if body.armature:
+        yield "armature", _numbers(body.armature)
+    if body.actuated is not None:
+        yield "actuated", str(body.actuated).lower()
+    for field in fields(Limits):
+        values = getattr(body.limits, field.name)
+        if values != getattr(other.limits, field.name):
+            yield field.name, _numbers(values)
+
+
+def _of_frame(model: Model, frame: Frame, there: Frame | None) -> dict[str, str]:
+    words = {"kind": frame.kind}
+    if there is None or (there.body, there.placement) != (frame.body, frame.placement):
+        words["body"] = name_of(model, frame.body)
+        words["placement"] = _numbers(frame.placement.numbers())
+    return words
+
+
+def _of_constraint(constraint: Constraint) -> str:
+    kind = type(constraint).__name__
+    if _CONSTRAINTS.get(kind) is not type(constraint):
+        raise ModelError(f"{constraint!r} is of a class of your own, and cannot be written to a file")
+    if isinstance(constraint, Coupling):
+        parts = (constraint.joint_a, constraint.joint_b, constraint.ratio, constraint.offset)
+        return json.dumps([kind, dict(zip(("joint_a", "joint_b", "ratio", "offset"), parts, strict=True))])
+    data: dict[str, Any] = {}
+    for field in fields(constraint):
+        value = getattr(constraint, field.name)
+        if isinstance(value, Transform):
+            value = value.numbers()
+        elif isinstance(value, Point):
+            value = vars(value)
+        elif not isinstance(value, str | float | None):  # an axis
+            value = [float(number) for number in value]
+        data[field.name] = value
+    return json.dumps([kind, data])
+
+
+def _words(words: dict[str, str]) -> str:
+    return " ".join(f"{key}={_quoted(value)}" for key, value in words.items())
+
+
+def _numbers(values: Sequence[float]) -> str:
+    return " ".join(repr(float(value)) for value in values)
+
+
+def _quoted(text: str) -> str:
+    return quoteattr(text, {"\n": "&#10;", "\t": "&#9;", "\r": "&#13;"})
+
+
+# Reading
+
+
+def kept_bodies(extension: Element | None) -> set[str]:
+    """Bodies on fixed joints that stay bodies."""
+    parts = [] if extension is None else extension.children
+    return {part.word("name") for part in parts if part.tag == "body" and part.get("fixed") == "keep"}
+
+
+def completed(extension: Element, model: Model) -> Model:
+    """A model with what the element says of it; parts that are no longer in the file are passed over."""
+    parts: dict[str, list[Element]] = {}
+    for part in extension.children:
+        parts.setdefault(part.tag, []).append(part)
+    bodies = list(model.bodies)
+    for part in parts.get("body", []):
+        index = model._body_index.get(part.word("name"))
+        if index is not None:
+            bodies[index] = _body(part, bodies[index])
+    changes: dict[str, Any] = {"bodies": tuple(bodies)}
+    if "frame" in parts:
+        changes["frames"] = _frames(parts["frame"], model)
+    for tag, made in (("constraint", _constraint), ("actuator", _actuator)):
+        if tag in parts:
+            changes[f"{tag}s"] = tuple(_made(part, made) for part in parts[tag])
+    meshes = [part.word("filename") for part in parts.get("mesh", [])]
+    changes["meshes"] = tuple(dict.fromkeys([*model.meshes, *meshes]))
+    name = extension.get("name")
+    if name is not None:
+        changes["name"] = name
+    try:
+        return replace(model, **changes)
+    except LinkworkError as error:
+        raise extension.error(str(error)) from None
+
+
+def _body(part: Element, body: Body) -> Body:
+    changes: dict[str, Any] = {}
+    for field in ("placement", "inertia"):
+        plain = getattr(body, field)
+        exact = plain.of(part.measures(field, len(plain.numbers()), plain.numbers()))
+        if _agree(plain.numbers(), exact.numbers()):
+            changes[field] = exact
+    if part.get("axis") is not None and isinstance(body.joint, Revolute | Prismatic):
+        axis = part.measures("axis", 3)
+        if _agree(body.joint.axis.direction.numbers(), axis):
+            changes["joint"] = type(body.joint)(AnyAxis(Vec3(*axis)))
+    if part.get("armature") is not None:
+        rotor = tuple(part.measures("armature", body.joint.nv))
+        if min(rotor, default=0.0) < 0.0:
+            raise part.error(f"the armature of body {body.name!r} must not be negative")
+        changes["armature"] = rotor if any(rotor) else ()
+    if part.get("actuated") is not None:
+        changes["actuated"] = _switch(part, "actuated")
+    limits = {}
+    for known in fields(Limits):
+        if part.get(known.name) is not None:
+            values = _limit(part, known.name, body)
+            if values is not None:
+                limits[known.name] = values
+    return replace(body, limits=replace(body.limits, **limits), **changes)
+
+
+def _limit(part: Element, field: str, body: Body) -> tuple[float, ...] | None:
+    """The numbers of a limit, one for each coordinate or degree of freedom; None if the file has come to say others."""
+    count = body.joint.nq if field in ("lower", "upper", "springref") else body.joint.nv
+    try:
+        numbers = tuple(map(float, part.word(field).split()))
+    except ValueError:
+        numbers = ()
+    if len(numbers) != count or any(map(math.isnan, numbers)) or (field == "stiffness" and min(numbers) < 0.0):
+        raise part.error(f"attribute {field!r} must be {count} number(s), or inf, not {part.word(field)[:60]!r}")
+    plain = getattr(body.limits, field)
+    said = count == 1 and plain and field in ("lower", "upper", "velocity", "effort")
+    if said and plain[0] not in (numbers[0], max(-LARGEST, min(LARGEST, numbers[0]))):
+        return None
+    return numbers
+
+
+def _frames(parts: list[Element], model: Model) -> tuple[Frame, ...]:
+    """The frames in their order, then those that the file has come to have since."""
+    there = {frame.name: frame for frame in model.frames}
+    own = {*model.body_names, *model.joint_names}
+    listed: dict[str, Frame] = {}
+    for part in parts:
+        name, kind = part.word("name"), part.word("kind")
+        if kind not in ("frame", "link", "joint"):
+            raise part.error(f"attribute 'kind' must be frame, link or joint, not {kind[:60]!r}")
+        frame = there.get(name)
+        if part.get("placement") is not None:
+            exact = Transform.identity().of(part.measures("placement", 12))
+            number = model._body_index.get(part.word("body"), -1) + 1
+            same = frame is not None and frame.body == number
+            if frame is None or name in own or (same and _agree(frame.placement.numbers(), exact.numbers())):
+                frame = Frame(name, number, _placement(part, name, exact), kind)
+        if frame is not None:
+            listed[name] = replace(frame, kind=kind)
+    known = {part.word("name") for part in parts} | own
+    return (*listed.values(), *(frame for frame in model.frames if frame.name not in known))
+
+
+def _placement(part: Element, name: str, exact: Transform) -> Transform:
+    try:
+        return as_placement(f"frame {name[:60]!r}", exact)
+    except ModelError as error:
+        raise part.error(str(error)) from None
+
+
+def _made(part: Element, made: Any) -> Any:
+    try:
+        return made(json.loads(part.word("is")))
+    except (LinkworkError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise part.error(f"attribute 'is' does not say what it is: {str(error)[:200]}") from None
+
+
+def _constraint(data: Any) -> Constraint:
+    kind, parts = data
+    for key, value in parts.items():
+        if isinstance(value, dict):
+            parts[key] = Point(**{word: _tuples(item) for word, item in value.items()})
+        elif key == "placement":
+            parts[key] = Transform.identity().of([float(number) for number in value])
+        else:
+            parts[key] = _tuples(value)
+    return _CONSTRAINTS[kind](**parts)
+
+
+def _actuator(data: Any) -> Actuator:
+    return Actuator(**{key: _tuples(value) for key, value in data.items()})
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
+def _agree(plain: Sequence[Any], exact: Sequence[Any]) -> bool:
+    size = max(1e-12, *map(abs, plain), *map(abs, exact))
+    return all(abs(a - b) <= _CLOSE * size for a, b in zip(plain, exact, strict=True))
+
+
+def _switch(part: Element, attribute: str) -> bool:
+    word = part.word(attribute)
+    if word not in ("true", "false"):
+        raise part.error(f"attribute {attribute!r} must be true or false, not {word[:60]!r}")
+    return word == "true"

@@ -1,0 +1,320 @@
+"""Models that differ from another: joints locked, other masses, a payload, a part of it, other names.
+
+Each function is a method of ``Model`` and gives a new one. What a body has goes along with it, since it is replaced
+field by field; what refers to joints and frames by name goes along by ``references``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.arguments import finite_array, several, text
+from linkwork.errors import ArgumentError, ModelError, UnknownNameError, shown
+from linkwork.joints import Fixed
+from linkwork.model.inertias import NO_INERTIA, NO_OFFSET, as_inertia
+from linkwork.model.merging import merged
+from linkwork.model.queries import WORLD, coordinates, mass_com_inertia, moved, slice_of
+from linkwork.model.references import is_idle, references
+from linkwork.spatial import Transform, Vec3
+
+if TYPE_CHECKING:
+    from linkwork.model.constraints import Constraint
+    from linkwork.model.model import Body, Limits, Model, Point
+
+_SOLID = ("mass", "com", "inertia")
+
+
+def locked(model: Model, joints: Mapping[str, ArrayLike] | Sequence[str], q: ArrayLike | None = None) -> Model:
+    """The mechanism with some joints frozen, and the bodies that they carried made parts of what carries them.
+
+    All frames stay. A joint that a coupling of the model ties to a locked one is locked with it. What is frozen to the
+    world loses its inertia to it.
+
+    Args:
+        joints: for the name of a joint, where it is locked (rad, m): one number, or as many as it has coordinates; or
+            names alone, locked where they are in ``q``.
+        q: a configuration (nq,) of the whole; the configuration of rest, ``lw.neutral(model)``, if left out.
+
+    Returns:
+        A model without these joints; its q and v are those of the others, in the same order.
+
+    Raises:
+        UnknownNameError: if there is no such joint.
+        ArgumentError: if a joint has another number of coordinates.
+
+    Example:
+        >>> import linkwork as lw
+        >>> arm = lw.mechanisms.serial_chain(3)
+        >>> stiff = arm.locked({"joint2": 1.5707963267948966})
+        >>> stiff.joint_names, stiff.mass
+        (('joint1', 'joint3'), 3.0)
+        >>> stiff.frame("body2").placement.translation
+        Vec3(1.0, 0.0, 0.0)
+    """
+    places = _locked_at(model, joints, q)
+    bodies = []
+    for index, body in enumerate(model.bodies):
+        if index in places:
+            limits: Limits = type(body.limits).none(Fixed())
+            place = moved(body, places[index])
+            body = replace(body, joint=Fixed(), placement=place, limits=limits, armature=(), actuated=None)
+        bodies.append(body)
+    frozen = {model.joint_names[index] for index in places}
+    stiff = replace(model, bodies=tuple(bodies), **references(model, joints=set(model.joint_names) - frozen))
+    found = merged(stiff, lambda body: body.joint_name in frozen)
+    return replace(found, constraints=tuple(each for each in found.constraints if not is_idle(found, each)))
+
+
+def with_gravity(model: Model, gravity: Sequence[float]) -> Model:
+    """The mechanism under another gravity.
+
+    Args:
+        gravity: acceleration of free fall (3,) in the world's axes, m/s².
+
+    Returns:
+        A new model; all else is as it was.
+
+    Example:
+        >>> import linkwork as lw
+        >>> lw.mechanisms.pendulum().with_gravity((0, 0, -1.62)).gravity
+        (0.0, 0.0, -1.62)
+    """
+    x, y, z = several("gravity", gravity, 3)
+    return replace(model, gravity=(x, y, z))
+
+
+def with_payload(
+    model: Model,
+    frame: str | Point,
+    mass: float,
+    com: Sequence[float] = NO_OFFSET,
+    inertia: Any = NO_INERTIA,
+) -> Model:
+    """The mechanism with something fixed to it, in a hand or on a back.
+
+    Args:
+        frame: where it is held: the name of a frame, or an ``lw.Point``.
+        mass: kg.
+        com: its centre of mass in that frame (m).
+        inertia: about its centre of mass in the frame's axes (kg m²): three principal values, the six numbers xx, xy,
+            xz, yy, yz, zz, or a 3×3 matrix; a point mass if left out.
+
+    Returns:
+        A new model, whose body under the frame is heavier; all else is as it was.
+
+    Raises:
+        UnknownNameError: if there is no such frame.
+        ModelError: if the frame is a part of the world, where a load moves nothing.
+
+    Example:
+        >>> import linkwork as lw
+        >>> arm = lw.mechanisms.serial_chain(2)
+        >>> loaded = arm.with_payload("tip", 3.0, com=(0.1, 0, 0))
+        >>> loaded.mass - arm.mass, loaded.inertial_parameters[1, :2]
+        (3.0, array([4. , 3.8]))
+    """
+    number, place = _place_of(model, frame)
+    if number == 0:
+        raise ModelError(f"a payload on {shown(frame)} moves nothing: that frame is a part of the world")
+    load = place.to_parent(as_inertia(f"the payload on {shown(frame)}", mass, com, inertia))
+    bodies = list(model.bodies)
+    body = bodies[number - 1]
+    bodies[number - 1] = replace(body, inertia=body.inertia + load)
+    return replace(model, bodies=tuple(bodies))
+
+
+def with_inertias(model: Model, inertias: Mapping[str, Mapping[str, Any] | ArrayLike] | ArrayLike) -> Model:
+    """The mechanism with other masses, centres of mass and inertias of some bodies, or of all.
+
+    Args:
+        inertias: for the name of a body, a dict of any of "mass" (kg), "com" (m, in the body's frame) and "inertia"
+            (kg m², about the centre of mass, as ``lw.Builder.add_body`` takes it), what is left out being as it was; or
+            ten numbers in the order of ``model.inertial_parameters``. Or such numbers for all bodies, (nbodies, 10).
+
+    Returns:
+        A new model; all else is as it was.
+
+    Raises:
+        UnknownNameError: if there is no such body.
+        ModelError: if a mass is negative, or a body without mass has a first moment.
+
+    Example:
+        >>> import linkwork as lw
+        >>> arm = lw.mechanisms.serial_chain(2)
+        >>> arm.with_inertias({"body2": {"mass": 5.0}}).mass
+        6.0
+    """
+    from linkwork.model.parameters import with_inertial_parameters
+
+    if not isinstance(inertias, Mapping):
+        return with_inertial_parameters(model, inertias)
+    bodies = list(model.bodies)
+    for name, given in inertias.items():
+        index = model.body_index(name)
+        if isinstance(given, Mapping):
+            bodies[index] = _remade(bodies[index], given)
+            continue
+        numbers = finite_array(f"inertia of body {name!r}", given)
+        if numbers.shape != (10,):
+            raise ArgumentError(
+                f"inertia of body {name!r} must be a dict of {', '.join(_SOLID)}, or ten numbers, not {shown(given)}"
+            )
+        parameters = model.inertial_parameters
+        parameters[index] = numbers
+        bodies[index] = with_inertial_parameters(model, parameters).bodies[index]
+    return replace(model, bodies=tuple(bodies))
+
+
+def subtree(model: Model, body: str) -> Model:
+    """A body with the joint that carries it and everything beyond: an arm of a robot, a leg, a gripper.
+
+    What carried the body is the world of the new model, so that the joint stands where it stood on its parent.
+
+    Args:
+        body: in ``model.body_names``.
+
+    Returns:
+        A new model with the frames on its bodies; constraints and actuators that need other parts are left out.
+
+    Raises:
+        UnknownNameError: if there is no such body.
+
+    Example:
+        >>> import linkwork as lw
+        >>> person = lw.mechanisms.humanoid()
+        >>> arm = person.subtree("left_upper_arm")
+        >>> arm.joint_names
+        ('left_shoulder_yaw', 'left_elbow_pitch', 'left_wrist_yaw', 'left_wrist_roll', 'left_wrist_pitch')
+    """
+    root = model.body_index(body) + 1
+    number, bodies = {0: 0}, []  # of each old body that is kept
+    for old, each in enumerate(model.bodies, 1):
+        if old == root or (each.parent and each.parent in number):
+            bodies.append(replace(each, parent=0 if old == root else number[each.parent]))
+            number[old] = len(bodies)
+    frames = tuple(
+        replace(frame, body=number[frame.body])
+        for frame in model.frames
+        if frame.name == WORLD or (frame.body and frame.body in number)
+    )
+    rest = references(model, frames={frame.name for frame in frames}, joints={each.joint_name for each in bodies})
+    return replace(model, name=body, bodies=tuple(bodies), frames=frames, **rest)
+
+
+def renamed(model: Model, prefix: str = "", names: Mapping[str, str] | None = None, name: str | None = None) -> Model:
+    """The mechanism under other names: a second arm of the same kind, or the names that another program has.
+
+    Args:
+        prefix: put before the names of bodies, joints, frames, actuators and the model; the world stays the world.
+        names: new names for some bodies, joints and frames by their old ones; a name that is of several of these is
+            changed in all. These get no prefix.
+        name: of the model; with the prefix if left out.
+
+    Returns:
+        A new model; all else is as it was.
+
+    Raises:
+        UnknownNameError: if ``names`` has a name that the model does not have.
+        ModelError: if two bodies, joints or frames would have one name.
+
+    Example:
+        >>> import linkwork as lw
+        >>> left = lw.mechanisms.double_pendulum().renamed("left_", {"tip": "hand"})
+        >>> left.name, left.frame_names
+        ('left_double_pendulum', ('world', 'hand', 'left_body1', 'left_body2', 'left_joint1', 'left_joint2'))
+    """
+    text("prefix", prefix)
+    given = {} if names is None else names
+    if not isinstance(given, Mapping):
+        raise ArgumentError(f"names must map old names to new ones, not {shown(names)}")
+    known = {*model.body_names, *model.joint_names, *model.frame_names} - {WORLD}
+    for old, new in given.items():
+        if not isinstance(old, str) or old not in known:
+            raise UnknownNameError("body, joint or frame", old, sorted(known), f"model {model.name!r}")
+        if text(f"the new name of {old!r}", new) == WORLD:
+            raise ModelError(f"{old!r} cannot be named {WORLD!r}: the world alone is")
+
+    def called(old: str) -> str:
+        return old if old == WORLD else given.get(old, prefix + old)
+
+    bodies = tuple(replace(body, name=called(body.name), joint_name=called(body.joint_name)) for body in model.bodies)
+    frames = tuple(replace(frame, name=called(frame.name)) for frame in model.frames)
+    rest = references(model, called=called, prefix=prefix)
+    return replace(model, name=prefix + model.name if name is None else name, bodies=bodies, frames=frames, **rest)
+
+
+# Parts of the functions
+
+
+def _locked_at(model: Model, joints: Mapping[str, ArrayLike] | Sequence[str], q: ArrayLike | None) -> dict[int, Any]:
+    """Where each joint is locked, by its index."""
+    if isinstance(joints, Mapping):
+        if q is not None:
+            raise ArgumentError("joints has the coordinates of the locked joints; q is for names alone")
+        given = {model.joint_index(name): _one_state(model, name, value) for name, value in joints.items()}
+    elif isinstance(joints, Sequence) and not isinstance(joints, str | bytes):
+        whole = model.configuration({}, q)
+        if whole.ndim > 1:
+            raise ArgumentError(f"q must be one configuration ({model.nq},), not {whole.shape}")
+        indices = [model.joint_index(name) for name in joints]
+        given = {index: whole[slice_of(model, "q", index)].tolist() for index in indices}
+    else:
+        raise ArgumentError(f'joints must be a dict, as in {{"joint1": 0.5}}, or a list of names, not {shown(joints)}')
+    found = True
+    while found:  # couplings of couplings
+        found = False
+        for constraint in model.constraints:
+            for index, at in _tied(model, constraint, given):
+                given[index], found = at, True
+    return given
+
+
+def _tied(model: Model, constraint: Constraint, given: Mapping[int, list[float]]) -> list[tuple[int, list[float]]]:
+    """The joint that a coupling ties to one of those that are locked, if it is not one of them."""
+    from linkwork.model.constraints import Coupling
+
+    if not isinstance(constraint, Coupling):
+        return []
+    a, b = (model.joint_index(name) for name in (constraint.joint_a, constraint.joint_b))
+    if b in given and a not in given:
+        return [(a, [constraint.ratio * given[b][0] + constraint.offset])]
+    if a in given and b not in given and constraint.ratio:
+        return [(b, [(given[a][0] - constraint.offset) / constraint.ratio])]
+    return []
+
+
+def _one_state(model: Model, name: str, value: Any) -> list[float]:
+    numbers = coordinates(model, name, value)
+    if numbers.ndim > 1:
+        raise ArgumentError(f"joint {name!r} is locked in one place, not in {shown(value)}")
+    found: list[float] = numbers.tolist()
+    return found
+
+
+def _place_of(model: Model, frame: str | Point) -> tuple[int, Transform]:
+    """The number of the body under a frame or point, and its placement there."""
+    from linkwork.model.model import Point
+
+    if isinstance(frame, str):
+        found = model.frame(frame)
+        return found.body, found.placement
+    if not isinstance(frame, Point):
+        raise ArgumentError(f"frame must be a frame's name or an lw.Point, not {shown(frame)}")
+    named, offset = model.frame(frame.frame), Vec3(*frame.offset)
+    place = named.placement
+    return named.body, Transform(place.rotation, place.translation + place.rotation.apply(offset))
+
+
+def _remade(body: Body, given: Mapping[str, Any]) -> Body:
+    """A body with another mass, centre of mass or inertia about it."""
+    for key in given:
+        if key not in _SOLID:
+            raise UnknownNameError("part of an inertia", key, _SOLID, f"body {body.name!r}")
+    mass, com, about = mass_com_inertia(body)
+    parts = {"mass": mass, "com": com, "inertia": 0.5 * (about + np.transpose(about)), **given}
+    return replace(body, inertia=as_inertia(f"body {body.name!r}", *(parts[key] for key in _SOLID)))

@@ -1,0 +1,79 @@
+"""Inertias from what users have: a mass, a centre of mass and moments about it."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from linkwork.arguments import all_floats, several
+from linkwork.errors import LinkworkWarning, ModelError, shown
+from linkwork.model.placements import numbers_of
+from linkwork.spatial import Inertia, Sym3, Vec3
+
+NO_MASS = 0.0
+NO_OFFSET = NO_INERTIA = (0.0, 0.0, 0.0)
+
+
+def as_inertia(where: str, mass: Any, com: Any, inertia: Any) -> Inertia:
+    """An inertia, checked: from kg, m and kg m² about the centre of mass, as ``Builder.add_body`` takes them."""
+    (kilograms,) = several(f"mass of {where}", [mass], 1, ModelError)
+    if kilograms < 0.0:
+        raise ModelError(f"mass of {where} must not be negative, but is {kilograms}")
+    second = _second_moment(where, inertia)
+    check_inertia(where, kilograms, second, stacklevel=4)
+    return Inertia.from_com(kilograms, Vec3(*several(f"com of {where}", com, 3, ModelError)), second)
+
+
+def check_inertia(where: str, mass: float, second: Sym3, stacklevel: int = 3) -> None:
+    """Warn of an inertia about the centre of mass that no body can have."""
+    if clearly_possible(second) or not any(second.numbers()):
+        return
+    if second.xy == second.xz == second.yz == 0.0:
+        least, middle, most = sorted((second.xx, second.yy, second.zz))
+        if least >= 0.0 and least + middle >= most:
+            return
+    moments = np.linalg.eigvalsh(np.array(second.full().numbers()).reshape(3, 3))
+    slack = 1e-9 * max(abs(moments)) + 1e-300
+    if moments[0] < -slack or moments[0] + moments[1] < moments[2] * (1 - 1e-6) - slack:
+        shown = ", ".join(f"{m:.4g}" for m in moments)
+        warnings.warn(
+            f"inertia of {where}: no body of mass {mass:g} has the principal moments {shown} kg m²; used as it is",
+            LinkworkWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def clearly_possible(second: Sym3) -> bool:
+    """Whether the principal moments clearly fulfil the triangle inequality, without computing them: the second moment
+    of the mass, half the trace less the inertia, is positive definite by its leading minors.
+    """
+    half = 0.5 * (second.xx + second.yy + second.zz)
+    x, y, z = half - second.xx, half - second.yy, half - second.zz
+    xy, xz, yz = second.xy, second.xz, second.yz
+    minor = x * y - xy * xy
+    whole = z * minor - (2.0 * xy * xz * yz + x * yz * yz + y * xz * xz)
+    return 1e-50 < half < 1e50 and x > 1e-9 * half and minor > 1e-9 * half * half and whole > 1e-9 * half * half * half
+
+
+def _second_moment(where: str, inertia: Any) -> Sym3:
+    if inertia is NO_INERTIA:
+        return Sym3.zero()
+    if type(inertia) is list and len(inertia) == 6 and all_floats(inertia) and max(map(abs, inertia)) < 1e300:
+        return Sym3(*inertia)
+    matrix = numbers_of(inertia)
+    if matrix.shape == (3,):
+        matrix = np.diag(matrix)
+    elif matrix.shape == (6,):
+        xx, xy, xz, yy, yz, zz = matrix
+        matrix = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    if matrix.shape != (3, 3):
+        raise ModelError(
+            f"inertia of {where} must be 3 principal moments, 6 numbers or a 3×3 matrix, not {shown(inertia)}"
+        )
+    if not abs(matrix).max() < 1e300:
+        raise ModelError(f"inertia of {where} must be finite, and less than 1e300 kg m², not {shown(inertia)}")
+    if abs(matrix - matrix.T).max() > 1e-9 * abs(matrix).max():
+        raise ModelError(f"inertia of {where} must be symmetric, not {shown(inertia)}")
+    return Sym3(*(float(matrix[i, j]) for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))))

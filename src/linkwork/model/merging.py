@@ -1,0 +1,72 @@
+"""Bodies that do not move on what carries them, made parts of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from linkwork.errors import ArgumentError, shown
+from linkwork.joints import Fixed
+from linkwork.spatial import Transform
+
+if TYPE_CHECKING:
+    from linkwork.model.model import Body, Model
+
+Part = TypeVar("Part")
+
+
+def merge_fixed(model: Model) -> Model:
+    """The same mechanism with every body on a fixed joint made a part of the body that carries it.
+
+    Frames stay, on the body that now carries them. Bodies fixed to the world lose their inertia to it.
+
+    Example:
+        >>> import linkwork as lw
+        >>> builder = lw.Builder()
+        >>> _ = builder.add_body("arm", joint=lw.joints.Revolute("z"), mass=1.0)
+        >>> _ = builder.add_body("tool", "arm", placement=lw.placement(xyz=(1, 0, 0)), mass=0.5)
+        >>> merged = lw.merge_fixed(builder.build())
+        >>> merged.body_names, merged.mass, merged.frame("tool").placement.translation
+        (('arm',), 1.5, Vec3(1.0, 0.0, 0.0))
+    """
+    from linkwork.model.model import Model
+
+    if not isinstance(model, Model):
+        raise ArgumentError(f"model must be a linkwork Model, not {shown(model)}")
+    return merged(model, lambda body: True)
+
+
+def merged(model: Model, which: Callable[[Body], bool]) -> Model:
+    """The same for those of the bodies on fixed joints that are asked for; what names tell of stays."""
+    if not any(isinstance(body.joint, Fixed) and which(body) for body in model.bodies):
+        return model
+    here = Transform.identity()
+    carrier: list[tuple[int, Transform]] = [(0, here)]  # of each old body: new index, placement on it
+    bodies: list[Body] = []
+    for body in model.bodies:
+        parent, on_parent = carrier[body.parent]
+        place = body.placement if on_parent is here else on_parent * body.placement
+        if isinstance(body.joint, Fixed) and which(body):
+            carrier.append((parent, place))
+            if parent:
+                old = bodies[parent - 1]
+                bodies[parent - 1] = _changed(old, inertia=old.inertia + place.to_parent(body.inertia))
+        else:
+            bodies.append(_changed(body, parent=parent, placement=place))
+            carrier.append((len(bodies), here))
+    frames, moved = [], dict[tuple[int, int], Transform]()
+    for frame in model.frames:
+        index, place = carrier[frame.body]
+        if place is not here:  # the frames of a body and of its joint lie at one place
+            key = frame.body, id(frame.placement)
+            if key not in moved:
+                moved[key] = place * frame.placement
+        placement = frame.placement if place is here else moved[key]
+        frames.append(_changed(frame, body=index, placement=placement))
+    return replace(model, bodies=tuple(bodies), frames=tuple(frames))
+
+
+def _changed(part: Part, **changes: Any) -> Part:
+    """``dataclasses.replace`` without its looks at each field: a large model has many parts."""
+    return type(part)(**{**part.__dict__, **changes})

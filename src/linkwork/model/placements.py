@@ -1,0 +1,146 @@
+"""Placements from what users have: positions with angles, quaternions or matrices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from struct import pack, unpack
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.arguments import Array, all_floats, array, real, several
+from linkwork.errors import ArgumentError, ModelError, shown
+from linkwork.spatial import Mat3, Quaternion, Scalar, Transform, Vec3, X, Y, Z, sin_cos
+
+_QUARTER, _SINES, _COSINES = 0.5 * math.pi, (0.0, 1.0, 0.0, -1.0), (1.0, 0.0, -1.0, 0.0)
+
+
+def placement(
+    xyz: Sequence[float] | Vec3 = (0.0, 0.0, 0.0),
+    rpy: Sequence[float] | Vec3 | None = None,
+    *,
+    quaternion: Sequence[float] | Quaternion | None = None,
+    matrix: ArrayLike | Transform | Mat3 | None = None,
+) -> Transform:
+    """A placement from a position and a rotation, which is none, or given in one of three ways.
+
+    Args:
+        xyz: position of the child frame's origin in the parent frame (m).
+        rpy: rotations (rad) about the parent's fixed x, then y, then z axis, as in URDF.
+        quaternion: (x, y, z, w), of any length but zero.
+        matrix: a rotation matrix (3, 3), or (4, 4) with the position in it, as ``lw.forward_kinematics`` gives it.
+
+    Returns:
+        The placement of the child frame in the parent frame; ``numpy.array`` makes a 4×4 matrix of it.
+
+    Raises:
+        ModelError: if there are two rotations, or two positions, or a matrix is no rotation.
+
+    Example:
+        >>> import linkwork as lw
+        >>> import numpy as np
+        >>> place = lw.placement(xyz=(0.0, 0.0, 0.5), quaternion=(0, 0, 1, 1))
+        >>> place.translation
+        Vec3(0.0, 0.0, 0.5)
+        >>> np.array(place)
+        array([[ 0. , -1. ,  0. ,  0. ],
+               [ 1. ,  0. ,  0. ,  0. ],
+               [ 0. ,  0. ,  1. ,  0.5],
+               [ 0. ,  0. ,  0. ,  1. ]])
+    """
+    position = Vec3(*several("xyz", xyz, 3, ModelError))
+    ways = [name for name, way in (("rpy", rpy), ("quaternion", quaternion), ("matrix", matrix)) if way is not None]
+    if len(ways) > 1:
+        raise ModelError(f"a placement has one rotation; {' and '.join(ways)} are given")
+    if quaternion is not None:
+        parts = several("quaternion", quaternion, 4, ModelError)
+        longest = max(map(abs, parts))
+        if not 1e-100 < longest < 1e100:
+            raise ModelError(f"quaternion must be (x, y, z, w) of a length that is not zero, not {shown(quaternion)}")
+        return Transform(Quaternion(*(part / longest for part in parts)).matrix(), position)
+    if matrix is not None:
+        numbers = numbers_of(matrix)
+        if numbers.shape == (3, 3):
+            whole = np.eye(4)
+            whole[:3, :3] = numbers
+            return Transform(as_placement("matrix", whole).rotation, position)
+        if any(position):
+            raise ModelError("a placement has one position; xyz is given, and matrix (4, 4) has another")
+        return as_placement("matrix", matrix)
+    angles = (0.0, 0.0, 0.0) if rpy is None else several("rpy", rpy, 3, ModelError)
+    return Transform(_rotation(pack("3d", *angles)), position)
+
+
+def placements(places: Sequence[tuple[Sequence[float], Sequence[float]]]) -> list[Transform]:
+    """The placements of many positions and angles, known to be finite numbers: the text of one, over arrays."""
+    if not places:
+        return []
+    keys = [pack("3d", *rpy) for _, rpy in places]
+    distinct = list(dict.fromkeys(keys))
+    with np.errstate(all="ignore"):  # angles beyond measure become NaN, as one does
+        turned = _turned(*np.frombuffer(b"".join(distinct)).reshape(-1, 3).T)
+    rows = np.stack(np.broadcast_arrays(*turned.numbers()), axis=-1).tolist()
+    rotations = {key: Mat3(*row) for key, row in zip(distinct, rows, strict=True)}
+    return [Transform(rotations[key], Vec3(*xyz)) for key, (xyz, _) in zip(keys, places, strict=True)]
+
+
+def as_placement(where: str, value: Any) -> Transform:
+    """A placement, checked: a Transform, or one from a 4×4 matrix."""
+    if not isinstance(value, Transform):
+        matrix = numbers_of(value)
+        if matrix.shape != (4, 4) or matrix[3].tolist() != [0.0, 0.0, 0.0, 1.0]:
+            raise ModelError(
+                f"placement of {where} must come from lw.placement(...) or be a 4×4 matrix, not {shown(value)}"
+            )
+        value = Transform(Mat3(*matrix[:3, :3].ravel().tolist()), Vec3(*matrix[:3, 3].tolist()))
+    if not isinstance(value.rotation, Mat3) or not isinstance(value.translation, Vec3):
+        raise ModelError(f"placement of {where} must be a rotation and a position, not {shown(value)}")
+    numbers = value.numbers()
+    if not all_floats(numbers):
+        numbers = list(map(real, numbers))
+    xx, xy, xz, yx, yy, yz, zx, zy, zz, *place = numbers  # written out: a large model has many
+    off = max(
+        abs(xx * xx + xy * xy + xz * xz - 1.0),
+        abs(yx * yx + yy * yy + yz * yz - 1.0),
+        abs(zx * zx + zy * zy + zz * zz - 1.0),
+        abs(xx * yx + xy * yy + xz * yz),
+        abs(xx * zx + xy * zy + xz * zz),
+        abs(yx * zx + yy * zy + yz * zz),
+    )
+    volume = (xy * yz - xz * yy) * zx + (xz * yx - xx * yz) * zy + (xx * yy - xy * yx) * zz
+    if not (off <= 1e-6 and volume >= 0.0 and all(map(math.isfinite, (*place, off, volume)))):
+        raise ModelError(f"placement of {where} is not a rotation and a finite position: {shown(value)}")
+    return value
+
+
+def numbers_of(value: Any) -> Array:
+    """Numbers of any shape; none if there is something else among them."""
+    try:
+        return array("", value)
+    except ArgumentError:
+        return np.empty(0)
+
+
+@lru_cache(maxsize=1024)
+def _rotation(rpy: bytes) -> Mat3:
+    """Of roll, pitch and yaw as bytes, so that a zero keeps its sign; few robots have many different ones."""
+    return _turned(*unpack("3d", rpy))
+
+
+def _turned(roll: Scalar, pitch: Scalar, yaw: Scalar) -> Mat3:
+    return Z.rotation(*_turn(yaw)) * (Y.rotation(*_turn(pitch)) * X.rotation(*_turn(roll)))
+
+
+def _turn(angle: Scalar) -> tuple[Scalar, Scalar]:
+    """Sine and cosine; exact where the angle is the float nearest to a multiple of a quarter turn."""
+    several = isinstance(angle, np.ndarray)
+    quarters = np.rint(angle / _QUARTER) if several else round(angle / _QUARTER)
+    exact = angle == quarters * _QUARTER
+    if several:
+        sine, cosine = sin_cos(angle)
+        which = (quarters % 4).astype(np.intp)
+        return np.where(exact, np.take(_SINES, which), sine), np.where(exact, np.take(_COSINES, which), cosine)
+    return (_SINES[quarters % 4], _COSINES[quarters % 4]) if exact else sin_cos(angle)

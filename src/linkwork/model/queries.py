@@ -1,0 +1,297 @@
+"""What is asked of a model: its joints and bodies by name, a configuration, the tree in words."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwork.arguments import array, finite_array, integer
+from linkwork.errors import ArgumentError, shown
+from linkwork.joints import Free, Joint
+from linkwork.spatial import Transform, Vec3
+
+if TYPE_CHECKING:
+    from linkwork.model.model import Body, Frame, Limits, Model, Point
+
+Array = NDArray[np.float64]
+WORLD = "world"
+"""The name of the frame that does not move."""
+MOST_SHOWN = 200
+"""So many bodies are printed, unless more are asked for."""
+
+
+@dataclass(frozen=True)
+class JointView:
+    """A joint of a model: ``kind`` with its axis, between the bodies ``parent`` and ``child``, by name.
+
+    ``index`` is its place in ``model.joint_names``. ``q`` and ``v`` are slices: ``v[..., joint.v]`` are its velocities.
+    ``placement`` is that of the joint on the parent; ``limits`` has what ``model.lower_limit`` and its like have, for
+    this joint; ``armature`` is in kg m² or kg.
+    """
+
+    name: str
+    index: int
+    kind: Joint
+    parent: str
+    child: str
+    q: slice
+    v: slice
+    placement: Transform
+    limits: Limits
+    armature: tuple[float, ...]
+    actuated: bool
+
+
+@dataclass(frozen=True)
+class BodyView:
+    """A body of a model, what carries it, and what it carries, by name.
+
+    ``index`` is its place in ``model.body_names``, and so its row of ``f_ext``. ``com`` is the centre of mass (m) in
+    the body's frame, ``inertia`` (3, 3) about it in the body's axes (kg m²); ``frames`` are the names of all places on
+    it.
+    """
+
+    name: str
+    index: int
+    joint: str
+    parent: str
+    children: tuple[str, ...]
+    frames: tuple[str, ...]
+    mass: float
+    com: tuple[float, float, float]
+    inertia: tuple[tuple[float, float, float], ...]
+
+
+def link_names(model: Model) -> tuple[str, ...]:
+    """The frames that are links: bodies, and links of a file that have become parts of bodies."""
+    return tuple(frame.name for frame in model.frames if frame.kind == "link")
+
+
+def frame_index(model: Model, name: str) -> int:
+    """The position of a frame in ``frame_names``."""
+    return model._index("frame", name, model._frame_index, model.frame_names)
+
+
+def joint(model: Model, name: str) -> JointView:
+    """All about a joint.
+
+    Args:
+        name: in ``model.joint_names``.
+
+    Returns:
+        Its kind, the bodies that it connects, where its numbers are in q and v, its limits.
+
+    Example:
+        >>> import linkwork as lw
+        >>> arm = lw.mechanisms.serial_chain(3)
+        >>> elbow = arm.joint("joint2")
+        >>> elbow.kind.describe(), elbow.parent, elbow.child, elbow.v
+        ('revolute z', 'body1', 'body2', slice(1, 2, None))
+    """
+    index = model.joint_index(name)
+    body = model.bodies[index]
+    return JointView(
+        name,
+        index,
+        body.joint,
+        name_of(model, body.parent),
+        body.name,
+        slice_of(model, "q", index),
+        slice_of(model, "v", index),
+        body.placement,
+        body.limits,
+        body.armature or (0.0,) * body.joint.nv,
+        is_driven(body),
+    )
+
+
+def body(model: Model, name: str) -> BodyView:
+    """All about a body.
+
+    Args:
+        name: in ``model.body_names``.
+
+    Returns:
+        What carries it and what it carries, its mass, centre of mass and inertia, the frames on it.
+
+    Example:
+        >>> import linkwork as lw
+        >>> arm = lw.mechanisms.serial_chain(3)
+        >>> link = arm.body("body2")
+        >>> link.parent, link.children, link.mass, link.com, link.frames
+        ('body1', ('body3',), 1.0, (0.5, 0.0, 0.0), ('body2', 'joint2'))
+    """
+    index = model.body_index(name)
+    body, number = model.bodies[index], index + 1
+    mass, com, about = mass_com_inertia(body)
+    return BodyView(
+        name,
+        index,
+        body.joint_name,
+        name_of(model, body.parent),
+        tuple(other.name for other in model.bodies if other.parent == number),
+        tuple(frame.name for frame in model.frames if frame.body == number),
+        mass,
+        (float(com[0]), float(com[1]), float(com[2])),
+        tuple(map(tuple, about.tolist())),
+    )
+
+
+def body_of(model: Model, frame: str) -> str:
+    """The name of the body that carries a frame, or "world"."""
+    return name_of(model, model.frame(frame).body)
+
+
+def q_slice(model: Model, name: str) -> slice:
+    """Where a joint's coordinates are in q: ``q[..., model.q_slice(name)]``."""
+    return slice_of(model, "q", model.joint_index(name))
+
+
+def v_slice(model: Model, name: str) -> slice:
+    """Where a joint's degrees of freedom are in v, a and tau: ``v[..., model.v_slice(name)]``."""
+    return slice_of(model, "v", model.joint_index(name))
+
+
+def configuration(model: Model, joints: Mapping[str, ArrayLike], q: ArrayLike | None = None) -> Array:
+    """A configuration in which some joints are where they are told, and the others as they were.
+
+    Args:
+        joints: for the name of a joint, its coordinates (rad, m): a number, or as many as it has; leading (batch)
+            axes are allowed, (..., nq of the joint).
+        q: the other joints' (..., nq); the configuration of rest, ``lw.neutral(model)``, if left out.
+
+    Returns:
+        (..., nq), a new array.
+
+    Raises:
+        UnknownNameError: if there is no such joint.
+        ArgumentError: if a joint has another number of coordinates.
+
+    Example:
+        >>> import linkwork as lw
+        >>> lw.mechanisms.serial_chain(3).configuration({"joint2": -2.2})
+        array([ 0. , -2.2,  0. ])
+    """
+    if not isinstance(joints, Mapping):
+        raise ArgumentError(f'joints must map names to coordinates, as in {{"joint1": 0.5}}, not {shown(joints)}')
+    whole = _resting(model) if q is None else finite_array("q", q)
+    if whole.ndim == 0 or whole.shape[-1] != model.nq:
+        raise ArgumentError(f"q must have shape (..., {model.nq}) for model {model.name!r}, not {whole.shape}")
+    parts = [(model.q_slice(name), coordinates(model, name, value)) for name, value in joints.items()]
+    try:
+        batch = np.broadcast_shapes(whole.shape[:-1], *(part.shape[:-1] for _, part in parts))
+    except ValueError:
+        shapes = ", ".join(str(part.shape) for _, part in parts)
+        raise ArgumentError(f"leading axes do not go together: q has shape {whole.shape}, joints {shapes}") from None
+    made: Array = np.array(np.broadcast_to(whole, (*batch, model.nq)))
+    for where, part in parts:
+        made[..., where] = part
+    return made
+
+
+def tree(model: Model, most: int = MOST_SHOWN) -> None:
+    """Print the tree: bodies, the joints that carry them, masses, ranges, frames; as ``linkwork info`` does.
+
+    Args:
+        most: so many bodies.
+
+    Example:
+        >>> import linkwork as lw
+        >>> lw.mechanisms.pendulum().tree() # doctest: +NORMALIZE_WHITESPACE
+        pendulum: 1 bodies, 1 kg, 1 degrees of freedom (nq 1), depth 1
+        body     joint   kind        mass kg  range  effort  frames
+        world
+        └ body1  joint1  revolute y        1                 tip
+    """
+    from linkwork.model.describe import as_text
+
+    sys.stdout.write(as_text(model, integer("most", most, 0)) + "\n")
+
+
+def html(model: Model) -> str:
+    """The tree as a notebook shows it."""
+    from linkwork.model.describe import as_html
+
+    return as_html(model, MOST_SHOWN)
+
+
+# What the others are made of
+
+
+def name_of(model: Model, number: int) -> str:
+    """The name of a body by its number in the tree."""
+    return model.body_names[number - 1] if number else WORLD
+
+
+def slice_of(model: Model, of: str, index: int) -> slice:
+    joint = model.bodies[index].joint
+    start, size = (model.q_start[index], joint.nq) if of == "q" else (model.v_start[index], joint.nv)
+    return slice(start, start + size)
+
+
+def coordinates(model: Model, name: str, value: Any) -> Array:
+    """Coordinates of a joint (..., nq of the joint), checked."""
+    count = model.bodies[model.joint_index(name)].joint.nq
+    given = array(f"coordinates of joint {name!r}", value)
+    if count == 1 and given.ndim == 0:
+        given = given[None]
+    if given.ndim == 0 or given.shape[-1] != count:
+        raise ArgumentError(f"joint {name!r} has {count} coordinate(s), not {shown(value)}")
+    if not np.isfinite(given).all():
+        raise ArgumentError(f"coordinates of joint {name!r} must be finite, not {shown(value)}")
+    return given
+
+
+def pose(model: Model, q: ArrayLike, at: str | Point) -> Transform:
+    """Where a frame or a point is in the world, in one configuration."""
+    numbers = finite_array("q", q)
+    if numbers.shape != (model.nq,):
+        raise ArgumentError(f"q must have shape ({model.nq},) for model {model.name!r}, not {numbers.shape}")
+    frame: Frame = model.frame(at if isinstance(at, str) else at.frame)
+    offset = Vec3.zero() if isinstance(at, str) else Vec3(*at.offset)
+    path, number = [], frame.body
+    while number:
+        path.append(number - 1)
+        number = model.bodies[number - 1].parent
+    place = Transform.identity()
+    for index in reversed(path):
+        body = model.bodies[index]
+        place = place * moved(body, numbers[slice_of(model, "q", index)].tolist())
+    place = place * frame.placement
+    return Transform(place.rotation, place.translation + place.rotation.apply(offset))
+
+
+def moved(body: Body, coordinates: list[float]) -> Transform:
+    """The placement of a body on its parent, where its joint has these coordinates."""
+    try:
+        place = body.placement * body.joint.transform(coordinates)
+    except (ZeroDivisionError, OverflowError):
+        place = None
+    if place is None or not all(map(math.isfinite, map(float, place.numbers()))):
+        raise ArgumentError(f"joint {body.joint_name!r} has no configuration {coordinates}: a rotation has length 1")
+    return place
+
+
+def is_driven(body: Body) -> bool:
+    """Whether a motor drives the joint of a body."""
+    return not isinstance(body.joint, Free) if body.actuated is None else body.actuated
+
+
+def mass_com_inertia(body: Body) -> tuple[float, Array, Array]:
+    """Mass (kg), centre of mass (3,) in m, and inertia about it (3, 3) in kg m², in the body's frame."""
+    mass, moment = float(body.inertia.mass), np.array(body.inertia.moment, dtype=np.float64)
+    second = np.array(body.inertia.second, dtype=np.float64)
+    if mass == 0.0:
+        return mass, np.zeros(3), second
+    com = moment / mass
+    return mass, com, second - mass * ((com @ com) * np.eye(3) - np.outer(com, com))
+
+
+def _resting(model: Model) -> Array:
+    return np.array([number for body in model.bodies for number in body.joint.neutral()], dtype=np.float64)

@@ -1,0 +1,74 @@
+"""What refers to joints and frames of a model by name: its constraints and actuators. A new field of a model that does
+so too is entered in ``references`` and ``check_references``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from linkwork.errors import LinkworkError, ModelError, shown
+from linkwork.model.actuators import Actuator
+
+if TYPE_CHECKING:
+    from linkwork.model.constraints import Constraint
+    from linkwork.model.model import Model
+
+
+def references(
+    model: Model,
+    frames: Collection[str] | None = None,
+    joints: Collection[str] | None = None,
+    called: Callable[[str], str] = str,
+    prefix: str = "",
+) -> dict[str, Any]:
+    """The fields of a model that refer to these frames and joints alone, or all of them, under their new names."""
+    there = set(model.frame_names if frames is None else frames)
+    moving = set(model.joint_names if joints is None else joints)
+    constraints = [
+        each.renamed(called, called)
+        for each in model.constraints
+        if (each.joint_names() or there.issuperset(each.frame_names())) and moving.issuperset(each.joint_names())
+    ]
+    actuators = []
+    for each in model.actuators:
+        gears = tuple((called(joint), gear) for joint, gear in each.gears if joint in moving)
+        if gears or (each.frame is not None and each.frame in there):
+            frame = None if each.frame is None else called(each.frame)
+            actuators.append(replace(each, name=prefix + each.name, joints=gears, frame=frame))
+    return {"constraints": tuple(constraints), "actuators": tuple(actuators)}
+
+
+def is_idle(model: Model, constraint: Constraint) -> bool:
+    """Whether a constraint holds two places of one body to each other, which no joint moves."""
+    return not constraint.joint_names() and len({model.frame(name).body for name in constraint.frame_names()}) < 2
+
+
+def check_references(model: Model) -> None:
+    """Refuse constraints and actuators of a model that do not fit it."""
+    from linkwork.model.constraints import Constraint
+
+    for what, one, parts in (("constraints", Constraint, model.constraints), ("actuators", Actuator, model.actuators)):
+        if not isinstance(parts, tuple) or not all(isinstance(part, one) for part in parts):
+            raise ModelError(f"{what} of model {model.name!r} must be a tuple of these, not {shown(parts)}")
+    for constraint in model.constraints:
+        for name in constraint.frame_names():
+            model.frame(name)
+        try:
+            constraint.grips(model)
+        except LinkworkError as error:
+            raise ModelError(f"{constraint!r} of model {model.name!r}: {error}") from None
+    names = [actuator.name for actuator in model.actuators]
+    for actuator in model.actuators:
+        if names.count(actuator.name) > 1:
+            raise ModelError(f"model {model.name!r} has two actuators named {actuator.name!r}; names must be unique")
+        if actuator.frame is not None:
+            model.frame(actuator.frame)
+        for joint, gear in actuator.gears:
+            count = model.bodies[model.joint_index(joint)].joint.nv
+            if len(gear) != count:
+                raise ModelError(
+                    f"actuator {actuator.name!r} has {len(gear)} gear(s) for joint {joint!r} of {count} degree(s) of "
+                    f"freedom"
+                )

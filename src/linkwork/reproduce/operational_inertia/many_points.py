@@ -1,0 +1,183 @@
+"""What the paper's title asks for: many points of a branching robot controlled at once, standing on its feet.
+
+The robot is a person with two legs of six joints, a waist, a neck, two arms of seven and five fingers of three joints
+at each hand; nothing drives its pelvis. The feet are points like the others, whose acceleration is to be zero. With
+Λ⁻¹ of all points the law is that of one task,
+
+    u = h + Jᵀ Λ (a - J̇v - J M⁻¹ u₀) + u₀,      u₀ the posture,
+
+and u is then shared out between motors and ground: at the pelvis, where no motor is, the feet's wrenches f give all of
+it, u_p = (J_feetᵀ f)_p, of all such f the least; the motors give the rest. Since u lets the feet rest, the ground can
+give f, and the robot moves as if its pelvis were driven.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linkwork.bench.contest import Array, Contestant
+from linkwork.dynamics import (
+    Weld,
+    difference,
+    forward_dynamics,
+    forward_kinematics,
+    inverse_dynamics,
+    jacobian,
+    jacobian_drift,
+    neutral,
+    nonlinear_effects,
+    operational_inertia_inverse,
+)  # fmt: skip
+from linkwork.joints import Free, Revolute
+from linkwork.model import Model
+from linkwork.model.builder import Builder
+from linkwork.model.mechanisms.links import ball, box, rod
+from linkwork.model.placements import placement
+from linkwork.reproduce.clock import Effort, best
+from linkwork.simulation import simulate
+
+FEET = ["left_foot", "right_foot"]
+PALMS = ["left_palm", "right_palm"]
+TIPS = [f"{side}_tip{k}" for k in range(5) for side in ("left", "right")]
+POINTS = {
+    4: [*FEET, *PALMS],
+    8: [*FEET, *PALMS, "head", "pelvis", *TIPS[:2]],
+    16: [*FEET, *PALMS, "head", "pelvis", *TIPS],
+}
+STEP, STIFFNESS, DAMPING = 1e-3, 400.0, 40.0  # s, 1/s², 1/s
+
+
+def robot() -> Model:
+    """62 links: the pelvis, 12 of the legs, 3 of the waist, 2 of the neck, 14 of the arms, 30 of the fingers."""
+    builder = Builder("many_points")
+    builder.add_body(
+        "pelvis", joint=Free(), placement=placement((0, 0, 0.9)), mass=10.0, inertia=box(10.0, (0.2, 0.3, 0.2))
+    )
+
+    def segment(name: str, parent: str, place: Any, axes: str, mass: float, length: float, down: float = -1.0) -> None:
+        """A part on several hinges in one place; small balls between them."""
+        for k, axis in enumerate(axes[:-1]):
+            builder.add_body(
+                f"{name}_{axis}", parent, Revolute(axis), placement(place) if k == 0 else placement(), mass=0.1 * mass,
+                inertia=ball(0.1 * mass, 0.05),
+            )  # fmt: skip
+            parent, place = f"{name}_{axis}", (0, 0, 0)
+        builder.add_body(
+            name, parent, Revolute(axes[-1]), placement(place), mass=0.8 * mass, com=(0, 0, 0.5 * down * length),
+            inertia=rod(0.8 * mass, length, 0.3 * length, "z"),
+        )  # fmt: skip
+
+    segment("chest", "pelvis", (0, 0, 0.1), "zxy", 25.0, 0.4, down=1.0)
+    segment("head", "chest", (0, 0, 0.5), "zy", 5.0, 0.2, down=1.0)
+    for side, y in (("left", 1.0), ("right", -1.0)):
+        segment(f"{side}_thigh", "pelvis", (0, 0.1 * y, -0.05), "zxy", 8.0, 0.4)
+        segment(f"{side}_shank", f"{side}_thigh", (0, 0, -0.4), "y", 4.0, 0.4)
+        segment(f"{side}_foot", f"{side}_shank", (0, 0, -0.4), "yx", 1.2, 0.05)
+        segment(f"{side}_upper_arm", "chest", (0, 0.2 * y, 0.4), "yxz", 2.5, 0.3)
+        segment(f"{side}_forearm", f"{side}_upper_arm", (0, 0, -0.3), "yz", 1.5, 0.25)
+        segment(f"{side}_palm", f"{side}_forearm", (0, 0, -0.25), "xy", 0.5, 0.1)
+        for k in range(5):
+            root = (0.02, (0.03 - 0.015 * k) * y, -0.1)
+            segment(f"{side}_finger{k}", f"{side}_palm", root, "xy", 0.08, 0.05)
+            segment(f"{side}_fingertip{k}", f"{side}_finger{k}", (0, 0, -0.05), "y", 0.03, 0.04)
+            builder.add_frame(f"{side}_tip{k}", f"{side}_fingertip{k}", placement((0, 0, -0.04)))
+    return builder.build()
+
+
+def standing(model: Model) -> Array:
+    """Waist, knees, elbows and fingers bent, so that every point can move every way."""
+    bent = {"chest": 0.3, "thigh": -0.4, "shank": 0.8, "foot_y": -0.4, "upper_arm_y": -0.3, "forearm_y": -1.2}
+    bent |= {f"{part}{k}": -0.5 for part in ("finger", "fingertip") for k in range(5)}
+    q = neutral(model).copy()
+    for body, start in zip(model.bodies, model.q_start, strict=True):
+        name = body.name.removeprefix("left_").removeprefix("right_")
+        q[start] = bent.get(name, q[start])
+    return q
+
+
+class ManyPoints:
+    """The law for the first feet, then positions of other points; ``torque(t, q, v)`` as ``lw.simulate`` takes it.
+
+    Palms and what is at them go round in circles, head and pelvis stay where they are.
+    """
+
+    def __init__(self, model: Model, points: list[str]) -> None:
+        self.model, self.points, self.q0 = model, points, standing(model)
+        rows = np.arange(6 * len(points)).reshape(-1, 6)
+        self._rows = np.concatenate([rows[:2].ravel(), rows[2:, :3].ravel()])
+        self._start = forward_kinematics(model, self.q0, points)[2:, :3, 3]
+        self._goes = np.array([name.startswith(("left", "right")) for name in points[2:]], dtype=float)[:, None]
+
+    def wanted(self, t: float) -> tuple[Array, Array, Array]:
+        """Places, velocities, accelerations (m - 2, 3) of the points that are not feet; from rest within a second."""
+        radius, rate = 0.05, 3.0
+        angle = rate * (t - np.exp(-t) * np.sin(t))
+        speed = rate * (1.0 - np.exp(-t) * (np.cos(t) - np.sin(t)))
+        change = rate * np.exp(-t) * 2.0 * np.cos(t)
+        across, up = np.array([0.0, 1.0, 0.0]), np.array([0.0, 0.0, 1.0])
+        s, c = np.sin(angle), np.cos(angle)
+        place = radius * (s * across + (1.0 - c) * up)
+        along, inward = radius * (c * across + s * up), radius * (c * up - s * across)
+        return (
+            self._start + self._goes * place,
+            self._goes * along * speed,
+            self._goes * (along * change + inward * speed**2),
+        )
+
+    def torque(self, t: float, q: Array, v: Array) -> Array:
+        model, rows, count = self.model, self._rows, len(self.points)
+        places = forward_kinematics(model, q, self.points)
+        whole = jacobian(model, q, self.points, "local_world_aligned")
+        drift = jacobian_drift(model, q, v, self.points, "local_world_aligned")[rows]
+        turn = np.zeros((count, 6, 6))  # from the points' own axes, in which Λ⁻¹ is, to the world's
+        turn[:, :3, :3] = turn[:, 3:, 3:] = places[:, :3, :3]
+        mobility = operational_inertia_inverse(model, q, self.points).reshape(count, 6, count, 6)
+        mobility = np.einsum("aij,ajbk,blk->aibl", turn, mobility, turn, optimize=True).reshape(6 * count, 6 * count)
+        J = whole[rows]
+        at, speed, change = self.wanted(t)
+        off, lag = at - places[2:, :3, 3], speed.ravel() - (J @ v)[12:]
+        asked = np.concatenate([-20.0 * (J @ v)[:12], change.ravel() + DAMPING * lag + STIFFNESS * off.ravel()])
+        still = np.zeros(model.nv)
+        eager = 25.0 * difference(model, q, self.q0) - 10.0 * v
+        eager[:6] = 0.0
+        bias = nonlinear_effects(model, q, v)
+        posture = inverse_dynamics(model, q, still, eager) - inverse_dynamics(model, q, still, still)
+        caused = forward_dynamics(model, q, still, posture) - forward_dynamics(model, q, still, still)
+        forces = np.linalg.solve(mobility[np.ix_(rows, rows)], asked - drift - J @ caused)
+        u = bias + J.T @ forces + posture
+        feet = J[:12]
+        ground = np.linalg.lstsq(feet[:, :6].T, u[:6], rcond=None)[0]
+        torque = u - feet.T @ ground
+        torque[:6] = 0.0
+        return torque
+
+
+def experiment(points: int, seconds: float, states: int, effort: Effort) -> dict[str, Any]:
+    """Control of so many points: its time and that of Λ⁻¹, and how far the points were off while it was simulated."""
+    model = robot()
+    law = ManyPoints(model, POINTS[points])
+    q, v = law.q0, np.zeros(model.nv)
+    held = [Weld(foot, placement=place) for foot, place in zip(FEET, forward_kinematics(model, q, FEET), strict=True)]
+    motion = simulate(model, q, v, seconds, STEP, torque=law, constraints=held)
+    off = []
+    for t, here in zip(motion.t, motion.q, strict=True):
+        off.append(
+            np.linalg.norm(forward_kinematics(model, here, law.points)[2:, :3, 3] - law.wanted(t)[0], axis=1).max()
+        )
+    places = forward_kinematics(model, motion.q, FEET)
+    moved = np.abs(places - places[0]).max()
+    rows = np.linspace(0, len(motion.t) - 1, states).astype(int)
+    inputs = [(motion.t[k], motion.q[k].copy(), motion.v[k].copy()) for k in rows]
+    contestants = {
+        "control": Contestant("control", law.torque, inputs, states),
+        "inverse": Contestant(
+            "inverse", lambda t, q, v: operational_inertia_inverse(model, q, law.points), inputs, states
+        ),
+    }
+    times = {name: best({name: one}, effort.rounds, effort.seconds)[name] for name, one in contestants.items()}
+    return {
+        "points": points, "rows": len(law._rows), "links": len(model.bodies), "nv": model.nv, "seconds": times,
+        "simulated": seconds, "off": float(max(off)), "feet": float(moved),
+    }  # fmt: skip

@@ -1,0 +1,164 @@
+"""Stops and friction where couplings make joints move together.
+
+Couplings leave w of the velocities v: v = S w but for a constant, where each row of S has one number, the ratio of a
+joint to the one that it follows. An impulse p on the joints changes w by (Sᵀ M S)⁻¹ Sᵀ p, so that stops and friction of
+a joint and of all that follow it are those of one, with the closest limits and the sum of the frictions: ``stops`` over
+w says which of them hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import copysign
+
+import numpy as np
+
+from linkwork.dynamics.arguments import Array
+from linkwork.engine.spaces import SPACES
+from linkwork.errors import ArgumentError
+from linkwork.model.constraints import Constraint, Coupling
+from linkwork.model.model import Model
+from linkwork.simulation.stops import Joint, held_back, held_joints
+from linkwork.spatial import Scalar, total, where_less
+
+
+@dataclass(frozen=True)
+class Followed:
+    """What a degree of freedom follows: q = ratio · q of another + offset; itself, or, with a ratio of 0, nothing."""
+
+    dof: int
+    ratio: float
+    offset: float
+
+
+@dataclass(frozen=True)
+class Together:
+    """Joints that move together: for each degree of freedom, what it follows, its joint, and where it is in q."""
+
+    followed: tuple[Followed, ...]
+    names: tuple[str, ...]
+    coordinates: tuple[int, ...]
+
+    @property
+    def leading(self) -> list[int]:
+        """The degrees of freedom w that all others follow."""
+        return [i for i, each in enumerate(self.followed) if each.dof == i and each.ratio == 1.0]
+
+    def joints(self, joints: Sequence[Joint]) -> list[Joint]:
+        """Of joints that may be held, those that lead, with the limits and the friction of all that follow them; their
+        degrees of freedom are counted among w.
+        """
+        leading = self.leading
+        found: dict[int, Joint] = {}
+        for joint in joints:
+            here = self.followed[joint.dof]
+            if not here.ratio:
+                continue
+            ends = sorted((limit - here.offset) / here.ratio for limit in (joint.lower, joint.upper))
+            one = found.get(here.dof)
+            low, high, friction = ends[0], ends[1], abs(here.ratio) * joint.friction
+            if one is not None:
+                low, high, friction = max(low, one.lower), min(high, one.upper), friction + one.friction
+            if low > high:
+                raise ArgumentError(
+                    f"joint {self.names[joint.dof]!r} and joints coupled to it cannot all be within their limits; pass "
+                    f"joint_limits=False or constraints=()"
+                )
+            found[here.dof] = Joint(leading.index(here.dof), self.coordinates[here.dof], low, high, friction)
+        return list(found.values())
+
+
+def moving_together(model: Model, constraints: Sequence[Constraint]) -> Together | None:
+    """What couplings leave; None if there are none, other constraints, or couplings that form a loop."""
+    if not constraints or not all(isinstance(each, Coupling) for each in constraints):
+        return None
+    found = {i: Followed(i, 1.0, 0.0) for i in range(model.nv)}
+    for each in constraints:
+        assert isinstance(each, Coupling)
+        a, b = (model.v_start[model.joint_index(name)] for name in (each.joint_a, each.joint_b))
+        here, there = found[a], found[b]
+        ratio, offset = each.ratio * there.ratio, each.ratio * there.offset + each.offset
+        new = Followed(there.dof if ratio else a, ratio, offset)
+        if here.dof != a or here.ratio != 1.0 or (ratio and there.dof == a):
+            return None
+        for i, one in found.items():
+            if one.dof == a:
+                found[i] = Followed(new.dof if one.ratio else i, one.ratio * ratio, one.ratio * offset + one.offset)
+    coordinates, names = [0] * model.nv, [""] * model.nv
+    for body, v, q in zip(model.bodies, model.v_start, model.q_start, strict=True):
+        for k in range(body.joint.nv):
+            coordinates[v + k], names[v + k] = q + min(k, body.joint.nq - 1), body.joint_name
+    return Together(tuple(found[i] for i in range(model.nv)), tuple(names), tuple(coordinates))
+
+
+def held_back_together(
+    M: Sequence[Sequence[Scalar]],
+    end: Sequence[Scalar],
+    q: Sequence[Scalar],
+    dt: Scalar,
+    joints: Sequence[Joint],
+    together: Together | None,
+    before: tuple[Sequence[Scalar], Sequence[Scalar]] | None = None,
+) -> tuple[list[Scalar], list[Scalar], Scalar]:
+    """``stops.held_back``, with joints that move together. Each of these has its share of friction; what is more than
+    that stops the joint that leads.
+    """
+    if together is None:
+        return held_back(M, end, q, dt, joints, before)
+    leading, rows = together.leading, together.followed
+    behind = [[(i, each.ratio) for i, each in enumerate(rows) if each.dof == k and each.ratio] for k in leading]
+    inertia = [
+        [total(_times(r * s, M[i][j]) for i, r in first for j, s in second) for second in behind] for first in behind
+    ]
+    own = [end[k] for k in leading]
+    known = None
+    if before is not None:
+        known = (
+            [total(_times(r, before[0][i]) for i, r in members) for members in behind],
+            [before[1][k] for k in leading],
+        )
+    speeds, pushes, sound = held_back(inertia, own, q, dt, together.joints(joints), known)
+    found: list[Scalar] = list(end)
+    impulses: list[Scalar] = [0.0] * len(end)
+    rubs = {joint.dof: joint.friction for joint in joints}
+    for k, members, speed, was, push in zip(leading, behind, speeds, own, pushes, strict=True):
+        most = sum(abs(ratio) * rubs.get(i, 0.0) for i, ratio in members)
+        rubbing = dt * most
+        slid = where_less(rubbing, push, rubbing, where_less(push, -rubbing, -rubbing, push)) if most else 0.0
+        impulses[k] = push - slid
+        for i, ratio in members:
+            if rubs.get(i):
+                impulses[i] = impulses[i] + (copysign(rubs[i], ratio) / most) * slid
+        for i, ratio in members:
+            found[i] = speed if i == k else end[i] + _times(ratio, speed - was)
+    return found, impulses, sound
+
+
+def _times(factor: float, number: Scalar) -> Scalar:
+    return number if factor == 1.0 else factor * number
+
+
+def check_within_limits(model: Model, q: Array, constraints: Sequence[Constraint] = ()) -> None:
+    """An error if a configuration (n, nq) is beyond a limit of position, of a joint or of what is coupled to it."""
+    joints = held_joints(model, [0.0] * model.nv, True)
+    for joint in joints:
+        here = q[:, joint.coordinate]
+        outside = np.flatnonzero((here < joint.lower) | (here > joint.upper))
+        if outside.size:
+            raise ArgumentError(
+                f"q of {SPACES['velocity'].coordinate(model, (joint.dof,))} is {here[outside[0]]:.6g}, outside its "
+                f"limits {joint.lower:.6g} to {joint.upper:.6g}; begin within them, or pass joint_limits=False"
+            )
+    together = moving_together(model, constraints)
+    for joint in [] if together is None else together.joints(joints):
+        assert together is not None
+        here = q[:, joint.coordinate]
+        slack = 1e-9 * (1.0 + abs(here))
+        outside = np.flatnonzero((here < joint.lower - slack) | (here > joint.upper + slack))
+        if outside.size:
+            raise ArgumentError(
+                f"q of joint {together.names[together.leading[joint.dof]]!r} is {here[outside[0]]:.6g}, outside the "
+                f"limits {joint.lower:.6g} to {joint.upper:.6g} that it has with the joints coupled to it; begin "
+                f"within them, or pass joint_limits=False"
+            )

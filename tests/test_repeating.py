@@ -1,0 +1,140 @@
+"""A text repeated until each state has converged: the same bits in any company, alone, in a batch, by the evaluator and
+over plain arrays.
+"""
+
+from __future__ import annotations
+
+import pickle
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.compiled.repeating import repeat
+from linkwork.engine.ir.passes import around_repeat
+from linkwork.engine.ir.program import Address, Program, Repeat
+from linkwork.engine.ir.verifier import InvalidProgram, verify
+from linkwork.engine.trace.replay import expanded
+
+MOST = 12
+
+
+def collatz(n: Any, steps: Any, stop: Any) -> tuple[list[Any], Any]:
+    """A sequence whose length differs much from number to number; exact in floats."""
+    odd = n - 2.0 * np.floor(n / 2.0)
+    following = np.where(odd > 0.5, 3.0 * n + 1.0, n / 2.0)
+    return [following, steps + 1.0], following > stop
+
+
+def lengths(n: Any, stop: Any) -> Any:
+    zero = 0.0 * n
+    return repeat(collatz, [n, zero], [stop], most=500)[1]
+
+
+def both(n: Any, angle: Any) -> tuple[Any, Any]:
+    """Two of them, one inside another, and code before and after."""
+
+    def outer(x: Any, count: Any, stop: Any) -> tuple[list[Any], Any]:
+        inner = repeat(collatz, [x, 0.0 * x], [stop + 3.0], most=MOST)
+        return [inner[0] - 1.0, count + inner[1]], inner[0] > 8.0
+
+    stop = np.cos(angle) ** 2 + np.sin(angle) ** 2 + 0.5
+    return lengths(n, stop), repeat(outer, [n + 2.0, np.zeros(())], [stop], most=20)[1] * np.sin(angle)
+
+
+def plainly(n: float, stop: float = 1.5) -> int:
+    steps = 0
+    while True:
+        n = 3.0 * n + 1.0 if n % 2 else n / 2.0
+        steps += 1
+        if n <= stop:
+            return steps
+
+
+def test_each_state_goes_on_for_itself() -> None:
+    code = lw.compile(both, n=(), angle=())
+    n, angle = np.arange(1.0, 104.0), np.linspace(0.0, 3.0, 103)
+    found = code(n, angle)
+    assert found[0].tolist() == [plainly(each) for each in n]
+    turned = code(n[::-1].copy(), angle[::-1].copy())
+    for whole, back in zip(found, turned, strict=True):
+        np.testing.assert_array_equal(whole, back[::-1])
+    with lw.interpreted():
+        np.testing.assert_array_equal(found, code(n, angle))
+        np.testing.assert_array_equal([each[26] for each in found], code(n[26], angle[26]))
+    for k in (0, 26, 102):
+        np.testing.assert_array_equal([each[k] for each in found], code(n[k], angle[k]))
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(code))(n, angle), found)
+    inside = lw.compile(lambda n: code(n, 0.25 * n)[0] + 1.0, n=())  # inlined in another function
+    np.testing.assert_array_equal(inside(n[:9]), found[0][:9] + 1.0)
+    assert code.count()["mul"] and "repeat at most 500 times" in code.text()
+
+
+@pytest.mark.parametrize("states", [2, 3, 4, 5, 9, 103])
+def test_lanes_that_are_done_take_the_next_state(states: int) -> None:
+    code = _lengths()
+    n = np.arange(1.0, states + 1.0)[::-1]
+    expected = [plainly(each) for each in n]
+    assert code(n, 1.5).tolist() == expected
+    assert code(np.tile(n, (3, 1)), np.full(states, 1.5)).tolist() == [expected] * 3
+    assert code(n, np.where(n == 1.0, 1e9, 1.5)).tolist() == [1.0 if each == 1.0 else plainly(each) for each in n]
+    with pytest.raises(lw.ArgumentError, match=rf"n\[{states - 1}\]"):
+        code(np.where(n == 1.0, np.inf, n), 1.5)
+
+
+@cache
+def _lengths() -> lw.CompiledFunction:
+    code = lw.compile(lambda n, stop: lengths(n, stop) + 0.0 * stop, n=(), stop=())
+    assert around_repeat(expanded(code.program), 2) is not None
+    return code
+
+
+def test_a_result_that_is_not_finite_is_named() -> None:
+    def text(x: Any) -> Any:
+        (end,) = repeat(lambda y, x: ([y * 3.0 * x + np.sin(y) - np.cos(x * y)], y < 1e300), [x], [x], most=5000)
+        return end * end
+
+    code = lw.compile(text, x=())
+    assert around_repeat(expanded(code.program), 1) is not None
+    with pytest.raises(lw.SingularError, match=r"state \[4\]"):
+        code([0.25, 0.25, 0.25, 0.25, 2.0, 0.25])
+
+
+def test_over_plain_arrays() -> None:
+    n = np.arange(1.0, 31.0).reshape(5, 6)
+    ends = repeat(collatz, [n, np.zeros(())], [1.5], most=500, batch=2)
+    assert ends[1].shape == n.shape and ends[1].ravel().tolist() == [plainly(each) for each in n.ravel()]
+    assert repeat(collatz, [27.0, 0.0], [1.5], most=MOST)[1] == MOST
+
+
+def test_what_cannot_be_repeated_is_said() -> None:
+    with pytest.raises(lw.TracingError, match="next one has shapes"):
+        lw.compile(lambda x: repeat(lambda x: ([x[:1]], x[0] > 0.0), [x], most=3)[0], x=2)
+    with pytest.raises(lw.TracingError, match="pass it as an argument"):
+        lw.compile(lambda x: repeat(lambda y: ([x + y], y > 0.0), [2.0 * x], most=3)[0], x=())
+    with pytest.raises(lw.TracingError, match="repeated until it has converged is not differentiated"):
+        lw.jacobian_of(lw.compile(lengths, n=(), stop=()))
+
+
+def test_a_constant_state_is_folded() -> None:
+    code = lw.compile(lambda x: x + repeat(collatz, [np.array(27.0) + 0.0 * x, 0.0 * x], [1.5], most=500)[1], x=())
+    assert code(1.0) == 112.0 and not code.count()["div"]
+
+
+def test_the_verifier_looks_inside() -> None:
+    def program(operand: Any, part: Any, value: float = 1.0) -> Program:
+        body = Program()
+        body.instruction(body.root, "store", (value,), Address("result0", 0))
+        body.instruction(body.root, "store", (0.0,), Address("result1", 0))
+        whole = Program()
+        n = whole.instruction(whole.root, "repeat", operand, Repeat(body, 1, 0, 5))
+        end = whole.instruction(whole.root, "final", (n,), part)
+        whole.instruction(whole.root, "store", (end,), Address("result0", 0))
+        return whole
+
+    verify(program((2.0,), 0), ["result0"])
+    for wrong in (program((), 0), program((2.0,), 1), program((2.0,), None), program((2.0,), 0, 1)):  # type: ignore[arg-type]
+        with pytest.raises(InvalidProgram):
+            verify(wrong, ["result0"])
