@@ -53,7 +53,7 @@ def draw(share: np.ndarray, path: str) -> None:
     image = axes.imshow(share, origin="lower", extent=(-WIDE, WIDE, LOW, HIGH), cmap="magma", vmin=0.0, vmax=1.0)
     axes.contour(share, levels=[0.5], extent=(-WIDE, WIDE, LOW, HIGH), colors="white", linewidths=0.8)
     figure.colorbar(image, ax=axes)
-    figure.savefig(path, dpi=150)
+    figure.savefig(path, dpi=100)
 
 
 def main(count: int, picture: str | None) -> int:

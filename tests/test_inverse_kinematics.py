@@ -82,7 +82,7 @@ def test_panda_reaches_what_it_can() -> None:
 
     # The same bits in any company: backwards, a few of them, and by the interpreter
     same(lw.IKResult(*(each[::-1] for each in found)), lw.inverse_kinematics(model, targets[::-1], [HAND]))
-    few = [*np.argsort(found.iterations)[[0, 1500, 2950]], 7, 8]
+    few = [*np.argsort(found.iterations)[[0, 2800]], 7]
     expected = lw.IKResult(*(each[few] for each in found))
     same(expected, lw.inverse_kinematics(model, targets[few], [HAND]))
     with lw.interpreted():

@@ -97,9 +97,8 @@ def inverse_kinematics(
         raise ArgumentError("frames must name at least one frame")
     problem, kept = _problem(asked, posture is not None), switch("limits", limits)
     reach = problem.tolerances(tolerance)
-    fixed = problem.fixed(kept, 2.0 * problem.length, integer("restarts", restarts, 0, _MOST_RESTARTS))
-    fixed = [*fixed, problem.weights(weights), reach]
-    begin = posture if q0 is None else q0
+    begin, again = posture if q0 is None else q0, integer("restarts", restarts, 0, _MOST_RESTARTS)
+    fixed = [*problem.fixed(kept, 2.0 * problem.length, again, begin is None), problem.weights(weights), reach]
     inside = any(map(is_traced, (targets, q0, posture)))  # of a function that is being traced
     aims = (_traced_targets if inside else _as_targets)(targets, len(asked.frames))
     near = [problem.middle(kept) if begin is None else begin, *([] if posture is None else [posture])]

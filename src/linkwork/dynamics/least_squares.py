@@ -205,8 +205,10 @@ factor by which it grows next, the decrease that the linear model promises, iter
 these in a row, the number of the start, iterations in all, the least value of all starts, and the weight of the
 posture.
 """
-SETTINGS = ("damping", "iterations", "restarts", "pull")
-"""The first λ, iterations of a start at most, starts besides the first, the first weight of the posture."""
+SETTINGS = ("damping", "iterations", "restarts", "pull", "offset")
+"""The first λ, iterations of a start at most, starts besides the first, the first weight of the posture, and by how
+much the number of a start is ahead of that in the sequence, whose point 0 is the middle.
+"""
 
 
 @dataclass(frozen=True)
@@ -305,7 +307,8 @@ class Search:
         going = ~reached & ~(given_up & (now["start"] >= asked["restarts"]))
         start = np.where(given_up, now["start"] + 1.0, now["start"])
         step_to, promised = self._step(best, e, J, damping, pull, away, low, high, q0)
-        anew = own.anew(sampled(start, base, span), q0)
+        anew = own.anew(sampled(start - asked["offset"], base, span), q0)
+        anew = np.minimum(np.maximum(anew, low), high)  # rounding may take them beyond
         following = {
             "value": np.where(given_up, _NOT_YET, least_value),
             "damping": np.where(given_up, asked["damping"], damping),
