@@ -99,7 +99,7 @@ if TYPE_CHECKING:
     from linkwork.simulation.rollouts.gradients import Gradients
     from linkwork.simulation.rollouts.linearise import Linearised, linearise
     from linkwork.simulation.simulate import simulate
-    from linkwork.viewer import animate, motion_sequence
+    from linkwork.viewer import View, animate, motion_sequence, save_html, show
     from linkwork.viewer.draw import draw
 
 __version__ = "0.1.0"
@@ -137,6 +137,7 @@ __all__ = [
     "TracingError",
     "Trajectory",
     "UnknownNameError",
+    "View",
     "Weld",
     "actuator_torques",
     "animate",
@@ -203,7 +204,9 @@ __all__ = [
     "random_state",
     "rollout",
     "save",
+    "save_html",
     "set_threads",
+    "show",
     "simulate",
     "spatial",
     "system_check",
@@ -226,7 +229,7 @@ _LATE = {
     "linkwork.simulation": ("Controller", "Rollout", "Trajectory", "rollout", "simulate"),
     "linkwork.simulation.rollouts.gradients": ("Gradients",),
     "linkwork.simulation.rollouts.linearise": ("Linearised", "linearise"),
-    "linkwork.viewer": ("animate", "draw", "motion_sequence"),
+    "linkwork.viewer": ("View", "animate", "draw", "motion_sequence", "save_html", "show"),
 }
 """Modules that are imported when they, or these things of theirs, are first used: most scripts use few of them."""
 

@@ -16,6 +16,7 @@ from linkwork.arguments import all_floats, one_or_each, several, text
 from linkwork.errors import LinkworkWarning, ModelError, UnknownNameError, shown
 from linkwork.joints import Fixed, Joint
 from linkwork.model.actuators import Actuator
+from linkwork.model.geometry import Geometry, carried
 from linkwork.model.inertias import NO_INERTIA, NO_MASS, NO_OFFSET, as_inertia
 from linkwork.model.model import WORLD, Body, Frame, Limits, Model
 from linkwork.model.placements import as_placement
@@ -53,6 +54,7 @@ class Builder:
         self._joints: set[str] = set()
         self._same_limits: dict[tuple[bytes, int, int], Limits] = {}
         self._meshes: list[str] = []
+        self._geometry: list[Geometry] = []
         self._constraints: list[Constraint] = []
         self._actuators: list[Actuator] = []
 
@@ -193,7 +195,7 @@ class Builder:
     ) -> tuple[str, ...]:
         """Add all of a model: an arm on a mobile base, a second arm on a torso, an object beside a robot.
 
-        The model's world is fixed to ``parent``. Its frames, limits, constraints, actuators and meshes come along; the
+        The model's world is fixed to ``parent``. Its frames, limits, constraints, actuators and looks come along; the
         gravity is the builder's.
 
         Args:
@@ -255,6 +257,8 @@ class Builder:
                 number = first + frame.body if frame.body else carrier
                 self._frames[frame.name] = replace(frame, body=number, placement=stands)
         self._meshes += [mesh for mesh in added.meshes if mesh not in self._meshes]
+        own = [(first + number, _IDENTITY) for number in range(1, 1 + len(added.bodies))]
+        self._geometry += carried(added.geometry, [(carrier, place), *own])
         base = self._base_of(added, carrier, place, prefix)
         self._constraints += [
             each.renamed(lambda name: base if name == WORLD else name, str) for each in added.constraints
@@ -317,4 +321,6 @@ class Builder:
                 raise ModelError(f"{what} must be a list of them, not {shown(parts)}")
         known = tuple(dict.fromkeys([*self._meshes, *meshes]))
         held = (*self._constraints, *constraints), (*self._actuators, *actuators)
-        return Model(self.name, tuple(self._bodies), tuple(own.values()), self.gravity, known, *held)
+        return Model(
+            self.name, tuple(self._bodies), tuple(own.values()), self.gravity, known, *held, tuple(self._geometry)
+        )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from linkwork.errors import ArgumentError, shown
 from linkwork.joints import Fixed
+from linkwork.model.geometry import carried
 from linkwork.spatial import Transform
 
 if TYPE_CHECKING:
@@ -64,7 +65,8 @@ def merged(model: Model, which: Callable[[Body], bool]) -> Model:
                 moved[key] = place * frame.placement
         placement = frame.placement if place is here else moved[key]
         frames.append(_changed(frame, body=index, placement=placement))
-    return replace(model, bodies=tuple(bodies), frames=tuple(frames))
+    looks = carried(model.geometry, carrier)
+    return replace(model, bodies=tuple(bodies), frames=tuple(frames), geometry=looks)
 
 
 def _changed(part: Part, **changes: Any) -> Part:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +15,7 @@ from linkwork.dynamics.constrained import METHODS
 from linkwork.errors import ArgumentError, LinkworkError, SimulationError, shown
 from linkwork.model.constraints import Constraint, as_constraints
 from linkwork.model.model import Model
+from linkwork.progress import Bar
 from linkwork.simulation.arguments import (
     constant_wrenches,
     damping_of,
@@ -30,12 +32,12 @@ from linkwork.simulation.integrators import step_of
 from linkwork.simulation.laws import Parameters, as_law, one_row, parameters_of
 from linkwork.simulation.machine import Scene
 from linkwork.simulation.plant import Plant
-from linkwork.simulation.progress import Bar
 from linkwork.simulation.record import Record
 from linkwork.simulation.resistance import StictionAndStops
 from linkwork.simulation.run import Run
 from linkwork.simulation.torques import Controller, Torque, driven_by, following, plain_function, source_of
 from linkwork.simulation.trajectory import Trajectory
+from linkwork.simulation.watching import Ended, as_viewer, with_hand
 
 Load = Callable[[float, Array, Array], ArrayLike] | ArrayLike | None
 
@@ -67,6 +69,7 @@ def simulate(
     rtol: float = 1e-8,
     atol: float = 1e-10,
     progress: bool | None = None,
+    viewer: Any = None,
 ) -> Trajectory:
     """The motion of a mechanism over time.
 
@@ -108,7 +111,10 @@ def simulate(
         solver: for "adaptive": "RK23", "RK45", "DOP853", "Radau", "BDF" or "LSODA" of scipy.
         rtol: for "adaptive": relative tolerance of a step.
         atol: for "adaptive": absolute tolerance of a step.
-        progress: show a bar on stderr; by default if that is a terminal and the run takes more than a second.
+        progress: show a bar on stderr; by default if that is a terminal, or in a notebook, and the run takes more than
+            a second; ``LINKWORK_PROGRESS=0`` in the environment switches this default off.
+        viewer: a view, as from ``lw.show(model)``, that shows the motion in real time while it is computed, and in
+            which bodies can be pulled with the mouse; its button "end" does what Ctrl-C does.
 
     Returns:
         A Trajectory with the states at multiples of dt, the first included. Ctrl-C ends the simulation early and
@@ -153,6 +159,9 @@ def simulate(
     if isinstance(load, CompiledFunction):
         load = as_law(model, "f_ext", load, (len(model.bodies), 6))
         parameters_of(load, "load", "f_ext", None, 3)
+    watched = as_viewer(viewer)
+    if watched is not None:
+        load = with_hand(watched, load)
     if effort_limits and torque is not None:
         warn_of_no_effort(model)
     law = as_law(model, "torque", torque, (model.nv,)) if isinstance(torque, CompiledFunction) else None
@@ -182,8 +191,10 @@ def simulate(
     bar_wanted = Bar.wanted(None if progress is None else switch("progress", progress))
     states = Record(model, steps, every, len(held_by), length)
     bar = Bar(f"simulating {model.name}", steps) if bar_wanted else None
-    run = Run(plant, step, resistance, states, steps, every, length, bar)
+    run = Run(plant, step, resistance, states, steps, every, length, bar, None if watched is None else watched.see)
     try:
+        if watched is not None:
+            watched.begin(model)
         if by_default and integrator != "adaptive" and (load is None or not plain_function(load)):
             given = dict(zip(scene.parameters, (each.reshape(1, -1) for each in own), strict=True))
             if scene.loaded:
@@ -192,7 +203,7 @@ def simulate(
                 given["following"] = following(model, torque, steps, most)
             run.prepare(scene, held, given, here, speed)
         run.go(here, speed)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Ended):
         return states.trajectory(interrupted=True)
     except (LinkworkError, np.linalg.LinAlgError) as error:
         if not len(states):  # the arguments are at fault
@@ -201,6 +212,8 @@ def simulate(
     finally:
         if bar is not None:
             bar.close()
+        if watched is not None:
+            watched.done()
     path = states.trajectory()
     if not joint_limits:
         warn_of_range(model, path.q)
