@@ -83,12 +83,24 @@ from linkwork.errors import (
     UnknownNameError,
 )
 from linkwork.model import Actuator, Builder, Frame, Model, Point, merge_fixed, placement, with_inertial_parameters
+from linkwork.model.contacts import (
+    Box,
+    Capsule,
+    Contact,
+    Contacts,
+    Ellipsoid,
+    HeightField,
+    Plane,
+    Softness,
+    Sphere,
+)
 
 if TYPE_CHECKING:
     from linkwork import control
     from linkwork.compiled.compiled_function import CompiledFunction
     from linkwork.compiled.compiling import compile
     from linkwork.compiled.derivatives import jacobian_of, jvp, vjp
+    from linkwork.dynamics.contact.public import contact_dynamics, contact_points
     from linkwork.dynamics.inverse_kinematics import IKResult, inverse_kinematics
     from linkwork.dynamics.loops import close_loops
     from linkwork.dynamics.pose_errors import pose_error
@@ -108,16 +120,22 @@ __all__ = [
     "Actuator",
     "ArgumentError",
     "Ball",
+    "Box",
     "Builder",
+    "Capsule",
     "ChangeOfBasis",
     "CompiledFunction",
     "Constraint",
+    "Contact",
+    "Contacts",
     "Controller",
     "Coupling",
+    "Ellipsoid",
     "FileError",
     "FormatError",
     "Frame",
     "Gradients",
+    "HeightField",
     "Hinge",
     "IKResult",
     "Linearised",
@@ -127,12 +145,15 @@ __all__ = [
     "Model",
     "ModelError",
     "OperationalSpace",
+    "Plane",
     "Point",
     "PointOnPlane",
     "Rolling",
     "Rollout",
     "SimulationError",
     "SingularError",
+    "Softness",
+    "Sphere",
     "SystemReport",
     "TracingError",
     "Trajectory",
@@ -148,6 +169,8 @@ __all__ = [
     "constrained_dynamics",
     "constrained_dynamics_and_reactions",
     "constrained_inverse_dynamics",
+    "contact_dynamics",
+    "contact_points",
     "control",
     "difference",
     "draw",
@@ -220,6 +243,7 @@ _LATE = {
     "linkwork.compiled.compiling": ("compile",),
     "linkwork.compiled.derivatives": ("jacobian_of", "jvp", "vjp"),
     "linkwork.control": (),
+    "linkwork.dynamics.contact.public": ("contact_dynamics", "contact_points"),
     "linkwork.dynamics.inverse_kinematics": ("IKResult", "inverse_kinematics"),
     "linkwork.dynamics.loops": ("close_loops",),
     "linkwork.dynamics.pose_errors": ("pose_error",),

@@ -24,6 +24,7 @@ from collections.abc import Callable
 from typing import Any
 
 from linkwork.errors import FormatError, LinkworkWarning, MissingExtraError, ModelError
+from linkwork.formats.mjcf_contacts import contacts_of
 from linkwork.formats.mjcf_files import check_files
 from linkwork.formats.mjcf_geometry import geometry_of
 from linkwork.formats.mjcf_parts import (
@@ -138,7 +139,20 @@ class _Conversion:
         carriers = [(numbers[name], place) for name, place in zip(self.carrier, self.on_carrier, strict=True)]
         looks = geometry_of(self.m, self.path, carriers, rotation)
         held, motors = tuple(constraints), tuple(actuators)
-        return dataclasses.replace(model, frames=frames, constraints=held, actuators=motors, geometry=looks)
+        model = dataclasses.replace(model, frames=frames, constraints=held, actuators=motors, geometry=looks)
+        return dataclasses.replace(model, contacts=contacts_of(self.m, self.bodies, self.joints, self.reference(model)))
+
+    def reference(self, model: Model) -> tuple[float, ...]:
+        """The configuration of the file, as far as masses depend on it."""
+        found = []
+        for body in model.bodies:
+            own = [0.0, 0.0, 0.0, 1.0] if body.joint.nq == 4 else [0.0] * body.joint.nq
+            if isinstance(body.joint, Free):
+                own = [*own[:6], 1.0]
+            elif body.joint.nq == 1:
+                own = [float(self.m.qpos0[self.m.jnt_qposadr[self.joints.index(body.joint_name)]])]
+            found += own
+        return tuple(found)
 
     def add(self, body: int) -> None:
         m, name = self.m, self.bodies[body]

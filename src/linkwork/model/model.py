@@ -16,6 +16,7 @@ from linkwork.errors import ModelError, UnknownNameError, shown
 from linkwork.joints import Joint
 from linkwork.model import editing, queries
 from linkwork.model.actuators import Actuator
+from linkwork.model.contacts import Contacts
 from linkwork.model.geometry import Geometry
 from linkwork.model.memo import Memo
 from linkwork.model.placements import as_placement
@@ -123,6 +124,8 @@ class Model:
     """The motors that the model file describes; ``lw.actuator_torques`` gives their joint forces."""
     geometry: tuple[Geometry, ...] = field(default=(), repr=False, compare=False)
     """What the model file says of its bodies' looks; no part of the mechanism: models that differ in it are equal."""
+    contacts: Contacts = field(default=Contacts(), repr=False)
+    """What may touch what, as the model file gives it; nothing touches unless a function is given it."""
 
     def __post_init__(self) -> None:
         text("the name of a model", self.name, ModelError)

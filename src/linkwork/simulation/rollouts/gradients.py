@@ -15,7 +15,7 @@ import numpy as np
 
 from linkwork.algorithms import ALGORITHMS, STEP_PARTS
 from linkwork.arguments import Array, finite_array, integer
-from linkwork.compiled.arrays import numbers
+from linkwork.compiled.arrays import array_of, numbers
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.engine.code import fingerprint
@@ -25,7 +25,7 @@ from linkwork.engine.trace.specialise import specialise
 from linkwork.errors import ArgumentError
 from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
-from linkwork.simulation.rollouts.steps import SUMS, Step, array_of
+from linkwork.simulation.rollouts.steps import Step
 
 if TYPE_CHECKING:
     from linkwork.engine.ir.program import Program
@@ -90,7 +90,7 @@ def pulled_back(job: Job, weights: Sequence[Array | None], of_cost: Array, check
         for k in reversed(range(count)):
             now = first + k
             _weigh(adjoint, weights, now + 1, steps, job.every)
-            sums = np.zeros((n, SUMS))
+            sums = np.zeros((n, job.extras.sums(job.model)))
             sums[:, 0] = now
             given = [_row(job.parts[name], now).reshape((-1, *shapes[name])) for name in shapes]
             rows = [array if len(array) == n else array[0] for array in given]
@@ -144,7 +144,7 @@ def _backward(job: Job) -> CompiledFunction:
 
 
 def _made_backward(model: Model, step: Step, shapes: Mapping[str, Shape]) -> CompiledFunction:
-    state: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "sums": (SUMS,)}
+    state: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "sums": (step.extras.sums(model),)}
     arguments = {**state, **shapes}
     program, _, _ = trace("step", step.advance, arguments)
 
