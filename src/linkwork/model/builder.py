@@ -256,7 +256,7 @@ class Builder:
                 number = first + frame.body if frame.body else carrier
                 self._frames[frame.name] = replace(frame, body=number, placement=stands)
         self._meshes += [mesh for mesh in added.meshes if mesh not in self._meshes]
-        own = [(first + number, _IDENTITY) for number in range(1, 1 + len(added.bodies))]
+        own = [(first + number, IDENTITY) for number in range(1, 1 + len(added.bodies))]
         self._geometry += carried(added.geometry, [(carrier, place), *own])
         base = self._base_of(added, carrier, place, prefix)
         self._constraints += [

@@ -149,7 +149,7 @@ class Model:
         for frame in self.frames:
             if not 0 <= frame.body <= len(self.bodies):
                 raise ModelError(f"frame {frame.name!r} is on body {shown(frame.body)}, of {len(self.bodies)}")
-        if self.constraints or self.actuators:
+        if any(type(parts) is not tuple or parts for parts in (self.constraints, self.actuators)):
             from linkwork.model.references import check_references
 
             check_references(self)

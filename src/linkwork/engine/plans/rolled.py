@@ -21,8 +21,8 @@ from linkwork.engine.plans.plan import Array, Arrays, Compiled, Found, Offsets, 
 from linkwork.engine.plans.task import Task, moved
 from linkwork.engine.run.entries import Entry
 from linkwork.engine.run.memory import address
-from linkwork.engine.trace.rolled import SIZES, roll
-from linkwork.engine.trace.tables import PLACEMENT, Tables, tables_of
+from linkwork.engine.trace.rolled import roll
+from linkwork.engine.trace.tables import PLACEMENT, SIZES, Tables, tables_of
 from linkwork.model.splitting import Split
 
 

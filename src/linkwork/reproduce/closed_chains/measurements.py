@@ -114,17 +114,17 @@ def _operations(make: Callable[[int], Ladder], sizes: Sequence[int], say: Say) -
 
 
 def _depth(make: Callable[[int], Model], sizes: Sequence[int], say: Say) -> dict[str, Any]:
-    """Operations on the longest path of each method, and steps, span and work of the assembly."""
-    found: dict[str, Any] = {"links": [], "path": {name: [] for name in PATHS}, "steps": [], "span": [], "work": []}
+    """Operations on the longest path of each method and in all, as written, and the steps of the assembly."""
+    found: dict[str, Any] = {"links": [], "steps": []}
+    found |= {what: {name: [] for name in PATHS} for what in ("path", "work")}
     for size in sizes:
         model = make(size)
         say(f"depth: {model.name}, {len(model.bodies)} links")
         found["links"].append(len(model.bodies))
         for name in PATHS:
             found["path"][name].append(longest_path(ALGORITHMS[name], model))
-        counted = steps(ALGORITHMS["assembly"], model)
-        for what, number in (("steps", counted.depth), ("span", counted.span), ("work", counted.work)):
-            found[what].append(number)
+            found["work"][name].append(sum(as_written(ALGORITHMS[name], model).values()))
+        found["steps"].append(steps(ALGORITHMS["assembly"], model).depth)
     return found
 
 

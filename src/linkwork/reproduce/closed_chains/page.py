@@ -26,7 +26,8 @@ def tables(data: dict[str, Any]) -> dict[str, str]:
                 f"{name}, links",
                 each["links"],
                 {f"longest path, {METHODS.get(method, method)}": line for method, line in each["path"].items()}
-                | {"steps of the assembly (loops)": each["steps"], "operations of the assembly": each["work"]},
+                | {f"operations, {METHODS.get(method, method)}": line for method, line in each["work"].items()}
+                | {"steps of the assembly (loops)": each["steps"]},
                 ",",
             )
             for name, each in data["depth"].items()
