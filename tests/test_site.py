@@ -116,7 +116,7 @@ def test_an_example_has_a_title(path: Path) -> None:
     assert gallery.headed(text).startswith(f'"""\n{title}\n{"=" * len(title)}\n\n')
     assert "sys.exit(main(" in text
     if gallery.DRAWS.search(text):  # with the name of a picture as its only argument
-        assert "sys.argv[2]" not in text and "(sys.argv[1])" not in text
+        assert "sys.argv[2]" not in text and "int(sys.argv[1])" not in text
 
 
 def test_broken_links_are_found(tmp_path: Path) -> None:
