@@ -50,6 +50,8 @@ def main() -> int:
         torques = [lw.gravity_torques(model, q[of_arm]) for model in (parked, arm)]
         same = abs(torques[0] - torques[1]).max()
     print(f"on a parked base the arm weighs what it weighs alone, to {same:.0e} N m")
+    if len(sys.argv) > 1:
+        lw.draw(robot, q, path=sys.argv[1], frames=["base"])
     return 0 if drift < 1e-5 and same < 1e-9 and np.hypot(x, y) > 1e-3 else 1
 
 

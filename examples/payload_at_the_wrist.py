@@ -37,6 +37,8 @@ def main() -> int:
     weight = 9.81 * (robot.body(wrist.child).mass + WEIGHT)
     off = abs(as_force - tau).max()
     print(f"the weight as a force at the hand gives the same torques to {off:.0e} N m")
+    if len(sys.argv) > 1:
+        lw.draw(loaded, q, path=sys.argv[1], frames=["panda_hand_tcp"])
     return 0 if off < 1e-10 and abs(np.linalg.norm(force) - weight) < 1e-9 else 1
 
 

@@ -92,4 +92,5 @@ def main(count: int, picture: str | None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 2048, sys.argv[2] if len(sys.argv) > 2 else None))
+    asked = next((int(word) for word in sys.argv[1:] if word.isdigit()), 2048)
+    sys.exit(main(asked, next((name for name in sys.argv[1:] if name.endswith(".png")), None)))

@@ -32,6 +32,8 @@ def main() -> int:
             off = abs(forces.sum(axis=0) - [0.0, 0.0, 9.81 * dog.mass]).max()
             if off > 1e-8 or abs(tau[~dog.actuated]).max() > 1e-8:
                 return 1
+    if len(sys.argv) > 1:
+        lw.draw(dog, q, path=sys.argv[1], view=(-60.0, 20.0))
     return 0
 
 

@@ -43,6 +43,8 @@ def main() -> int:
     print(f"the column lifts {lift[0]:.0f} N")
     across = abs(left - right * np.array([1.0, -1.0, 1.0])).max()
     heavy = abs(lift[0] - 9.81 * robot.mass)
+    if len(sys.argv) > 1:
+        lw.draw(robot, q, path=sys.argv[1], view=(-20.0, 20.0))
     return 0 if again == robot and across < 1e-12 and heavy < 1e-9 else 1
 
 

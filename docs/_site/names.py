@@ -24,7 +24,7 @@ TITLES = {
     "simulation": "Simulation",
     "control": "Control",
     "compiled": "Compiled functions",
-    "viewer": "Pictures",
+    "viewer": "Pictures and motions",
     "engine": "Machine code and threads",
     "change_of_basis": "Change of basis",
     "spatial": "Spatial algebra",
