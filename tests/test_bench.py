@@ -45,7 +45,7 @@ def test_every_public_function_of_states_is_measured() -> None:
     unmeasured = "load neutral random_state interpreted set_threads get_threads placement merge_fixed".split()
     unmeasured += "with_inertial_parameters system_check compile jvp vjp jacobian_of linearise".split()
     # pictures
-    unmeasured += "draw motion_sequence animate save_html".split()
+    unmeasured += "draw motion_sequence animate save_html show".split()
     # made of measured ones, measured by `linkwork reproduce operational-inertia`, or in a table of its own
     operational = (
         "operational_inertia operational_bias dynamically_consistent_inverse null_space_torque "

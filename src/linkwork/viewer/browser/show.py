@@ -15,7 +15,7 @@ from linkwork.arguments import finite, finite_array, integer, switch
 from linkwork.dynamics.constraints import Constraint, as_constraints
 from linkwork.errors import ArgumentError
 from linkwork.viewer.browser.actor import Actor
-from linkwork.viewer.browser.server import local_server
+from linkwork.viewer.browser.server import local_server, stop
 from linkwork.viewer.browser.view import View
 from linkwork.viewer.draw import Boxes, sizes_of
 from linkwork.viewer.looks import Looks, Roots, checked_roots, checked_shapes
@@ -76,12 +76,16 @@ def show(
     looks = {id(motion.model): Looks(motion.model, sizes_of(motion.model, boxes), True, folders) for motion in motions}
     step = 1.2 * max(each.skeleton.length for each in looks.values()) if apart is None else apart
     server = local_server(motions[0].model.name, number)
-    actors = []
-    for index, motion in enumerate(motions):
-        aside = np.array([0.0, step * (index - 0.5 * (len(motions) - 1)), 0.0])
-        actors.append(Actor(server, f"/{index}", looks[id(motion.model)], aside))
-    view = View(server, motions, actors, shapes, held, load)
-    _ground(server, actors)
+    try:
+        actors = []
+        for index, motion in enumerate(motions):
+            aside = np.array([0.0, step * (index - 0.5 * (len(motions) - 1)), 0.0])
+            actors.append(Actor(server, f"/{index}", looks[id(motion.model)], aside))
+        view = View(server, motions, actors, shapes, held, load)
+        _ground(server, actors)
+    except BaseException:
+        stop(server)
+        raise
     if opened and _desktop():
         webbrowser.open(view.url)
     return view
