@@ -14,6 +14,8 @@ PINS ?=
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 
+CHROMIUM := chromium
+
 # How many calls with hostile arguments make fuzz makes, and which: another seed each day.
 CALLS ?= 100000
 SEED ?= $(shell date +%Y%m%d)
@@ -21,7 +23,7 @@ SEED ?= $(shell date +%Y%m%d)
 # A test file goes to one process as a whole, which then reuses the code that it compiled.
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
 
-.PHONY: help demo quick test oldest coverage check lint layout types layers format bench fuzz docs clean
+.PHONY: help demo quick test oldest coverage check lint layout types layers format bench fuzz docs browser clean
 
 help:
 	@echo "make demo      a humanoid puts a box on the floor: out/demo"
@@ -34,6 +36,7 @@ help:
 	@echo "make bench     measure times: linkwork bench"
 	@echo "make fuzz      mutated model files by the ten thousand, calls with hostile arguments by the hundred thousand"
 	@echo "make docs      measure the tables in docs/ anew"
+	@echo "make browser   install Chromium, in which make test looks at pages"
 	@echo "make clean     remove what can be made again, environments included"
 	@echo
 	@echo "make test PYTHON=python3.13 uses another Python, in an environment .venv-3.13."
@@ -51,6 +54,7 @@ quick: $(STAMP)
 	$(PYTEST) -m quick tests
 
 test: $(STAMP)
+	@command -v $(CHROMIUM) >/dev/null || echo "There is no Chromium: pages are not tested in a browser. make browser installs it."
 	$(PYTEST)
 
 oldest:
@@ -90,6 +94,10 @@ docs: $(STAMP)
 	$(BIN)/python benchmarks/elementary.py --write
 	$(BIN)/python benchmarks/drift.py --write
 	$(BIN)/python benchmarks/fresh_memory.py --write
+
+# From the system's packages, where these have it; needs their rights.
+browser:
+	command -v $(CHROMIUM) || apt-get install -y chromium || dnf install -y chromium || pacman -S --noconfirm chromium
 
 clean:
 	rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.* dist build out
