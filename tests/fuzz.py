@@ -358,6 +358,7 @@ LEFT_OUT = {
     "control.HeldObject.wanted": "for the controller",
     "control.HeldObject.asked": "for the controller",
     "control.HeldObject.passive": "for the controller",
+    **dict.fromkeys(("show", "View"), "starts a server; see test_show.py"),
     **dict.fromkeys(("compile", "jvp", "vjp", "jacobian_of"), "takes a function; see test_compile.py"),
     "evaluate": "takes any scalars, which it never looks at; see test_scalars.py",
     "interpreted": "takes nothing",
