@@ -3,15 +3,18 @@ bodies with a dense solve, MuJoCo, and in every form of the code. ``test_constra
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import mpmath
 import mujoco
 import numpy as np
 import pytest
+from rich.console import Console
 
 import linkwork as lw
 from exact import exact_tree
@@ -20,6 +23,8 @@ from linkwork.engine.plans import Task, plan_for
 from linkwork.engine.trace.interpreter import evaluate
 from linkwork.model import Frame, Model
 from linkwork.model.loops import loops_of
+from linkwork.reproduce import closed_chains
+from linkwork.reproduce.closed_chains import measurements, plots
 from linkwork.reproduce.closed_chains.ladders import ladder
 from linkwork.reproduce.counting import as_written, folded
 from linkwork.spatial import Mat3, Transform
@@ -250,3 +255,27 @@ def test_what_is_wrong_is_said() -> None:
             model, q, zero, zero, [], method="virtual_work", frame="world"
         )
     assert a.shape == (model.nv,) and wrenches.shape == (0, 6) and reactions.shape == (len(model.bodies), 6)
+
+
+def test_the_experiment_measures_draws_and_says_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = measurements.Settings(loops=(1,), timed=False, counted=(1, 2), links=(4, 8), held=(1, 2))
+    monkeypatch.setattr(measurements.Settings, "quick", staticmethod(lambda: small))
+    data = json.loads(json.dumps(closed_chains.measure(True, lambda what: None)))
+    operations = data["operations"]
+    assert operations["ladder"]["open"] == [1, 1] and operations["rope ladder"]["open"] == [1, 2]
+    assert operations["snake"]["open"] == [0, 0]
+    for tree in ("chain", "star", "comb"):
+        assert all(np.diff(data["depth"][tree]["path"]["assembly"]) <= 64)
+    kept = json.loads((Path(__file__).parents[1] / "docs" / "data" / "closed-chains.json").read_text(encoding="utf-8"))
+    assert max(kept["times"]["ladder"]["difference"]) < 1e-11
+    drawn: dict[str, Any] = {}
+    monkeypatch.setattr(plots, "save", lambda picture, folder, name: drawn.setdefault(name, picture) and [])
+    plots.draw(kept, Path())
+    assert drawn.keys() == {"loops", "depth"}
+    for picture in drawn.values():
+        assert all(axes.get_xlabel() and axes.get_ylabel() for axes in picture.axes if axes.axison)
+    (lines,) = (axes.get_lines() for axes in drawn["loops"].axes)
+    assert np.allclose(lines[1].get_ydata(), np.array(kept["times"]["ladder"]["virtual_work"]) * 1e3)
+    with io.StringIO() as said:
+        closed_chains.summarise(data, Console(file=said, width=200))
+        assert "| rope ladder | 2 |" in said.getvalue()
