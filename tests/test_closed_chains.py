@@ -13,6 +13,7 @@ from typing import Any
 import mpmath
 import mujoco
 import numpy as np
+import pinocchio as pin
 import pytest
 from rich.console import Console
 
@@ -29,7 +30,8 @@ from linkwork.reproduce.closed_chains.ladders import ladder
 from linkwork.reproduce.counting import as_written, folded
 from linkwork.spatial import Mat3, Transform
 from strategies import JOINTS, Array, close, random_tree, state_of
-from test_constraints import four_bar, moving, rolling
+from test_constraints import four_bar, moving, rolling, rows_of
+from test_pinocchio import make
 
 context = mpmath.mp.clone()
 context.dps = 50
@@ -162,6 +164,34 @@ def test_redundant_loops_are_left_to_articulated_bodies() -> None:
         two = lw.constrained_dynamics(model, q, v, tau, hinge, proximal=1e-6, method="virtual_work")
     close(one[0], two[0], 1e-9)
     close(one[1], two[1], 1e-6)
+
+
+def test_loops_on_a_tree_of_many_kinds_are_pinocchios() -> None:
+    pair = make("every_kind")
+    model, there, q, tau = pair.model, pair.there, pair.state.q[0], pair.state.tau[0]
+    loops: list[lw.Constraint] = []
+    data, models, datas = there.createData(), pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
+    pin.framesForwardKinematics(there, data, pair.q_there(q))
+    with lw.interpreted():
+        for a, b in ((13, 0), (11, 1), (9, 5), (12, 3)):
+            numbers = [there.getFrameId(f"f{k}") for k in (a, b)]
+            frames, places = [there.frames[k] for k in numbers], [data.oMf[k] for k in numbers]
+            between = places[1].inverse() * places[0]
+            more = [*loops, lw.Ball(f"f{a}", f"f{b}", between.homogeneous)]
+            if len(loops) < 2 and np.linalg.matrix_rank(rows_of(model, more, q), tol=1e-3) == 3 * len(more):
+                loops = more
+                ends = (frames[0].placement, frames[1].placement * between)
+                one, two = ((frame.parentJoint, place) for frame, place in zip(frames, ends, strict=True))
+                kind, seen = pin.ContactType.CONTACT_3D, pin.ReferenceFrame.LOCAL
+                models.append(pin.RigidConstraintModel(kind, there, *one, *two, seen))
+        assert len(loops) == 2
+        v = moving(model, loops, q, 1)
+        datas.extend(one.createData() for one in models)
+        pin.initConstraintDynamics(there, data, models, datas)
+        settings = pin.ProximalSettings(1e-13, 1e-13, 1e-9, 50)
+        expected = np.array(pin.constraintDynamics(there, data, pair.q_there(q), v, tau, models, datas, settings))
+        for method in ("virtual_work", "assembly"):
+            close(lw.constrained_dynamics(model, q, v, tau, loops, method=method)[0], expected, 1e-7)
 
 
 def test_a_four_bar_moves_as_mujocos() -> None:
