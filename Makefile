@@ -21,7 +21,7 @@ SEED ?= $(shell date +%Y%m%d)
 # A test file goes to one process as a whole, which then reuses the code that it compiled.
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help demo quick test oldest coverage check lint layout types layers format bench fuzz docs clean
+.PHONY: help demo quick test oldest coverage check lint layout types layers format bench fuzz docs site clean
 
 help:
 	@echo "make demo      a humanoid puts a box on the floor: out/demo"
@@ -34,6 +34,7 @@ help:
 	@echo "make bench     measure times: linkwork bench"
 	@echo "make fuzz      mutated model files by the ten thousand, calls with hostile arguments by the hundred thousand"
 	@echo "make docs      measure the tables in docs/ anew"
+	@echo "make site      the documentation as a site, its examples run: out/site/index.html"
 	@echo "make clean     remove what can be made again, environments included"
 	@echo
 	@echo "make test PYTHON=python3.13 uses another Python, in an environment .venv-3.13."
@@ -90,7 +91,18 @@ docs: $(STAMP)
 	$(BIN)/python benchmarks/elementary.py --write
 	$(BIN)/python benchmarks/drift.py --write
 	$(BIN)/python benchmarks/fresh_memory.py --write
+	$(BIN)/python benchmarks/inside.py --write
+
+# Sphinx and what goes with it, beside the tools of the tests; installed when a site is first built.
+$(VENV)/.site: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[site]'
+	touch $@
+
+# Needs no network. Examples run again only if they have changed; the last command looks at every link.
+site: $(VENV)/.site
+	$(BIN)/python -m sphinx -q -W --keep-going --write-all -d out/site-trees docs out/site
+	$(BIN)/python docs/_site/links.py out/site
 
 clean:
-	rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.* dist build out
+	rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.* dist build out docs/generated
 	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -86,6 +86,7 @@ def main() -> int:
         a = lw.forward_dynamics(arm, q, v, torques, f_ext)
         return a, force, force * contact.velocity[2], contact.J @ a + contact.drift
 
+    poses, way = [], []
     wrong = dict.fromkeys(("height", "force", "power", "acceleration", "circle"), 0.0)
     for step in range(STEPS):
         time = step * STEP
@@ -94,6 +95,9 @@ def main() -> int:
         a3, *_ = rates(time + STEP / 2, q + STEP / 2 * v + STEP**2 / 4 * a1, v + STEP / 2 * a2)
         a4, *_ = rates(time + STEP, q + STEP * v + STEP**2 / 2 * a2, v + STEP * a3)
         place = lw.forward_kinematics(arm, q, ["tip"])[0, :3, 3]
+        way.append(place)
+        if step % 350 == 0:
+            poses.append(q)
         wanted = centre + RADIUS * np.array([np.cos(TURN * time), np.sin(TURN * time)])
         now = abs(place[2] - height), abs(force - PRESS), abs(power), abs(tip[2]), np.linalg.norm(place[:2] - wanted)
         wrong = {name: max(old, float(new)) for (name, old), new in zip(wrong.items(), now, strict=True)}
@@ -102,6 +106,8 @@ def main() -> int:
     print(f"{arm.name}: {STEPS * STEP:g} s, {STEPS * STEP * TURN / 2 / np.pi:.2f} turns of {RADIUS:g} m at {PRESS:g} N")
     print(f"tip off the table by {wrong['height']:.1e} m, and by {wrong['acceleration']:.1e} m/s² in its acceleration")
     print(f"force wrong by {wrong['force']:.1e} N, its power {wrong['power']:.1e} W; circle by {wrong['circle']:.1e} m")
+    if len(sys.argv) > 1:
+        lw.draw(arm, poses, path=sys.argv[1], trails=[np.array(way)], view=(-60.0, 25.0))
     limits = {"height": 1e-7, "force": 1e-8, "power": 1e-5, "acceleration": 1e-9, "circle": 1e-6}
     return 0 if all(wrong[name] < limit for name, limit in limits.items()) else 1
 

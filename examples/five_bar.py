@@ -97,6 +97,8 @@ def main() -> int:
         f"the hinge is off the circle by {1e3 * late:.3f} mm after half of the time; "
         f"the loop opens by {1e6 * gap:.2f} µm"
     )
+    if len(sys.argv) > 1:
+        lw.motion_sequence(run, 6, sys.argv[1], trails=["left"], view=(-80.0, 10.0))
     return 0 if compare < 1e-9 and late < 1e-3 and gap < 1e-4 else 1
 
 

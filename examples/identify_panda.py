@@ -23,7 +23,7 @@ SAMPLES, NOISE, PULL = 400, 0.05, 1e-2  # states, N m, of the parameters' own si
 def panda() -> lw.Model:
     """The model in the file that was named, or in the package of example robots."""
     try:
-        return lw.load(sys.argv[1] if len(sys.argv) > 1 else "panda")
+        return lw.load(next((name for name in sys.argv[1:] if name.endswith(".urdf")), "panda"))
     except lw.FormatError as error:
         sys.exit(f"pass a URDF of the Panda: {error}")
 
@@ -93,6 +93,19 @@ def main() -> int:
     print(
         f"masses: true {exact[:, 0].sum():.3f} kg, assumed {wrong[:, 0].sum():.3f}, identified {found[:, 0].sum():.3f}"
     )
+    picture = next((name for name in sys.argv[1:] if name.endswith(".png")), None)
+    if picture is not None:
+        from matplotlib.figure import Figure
+
+        figure = Figure((6.0, 4.0), layout="constrained")
+        axes = figure.subplots()
+        for model, label in ((assumed, "as assumed"), (identified, "as identified")):
+            axes.plot(
+                right.ravel(), (lw.inverse_dynamics(model, q, v, a) - right).ravel(), ".", markersize=3, label=label
+            )
+        axes.set(xlabel="torque, N m", ylabel="error of its prediction, N m")
+        axes.legend()
+        figure.savefig(picture)
     return 0 if errors[1] < errors[0] / 4.0 else 1
 
 

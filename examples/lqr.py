@@ -126,6 +126,9 @@ def main() -> int:
                 f"  the ground bears it within {100 * where[0]:.1f} cm along the foot and {100 * where[1]:.1f} across"
             )
             good = good and bool((where < SOLE).all())
+        if len(sys.argv) > 1 and build is cart_pole:
+            some = lw.rollout(model, starts[:1], np.zeros(model.nv), dt=DT, steps=300, record=5, torque=law)
+            lw.motion_sequence(some.trajectory(0), 7, sys.argv[1], view=(-80.0, 10.0))
         good = good and bool(rates.max() < 1.0) and bool(off < 1e-2)
     return 0 if good else 1
 

@@ -42,7 +42,7 @@ def main() -> int:
     fast = lw.compile(cost, t=(), q=MODEL.nq, v=MODEL.nv, tau=MODEL.nv)
     rng = np.random.default_rng(0)
     q, v, plan = np.zeros(2), np.zeros(2), np.zeros(HORIZON)
-    spent = 0.0
+    spent, states = 0.0, []
     for _ in range(round(SECONDS / DT)):
         begun = time.perf_counter()
         noise = NOISE * rng.normal(size=(SAMPLES, HORIZON))
@@ -55,12 +55,15 @@ def main() -> int:
         spent += time.perf_counter() - begun
         step = lw.rollout(MODEL, q, v, [plan[0], 0.0], dt=DT, steps=1)
         q, v = step.q[-1], step.v[-1]
+        states.append(q)
         plan = np.append(plan[1:], 0.0)
     steps = round(SECONDS / DT)
     tilt = abs(np.remainder(q[1], 2.0 * np.pi) - np.pi)
     print(f"{SAMPLES} samples of {HORIZON} steps: {steps / spent:.0f} control steps a second")
     print(f"{SAMPLES * HORIZON * steps / spent:,.0f} steps of the cart-pole a second")
     print(f"after {SECONDS:g} s the pole is {np.degrees(tilt):.1f}° off, the cart {q[0]:.2f} m from the middle")
+    if len(sys.argv) > 1:
+        lw.draw(MODEL, states[::8], path=sys.argv[1], view=(-80.0, 10.0))
     return 0 if tilt < 0.2 and abs(q[0]) < 0.6 else 1
 
 

@@ -28,7 +28,7 @@ ARM = 7
 def panda() -> lw.Model:
     """The model in the file that was named, or in the package of example robots."""
     try:
-        return lw.load(sys.argv[1] if len(sys.argv) > 1 else "panda")
+        return lw.load(next((name for name in sys.argv[1:] if name.endswith(".urdf")), "panda"))
     except lw.FormatError as error:
         sys.exit(f"pass a URDF of the Panda: {error}")
 
@@ -60,7 +60,7 @@ def main() -> int:
     rng = np.random.default_rng(0)
     spread = np.array([np.interp(np.arange(HORIZON), np.linspace(0, HORIZON - 1, KNOTS), row) for row in np.eye(KNOTS)])
     q, v, plan = READY, np.zeros(MODEL.nv), np.zeros((HORIZON, ARM))
-    spent, nearest = 0.0, np.inf
+    spent, nearest, states = 0.0, np.inf, []
     for _ in range(CONTROLS):
         begun = time.perf_counter()
         noise = np.einsum("kh,skj->shj", spread, NOISE * rng.normal(size=(SAMPLES, KNOTS, ARM)))
@@ -87,6 +87,7 @@ def main() -> int:
             MODEL, q, v, dt=DT, steps=1, torque=drive, parameters=(plan[0],), friction=False, constraints=()
         )
         q, v = step.q[-1], step.v[-1]
+        states.append(q)
         plan = np.concatenate([plan[1:], plan[-1:]])
         places = lw.forward_kinematics(MODEL, q, POINTS)[:, :3, 3]
         nearest = min(nearest, np.linalg.norm(places - SPHERE, axis=1).min())
@@ -95,6 +96,13 @@ def main() -> int:
     print(f"{SAMPLES * HORIZON * CONTROLS / spent:,.0f} steps of the Panda a second, law and cost included")
     print(f"after {CONTROLS * DT:g} s the hand is {1e3 * off:.0f} mm from its target")
     print(f"hand and elbow kept {1e3 * (nearest - RADIUS):.0f} mm away from the sphere")
+    picture = next((name for name in sys.argv[1:] if name.endswith(".png")), None)
+    if picture is not None:
+        way = lw.forward_kinematics(MODEL, np.array(states), POINTS)[:, 0, :3, 3]
+        turn = np.linspace(0.0, 2.0 * np.pi, 50)
+        ring = RADIUS * np.stack([np.cos(turn), np.sin(turn), 0.0 * turn], axis=-1)
+        rings = [SPHERE + np.roll(ring, k, axis=1) for k in range(3)]
+        lw.draw(MODEL, states[::15], path=picture, trails=[way, *rings], view=(-30.0, 25.0))
     return 0 if off < 0.05 and nearest > RADIUS else 1
 
 

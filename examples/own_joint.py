@@ -84,6 +84,11 @@ def main() -> int:
     print(f"{model.name} of {', '.join(body.joint.describe() for body in model.bodies)} joints, 100 states")
     print(f"inverse after forward dynamics gives the torques back to {torques:.1e} N m")
     print(f"two methods of forward dynamics agree to {methods:.1e}, power and dE/dt to {balance:.1e}")
+    if len(sys.argv) > 1:
+        start = lw.neutral(model)
+        start[0] = 0.3
+        run = lw.simulate(model, start, np.zeros(model.nv), 3.0, 2e-3, integrator="runge_kutta_4")
+        lw.motion_sequence(run, 6, sys.argv[1], trails=["trolley", "lower"], view=(-85.0, 8.0))
     return 0 if torques < 1e-9 and methods < 1e-9 and balance < 1e-6 else 1
 
 

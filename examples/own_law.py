@@ -59,6 +59,9 @@ def main() -> int:
     fast(q, v, target, out=tau)
     batch = (time.perf_counter() - start) / len(q)
     print(f"one state: {1e6 * one:.1f} µs; in a batch of {len(q)}: {1e6 * batch:.2f} µs a state")
+    if len(sys.argv) > 1:
+        run = lw.simulate(MODEL, HOME, 0 * HOME, 1.0, 0.002, torque=lambda t, q, v: fast(q, v, target))
+        lw.motion_sequence(run, 5, sys.argv[1], trails=["left_hand"])
     return 0 if worst < 1e-8 else 1
 
 

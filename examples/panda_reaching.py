@@ -24,7 +24,7 @@ STIFFNESS, DURATION, STEP = 100.0, 2.0, 2e-3  # 1/s², s, s
 def panda() -> lw.Model:
     """The model in the file that was named, or in the package of example robots."""
     try:
-        return lw.load(sys.argv[1] if len(sys.argv) > 1 else "panda")
+        return lw.load(next((name for name in sys.argv[1:] if name.endswith(".urdf")), "panda"))
     except lw.FormatError as error:
         sys.exit(f"pass a URDF of the Panda: {error}")
 
@@ -58,6 +58,9 @@ def main() -> int:
     print(f"hand went {np.linalg.norm(places[-1, :3, 3] - hand[:3, 3]):.2f} m and is {abs(errors[-1]).max():.1e} m off")
     print(f"its error obeyed its law to {off:.1e} m; the posture accelerated it by {coupling:.1e} m/s²")
     print(f"largest torque: {effort:.0%} of its limit; work {work:.4f} J, energy gained {gained:.4f} J")
+    picture = next((name for name in sys.argv[1:] if name.endswith(".png")), None)
+    if picture is not None:
+        lw.motion_sequence(motion, 5, picture, trails=["panda_hand"])
     good = off < 1e-6 and coupling < 1e-9 and effort < 1.0 and abs(work - gained) < 1e-3
     return 0 if good else 1
 

@@ -40,6 +40,14 @@ def main() -> int:
     print(f"{ARMS} arms of {arm.nv} joints, {STEPS} steps of {DT * 1e3} ms: {seconds:.2f} s, {rate:.1e} steps a second")
     print(f"an arm loses {lost.mean():.1f} J on average; none gains more than {gained:.1e} J between two records")
     print(f"what the dampers took differs from that by {np.median(balance):.1e}, {balance.max():.1e} at worst")
+    if len(sys.argv) > 1:
+        from matplotlib.figure import Figure
+
+        figure = Figure((6.0, 4.0), layout="constrained")
+        axes = figure.subplots()
+        axes.plot(t, energy[:40].T, linewidth=0.8)
+        axes.set(xlabel="time, s", ylabel="energy of 40 of the arms, J")
+        figure.savefig(sys.argv[1])
     return 0 if np.median(balance) < 5e-3 and balance.max() < 0.1 and gained < 1e-9 else 1
 
 

@@ -33,7 +33,9 @@ def states_of(block: tuple[int, ...], rows: int) -> np.ndarray:
     return np.random.default_rng(block[0]).uniform(-1.0, 1.0, (rows, MODEL.nq + MODEL.nv))
 
 
-def main(count: int) -> int:
+def main() -> int:
+    count = next((int(float(word)) for word in sys.argv[1:] if not word.endswith(".png")), 200_000)
+    picture = next((name for name in sys.argv[1:] if name.endswith(".png")), None)
     fast = lw.compile(effort, state=MODEL.nq + MODEL.nv)
     sizes = [min(BLOCK, count - start) for start in range(0, count, BLOCK)]
     shape = (tuple(sizes), (MODEL.nq + MODEL.nv,))
@@ -50,8 +52,18 @@ def main(count: int) -> int:
     print(f"{count:,} states in {len(sizes):,} blocks: mean effort {mean[0]:.3f}, {rate:,.0f} states a second")
     same = np.array_equal(here[0], first) and np.array_equal(here[1], last)
     print(f"blocks of workers have the same bits as here: {same}")
+    if picture is not None:
+        from matplotlib.figure import Figure
+
+        figure = Figure((6.0, 4.0), layout="constrained")
+        axes = figure.subplots()
+        axes.hist(first[:, 0], bins=80, label="all torques, as one vector")
+        axes.hist(first[:, 1], bins=80, alpha=0.7, label="the largest")
+        axes.set(xlabel="effort, N m", ylabel=f"of {len(first):,} states")
+        axes.legend()
+        figure.savefig(picture)
     return 0 if same and np.isfinite(mean).all() else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(float(sys.argv[1])) if len(sys.argv) > 1 else 200_000))
+    sys.exit(main())

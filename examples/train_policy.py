@@ -64,11 +64,22 @@ def main() -> int:
         numbers = numbers - RATE * (first / (1 - 0.9**k)) / (np.sqrt(second / (1 - 0.99**k)) + 1e-9)
     spent = time.perf_counter() - begun
     q = rng.uniform(-0.6, 0.6, (200, 1))
-    end = lw.rollout(MODEL, q, [0.0], dt=DT, steps=400, record=400, torque=law, parameters=(numbers,)).q[:, -1, 0]
+    trained = lw.rollout(MODEL, q, [0.0], dt=DT, steps=400, record=8, torque=law, parameters=(numbers,))
+    end = trained.q[:, -1, 0]
     upright = (np.cos(end) < -0.9).mean()
     print(f"cost {history[0]:.1f} at first, {np.mean(history[-10:]):.1f} after {ROUNDS} rounds")
     print(f"{ROUNDS / spent:.1f} gradients a second, each of {STARTS} trajectories of {STEPS} steps")
     print(f"upright at the end: {100 * upright:.0f} % of 200 new starts")
+    if len(sys.argv) > 1:
+        from matplotlib.figure import Figure
+
+        figure = Figure((8.0, 3.2), layout="constrained")
+        learning, swinging = figure.subplots(1, 2)
+        learning.plot(history)
+        learning.set(xlabel="round", ylabel="mean cost")
+        swinging.plot(trained.t, np.degrees(trained.q[:50, :, 0].T), linewidth=0.6)
+        swinging.set(xlabel="time, s", ylabel="angle from hanging, degrees")
+        figure.savefig(sys.argv[1])
     return 0 if np.mean(history[-10:]) < history[0] / 2.0 and upright > 0.6 else 1
 
 

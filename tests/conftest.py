@@ -87,6 +87,8 @@ QUICK = {
     "test_constraint_force": "revolute z|spherical",
     "test_operational": "ur5|singular|wrong|planar_arm|junctions",
     "test_constraints": "kinds|wrong|redundant",
+    "test_inverse_kinematics": "wrong_use|limits|many_bodies|first_order|couplings",
+    "test_repeating": "plain|verifier|said",
     "test_change_of_basis": "",
     "test_references": "",
     "test_control": "khatib|cannot_be|torque_limits|wrong_size",
@@ -97,6 +99,7 @@ QUICK = {
     "test_rollout_errors": "",
     "test_viewer": "camera|hull|skeleton|bad_arguments",
     "test_cli": "info|bad_input|json",
+    "test_site": "once|shown|links",
 }
 """What ``make quick`` runs: files, with a pattern of the tests in them; about a minute on two cores, all that it needs
 compiled anew. Something of every area, and each form in which an algorithm runs.

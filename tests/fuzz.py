@@ -239,6 +239,7 @@ VALID: dict[str, dict[str, Callable[[], Any]]] = {
     "draw": {"frames": lambda: ["tip"]},
     "animate": {"path": lambda: str(folder() / "motion.gif"), "frames": list, "fps": lambda: 20.0},
     "motion_sequence": {"times": lambda: 2, "frames": list},
+    "save_html": {"path": lambda: str(folder() / "motion.html"), "frames": list, "fps": lambda: 20.0},
     "set_threads": {"count": lambda: 1},
     "random_state": {"rng": lambda: 0},
     "Builder.add_body": {

@@ -51,7 +51,7 @@ def test_every_public_function_of_states_is_measured() -> None:
     # others with a little more: the same recursion, and a placement of frames
     unmeasured += "inverse_dynamics_and_reactions external_wrench".split()
     # pictures
-    unmeasured += "draw motion_sequence animate".split()
+    unmeasured += "draw motion_sequence animate save_html".split()
     # made of measured ones, measured by `linkwork reproduce operational-inertia`, or in a table of its own
     operational = (
         "operational_inertia operational_bias dynamically_consistent_inverse null_space_torque "

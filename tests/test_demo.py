@@ -19,7 +19,12 @@ def test_the_humanoid_puts_the_box_on_the_floor(
     assert cli.main(["demo", "--quick", "--out", str(tmp_path / "new")]) == 0
     printed = capsys.readouterr().out
     assert printed.count("\nok: ") == len(demo.checks(_numbers(tmp_path))) and "FAILED" not in printed
-    assert sorted(file.name for file in (tmp_path / "new").iterdir()) == ["curves.png", "sequence.png", "summary.json"]
+    assert sorted(file.name for file in (tmp_path / "new").iterdir()) == [
+        "curves.png",
+        "motion.html",
+        "sequence.png",
+        "summary.json",
+    ]
     assert all(file.stat().st_size > 10_000 for file in (tmp_path / "new").iterdir())
     curves = json.loads((tmp_path / "new" / "summary.json").read_text())["curves"]
     bottom = np.array(curves["position"])[:, 2] - 0.13

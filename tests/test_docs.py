@@ -1,20 +1,35 @@
-"""The README and the pages of docs/: their code runs as it stands, and their links lead somewhere."""
+"""The README and the pages of docs/: their code runs as it stands, and their links lead somewhere.
+
+A page about another library has tables with a column of its code and one of ours: both are run, and give the same.
+"""
 
 from __future__ import annotations
 
+import argparse
+import ast
 import re
+import shlex
+import shutil
 import warnings
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+import robots
+from linkwork import cli
 from linkwork.bench import pages
+from linkwork.engine.mode import form
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
-DOCS = sorted((ROOT / "docs").glob("**/*.md"))
+DOCS = [path for path in sorted((ROOT / "docs").glob("**/*.md")) if "generated" not in path.parts]
 PAGES = [*sorted(ROOT.glob("*.md")), *DOCS]
 CODE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+PARTS = re.compile(r"^```python\n(?P<code>.*?)^```$|^\| (?P<row>[^\n]*) \|$", re.DOTALL | re.MULTILINE)
+COMMAND = re.compile(r"^    ((?:linkwork|make|python) .*)$|`(linkwork [^`]+)`", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
@@ -51,11 +66,61 @@ def test_the_code_of_a_page_runs_from_top_to_bottom(
     monkeypatch.chdir(tmp_path)
     text = path.read_text(encoding="utf-8")
     assert text.count("```python") == len(CODE.findall(text))  # every block is closed
+    for file in robots.ROBOTS:
+        if f'"{file.name}"' in text:
+            shutil.copy(file, tmp_path)
     names: dict[str, object] = {}
-    for block in CODE.findall(text):
-        with warnings.catch_warnings():
+    compared = 0
+    library = path.stem.startswith("from-")  # a page about another one; compiled code is compared with it elsewhere
+    for part in PARTS.finditer(text):
+        with warnings.catch_warnings(), form("interpreted") if library else nullcontext():
             warnings.simplefilter("error")
-            exec(compile(block, name(path), "exec"), names)
+            if part["code"]:
+                exec(compile(part["code"], name(path), "exec"), names)
+            else:
+                compared += same_on_both_sides(part["row"], names)
+    assert compared > 10 if library else compared == 0
+
+
+def same_on_both_sides(row: str, names: dict[str, object]) -> bool:
+    """Of a row whose second and third cells are code: whether it is such a row; they must have the same value."""
+    cells = [re.fullmatch(r"`([^`]+)`", cell) for cell in row.split(" | ")]
+    if len(cells) != 3 or cells[1] is None or cells[2] is None:
+        return False
+    theirs, ours = (np.array(value(cell[1], names)).squeeze() for cell in cells[1:] if cell)
+    assert theirs.shape == ours.shape and theirs.size, row
+    if theirs.dtype.kind == "U":
+        assert theirs.tolist() == ours.tolist(), row
+    else:
+        assert np.allclose(theirs, ours, rtol=1e-9, atol=1e-9), row
+    return True
+
+
+def value(code: str, names: dict[str, object]) -> Any:
+    """Statements are run, and the expression that they end in has a value."""
+    tree = ast.parse(code)
+    last = tree.body.pop()
+    assert isinstance(last, ast.Expr), code
+    exec(compile(tree, code, "exec"), names)
+    return eval(compile(ast.Expression(last.value), code, "eval"), names)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name)
+def test_the_commands_of_a_page_are_understood(path: Path) -> None:
+    """None of them is run; but every option, target and program that they name is there."""
+    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    for found in COMMAND.findall(path.read_text(encoding="utf-8")):
+        program, *words = shlex.split(found[0] or found[1], comments=True)
+        if program == "make":
+            assert words[0] in targets, words
+        elif program == "python" and words[0] not in ("-m", "-c"):
+            assert (ROOT / words[0]).exists(), words
+        elif program == "linkwork" and words[0].islower() and "|" not in words:
+            command = next(command for command in cli.COMMANDS if words[0] == command.NAME)
+            parser = argparse.ArgumentParser(exit_on_error=False)
+            command.arguments(parser)
+            if words[1:]:  # otherwise a sentence names the command
+                parser.parse_args([word for word in words[1:] if word != "..."])
 
 
 def test_the_readme_s_first_example_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:

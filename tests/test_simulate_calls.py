@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import linkwork as lw
+from linkwork import progress
 from linkwork.dynamics.arguments import Array
-from linkwork.simulation import progress
 from linkwork.simulation.resistance import least_within
 
 ARM = lw.mechanisms.serial_chain(2, link_length=0.5)

@@ -259,3 +259,18 @@ def test_draw_writes_a_picture(
 def test_draw_says_what_is_wrong(q: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["draw", "double_pendulum", "--q", q]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_long_chain_is_drawn_as_lines() -> None:
+    rope = lw.mechanisms.rope(300)
+    q = lw.random_state(rope, 0)[0]
+    axes = lw.draw(rope, np.stack([lw.neutral(rope), q]))
+    lines = [
+        found for found in axes.collections if found.get_zorder() == 3 and type(found).__name__ == "LineCollection"
+    ]
+    (ropes,) = lines
+    assert len(ropes.get_segments()) == 6 and len(ropes.get_segments()[0]) == 301  # edge, middle and light, twice
+    assert len(outlines(axes)) - 6 < 10  # what it hangs on, and no polygon a link
+    end = Camera().see(Skeleton(rope).placements(q)[-1, :3, 3])[:2]
+    assert abs(ropes.get_segments()[3][-2] - end).max() < 1e-12
+    assert all(low < x < high for x, (low, high) in zip(end, (axes.get_xlim(), axes.get_ylim()), strict=True))

@@ -83,12 +83,24 @@ from linkwork.errors import (
     UnknownNameError,
 )
 from linkwork.model import Actuator, Builder, Frame, Model, Point, merge_fixed, placement, with_inertial_parameters
+from linkwork.model.contacts import (
+    Box,
+    Capsule,
+    Contact,
+    Contacts,
+    Ellipsoid,
+    HeightField,
+    Plane,
+    Softness,
+    Sphere,
+)
 
 if TYPE_CHECKING:
     from linkwork import control
     from linkwork.compiled.compiled_function import CompiledFunction
     from linkwork.compiled.compiling import compile
     from linkwork.compiled.derivatives import jacobian_of, jvp, vjp
+    from linkwork.dynamics.contact.public import contact_dynamics, contact_points
     from linkwork.dynamics.inverse_kinematics import IKResult, inverse_kinematics
     from linkwork.dynamics.loops import close_loops
     from linkwork.dynamics.pose_errors import pose_error
@@ -99,7 +111,7 @@ if TYPE_CHECKING:
     from linkwork.simulation.rollouts.gradients import Gradients
     from linkwork.simulation.rollouts.linearise import Linearised, linearise
     from linkwork.simulation.simulate import simulate
-    from linkwork.viewer import animate, motion_sequence
+    from linkwork.viewer import View, animate, motion_sequence, save_html, show
     from linkwork.viewer.draw import draw
 
 __version__ = "0.1.0"
@@ -108,16 +120,22 @@ __all__ = [
     "Actuator",
     "ArgumentError",
     "Ball",
+    "Box",
     "Builder",
+    "Capsule",
     "ChangeOfBasis",
     "CompiledFunction",
     "Constraint",
+    "Contact",
+    "Contacts",
     "Controller",
     "Coupling",
+    "Ellipsoid",
     "FileError",
     "FormatError",
     "Frame",
     "Gradients",
+    "HeightField",
     "Hinge",
     "IKResult",
     "Linearised",
@@ -127,16 +145,20 @@ __all__ = [
     "Model",
     "ModelError",
     "OperationalSpace",
+    "Plane",
     "Point",
     "PointOnPlane",
     "Rolling",
     "Rollout",
     "SimulationError",
     "SingularError",
+    "Softness",
+    "Sphere",
     "SystemReport",
     "TracingError",
     "Trajectory",
     "UnknownNameError",
+    "View",
     "Weld",
     "actuator_torques",
     "animate",
@@ -147,6 +169,8 @@ __all__ = [
     "constrained_dynamics",
     "constrained_dynamics_and_reactions",
     "constrained_inverse_dynamics",
+    "contact_dynamics",
+    "contact_points",
     "control",
     "difference",
     "draw",
@@ -203,7 +227,9 @@ __all__ = [
     "random_state",
     "rollout",
     "save",
+    "save_html",
     "set_threads",
+    "show",
     "simulate",
     "spatial",
     "system_check",
@@ -217,6 +243,7 @@ _LATE = {
     "linkwork.compiled.compiling": ("compile",),
     "linkwork.compiled.derivatives": ("jacobian_of", "jvp", "vjp"),
     "linkwork.control": (),
+    "linkwork.dynamics.contact.public": ("contact_dynamics", "contact_points"),
     "linkwork.dynamics.inverse_kinematics": ("IKResult", "inverse_kinematics"),
     "linkwork.dynamics.loops": ("close_loops",),
     "linkwork.dynamics.pose_errors": ("pose_error",),
@@ -226,7 +253,7 @@ _LATE = {
     "linkwork.simulation": ("Controller", "Rollout", "Trajectory", "rollout", "simulate"),
     "linkwork.simulation.rollouts.gradients": ("Gradients",),
     "linkwork.simulation.rollouts.linearise": ("Linearised", "linearise"),
-    "linkwork.viewer": ("animate", "draw", "motion_sequence"),
+    "linkwork.viewer": ("View", "animate", "draw", "motion_sequence", "save_html", "show"),
 }
 """Modules that are imported when they, or these things of theirs, are first used: most scripts use few of them."""
 

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from rich.console import Console
 
-from linkwork.cli import bench, cache, count, demo, doctor, draw, info, reproduce, robots
+from linkwork.cli import bench, cache, count, demo, doctor, draw, info, reproduce, robots, view
 from linkwork.errors import LinkworkError
 from linkwork.model.describe import WIDTH
 
@@ -31,7 +31,7 @@ class Command(Protocol):
     def run(self, options: argparse.Namespace, console: Console) -> int: ...
 
 
-COMMANDS: tuple[Command, ...] = (info, draw, robots, bench, count, cache, doctor, demo, reproduce)
+COMMANDS: tuple[Command, ...] = (info, draw, view, robots, bench, count, cache, doctor, demo, reproduce)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -19,6 +19,7 @@ from linkwork.cli.info import find
 from linkwork.engine.code import jit
 from linkwork.errors import ArgumentError
 from linkwork.files import write_text
+from linkwork.progress import saying
 
 NAME = "bench"
 HELP = "measure the time of every function, beside other libraries where they are installed"
@@ -98,12 +99,5 @@ def _measure(options: argparse.Namespace) -> dict[str, object]:
         subjects, which = standard()
         sys.stderr.write(f"linkwork: {which}\n")
     peers = [name for name in options.peers.split(",") if name]
-    return measure(subjects, peers, settings, _say)
-
-
-def _say(what: str) -> None:
-    """One line that changes; in a log, a line for each mechanism."""
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r\x1b[Kmeasuring {what}")
-    elif ":" not in what:
-        sys.stderr.write(f"linkwork: measuring {what}\n")
+    with saying() as say:
+        return measure(subjects, peers, settings, lambda what: say(f"measuring {what}"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from rich.console import Console
 from linkwork import demo
 from linkwork.bench.machine import commit, machine, versions
 from linkwork.files import write_text
+from linkwork.progress import saying
 
 NAME = "demo"
 HELP = "let the humanoid of Chang and Khatib put a box on the floor; write pictures, an animation and numbers"
@@ -30,18 +30,16 @@ def run(options: argparse.Namespace, console: Console) -> int:
     scene = demo.scene()
     body = scene.model
     console.print(f"{body.name}: {len(body.bodies)} bodies, {body.nv} degrees of freedom, two welds", markup=False)
-    _say("simulating")
-    motion, found = demo.measure(scene, demo.Settings.quick() if options.quick else None)
+    with saying() as say:
+        say("simulating")
+        motion, found = demo.measure(scene, demo.Settings.quick() if options.quick else None)
     when = datetime.now(UTC).isoformat(timespec="seconds")
     data = {"when": when, "machine": machine(), "versions": versions(), "commit": commit()} | found
     file = options.out / "summary.json"
     write_text(file, json.dumps(data, indent=1, allow_nan=False) + "\n")
-    _say("drawing")
-    files = [file, *demo.draw(scene, motion, data, options.out, moving=not options.quick)]
+    with saying() as say:
+        say("drawing")
+        files = [file, *demo.draw(scene, motion, data, options.out, moving=not options.quick)]
     good = demo.summarise(data["numbers"], console)
     console.print(f"wrote {', '.join(path.name for path in files)} into {options.out}", markup=False)
     return 0 if good else 1
-
-
-def _say(what: str) -> None:
-    sys.stderr.write(f"linkwork: {what}\n")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from pathlib import Path
 
 from rich.console import Console
@@ -12,6 +11,7 @@ from rich.console import Console
 from linkwork.bench import pages
 from linkwork.errors import ArgumentError
 from linkwork.files import write_text
+from linkwork.progress import saying
 from linkwork.reproduce import EXPERIMENTS, PAGES
 
 NAME = "reproduce"
@@ -37,7 +37,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
         except (OSError, ValueError) as error:
             raise ArgumentError(f"--from-json {options.from_json}: {error}") from None
     else:
-        data = experiment.measure(options.quick, _say)
+        with saying() as say:
+            data = experiment.measure(options.quick, say)
     file = folder / "data.json"
     write_text(file, json.dumps(data, indent=1, allow_nan=False) + "\n")
     files = [file, *experiment.draw(data, folder)]
@@ -48,7 +49,3 @@ def run(options: argparse.Namespace, console: Console) -> int:
             console.print(f"\n{text}", markup=False, soft_wrap=True)
     console.print(f"\nwrote {len(files)} files into {folder}", markup=False)
     return 0
-
-
-def _say(what: str) -> None:
-    sys.stderr.write(f"linkwork: {what}\n")

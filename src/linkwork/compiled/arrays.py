@@ -109,6 +109,13 @@ def traced(value: Any) -> Any:
     return made.view(TracedArray)
 
 
+def array_of(items: list[Any]) -> Any:
+    """Scalars, traced or not, as a traced array."""
+    made = np.empty(len(items), dtype=object)
+    made[:] = items
+    return traced(made)
+
+
 def is_traced(value: Any, depth: int = 8) -> bool:
     """Whether a value has traced numbers; arrays of objects, made by np.array, and lists are looked into."""
     if isinstance(value, TracedArray | Traced):

@@ -10,18 +10,21 @@ import numpy as np
 from linkwork.demo.scene import LOWERING, SIZE, Scene
 from linkwork.pictures import figure, write
 from linkwork.simulation import Trajectory
-from linkwork.viewer import animate, motion_sequence
+from linkwork.viewer import animate, motion_sequence, save_html
 
 VIEW = (-55.0, 12.0)
 
 
 def draw(scene: Scene, motion: Trajectory, data: dict[str, Any], folder: Path, moving: bool = True) -> list[Path]:
-    """Write sequence.png, curves.png and, if asked for, motion.gif."""
+    """Write sequence.png, curves.png, motion.html, which plays in a browser, and, if asked for, motion.gif."""
     boxes = {"box": SIZE}
     sequence = folder / "sequence.png"
     times = np.linspace(0.0, LOWERING, 7)
     motion_sequence(motion, times, sequence, boxes=boxes, view=VIEW, trails=["box"], ground=0.0)
     files = [sequence, write(_curves(scene, data["curves"]), folder / "curves.png")]
+    title = "a humanoid puts a box on the floor"
+    page = folder / "motion.html"
+    files.append(save_html(motion, page, boxes=boxes, view=VIEW, trails=["box"], ground=0.0, title=title))
     if moving:
         files.append(animate(motion, folder / "motion.gif", boxes=boxes, view=VIEW, trails=["box"], ground=0.0))
     return files

@@ -245,7 +245,7 @@ class HeldBy:
         """Two factors of stabilisation, and the proximal damping."""
         try:
             return self._settings[stabilisation, proximal]
-        except (KeyError, TypeError):
+        except (KeyError, TypeError, ValueError):  # new, or what has no hash
             damping, tau = not_negative("proximal", proximal), np.inf
             if stabilisation is not None:
                 tau = seconds("stabilisation", stabilisation)

@@ -92,11 +92,14 @@ class Problem(ABC):
         model = self.model
         found = Limits.of(self.coordinates, model.lower_limit, model.upper_limit, limits, length)
         iterations = (2.0 if self.posture else 1.0) * MOST_ITERATIONS
-        numbers = (_FIRST_DAMPING * self.size, iterations, float(restarts), _FIRST_PULL * self.size)
+        pull = _FIRST_PULL * self.size if self.posture else 0.0
+        numbers = (_FIRST_DAMPING * self.size, iterations, float(restarts), pull)
         return [found.low, found.high, found.base, found.span, np.array(numbers)]
 
     def text(self, q0: Any, *given: Any, batch: int = 0) -> tuple[Any, Any, Any]:
         """The configuration, the length of each group that it leaves, and iterations."""
+        if not self.coordinates.v:  # nothing to search for
+            return q0, self._lengths(q0, given[-1]), np.ones(q0.shape[:-1])
         q, total = self.search.found(q0, *given, batch=batch)
         return q, self._lengths(q, given[-1]), total
 
@@ -106,9 +109,7 @@ class Problem(ABC):
 
     def solved(self, q0: Array, *given: Array) -> tuple[Array, Array, Array]:
         """The same for rows of configurations: by the kernel, or by the text over arrays."""
-        if not self.coordinates.v:  # nothing to search for
-            return q0, self._lengths(q0, given[-1]), np.ones(len(q0))
-        if not self.is_compiled:
+        if not self.is_compiled or not self.coordinates.v:
             return self.text(q0, *given, batch=1)
         served: tuple[Array, Array, Array] | None = self.law.quick(None, q0, *given)
         if served is not None:

@@ -28,8 +28,9 @@ def load(
     """Read a mechanism from a URDF or an MJCF file, or a robot by its name.
 
     Units are the files': m, kg, rad, N. Only the file itself is opened (and, for MJCF, what it includes from its own
-    folder); meshes of a URDF are kept as references in ``model.meshes``. A joint that mimics another stays a
-    coordinate of its own; that it follows the other is one of ``model.constraints``, as are equalities of an MJCF file.
+    folder); visuals and collisions are kept in ``model.geometry``, their meshes as references, opened only where they
+    are shown. A joint that mimics another stays a coordinate of its own; that it follows the other is one of
+    ``model.constraints``, as are equalities of an MJCF file.
 
     A URDF robot agrees with Pinocchio, joint order included, but a continuous joint is one angle. An MJCF robot keeps
     MuJoCo's order and its q, but quaternions are (x, y, z, w) and a free body's linear velocity is in the body's frame.

@@ -24,7 +24,9 @@ from collections.abc import Callable
 from typing import Any
 
 from linkwork.errors import FormatError, LinkworkWarning, MissingExtraError, ModelError
+from linkwork.formats.mjcf_contacts import contacts_of
 from linkwork.formats.mjcf_files import check_files
+from linkwork.formats.mjcf_geometry import geometry_of
 from linkwork.formats.mjcf_parts import (
     FREE,
     HINGE,
@@ -55,7 +57,7 @@ def model_of(root: Element, *, fixed_joints: str) -> Model:
     """The mechanism of a <mujoco> file."""
     check_files(root)
     compiled = _compile(root)
-    conversion = _Conversion(compiled, root.attributes.get("model") or "mujoco")
+    conversion = _Conversion(compiled, root.attributes.get("model") or "mujoco", root.path)
     try:
         model = conversion.model()
     except ModelError as error:
@@ -102,8 +104,8 @@ def _located(root: Element, message: str) -> FormatError:
 class _Conversion:
     """A compiled MuJoCo model (letters as in its documentation) as one of ours."""
 
-    def __init__(self, compiled: Any, name: str) -> None:
-        self.m = compiled
+    def __init__(self, compiled: Any, name: str, path: str) -> None:
+        self.m, self.path = compiled, path
         no_gravity = 1 << 7  # mjDSBL_GRAVITY, checked by a test
         gravity = [0.0] * 3 if compiled.opt.disableflags & no_gravity else compiled.opt.gravity.tolist()
         self.builder = Builder(name, gravity)
@@ -133,7 +135,24 @@ class _Conversion:
             for frame in model.frames
             if frame.name not in made_up
         )
-        return dataclasses.replace(model, frames=frames, constraints=tuple(constraints), actuators=tuple(actuators))
+        numbers = {name: index for index, name in enumerate((WORLD, *model.body_names))}
+        carriers = [(numbers[name], place) for name, place in zip(self.carrier, self.on_carrier, strict=True)]
+        looks = geometry_of(self.m, self.path, carriers, rotation)
+        held, motors = tuple(constraints), tuple(actuators)
+        model = dataclasses.replace(model, frames=frames, constraints=held, actuators=motors, geometry=looks)
+        return dataclasses.replace(model, contacts=contacts_of(self.m, self.bodies, self.joints, self.reference(model)))
+
+    def reference(self, model: Model) -> tuple[float, ...]:
+        """The configuration of the file, as far as masses depend on it."""
+        found = []
+        for body in model.bodies:
+            own = [0.0, 0.0, 0.0, 1.0] if body.joint.nq == 4 else [0.0] * body.joint.nq
+            if isinstance(body.joint, Free):
+                own = [*own[:6], 1.0]
+            elif body.joint.nq == 1:
+                own = [float(self.m.qpos0[self.m.jnt_qposadr[self.joints.index(body.joint_name)]])]
+            found += own
+        return tuple(found)
 
     def add(self, body: int) -> None:
         m, name = self.m, self.bodies[body]

@@ -1,8 +1,8 @@
 """URDF: a tree of links and joints.
 
-Strict where a mistake would change the mechanism, deaf to what does not move it (visuals, collisions, transmissions,
-extensions of simulators). Mistakes that other readers overlook are overlooked with a warning, unless ``strict``.
-Conventions are Pinocchio's, but a continuous joint is one angle.
+Strict where a mistake would change the mechanism, deaf to what does not move it (transmissions, extensions of
+simulators); what can be read of visuals and collisions is kept to look at. Mistakes that other readers overlook are
+overlooked with a warning, unless ``strict``. Conventions are Pinocchio's, but a continuous joint is one angle.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import heapq
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from struct import pack
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ import numpy as np
 
 from linkwork.errors import LinkworkWarning, ModelError, suggestion
 from linkwork.formats.urdf_extension import TAG, completed, kept_bodies
+from linkwork.formats.urdf_geometry import geometry_of
 from linkwork.formats.xml import Element, quoted
 from linkwork.joints import Fixed, Free, Joint, Planar, Prismatic, Revolute
 from linkwork.model import WORLD, Builder, Model
@@ -70,7 +72,7 @@ def model_of(
     if not links:
         raise robot.error(f"robot {quoted(name)} has no <link>; was the xacro macro that makes them never called?")
     root = _root(links, connections)
-    meshes = _meshes(robot)
+    meshes, shapes = _meshes(robot), geometry_of(robot, links)
     extension = robot.child(TAG)
     usual = "pinocchio" if extension is None else "file"
     order = {"pinocchio": _depth_first, "file": _file_order}[joint_order or usual]
@@ -97,6 +99,9 @@ def model_of(
         ends = bodies[joint.child], bodies[joint.parent]
         _add(builder, joint.element, *ends, kind, place, joint_name=joint.name, **inertial, **limits)
     model = builder.build(meshes, constraints=couplings)
+    if shapes:
+        numbers = {link: 0 if body == WORLD else model.body_index(body) + 1 for link, body in bodies.items()}
+        model = replace(model, geometry=tuple(replace(shape, body=numbers[link]) for link, shape in shapes))
     if fixed_joints == "merge":
         stay = {*kept, *kept_bodies(extension)}
         model = merged(model, lambda body: body.name not in stay)

@@ -151,9 +151,10 @@ def read(path: str, regular: bool = False, strict: bool = False) -> Element:
     return parse(data, path, strict)
 
 
-def parse(data: bytes, path: str, strict: bool = False) -> Element:
-    """The root element of the bytes of a file; ``path`` is for messages. Blanks before the XML declaration are none of
-    XML, but other readers overlook them; so do we, with a warning, unless ``strict``.
+def parse(data: bytes, path: str, strict: bool = False, texts: dict[Element, str] | None = None) -> Element:
+    """The root element of the bytes of a file; ``path`` is for messages, ``texts`` gets what stands in elements. Blanks
+    before the XML declaration are none of XML, but other readers overlook them; so do we, with a warning, unless
+    ``strict``.
     """
     if len(data) > MAX_BYTES:
         raise FormatError(f"the file has more than {MAX_BYTES // 2**20} MiB", path)
@@ -162,13 +163,13 @@ def parse(data: bytes, path: str, strict: bool = False) -> Element:
     text = _as_utf8(data, path)
     begins = text.lstrip()
     if strict or not begins.startswith(b"<?xml") or len(begins) == len(text):
-        return _Reader(path).root_of(text)
+        return _Reader(path, texts).root_of(text)
     blank = text[: len(text) - len(begins)]
     warnings.warn(f"{path}:1:1: there are blanks before the XML declaration", LinkworkWarning, stacklevel=5)
     declared = re.match(rb"<\?xml[^>]*\?>", begins)
     end = declared.end() if declared else 0
     # the declaration is blanked out, so that lines and columns stay those of the file
-    return _Reader(path).root_of(blank + b" " * end + begins[end:])
+    return _Reader(path, texts).root_of(blank + b" " * end + begins[end:])
 
 
 def shortened(name: str) -> str:
@@ -182,8 +183,8 @@ def quoted(name: str) -> str:
 
 
 class _Reader:
-    def __init__(self, path: str) -> None:
-        self.path = path
+    def __init__(self, path: str, texts: dict[Element, str] | None = None) -> None:
+        self.path, self.texts = path, texts
         self.open: list[Element] = []
         self.root: Element | None = None
         self.count = self.line = 0
@@ -191,6 +192,9 @@ class _Reader:
         parser.ordered_attributes = True
         parser.StartElementHandler = self.start
         parser.EndElementHandler = self.end
+        if texts is not None:
+            parser.buffer_text = True
+            parser.CharacterDataHandler = self.text
         for handler, message in _UNSAFE.items():
             setattr(parser, handler, self.refusing(message))
 
@@ -248,6 +252,10 @@ class _Reader:
 
     def end(self, tag: str) -> None:
         self.open.pop()
+
+    def text(self, data: str) -> None:
+        if self.texts is not None and self.open and not data.isspace():
+            self.texts[self.open[-1]] = self.texts.get(self.open[-1], "") + data
 
     def refusing(self, message: str) -> Any:
         def refuse(*_: object) -> None:

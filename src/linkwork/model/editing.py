@@ -202,8 +202,9 @@ def subtree(model: Model, body: str) -> Model:
         for frame in model.frames
         if frame.name == WORLD or (frame.body and frame.body in number)
     )
+    looks = tuple(replace(shape, body=number[shape.body]) for shape in model.geometry if number.get(shape.body))
     rest = references(model, frames={frame.name for frame in frames}, joints={each.joint_name for each in bodies})
-    return replace(model, name=body, bodies=tuple(bodies), frames=frames, **rest)
+    return replace(model, name=body, bodies=tuple(bodies), frames=frames, geometry=looks, **rest)
 
 
 def renamed(model: Model, prefix: str = "", names: Mapping[str, str] | None = None, name: str | None = None) -> Model:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from linkwork.errors import ArgumentError, shown
 from linkwork.joints import Fixed
+from linkwork.model.geometry import carried
+from linkwork.model.placements import IDENTITY
 from linkwork.spatial import Transform
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ def merged(model: Model, which: Callable[[Body], bool]) -> Model:
     """The same for those of the bodies on fixed joints that are asked for; what names tell of stays."""
     if not any(isinstance(body.joint, Fixed) and which(body) for body in model.bodies):
         return model
-    here = Transform.identity()
+    here = IDENTITY
     carrier: list[tuple[int, Transform]] = [(0, here)]  # of each old body: new index, placement on it
     bodies: list[Body] = []
     for body in model.bodies:
@@ -64,7 +66,8 @@ def merged(model: Model, which: Callable[[Body], bool]) -> Model:
                 moved[key] = place * frame.placement
         placement = frame.placement if place is here else moved[key]
         frames.append(_changed(frame, body=index, placement=placement))
-    return replace(model, bodies=tuple(bodies), frames=tuple(frames))
+    looks = carried(model.geometry, carrier)
+    return replace(model, bodies=tuple(bodies), frames=tuple(frames), geometry=looks)
 
 
 def _changed(part: Part, **changes: Any) -> Part:

@@ -16,6 +16,8 @@ from linkwork.errors import ModelError, UnknownNameError, shown
 from linkwork.joints import Joint
 from linkwork.model import editing, queries
 from linkwork.model.actuators import Actuator
+from linkwork.model.contacts import Contacts
+from linkwork.model.geometry import Geometry
 from linkwork.model.memo import Memo
 from linkwork.model.placements import as_placement
 from linkwork.model.points import Point as Point
@@ -114,16 +116,24 @@ class Model:
     frames: tuple[Frame, ...]
     gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
     meshes: tuple[str, ...] = field(default=(), repr=False)
-    """References to mesh files as the model file gives them; they are never opened."""
+    """References to mesh files as the model file gives them; opened only where they are shown."""
     constraints: tuple[Constraint, ...] = field(default=(), repr=False)
     """What holds frames or joints to each other, such as mimic joints: ``lw.simulate`` and ``lw.rollout`` apply them,
     ``lw.constrained_dynamics`` takes them, all other functions see the tree alone."""
     actuators: tuple[Actuator, ...] = field(default=(), repr=False)
     """The motors that the model file describes; ``lw.actuator_torques`` gives their joint forces."""
+    geometry: tuple[Geometry, ...] = field(default=(), repr=False, compare=False)
+    """What the model file says of its bodies' looks; no part of the mechanism: models that differ in it are equal."""
+    contacts: Contacts = field(default=Contacts(), repr=False)
+    """What may touch what, as the model file gives it; nothing touches unless a function is given it."""
 
     def __post_init__(self) -> None:
         text("the name of a model", self.name, ModelError)
-        for what, one, parts in (("bodies", Body, self.bodies), ("frames", Frame, self.frames)):
+        for what, one, parts in (
+            ("bodies", Body, self.bodies),
+            ("frames", Frame, self.frames),
+            ("geometry", Geometry, self.geometry),
+        ):
             if not isinstance(parts, tuple) or not all(isinstance(part, one) for part in parts):
                 raise ModelError(f"{what} of model {self.name!r} must be a tuple of these, not {shown(parts)}")
         x, y, z = several(f"gravity of model {self.name!r}", self.gravity, 3, ModelError)
@@ -139,10 +149,13 @@ class Model:
         for frame in self.frames:
             if not 0 <= frame.body <= len(self.bodies):
                 raise ModelError(f"frame {frame.name!r} is on body {shown(frame.body)}, of {len(self.bodies)}")
-        if self.constraints or self.actuators:
+        if any(type(parts) is not tuple or parts for parts in (self.constraints, self.actuators)):
             from linkwork.model.references import check_references
 
             check_references(self)
+        for shape in self.geometry:
+            if not 0 <= shape.body <= len(self.bodies):
+                raise ModelError(f"a {shape.kind} is on body {shown(shape.body)}, of {len(self.bodies)}")
 
     def __repr__(self) -> str:
         return f"<Model {self.name!r}: {len(self.bodies)} bodies, nq {self.nq}, nv {self.nv}>"

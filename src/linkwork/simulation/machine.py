@@ -18,6 +18,7 @@ from linkwork.compiled.arrays import numbers, traced
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.dynamics.arguments import Array
+from linkwork.dynamics.contact.law import Touching
 from linkwork.dynamics.dynamics import mass_matrix
 from linkwork.engine.code import fingerprint
 from linkwork.engine.mode import current_form
@@ -72,6 +73,8 @@ class Scene:
     loaded: bool = False
     load: CompiledFunction | None = None
     springs: bool = False
+    touching: Touching | None = None
+    contact_forces: bool = False
 
     @property
     def parameters(self) -> dict[str, Shape]:
@@ -85,10 +88,15 @@ class Scene:
         model = self.model
         shapes: dict[str, Shape] = {"q": (model.nq,)}
         shapes |= dict.fromkeys(("v", "a", "tau"), (model.nv,))
-        shapes["wrenches"] = (len(self.constraints), 6)
+        shapes["wrenches"] = (self.wrenches, 6)
         if self.joints:
             shapes["extra"] = (model.nv,)
         return shapes | {"clock": (2,)}
+
+    @property
+    def wrenches(self) -> int:
+        """How many are recorded."""
+        return self.touching.points if self.touching is not None and self.contact_forces else len(self.constraints)
 
     @property
     def given(self) -> dict[str, Shape]:
@@ -107,11 +115,22 @@ class Scene:
             return None
         held = [(type(one).__name__, one.kind(), one.placement.numbers()) for one in self.constraints]
         laws = [None if law is None else law.digest for law in (self.law, self.load)]
+        touching = None if self.touching is None else (self.touching.digest, self.contact_forces)
         springs = (self.model.stiffness.tolist(), self.model.springref.tolist()) if self.springs else ()
         numbers_of = (self.damping, self.effort if self.law is not None else (), self.joints, springs)
         settings = (self.stabilisation, self.proximal) if held else ()
         return fingerprint.key(
-            name, own, self.integrator, held, settings, numbers_of, self.driven, laws, self.hold, self.loaded
+            name,
+            own,
+            self.integrator,
+            held,
+            settings,
+            numbers_of,
+            self.driven,
+            laws,
+            self.hold,
+            self.loaded,
+            touching,
         )
 
 
@@ -178,6 +197,9 @@ class _Text:
             damping=np.array(scene.damping),
             implicit=dt if scene.integrator == "semi_implicit_euler" else None,
             springs=scene.springs,
+            touching=scene.touching,
+            dt=dt,
+            contact_forces=scene.contact_forces,
         )
 
     def _answer(
@@ -294,7 +316,7 @@ def function_for(scene: Scene, steps: int) -> CompiledFunction | None:
     """The function (q, v, tau, dt, ...) of a step for which Python says the driving forces, in the same way."""
     model, text = scene.model, _Text(scene).driven
     shapes: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,), **scene.given}
-    results: list[Shape] = [(model.nv,), (len(scene.constraints), 6), (model.nq,), (model.nv,)]
+    results: list[Shape] = [(model.nv,), (scene.wrenches, 6), (model.nq,), (model.nv,)]
 
     def make(key: str) -> CompiledFunction:
         structure = (tuple, [None] * len(results))

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.compiled.arrays import TracedArray
+from linkwork.compiled.arrays import TracedArray, numbers
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.constrained import constrained_dynamics
+from linkwork.dynamics.contact.law import Touching
 from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.dynamics.kinematics import difference
 from linkwork.model.constraints import Constraint
@@ -53,12 +54,17 @@ class Plant:
         damping: Array,
         implicit: Any,
         springs: bool = False,
+        touching: Touching | None = None,
+        dt: Any = None,
+        contact_forces: bool = False,
     ) -> None:
         self.model, self.source, self.method = model, source, method
         self.constraints, self.stabilisation, self.proximal = tuple(constraints), stabilisation, proximal
         self.load = load
         self.damping = damping if damping.any() else None
         self.springs = (model.stiffness, model.springref) if springs and model.stiffness.any() else None
+        self.touching, self.dt, self.contact_forces = touching, dt, contact_forces
+        self.drag = None if touching is None or self.damping is None or implicit is None else implicit * self.damping
         self.solved = model if self.damping is None or implicit is None else _damped(model, implicit)
         self.step = 0
         self.tau = np.zeros(model.nv)
@@ -88,11 +94,22 @@ class Plant:
     def accelerations(self, t: float, q: Array, v: Array, forces: Array) -> tuple[Array, Array]:
         """Accelerations for given joint forces (..., nv), and the constraints' wrenches."""
         f_ext = self._wrenches(t, q, v) if callable(self.load) else self.load
+        if self.touching is not None:
+            return self._touched(self.touching, q, v, forces, f_ext)
         if not self.constraints:
             return forward_dynamics(self.solved, q, v, forces, f_ext, self.method), self._no_wrenches
         return constrained_dynamics(
             self.solved, q, v, forces, self.constraints, f_ext, self.stabilisation, self.proximal, self.method
         )
+
+    def _touched(self, touching: Touching, q: Array, v: Array, forces: Array, f_ext: Any) -> tuple[Array, Array]:
+        """With contacts; the wrenches are theirs, if they are wanted."""
+        if isinstance(q, TracedArray):
+            a, wrenches = touching.text.step(q, v, forces, numbers(self.dt).item(), f_ext, self.drag)
+        else:
+            given = [each for each in (self.drag, f_ext) if each is not None]
+            a, wrenches = touching.step_law(f_ext is not None, self.drag is not None)(q, v, forces, self.dt, *given)
+        return a, wrenches if self.contact_forces else self._no_wrenches
 
     def _wrenches(self, t: float, q: Array, v: Array) -> Array:
         assert callable(self.load)

@@ -9,12 +9,13 @@ import numpy as np
 
 from linkwork.dynamics.arguments import Array
 from linkwork.errors import TracingError
+from linkwork.progress import Bar
 from linkwork.simulation.integrators import Step
 from linkwork.simulation.machine import Machine, Scene, function_for, machine_for
 from linkwork.simulation.plant import Plant
-from linkwork.simulation.progress import Bar
 from linkwork.simulation.record import Record
 from linkwork.simulation.resistance import StictionAndStops
+from linkwork.simulation.watching import Ended
 
 
 class Run:
@@ -34,9 +35,10 @@ class Run:
         every: int,
         dt: float,
         bar: Bar | None,
+        watch: Callable[[float, Array, Array], bool] | None = None,
     ) -> None:
         self.plant, self.step, self.resistance, self.states = plant, step, resistance, states
-        self.steps, self.every, self.dt, self.bar = steps, every, dt, bar
+        self.steps, self.every, self.dt, self.bar, self.watch = steps, every, dt, bar, watch
         self.t, self.v = 0.0, np.zeros(0)
         self.machine: Machine | None = None
         self.driven: Callable[..., Any] | None = None
@@ -72,6 +74,8 @@ class Run:
             answer, after = self._answer(k, q, v)
             if k % every == 0 or k == steps:
                 add(self.t, q, v, answer)
+            if self.watch is not None and not self.watch(self.t, q, v):
+                raise Ended
             if k == steps:
                 return
             if self.machine is not None:

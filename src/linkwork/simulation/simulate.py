@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,9 +12,12 @@ from linkwork.arguments import integer, not_negative, old_name, positive, switch
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array, check_model
 from linkwork.dynamics.constrained import METHODS
+from linkwork.dynamics.contact.law import Touching, touching
 from linkwork.errors import ArgumentError, LinkworkError, SimulationError, shown
 from linkwork.model.constraints import Constraint, as_constraints
+from linkwork.model.contacts import Contact
 from linkwork.model.model import Model
+from linkwork.progress import Bar
 from linkwork.simulation.arguments import (
     constant_wrenches,
     damping_of,
@@ -26,16 +30,17 @@ from linkwork.simulation.arguments import (
     warn_of_range,
 )
 from linkwork.simulation.blow_up import BLOWN_UP, joint_of
+from linkwork.simulation.contact_steps import contact_euler, warn_of_depth
 from linkwork.simulation.integrators import step_of
 from linkwork.simulation.laws import Parameters, as_law, one_row, parameters_of
 from linkwork.simulation.machine import Scene
 from linkwork.simulation.plant import Plant
-from linkwork.simulation.progress import Bar
 from linkwork.simulation.record import Record
 from linkwork.simulation.resistance import StictionAndStops
 from linkwork.simulation.run import Run
 from linkwork.simulation.torques import Controller, Torque, driven_by, following, plain_function, source_of
 from linkwork.simulation.trajectory import Trajectory
+from linkwork.simulation.watching import Ended, as_viewer, with_hand
 
 Load = Callable[[float, Array, Array], ArrayLike] | ArrayLike | None
 
@@ -50,7 +55,7 @@ def simulate(
     tau: ArrayLike | None = None,
     torque: Torque = None,
     parameters: Parameters = None,
-    constraints: Sequence[Constraint] | None = None,
+    constraints: Sequence[Constraint] | Constraint | None = None,
     f_ext: Load = None,
     method: str = "articulated_body",
     integrator: str = "semi_implicit_euler",
@@ -59,6 +64,8 @@ def simulate(
     springs: bool = True,
     effort_limits: bool = True,
     joint_limits: bool = False,
+    contacts: Sequence[Contact] | None = None,
+    contact_forces: bool = False,
     hold: int | None = None,
     record: int = 1,
     stabilisation: float | None = None,
@@ -67,6 +74,7 @@ def simulate(
     rtol: float = 1e-8,
     atol: float = 1e-10,
     progress: bool | None = None,
+    viewer: Any = None,
 ) -> Trajectory:
     """The motion of a mechanism over time.
 
@@ -100,6 +108,13 @@ def simulate(
         springs: the model's springs act on the joints, as they are at the beginning of an evaluation.
         effort_limits: cut ``torque`` off at the model's limits.
         joint_limits: stop joints at the model's limits of position, without a bounce.
+        contacts: ``model.contacts`` of a model read from MJCF, or a list of ``lw.Contact``: unilateral, with friction;
+            see ``lw.contact_dynamics``. Limits and dry friction of joints are then soft, as rows of the same problem,
+            and a step of semi-implicit Euler is MuJoCo's: damping at its end, the velocities of free joints straight
+            in the world's axes.
+        contact_forces: record the forces of contacts, as ``constraint_forces`` (K, p, 6) of the trajectory: at each
+            point the force (N) on the body that carries ``frame``, and its moment (N m) about the world's origin, in
+            world axes.
         hold: call a controller or function every ``hold`` steps only and hold its answer meanwhile, as a robot's
             computer does; by default it is called for every evaluation of the integrator.
         record: keep a state every ``record`` steps, and the first and the last.
@@ -108,7 +123,10 @@ def simulate(
         solver: for "adaptive": "RK23", "RK45", "DOP853", "Radau", "BDF" or "LSODA" of scipy.
         rtol: for "adaptive": relative tolerance of a step.
         atol: for "adaptive": absolute tolerance of a step.
-        progress: show a bar on stderr; by default if that is a terminal and the run takes more than a second.
+        progress: show a bar on stderr; by default if that is a terminal, or in a notebook, and the run takes more than
+            a second; ``LINKWORK_PROGRESS=0`` in the environment switches this default off.
+        viewer: a view, as from ``lw.show(model)``, that shows the motion in real time while it is computed, and in
+            which bodies can be pulled with the mouse; its button "end" does what Ctrl-C does.
 
     Returns:
         A Trajectory with the states at multiples of dt, the first included. Ctrl-C ends the simulation early and
@@ -116,7 +134,7 @@ def simulate(
 
     Raises:
         SimulationError: if the motion blows up or a torque is not a number; it names time and joint, and its
-        ``trajectory`` holds the motion so far.
+            ``trajectory`` holds the motion so far.
         ArgumentError: for wrong arguments, or if the accelerations of the first state cannot be computed.
 
     Example:
@@ -140,12 +158,15 @@ def simulate(
     step = step_of(integrator, model, solver, positive("rtol", rtol), positive("atol", atol))
     held_by = model.constraints if constraints is None else as_constraints(constraints)
     by_default = isinstance(method, str) and method == "articulated_body"
-    if held_by and method not in METHODS:
+    smooth = contacts is None
+    touched = None if contacts is None else _touched(model, contacts, friction, held_by, by_default, integrator, here)
+    step = step if smooth or integrator != "semi_implicit_euler" else contact_euler
+    if held_by and not (isinstance(method, str) and method in METHODS):
         raise ArgumentError(f"constraints are solved for by {', '.join(METHODS)}; leave method {shown(method)} out")
     damper = damping_of(model, model_switch("damping", damping))
     resistance = StictionAndStops(
-        model, friction_of(model, model_switch("friction", friction)), model_switch("joint_limits", joint_limits), here,
-        held_by,
+        model, friction_of(model, model_switch("friction", friction) and smooth),
+        model_switch("joint_limits", joint_limits) and smooth, here, held_by,
     )  # fmt: skip
     most = effort_limits_of(model, model_switch("effort_limits", effort_limits))
     sprung = model_switch("springs", springs) and bool(model.stiffness.any())
@@ -153,6 +174,9 @@ def simulate(
     if isinstance(load, CompiledFunction):
         load = as_law(model, "f_ext", load, (len(model.bodies), 6))
         parameters_of(load, "load", "f_ext", None, 3)
+    watched = as_viewer(viewer)
+    if watched is not None:
+        load = with_hand(watched, load)
     if effort_limits and torque is not None:
         warn_of_no_effort(model)
     law = as_law(model, "torque", torque, (model.nv,)) if isinstance(torque, CompiledFunction) else None
@@ -173,17 +197,24 @@ def simulate(
         damping=damper,
         implicit=length if integrator == "semi_implicit_euler" else None,
         springs=sprung,
+        touching=touched,
+        dt=length,
+        contact_forces=switch("contact_forces", contact_forces),
     )
     scene = Scene(
         model, integrator, step, held_by, time_constant, proximal, tuple(damper.tolist()), tuple(most.tolist()),
         tuple(resistance.joints), driven_by(torque), law, held if law is not None else 0,
         isinstance(load, np.ndarray), load if isinstance(load, CompiledFunction) else None, sprung,
+        touched, plant.contact_forces,
     )  # fmt: skip
     bar_wanted = Bar.wanted(None if progress is None else switch("progress", progress))
-    states = Record(model, steps, every, len(held_by), length)
+    recorded = touched.points if touched is not None and plant.contact_forces else len(held_by)
+    states = Record(model, steps, every, recorded, length)
     bar = Bar(f"simulating {model.name}", steps) if bar_wanted else None
-    run = Run(plant, step, resistance, states, steps, every, length, bar)
+    run = Run(plant, step, resistance, states, steps, every, length, bar, None if watched is None else watched.see)
     try:
+        if watched is not None:
+            watched.begin(model)
         if by_default and integrator != "adaptive" and (load is None or not plain_function(load)):
             given = dict(zip(scene.parameters, (each.reshape(1, -1) for each in own), strict=True))
             if scene.loaded:
@@ -192,7 +223,7 @@ def simulate(
                 given["following"] = following(model, torque, steps, most)
             run.prepare(scene, held, given, here, speed)
         run.go(here, speed)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Ended):
         return states.trajectory(interrupted=True)
     except (LinkworkError, np.linalg.LinAlgError) as error:
         if not len(states):  # the arguments are at fault
@@ -201,8 +232,10 @@ def simulate(
     finally:
         if bar is not None:
             bar.close()
+        if watched is not None:
+            watched.done()
     path = states.trajectory()
-    if not joint_limits:
+    if not joint_limits and smooth:
         warn_of_range(model, path.q)
     return path
 
@@ -218,6 +251,22 @@ def _driving(tau: ArrayLike | None, torque: Torque) -> Torque:
     if isinstance(tau, Controller) or callable(tau):
         raise ArgumentError(f"tau must be numbers, not {shown(tau)}; what says them goes into torque")
     return tau
+
+
+def _touched(
+    model: Model, contacts: Any, friction: Any, constraints: Sequence[Constraint], by_default: bool, integrator: str,
+    q: Array,
+) -> Touching:  # fmt: skip
+    """The model with its contacts, if nothing excludes them."""
+    if constraints:
+        raise ArgumentError(
+            "contacts and constraints exclude each other; pass constraints=() to leave out those of the model"
+        )
+    if not by_default or integrator == "adaptive":
+        raise ArgumentError("contacts take the default method, and no adaptive integrator")
+    found = touching(model, contacts, True, model_switch("friction", friction))
+    warn_of_depth(model, q[None], found.contacts, 4)
+    return found
 
 
 def _stopped(model: Model, t: float, v: Array, tau: Array, error: Exception, trajectory: Trajectory) -> SimulationError:

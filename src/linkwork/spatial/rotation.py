@@ -89,6 +89,7 @@ class AnyAxis(Numbers):
 
 
 X, Y, Z = CoordinateAxis("x"), CoordinateAxis("y"), CoordinateAxis("z")
+"""The coordinate axes."""
 
 
 class Quaternion(Listed):

@@ -1,6 +1,9 @@
-"""Pictures of mechanisms and motions, without a display."""
+"""Pictures of mechanisms and motions without a display, and pages of them for a browser."""
 
 from linkwork.viewer.animation import animate
+from linkwork.viewer.browser.show import show
+from linkwork.viewer.browser.view import View
 from linkwork.viewer.draw import draw, motion_sequence
+from linkwork.viewer.page.save_html import save_html
 
-__all__ = ["animate", "draw", "motion_sequence"]
+__all__ = ["View", "animate", "draw", "motion_sequence", "save_html", "show"]

@@ -46,10 +46,7 @@ class Stage:
             self.ground = finite("ground", self.ground)
         self.skeleton = Skeleton(self.model)
         self._points = as_frames(self.model, self.frames).points
-        boxes = {} if self.boxes is None else self.boxes
-        if not isinstance(boxes, Mapping):
-            raise ArgumentError(f"boxes must be a dict from bodies' names to edges (m), not {shown(boxes)}")
-        self._boxes = {self.model.body_index(name) + 1: _size(name, size) for name, size in boxes.items()}
+        self._boxes = sizes_of(self.model, self.boxes)
         self.camera = Camera(*several("view must be azimuth and elevation (degrees), which", self.view, 2))
 
     def scene(self, q: Sequence[Array] | Array, trails: Sequence[Array] = ()) -> Scene:
@@ -226,6 +223,14 @@ def _trails(trails: Trails | None) -> list[Array]:
             raise ArgumentError(f"a trail must hold points (n, 3), m, but has shape {points.shape}")
         checked.append(points)
     return checked
+
+
+def sizes_of(model: Model, boxes: Boxes | None) -> dict[int, Array]:
+    """The edges (3,) of boxes that a caller names, by the numbers of their bodies, from 1."""
+    named = {} if boxes is None else boxes
+    if not isinstance(named, Mapping):
+        raise ArgumentError(f"boxes must be a dict from bodies' names to edges (m), not {shown(named)}")
+    return {model.body_index(name) + 1: _size(name, size) for name, size in named.items()}
 
 
 def _size(name: str, size: Sequence[float]) -> Array:

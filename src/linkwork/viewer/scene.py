@@ -15,8 +15,9 @@ from linkwork.viewer.skeleton import Part, Skeleton
 
 _LIGHT = np.array([0.35, -0.55, 0.76])  # toward it, in the world
 _EDGE, _HAZE = np.array([0.13, 0.15, 0.18]), np.array([0.90, 0.92, 0.95])
-_JOINT, _GRID, _SHADOW, _BOX, _TRAIL = "#23272e", "#d4d8de", "#596069", "#c49a6c", "#e4572e"
-_AXES = ("#d62728", "#2ca02c", "#1f77b4")
+JOINT, CARRIED, TRAIL, _GRID, _SHADOW = "#23272e", "#c49a6c", "#e4572e", "#d4d8de", "#596069"
+AXES = ("#d62728", "#2ca02c", "#1f77b4")
+"""Of a frame: x, y, z."""
 
 
 class Shape(NamedTuple):
@@ -39,6 +40,15 @@ class Line(NamedTuple):
     alpha: float
 
 
+class Rope(NamedTuple):
+    """A chain of very many bodies: the line (n, 3) along it, how thick it is (m), and its looks."""
+
+    points: Array
+    radius: float
+    colour: str
+    alpha: float
+
+
 class Ground(NamedTuple):
     """The height (m) of the ground, the least and the most x and y (2,) of what is shown, and its squares' edge (m)."""
 
@@ -48,6 +58,17 @@ class Ground(NamedTuple):
     square: float
 
 
+def below(lowest: float, size: float) -> float:
+    """The ground's height (m) under what goes down to some height and is so large: zero where that is about right."""
+    return 0.0 if lowest > -0.04 * size else lowest - 0.03 * size
+
+
+def squares(size: float) -> float:
+    """The edge (m), a round number, of the ground's squares under what is so large."""
+    power = 10.0 ** np.floor(np.log10(size / 10.0))
+    return float(next(k * power for k in (1.0, 2.0, 5.0, 10.0) if k * power >= size / 10.0))
+
+
 class Scene:
     """Collects what is to be seen, and paints it on axes at the end."""
 
@@ -55,6 +76,7 @@ class Scene:
         self.camera = camera
         self._shapes: list[Shape] = []
         self._lines: list[Line] = []
+        self._ropes: list[Rope] = []
         self._labels: list[tuple[Array, str]] = []
         self._standing: list[tuple[Array, float]] = []
         """Points of the world (n, 3) and the radius about them: what throws shadows."""
@@ -63,41 +85,44 @@ class Scene:
         self, skeleton: Skeleton, placements: Array, boxes: Mapping[int, Array], joints: bool, alpha: float = 1.0
     ) -> None:
         """A mechanism; ``boxes`` are the edges (3,) of bodies that are boxes, by number from 1."""
+        chains = [chain for chain in skeleton.chains if boxes.keys().isdisjoint(chain.bodies)]
+        self._ropes += [Rope(chain.points(placements), chain.radius, chain.colour, alpha) for chain in chains]
+        elsewhere = boxes.keys() | {body for chain in chains for body in chain.bodies}
         near = {
             part.body: self._part(part, placements[part.body], alpha)
             for part in skeleton.parts
-            if part.body not in boxes
+            if part.body not in elsewhere
         }
         for body, size in boxes.items():
-            self._box(placements[body], size, _BOX, alpha)
+            self._box(placements[body], size, CARRIED, alpha)
         for body, radius in skeleton.joints if joints else ():
             if body not in boxes:
                 place = self.camera.see(placements[body][:3, 3])[:2]
                 meeting = (body, skeleton.model.bodies[body - 1].parent)
                 front = max(near[one] for one in meeting if one in near)
-                self._shapes.append(Shape(front, place + radius * CIRCLE, _JOINT, alpha=alpha))
+                self._shapes.append(Shape(front, place + radius * CIRCLE, JOINT, alpha=alpha))
                 self._shapes.append(Shape(front, place + 0.5 * radius * CIRCLE, "#ffffff", alpha=alpha))
 
     def triad(self, placement: Array, length: float, label: str) -> None:
         """The axes of a frame: x red, y green, z blue."""
         origin = placement[:3, 3]
-        for k, colour in enumerate(_AXES):
+        for k, colour in enumerate(AXES):
             self._lines.append(Line(np.stack([origin, origin + length * placement[:3, k]]), colour, 1.8, 1.0))
         self._labels.append((origin, label))
 
     def trail(self, points: Array) -> None:
         """A way (n, 3) through the world."""
-        self._lines.append(Line(points, _TRAIL, 1.4, 0.9))
+        self._lines.append(Line(points, TRAIL, 1.4, 0.9))
 
     def ground(self, height: float | None = None) -> Ground:
         """The ground under everything; if no height is given at zero, or below what is lower."""
-        points = np.concatenate([points for points, _ in self._standing] or [np.zeros((1, 3))])
+        solid = [*self._standing, *((rope.points, rope.radius) for rope in self._ropes)]
+        points = np.concatenate([points for points, _ in solid] or [np.zeros((1, 3))])
         size = max(float(np.ptp(self.extent(), axis=0).max()), 1e-6)
         if height is None:
-            lowest = min((float(points[:, 2].min()) - radius for points, radius in self._standing), default=0.0)
-            height = 0.0 if lowest > -0.04 * size else lowest - 0.03 * size
-        power = 10.0 ** np.floor(np.log10(size / 10.0))
-        square = float(next(k * power for k in (1.0, 2.0, 5.0, 10.0) if k * power >= size / 10.0))
+            lowest = min((float(points[:, 2].min()) - radius for points, radius in solid), default=0.0)
+            height = below(lowest, size)
+        square = squares(size)
         low, high = points[:, :2].min(axis=0) - 0.06 * size, points[:, :2].max(axis=0) + 0.06 * size
         return Ground(height, np.floor(low / square) * square, np.ceil(high / square) * square, square)
 
@@ -105,6 +130,9 @@ class Scene:
         """The least and the most of right and up (2, 2) that anything reaches."""
         outlines = [shape.outline for shape in self._shapes]
         outlines += [self.camera.see(line.points)[:, :2] for line in self._lines]
+        for rope in self._ropes:
+            seen = self.camera.see(rope.points)[:, :2]
+            outlines += [seen - rope.radius, seen + rope.radius]
         if not outlines:
             return np.array([[-1.0, -1.0], [1.0, 1.0]])
         every = np.concatenate(outlines)
@@ -114,8 +142,13 @@ class Scene:
         """Everything on matplotlib axes."""
         axes.set_axis_off()
         axes.set_aspect("equal")
+        (left, bottom), (right, top) = limits
+        wide, high = axes.figure.get_size_inches() * axes.get_position().size
+        dots = 72.0 * min(wide / (right - left), high / (top - bottom))  # points of the printer for a metre
         if ground is not None:
             self._paint_ground(axes, ground)
+            self._paint_ropes(axes, dots, ground.height)
+        self._paint_ropes(axes, dots)
         self._paint_shapes(axes)
         collections, colors = import_module("matplotlib.collections"), import_module("matplotlib.colors")
         if self._lines:
@@ -130,7 +163,6 @@ class Scene:
         for place, label in self._labels:
             x, y, _ = self.camera.see(place)
             axes.annotate(label, (x, y), (5, 5), textcoords="offset points", fontsize=7, zorder=5)
-        (left, bottom), (right, top) = limits
         axes.set_xlim(left, right)
         axes.set_ylim(bottom, top)
 
@@ -167,6 +199,29 @@ class Scene:
                 self._shapes.append(Shape(float(seen[:, 2].mean()), seen[:, :2], colour, light, alpha))
         corners = np.concatenate([corners for corners, _ in box_faces(placement, size)])
         self._standing.append((corners, 0.0))
+
+    def _paint_ropes(self, axes: Any, dots: float, ground: float | None = None) -> None:
+        """Lines as thick as their bodies, dark at the edge and light in the middle; or their shadows on the ground."""
+        collections, colors = import_module("matplotlib.collections"), import_module("matplotlib.colors")
+        ways, inks, widths = [], [], []
+        for points, radius, colour, alpha in self._ropes:
+            width = max(2.0 * radius * dots, 0.8)
+            if ground is not None:
+                ways.append(self.camera.see(points * [1.0, 1.0, 0.0] + [0.0, 0.0, ground])[:, :2])
+                inks.append(colors.to_rgba(_SHADOW, 0.13))
+                widths.append(width)
+                continue
+            seen, own = self.camera.see(points)[:, :2], np.array(colors.to_rgb(colour))
+            toward = 0.3 * radius * self.camera.see(_LIGHT)[:2]
+            ways += [seen, seen, seen + toward]
+            inks += [(*_EDGE, alpha), (*own, alpha), (*np.clip(1.22 * own, 0.0, 1.0), alpha)]
+            widths += [width + 0.6, width, 0.45 * width]
+        if ways:
+            lines = collections.LineCollection(
+                ways, colors=inks, linewidths=widths, capstyle="round", joinstyle="round",
+                zorder=2 if ground is not None else 3,
+            )  # fmt: skip
+            axes.add_collection(lines)
 
     def _paint_shapes(self, axes: Any) -> None:
         collections, colors = import_module("matplotlib.collections"), import_module("matplotlib.colors")

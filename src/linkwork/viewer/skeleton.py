@@ -14,14 +14,19 @@ import numpy as np
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.kinematics import forward_kinematics
 from linkwork.model.model import WORLD, Model
+from linkwork.spatial import Transform
 from linkwork.viewer.solids import Solid, solid
 
+_IDENTITY = Transform.identity().numbers()
 PALETTE = ("#4878a8", "#d1765a", "#5a9e6f", "#b08fc7", "#c9a227", "#5fa8b8", "#c56b8f", "#8a8f5a")
 GROUNDED = "#8b8f96"
 """The colour of what does not move."""
 
 THINNEST, THICKEST = 0.008, 0.06
 """Radius of a body as a share of the mechanism's length."""
+
+MOST_SOLID = 200
+"""Bodies drawn one by one; of a mechanism with more, chains are drawn as lines."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,22 @@ class Part:
     box: Solid | None = None
 
 
+@dataclass(frozen=True)
+class Chain:
+    """Bodies that carry each other, drawn as one line through their origins and on to a tip (3,) on the last."""
+
+    bodies: tuple[int, ...]
+    tip: Array
+    radius: float
+    colour: str
+
+    def points(self, placements: Array) -> Array:
+        """Its corners (..., n + 1, 3) in the world, of placements (..., nbodies + 1, 4, 4)."""
+        last = placements[..., self.bodies[-1], :, :]
+        end = last[..., :3, :3] @ self.tip + last[..., :3, 3]
+        return np.concatenate([placements[..., self.bodies, :, :][..., :3, 3], end[..., None, :]], axis=-2)
+
+
 class Skeleton:
     """The drawable parts of a model."""
 
@@ -47,8 +68,24 @@ class Skeleton:
     def placements(self, q: Array) -> Array:
         """Of the world and all bodies (..., nbodies + 1, 4, 4)."""
         bodies = forward_kinematics(self.model, q, self.model.body_names)
+        for body, off in self._beside.items():
+            bodies[..., body, :, :] = bodies[..., body, :, :] @ off
         world = np.broadcast_to(np.eye(4), (*bodies.shape[:-3], 1, 4, 4))
         return np.concatenate([world, bodies], axis=-3)
+
+    def frame_on_body(self, body: int) -> Array:
+        """Where the frame of a body's name lies (4, 4) in the body's own frame; bodies count from 1."""
+        return matrix(self.model.frame(self.model.body_names[body - 1]).placement)
+
+    @cached_property
+    def _beside(self) -> dict[int, Array]:
+        """Bodies whose named frame lies beside their own, as MJCF has it: the way (4, 4) from the one to the other."""
+        found = {}
+        for index, name in enumerate(self.model.body_names):
+            placement = self.model.frame(name).placement
+            if placement.numbers() != _IDENTITY:
+                found[index] = matrix(placement.inverse())
+        return found
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
@@ -77,6 +114,28 @@ class Skeleton:
         if len(moving) > 80:
             return ()
         return tuple((part.body, 0.6 * min(part.radius, 0.02 * self.length)) for part in moving)
+
+    @cached_property
+    def chains(self) -> tuple[Chain, ...]:
+        """Bodies to draw as lines: in a mechanism of very many, those that carry one other each, or end such a row."""
+        if len(self.parts) <= MOST_SOLID:
+            return ()
+        heavy, of_body = _heavy(self.model), {part.body: part for part in self.parts if part.body and part.box is None}
+        carried = [[child for child in children if heavy[child]] for children in self._children]
+        chains, taken = [], set[int]()
+        for first in of_body:
+            if first in taken:
+                continue
+            row = [first]
+            while len(carried[row[-1]]) == 1 and carried[row[-1]][0] in of_body:
+                row.append(carried[row[-1]][0])
+            taken.update(row)
+            if len(row) > 2:
+                points = of_body[row[-1]].points
+                tip = points[int(np.linalg.norm(points, axis=1).argmax())]
+                radius = float(np.median([of_body[body].radius for body in row]))
+                chains.append(Chain(tuple(row), tip, radius, of_body[first].colour))
+        return tuple(chains)
 
     @cached_property
     def _children(self) -> list[list[int]]:
@@ -133,6 +192,14 @@ class Skeleton:
                 colours.append(PALETTE[used % len(PALETTE)])
                 used += 1
         return colours
+
+
+def matrix(placement: Transform) -> Array:
+    """A placement as numbers (4, 4)."""
+    found = np.eye(4)
+    found[:3, :3] = np.array(placement.rotation.numbers(), dtype=np.float64).reshape(3, 3)
+    found[:3, 3] = placement.translation.numbers()
+    return found
 
 
 def _heavy(model: Model) -> list[bool]:

@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from weakref import WeakValueDictionary
 
 from linkwork.engine.code import cache, fingerprint, jit
+from linkwork.progress import waiting
 
 _anew: ContextVar[bool] = ContextVar("linkwork_anew", default=False)
 _loaded: WeakValueDictionary[str, jit.Code] = WeakValueDictionary()
@@ -42,7 +43,8 @@ def load(key: str, text: Callable[[], str], cpu: tuple[str, str], names: Sequenc
         if found is None:
             image = cache.read(key)
             if image is None:
-                image = jit.compile_object(text(), cpu)
+                with waiting("compiling, once for this model and machine"):
+                    image = jit.compile_object(text(), cpu)
                 cache.write(key, image)
             found = _loaded[key] = jit.link(image, list(names))
         return found

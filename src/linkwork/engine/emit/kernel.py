@@ -16,10 +16,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from linkwork.engine.emit.call_frame import Interface, listed
+from linkwork.engine.emit.kept_rows import KeptRows, fold_rows, keep_row, map_rows, rows_of
 from linkwork.engine.emit.packing import batch, pack, rows_in_place, unpack
-from linkwork.engine.emit.repeating import interface_of, memory_of, repeat
+from linkwork.engine.emit.repeating import ROWS, interface_of, memory_of, repeat
 from linkwork.engine.emit.writer import Value, Writer, bits, constant, vector
-from linkwork.engine.ir.program import Address, Block, Loop, Operand, Program, Repeat
+from linkwork.engine.ir.program import Address, Block, Fold, Loop, Map, Operand, Program, Repeat
 from linkwork.spatial.functions import BITWISE
 
 BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
@@ -58,8 +59,12 @@ class Kernel(Writer):
     joins blocks that it knows to follow each other: a long one is cut only where code might go elsewhere.
     """
 
-    def __init__(self, program: Program, interface: Interface, lanes: int, symbol: str = "kernel") -> None:
+    def __init__(
+        self, program: Program, interface: Interface, lanes: int, symbol: str = "kernel", kept: KeptRows | None = None
+    ) -> None:
         super().__init__()
+        self.kept = kept
+        """Where rows are kept, of a program inside another."""
         self.program, self.interface, self.lanes, self.symbol = program, interface, lanes, symbol
         self.inner: list[str] = []
         """The functions that it calls."""
@@ -68,6 +73,10 @@ class Kernel(Writer):
         self.until_cut = _LONGEST_BLOCK if len(program.root.order) > _LONG else -1
 
     def text(self) -> str:
+        if self.kept is None and (rows := rows_of(self.program)):
+            self.kept = KeptRows(rows, self.lanes, "%rows")
+            self.memory += self.kept.allocated()
+            self.inner.append(keep_row(self.lanes))
         self.body()
         if self.never:
             self.begin(self.never)
@@ -122,6 +131,13 @@ class Kernel(Writer):
                 self.let(f"extractelement {wide} {value(operands[0])}, i32 {detail}", f"%v{n}")
             elif operation == "repeat":
                 self.repeat(n, detail, [value(x) for x in operands])
+            elif operation == "keep":
+                assert self.kept is not None
+                self.kept.keep(self, detail, [value(x) for x in operands])
+            elif operation == "map":
+                self.map(n, detail, [value(x) for x in operands])
+            elif operation == "fold":
+                self.fold(n, detail, [value(x) for x in operands])
             elif operation == "final":
                 self.load(self.at(value(operands[0]), detail * self.lanes), self.type, self.align, f"%v{n}")
             else:
@@ -164,9 +180,40 @@ class Kernel(Writer):
         self.memory.append(f"  %v{n} = alloca [{self.lanes * memory_of(what)} x double], align 64")
         for k, value in enumerate(values):
             self.store(value, self.at(f"%v{n}", k * self.lanes), self.type, self.align)
-        self.do(f"call void @{symbol}(ptr %v{n})")
-        program = Kernel(what.program, interface_of(what), self.lanes, f"{symbol}.program")
+        self.do(f"call void @{symbol}(ptr %v{n}, ptr {self.rows_at})")
+        program = Kernel(what.program, interface_of(what), self.lanes, f"{symbol}.program", self.kept_inside)
         self.inner += [program.text(), repeat(symbol, what, self.lanes)]
+
+    @property
+    def rows_at(self) -> str:
+        return "null" if self.kept is None else self.kept.pointer
+
+    @property
+    def kept_inside(self) -> KeptRows | None:
+        return None if self.kept is None else self.kept.found_at(f"%{ROWS}")
+
+    def map(self, n: int, what: Map, values: Sequence[str]) -> None:
+        """A call of the function that makes rows of others."""
+        assert self.kept is not None
+        symbol = f"{self.symbol}.map{n}"
+        self.memory.append(f"  %v{n} = alloca [{self.lanes * max(1, what.given)} x double], align 64")
+        for k, value in enumerate(values):
+            self.store(value, self.at(f"%v{n}", k * self.lanes), self.type, self.align)
+        self.do(f"call void @{symbol}(ptr %v{n}, ptr {self.rows_at})")
+        interface = Interface((what.source.width, what.given), (1 + what.target.width,))
+        program = Kernel(what.program, interface, self.lanes, f"{symbol}.program", self.kept_inside)
+        self.inner += [program.text(), map_rows(symbol, what, self.kept)]
+
+    def fold(self, n: int, what: Fold, values: Sequence[str]) -> None:
+        """A call of the function that takes rows into a state; %v{n} is its memory, where that is found."""
+        assert self.kept is not None
+        symbol = f"{self.symbol}.fold{n}"
+        self.memory.append(f"  %v{n} = alloca [{self.lanes * (what.state + what.given)} x double], align 64")
+        for k, value in enumerate(values):
+            self.store(value, self.at(f"%v{n}", k * self.lanes), self.type, self.align)
+        self.do(f"call void @{symbol}(ptr %v{n}, ptr {self.rows_at})")
+        program = FoldKernel(what, self.lanes, f"{symbol}.program", self.kept_inside)
+        self.inner += [program.text(), fold_rows(symbol, what, self.kept)]
 
     def quadrant(self, name: str, lanes: int, cosine: bool, quarters: str, s: str, c: str) -> None:
         """Sine: s, c, -s, -c by the quadrant; cosine: c, -s, -c, s. The sign is flipped as a bit."""
@@ -234,6 +281,41 @@ class Kernel(Writer):
             self.begin(f"{tag}.case{number}")
             self.instructions(block)
             self.jump(f"{tag}.latch")
+
+
+class FoldKernel(Kernel):
+    """Writes the program of a fold, which changes the state in place, for the states that have the row."""
+
+    def __init__(self, what: Fold, lanes: int, symbol: str, kept: KeptRows | None) -> None:
+        super().__init__(what.program, Interface((what.state, what.given, what.rows.width), ()), lanes, symbol, kept)
+        program = what.program
+        loads = [n for n in program.root.order if program.operations[n] == "load"]
+        self.before = {program.details[n].offset: n for n in loads if program.details[n].array == "argument0"}
+        self.loaded: set[int] = set()
+        self.mask = ""
+
+    def body(self) -> None:
+        flag = self.load(self.at("%argument2", -self.lanes), self.type, self.align)
+        self.mask = self.let(f"fcmp ogt {self.type} {flag}, {constant(0.5, self.lanes)}")
+        super().body()
+
+    def emit_load(self, n: int, address: Address) -> None:
+        if n not in self.loaded:
+            self.loaded.add(n)
+            super().emit_load(n, address)
+
+    def emit_store(self, x: Operand, address: Address) -> None:
+        old = self.before.get(address.offset)
+        if old is not None and type(x) is int and x == old:
+            return
+        target = Address("argument0", address.offset)
+        if old is None:
+            before = self.load(self.element(target, self.lanes), self.type, self.align)
+        else:
+            self.emit_load(old, target)  # before it is overwritten
+            before = f"%v{old}"
+        chosen = f"select {_each('i1', self.lanes)} {self.mask}, {self.type} {self.value(x)}, {self.type} {before}"
+        self.store(self.let(chosen), self.element(target, self.lanes), self.type, self.align)
 
 
 class _Bits:

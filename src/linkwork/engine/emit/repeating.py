@@ -10,6 +10,9 @@ from linkwork.engine.emit.call_frame import TABLES, Interface, listed
 from linkwork.engine.emit.writer import Writer, constant, vector
 from linkwork.engine.ir.program import Repeat
 
+ROWS = "square"
+"""The table in which a program inside another finds the rows that are kept around it."""
+
 
 def interface_of(what: Repeat) -> Interface:
     """The arrays of the program that is repeated."""
@@ -33,7 +36,7 @@ def repeat(name: str, what: Repeat, lanes: int) -> str:
     latch = w.block("latch")
     number = w.let(f"phi i64 [ 0, %entry ], [ {following}, %{latch} ]")
     going = w.let(f"phi {bit} [ {always}, %entry ], [ {still}, %{latch} ]")
-    tables = [("ptr", "null")] * len(TABLES)
+    tables = tables_with("%rows")
     arrays = [("ptr", array) for array in (state, given, new, flag)]
     w.do(f"call void @{name}.program({listed([*arrays, *tables])})")
     with w.loop(0, lanes * what.state, lanes) as one:
@@ -48,7 +51,12 @@ def repeat(name: str, what: Repeat, lanes: int) -> str:
     w.branch(w.all_of([any_lane(w, still, lanes), w.compare("ult", following, what.most)]), turn, done)
     w.begin(done)
     w.do("ret void")
-    return w.function(f"internal void @{name}(ptr nocapture %memory)")
+    return w.function(f"internal void @{name}(ptr nocapture %memory, ptr %rows)")
+
+
+def tables_with(rows: str) -> list[tuple[str, str]]:
+    """The tables of a program inside another: ``square`` is where rows are kept, and there are no others."""
+    return [("ptr", rows if name == ROWS else "null") for name in TABLES]
 
 
 def any_lane(w: Writer, bits: str, lanes: int) -> str:

@@ -12,7 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.engine.ir.program import Address, Block, Loop, Operand, Program, Repeat
+from linkwork.engine.ir.program import (
+    Address,
+    Block,
+    Fold,
+    Keep,
+    Loop,
+    Map,
+    Operand,
+    Program,
+    Repeat,
+    Rows,
+)
 from linkwork.spatial.elementary import OPERATIONS
 from linkwork.spatial.functions import (
     divide,
@@ -25,20 +36,30 @@ from linkwork.spatial.functions import (
     where_less,
 )
 
+Kept = dict[Rows, list[tuple[Any, list[Any]]]]
+"""Rows that were kept, each with the flag that tells for which states."""
 
-def run(program: Program, arrays: Mapping[str, MutableSequence[Any]], sizes: Mapping[str, int] | None = None) -> None:
+
+def run(
+    program: Program,
+    arrays: Mapping[str, MutableSequence[Any]],
+    sizes: Mapping[str, int] | None = None,
+    kept: Kept | None = None,
+) -> None:
     """Run a program over arrays given by name: arguments are read, results and work written in place.
 
     An element of an array is a float, or any other scalar; results of a batch go into a list or an array with the
-    states last.
+    states last. ``kept`` are rows of the program around this one.
     """
     with np.errstate(all="ignore"):
-        _Run(program, arrays, sizes or {}).block(program.root)
+        _Run(program, arrays, sizes or {}, {} if kept is None else kept).block(program.root)
 
 
 class _Run:
-    def __init__(self, program: Program, arrays: Mapping[str, MutableSequence[Any]], sizes: Mapping[str, int]) -> None:
-        self.program, self.arrays, self.sizes = program, arrays, sizes
+    def __init__(
+        self, program: Program, arrays: Mapping[str, MutableSequence[Any]], sizes: Mapping[str, int], kept: Kept
+    ) -> None:
+        self.program, self.arrays, self.sizes, self.kept = program, arrays, sizes, kept
         self.values: dict[int, Any] = {}
 
     def block(self, block: Block) -> None:
@@ -65,7 +86,13 @@ class _Run:
             elif operation == "part":
                 self.values[n] = operands[0].part(detail)
             elif operation == "repeat":
-                self.values[n] = repeated(detail, operands)
+                self.values[n] = repeated(detail, operands, self.kept)
+            elif operation == "keep":
+                keep(detail, operands, self.kept)
+            elif operation == "map":
+                mapped(detail, operands, self.kept)
+            elif operation == "fold":
+                self.values[n] = folded(detail, operands, self.kept)
             elif operation in ("final", "extract"):
                 self.values[n] = operands[0][detail]
             elif self.program.widths[n] > 1:
@@ -117,7 +144,7 @@ class _Run:
             yield from reversed(up) if loop.walk == "down" else up
 
 
-def repeated(what: Repeat, operands: Sequence[Any]) -> Sequence[Any]:
+def repeated(what: Repeat, operands: Sequence[Any], kept: Kept | None = None) -> Sequence[Any]:
     """The state in which a repeat ends; of values that are being traced, those of a repeat in that trace."""
     for x in operands:
         if hasattr(x, "repeated"):
@@ -132,11 +159,64 @@ def repeated(what: Repeat, operands: Sequence[Any]) -> Sequence[Any]:
             "result0": [0.0] * what.state,
             "result1": [0.0],
         }
-        run(what.program, arrays)
+        run(what.program, arrays, kept=kept)
         state = [where_less(0.5, going, new, old) for new, old in zip(arrays["result0"], state, strict=True)]
         going = where_less(0.5, going, arrays["result1"][0], 0.0)
         if not np.any(np.less(0.5, going)):
             break
+    return state
+
+
+def keep(what: Keep, operands: Sequence[Any], kept: Kept) -> None:
+    """Keep a row, if some state has it; of values that are being traced, in that trace."""
+    for x in operands:
+        if hasattr(x, "kept"):
+            x.kept(what, operands)
+            return
+    if what.first:
+        kept[what.rows] = []
+    flag, *numbers = operands
+    if np.any(np.less(0.5, flag)):
+        kept[what.rows].append((flag, numbers))
+
+
+def mapped(what: Map, operands: Sequence[Any], kept: Kept) -> None:
+    """Rows made of others."""
+    for x in operands:
+        if hasattr(x, "mapped"):
+            x.mapped(what, operands)
+            return
+    if what.first:
+        kept[what.target] = []
+    for flag, numbers in kept[what.source]:
+        arrays: dict[str, Any] = {
+            "argument0": numbers,
+            "argument1": operands,
+            "result0": [0.0] * (1 + what.target.width),
+        }
+        run(what.program, arrays)
+        also, *made = arrays["result0"]
+        both = where_less(0.5, flag, where_less(0.5, also, 1.0, 0.0), 0.0)
+        if np.any(np.less(0.5, both)):
+            kept[what.target].append((both, made))
+
+
+def folded(what: Fold, operands: Sequence[Any], kept: Kept) -> Sequence[Any]:
+    """The state that all rows were taken into."""
+    for x in operands:
+        if hasattr(x, "folded"):
+            found: Sequence[Any] = x.folded(what, operands)
+            return found
+    state, given = list(operands[: what.state]), list(operands[what.state :])
+    for flag, numbers in kept[what.rows]:
+        arrays: dict[str, Any] = {
+            "argument0": state,
+            "argument1": given,
+            "argument2": numbers,
+            "result0": [0.0] * what.state,
+        }
+        run(what.program, arrays)
+        state = [where_less(0.5, flag, new, old) for new, old in zip(arrays["result0"], state, strict=True)]
     return state
 
 

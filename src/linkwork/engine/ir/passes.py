@@ -19,7 +19,9 @@ def schedule(program: Program) -> Program:
     stores: dict[int, list[int]] = {}
     constant: list[int] = []
     for n in reversed(program.root.order):
-        if operations[n] == "store":
+        if operations[n] in ("keep", "map"):
+            live.update((n, *(x for x in operands[n] if type(x) is int)))
+        elif operations[n] == "store":
             (value,) = operands[n]
             if type(value) is int:
                 live.add(value)
@@ -61,7 +63,9 @@ def eliminate_dead_code(program: Program) -> None:
         for n in block.order:
             within[n] = around
             detail = program.details[n]
-            if program.operations[n] == "store":
+            if program.operations[n] in ("keep", "map"):
+                todo.append(n)
+            elif program.operations[n] == "store":
                 if detail.array.startswith("field"):
                     stores.setdefault((detail.array, detail.offset), []).append(n)
                 else:
@@ -131,8 +135,8 @@ def around_repeat(program: Program, arguments: int) -> Around | None:
     is not longer than all else.
     """
     repeats = [n for n in program.root.order if program.operations[n] == "repeat"]
-    if len(repeats) != 1:
-        return None
+    if len(repeats) != 1 or "keep" in program.operations:
+        return None  # rows are kept for all lanes of a tile at once
     what: Repeat = program.details[repeats[0]]
     before, after = _copy(program), _copy(program)
     later = set(repeats)

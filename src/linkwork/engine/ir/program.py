@@ -20,7 +20,10 @@ number (its value), an operation and operands, which are numbers of earlier inst
     call                          of many values: what other code, such as that with loops over bodies, makes of them
     part                          one of the numbers that a call results in
     repeat                        of a state and what is given: the state after a program has been repeated
-    final                         one of the numbers of the state that a repeat ends with
+    final                         one of the numbers of the state that a repeat, or a fold, ends with
+    keep                          of a flag and numbers: a row of these, kept where the flag is more than 0.5
+    map                           of what is given: rows made of those that were kept, by a program
+    fold                          of a state and what is given: the state after a program has taken all rows into it
     constant                      a number that the tracer does not fold; ``superword`` puts it into operands
 
 An address is an offset plus strides times integers (the values of ``index`` and ``affine`` instructions and loop
@@ -135,6 +138,62 @@ class Repeat:
         return f"at most {self.most} times, {self.state} of state, {self.given} given"
 
 
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows that are kept while a program runs, and what programs inside it look at: of so many numbers each, at most so
+    many. Which of them a state of a batch has is its own; those of others are as if they were not there.
+    """
+
+    name: str
+    width: int
+    most: int
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.most} x {self.width})"
+
+
+@dataclass(frozen=True)
+class Keep:
+    """Where a row is kept; the first to be kept there finds no others."""
+
+    rows: Rows
+    first: bool
+
+    def __str__(self) -> str:
+        return f"{'first ' if self.first else ''}in {self.rows}"
+
+
+@dataclass(frozen=True, eq=False)
+class Map:
+    """A program that makes of each row of ``source`` ("argument0"), and what is given ("argument1"), a flag and a row of
+    ``target`` ("result0"), kept where the flag is more than 0.5; the first to be kept there finds no others.
+    """
+
+    program: Program
+    source: Rows
+    target: Rows
+    given: int
+    first: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.source} {'first ' if self.first else ''}to {self.target}, {self.given} given"
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """A program that makes of a state ("argument0"), what is given ("argument1") and a row ("argument2") the next state
+    ("result0"): for each row, in the order in which they were kept.
+    """
+
+    program: Program
+    rows: Rows
+    state: int
+    given: int
+
+    def __str__(self) -> str:
+        return f"{self.rows}, {self.state} of state, {self.given} given"
+
+
 @dataclass(slots=True)
 class Program:
     """A whole function. ``details``: the address of a load, store, index or affine, the loop of a loop, the lane of an
@@ -174,9 +233,13 @@ class Program:
                     yield from self.walk(case)
 
 
-def inner(program: Program) -> list[Repeat]:
-    """What a program repeats, in order."""
-    return [program.details[n] for n in program.walk() if program.operations[n] == "repeat"]
+WITHIN = ("repeat", "map", "fold")
+"""Instructions that have a program of their own."""
+
+
+def inner(program: Program) -> list[Repeat | Map | Fold]:
+    """What a program repeats, and does with rows, in order."""
+    return [program.details[n] for n in program.walk() if program.operations[n] in WITHIN]
 
 
 def count(program: Program) -> Counter[str]:
@@ -212,8 +275,10 @@ def text(program: Program) -> str:
                 lines.append(f"{indent}%{n} = {op} {_address_text(detail)}")
             elif op == "call":
                 lines.append(f"{indent}%{n} = call {detail}: {shown}")
-            elif op == "repeat":
-                lines.append(f"{indent}%{n} = repeat {detail}: {shown}")
+            elif op == "keep":
+                lines.append(f"{indent}keep {detail}: {shown}")
+            elif op in WITHIN:
+                lines.append(f"{indent}%{n} = {op} {detail}: {shown}")
                 lines.extend(f"{indent}  {line}" for line in text(detail.program).splitlines())
             elif op in ("extract", "part", "final"):
                 lines.append(f"{indent}%{n} = {op} {shown}, {detail}")

@@ -10,9 +10,9 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
-from linkwork.engine.ir.program import Address, Block, Operand, Program, Repeat
+from linkwork.engine.ir.program import Address, Block, Fold, Keep, Map, Operand, Program, Repeat
 from linkwork.errors import TracingError
 from linkwork.spatial.dual import Dual
 
@@ -29,6 +29,9 @@ def _operator(name: str) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any]
         return self.tracer.wrap(getattr(self.tracer, name)(self.tracer.operand(other), self.number))
 
     return forward, swapped
+
+
+Inner = TypeVar("Inner", Repeat, Map, Fold)
 
 
 class Traced:
@@ -100,6 +103,20 @@ class Traced:
         if self.tracer.expand:
             what = self.tracer.written_out(what)
         number = self.tracer.emit("repeat", tuple(map(self.tracer.operand, operands)), what)
+        return [self.tracer.wrap(self.tracer.emit("final", (number,), k)) for k in range(what.state)]
+
+    def kept(self, what: Keep, operands: Sequence[Any]) -> None:
+        """A row is kept: whenever this is done, in the order in which it is."""
+        self.tracer.effect("keep", operands, what)
+
+    def mapped(self, what: Map, operands: Sequence[Any]) -> None:
+        """Rows are made of others."""
+        self.tracer.effect("map", operands, self.tracer.written_out(what) if self.tracer.expand else what)
+
+    def folded(self, what: Fold, operands: Sequence[Any]) -> list[Any]:
+        """The numbers of the state that rows were taken into."""
+        what = self.tracer.written_out(what) if self.tracer.expand else what
+        number = self.tracer.effect("fold", operands, what)
         return [self.tracer.wrap(self.tracer.emit("final", (number,), k)) for k in range(what.state)]
 
     def elementary(self, names: tuple[str, ...], text: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
@@ -190,7 +207,7 @@ class Tracer:
         self._known: list[dict[Any, int]] = [{}]  # for each open block, what has been computed in it
         self._outside: list[list[dict[Any, int]]] = []
         self._finished = False
-        self._written_out: dict[Repeat, Repeat] = {}
+        self._written_out: dict[Any, Any] = {}
 
     def finish(self) -> None:
         """Nothing more may be written down."""
@@ -248,8 +265,12 @@ class Tracer:
         """A number that is not folded into the code."""
         return Traced(self, self.emit("constant", (), value))
 
-    def written_out(self, what: Repeat) -> Repeat:
-        """What is repeated, with elementary functions as arithmetic."""
+    def effect(self, operation: str, operands: Sequence[Any], detail: Any) -> int:
+        """An instruction that is done where it stands, however often the same has been done before."""
+        return self.program.instruction(self.block, operation, tuple(map(self.operand, operands)), detail)
+
+    def written_out(self, what: Inner) -> Inner:
+        """What is repeated, or done with rows, with elementary functions as arithmetic."""
         from linkwork.engine.trace.replay import expanded
 
         found = self._written_out.get(what)

@@ -11,6 +11,7 @@ from typing import Any
 from linkwork.dynamics.arguments import Array
 from linkwork.engine.run.threads import get_threads
 from linkwork.errors import ArgumentError, LinkworkWarning
+from linkwork.progress import Bar
 from linkwork.simulation.rollouts.jobs import Job, compute
 
 MOST_JOBS, FEWEST = 64, 64
@@ -28,6 +29,7 @@ def spread(job: Job, into: Sequence[Array], executor: Any, chunk: int | None) ->
     futures: list[Any] = []
     lost: list[BaseException] = []
     status = 0
+    bar = Bar(f"rolling out {job.model.name}", len(jobs)) if Bar.wanted() else None
     try:
         for one in jobs:
             futures.append(_submitted(executor, one))
@@ -44,7 +46,11 @@ def spread(job: Job, into: Sequence[Array], executor: Any, chunk: int | None) ->
                 lost.append(error)
                 flags = jobs[k].run(target, get_threads())
             status |= flags
+            if bar is not None:
+                bar(k + 1)
     finally:
+        if bar is not None:
+            bar.close()
         for future in futures:
             if hasattr(future, "cancel"):
                 future.cancel()

@@ -15,7 +15,7 @@ import numpy as np
 
 from linkwork.algorithms import ALGORITHMS, STEP_PARTS
 from linkwork.arguments import Array, finite_array, integer
-from linkwork.compiled.arrays import numbers
+from linkwork.compiled.arrays import array_of, numbers
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.engine.code import fingerprint
@@ -25,7 +25,7 @@ from linkwork.engine.trace.specialise import specialise
 from linkwork.errors import ArgumentError
 from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
-from linkwork.simulation.rollouts.steps import SUMS, Step, array_of
+from linkwork.simulation.rollouts.steps import Step
 
 if TYPE_CHECKING:
     from linkwork.engine.ir.program import Program
@@ -41,8 +41,9 @@ class Gradients:
     Attributes:
         q: (..., nv) with respect to where each trajectory began, in the tangent space.
         v: (..., nv), and to how fast.
-        parts: with respect to tau, q_target (in numbers of q), kp, v_target, kd, damping, friction, effort and f_ext,
-            as far as they were there: (n or 1, T or 1, numbers), the trajectories in one axis.
+        parts: with respect to tau, q_target (in numbers of q), kp, v_target, kd, damping, friction, effort, f_ext,
+            inertias, armature and placements, as far as they were there: (n or 1, T or 1, numbers), the trajectories in
+            one axis.
         parameters: of the law, in order, likewise; cost_parameters: those of the cost.
     """
 
@@ -90,7 +91,7 @@ def pulled_back(job: Job, weights: Sequence[Array | None], of_cost: Array, check
         for k in reversed(range(count)):
             now = first + k
             _weigh(adjoint, weights, now + 1, steps, job.every)
-            sums = np.zeros((n, SUMS))
+            sums = np.zeros((n, job.extras.sums(job.model)))
             sums[:, 0] = now
             given = [_row(job.parts[name], now).reshape((-1, *shapes[name])) for name in shapes]
             rows = [array if len(array) == n else array[0] for array in given]
@@ -100,8 +101,9 @@ def pulled_back(job: Job, weights: Sequence[Array | None], of_cost: Array, check
                 _gather(sums_of[name], gradient.reshape(n, -1), now)
     _weigh(adjoint, weights, 0, steps, job.every)
     law, cost = ([key for key in job.shapes if key.startswith(prefix)] for prefix in ("law_", "cost_"))
+    named = (*STEP_PARTS, *job.extras.varied)
     return Gradients(
-        adjoint[0], adjoint[1], {name: sums_of[name] for name in names if name in STEP_PARTS},
+        adjoint[0], adjoint[1], {name: sums_of[name] for name in names if name in named},
         tuple(sums_of[key] for key in law), tuple(sums_of[key] for key in cost),
     )  # fmt: skip
 
@@ -144,7 +146,7 @@ def _backward(job: Job) -> CompiledFunction:
 
 
 def _made_backward(model: Model, step: Step, shapes: Mapping[str, Shape]) -> CompiledFunction:
-    state: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "sums": (SUMS,)}
+    state: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "sums": (step.extras.sums(model),)}
     arguments = {**state, **shapes}
     program, _, _ = trace("step", step.advance, arguments)
 

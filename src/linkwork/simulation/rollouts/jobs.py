@@ -21,7 +21,7 @@ from linkwork.engine.spaces import SPACES
 from linkwork.errors import TracingError
 from linkwork.model.model import Model
 from linkwork.simulation.arguments import allocated
-from linkwork.simulation.rollouts.steps import NONE, RECORDED, SUMS, Extras
+from linkwork.simulation.rollouts.steps import NONE, RECORDED, Extras
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Job:
             array[:, 0] = start
         cost[...] = 0.0
         if self.extras.any:
-            sums = np.zeros((len(self), SUMS))
+            sums = np.zeros((len(self), self.extras.sums(self.model)))
             sums[:, 0] = self.before
             state.append(sums)
         return state

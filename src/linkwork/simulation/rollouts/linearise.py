@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.algorithms import STEP_PARTS, step_forces
-from linkwork.compiled.arrays import traced
+from linkwork.compiled.arrays import array_of, traced
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.dynamics.arguments import Array, as_array, check_model
@@ -25,7 +25,7 @@ from linkwork.model.model import Model
 from linkwork.simulation.rollouts.gradients import difference_of, flat, integrate_of
 from linkwork.simulation.rollouts.jobs import Job
 from linkwork.simulation.rollouts.rollout import rollout
-from linkwork.simulation.rollouts.steps import SUMS, Step, array_of, numbered
+from linkwork.simulation.rollouts.steps import Step, numbered
 from linkwork.simulation.rotors import with_rotors
 
 _MOST_WHOLE = 20
@@ -61,7 +61,7 @@ def linearise(
     effort_limits: bool | ArrayLike = True,
     torque: CompiledFunction | Callable[..., Any] | None = None,
     parameters: Any = None,
-    constraints: Sequence[Constraint] | None = None,
+    constraints: Sequence[Constraint] | Constraint | None = None,
     stabilisation: float | None = None,
     proximal: float = 0.0,
     f_ext: ArrayLike | None = None,
@@ -75,9 +75,9 @@ def linearise(
         v: velocity (..., nv).
         tau: joint forces (..., nv), N or N m; none if left out.
         dt: the time of the step, s.
-        q_target, kp, v_target, kd, damping, friction, springs, effort_limits, torque, parameters, constraints,
-            stabilisation, proximal, f_ext, joint_limits: what a step has, as in ``lw.rollout``. A law in ``torque`` is
-            part of it.
+        q_target: what a step has, as in ``lw.rollout``; likewise ``kp``, ``v_target``, ``kd``, ``damping``,
+            ``friction``, ``springs``, ``effort_limits``, ``torque`` (a law is part of the step), ``parameters``,
+            ``constraints``, ``stabilisation``, ``proximal``, ``f_ext`` and ``joint_limits``.
 
     Returns:
         ``Linearised``: A (..., 2 nv, 2 nv) and B (..., 2 nv, nv) for x = (δq, δv), δq in the tangent space (q ⊕ δq).
@@ -169,7 +169,7 @@ def _by_pushing(model: Model, step: Step, shapes: Mapping[str, Shape]) -> Callab
             ordered = {
                 name: tau if name == "tau" else given[name] for name in (*STEP_PARTS, *names) if name in (*names, "tau")
             }
-            after, end, _ = step.advance(q, v, traced(np.zeros(SUMS).astype(object)), dt, **ordered)
+            after, end, _ = step.advance(q, v, traced(np.zeros(step.extras.sums(model)).astype(object)), dt, **ordered)
             return after, end
 
         program, _, _ = trace("step", advance, arguments)

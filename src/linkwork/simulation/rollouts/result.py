@@ -17,7 +17,6 @@ from linkwork.engine.trace.interpreter import interpret
 from linkwork.errors import ArgumentError, shown
 from linkwork.simulation.rollouts.gradients import Gradients, as_weights, pulled_back
 from linkwork.simulation.rollouts.jobs import Job
-from linkwork.simulation.rollouts.steps import SUMS
 from linkwork.simulation.trajectory import Trajectory
 
 
@@ -144,7 +143,7 @@ def _answers(job: Job, trajectory: int, q: Array, v: Array, held: Array | None) 
     if held is not None:
         rows["tau"] = held
     if job.extras.any:
-        sums = np.zeros((states, SUMS))
+        sums = np.zeros((states, job.extras.sums(model)))
         sums[:, 0] = steps
         shapes = job.all_shapes
         plan = job.extras.answer_plan(model, shapes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 from math import isfinite, prod
 from typing import Any
 
@@ -13,14 +14,18 @@ from numpy.typing import ArrayLike
 from linkwork.arguments import choice, finite_array, integer, not_negative, positive, seconds, switch
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array, as_batch, check_model
+from linkwork.dynamics.contact.law import touching
+from linkwork.dynamics.varied import as_parameters
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import MOST_BODIES
 from linkwork.engine.rollout import records
 from linkwork.engine.run.threads import get_threads
 from linkwork.errors import ArgumentError, SimulationError, shown
 from linkwork.model.constraints import Constraint, as_constraints
+from linkwork.model.contacts import Contact, as_contacts
 from linkwork.model.model import Model
 from linkwork.simulation.arguments import warn_of_range
+from linkwork.simulation.contact_steps import warn_of_depth
 from linkwork.simulation.coupled import check_within_limits, moving_together
 from linkwork.simulation.laws import Parameters, as_law, parameters_of
 from linkwork.simulation.rollouts.by_hand import ByHand, Policy
@@ -55,11 +60,15 @@ def rollout(
     cost_parameters: Parameters = None,
     policy: Policy | None = None,
     hold: int = 1,
-    constraints: Sequence[Constraint] | None = None,
+    constraints: Sequence[Constraint] | Constraint | None = None,
     stabilisation: float | None = None,
     proximal: float = 0.0,
     f_ext: ArrayLike | None = None,
     joint_limits: bool = False,
+    contacts: Sequence[Contact] | None = None,
+    inertias: ArrayLike | None = None,
+    armature: ArrayLike | None = None,
+    placements: ArrayLike | None = None,
     diverged: str = "raise",
     executor: Executor | None = None,
     chunk: int | None = None,
@@ -115,6 +124,16 @@ def rollout(
         f_ext: force (N) and moment (N m) on each body, in its own frame; (nbodies, 6), (T, nbodies, 6) or
             (..., T, nbodies, 6).
         joint_limits: stop joints at the model's limits of position, without a bounce.
+        contacts: ``model.contacts`` of a model read from MJCF, or a list of ``lw.Contact``: unilateral, with friction;
+            see ``lw.contact_dynamics``. Joints then have soft limits and dry friction as rows of the same problem
+            (``friction`` is True or False), and a step is MuJoCo's: damping at its end, the velocities of free
+            joints straight in the world's axes. Each step's search begins where the last one's ended, so that a
+            trajectory that is continued from a record is the same to rounding.
+        inertias: other inertial parameters (..., nbodies, 10) in the order of ``model.inertial_parameters``, a set for
+            each trajectory, as data: a million mechanisms need no code of their own. Likewise the next two; ``damping``
+            and ``friction`` may differ in any case.
+        armature: other rotor inertias (..., nv), kg m² or kg.
+        placements: other placements (..., nbodies, 4, 4) of the joints on their parents.
         diverged: what to do with a trajectory that becomes non-finite: "raise", after all others are done, or "nan",
             which is what its records are from there on.
         executor: spreads the trajectories over its workers: anything with the interface of ``concurrent.futures``,
@@ -132,7 +151,7 @@ def rollout(
 
     Raises:
         SimulationError: if a trajectory becomes non-finite; it names the trajectory, the time and a joint, and has
-        everything that was computed as ``trajectory``.
+            everything that was computed as ``trajectory``.
 
     Example:
         >>> import numpy as np, linkwork as lw
@@ -171,8 +190,20 @@ def rollout(
     size = None if chunk is None else integer("chunk", chunk, 1)
     held = integer("hold", hold, 1)
     _check_policy(policy, held, torque, executor)
-    extras = _extras(model, step, torque, cost, constraints, stabilisation, proximal, joint_limits)
+    extras = _extras(
+        model, step, torque, cost, constraints, stabilisation, proximal, joint_limits, contacts, friction
+    )  # fmt: skip
+    friction = False if extras.contacts is not None else friction
+    given = {"inertias": inertias, "armature": armature, "placements": placements}
+    data = as_parameters(model, {name: value for name, value in given.items() if value is not None})
+    if data and extras.contacts is not None:
+        raise ArgumentError(f"contacts and {next(iter(data))} as data exclude each other; build a model for each")
+    if data:
+        extras = replace(extras, varied=tuple(data))
+        if extras.apart(model):
+            raise ArgumentError(f"a law that calls code with loops and {next(iter(data))} as data exclude each other")
     own = {
+        **data,
         **parameters_of(extras.law, "law", "parameters", parameters, 3),
         **parameters_of(extras.cost, "cost", "cost_parameters", cost_parameters, 4),
     }
@@ -201,6 +232,8 @@ def rollout(
         extras,
         {key: shape for key, (_, _, shape) in own.items()},
     )
+    if extras.contacts is not None:
+        warn_of_depth(model, job.q, extras.contacts)
     if extras.stops:
         check_within_limits(model, job.q, extras.constraints)
     reused = None if out is None else _reused(job, batch, out, keeps)
@@ -224,7 +257,7 @@ def rollout(
         lost = cut_off(into)
         if diverged == "raise":
             raise _error(job, into, batch, lost, result)
-    if not extras.stops and not status & 2:
+    if not extras.stops and extras.contacts is None and not status & 2:
         warn_of_range(model, result.q)
     return result
 
@@ -243,8 +276,9 @@ def _check_policy(policy: Any, hold: int, torque: Any, executor: Any) -> None:
 
 
 def _extras(
-    model: Model, dt: float, torque: Any, cost: Any, constraints: Any, stabilisation: Any, proximal: Any, stops: Any
-) -> Extras:
+    model: Model, dt: float, torque: Any, cost: Any, constraints: Any, stabilisation: Any, proximal: Any, stops: Any,
+    contacts: Any, friction: Any,
+) -> Extras:  # fmt: skip
     """What the step has beside drive and drag."""
     own = constraints is None and bool(model.constraints)
     held_by = model.constraints if constraints is None else as_constraints(constraints)
@@ -254,8 +288,16 @@ def _extras(
         held_by,
         10.0 * dt if stabilisation is None else positive("stabilisation", stabilisation),
         not_negative("proximal", proximal),
-        switch("joint_limits", stops),
+        switch("joint_limits", stops) and contacts is None,
+        None if contacts is None else as_contacts(contacts),
+        contacts is not None and switch("friction", friction, " beside contacts, where it is the model's"),
     )
+    if extras.contacts is not None:
+        touching(model, extras.contacts, True, extras.rough)  # says what is wrong
+        if extras.constraints:
+            raise ArgumentError(
+                "contacts and constraints exclude each other; pass constraints=() to leave out those of the model"
+            )
     if extras.constraints and extras.stops and moving_together(model, held_by) is None:
         whose = f"model {model.name!r} has constraints, which hold unless constraints=() is passed; " if own else ""
         raise ArgumentError(

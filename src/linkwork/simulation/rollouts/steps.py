@@ -1,7 +1,7 @@
 """The step of a rollout with a law, a cost, constraints or stops, as a text over arrays that is traced whole.
 
 Drive, drag and semi-implicit Euler are those of ``algorithms.step``; the law and the cost are traced into it. Its state
-is q, v and two sums: the steps done, and the cost.
+is q, v and sums: the steps done, the cost, and what contacts keep.
 """
 
 from __future__ import annotations
@@ -13,25 +13,27 @@ from typing import Any
 import numpy as np
 
 from linkwork.algorithms import STEP_PARTS, step_forces, stepping
-from linkwork.compiled.arrays import numbers, traced
+from linkwork.compiled.arrays import array_of, numbers, traced
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.dynamics.constrained import constrained_dynamics
+from linkwork.dynamics.contact.law import touching
 from linkwork.dynamics.dynamics import mass_matrix
 from linkwork.dynamics.kinematics import integrate
 from linkwork.dynamics.traced import traced_call
+from linkwork.dynamics.varied import varied
 from linkwork.engine.code import fingerprint
 from linkwork.engine.ir.program import Program
 from linkwork.engine.plans import MOST_BODIES, Plan, TracedTask, plan_for_trace
 from linkwork.model.constraints import Constraint
+from linkwork.model.contacts import Contacts
 from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
+from linkwork.simulation.contact_steps import moved
 from linkwork.simulation.coupled import held_back_together, moving_together
 from linkwork.simulation.rotors import with_rotors
 from linkwork.simulation.stops import held_joints, within_limits
 
-SUMS = 2
-"""Numbers of a state besides q and v: the steps done, and the cost."""
 RECORDED = 2
 """Arrays of the state that are recorded: q and v."""
 
@@ -43,6 +45,8 @@ class Extras:
     Attributes:
         law: (t, q, v, *parameters) -> tau, and cost: (t, q, v, tau, *parameters) -> number. constraints: what holds
         the mechanism, with their time constant (s) and proximal damping. stops: whether joints stop at their limits.
+        contacts: what may touch what, None for nothing; rough: whether dry friction of joints is a row beside them.
+        varied: which parameters of the mechanism are data.
     """
 
     law: CompiledFunction | None = None
@@ -51,10 +55,19 @@ class Extras:
     stabilisation: float = 0.0
     proximal: float = 0.0
     stops: bool = False
+    contacts: Contacts | None = None
+    rough: bool = False
+    varied: tuple[str, ...] = ()
 
     @property
     def any(self) -> bool:
-        return bool(self.law or self.cost or self.constraints or self.stops)
+        return bool(self.law or self.cost or self.constraints or self.stops or self.varied) or self.contacts is not None
+
+    def sums(self, model: Model) -> int:
+        """Numbers of a state besides q and v: the steps done, the cost, and with contacts the last accelerations, from
+        where the search for the next ones begins.
+        """
+        return 2 if self.contacts is None else 2 + model.nv
 
     def apart(self, model: Model) -> bool:
         """Whether code of the step cannot hold them, because it has loops, or a law calls code that has."""
@@ -66,19 +79,20 @@ class Extras:
         """What code follows from, besides the model and its parts."""
         laws = [None if each is None else each.digest for each in (self.law, self.cost)]
         held = [(type(one).__name__, one.kind(), one.placement.numbers()) for one in self.constraints]
-        return *laws, held, (self.stabilisation, self.proximal) if held else (), self.stops
+        touching = () if self.contacts is None else (self.contacts, self.rough)
+        return *laws, held, (self.stabilisation, self.proximal) if held else (), self.stops, touching
 
     def step_plan(self, model: Model, shapes: Mapping[str, Shape], form: str) -> Plan:
         """How the step is repeated; ``shapes`` are those of all that it takes besides its state, in order."""
         text = Step(model, self)
-        state: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "sums": (SUMS,)}
+        state: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "sums": (self.sums(model),)}
         return self._plan("rollout", text.advance, model, state, list(state.values()), shapes, form, True)
 
     def answer_plan(self, model: Model, shapes: Mapping[str, Shape]) -> Plan:
         """How accelerations, driving forces and wrenches are found in a state; not worth machine code."""
         text = Step(model, self)
         results = [(model.nv,), (model.nv,), (len(self.constraints), 6)]
-        state: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "sums": (SUMS,)}
+        state: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "sums": (self.sums(model),)}
         return self._plan("rollout answer", text.answer, model, state, results, shapes, "interpreted", False)
 
     def _plan(
@@ -93,7 +107,9 @@ class Extras:
         over_time: bool,
     ) -> Plan:
         arguments = {**state, **shapes}
-        limits = (model.lower_limit.tolist(), model.upper_limit.tolist()) if self.stops else ()
+        bounded = self.stops or self.contacts is not None
+        limits = (model.lower_limit.tolist(), model.upper_limit.tolist()) if bounded else ()
+        limits = limits if self.contacts is None else (*limits, model.friction.tolist())
         own = _fingerprint(model)
         key = None if own is None else fingerprint.key(name, own, list(arguments.items()), self.digests, limits)
         plans, place = model._memo.plans, (key, form)
@@ -131,19 +147,23 @@ class Step:
 
     def answer(self, q: Any, v: Any, sums: Any, dt: Any, **given: Any) -> tuple[Any, Any, Any]:
         """Accelerations over the step, the driving forces, and the wrenches of the constraints."""
-        _, end, drive, wrenches = self._moved(q, v, sums[0] * dt, dt, given)
+        _, end, drive, wrenches, _ = self._moved(q, v, sums, dt, given)
         return (end - v) / dt, drive, wrenches
 
     def advance(self, q: Any, v: Any, sums: Any, dt: Any, **given: Any) -> tuple[Any, Any, Any]:
         """The state after a step."""
         t, total = sums[0] * dt, sums[1]
-        after, end, drive, _ = self._moved(q, v, t, dt, given)
+        after, end, drive, _, last = self._moved(q, v, sums, dt, given)
         if self.extras.cost is not None:
             total = total + self.extras.cost(t, q, v, drive, *numbered("cost", given))
-        return after, end, np.stack([sums[0] + 1.0, total])
+        more = np.stack([sums[0] + 1.0, total])
+        return after, end, more if last is None else np.concatenate([more, last])
 
-    def _moved(self, q: Any, v: Any, t: Any, dt: Any, given: Mapping[str, Any]) -> tuple[Any, Any, Any, Any]:
-        model, extras = self.model, self.extras
+    def _moved(self, q: Any, v: Any, sums: Any, dt: Any, given: Mapping[str, Any]) -> tuple[Any, Any, Any, Any, Any]:
+        """The state after a step, the driving forces, the wrenches of constraints, and what contacts keep."""
+        extras, t = self.extras, sums[0] * dt
+        own = {name: given[name] for name in extras.varied}
+        model = varied(self.model, **own) if own else self.model
         parts = {name: given[name] for name in STEP_PARTS if name in given}
         if extras.law is not None and model.nv:
             tau = extras.law(t, q, v, *numbered("law", given))
@@ -156,6 +176,13 @@ class Step:
 
         force, rotors, drive = found(step_forces(parts))
         wrenches = traced(np.zeros((0, 6)).astype(object))
+        if extras.contacts is not None:
+            drag = dt * parts["damping"] if "damping" in parts else None
+            step, start = numbers(dt).item(), sums[2:]
+            a, damped, _ = touching(model, extras.contacts, True, extras.rough).text.motion(
+                q, v, force, step, f_ext, start, drag
+            )
+            return *moved(model, q, v, damped, dt), drive, wrenches, a
         if extras.constraints:
             solved = with_rotors(model, numbers(rotors).tolist())
             a, wrenches = constrained_dynamics(
@@ -174,13 +201,7 @@ class Step:
             )  # fmt: skip
             end = array_of(speeds)
             after = array_of(within_limits(numbers(integrate(model, q, dt * end)).tolist(), joints))
-        return after, end, drive, wrenches
-
-
-def array_of(items: list[Any]) -> Any:
-    made = np.empty(len(items), dtype=object)
-    made[:] = items
-    return traced(made)
+        return after, end, drive, wrenches, None
 
 
 def numbered(name: str, given: Mapping[str, Any]) -> list[Any]:

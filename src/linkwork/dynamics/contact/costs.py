@@ -1,0 +1,138 @@
+"""What acts on the accelerations of a mechanism, and what it costs that these are not as it asks for.
+
+Of s = J a - a_ref, with D = 1/R:
+
+    side        ½ D s²                     for s < 0, else 0              a contact without friction, a limit
+    friction    ½ D s²  up to |s| = R f, then f (|s| - ½ R f)             dry friction of a joint
+    cone        N = μ s₀, U = μ (s₁, s₂) √ratio, T = |U|
+                0  for N >= μ T;   ½ Σ D s²  for μ N + T <= 0;   else ½ Dₘ (N - μ T)²,  Dₘ = D₀ / (μ² (1 + μ²))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from linkwork.compiled.kept_rows import KeptRows
+from linkwork.spatial import Scalar, sqrt, where_less
+
+
+class Cone(NamedTuple):
+    """A contact with friction: rows (3, n) of J, normal first; what they are asked for; D of the normal; μ."""
+
+    J: Sequence[Sequence[Scalar]]
+    wanted: Sequence[Scalar]
+    D: Scalar
+    friction: Scalar
+
+
+class Side(NamedTuple):
+    """A row (n,) that only pushes."""
+
+    J: Sequence[Scalar]
+    wanted: Scalar
+    D: Scalar
+
+
+class Limit(NamedTuple):
+    """A degree of freedom that is pushed up (sign 1) or down (-1)."""
+
+    dof: int
+    sign: float
+    wanted: Scalar
+    D: Scalar
+
+
+class Friction(NamedTuple):
+    """A degree of freedom that dry friction of at most ``most`` holds back."""
+
+    dof: int
+    wanted: Scalar
+    D: Scalar
+    most: float
+
+
+class Group(NamedTuple):
+    """Rows of contacts that some degrees of freedom move, n of them: of those with friction J (3n), what is wanted (3), D
+    and μ; of those without J (n), what is wanted, D.
+    """
+
+    dofs: tuple[int, ...]
+    friction: bool
+    rows: KeptRows
+
+
+@dataclass
+class Holds:
+    """All that acts on the accelerations besides M and the forces.
+
+    Attributes:
+        groups: of contacts that touch. limits, frictions: of joints. ratio: how much harder friction holds than the
+        normal.
+    """
+
+    groups: list[Group]
+    limits: list[Limit] = field(default_factory=list)
+    frictions: list[Friction] = field(default_factory=list)
+    ratio: float = 1.0
+
+    def flat(self) -> list[Scalar]:
+        """The scalars of limits and frictions, in order."""
+        found: list[Scalar] = []
+        for limit in self.limits:
+            found += [limit.wanted, limit.D]
+        for friction in self.frictions:
+            found += [friction.wanted, friction.D]
+        return found
+
+    def of(self, scalars: Sequence[Scalar]) -> Holds:
+        """The same with other scalars."""
+        left = iter(scalars)
+        limits = [one._replace(wanted=next(left), D=next(left)) for one in self.limits]
+        frictions = [one._replace(wanted=next(left), D=next(left)) for one in self.frictions]
+        return Holds(self.groups, limits, frictions, self.ratio)
+
+
+def as_cone(row: Sequence[Scalar], n: int) -> Cone:
+    return Cone([row[:n], row[n : 2 * n], row[2 * n : 3 * n]], row[3 * n : 3 * n + 3], *row[3 * n + 3 :])
+
+
+def as_side(row: Sequence[Scalar], n: int) -> Side:
+    return Side(row[:n], *row[n:])
+
+
+def cone_response(cone: Cone, s: Sequence[Scalar], ratio: float) -> tuple[list[Scalar], list[list[Scalar]]]:
+    """The forces of a cone, and the lower triangle of the Hessian of its cost."""
+    mu, D, zero = cone.friction, cone.D, 0.0
+    tangential = D * ratio
+    inner = mu * ratio**-0.5  # μ where friction is as hard as the normal direction
+    N, U1, U2 = s[0] * inner, s[1] * mu, s[2] * mu
+    squared = U1 * U1 + U2 * U2
+    T = sqrt(squared)
+    over = N - inner * T  # at least zero: nothing touches
+    under = inner * N + T  # at most zero: it sticks
+    safe = where_less(0.0, T, T, 1.0)
+    inverse = 1.0 / safe
+    u1, u2 = U1 * inverse, U2 * inverse
+    slide = D / (inner * inner * (1.0 + inner * inner))
+    push = slide * over  # negative where it slides
+    normal = -push * inner
+    sliding = [normal, -normal * u1 * mu, -normal * u2 * mu]
+    bent = -push * inner * inverse
+    e1, e2 = -inner * u1, -inner * u2
+    h = [
+        slide * inner * inner,
+        slide * e1 * inner * mu, (slide * e1 * e1 + bent * u2 * u2) * mu * mu,
+        slide * e2 * inner * mu, (slide * e1 * e2 - bent * u1 * u2) * mu * mu,
+        (slide * e2 * e2 + bent * u1 * u1) * mu * mu,
+    ]  # fmt: skip
+
+    def choose(free: Scalar, stuck: Scalar, slides: Scalar) -> Scalar:
+        return where_less(over, 0.0, where_less(0.0, under, slides, stuck), free)
+
+    stuck_force = [-D * s[0], -tangential * s[1], -tangential * s[2]]
+    force = [choose(zero, a, b) for a, b in zip(stuck_force, sliding, strict=True)]
+    stuck = [D, 0.0, tangential, 0.0, 0.0, tangential]
+    H = [choose(zero, a, b) for a, b in zip(stuck, h, strict=True)]
+    return force, [H[:1], H[1:3], H[3:]]

@@ -1,0 +1,231 @@
+"""A model with contacts: what does not depend on the state, and the functions in code that are made of its text."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from linkwork.compiled.arrays import array_of
+from linkwork.compiled.compiled_function import CompiledFunction
+from linkwork.compiled.law import law
+from linkwork.dynamics.arguments import check_model
+from linkwork.dynamics.contact.sparse import Sparsity
+from linkwork.dynamics.contact.text import Text
+from linkwork.dynamics.derivatives import mass_matrix_inverse
+from linkwork.dynamics.kinematics import jacobian, neutral
+from linkwork.engine.code import fingerprint
+from linkwork.engine.mode import interpreted
+from linkwork.engine.plans import MOST_BODIES
+from linkwork.errors import ArgumentError, LinkworkWarning
+from linkwork.joints import Free, Spherical
+from linkwork.model.contacts import Contact, Contacts, Softness, as_contacts
+from linkwork.model.model import WORLD, Frame, Model, Point
+from linkwork.spatial import Vec3
+
+
+class Touching:
+    """A model with contacts, and what of them does not depend on the state.
+
+    Args:
+        model: the mechanism.
+        contacts: all of them.
+        limits: whether joints have limits of position. friction: whether they have dry friction.
+    """
+
+    def __init__(self, model: Model, contacts: Contacts, limits: bool = True, friction: bool = True) -> None:
+        self.model, self.contacts = model, contacts
+        self.ends = tuple(dict.fromkeys(end for one in contacts for end in (one.frame, one.on)))
+        for one in contacts:
+            if self._body(one.frame) == self._body(one.on):
+                raise ArgumentError(
+                    f"the contact of {one.frame!r} is with {one.on!r}, which is on the same body; they never move apart"
+                )
+            if not self.path(one.frame) and not self.path(one.on):
+                raise ArgumentError(f"the contact of {one.frame!r} is with {one.on!r}, and no joint moves either")
+        self.points = sum(one.points for one in contacts)
+        self._laws: dict[Any, CompiledFunction] = {}
+        soft = {name: (softness, margin) for name, softness, margin in contacts.limits}
+        rough = dict(contacts.friction)
+        self.limited, self.rough = [], []
+        for index, body in enumerate(model.bodies):
+            v, q, joint = model.v_start[index], model.q_start[index], body.joint
+            name = body.joint_name
+            if limits and joint.nq == joint.nv:
+                for k in range(joint.nv):
+                    low, high = body.limits.lower[k], body.limits.upper[k]
+                    softness, margin = soft.get(name, (Softness(), 0.0))
+                    if np.isfinite(low):
+                        self.limited.append((v + k, q + k, 1.0, float(low), softness, margin))
+                    if np.isfinite(high):
+                        self.limited.append((v + k, q + k, -1.0, float(high), softness, margin))
+            if friction:
+                for k in range(joint.nv):
+                    if body.limits.friction[k]:
+                        self.rough.append((v + k, rough.get(name, Softness()), float(body.limits.friction[k])))
+
+    def _body(self, frame: str) -> int:
+        return 0 if frame == WORLD else self.model.frame(frame).body
+
+    def path(self, frame: str) -> list[int]:
+        """The degrees of freedom that move a frame."""
+        return self._dofs(self._body(frame))
+
+    def _dofs(self, body: int) -> list[int]:
+        found: list[int] = []
+        while body:
+            start = self.model.v_start[body - 1]
+            found += range(start, start + self.model.bodies[body - 1].joint.nv)
+            body = self.model.bodies[body - 1].parent
+        return sorted(found)
+
+    @cached_property
+    def groups(self) -> list[tuple[tuple[int, ...], bool, list[Contact]]]:
+        """Contacts whose rows go together: the degrees of freedom that move them, and whether they have friction. Those
+        of one limb with the ground, and all that are between bodies.
+        """
+        moved = {one: tuple(sorted({*self.path(one.frame)} ^ {*self.path(one.on)})) for one in self.contacts}
+        limbs = {dofs for one, dofs in moved.items() if not self._pair(one)}
+        longest = [dofs for dofs in limbs if not any(set(dofs) < set(other) for other in limbs)]
+        paired = tuple(sorted({dof for one, dofs in moved.items() if self._pair(one) for dof in dofs}))
+        found: dict[tuple[tuple[int, ...], bool], list[Contact]] = {}
+        for one, dofs in moved.items():
+            own = paired if self._pair(one) else min(each for each in longest if set(dofs) <= set(each))
+            found.setdefault((own, one.has_friction), []).append(one)
+        return [(own, friction, members) for (own, friction), members in found.items()]
+
+    @cached_property
+    def text(self) -> Text:
+        return Text(self)
+
+    @cached_property
+    def sparsity(self) -> Sparsity:
+        cliques = [self._dofs(body) for body in range(1, len(self.model.bodies) + 1)]
+        cliques += [sorted({*self.path(one.frame), *self.path(one.on)}) for one in self.contacts if self._pair(one)]
+        return Sparsity(self.model.nv, cliques)
+
+    def _pair(self, contact: Contact) -> bool:
+        return bool(self.path(contact.on)) and bool(self.path(contact.frame))
+
+    @cached_property
+    def inverse_masses(self) -> tuple[list[float], list[float]]:
+        """What a push moves, in the reference configuration: of each frame's body at its centre of mass, the mean over
+        the three directions (1/kg); and of each degree of freedom.
+        """
+        model = self.model
+        q = np.array(self.contacts.reference) if self.contacts.reference is not None else neutral(model)
+        with interpreted():
+            inverse = mass_matrix_inverse(model, q)
+            bodies, centres = [], dict(self.contacts.centres)
+            for end in self.ends:
+                body = self._body(end)
+                if not body:
+                    bodies.append(0.0)
+                    continue
+                place = centres.get(end) or _centre(model, end, body)
+                J = jacobian(model, q, [Point(end, offset=place)], reference="local_world_aligned")[:3]
+                bodies.append(float(np.trace(J @ inverse @ J.T)) / 3.0)
+        dofs = inverse.diagonal().copy()
+        for index, one in enumerate(model.bodies):
+            start = model.v_start[index]
+            if isinstance(one.joint, Free | Spherical):
+                for first in range(start, start + one.joint.nv, 3):
+                    dofs[first : first + 3] = dofs[first : first + 3].mean()
+        return bodies, dofs.tolist()
+
+    def step_law(self, loaded: bool, damped: bool) -> CompiledFunction:
+        """Accelerations, and wrenches (points, 6) about the world's origin, in a step; with ``damped`` of numbers that
+        stand beside the rotors.
+        """
+        model, key = self.model, ("step", loaded, damped)
+        if key not in self._laws:
+            shapes: dict[str, tuple[int, ...]] = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,), "dt": ()}
+            shapes |= {"drag": (model.nv,)} if damped else {}
+            shapes |= {"f_ext": (len(model.bodies), 6)} if loaded else {}
+
+            def text(q: Any, v: Any, tau: Any, dt: Any, drag: Any = None, f_ext: Any = None) -> Any:
+                return self.text.step(q, v, tau, dt.item(), f_ext, drag)
+
+            results: list[tuple[int, ...]] = [(model.nv,), (self.points, 6)]
+            self._laws[key] = law(
+                "contact step", text, shapes, results, model, self.placed, self.digest, loaded, damped
+            )
+        return self._laws[key]
+
+    def law(self, loaded: bool, stepped: bool) -> CompiledFunction:
+        """The kernel, for external forces or none, for a step of the integration or none."""
+        if (loaded, stepped) not in self._laws:
+            self._laws[loaded, stepped] = self._made(loaded, stepped)
+        return self._laws[loaded, stepped]
+
+    def _made(self, loaded: bool, stepped: bool) -> CompiledFunction:
+        model = self.model
+        shapes: dict[str, tuple[int, ...]] = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,)}
+        shapes |= {"dt": ()} if stepped else {}
+        shapes |= {"f_ext": (len(model.bodies), 6)} if loaded else {}
+
+        def text(q: Any, v: Any, tau: Any, dt: Any = None, f_ext: Any = None) -> Any:
+            a, _, forces = self.text.motion(q, v, tau, None if dt is None else dt.item(), f_ext)
+            return a, forces
+
+        results: list[tuple[int, ...]] = [(model.nv,), (self.points, 3)]
+        return law("contact_dynamics", text, shapes, results, model, self.placed, self.digest, loaded, stepped)
+
+    @cached_property
+    def points_law(self) -> CompiledFunction:
+        """Where contacts are, and how far apart."""
+
+        def text(q: Any) -> Any:
+            found = self.text.touches(q)
+            places = array_of([x for touch in found for x in touch.point.numbers()])
+            return places.reshape(self.points, 3), array_of([touch.distance for touch in found])
+
+        model, results = self.model, [(self.points, 3), (self.points,)]
+        return law("contact_points", text, {"q": (model.nq,)}, results, model, self.placed, self.digest)
+
+    @cached_property
+    def placed(self) -> list[Frame]:
+        """The frames that carry something."""
+        return [self.model.frame(end) for end in self.ends if end != WORLD]
+
+    @cached_property
+    def digest(self) -> str:
+        """Of all that code follows from besides the model and the frames."""
+        return fingerprint.key(self.ends, self.contacts, self.limited, self.rough)
+
+
+def _centre(model: Model, end: str, body: int) -> tuple[float, float, float]:
+    """The centre of mass of a frame's body, as the frame sees it."""
+    inertia = model.bodies[body - 1].inertia
+    frame = model.frame(end)
+    mass = float(inertia.mass)
+    first = inertia.numbers()[1:4]
+    com = Vec3(*(float(x) / mass if mass else 0.0 for x in first))
+    x, y, z = frame.placement.inverse().rotation.apply(com - frame.placement.translation).numbers()
+    return float(x), float(y), float(z)
+
+
+def touching(model: Model, contacts: Any, limits: bool = True, friction: bool = True) -> Touching:
+    """What is kept with a model for contacts that it was asked about before."""
+    check_model(model)
+    listed = as_contacts(contacts)
+    key = ("contact", listed, limits, friction)
+    known = model._memo.laws
+    found: Touching | None = known.get(key)
+    if found is None:
+        if len(model.bodies) > MOST_BODIES:
+            raise ArgumentError(
+                f"contacts are for mechanisms of up to {MOST_BODIES} bodies; model {model.name!r} has "
+                f"{len(model.bodies)}"
+            )
+        found = known[key] = Touching(model, listed, limits, friction)
+        if listed.left_out:
+            more = f" and {len(listed.left_out) - 5} more" if len(listed.left_out) > 5 else ""
+            warnings.warn(
+                f"contacts of model {model.name!r} leave out {'; '.join(listed.left_out[:5])}{more}",
+                LinkworkWarning,
+                stacklevel=3,
+            )
+    return found

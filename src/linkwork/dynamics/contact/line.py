@@ -1,0 +1,143 @@
+"""The problem along a direction, and how far to go there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from linkwork.compiled.arrays import array_of, numbers
+from linkwork.compiled.kept_rows import KeptRows
+from linkwork.compiled.repeating import repeat
+from linkwork.dynamics.contact.costs import Cone, Group, Holds, as_cone, as_side, cone_response
+from linkwork.spatial import Scalar, absolute, sqrt, where_less
+from linkwork.spatial.matrices import dot
+
+_FLAT = 0.05
+"""How small the slope along a direction must become, relative to its beginning."""
+_MOST_TRIALS, _FAR = 30, 1e6
+"""Steps along a direction that are tried, and the longest."""
+
+
+class Line:
+    """The problem along a direction p from a point x; ``slope`` and M p are those without what holds."""
+
+    def __init__(
+        self, holds: Holds, x: Sequence[Scalar], p: Sequence[Scalar], slope: Scalar, momentum: Sequence[Scalar]
+    ) -> None:
+        self.holds, self.slope, self.curvature = holds, slope, dot(p, momentum)
+        self.rows = [_along(group, x, p) for group in holds.groups]
+        self.joints: list[Scalar] = []
+        for limit in holds.limits:
+            self.joints += [limit.sign * x[limit.dof] - limit.wanted, limit.sign * p[limit.dof], limit.D]
+        for one in holds.frictions:
+            self.joints += [x[one.dof] - one.wanted, p[one.dof], one.D]
+
+    def searched(self, fall: Scalar) -> tuple[Scalar, Scalar]:
+        """How far to go, given how the cost falls in the beginning; and 1 if one step leads to the least: if no row
+        behaves otherwise there.
+        """
+
+        def trial(state: Any, joints: Any, numbers_given: Any) -> Any:
+            step, low, high, _, first_trial = listed(state)
+            slope, curvature, fall = listed(numbers_given)
+            first, second, other = self._at(step, slope, curvature, listed(joints))
+            # the slope is zero where a parabola has it, or half-way between bounds
+            guess = step - first / second
+            below, above = (where_less(first, 0.0, *pair) for pair in ((step, low), (high, step)))
+            middle = 0.5 * (below + above)
+            inside = where_less(below, guess, where_less(guess, above, guess, middle), middle)
+            exact = where_less(0.5, other, 0.0, first_trial)  # of a whole step alone
+            near = where_less(_FLAT * fall, absolute(first), 0.0, 1.0)
+            stop = where_less(0.5, near + exact, 1.0, 0.0)
+            new = [where_less(0.5, stop, step, inside), below, above, exact, 0.0]
+            return [array_of(new)], where_less(0.5, stop, 0.0, 1.0)
+
+        state = [array_of([1.0, 0.0, _FAR, 0.0, 1.0])]
+        given = [array_of(self.joints), array_of([self.slope, self.curvature, fall])]
+        (found,) = repeat(trial, state, given, most=_MOST_TRIALS)
+        step, _, _, exact, _ = listed(found)
+        return step, exact
+
+    def _at(
+        self, step: Scalar, slope: Scalar, curvature: Scalar, joints: Sequence[Scalar]
+    ) -> tuple[Scalar, Scalar, Scalar]:
+        """Slope and curvature of the cost at a step, and how many rows are not those that they were at none, or are
+        not parabolas.
+        """
+        state: list[Scalar] = [slope + step * curvature, curvature, 0.0]
+        limits = len(self.holds.limits)
+        for k, (s, w, D) in enumerate(zip(joints[0::3], joints[1::3], joints[2::3], strict=True)):
+            if k < limits:
+                state = _plus_side(state, step, s, w, D)
+            else:
+                state = _plus_friction(state, step, s, w, D, self.holds.frictions[k - limits].most)
+
+        def cone(state: Sequence[Scalar], row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
+            s, w, own = row[:3], row[3:6], Cone((), (), row[6], row[7])
+            there = [x + given[0] * y for x, y in zip(s, w, strict=True)]
+            f, h = cone_response(own, there, self.holds.ratio)
+            bent = dot(w, [dot([h[max(a, b)][min(a, b)] for b in range(3)], w) for a in range(3)])
+            before, after = (_zone(own.friction, each, self.holds.ratio) for each in (s, there))
+            other = where_less(absolute(before - after) + absolute(after * after - 1.0), 0.5, 0.0, 1.0)
+            other = where_less(0.0, own.D, other, 0.0)
+            return [state[0] - dot(f, w), state[1] + bent, state[2] + other]
+
+        def side(state: Sequence[Scalar], row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
+            return _plus_side(state, given[0], *row)
+
+        for group, rows in zip(self.holds.groups, self.rows, strict=True):
+            state = rows.fold(cone if group.friction else side, state, [step])
+        first, second, other = state
+        return first, second, other
+
+
+def _along(group: Group, x: Sequence[Scalar], p: Sequence[Scalar]) -> KeptRows:
+    """Of a cone s and its rate along p, D and μ; of a side s, its rate and D."""
+    n = len(group.dofs)
+
+    def cone(row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
+        own, x, p = as_cone(row, n), given[:n], given[n:]
+        s = [dot(each, x) - wanted for each, wanted in zip(own.J, own.wanted, strict=True)]
+        return [*s, *(dot(each, p) for each in own.J), own.D, own.friction]
+
+    def side(row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
+        own = as_side(row, n)
+        return [dot(own.J, given[:n]) - own.wanted, dot(own.J, given[n:]), own.D]
+
+    given = [*(x[i] for i in group.dofs), *(p[i] for i in group.dofs)]
+    text, width = (cone, 8) if group.friction else (side, 3)
+    return group.rows.mapped(f"{group.rows.rows.name} along a line", text, width, given)
+
+
+def _plus_side(state: Sequence[Scalar], step: Scalar, s: Scalar, w: Scalar, D: Scalar) -> list[Scalar]:
+    there = s + step * w
+    h = where_less(there, 0.0, D, 0.0)
+    changed = where_less(there, 0.0, where_less(s, 0.0, 0.0, 1.0), where_less(s, 0.0, 1.0, 0.0))
+    other = where_less(0.0, D, changed, 0.0)
+    return [state[0] + h * there * w, state[1] + h * w * w, state[2] + other]
+
+
+def _plus_friction(state: Sequence[Scalar], step: Scalar, s: Scalar, w: Scalar, D: Scalar, most: float) -> list[Scalar]:
+    before, pull = D * s, D * (s + step * w)
+    held = where_less(pull, -most, -most, where_less(most, pull, most, pull))
+    h = where_less(most, absolute(pull), 0.0, D)
+    same = where_less(absolute(_side_of(before, most) - _side_of(pull, most)), 0.5, 0.0, 1.0)
+    return [state[0] + held * w, state[1] + h * w * w, state[2] + same]
+
+
+def _side_of(x: Scalar, most: float) -> Scalar:
+    """-1, 0 or 1: below, within or above bounds."""
+    return where_less(x, -most, -1.0, where_less(most, x, 1.0, 0.0))
+
+
+def _zone(friction: Scalar, s: Sequence[Scalar], ratio: float) -> Scalar:
+    """-1 for a cone that sticks, 0 for one that slides, 1 for one that is open."""
+    inner = friction * ratio**-0.5
+    N = s[0] * inner
+    U1, U2 = s[1] * friction, s[2] * friction
+    T = sqrt(U1 * U1 + U2 * U2)
+    return where_less(N - inner * T, 0.0, where_less(0.0, inner * N + T, 0.0, -1.0), 1.0)
+
+
+def listed(array: Any) -> list[Any]:
+    return numbers(array).tolist()

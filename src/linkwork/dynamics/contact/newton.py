@@ -1,0 +1,129 @@
+"""Newton's method with a line search for the accelerations of a mechanism with contacts, as a text over scalars.
+
+    a = argmin ½ (a - a₀)ᵀ M (a - a₀) + Σ s(J a - a_ref)
+
+with s a convex function of each row or cone (``costs``). One iteration solves with the Hessian M + Jᵀ H J, and goes
+along that direction to where the slope is small. The minimum is unique, since M is positive definite, so that it
+matters for the time alone where the search begins. Where all rows are parabolas, and stay those that they are, one step
+ends it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from linkwork.compiled.arrays import array_of
+from linkwork.compiled.repeating import repeat
+from linkwork.dynamics.contact.costs import Group, Holds, as_cone, as_side, cone_response
+from linkwork.dynamics.contact.line import Line, listed
+from linkwork.dynamics.contact.sparse import Matrix, Sparsity, solved, times
+from linkwork.spatial import Scalar, absolute, where_less
+from linkwork.spatial.matrices import dot
+
+MOST_ITERATIONS = 100
+_CONVERGED = 1e-14
+"""Of the square of the last step, relative to that of all accelerations; it is still made, which squares its error."""
+_TINY = 1e-300
+
+
+class Evaluation(NamedTuple):
+    """Gradient and Hessian at a point, and M a."""
+
+    gradient: list[Scalar]
+    hessian: Matrix
+    inertial: list[Scalar]
+
+
+def evaluated(M: Matrix, force: Sequence[Scalar], holds: Holds, a: Sequence[Scalar], sparsity: Sparsity) -> Evaluation:
+    """Of ½ aᵀ M a - aᵀ force + Σ s(J a - a_ref)."""
+    inertial = times(M, a, sparsity)
+    g = [x - y for x, y in zip(inertial, force, strict=True)]
+    H = dict(M)
+    for limit in holds.limits:
+        i = limit.dof
+        s = limit.sign * a[i] - limit.wanted
+        h = where_less(s, 0.0, limit.D, 0.0)
+        g[i] = g[i] + limit.sign * (h * s)
+        H[i, i] = H[i, i] + h
+    for one in holds.frictions:
+        i = one.dof
+        pull = one.D * (a[i] - one.wanted)
+        g[i] = g[i] + where_less(one.most, pull, one.most, where_less(pull, -one.most, -one.most, pull))
+        H[i, i] = H[i, i] + where_less(one.most, absolute(pull), 0.0, one.D)
+
+    for group in holds.groups:
+        _with_group(g, H, group, a, holds.ratio)
+    return Evaluation(g, H, inertial)
+
+
+def _with_group(g: list[Scalar], H: Matrix, group: Group, a: Sequence[Scalar], ratio: float) -> None:
+    """Gradient and Hessian with the rows of a group."""
+    dofs, n = group.dofs, len(group.dofs)
+    local = [(i, j) for i in range(n) for j in range(i + 1) if (dofs[i], dofs[j]) in H]
+    places = [(dofs[i], dofs[j]) for i, j in local]
+
+    def cone(state: Sequence[Scalar], row: Sequence[Scalar], a: Sequence[Scalar]) -> list[Scalar]:
+        own = as_cone(row, n)
+        s = [dot(each, a) - wanted for each, wanted in zip(own.J, own.wanted, strict=True)]
+        return _with_rows(state, own.J, *cone_response(own, s, ratio), local)
+
+    def side(state: Sequence[Scalar], row: Sequence[Scalar], a: Sequence[Scalar]) -> list[Scalar]:
+        own = as_side(row, n)
+        s = dot(own.J, a) - own.wanted
+        h = where_less(s, 0.0, own.D, 0.0)
+        return _with_rows(state, [own.J], [-(h * s)], [[h]], local)
+
+    state = [*(g[i] for i in dofs), *(H[place] for place in places)]
+    state = group.rows.fold(cone if group.friction else side, state, [a[i] for i in dofs])
+    for i, value in zip(dofs, state[:n], strict=True):
+        g[i] = value
+    H.update(zip(places, state[n:], strict=True))
+
+
+def _with_rows(
+    state: Sequence[Scalar],
+    J: Sequence[Sequence[Scalar]],
+    f: Sequence[Scalar],
+    h: Sequence[Sequence[Scalar]],
+    places: Sequence[tuple[int, int]],
+) -> list[Scalar]:
+    """A gradient, less Jᵀ f, and the numbers of a Hessian, with Jᵀ h J."""
+    n, r = len(J[0]), range(len(J))
+    columns = [[row[i] for row in J] for i in range(n)]
+    weighted = [[dot(column, [h[max(a, b)][min(a, b)] for a in r]) for b in r] for column in columns]
+    gradient = [x - dot(column, f) for x, column in zip(state[:n], columns, strict=True)]
+    hessian = [x + dot(weighted[i], columns[j]) for x, (i, j) in zip(state[n:], places, strict=True)]
+    return [*gradient, *hessian]
+
+
+def minimised(
+    M: Matrix, force: Sequence[Scalar], holds: Holds, free: Sequence[Scalar], start: Sequence[Scalar],
+    sparsity: Sparsity,
+) -> list[Scalar]:  # fmt: skip
+    """The accelerations; ``free`` are those that nothing holds, ``start`` is where the search begins."""
+    places = sparsity.places
+    energy = dot(free, force)
+
+    def iteration(x: Any, matrix: Any, given: Any, scalars: Any, scale: Any) -> Any:
+        x, force = listed(x), listed(given)
+        M = dict(zip(places, listed(matrix), strict=True))
+        own = holds.of(listed(scalars))
+        g, H, inertial = evaluated(M, force, own, x, sparsity)
+        p = [-y for y in solved(H, g, sparsity)]
+        fall = -dot(g, p)
+        line = Line(own, x, p, dot([i - f for i, f in zip(inertial, force, strict=True)], p), times(M, p, sparsity))
+        step, exact = line.searched(fall)
+        small = where_less(fall, _CONVERGED * (listed(scale)[0] + absolute(dot(x, inertial)) + _TINY), 1.0, 0.0)
+        last = where_less(0.5, small + exact, 1.0, 0.0)
+        step = where_less(0.5, last, 1.0, step)
+        return [array_of([a + step * b for a, b in zip(x, p, strict=True)])], where_less(0.5, last, 0.0, 1.0)
+
+    given = [
+        array_of([M[place] for place in places]),
+        array_of(list(force)),
+        array_of(holds.flat()),
+        array_of([energy]),
+    ]
+    (found,) = repeat(iteration, [array_of(list(start))], given, most=MOST_ITERATIONS)
+    return listed(found)

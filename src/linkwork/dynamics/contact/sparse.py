@@ -1,0 +1,63 @@
+"""Symmetric matrices without what is always zero, over any scalars."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from linkwork.spatial import Scalar, total
+
+
+class Sparsity:
+    """Which numbers of a symmetric matrix may not be zero: of row i those of columns ``before[i]`` and i itself; closed
+    under elimination from the last row on.
+    """
+
+    def __init__(self, n: int, cliques: Sequence[Sequence[int]]) -> None:
+        pattern: list[set[int]] = [set() for _ in range(n)]
+        for clique in cliques:
+            for i in clique:
+                pattern[i] |= {j for j in clique if j < i}
+        for i in reversed(range(n)):
+            for j in pattern[i]:
+                pattern[j] |= {k for k in pattern[i] if k < j}
+        self.n, self.before = n, [sorted(columns) for columns in pattern]
+
+    @property
+    def places(self) -> list[tuple[int, int]]:
+        """All of them, row by row."""
+        return [(i, j) for i in range(self.n) for j in (*self.before[i], i)]
+
+
+Matrix = dict[tuple[int, int], Scalar]
+"""The lower triangle of a symmetric matrix, without what is always zero."""
+
+
+def times(A: Matrix, x: Sequence[Scalar], sparsity: Sparsity) -> list[Scalar]:
+    """A x."""
+    terms: list[list[Scalar]] = [[] for _ in range(sparsity.n)]
+    for i, j in sparsity.places:
+        terms[i].append(A[i, j] * x[j])
+        if j < i:
+            terms[j].append(A[i, j] * x[i])
+    return [total(each) for each in terms]
+
+
+def solved(A: Matrix, b: Sequence[Scalar], sparsity: Sparsity) -> list[Scalar]:
+    """A⁻¹ b by A = Lᵀ D L, the last rows eliminated first: branches of a mechanism stay apart."""
+    A, x, before = dict(A), list(b), sparsity.before
+    L: Matrix = {}
+    inverse: dict[int, Scalar] = {}
+    for i in reversed(range(sparsity.n)):
+        inverse[i] = 1.0 / A[i, i]
+        for j in before[i]:
+            L[i, j] = A[i, j] * inverse[i]
+        for j in before[i]:
+            for k in (*before[i][: before[i].index(j)], j):
+                A[j, k] = A[j, k] - L[i, j] * A[i, k]
+            x[j] = x[j] - L[i, j] * x[i]
+    for i in range(sparsity.n):
+        value = x[i] * inverse[i]
+        for j in before[i]:
+            value = value - L[i, j] * x[j]
+        x[i] = value
+    return x

@@ -1,0 +1,301 @@
+"""Collision, rows, dynamics and solution, as one text over arrays.
+
+Λ⁻¹ at the contacts is never formed: the problem is solved in the accelerations of the joints, of which there are fewer
+than rows of contacts for legged robots that fall about; its matrix has the sparsity of the mass matrix, as long as
+contacts are with the ground.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from linkwork.compiled.arrays import array_of, numbers
+from linkwork.compiled.kept_rows import KeptRows
+from linkwork.dynamics.contact.collision import Axis, Touch, axis_of, between, tangents, touches
+from linkwork.dynamics.contact.costs import Cone, Friction, Group, Holds, Limit, cone_response
+from linkwork.dynamics.contact.newton import minimised
+from linkwork.dynamics.contact.softness import impedance, regularisation, spring
+from linkwork.dynamics.contact.sparse import Matrix, solved
+from linkwork.dynamics.contact.sparse import times as multiplied
+from linkwork.dynamics.dynamics import inverse_dynamics, mass_matrix, nonlinear_effects
+from linkwork.dynamics.kinematics import forward_kinematics, jacobian
+from linkwork.joints import Free
+from linkwork.model.contacts import Capsule, Contact, Ground, Softness
+from linkwork.spatial import Mat3, Scalar, Transform, Vec3, total, where_less
+from linkwork.spatial.matrices import dot
+
+if TYPE_CHECKING:
+    from linkwork.dynamics.contact.law import Touching
+
+
+class Twist(NamedTuple):
+    """The velocity of a body: of what is at the world's origin, and angular."""
+
+    linear: Vec3
+    angular: Vec3
+
+    def numbers(self) -> list[Scalar]:
+        return [*self.linear.numbers(), *self.angular.numbers()]
+
+    def at(self, point: Vec3) -> Vec3:
+        """Of what is at a point."""
+        return self.linear + self.angular.cross(point)
+
+
+class Motion(NamedTuple):
+    """What the text gives: accelerations (nv,); those with drag at the end of the step; and the force (N) at each
+    point, in world axes (points, 3).
+    """
+
+    a: Any
+    damped: Any
+    forces: Any
+
+
+class Text:
+    """The text for a model with contacts."""
+
+    def __init__(self, of: Touching) -> None:
+        self.of, self.model, self.contacts = of, of.model, of.contacts
+        self.ends, self.points, self.sparsity, self.path = of.ends, of.points, of.sparsity, of.path
+
+    def step(self, q: Any, v: Any, tau: Any, dt: Scalar, f_ext: Any, drag: Any) -> tuple[Any, Any]:
+        """The text of that."""
+        _, a, forces = self.motion(q, v, tau, dt, f_ext, None, drag)
+        wrenches = []
+        for touch, force in zip(self.touches(q), numbers(forces).tolist(), strict=True):
+            wrenches += [*force, *touch.point.cross(Vec3(*force)).numbers()]
+        return a, array_of(wrenches).reshape(self.points, 6)
+
+    def touches(self, q: Any) -> list[Touch]:
+        """Where each point of each contact is, in the world."""
+        places = self._places(q)
+        return [touch for one in self.contacts for touch in self._touches(one, places)]
+
+    def _touches(self, one: Contact, places: dict[str, Transform]) -> list[Touch]:
+        return touches(one, places[one.frame] * one.placement, places[one.on] * one.on_placement)
+
+    def _places(self, q: Any) -> dict[str, Transform]:
+        placed = numbers(forward_kinematics(self.model, q, self.ends)) if self.ends else []
+        found = {}
+        for end, T in zip(self.ends, placed, strict=True):
+            found[end] = Transform(Mat3(*T[:3, :3].ravel().tolist()), Vec3(*T[:3, 3].tolist()))
+        return found
+
+    def _columns(self, q: Any) -> list[Twist]:
+        """How the world's origin moves with a body, for each degree of freedom that moves one."""
+        found = [Twist(Vec3.zero(), Vec3.zero())] * self.model.nv
+        moving = [end for end in self.ends if self.path(end)]
+        J = numbers(jacobian(self.model, q, moving, reference="world")) if moving else np.zeros((0, 6))
+        for end, own in zip(moving, J.reshape(len(moving), 6, self.model.nv) if moving else J, strict=True):
+            for dof in self.path(end):
+                column = own[:, dof].tolist()
+                found[dof] = Twist(Vec3(*column[:3]), Vec3(*column[3:]))
+        return found
+
+    def holds(self, q: Any, v: Any, dt: Scalar | None, columns: Sequence[Twist]) -> Holds:
+        """The rows of the problem: of those points that touch, and of joints."""
+        speeds, place = numbers(v).tolist(), numbers(q).tolist()
+        _, dofs = self.of.inverse_masses
+        turning = self._turning(speeds)
+        groups = []
+        for number, (own, friction, members) in enumerate(self.of.groups):
+            name = f"{'cones' if friction else 'sides'} {number}"
+            points = sum(one.points for one in members)
+            rows = KeptRows(name, _HEAD + len(own), points)
+            self._keep(rows, own, members, q, dt)
+            given = [*(x for k in own for x in columns[k].numbers()), *(x[k] for x in (speeds, turning) for k in own)]
+            text, width = (_cone, 3 * len(own) + 5) if friction else (_side, len(own) + 2)
+            groups.append(Group(own, friction, rows.mapped(f"{name} of joints", text, width, given)))
+        holds = Holds(groups, ratio=self.contacts.friction_ratio)
+        for dof, at, sign, limit, softness, margin in self.of.limited:
+            depth = sign * (place[at] - limit) - margin
+            b, k = spring(softness, dt)
+            d = impedance(softness, depth)
+            D = where_less(depth, 0.0, regularisation(d, dofs[dof]), 0.0)
+            holds.limits.append(Limit(dof, sign, -b * (sign * speeds[dof]) - k * d * depth, D))
+        for dof, softness, most in self.of.rough:
+            b, _ = spring(softness, dt)
+            D = regularisation(impedance(softness, 0.0), dofs[dof])
+            holds.frictions.append(Friction(dof, -b * speeds[dof], D, most))
+        return holds
+
+    def _keep(self, rows: KeptRows, dofs: Sequence[int], members: Sequence[Contact], q: Any, dt: Scalar | None) -> None:
+        """Keep the points that touch: where, the normal, what is wanted of its rate, damping, D, μ, and which way each
+        degree of freedom moves them.
+        """
+        places = self._places(q)
+        masses = self._masses()
+        pairs: dict[Any, KeptRows] = {}
+        for one in members:
+            mass, signs = masses[one.frame] + masses[one.on], self._signs(one, dofs)
+            if isinstance(one.against, Ground):
+                for touch in self._touches(one, places):
+                    flag, *row = _pushed(touch, one.softness, dt, one.margin, mass, one.friction)
+                    rows.keep(flag, [*row, *signs])
+                continue
+            key = type(one.shape), type(one.against), one.softness
+            if key not in pairs:
+                name = f"{rows.rows.name}, near {len(pairs)}"
+                pairs[key] = KeptRows(name, 19 + len(signs), sum(_like(each) == key for each in members))
+            axis = axis_of(one.shape, places[one.frame] * one.placement)
+            other = axis_of(one.against, places[one.on] * one.on_placement)
+            between = axis.centre - other.centre
+            reach = axis.reach + other.reach + one.margin
+            near = where_less(between.dot(between), reach * reach, 1.0, 0.0)
+            pairs[key].keep(near, [*axis.numbers(), *other.numbers(), one.margin, mass, one.friction, *signs])
+        for (shape, against, softness), kept in pairs.items():
+            self._keep_near(kept, rows, (shape is Capsule, against is Capsule), softness, dt, numbers(q).flat[0])
+
+    def _keep_near(
+        self, kept: KeptRows, rows: KeptRows, long: tuple[bool, bool], softness: Softness, dt: Any, traced: Any
+    ) -> None:
+        """Of shapes that are near, those that touch."""
+        b, k = spring(softness, dt)
+
+        def text(row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
+            axis, other = (
+                Axis.of(row[first : first + 8], is_long) for first, is_long in zip((0, 8), long, strict=True)
+            )
+            margin, mass, friction, *signs = row[16:]
+            return [*_pushed(between(axis, other), softness, given[:2], margin, mass, friction), *signs]
+
+        kept.keep_in(rows, text, [b, k, traced])
+
+    def _signs(self, one: Contact, dofs: Sequence[int]) -> list[float]:
+        """Of degrees of freedom: 1 if it moves the shape, -1 if it moves what this touches, 0 if both or none."""
+        own, other = set(self.path(one.frame)), set(self.path(one.on))
+        return [float(dof in own) - float(dof in other) for dof in dofs]
+
+    def _masses(self) -> dict[str, float]:
+        """The inverse mass at each frame."""
+        return dict(zip(self.ends, self.of.inverse_masses[0], strict=True))
+
+    def _turning(self, v: Sequence[Scalar]) -> list[Scalar]:
+        """What the accelerations of free joints lack of those in the world's axes, since theirs turn with the body: ω ×
+        v. The law asks for rates of velocities in the world's axes, and leaves out all else by which J varies.
+        """
+        found: list[Scalar] = [0.0] * self.model.nv
+        for body, start in zip(self.model.bodies, self.model.v_start, strict=True):
+            if isinstance(body.joint, Free):
+                linear, angular = Vec3(*v[start : start + 3]), Vec3(*v[start + 3 : start + 6])
+                found[start : start + 3] = angular.cross(linear).numbers()
+        return found
+
+    def motion(
+        self, q: Any, v: Any, tau: Any, dt: Scalar | None, f_ext: Any = None, start: Any = None, drag: Any = None
+    ) -> Motion:
+        """Accelerations and forces; ``start`` is where the search begins, ``drag`` what stands beside the rotors (nv,)
+        if damping is that of the step's end.
+        """
+        found, columns = self.touches(q), self._columns(q)
+        holds = self.holds(q, v, dt, columns)
+        M = self.matrix(q)
+        force = numbers(tau - self._bias(q, v, f_ext)).tolist()
+        free = solved(M, force, self.sparsity)
+        a = minimised(M, force, holds, free, free if start is None else numbers(start).tolist(), self.sparsity)
+        forces = self.forces(found, columns, numbers(v).tolist(), a, dt)
+        if drag is None:
+            return Motion(array_of(a), array_of(a), forces)
+        heavier = dict(M)
+        for k, more in enumerate(numbers(drag).tolist()):
+            heavier[k, k] = heavier[k, k] + more
+        damped = solved(heavier, multiplied(M, a, self.sparsity), self.sparsity)
+        return Motion(array_of(a), array_of(damped), forces)
+
+    def _bias(self, q: Any, v: Any, f_ext: Any) -> Any:
+        """What gravity, velocities and loads ask of the joints."""
+        if f_ext is None:
+            return nonlinear_effects(self.model, q, v)
+        return inverse_dynamics(self.model, q, v, np.zeros(self.model.nv), f_ext)
+
+    def matrix(self, q: Any) -> Matrix:
+        full = numbers(mass_matrix(self.model, q))
+        return {(i, j): full[i, j] for i, j in self.sparsity.places}
+
+    def forces(
+        self, found: Sequence[Touch], columns: Sequence[Twist], v: Sequence[Scalar], a: Sequence[Scalar],
+        dt: Scalar | None,
+    ) -> Any:  # fmt: skip
+        """The force at each point, in world axes."""
+        rate = [x + y for x, y in zip(a, self._turning(v), strict=True)]
+        speeds, rates = ({end: self._twist(end, columns, each) for end in self.ends} for each in (v, rate))
+        heavy = self._masses()
+        left, forces = iter(found), []
+        for one in self.contacts:
+            b, k = spring(one.softness, dt)
+            for _ in range(one.points):
+                touch = next(left)
+                depth = touch.distance - one.margin
+                d = impedance(one.softness, depth)
+                D = where_less(depth, 0.0, regularisation(d, heavy[one.frame] + heavy[one.on]), 0.0)
+                moves = [each[one.frame].at(touch.point) - each[one.on].at(touch.point) for each in (rates, speeds)]
+                lacking = moves[0] + moves[1] * b
+                directions = [touch.normal, *(tangents(touch.normal) if one.has_friction else ())]
+                s = [direction.dot(lacking) for direction in directions]
+                s[0] = s[0] + k * d * depth
+                if one.has_friction:
+                    sizes, _ = cone_response(Cone((), (), D, one.friction), s, self.contacts.friction_ratio)
+                else:
+                    sizes = [where_less(s[0], 0.0, -(D * s[0]), 0.0)]
+                parts = [direction * size for direction, size in zip(directions, sizes, strict=True)]
+                forces += [total(xs) for xs in zip(*(part.numbers() for part in parts), strict=True)]
+        return array_of(forces).reshape(self.points, 3)
+
+    def _twist(self, end: str, columns: Sequence[Twist], x: Sequence[Scalar]) -> Twist:
+        """How a frame's body moves, as the world's origin does with it, by rates of the joints."""
+        path = self.path(end)
+        if not path:
+            return Twist(Vec3.zero(), Vec3.zero())
+        moved = [[y * x[dof] for y in columns[dof].numbers()] for dof in path]
+        summed = [total(each) for each in zip(*moved, strict=True)]
+        return Twist(Vec3(*summed[:3]), Vec3(*summed[3:]))
+
+
+def _like(one: Contact) -> tuple[Any, Any, Softness]:
+    """What a text for pairs of shapes follows from."""
+    return type(one.shape), type(one.against), one.softness
+
+
+_HEAD = 10
+"""Numbers of a row that is kept, before the signs."""
+
+
+def _pushed(
+    touch: Touch, softness: Softness, stiff: Any, margin: Scalar, mass: Scalar, friction: Scalar
+) -> list[Scalar]:
+    """Whether a point touches, and the numbers of its row; ``stiff`` are damping and stiffness, or the step."""
+    b, k = stiff if isinstance(stiff, list) else spring(softness, stiff)
+    depth = touch.distance - margin
+    d = impedance(softness, depth)
+    own = [*touch.point.numbers(), *touch.normal.numbers(), -(k * d * depth), b, regularisation(d, mass), friction]
+    return [where_less(depth, 0.0, 1.0, 0.0), *own]
+
+
+def _cone(row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
+    """A kept row in the joints."""
+    normal = Vec3(*row[3:6])
+    J, wanted = _in_joints(row, [normal, *tangents(normal)], given)
+    return [*(x for each in J for x in each), *wanted, row[8], row[9]]
+
+
+def _side(row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
+    """The same without friction."""
+    J, wanted = _in_joints(row, [Vec3(*row[3:6])], given)
+    return [*J[0], *wanted, row[8]]
+
+
+def _in_joints(
+    row: Sequence[Scalar], directions: Sequence[Vec3], given: Sequence[Scalar]
+) -> tuple[list[list[Scalar]], list[Scalar]]:
+    """J of a point's motion in some directions, and what its rates are asked for."""
+    point, (push, b), signs = Vec3(*row[:3]), row[6:8], row[_HEAD:]
+    n = len(signs)
+    moves = [Twist(Vec3(*given[6 * k : 6 * k + 3]), Vec3(*given[6 * k + 3 : 6 * k + 6])).at(point) for k in range(n)]
+    J = [[sign * direction.dot(move) for sign, move in zip(signs, moves, strict=True)] for direction in directions]
+    speeds, turning = given[6 * n : 7 * n], given[7 * n :]
+    wanted = [-(b * dot(each, speeds) + dot(each, turning)) for each in J]
+    return J, [wanted[0] + push, *wanted[1:]]

@@ -1,0 +1,179 @@
+"""The contacts of an MJCF file: which geoms may touch, how rough and how soft they are, by MuJoCo's own rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linkwork.model.contacts import Box, Capsule, Contact, Contacts, Ellipsoid, HeightField, Plane, Softness, Sphere
+from linkwork.spatial import Mat3, Quaternion, Transform, Vec3
+
+_PLANE, _FIELD, _SPHERE, _CAPSULE, _ELLIPSOID, _CYLINDER, _BOX = range(7)  # mjtGeom
+_KINDS = ("plane", "height field", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "distance field")
+_NO_FRICTION_LOSS, _NO_LIMITS, _NO_CONTACT, _NO_PARENT_FILTER = (1 << k for k in (2, 3, 4, 9))  # mjtDisableBit
+_MOST_GEOMS = 2000
+_MOST_CONTACTS = 20_000
+
+
+def contacts_of(m: Any, bodies: list[str], joints: list[str], reference: tuple[float, ...]) -> Contacts:
+    """The contacts of a compiled MuJoCo model, given the names of its bodies and joints."""
+    reader = _Reader(m, bodies)
+    limits = () if m.opt.disableflags & _NO_LIMITS else _limits(m, joints)
+    each = [] if m.opt.disableflags & _NO_CONTACT else reader.contacts()
+    frictions = tuple(
+        (joints[j], _softness(m.dof_solref[m.jnt_dofadr[j]], m.dof_solimp[m.jnt_dofadr[j]])) for j in range(m.njnt)
+    )
+    places = [(bodies[k], m.body_ipos[k].tolist()) for k in range(1, m.nbody)]
+    centres = tuple((name, (x, y, z)) for name, (x, y, z) in places)
+    return Contacts(tuple(each), limits, frictions, float(m.opt.impratio), reference, centres, tuple(reader.left_out))
+
+
+def _limits(m: Any, joints: list[str]) -> tuple[tuple[str, Softness, float], ...]:
+    return tuple(
+        (joints[j], _softness(m.jnt_solref[j], m.jnt_solimp[j]), float(m.jnt_margin[j])) for j in range(m.njnt)
+    )
+
+
+def _softness(solref: Any, solimp: Any) -> Softness:
+    first, second = solref.tolist()
+    a, b, c, d, e = solimp.tolist()
+    return Softness(first, second, (a, b, c, d, e))
+
+
+class _Reader:
+    def __init__(self, m: Any, bodies: list[str]) -> None:
+        self.m, self.bodies = m, bodies
+        self.left_out: list[str] = []
+        import mujoco
+
+        self.sums = int(mujoco.__version__.partition(".")[0]) >= 4
+        self.names = [m.geom(k).name or f"geom{k} of {bodies[m.geom_bodyid[k]]}" for k in range(m.ngeom)]
+
+    def margin(self, margins: Any, gaps: Any) -> float:
+        """The distance at which two geoms begin to push: the sum of their margins; in MuJoCo 3 the larger, without the
+        gap.
+        """
+        return float(sum(margins)) if self.sums else float(max(margins) - max(gaps))
+
+    def contacts(self) -> list[Contact]:
+        m, found = self.m, []
+        paired = set()
+        for k in range(m.npair):
+            a, b = int(m.pair_geom1[k]), int(m.pair_geom2[k])
+            paired.add((min(a, b), max(a, b)))
+            friction = m.pair_friction[k].tolist()
+            if friction[0] != friction[1] and m.pair_dim[k] > 1:
+                self.left_out.append(f"pair {k} of geoms has friction that varies with direction; the first is taken")
+            soft = _softness(m.pair_solref[k], m.pair_solimp[k])
+            margin = self.margin(m.pair_margin[k : k + 1], m.pair_gap[k : k + 1])
+            found.append(self.contact(a, b, int(m.pair_dim[k]), friction[0], soft, margin))
+        for a, b in self.pairs():
+            if (a, b) not in paired:
+                found.append(self.contact(a, b, *self.mixed(a, b)))
+        return [each for each in found if each is not None]
+
+    def pairs(self) -> list[tuple[int, int]]:
+        """Geoms that may touch, by bodies and bit masks."""
+        m = self.m
+        able = np.flatnonzero((m.geom_contype != 0) | (m.geom_conaffinity != 0))
+        if able.size > _MOST_GEOMS:
+            self.left_out.append(f"contacts of {able.size} geoms, which are too many")
+            return []
+        weld = m.body_weldid[m.geom_bodyid[able]]
+        parent = m.body_weldid[m.body_parentid[weld]]
+        kind, like = m.geom_contype[able], m.geom_conaffinity[able]
+        meet = ((kind[:, None] & like[None, :]) | (like[:, None] & kind[None, :])) != 0
+        meet &= weld[:, None] != weld[None, :]
+        if not m.opt.disableflags & _NO_PARENT_FILTER:
+            moving = (weld[:, None] != 0) & (weld[None, :] != 0)
+            family = (weld[:, None] == parent[None, :]) | (parent[:, None] == weld[None, :])
+            meet &= ~(moving & family)
+        excluded = {(int(s) >> 16, int(s) & 0xFFFF) for s in m.exclude_signature}
+        found = []
+        for i, j in np.argwhere(np.triu(meet)):
+            a, b = int(able[i]), int(able[j])
+            ends = int(m.geom_bodyid[a]), int(m.geom_bodyid[b])
+            if ends in excluded or ends[::-1] in excluded:
+                continue
+            found.append((a, b))
+        if len(found) > _MOST_CONTACTS:
+            self.left_out.append(f"{len(found)} pairs of geoms, which are too many")
+            return []
+        return found
+
+    def mixed(self, a: int, b: int) -> tuple[int, float, Softness, float]:
+        """Dimensions, friction, softness and margin of two geoms."""
+        m = self.m
+        margin = self.margin(m.geom_margin[[a, b]], m.geom_gap[[a, b]])
+        if m.geom_priority[a] != m.geom_priority[b]:
+            k = a if m.geom_priority[a] > m.geom_priority[b] else b
+            soft = _softness(m.geom_solref[k], m.geom_solimp[k])
+            return int(m.geom_condim[k]), float(m.geom_friction[k, 0]), soft, margin
+        weights = m.geom_solmix[a], m.geom_solmix[b]
+        least = 1e-15
+        if weights[0] >= least and weights[1] >= least:
+            share = weights[0] / (weights[0] + weights[1])
+        else:
+            share = 0.5 if max(weights) < least else (0.0 if weights[0] < least else 1.0)
+        first, second = m.geom_solref[a], m.geom_solref[b]
+        both = first[0] > 0.0 and second[0] > 0.0
+        solref = share * first + (1.0 - share) * second if both else np.minimum(first, second)
+        solimp = share * m.geom_solimp[a] + (1.0 - share) * m.geom_solimp[b]
+        friction = max(m.geom_friction[a, 0], m.geom_friction[b, 0])
+        return int(max(m.geom_condim[a], m.geom_condim[b])), float(friction), _softness(solref, solimp), margin
+
+    def contact(
+        self, a: int, b: int, dimensions: int, friction: float, softness: Softness, margin: float
+    ) -> Contact | None:
+        m = self.m
+        if m.geom_type[a] > m.geom_type[b]:
+            a, b = b, a
+        own, other = int(m.geom_type[b]), int(m.geom_type[a])
+        called = f"{self.names[b]} and {self.names[a]}"
+        balls = own in (_SPHERE, _CAPSULE)
+        able = (other == _PLANE and own in (_SPHERE, _CAPSULE, _ELLIPSOID, _BOX)) or (other >= _FIELD and balls)
+        if not able or (other not in (_PLANE, _FIELD, _SPHERE, _CAPSULE)):
+            kinds = " and ".join(f"a {_KINDS[k]}" for k in (own, other))
+            self.left_out.append(f"the contact of {called}, {kinds}, which is not supported")
+            return None
+        if dimensions > 3:
+            self.left_out.append(f"friction of {called} against spinning and rolling")
+        on = self.bodies[m.geom_bodyid[a]] if m.geom_bodyid[a] else "world"
+        return Contact(
+            self.bodies[m.geom_bodyid[b]] if m.geom_bodyid[b] else "world",
+            self.shape(b),  # type: ignore[arg-type]
+            self.shape(a),  # type: ignore[arg-type]
+            on,
+            friction=friction,
+            dimensions=1 if dimensions == 1 else 3,
+            placement=self.place(b),
+            on_placement=self.place(a),
+            softness=softness,
+            margin=margin,
+            name=called,
+        )
+
+    def shape(self, k: int) -> object:
+        kind, (x, y, z) = int(self.m.geom_type[k]), self.m.geom_size[k].tolist()
+        if kind == _PLANE:
+            return Plane()
+        if kind == _FIELD:
+            return self.field(int(self.m.geom_dataid[k]))
+        if kind == _SPHERE:
+            return Sphere(x)
+        if kind == _CAPSULE:
+            return Capsule(x, y)
+        return Ellipsoid((x, y, z)) if kind == _ELLIPSOID else Box((x, y, z))
+
+    def field(self, k: int) -> HeightField:
+        m = self.m
+        rows, columns, first = int(m.hfield_nrow[k]), int(m.hfield_ncol[k]), int(m.hfield_adr[k])
+        numbers = m.hfield_data[first : first + rows * columns].reshape(rows, columns).astype(np.float64)
+        x, y, height, _ = m.hfield_size[k].tolist()
+        return HeightField(height * numbers, (x, y))
+
+    def place(self, k: int) -> Transform:
+        w, x, y, z = self.m.geom_quat[k].tolist()
+        turn: Mat3 = Quaternion(x, y, z, w).normalized().matrix()
+        return Transform(turn, Vec3(*self.m.geom_pos[k].tolist()))

@@ -1,0 +1,102 @@
+"""What a URDF file says of its links' looks. Nothing of it moves the robot: what cannot be understood is left out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from math import isfinite
+from typing import NamedTuple
+
+from linkwork.errors import FormatError
+from linkwork.formats.xml import Element
+from linkwork.model.geometry import Geometry
+from linkwork.model.placements import placements
+
+Colour = tuple[float, float, float, float]
+_ZERO = (0.0, 0.0, 0.0)
+_MOST = 1_000_000
+"""Shapes; a file of more has other purposes than to be looked at."""
+
+
+class _Found(NamedTuple):
+    link: str
+    origin: tuple[list[float], list[float]]
+    visual: bool
+    kind: str
+    size: tuple[float, ...]
+    colour: Colour | None
+    mesh: str
+
+
+def geometry_of(robot: Element, links: Mapping[str, Element]) -> list[tuple[str, Geometry]]:
+    """The shapes of all links, each with its link's name; which body that is remains to be said."""
+    folder = os.path.dirname(os.path.abspath(robot.path))
+    materials = _materials(robot)
+    found = [one for name, link in links.items() for one in _shapes(name, link, materials)][:_MOST]
+    places = placements([one.origin for one in found])
+    return [
+        (one.link, Geometry(0, place, one.kind, one.size, one.visual, not one.visual, one.colour, one.mesh, folder))
+        for one, place in zip(found, places, strict=True)
+        if all(map(isfinite, place.numbers()))
+    ]
+
+
+def _shapes(link: str, element: Element, materials: Mapping[str, Colour]) -> Iterator[_Found]:
+    for part in element.children:
+        if part.tag in ("visual", "collision"):
+            try:
+                yield _shape(link, part, materials)
+            except FormatError:
+                continue
+
+
+def _shape(link: str, part: Element, materials: Mapping[str, Colour]) -> _Found:
+    origin, shape = part.child("origin"), part.need("geometry").children
+    if len(shape) != 1:
+        raise part.error("a shape is one of box, sphere, cylinder, capsule and mesh")
+    one = shape[0]
+    mesh = ""
+    if one.tag == "box":
+        size = tuple(one.measures("size", 3))
+    elif one.tag == "sphere":
+        size = tuple(one.measures("radius", 1))
+    elif one.tag in ("cylinder", "capsule"):
+        size = (*one.measures("radius", 1), *one.measures("length", 1))
+    elif one.tag == "mesh":
+        mesh, size = one.word("filename"), tuple(one.measures("scale", 3, (1.0, 1.0, 1.0)))
+    else:
+        raise one.error("there is no such shape")
+    if not mesh and min(size) <= 0.0:
+        raise one.error("a shape has a size")
+    place = (
+        [list(_ZERO)] * 2 if origin is None else [origin.measures("xyz", 3, _ZERO), origin.measures("rpy", 3, _ZERO)]
+    )
+    material = part.child("material")
+    colour = None if material is None else _colour(material) or materials.get(material.get("name") or "")
+    return _Found(link, (place[0], place[1]), part.tag == "visual", one.tag, size, colour, mesh)
+
+
+def _materials(robot: Element) -> dict[str, Colour]:
+    """Colours by name: those of the robot, and those that a link's shape names."""
+    named: dict[str, Colour] = {}
+    of_links = (part for child in robot.children for part in _materials_in(child))
+    for part in (*(child for child in robot.children if child.tag == "material"), *of_links):
+        colour = _colour(part)
+        if colour is not None:
+            named.setdefault(part.get("name") or "", colour)
+    return named
+
+
+def _materials_in(link: Element) -> Iterator[Element]:
+    if link.tag == "link":
+        for visual in link.children:
+            yield from (part for part in visual.children if part.tag == "material")
+
+
+def _colour(material: Element) -> Colour | None:
+    try:
+        rgba = material.need("color").measures("rgba", 4)
+    except FormatError:
+        return None
+    red, green, blue, opacity = (min(max(x, 0.0), 1.0) for x in rgba)
+    return red, green, blue, opacity

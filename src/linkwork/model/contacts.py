@@ -1,0 +1,307 @@
+"""What touches what: shapes on frames, planes and height fields, and how soft and rough they are.
+
+These are descriptions alone; ``dynamics.contact`` computes with them. The law is MuJoCo's soft convex one: a contact
+that is r deep is asked for the acceleration of a damped spring, -b v - k d(r) r, by as much force as d(r), its
+impedance, says; ``time_constant`` and ``damping_ratio`` give k and b (MuJoCo's ``solref``), five numbers give d(r)
+(``solimp``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from math import isfinite
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.arguments import finite, finite_array, not_negative, positive, several
+from linkwork.errors import ArgumentError, ModelError, shown
+from linkwork.joints.joint import as_axis
+from linkwork.spatial import Transform
+
+WORLD = "world"
+
+
+@dataclass(frozen=True)
+class Sphere:
+    """A ball of a ``radius`` (m) about the origin of its frame."""
+
+    radius: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "radius", positive("the radius of a sphere", self.radius, "metres"))
+
+
+@dataclass(frozen=True)
+class Capsule:
+    """A cylinder along z with half balls at its ends: its ``radius`` and half of the cylinder's length (m)."""
+
+    radius: float
+    half_length: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "radius", positive("the radius of a capsule", self.radius, "metres"))
+        object.__setattr__(self, "half_length", positive("the half_length of a capsule", self.half_length, "metres"))
+
+
+@dataclass(frozen=True)
+class Box:
+    """A box with faces across x, y and z: half of its sides (m)."""
+
+    half_sides: tuple[float, float, float]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "half_sides", _three("half_sides of a box", self.half_sides))
+
+
+@dataclass(frozen=True)
+class Ellipsoid:
+    """An ellipsoid whose axes are x, y and z: half of their lengths (m)."""
+
+    half_axes: tuple[float, float, float]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "half_axes", _three("half_axes of an ellipsoid", self.half_axes))
+
+
+@dataclass(frozen=True)
+class Plane:
+    """All that lies below a plane: its ``normal``, "x", "y", "z" or three numbers, points out of the ground.
+
+    ``height`` (m) is how far along the normal the plane lies from the origin of its frame.
+    """
+
+    normal: str | Sequence[float] = "z"
+    height: float = 0.0
+
+    def __post_init__(self) -> None:
+        try:
+            direction = tuple(float(x) for x in as_axis(self.normal).direction.numbers())
+        except ModelError as error:
+            raise ArgumentError(f"the normal of a plane: {error}") from None
+        object.__setattr__(self, "normal", direction)
+        object.__setattr__(self, "height", finite("the height of a plane", self.height))
+
+
+@dataclass(frozen=True, eq=False)
+class HeightField:
+    """Ground of varying height, bilinear between heights on a regular grid.
+
+    Args:
+        heights: (rows along y, columns along x), m, at least 2 by 2.
+        half_size: half of the extent along x and along y (m), about the origin of its frame. Beyond its edge the ground
+            goes on as the edge has it.
+
+    A shape touches it in one point for each of its own (two for a capsule), along the normal there: what is wider than
+    the ground's bumps sinks into them.
+    """
+
+    heights: ArrayLike
+    half_size: tuple[float, float]
+
+    def __post_init__(self) -> None:
+        heights = finite_array("the heights of a height field", self.heights)
+        if heights.ndim != 2 or min(heights.shape) < 2:
+            raise ArgumentError(f"heights must be (rows, columns), at least 2 by 2, but have shape {heights.shape}")
+        kept = heights.copy()
+        kept.flags.writeable = False
+        object.__setattr__(self, "heights", kept)
+        x, y = several("half_size of a height field", self.half_size, 2)
+        object.__setattr__(self, "half_size", (positive("half_size", x), positive("half_size", y)))
+
+    def _key(self) -> tuple[Any, ...]:
+        numbers = np.asarray(self.heights)
+        return numbers.shape, numbers.tobytes(), self.half_size
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, HeightField) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        shape, numbers, _ = self._key()
+        return f"HeightField({shape[0]} x {shape[1]}, {self.half_size}, {sha256(numbers).hexdigest()[:16]})"
+
+
+Shape = Sphere | Capsule | Box | Ellipsoid
+Ground = Plane | HeightField
+
+
+@dataclass(frozen=True)
+class Softness:
+    """How what holds yields: MuJoCo's ``solref`` and ``solimp``.
+
+    Attributes:
+        time_constant, damping_ratio: of the spring (s, and 1 for critical damping); two negative numbers are minus its
+            stiffness and its damping instead.
+        impedance: d at the surface and when deep, over which depth (m or rad) it changes from one to the other, and
+            the midpoint and power of that change.
+    """
+
+    time_constant: float = 0.02
+    damping_ratio: float = 1.0
+    impedance: tuple[float, float, float, float, float] = (0.9, 0.95, 0.001, 0.5, 2.0)
+
+    def __post_init__(self) -> None:
+        time, ratio = finite("time_constant", self.time_constant), finite("damping_ratio", self.damping_ratio)
+        if (time > 0.0) != (ratio > 0.0):
+            raise ArgumentError(
+                f"time_constant {time:g} and damping_ratio {ratio:g} must both be positive, or both negative, which "
+                f"makes them minus a stiffness and minus a damping"
+            )
+        first, last, width, middle, power = several("impedance", self.impedance, 5)
+        limited = (_within(first, 1e-4, 0.9999), _within(last, 1e-4, 0.9999), max(width, 0.0))
+        object.__setattr__(self, "impedance", (*limited, _within(middle, 1e-4, 0.9999), max(power, 1.0)))
+
+
+@dataclass(frozen=True)
+class Contact:
+    """A shape on a frame that may touch the ground, or another shape. It pushes, never pulls, and slides or sticks.
+
+    Args:
+        frame: the frame that carries the shape, a name in ``model.frame_names``.
+        shape: ``lw.Sphere``, ``lw.Capsule``, ``lw.Box`` or ``lw.Ellipsoid``; None for a point, the frame's origin.
+        against: what it touches: ``lw.Plane`` (the floor, z = 0, if left out) or ``lw.HeightField``; or a sphere or a
+            capsule, if it is one itself.
+        on: the frame that carries what it touches; the world if left out.
+        friction: the coefficient of friction, the tangent of the friction cone's angle.
+        dimensions: 3, or 1 for a contact without friction (MuJoCo's ``condim``).
+        placement: of the shape in its frame, from ``lw.placement``. on_placement: of what it touches, in that frame.
+        softness: how it yields. margin: the distance (m) at which it begins to act.
+        name: to tell contacts apart by.
+
+    Example:
+        >>> import linkwork as lw
+        >>> lw.Contact("foot", lw.Sphere(0.02), friction=0.7).against
+        Plane(normal=(0.0, 0.0, 1.0), height=0.0)
+    """
+
+    frame: str
+    shape: Shape | None = None
+    against: Ground | Shape = field(default_factory=Plane)
+    on: str = WORLD
+    friction: float = 1.0
+    dimensions: int = 3
+    placement: Transform = field(default_factory=Transform.identity)
+    on_placement: Transform = field(default_factory=Transform.identity)
+    softness: Softness = field(default_factory=Softness)
+    margin: float = 0.0
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        for what, value in (("frame", self.frame), ("on", self.on), ("name", self.name)):
+            if not isinstance(value, str):
+                raise ArgumentError(f"{what} of a contact must be a name, not {shown(value)}")
+        called = f"the contact of {self.frame!r}"
+        if self.shape is not None and not isinstance(self.shape, Shape):
+            raise ArgumentError(
+                f"shape of {called} must be lw.Sphere, lw.Capsule, lw.Box, lw.Ellipsoid, or None for a point, not "
+                f"{shown(self.shape)}"
+            )
+        if isinstance(self.against, Shape):
+            if not all(isinstance(each, Sphere | Capsule) for each in (self.shape, self.against)):
+                raise ArgumentError(
+                    f"{called}: spheres and capsules may touch each other; {_kind(self.shape)} and "
+                    f"{_kind(self.against)} may not. Boxes, ellipsoids and points touch the ground alone"
+                )
+        elif not isinstance(self.against, Ground):
+            raise ArgumentError(
+                f"{called} must be against lw.Plane, lw.HeightField, lw.Sphere or lw.Capsule, not {shown(self.against)}"
+            )
+        if isinstance(self.against, HeightField) and isinstance(self.shape, Box | Ellipsoid):
+            raise ArgumentError(
+                f"{called}: points, spheres and capsules touch a height field; {_kind(self.shape)} does not"
+            )
+        if self.frame == self.on:
+            raise ArgumentError(f"{called} is with itself; on must be another frame")
+        object.__setattr__(self, "friction", not_negative(f"friction of {called}", self.friction))
+        if self.dimensions not in (1, 3):
+            raise ArgumentError(
+                f"dimensions of {called} must be 1 (without friction) or 3, not {shown(self.dimensions)}; friction "
+                f"against spinning and rolling is not supported"
+            )
+        object.__setattr__(self, "margin", finite(f"margin of {called}", self.margin))
+        for what in ("placement", "on_placement"):
+            value = getattr(self, what)
+            if not isinstance(value, Transform) or not all(isfinite(x) for x in value.numbers()):
+                raise ArgumentError(f"{what} of {called} must be made by lw.placement, not {shown(value)}")
+        if not isinstance(self.softness, Softness):
+            raise ArgumentError(f"softness of {called} must be lw.Softness, not {shown(self.softness)}")
+
+    @property
+    def points(self) -> int:
+        """In how many points it may touch at once."""
+        if isinstance(self.against, Ground):
+            return 4 if isinstance(self.shape, Box) else 2 if isinstance(self.shape, Capsule) else 1
+        return 1
+
+    @property
+    def has_friction(self) -> bool:
+        return self.dimensions == 3 and self.friction > 0.0
+
+
+@dataclass(frozen=True)
+class Contacts(Sequence[Contact]):
+    """Contacts, and how what else is soft yields: what ``model.contacts`` is for a model read from MJCF.
+
+    A list of ``lw.Contact`` is as good where contacts are asked for; limits and friction of joints then yield as
+    MuJoCo has it by default.
+
+    Attributes:
+        each: the contacts. limits: for each joint by name, the softness of its limits and the margin (m or rad) before
+            them; friction: the softness of its dry friction. friction_ratio: how much harder friction holds than the
+            normal direction (MuJoCo's ``impratio``). reference: the configuration in which effective masses are
+            measured, where the model's neutral one is not meant; centres: for frames by name, where in them (m), where
+            the centre of mass of the frame's body is not meant. left_out: what a file has and contacts leave out, said
+            where they are used.
+    """
+
+    each: tuple[Contact, ...] = ()
+    limits: tuple[tuple[str, Softness, float], ...] = ()
+    friction: tuple[tuple[str, Softness], ...] = ()
+    friction_ratio: float = 1.0
+    reference: tuple[float, ...] | None = None
+    centres: tuple[tuple[str, tuple[float, float, float]], ...] = ()
+    left_out: tuple[str, ...] = ()
+
+    @overload
+    def __getitem__(self, index: int) -> Contact: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Contact, ...]: ...
+    def __getitem__(self, index: int | slice) -> Contact | tuple[Contact, ...]:
+        return self.each[index]
+
+    def __len__(self) -> int:
+        return len(self.each)
+
+    def __iter__(self) -> Iterator[Contact]:
+        return iter(self.each)
+
+
+def as_contacts(contacts: Any) -> Contacts:
+    """Contacts of a call, all of them contacts."""
+    if isinstance(contacts, Contacts):
+        return contacts
+    if not isinstance(contacts, Sequence) or isinstance(contacts, str):
+        raise ArgumentError(f"contacts must be model.contacts or a list of lw.Contact objects, not {shown(contacts)}")
+    for contact in contacts:
+        if not isinstance(contact, Contact):
+            raise ArgumentError(f"contacts must hold lw.Contact objects, not {shown(contact)}")
+    return Contacts(tuple(contacts))
+
+
+def _three(what: str, values: Any) -> tuple[float, float, float]:
+    x, y, z = (positive(what, x, "metres") for x in several(what, values, 3))
+    return x, y, z
+
+
+def _within(x: float, low: float, high: float) -> float:
+    return min(max(x, low), high)
+
+
+def _kind(shape: object) -> str:
+    return "a point" if shape is None else f"a {type(shape).__name__.lower()}"

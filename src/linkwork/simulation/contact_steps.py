@@ -1,0 +1,109 @@
+"""A step in time with contacts, as MuJoCo's Euler makes it, as a text over arrays.
+
+    a     accelerations with contacts, limits and dry friction; damping as it is at the step's beginning
+    v⁺    = v + dt (M + dt D)⁻¹ M a       damping as it is at the step's end, so that any is stable
+    q⁺    = q ⊕ dt v⁺                     the linear velocity of a free joint in the world's axes, which do not turn
+
+In the world's axes a free body that nothing touches keeps its momentum to rounding; in its own axes, as elsewhere, to
+the order of the step.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from linkwork.compiled.arrays import array_of, numbers
+from linkwork.dynamics.contact.law import touching
+from linkwork.dynamics.kinematics import integrate
+from linkwork.engine.mode import interpreted
+from linkwork.errors import LinkworkWarning
+from linkwork.joints import Free
+from linkwork.model.contacts import Box, Capsule, Contacts, Ellipsoid, Sphere
+from linkwork.model.model import Model
+from linkwork.simulation.plant import Plant
+from linkwork.spatial import Quaternion, Vec3
+
+_DEEP = 0.5
+"""The part of a shape's size by which it may overlap in the beginning without a warning."""
+
+
+def moved(model: Model, q: Any, v: Any, a: Any, dt: Any) -> tuple[Any, Any]:
+    """The state dt later, given its acceleration."""
+    free = [k for k, body in enumerate(model.bodies) if isinstance(body.joint, Free)]
+    end = v + dt * a
+    after = integrate(model, q, dt * end)
+    if not free:
+        return after, end
+    if isinstance(q, np.ndarray) and q.dtype != object:
+        return _moved_floats(model, q, v, a, dt, free, after, end)
+    here, speed, rate = (numbers(each).tolist() for each in (q, v, a))
+    there, last, step = numbers(after).tolist(), numbers(end).tolist(), numbers(dt).item()
+    for k in free:
+        i, j = model.q_start[k], model.v_start[k]
+        there[i : i + 3], last[j : j + 3] = _straight(
+            here[i : i + 7], speed[j : j + 6], rate[j : j + 6], there[i + 3 : i + 7], step
+        )
+    return array_of(there), array_of(last)
+
+
+def contact_euler(plant: Plant, t: float, q: Any, v: Any, a: Any, dt: Any) -> tuple[Any, Any]:
+    """The same as an integrator of ``lw.simulate``."""
+    return moved(plant.model, q, v, a, dt)
+
+
+def warn_of_depth(model: Model, q: Any, contacts: Contacts, above: int = 3) -> None:
+    """A warning if shapes overlap deeply in states (n, nq) that a motion begins in, at the call that is so many frames
+    above.
+    """
+    if not len(contacts) or not len(q):
+        return
+    with interpreted():
+        _, distances = touching(model, contacts).points_law(q)
+    sizes = np.array([_DEEP * _size(one.shape) for one in contacts for _ in range(one.points)])
+    over = -distances / sizes
+    state, point = (int(i) for i in np.unravel_index(int(over.argmax()), over.shape))
+    if over[state, point] > 1.0:
+        which = [one for one in contacts for _ in range(one.points)][point]
+        called = which.name or f"{which.frame} and {which.on}"
+        warnings.warn(
+            f"the motion begins with a deep penetration: {called} overlap by {-distances[state, point]:.3g} m"
+            f"{f' in state {state}' if len(q) > 1 else ''}, and will be thrown apart",
+            LinkworkWarning,
+            stacklevel=above,
+        )
+
+
+def _size(shape: object) -> float:
+    """Of a shape (m), as far as it is small."""
+    if isinstance(shape, Sphere | Capsule):
+        return shape.radius
+    return (
+        min(shape.half_sides)
+        if isinstance(shape, Box)
+        else min(shape.half_axes)
+        if isinstance(shape, Ellipsoid)
+        else 0.05
+    )
+
+
+def _straight(q: Any, v: Any, a: Any, turned: Any, dt: Any) -> tuple[list[Any], list[Any]]:
+    """Where a free joint gets to, and its linear velocity there, given how it is turned then."""
+    linear, angular = Vec3(*v[:3]), Vec3(*v[3:])
+    now = Quaternion(*q[3:]).matrix()
+    velocity = now.apply(linear + (Vec3(*a[:3]) + angular.cross(linear)) * dt)
+    place = Vec3(*q[:3]) + velocity * dt
+    return place.numbers(), Quaternion(*turned).matrix().apply_transpose(velocity).numbers()
+
+
+def _moved_floats(
+    model: Model, q: Any, v: Any, a: Any, dt: float, free: list[int], after: Any, end: Any
+) -> tuple[Any, Any]:
+    after, end = after.copy(), end.copy()
+    for k in free:
+        i, j = model.q_start[k], model.v_start[k]
+        parts = (q[i : i + 7].tolist(), v[j : j + 6].tolist(), a[j : j + 6].tolist(), after[i + 3 : i + 7].tolist())
+        after[i : i + 3], end[j : j + 3] = _straight(*parts, float(dt))
+    return after, end

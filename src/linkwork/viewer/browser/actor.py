@@ -1,0 +1,194 @@
+"""One mechanism on the stage of a view: its bodies, and what can be shown of them besides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linkwork.dynamics.arguments import Array
+from linkwork.dynamics.dynamics import centre_of_mass
+from linkwork.dynamics.operational import operational_inertia_inverse
+from linkwork.dynamics.reactions import forward_dynamics_and_reactions
+from linkwork.errors import LinkworkError
+from linkwork.joints import Planar
+from linkwork.model.model import Model, Point
+from linkwork.viewer.looks import Looks
+from linkwork.viewer.mesh import Mesh, arrow, ellipsoid, rgba, sphere
+from linkwork.viewer.rotations import quaternions
+from linkwork.viewer.scene import JOINT, TRAIL
+from linkwork.viewer.skeleton import matrix
+from linkwork.viewer.solids import solid
+
+LAYERS = ("axes", "names", "joint axes", "inertia ellipsoids", "centre of mass")
+FORCES = {"reaction forces": "#7a3fb5", "constraint forces": "#c0392b", "external forces": "#1e8449"}
+_NOTHING = np.zeros((0, 2, 3), dtype=np.float32)
+
+
+class Actor:
+    """A mechanism; ``aside`` (3,) is how far it stands from where it is."""
+
+    def __init__(self, server: Any, name: str, looks: Looks, aside: Array) -> None:
+        self.scene, self.looks, self.model, self.aside = server.scene, looks, looks.model, aside
+        self.root, self.length = name, looks.skeleton.length
+        self.q: Array = np.zeros(0)
+        self.placements: Array = np.zeros(0)
+        self.meshes: list[tuple[int, Any]] = []
+        self._shapes = ""
+        self._layers: dict[str, list[Any]] = {layer: [] for layer in LAYERS}
+        self.frames = [
+            server.scene.add_frame(f"{name}/{body}", show_axes=False, axes_length=0.1 * self.length,
+                                   axes_radius=0.004 * self.length)
+            for body in range(len(looks.names))
+        ]  # fmt: skip
+        self._chains: list[tuple[Any, Any]] = []
+        self._forces = {
+            kind: server.scene.add_arrows(
+                f"{name}/{kind}", _NOTHING, _ink(colour), shaft_radius=0.006 * self.length,
+                head_radius=0.015 * self.length, head_length=0.04 * self.length, visible=False,
+            )
+            for kind, colour in FORCES.items()
+        }  # fmt: skip
+        self._ellipsoid: Any = None
+        self.point: str | None = None
+        """The frame whose operational inertia is shown."""
+        self.shown: set[str] = set()
+
+    def wear(self, shapes: str) -> None:
+        """Show bodies as one of ``SHAPES``."""
+        for _, handle in self.meshes:
+            handle.remove()
+        for _, handle in self._chains:
+            handle.remove()
+        self._shapes = shapes
+        self.meshes = [
+            (piece.body, self._mesh(f"{self.root}/{piece.body}/body{i}", piece.mesh))
+            for i, piece in enumerate(self.looks.pieces(shapes))
+        ]
+        self._chains = [
+            (chain, self.scene.add_line_segments(f"{self.root}/chain{i}", np.zeros((len(chain.bodies), 2, 3)),
+                                                 _ink(chain.colour), thickness=2.0 * chain.radius))
+            for i, chain in enumerate(self.looks.chains(shapes))
+        ]  # fmt: skip
+        if len(self.q):
+            self.move(self.q)
+
+    def move(self, q: Array) -> None:
+        """Put all bodies where they are."""
+        self.q = np.array(q, dtype=np.float64)
+        self.placements = self.looks.skeleton.placements(self.q)
+        turns = quaternions(self.placements[:, :3, :3])[:, [3, 0, 1, 2]]
+        for frame, turn, place in zip(self.frames, turns, self.placements[:, :3, 3] + self.aside, strict=True):
+            frame.wxyz, frame.position = turn, place
+        for chain, handle in self._chains:
+            points = chain.points(self.placements) + self.aside
+            handle.points = np.stack([points[:-1], points[1:]], axis=1).astype(np.float32)
+        if self._layers["centre of mass"]:
+            self._layers["centre of mass"][0].position = centre_of_mass(self.model, self.q) + self.aside
+        if self.point is not None:
+            self.show_inertia(self.point)
+
+    def layer(self, name: str, visible: bool) -> None:
+        """Show something of every body, or hide it; made when it is first asked for."""
+        (self.shown.add if visible else self.shown.discard)(name)
+        if name in self._forces:
+            self._forces[name].visible = visible
+            return
+        if name == "axes":
+            for frame in self.frames:
+                frame.show_axes = visible
+            return
+        if visible and not self._layers[name]:
+            self._layers[name] = self._made(name)
+            self.move(self.q)
+        for handle in self._layers[name]:
+            handle.visible = visible
+
+    def _made(self, name: str) -> list[Any]:
+        if name == "centre of mass":
+            return [self._mesh(f"{self.root}/com", sphere(0.025 * self.length).coloured(rgba(TRAIL)))]
+        made = []
+        for index, body in enumerate(self.model.bodies, 1):
+            at = f"{self.root}/{index}/{name}"
+            mass = solid(body)
+            if name == "names":
+                made.append(self.scene.add_label(at, body.name))
+            elif name == "inertia ellipsoids" and mass is not None:
+                mesh = ellipsoid((5.0 / 12.0) ** 0.5 * mass.edges).moved(mass.placement)
+                made.append(self._mesh(at, mesh.coloured(rgba("#8e44ad", 0.45))))
+            elif name == "joint axes" and body.joint.nv == 1 and hasattr(body.joint, "axis"):
+                along = 0.12 * self.length * np.array([float(x) for x in body.joint.axis.direction.numbers()])
+                made.append(self._mesh(at, arrow(-0.5 * along, along, 0.005 * self.length).coloured(rgba(JOINT))))
+        return made
+
+    def show_inertia(self, frame: str | None) -> None:
+        """The operational inertia at a frame as an ellipsoid: a direction in which the point is heavy is long, and the
+        mechanism's whole mass is as long as a quarter of it.
+        """
+        self.point = frame
+        if self._ellipsoid is not None:
+            self._ellipsoid.visible = frame is not None
+        if frame is None:
+            return
+        inverse = operational_inertia_inverse(self.model, self.q, [Point(frame, axes="position")])
+        mobility, axes = np.linalg.eigh(0.5 * (inverse + inverse.T))
+        masses = 1.0 / np.maximum(mobility, 1e-9 / max(self.model.mass, 1e-9))
+        radii = 0.25 * self.length * np.sqrt(masses / max(self.model.mass, 1e-9))
+        mesh = ellipsoid(np.minimum(radii, 0.5 * self.length))
+        placed = self.model.frame(frame)
+        pose = np.eye(4)
+        pose[:3, :3] = axes * np.sign(np.linalg.det(axes))
+        mesh = mesh.moved(matrix(placed.placement) @ pose).coloured(rgba("#e67e22", 0.4))
+        if self._ellipsoid is not None:
+            self._ellipsoid.remove()
+        self._ellipsoid = self._mesh(f"{self.root}/{placed.body}/operational inertia", mesh)
+
+    def arrows(self, kind: str, places: Array, forces: Array, scale: float) -> None:
+        """Forces (n, 3), N, at places (n, 3) of the world, drawn so many metres long for a newton."""
+        ends = places + self.aside + scale * forces
+        long = np.linalg.norm(forces, axis=1) * scale > 0.01 * self.length
+        self._forces[kind].points = np.stack([places + self.aside, ends], axis=1)[long].astype(np.float32)
+
+    def reactions(self, v: Array, tau: Array, f_ext: Array | None) -> tuple[Array, Array]:
+        """Where each joint pushes its body, and how hard, in the world; nothing where that cannot be computed."""
+        try:
+            _, wrenches = forward_dynamics_and_reactions(self.model, self.q, v, tau, f_ext)
+        except LinkworkError:
+            return np.zeros((0, 3)), np.zeros((0, 3))
+        bodies = self.placements[1:]
+        return bodies[:, :3, 3], np.einsum("ijk,ik->ij", bodies[:, :3, :3], wrenches[:, :3])
+
+    def _mesh(self, name: str, mesh: Mesh) -> Any:
+        red, green, blue, opacity = mesh.colour or (0.7, 0.7, 0.7, 1.0)
+        return self.scene.add_mesh_simple(
+            name, mesh.vertices.astype(np.float32), mesh.faces.astype(np.uint32), side="double",
+            color=(round(255 * red), round(255 * green), round(255 * blue)),
+            opacity=None if opacity >= 1.0 else opacity,
+        )  # fmt: skip
+
+    @property
+    def kinds(self) -> list[str]:
+        return self.looks.kinds()
+
+
+def _ink(colour: str) -> tuple[int, int, int]:
+    red, green, blue, _ = rgba(colour)
+    return round(255 * red), round(255 * green), round(255 * blue)
+
+
+def sliders_of(model: Model, length: float) -> list[tuple[str, float, float]]:
+    """For each degree of freedom its name and range, from the neutral configuration on."""
+    found = []
+    for body in model.bodies:
+        joint, limits = body.joint, body.limits
+        for k in range(joint.nv):
+            name = body.joint_name if joint.nv == 1 else f"{body.joint_name} {k + 1}"
+            turning = (
+                k >= 3 if joint.nv == 6 else k == 2 if isinstance(joint, Planar) else joint.nv == 3 or k in joint.angles
+            )
+            low, high = (-np.pi, np.pi) if turning else (-length, length)
+            if joint.nv == joint.nq == 1:
+                low = limits.lower[0] if np.isfinite(limits.lower[0]) else low
+                high = limits.upper[0] if np.isfinite(limits.upper[0]) else high
+            found.append((name, float(min(low, high)), float(max(low, high))))
+    return found

@@ -1,0 +1,66 @@
+"""A body pulled with the mouse: a spring from the point that was grabbed to where the mouse is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from threading import Lock
+
+import numpy as np
+
+from linkwork.dynamics.arguments import Array
+from linkwork.dynamics.kinematics import frame_velocity
+from linkwork.dynamics.operational import operational_inertia_inverse
+from linkwork.errors import LinkworkError
+from linkwork.model.model import Model, Point
+from linkwork.viewer.skeleton import Skeleton
+
+_RATE = 12.0
+"""Of the spring (rad/s), on what the mechanism's inertia is at the point: stiff for heavy ones, soft for light ones."""
+_DAMPING = 0.8  # of critical
+
+
+class Pull:
+    """What the mouse holds: written by the view's threads, read by a simulation's."""
+
+    def __init__(self, model: Model, skeleton: Skeleton) -> None:
+        self.model, self._skeleton = model, skeleton
+        self._lock = Lock()
+        self._body, self._point, self._target = 0, np.zeros(3), np.zeros(3)
+
+    def hold(self, body: int, point: Array, target: Array) -> None:
+        """Pull a point (3,) of a body, in its own frame, to a place (3,) in the world."""
+        with self._lock:
+            self._body, self._point, self._target = body, point, target
+
+    def let_go(self) -> None:
+        with self._lock:
+            self._body = 0
+
+    def held(self) -> tuple[int, Array, Array]:
+        """Body (0 if none), point and target."""
+        with self._lock:
+            return self._body, self._point, self._target
+
+    def wrenches(self, q: Array, v: Array) -> Array:
+        """On each body in its own frame (nbodies, 6)."""
+        found = np.zeros((len(self.model.bodies), 6))
+        body, point, target = self.held()
+        if body:
+            pose = self._skeleton.placements(q)[body]
+            force = pose[:3, :3].T @ self._force(q, v, body, point, target, pose)
+            found[body - 1] = np.concatenate([force, np.cross(point, force)])
+        return found
+
+    def _force(self, q: Array, v: Array, body: int, point: Array, target: Array, pose: Array) -> Array:
+        """In the world (N): critically damped, nearly, on the inertia that the point has."""
+        name = self.model.body_names[body - 1]
+        offset = np.linalg.solve(self._skeleton.frame_on_body(body), np.append(point, 1.0))[:3]
+        at = Point(name, offset=tuple(offset.tolist()))
+        try:
+            mobility = operational_inertia_inverse(self.model, q, [replace(at, axes="position")])
+        except LinkworkError:
+            return np.zeros(3)
+        mass = 3.0 / max(float(np.trace(mobility)), 3.0 / max(self.model.mass, 1e-9))
+        velocity = pose[:3, :3] @ frame_velocity(self.model, q, v, [at])[0, :3]
+        away = target - (pose[:3, :3] @ point + pose[:3, 3])
+        return mass * (_RATE**2 * away - 2.0 * _DAMPING * _RATE * velocity)

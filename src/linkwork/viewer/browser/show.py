@@ -1,0 +1,111 @@
+"""``lw.show``: mechanisms and motions in the browser."""
+
+from __future__ import annotations
+
+import os
+import sys
+import webbrowser
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.arguments import finite, finite_array, integer, switch
+from linkwork.errors import ArgumentError
+from linkwork.model.constraints import Constraint, as_constraints
+from linkwork.viewer.browser.actor import Actor
+from linkwork.viewer.browser.server import local_server
+from linkwork.viewer.browser.view import View
+from linkwork.viewer.draw import Boxes, sizes_of
+from linkwork.viewer.looks import Looks, Roots, checked_roots, checked_shapes
+from linkwork.viewer.motions import motions_of
+from linkwork.viewer.scene import below, squares
+
+
+def show(
+    what: Any,
+    *,
+    shapes: str = "visual",
+    roots: Roots = (),
+    boxes: Boxes | None = None,
+    spacing: float | None = None,
+    constraints: Sequence[Constraint] = (),
+    f_ext: ArrayLike | None = None,
+    port: int = 0,
+    browser: bool = True,
+) -> View:
+    """Show a mechanism or a motion in the browser (extra ``viewer``).
+
+    The page has sliders for the joints of a model; play, speed, time and steps for motions; frames, names, joint axes,
+    inertia ellipsoids, the centre of mass, the operational inertia at a frame, and arrows of forces. It is served to
+    this machine alone, and goes when the process ends.
+
+    Args:
+        what: an ``lw.Model``, an ``lw.Trajectory``, a result of ``lw.rollout``, or a list of these, side by side.
+        shapes: "visual", "collision" or "skeleton"; see ``lw.save_html``. The page can change it.
+        roots: folders that meshes may be read from; see ``lw.save_html``.
+        boxes: the edges (lx, ly, lz) in m of bodies that are boxes about their own frame, by name.
+        spacing: how far apart several stand (m), along y; as far as they are large if left out.
+        constraints: those of the simulation, for arrows of their forces.
+        f_ext: wrenches (nbodies, 6) on the bodies, each in its own frame, for arrows of their forces (N).
+        port: of the page; any that is free if left out.
+        browser: open the page in the browser, where there is a desktop.
+
+    Returns:
+        A ``View``: its ``url``, ``wait()``, which goes on until Ctrl-C, and ``close()``. In a notebook it shows
+        itself. ``lw.simulate(..., viewer=view)`` shows a simulation while it runs.
+
+    Raises:
+        MissingExtraError: viser is not installed.
+
+    Example:
+        >>> import linkwork as lw
+        >>> view = lw.show(lw.mechanisms.humanoid()) # doctest: +SKIP
+        >>> view.wait() # doctest: +SKIP
+    """
+    motions = motions_of(what, "what to show")
+    checked_shapes(shapes)
+    folders, apart = checked_roots(roots), None if spacing is None else finite("spacing", spacing)
+    held = as_constraints(constraints)
+    number = integer("port", port, 0, 65535)
+    opened = switch("browser", browser)
+    load = None if f_ext is None else finite_array("f_ext", f_ext)
+    if load is not None and load.shape != (len(motions[0].model.bodies), 6):
+        raise ArgumentError(f"f_ext must have shape ({len(motions[0].model.bodies)}, 6), not {load.shape}")
+    looks = {id(motion.model): Looks(motion.model, sizes_of(motion.model, boxes), True, folders) for motion in motions}
+    step = 1.2 * max(each.skeleton.length for each in looks.values()) if apart is None else apart
+    server = local_server(motions[0].model.name, number)
+    actors = []
+    for index, motion in enumerate(motions):
+        aside = np.array([0.0, step * (index - 0.5 * (len(motions) - 1)), 0.0])
+        actors.append(Actor(server, f"/{index}", looks[id(motion.model)], aside))
+    view = View(server, motions, actors, shapes, held, load)
+    _ground(server, actors)
+    if opened and _desktop():
+        webbrowser.open(view.url)
+    return view
+
+
+def _ground(server: Any, actors: list[Actor]) -> None:
+    """The floor's squares, and where one looks from."""
+    points = np.concatenate([actor.placements[:, :3, 3] + actor.aside for actor in actors])
+    size = max(float(np.ptp(points, axis=0).max()), *(actor.length for actor in actors), 1e-3)
+    square = squares(size)
+    height = below(float(points[:, 2].min()), size)
+    server.scene.add_grid(
+        "/ground", 10.0 * size, 10.0 * size, cell_size=square, section_size=5.0 * square,
+        position=(0.0, 0.0, height), fade_distance=8.0 * size,
+    )  # fmt: skip
+    server.scene.add_light_ambient("/light", intensity=0.8)
+    centre = 0.5 * (points.min(axis=0) + points.max(axis=0))
+    server.initial_camera.look_at = tuple(centre.tolist())
+    server.initial_camera.fov = np.radians(45.0)
+    server.initial_camera.position = tuple((centre + np.array([1.0, -1.5, 0.55]) * size).tolist())
+
+
+def _desktop() -> bool:
+    """Whether a browser can open here: no notebook, and a screen."""
+    if "ipykernel" in sys.modules:
+        return False
+    return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

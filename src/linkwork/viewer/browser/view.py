@@ -1,0 +1,327 @@
+"""A view: the page's controls, what they do, and a simulation that is shown while it runs."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from time import perf_counter, sleep
+from typing import Any
+
+import numpy as np
+
+from linkwork.dynamics.arguments import Array
+from linkwork.dynamics.kinematics import forward_kinematics, integrate, neutral
+from linkwork.errors import ArgumentError
+from linkwork.model.constraints import Constraint
+from linkwork.model.model import Model, Point
+from linkwork.viewer.browser.actor import FORCES, LAYERS, Actor, sliders_of
+from linkwork.viewer.browser.clock import Clock
+from linkwork.viewer.browser.pulling import Pull
+from linkwork.viewer.browser.server import LOOPBACK, stop
+from linkwork.viewer.motions import Motion
+
+_RATE = 30.0  # pictures a second
+_MOST_SLIDERS = 80
+_SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "5")
+
+
+class View:
+    """A page in the browser that shows mechanisms and motions; ``lw.show`` makes one.
+
+    It is served to this machine alone and goes when the process ends, or with ``close``.
+
+    Attributes:
+        url: the address to open.
+    """
+
+    def __init__(
+        self,
+        server: Any,
+        motions: list[Motion],
+        actors: list[Actor],
+        shapes: str,
+        constraints: Sequence[Constraint] = (),
+        f_ext: Array | None = None,
+    ) -> None:
+        self._server, self._motions, self._actors = server, motions, actors
+        self._constraints, self._f_ext = tuple(constraints), f_ext
+        self.url = f"http://{LOOPBACK}:{server.get_port()}"
+        self._lock = threading.RLock()
+        self._closed = threading.Event()
+        self._clock = Clock(min(motion.span[0] for motion in motions), max(motion.span[1] for motion in motions))
+        self._pull = Pull(actors[0].model, actors[0].looks.skeleton)
+        self._live = False
+        self._ending = False
+        self._began = self._shown_at = 0.0
+        self._scale = 1.0
+        for actor, motion in zip(actors, motions, strict=True):
+            actor.wear(shapes)
+            actor.move(motion.q)
+        self._controls(shapes)
+        self._grips()
+        self._thread = threading.Thread(target=self._play, name="linkwork view", daemon=True)
+        self._thread.start()
+
+    # The page
+
+    def _controls(self, shapes: str) -> None:
+        gui = self._server.gui
+        if self._clock.last > self._clock.first:
+            with gui.add_folder("Time"):
+                self._playing = gui.add_checkbox("play", True)
+                step = 1.0 / _RATE
+                first, last = self._clock.first, self._clock.last
+                self._time = gui.add_slider("t (s)", first, last, min(step, last - first), first)
+                self._speed = gui.add_dropdown("speed", _SPEEDS, initial_value="1")
+                steps = gui.add_button_group("step", ("back", "on"))
+            self._playing.on_update(lambda _: self._clock.go(self._clock.now(), self._playing.value))
+            self._speed.on_update(lambda _: self._faster(float(self._speed.value)))
+            self._time.on_update(lambda event: self._jump(event, self._time.value))
+            steps.on_click(
+                lambda event: self._jump(event, self._clock.now() + (step if steps.value == "on" else -step))
+            )
+        with gui.add_folder("Show"):
+            kinds = list(dict.fromkeys(kind for actor in self._actors for kind in actor.kinds))
+            look = gui.add_dropdown("bodies", kinds, initial_value=shapes if shapes in kinds else "skeleton")
+            look.on_update(lambda _: self._each(lambda actor: actor.wear(look.value)))
+            self._grip_again(look)
+            self._longer = gui.add_slider("force scale", -2.0, 2.0, 0.1, 0.0, hint="a power of ten", order=1e9)
+            self._longer.on_update(lambda _: self._refresh())
+            for layer in (*LAYERS, *self._kinds_of_forces()):
+                box = gui.add_checkbox(layer, layer == "external forces")
+                box.on_update(lambda _, layer=layer, box=box: self._layer(layer, box.value))
+                if box.value:
+                    self._layer(layer, True)
+            names = ("nowhere", *self._actors[0].model.frame_names[1:501])
+            point = gui.add_dropdown(
+                "operational inertia", names, hint="an ellipsoid at a frame: long where it is heavy"
+            )
+            point.on_update(lambda _: self._each(lambda actor: _inertia(actor, point.value)))
+        self._picked = gui.add_markdown("*click a body for its name*")
+        self._sliders()
+
+    def _kinds_of_forces(self) -> list[str]:
+        moving = any(motion.trajectory is not None for motion in self._motions)
+        wanted = {"reaction forces": moving, "constraint forces": bool(self._constraints),
+                  "external forces": True}  # fmt: skip
+        return [kind for kind in FORCES if wanted[kind]]
+
+    def _sliders(self) -> None:
+        """Of the joints of every model that rests."""
+        for motion, actor in zip(self._motions, self._actors, strict=True):
+            if motion.trajectory is not None or not 0 < actor.model.nv <= _MOST_SLIDERS:
+                continue
+            with self._server.gui.add_folder(f"Joints of {actor.model.name}"):
+                handles = [
+                    self._server.gui.add_slider(name, low, high, (high - low) / 200.0 or 1.0, min(max(0.0, low), high))
+                    for name, low, high in sliders_of(actor.model, actor.length)
+                ]
+                back = self._server.gui.add_button("neutral")
+
+            def moved(_: Any, actor: Actor = actor, handles: list[Any] = handles) -> None:
+                offset = np.array([handle.value for handle in handles])
+                with self._lock:
+                    actor.move(integrate(actor.model, neutral(actor.model), offset))
+                    self._refresh()
+
+            def reset(_: Any, handles: list[Any] = handles) -> None:
+                for handle in handles:
+                    handle.value = min(max(0.0, handle.min), handle.max)
+
+            for handle in handles:
+                handle.on_update(moved)
+            back.on_click(reset)
+            if any(handle.value for handle in handles):  # zero is not within the limits
+                moved(None)
+
+    def _grips(self) -> None:
+        """Bodies tell their names when clicked, and can be pulled while a simulation runs."""
+        for index, actor in enumerate(self._actors):
+            for body, handle in actor.meshes:
+                name = actor.looks.names[body]
+
+                def clicked(_: Any, name: str = name, actor: Actor = actor) -> None:
+                    self._picked.content = f"**{name}** of {actor.model.name}"
+
+                def dragged(event: Any, body: int = body) -> None:
+                    self._drag(event, body)
+
+                handle.on_click(clicked)
+                if not index and body:
+                    handle.on_drag("left", modifier="cmd/ctrl")(dragged)
+                    handle.on_drag("left", modifier="shift")(dragged)
+
+    def _grip_again(self, look: Any) -> None:
+        look.on_update(lambda _: self._grips())
+
+    def _drag(self, event: Any, body: int) -> None:
+        actor = self._actors[0]
+        if event.phase == "end" or not self._live:
+            self._pull.let_go()
+            return
+        target = np.array(event.end_position) - actor.aside
+        if event.phase == "start" or self._pull.held()[0] != body:
+            pose = actor.placements[body]
+            grabbed = np.array(event.start_position) - actor.aside
+            point = pose[:3, :3].T @ (grabbed - pose[:3, 3])
+        else:
+            point = self._pull.held()[1]
+        self._pull.hold(body, point, target)
+
+    def _each(self, act: Any) -> None:
+        with self._lock:
+            for actor in self._actors:
+                act(actor)
+            self._refresh()
+
+    def _layer(self, layer: str, visible: bool) -> None:
+        self._each(lambda actor: actor.layer(layer, visible))
+
+    def _faster(self, speed: float) -> None:
+        self._clock.go(self._clock.now(), self._clock.playing)
+        self._clock.speed = speed
+
+    def _jump(self, event: Any, time: float) -> None:
+        """To a time that a person chose, not this program."""
+        if event.client is None:
+            return
+        self._clock.go(time)
+        self._playing.value = False
+
+    # What is shown at a time
+
+    def _play(self) -> None:
+        """Until the view is closed: put everything where it is at the time, as often as eyes can see."""
+        before = None
+        while not self._closed.wait(1.0 / _RATE):
+            if self._live or not self._clock.last > self._clock.first:
+                continue
+            now = self._clock.now()
+            if now != before:
+                before = now
+                self._at(now)
+
+    def _at(self, time: float) -> None:
+        with self._lock, self._server.atomic():
+            for motion, actor in zip(self._motions, self._actors, strict=True):
+                if motion.trajectory is not None:
+                    actor.move(motion.at(np.array([time]))[0])
+            self._forces(time)
+            if self._clock.playing:
+                self._time.value = round(float(time), 3)
+
+    def _refresh(self) -> None:
+        if not self._live:
+            self._forces(self._clock.now())
+
+    def _forces(self, time: float) -> None:
+        for motion, actor in zip(self._motions, self._actors, strict=True):
+            if not actor.shown & set(FORCES):
+                continue
+            scale = self._metres(actor)
+            if "external forces" in actor.shown and self._f_ext is not None:
+                poses = actor.placements[1:]
+                forces = np.einsum("ijk,ik->ij", poses[:, :3, :3], self._f_ext[:, :3])
+                actor.arrows("external forces", poses[:, :3, 3], forces, scale)
+            if motion.trajectory is None:
+                continue
+            states = motion.trajectory
+            k = int(np.clip(np.searchsorted(states.t, time, side="right") - 1, 0, len(states) - 1))
+            if "reaction forces" in actor.shown:
+                places, forces = actor.reactions(states.v[k], states.tau[k], self._f_ext)
+                actor.arrows("reaction forces", places, forces, scale)
+            if "constraint forces" in actor.shown and states.constraint_forces.shape[1] == len(self._constraints):
+                ends = [one.frame_a for one in self._constraints]
+                points = [end if isinstance(end, Point) else Point(end) for end in ends]
+                poses = forward_kinematics(actor.model, actor.q, points)
+                forces = np.einsum("ijk,ik->ij", poses[:, :3, :3], states.constraint_forces[k, :, :3])
+                actor.arrows("constraint forces", poses[:, :3, 3], forces, scale)
+
+    def _metres(self, actor: Actor) -> float:
+        """How long a newton is drawn: the mechanism's weight is a quarter of its length, times what the slider says."""
+        weight = max(actor.model.mass * max(float(np.linalg.norm(actor.model.gravity)), 1.0), 1e-9)
+        return float(0.25 * actor.length / weight * 10.0**self._longer.value)
+
+    # A simulation while it runs: what lw.simulate(..., viewer=view) calls
+
+    def begin(self, model: Model) -> None:
+        """A simulation of the first model that is shown begins."""
+        if self._closed.is_set():
+            raise ArgumentError("the view is closed; make another with lw.show")
+        if model != self._actors[0].model:
+            raise ArgumentError(f"the view shows {self._actors[0].model.name!r}, but {model.name!r} is simulated")
+        self._live, self._ending, self._began = True, False, perf_counter()
+        if not hasattr(self, "_end"):
+            with self._server.gui.add_folder("Simulation"):
+                self._said = self._server.gui.add_markdown("")
+                self._end = self._server.gui.add_button("end")
+            self._end.on_click(lambda _: setattr(self, "_ending", True))
+
+    def pulled(self, q: Array, v: Array) -> Array:
+        """The wrench (nbodies, 6) on each body, in its own frame, of what is pulled with the mouse."""
+        return self._pull.wrenches(q, v)
+
+    def see(self, t: float, q: Array, v: Array) -> bool:
+        """Show a state at its time, not before it; whether to go on."""
+        if t - self._shown_at >= 1.0 / _RATE or t <= self._shown_at:
+            self._show_live(t, q)
+        ahead = t - (perf_counter() - self._began)
+        if ahead > 0.002:
+            sleep(ahead)
+        elif ahead < -0.25:  # too slow for real time: go on from here
+            self._began -= ahead
+        return not self._ending and not self._closed.is_set()
+
+    def _show_live(self, t: float, q: Array) -> None:
+        self._shown_at = t
+        actor = self._actors[0]
+        with self._lock, self._server.atomic():
+            actor.move(q)
+            body, point, target = self._pull.held()
+            places = np.zeros((0, 3))
+            ends = places
+            if body:
+                pose = actor.placements[body]
+                places = (pose[:3, :3] @ point + pose[:3, 3])[None]
+                ends = target[None] - places
+            actor.arrows("external forces", places, ends, 1.0)
+            self._said.content = f"t = {t:.2f} s; pull a body with shift or ctrl and the mouse"
+
+    def done(self) -> None:
+        """The simulation has ended."""
+        self._live, self._shown_at = False, 0.0
+        self._pull.let_go()
+
+    # The view itself
+
+    def wait(self) -> None:
+        """Go on until Ctrl-C, or until it is closed."""
+        try:
+            while not self._closed.wait(0.2):
+                pass
+        except KeyboardInterrupt:
+            self.close()
+
+    def close(self) -> None:
+        """End it; the page loses its connection."""
+        if not self._closed.is_set():
+            self._closed.set()
+            self._thread.join(2.0)
+            stop(self._server)
+
+    def __enter__(self) -> View:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<View of {', '.join(actor.model.name for actor in self._actors[:3])}: {self.url}>"
+
+    def _repr_html_(self) -> str:
+        """In a notebook the page itself."""
+        return f'<iframe src="{self.url}" width="100%" height="480" style="border:0"></iframe>'
+
+
+def _inertia(actor: Actor, frame: str) -> None:
+    actor.show_inertia(None if frame == "nowhere" or frame not in actor.model.frame_names else frame)

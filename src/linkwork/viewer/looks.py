@@ -1,0 +1,193 @@
+"""What a mechanism looks like in space: coloured meshes on its bodies, and tubes along chains of very many."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linkwork.arguments import choice, file_path
+from linkwork.dynamics.arguments import Array
+from linkwork.errors import ArgumentError, FormatError, LinkworkWarning, shown
+from linkwork.joints import Joint
+from linkwork.model.geometry import Geometry
+from linkwork.model.model import WORLD, Model
+from linkwork.viewer.mesh import (
+    Mesh,
+    box,
+    capsule,
+    creased,
+    cylinder,
+    ellipsoid,
+    rgba,
+    rod,
+    rounded_hull,
+    simplified,
+    sphere,
+)
+from linkwork.viewer.meshes import Triangles, find, read
+from linkwork.viewer.scene import CARRIED, JOINT
+from linkwork.viewer.skeleton import Chain, Skeleton, matrix
+
+SHAPES = ("visual", "collision", "skeleton")
+"""What can be seen of a body: what its file says is to be seen, what touches, or what its joints and mass tell."""
+_PLAIN, _TOUCHING = rgba("#b9bec7"), rgba("#d1765a", 0.55)
+_FEWEST = 200  # triangles that a mesh keeps, however small its share
+
+Roots = Sequence[str | os.PathLike[str]]
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """A coloured mesh on a body (0 is the world), in the body's frame."""
+
+    body: int
+    mesh: Mesh
+
+
+class Looks:
+    """The pieces and chains of a model.
+
+    ``boxes`` are the edges (3,) of bodies that are boxes, by number from 1; ``roots`` folders that meshes may be in;
+    ``most`` about how many triangles all meshes of files may have together.
+    """
+
+    def __init__(
+        self, model: Model, boxes: Mapping[int, Array], joints: bool = True, roots: Roots = (), most: int = 1_000_000
+    ) -> None:
+        self.model, self.skeleton = model, Skeleton(model)
+        self.names = (WORLD, *model.body_names)
+        self._boxes, self._joints, self._most = boxes, joints, most
+        self._roots = [os.fspath(root) for root in roots]
+        self._read: dict[str, list[Triangles] | str] = {}
+
+    def kinds(self) -> list[str]:
+        """What of ``SHAPES`` there is."""
+        found = [kind for kind in SHAPES[:2] if any(getattr(shape, kind) for shape in self.model.geometry)]
+        return [*found, "skeleton"]
+
+    def chains(self, kind: str = "visual") -> tuple[Chain, ...]:
+        """Rows of very many bodies, where their file says nothing of their looks."""
+        if self._kind(kind) != "skeleton":
+            return ()
+        return tuple(chain for chain in self.skeleton.chains if not set(chain.bodies) & set(self._boxes))
+
+    def pieces(self, kind: str = "visual") -> list[Piece]:
+        """Every body, as one of ``SHAPES``; the skeleton where the file has no shapes of that kind at all."""
+        kind = self._kind(kind)
+        found = self._skeleton() if kind == "skeleton" else self._geometry(kind)
+        return [*found, *(Piece(body, box(edges).coloured(rgba(CARRIED))) for body, edges in self._boxes.items())]
+
+    def _kind(self, kind: str) -> str:
+        return kind if kind in self.kinds() else "skeleton"
+
+    def _skeleton(self, only: set[int] | None = None) -> list[Piece]:
+        """Bodies, or some of them, as what their joints and mass tell."""
+        skeleton, found = self.skeleton, []
+        left_out = set(self._boxes)
+        if only is None:
+            left_out |= {body for chain in self.chains("skeleton") for body in chain.bodies}
+        for part in skeleton.parts:
+            if part.body in left_out or (only is not None and part.body not in only):
+                continue
+            if part.box is not None:
+                mesh = box(part.box.edges).moved(part.box.placement)
+            else:
+                mesh = rounded_hull(part.points, part.radius)
+            found.append(Piece(part.body, mesh.coloured(rgba(part.colour))))
+        thick = {part.body: part.radius for part in skeleton.parts}
+        for body, _ in skeleton.joints if self._joints and only is None else ():
+            if body not in self._boxes:
+                radius = min(max(thick[body], thick.get(self.model.bodies[body - 1].parent, 0.0)), 1.5 * thick[body])
+                found.append(Piece(body, _joint(self.model.bodies[body - 1].joint, radius).coloured(rgba(JOINT))))
+        return found
+
+    def _geometry(self, kind: str) -> list[Piece]:
+        """The shapes of the file; a body whose meshes cannot be read is drawn as part of the skeleton."""
+        shapes = [s for s in self.model.geometry if getattr(s, kind) and s.body not in self._boxes]
+        total = sum(len(part.corners) for shape in shapes for part in self._triangles(shape))
+        share = min(1.0, self._most / max(total, 1))
+        found, missing = [], dict[int, str]()
+        for shape in shapes:
+            meshes = self._meshes(shape, share)
+            found += [Piece(shape.body, mesh) for mesh in meshes]
+            if not meshes:
+                missing.setdefault(shape.body, f"{shape.mesh[:200]!r}: {self._read[self._key(shape)]}")
+        if kind == "collision":
+            found = [Piece(piece.body, piece.mesh.coloured(_TOUCHING)) for piece in found]
+        if missing:
+            body, why = next(iter(missing.items()))
+            warnings.warn(
+                f"{len(missing)} bodies of {self.model.name!r} have meshes that cannot be shown and are drawn as what "
+                f"their mass tells, {self.names[body]!r} among them: {why}",
+                LinkworkWarning,
+                stacklevel=4,
+            )
+        return found + self._skeleton(set(missing) - {piece.body for piece in found} - {0})
+
+    def _meshes(self, shape: Geometry, share: float) -> list[Mesh]:
+        """A shape in its body's frame; none if its file cannot be read."""
+        size, place = shape.size, matrix(shape.placement)
+        colour = shape.colour
+        if shape.kind == "mesh":
+            meshes = []
+            for part in self._triangles(shape):
+                corners = simplified(part.corners * size, max(_FEWEST, int(share * len(part.corners))))
+                corners = corners[:, ::-1] if np.prod(size) < 0.0 else corners
+                meshes.append(creased(corners).moved(place).coloured(colour or part.colour or _PLAIN))
+            return meshes
+        up = np.array([0.0, 0.0, 0.5 * size[-1]])
+        mesh = {
+            "box": lambda: box(np.array(size)),
+            "sphere": lambda: sphere(size[0]),
+            "cylinder": lambda: cylinder(*size),
+            "capsule": lambda: capsule(-up, up, size[0]),
+            "ellipsoid": lambda: ellipsoid(np.array(size)),
+        }[shape.kind]()
+        return [mesh.moved(place).coloured(colour or _PLAIN)]
+
+    def _key(self, shape: Geometry) -> str:
+        return f"{shape.folder}\0{shape.mesh}"
+
+    def _triangles(self, shape: Geometry) -> list[Triangles]:
+        """Of a mesh; read once, and none if that fails."""
+        if shape.kind != "mesh":
+            return []
+        key = self._key(shape)
+        if key not in self._read:
+            path = find(shape.mesh, shape.folder, self._roots)
+            try:
+                self._read[key] = read(path) if path else (
+                    f"there is no such file in the model's folder {shape.folder} or its package; name the folder that "
+                    "holds it, or its package, in roots"
+                )  # fmt: skip
+            except FormatError as error:
+                self._read[key] = str(error)
+        found = self._read[key]
+        return [] if isinstance(found, str) else found
+
+
+def checked_shapes(shapes: Any) -> str:
+    """One of ``SHAPES``."""
+    return choice("shapes", shapes, SHAPES)
+
+
+def checked_roots(roots: Any) -> list[str]:
+    """Folders."""
+    listed = isinstance(roots, Sequence) and not isinstance(roots, str | bytes)
+    if not listed:
+        raise ArgumentError(f"roots must be a list of folders, not {shown(roots)}")
+    return [os.path.abspath(file_path("a root", root)) for root in roots]
+
+
+def _joint(joint: Joint, radius: float) -> Mesh:
+    """A pin along the axis of a hinge, a ball for others, on bodies so thick."""
+    axis = getattr(joint, "axis", None)
+    if axis is None or joint.nv != 1:
+        return sphere(1.05 * radius)
+    along = 1.2 * radius * np.array([float(x) for x in axis.direction.numbers()])
+    return rod(-along, along, 0.5 * radius)

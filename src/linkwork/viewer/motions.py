@@ -1,0 +1,86 @@
+"""What there is to play: a model, trajectories and rollouts as motions side by side over one stretch of time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linkwork.dynamics.arguments import Array
+from linkwork.dynamics.kinematics import neutral
+from linkwork.errors import ArgumentError, shown
+from linkwork.model.model import Model
+from linkwork.simulation.rollouts.result import Rollout
+from linkwork.simulation.trajectory import Trajectory
+
+MOST_MOTIONS = 100
+"""As many as can be seen side by side."""
+
+
+@dataclass(frozen=True)
+class Motion:
+    """One mechanism over time; ``trajectory`` is None for one that rests in ``q``."""
+
+    model: Model
+    q: Array
+    trajectory: Trajectory | None = None
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """The first and the last time (s)."""
+        if self.trajectory is None:
+            return 0.0, 0.0
+        return float(self.trajectory.t[0]), float(self.trajectory.t[-1])
+
+    def at(self, times: Array) -> Array:
+        """Configurations (M, nq) at increasing times; before the first state and after the last it rests."""
+        if self.trajectory is None or len(self.trajectory) == 1:
+            return np.broadcast_to(self.q, (len(times), self.model.nq))
+        first, last = self.span
+        inside, place = np.unique(np.clip(times, first, last), return_inverse=True)
+        return self.trajectory.resample(inside).q[place.ravel()]
+
+
+def motions_of(what: Any, called: str = "trajectory") -> list[Motion]:
+    """A model at rest, a trajectory, a rollout with all its trajectories, or several of these in a list."""
+    listed = isinstance(what, Sequence) and not isinstance(what, str | bytes | Rollout)
+    motions = [motion for one in (what if listed else [what]) for motion in _motions(one, called)]
+    if not 0 < len(motions) <= MOST_MOTIONS:
+        raise ArgumentError(f"{called} must hold 1 to {MOST_MOTIONS} motions to show side by side, not {len(motions)}")
+    return motions
+
+
+def _motions(what: Any, called: str) -> list[Motion]:
+    if isinstance(what, Model):
+        return [Motion(what, neutral(what))]
+    if isinstance(what, Trajectory):
+        if not len(what):
+            raise ArgumentError("a trajectory without states cannot be shown")
+        return [Motion(what.model, what.q[0], what)]
+    if isinstance(what, Rollout):
+        return _rolled_out(what)
+    raise ArgumentError(
+        f"{called} must be an lw.Trajectory, as from lw.simulate, a result of lw.rollout, an lw.Model, or a list of "
+        f"these, not {shown(what)}"
+    )
+
+
+def _rolled_out(rollout: Rollout) -> list[Motion]:
+    if rollout._job is None or not rollout.t.size:
+        raise ArgumentError("only a result of lw.rollout that recorded states can be shown")
+    model = rollout._job.model
+    count = int(np.prod(rollout.q.shape[:-2]))
+    if count > MOST_MOTIONS:
+        raise ArgumentError(
+            f"the rollout has {count:,} trajectories, of which {MOST_MOTIONS} can be shown side by side; pass some of "
+            f"them, as in [rollout.trajectory(0), rollout.trajectory(1)]"
+        )
+    motions = []
+    each = (states.reshape(count, *states.shape[-2:]) for states in (rollout.q, rollout.v))
+    for q, v in zip(*each, strict=True):
+        still = np.zeros_like(v)
+        states = Trajectory(model, rollout.t.copy(), q.copy(), v.copy(), still, still, np.zeros((len(v), 0, 6)))
+        motions.append(Motion(model, states.q[0], states))
+    return motions

@@ -1,0 +1,238 @@
+"""``lw.save_html``: a motion as one file that plays in a browser, without a server or a network."""
+
+from __future__ import annotations
+
+import html
+import json
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from linkwork.arguments import file_path, finite, positive, several, switch, text
+from linkwork.dynamics.arguments import Array, Frames, as_frames
+from linkwork.dynamics.kinematics import forward_kinematics
+from linkwork.errors import ArgumentError
+from linkwork.files import write_text
+from linkwork.memory import check_memory
+from linkwork.viewer.camera import VIEW, Camera
+from linkwork.viewer.draw import Boxes, sizes_of
+from linkwork.viewer.looks import Looks, Roots, checked_roots, checked_shapes
+from linkwork.viewer.mesh import arrow, rgba
+from linkwork.viewer.motions import Motion, motions_of
+from linkwork.viewer.page.numbers import Numbers
+from linkwork.viewer.rotations import quaternions
+from linkwork.viewer.scene import AXES, TRAIL, below, squares
+
+_SCRIPTS = ("data.js", "camera.js", "draw.js", "player.js")
+_MOST_NUMBERS = 3e8
+_MOST_TRIANGLES = 120_000
+"""Of all meshes of a model's file together; they take some 2 MB."""
+
+
+def save_html(
+    trajectory: Any,
+    path: str | Path,
+    fps: float = 30.0,
+    *,
+    trails: Frames = (),
+    frames: Frames = (),
+    boxes: Boxes | None = None,
+    joints: bool = True,
+    view: tuple[float, float] = VIEW,
+    ground: float | bool = True,
+    spacing: float | None = None,
+    shapes: str = "visual",
+    roots: Roots = (),
+    title: str | None = None,
+) -> Path:
+    """Write a motion as one page that plays in a browser: it needs no server, no network and no other file.
+
+    The page has a timeline with play, pause, single steps and speed; dragging turns the view, with shift it moves it,
+    the wheel zooms; the name of a body appears under the mouse. A humanoid's run of ten seconds takes some 100 kB.
+
+    Args:
+        trajectory: the motion: an ``lw.Trajectory``, a result of ``lw.rollout``, an ``lw.Model`` at rest, or a list of
+            these, which are shown side by side.
+        path: the file to write, .html.
+        fps: pictures a second that are kept; the page goes smoothly from one to the next.
+        trails: frames whose ways are drawn, in every mechanism shown.
+        frames: frames drawn as red, green and blue axes.
+        boxes: the edges (lx, ly, lz) in m of bodies that are boxes about their own frame, by name.
+        joints: draw the joints.
+        view: azimuth and elevation (degrees) from which to look at first.
+        ground: draw the ground at z = 0 or below all; a number draws it at that height (m), False not at all.
+        spacing: how far apart several motions stand (m), side by side along y; 0 shows them over each other; as far as
+            they are wide if left out.
+        shapes: "visual" or "collision" of the model file, with its meshes (.stl, .obj, .dae), or "skeleton", bodies as
+            their joints and mass tell them; this also stands for what a file does not say, and, with a warning, for
+            bodies whose meshes cannot be read.
+        roots: folders that meshes may be read from, besides the model's own folder and package; the packages of
+            ``package://`` references lie in them.
+        title: of the page; the model's name if left out.
+
+    Returns:
+        The path.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> import linkwork as lw
+        >>> swing = lw.simulate(lw.mechanisms.pendulum(), [1.5], [0.0], 1.0, 0.01)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     page = lw.save_html(swing, pathlib.Path(folder, "swing.html"), trails=["tip"])
+        ...     page.stat().st_size < 100_000
+        True
+    """
+    to = file_path("path", path)
+    if to.suffix.lower() not in (".html", ".htm"):
+        raise ArgumentError(f"a page's name must end in .html; {path} does not")
+    motions = motions_of(trajectory)
+    rate = positive("fps", fps, most=1000.0)
+    if not isinstance(ground, bool | np.bool_):
+        ground = finite("ground", ground)
+    azimuth, elevation = several("view must be azimuth and elevation (degrees), which", view, 2)
+    apart = None if spacing is None else finite("spacing", spacing)
+    named = motions[0].model.name if title is None else text("title", title)
+    page = _Page(motions, rate, switch("joints", joints), boxes, checked_shapes(shapes), checked_roots(roots))
+    for index in range(len(motions)):
+        page.add(index, trails, frames)
+    scene = page.scene(apart, (azimuth, elevation), ground)
+    write_text(to, _written(named, scene, page.numbers.text()))
+    return to
+
+
+class _Page:
+    """Collects motions: their bodies' poses over time, and what is seen of them."""
+
+    def __init__(
+        self, motions: list[Motion], rate: float, joints: bool, boxes: Boxes | None, shapes: str, roots: list[str]
+    ) -> None:
+        self.motions, self.numbers, self._shapes = motions, Numbers(), shapes
+        known: dict[int, Looks] = {}  # several motions of one model look the same
+        for motion in motions:
+            if id(motion.model) not in known:
+                sizes = sizes_of(motion.model, boxes)
+                known[id(motion.model)] = Looks(motion.model, sizes, joints, roots, _MOST_TRIANGLES)
+        self.looks = [known[id(motion.model)] for motion in motions]
+        self._pieces = {id(looks): looks.pieces(shapes) for looks in known.values()}
+        self.start = min(motion.span[0] for motion in motions)
+        end = max(motion.span[1] for motion in motions)
+        count = int(np.ceil((end - self.start) * rate - 1e-9)) + 1 if end > self.start else 1
+        largest = sum(12.0 * len(looks.names) for looks in self.looks) * count
+        check_memory(f"{count:,} pictures of {len(motions)} motion(s)", 16.0 * largest, "take a smaller fps")
+        if largest > _MOST_NUMBERS:
+            raise ArgumentError(f"{count:,} pictures make a page of more than a browser takes; take a smaller fps")
+        self.times = np.linspace(self.start, end, count)
+        self._moving: list[list[tuple[dict[str, Any], Array, Array | None]]] = []
+        self._meshes: list[list[tuple[int, dict[str, Any]]]] = []
+        self._tubes: list[list[tuple[int, dict[str, Any]]]] = []
+        self._corners: list[Array] = []
+
+    def add(self, index: int, trails: Frames, frames: Frames) -> None:
+        """One of the motions."""
+        motion, looks = self.motions[index], self.looks[index]
+        q = motion.at(self.times)
+        placements = looks.skeleton.placements(q)
+        pieces, length = self._pieces[id(looks)], looks.skeleton.length
+        moving: list[tuple[dict[str, Any], Array, Array | None]] = []
+        meshes, tubes, corners = [], [], []
+        which = f" ({index + 1})" if len(self.motions) > 1 else ""
+        parts = {body: i for i, body in enumerate(dict.fromkeys(piece.body for piece in pieces))}
+        for body in parts:
+            pose = placements[:, body]
+            moving.append(({"name": looks.names[body] + which}, pose[:, :3, 3], quaternions(pose[:, :3, :3])))
+        some = slice(None, None, max(1, len(q) // 40))
+        for piece in pieces:
+            meshes.append((parts[piece.body], {**self.numbers.mesh(piece.mesh), "colour": piece.mesh.colour}))
+            pose = placements[some, piece.body]
+            low, high = piece.mesh.vertices.min(axis=0), piece.mesh.vertices.max(axis=0)
+            eight = np.array(
+                [[x, y, z] for x in (low[0], high[0]) for y in (low[1], high[1]) for z in (low[2], high[2])]
+            )
+            corners.append((eight @ pose[:, :3, :3].swapaxes(1, 2) + pose[:, None, :3, 3]).reshape(-1, 3))
+        for chain in looks.chains(self._shapes):
+            points = chain.points(placements)
+            tubes.append(
+                (len(moving), {"points": points.shape[1], "radius": chain.radius, "colour": rgba(chain.colour)})
+            )
+            moving.append(
+                ({"name": f"{looks.names[chain.bodies[0]]} to {looks.names[chain.bodies[-1]]}"}, points, None)
+            )
+            corners.append(points[some].reshape(-1, 3))
+        for point in as_frames(motion.model, frames).points:
+            pose = forward_kinematics(motion.model, q, [point])[:, 0]
+            for axis, colour in enumerate(AXES):
+                mesh = arrow(np.zeros(3), 0.09 * length * np.eye(3)[axis], 0.004 * length).coloured(rgba(colour))
+                meshes.append((len(moving), {**self.numbers.mesh(mesh), "colour": mesh.colour}))
+            moving.append(({"name": point.frame + which}, pose[:, :3, 3], quaternions(pose[:, :3, :3])))
+        for point in as_frames(motion.model, trails).points:
+            way = forward_kinematics(motion.model, q, [point])[:, :, :3, 3]
+            tube = {"points": len(q), "radius": 0.004 * length, "colour": rgba(TRAIL), "trail": True}
+            tubes.append((len(moving), tube))
+            moving.append(({"name": point.frame + which}, way, None))
+            corners.append(way[:, 0])
+        self._moving.append(moving)
+        self._meshes.append(meshes)
+        self._tubes.append(tubes)
+        self._corners.append(np.concatenate(corners) if corners else np.zeros((1, 3)))
+
+    def scene(self, apart: float | None, view: tuple[float, float], ground: float | bool) -> dict[str, Any]:
+        """All of it, for the page."""
+        wide = max(float(np.ptp(corners[:, 1])) for corners in self._corners)
+        deep = max(float(np.ptp(corners[:, :2], axis=0).max()) for corners in self._corners)
+        step = max(1.25 * wide, 0.5 * deep) if apart is None else apart
+        moving: list[dict[str, Any]] = []
+        meshes, tubes, everywhere = [], [], []
+        for i, corners in enumerate(self._corners):
+            aside = np.array([0.0, step * (i - 0.5 * (len(self._corners) - 1)), 0.0])
+            everywhere.append(corners + aside)
+            meshes += [{**mesh, "part": len(moving) + part} for part, mesh in self._meshes[i]]
+            tubes += [{**tube, "part": len(moving) + part} for part, tube in self._tubes[i]]
+            for part, places, turns in self._moving[i]:
+                if turns is None:
+                    moving.append({**part, **self.numbers.places(places + aside)})
+                else:
+                    moving.append({**part, **self.numbers.poses(places + aside, turns)})
+        points = np.concatenate(everywhere)
+        low, high = points.min(axis=0), points.max(axis=0)
+        size = max(float((high - low).max()), 1e-6)
+        centre = 0.5 * (low + high)
+        centre[2] -= 0.04 * size  # room for the timeline below
+        fitting = below(float(low[2]), size) if ground else None
+        return {
+            "frames": len(self.times),
+            "dt": float(self.times[1] - self.times[0]) if len(self.times) > 1 else 0.0,
+            "start": self.start,
+            "view": view,
+            "centre": centre.tolist(),
+            "size": size,
+            "distance": _distance(points - centre, view, size),
+            "ground": fitting if isinstance(ground, bool | np.bool_) else ground,
+            "square": squares(size),
+            "moving": moving,
+            "meshes": meshes,
+            "tubes": tubes,
+        }
+
+
+def _distance(points: Array, view: tuple[float, float], size: float) -> float:
+    """From how far (m) a camera of 32° sees all points (n, 3), about the origin, in a picture of 4 to 3."""
+    right, up, near = Camera(*view).see(points).T
+    needed = near + np.maximum(0.75 * abs(right), abs(up)) / np.tan(np.radians(16.0))
+    return max(1.12 * float(needed.max()), 0.1 * size)
+
+
+def _written(title: str, scene: dict[str, Any], numbers: str) -> str:
+    """The page's text; nothing of a model's names can end the element that it stands in."""
+    folder = resources.files("linkwork.viewer.page")
+    data = json.dumps(scene, allow_nan=False, separators=(",", ":"), default=list)
+    parts = {
+        "title": html.escape(title.encode("utf-8", "replace").decode()),
+        "style": (folder / "style.css").read_text(encoding="utf-8"),
+        "scene": data.replace("<", "\\u003c"),
+        "numbers": numbers,
+        "script": "\n".join((folder / name).read_text(encoding="utf-8") for name in _SCRIPTS),
+    }
+    first, *rest = (folder / "page.html").read_text(encoding="utf-8").split("{{")
+    return first + "".join(parts[name] + after for name, _, after in (part.partition("}}") for part in rest))

@@ -1,0 +1,315 @@
+"""Contact: held to MuJoCo, to laws of mechanics, and to what must be said of bad input."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import numpy as np
+import pytest
+
+import linkwork as lw
+from strategies import Array
+
+OPTIONS = (
+    '<option cone="elliptic" solver="Newton" timestep="0.004" tolerance="0" iterations="200" ls_iterations="200"/>'
+)
+SCENES = {
+    "legs": """
+      <default><geom conaffinity="0"/></default>
+      <worldbody><geom type="plane" size="9 9 1" friction="0.8" conaffinity="1"/>
+      <body name="trunk" pos="0 0 0.3"><freejoint/><geom type="box" size=".2 .1 .05" condim="1"/>
+        <body name="left" pos="0.1 0.1 0"><joint name="hip" axis="0 1 0" range="-30 60" damping="0.2" armature="0.01"/>
+          <geom type="capsule" fromto="0 0 0 0 0 -.2" size="0.04" friction="0.5" solimp="0.8 0.99 0.002 0.3 3"/>
+          <body pos="0 0 -.2">
+            <joint name="knee" axis="0 1 0" range="-90 5" frictionloss="0.4" stiffness="3" margin=".1"/>
+            <geom name="foot" size="0.05" pos="0 0 -.15" solref="0.01 0.7"/></body></body>
+        <body name="right" pos="0.1 -0.1 0"><joint type="ball" damping="0.1"/>
+          <geom type="ellipsoid" size="0.05 0.06 0.2" pos="0 0 -.15" margin="0.01"/></body></body></worldbody>""",
+    "planes": """
+      <default><geom conaffinity="0"/></default>
+      <worldbody><geom type="plane" size="9 9 1" euler="10 5 0" friction="0.3" conaffinity="1"/>
+      <geom type="plane" size="9 9 1" pos="0.3 0 0" zaxis="-1 0 0.1" condim="1" conaffinity="1"/>
+      <body pos="0 0 0.3"><freejoint/><geom type="box" size=".1 .2 .15" friction="0.6" solref="-800 -30"/></body>
+      <body pos="-.5 0 0.3"><joint type="slide" axis="0 0 1"/><joint axis="0 1 0"/><geom type="capsule" size=".1 .2"/>
+      </body></worldbody>""",
+    "pairs": """
+      <worldbody><geom name="post" type="capsule" size="0.1 0.5" contype="2" conaffinity="2" friction="0.2"/>
+      <body name="one" pos="0.15 0 0"><freejoint/><geom name="a" size="0.1" contype="2" condim="3" priority="1"/></body>
+      <body name="two" pos="0.1 0.15 0"><freejoint/>
+        <geom name="b" type="capsule" size="0.08 0.2" euler="70 10 0" conaffinity="2" solmix="3"/>
+        <body name="three" pos="0 0 0.2"><joint axis="1 0 0"/><geom name="c" size="0.09" contype="2" conaffinity="2"/>
+      </body></body></worldbody>
+      <contact><pair geom1="a" geom2="c" condim="1" margin="0.02"/><exclude body1="one" body2="two"/></contact>""",
+}
+
+
+def scene(name: str, tmp_path: Path, options: str = OPTIONS) -> tuple[mujoco.MjModel, lw.Model]:
+    path = tmp_path / f"{name.replace(' ', '_')}.xml"
+    path.write_text(f'<mujoco model="{name}">{options}{SCENES[name]}</mujoco>')
+    return mujoco.MjModel.from_xml_path(str(path)), lw.load(path, fixed_joints="keep")
+
+
+def turned(m: Any, d: Any, joint: int) -> Array:
+    matrix = np.zeros(9)
+    start = m.jnt_qposadr[joint] + (3 if m.jnt_type[joint] == 0 else 0)
+    mujoco.mju_quat2Mat(matrix, d.qpos[start : start + 4])
+    return matrix.reshape(3, 3)
+
+
+def ours(m: Any, d: Any) -> tuple[Array, Array]:
+    """The state in linkwork's numbers."""
+    q, v = d.qpos.copy(), d.qvel.copy()
+    for j in range(m.njnt):
+        i, k = m.jnt_qposadr[j], m.jnt_dofadr[j]
+        if m.jnt_type[j] == 0:
+            v[k : k + 3] = turned(m, d, j).T @ v[k : k + 3]
+        if m.jnt_type[j] < 2:
+            i += 3 if m.jnt_type[j] == 0 else 0
+            q[i : i + 4] = d.qpos[[i + 1, i + 2, i + 3, i]]
+    return q, v
+
+
+def theirs(m: Any, d: Any, a: Array, v: Array) -> Array:
+    """Accelerations in MuJoCo's axes."""
+    a = a.copy()
+    for j in range(m.njnt):
+        k = m.jnt_dofadr[j]
+        if m.jnt_type[j] == 0:
+            a[k : k + 3] = turned(m, d, j) @ (a[k : k + 3] + np.cross(v[k + 3 : k + 6], v[k : k + 3]))
+    return a
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_accelerations_and_forces_are_mujoco_s(name: str, tmp_path: Path) -> None:
+    m, model = scene(name, tmp_path)
+    d, rng = mujoco.MjData(m), np.random.default_rng(5)
+    states, answers, upward, touching = [], [], [], 0
+    for _ in range(25):
+        mujoco.mj_resetData(m, d)
+        mujoco.mj_integratePos(m, d.qpos, rng.normal(size=m.nv) * (0.1 if name == "pairs" else 0.25), 1.0)
+        d.qvel[:] = rng.normal(size=m.nv)
+        mujoco.mj_forward(m, d)
+        q, v = ours(m, d)
+        states.append((q, v, d.qfrc_passive.copy(), d.qpos.copy()))
+        answers.append(d.qacc.copy())
+        touching += d.ncon
+        force, total = np.zeros(6), np.zeros(3)
+        for k, contact in enumerate(d.contact):
+            mujoco.mj_contactForce(m, d, k, force)
+            total += contact.frame.reshape(3, 3).T @ force[:3]
+        upward.append(total)
+    assert touching > 20
+    Q, V, passive = (np.array([state[k] for state in states]) for k in range(3))
+    with lw.interpreted():
+        a, forces = lw.contact_dynamics(model, Q, V, passive, model.contacts, dt=0.004)
+    for k, answer in enumerate(answers):
+        d.qpos[:] = states[k][3]
+        assert abs(theirs(m, d, a[k], V[k]) - answer).max() < 1e-9 * abs(answer).max()
+        if name == "planes":  # the world is on one side of every contact
+            assert np.allclose(forces[k].sum(axis=0), upward[k], rtol=1e-8, atol=1e-8 * abs(forces[k]).max())
+
+
+def test_a_rollout_goes_as_mujoco_goes_to_the_bit_in_any_company(tmp_path: Path) -> None:
+    m, model = scene("legs", tmp_path)
+    d, rng, steps = mujoco.MjData(m), np.random.default_rng(0), 250
+    speeds = rng.normal(size=(6, m.nv)) * np.linspace(0.0, 0.8, 6)[:, None]
+
+    def begin(k: int) -> tuple[Array, Array]:
+        mujoco.mj_resetData(m, d)
+        d.qpos[2], d.qvel[:] = 0.45, speeds[k]
+        return ours(m, d)
+
+    starts = [begin(k) for k in range(6)]
+    Q, V = (np.array([start[k] for start in starts]) for k in range(2))
+    many = lw.rollout(model, Q, V, dt=0.004, steps=steps, contacts=model.contacts)
+    for k in (0, 3):
+        begin(k)
+        worst = 0.0
+        for step in range(1, steps + 1):
+            mujoco.mj_step(m, d)
+            worst = max(worst, float(abs(ours(m, d)[0] - many.q[k, step]).max()))
+        assert worst < 1e-9 and d.ncon > 0
+    alone = lw.rollout(model, Q[3], V[3], dt=0.004, steps=steps, contacts=model.contacts)
+    assert np.array_equal(alone.q, many.q[3]) and np.array_equal(alone.v, many.v[3])
+    few = lw.rollout(model, Q[::-1][1:4], V[::-1][1:4], dt=0.004, steps=steps, contacts=model.contacts)
+    assert np.array_equal(few.q, many.q[::-1][1:4])
+    with lw.interpreted():
+        plain = lw.rollout(model, Q[2:4], V[2:4], dt=0.004, steps=8, contacts=model.contacts)
+        motion = lw.simulate(model, Q[3], V[3], 0.032, 0.004, contacts=model.contacts, contact_forces=True)
+    assert np.array_equal(plain.q, many.q[2:4, :9])
+    assert np.allclose(motion.q, many.q[3, :9], atol=1e-12)
+    assert motion.constraint_forces.shape == (9, sum(one.points for one in model.contacts), 6)
+    assert many.trajectory(3).a.shape == (steps + 1, model.nv)
+
+
+# Laws
+
+
+def thing(*shapes: Any, mass: float = 2.0, gravity: Any = (0, 0, -9.81)) -> lw.Model:
+    builder = lw.Builder("thing", gravity=gravity)
+    builder.add_body("body", joint=lw.joints.Free(), mass=mass, inertia=(0.02, 0.03, 0.04), com=(0.01, 0.02, 0.0))
+    for k, place in enumerate(shapes):
+        builder.add_frame(f"foot{k}", "body", lw.placement(place))
+    return builder.build()
+
+
+FEET = ((0.2, 0.1, -0.1), (-0.2, 0.1, -0.1), (-0.2, -0.1, -0.1), (0.2, -0.1, -0.1), (0.0, 0.0, -0.1))
+
+
+def test_forces_lie_in_their_cones_and_do_not_depend_on_names_or_axes() -> None:
+    model = thing(*FEET)
+    contacts = [lw.Contact(f"foot{k}", lw.Sphere(0.02), friction=0.2 + 0.2 * k) for k in range(4)]
+    rng = np.random.default_rng(2)
+    q, v = np.tile(lw.neutral(model), (12, 1)), rng.normal(size=(12, 6))
+    q[:, 2] = 0.118 + 0.01 * rng.normal(size=12)
+    v *= np.linspace(0.0, 1.0, 12)[:, None]
+    tau = rng.normal(size=(12, 6))
+    with lw.interpreted():
+        a, forces = lw.contact_dynamics(model, q, v, tau, contacts)
+        again, backward = lw.contact_dynamics(model, q, v, tau, contacts[::-1])
+        _, distances = lw.contact_points(model, q, contacts)
+        # the same turned about z by an angle, in which the tangents turn as well
+        angle = 0.7
+        turn = np.array([[math.cos(angle), -math.sin(angle), 0], [math.sin(angle), math.cos(angle), 0], [0, 0, 1]])
+        there = q.copy()
+        there[:, :3] = q[:, :3] @ turn.T
+        there[:, 3:] = [0.0, 0.0, math.sin(angle / 2), math.cos(angle / 2)]
+        same, turned_forces = lw.contact_dynamics(model, there, v, tau, contacts)
+    normal, tangential = forces[..., 2], np.linalg.norm(forces[..., :2], axis=-1)
+    mu = 0.2 + 0.2 * np.arange(4)
+    assert (normal >= 0.0).all() and (tangential <= mu * normal * (1 + 1e-9) + 1e-12).all()
+    assert (normal[distances >= 0.0] == 0.0).all() and (normal[distances < 0.0] > 0.0).any()
+    assert (tangential < 0.9 * mu * normal)[normal > 0].any()  # some stick
+    scale = abs(a).max(axis=-1, keepdims=True)
+    assert (abs(again - a) < 1e-9 * scale).all() and (abs(same - a) < 1e-9 * scale).all()
+    assert np.allclose(backward[:, ::-1], forces, rtol=1e-7, atol=1e-7 * abs(forces).max())
+    assert np.allclose(turned_forces, forces @ turn.T, rtol=1e-7, atol=1e-7 * abs(forces).max())
+
+
+def test_a_box_on_a_slope_stops_at_the_angle_of_the_cone() -> None:
+    builder = lw.Builder("box")
+    builder.add_body("box", joint=lw.joints.Free(), mass=1.0, inertia=(0.01, 0.01, 0.01))
+    box, mu, g = builder.build(), 0.5, 9.81
+    contact = lw.Contact("box", lw.Box((0.1, 0.1, 0.05)), friction=mu)
+    slopes = np.array([0.0, 0.9, 0.98, 1.02, 1.1, 1.3]) * math.atan(mu)
+    q = lw.neutral(box)
+    q[2] = 0.05
+    # in the axes of the slope it is gravity that leans
+    leans = np.zeros((6, 1, 1, 6))
+    leans[:, 0, 0, 0], leans[:, 0, 0, 2] = g * np.sin(slopes), g * (1.0 - np.cos(slopes))
+    run = lw.rollout(box, q, np.zeros(6), dt=0.004, steps=250, f_ext=leans, contacts=[contact])
+    speeds = run.v[:, -1, 0]
+    assert (speeds[:3] < 0.03).all()  # soft contacts creep
+    expected = (g * (np.sin(slopes) - mu * np.cos(slopes)))[3:]
+    assert np.allclose(speeds[3:], expected, rtol=0.05, atol=0.03) and (abs(run.q[:, -1, 3:6]) < 0.02).all()
+
+
+def test_a_ball_rolls_and_no_impact_adds_energy() -> None:
+    builder = lw.Builder("ball")
+    builder.add_body("ball", joint=lw.joints.Free(), mass=1.0, inertia=(0.004, 0.004, 0.004))
+    ball = builder.build()
+    q = np.tile(lw.neutral(ball), (4, 1))
+    q[:, 2] = [0.1, 0.2, 0.3, 0.5]
+    contacts = [lw.Contact("ball", lw.Sphere(0.1), friction=0.4)]
+    run = lw.rollout(ball, q, [1.0, 0, 0, 0, 0, 0], dt=0.004, steps=600, contacts=contacts)
+    kinetic, potential = lw.energy(ball, run.q, run.v)
+    total = kinetic + potential
+    assert (total <= total[:, :1] + 1e-9).all() and (total[1:, -1] < 0.8 * total[1:, 0]).all()
+    with lw.interpreted():
+        turns = lw.forward_kinematics(ball, run.q[:, -1], ["ball"])[:, 0, :3, :3]
+    speed, spin = ((turns @ part[..., None])[..., 0] for part in (run.v[:, -1, :3], run.v[:, -1, 3:]))
+    assert np.allclose(speed[:, 0], 0.1 * spin[:, 1], atol=5e-3)
+    assert np.allclose(speed[:, 0], 1.0 / 1.4, atol=0.02)  # 5/7 of what it slid with
+
+
+def test_what_a_height_field_bears() -> None:
+    ball = thing((0.0, 0.0, 0.0))
+    x, y = np.meshgrid(np.linspace(-2, 2, 5), np.linspace(-1, 1, 4))
+    field = lw.HeightField(0.1 * x - 0.2 * y, (2.0, 1.0))
+    normal = np.array([-0.1, 0.2, 1.0]) / np.linalg.norm([-0.1, 0.2, 1.0])
+    plane = lw.Plane(tuple(normal))
+    q, v = np.tile(lw.neutral(ball), (20, 1)), np.random.default_rng(0).normal(size=(20, 6))
+    q[:, :2] = np.random.default_rng(1).uniform(-0.9, 0.9, (20, 2))
+    q[:, 2] = 0.1 * q[:, 0] - 0.2 * q[:, 1] + 0.09
+    with lw.interpreted():
+        found = [
+            lw.contact_dynamics(ball, q, v, 0 * v, [lw.Contact("foot0", lw.Sphere(0.1), ground, friction=0.7)])
+            for ground in (field, plane)
+        ]
+    assert np.allclose(found[0][0], found[1][0], rtol=1e-9) and np.allclose(found[0][1], found[1][1], rtol=1e-9)
+    q[:, :2] = 50.0  # beyond its edge
+    bumps = lw.HeightField([[0.0, 1.0], [0.5, 0.25]], (1.0, 1.0))
+    with lw.interpreted():
+        points, distances = lw.contact_points(ball, q[0], [lw.Contact("foot0", against=bumps)])
+    assert distances[0] == q[0, 2] - 0.25 and points.shape == (1, 3)
+
+
+# What is said
+
+
+def test_bad_contacts_are_refused_by_name() -> None:
+    model = thing(*FEET)
+    cases = [
+        (lambda: lw.Sphere(0.0), "radius of a sphere"),
+        (lambda: lw.Capsule(0.1, -1.0), "half_length of a capsule"),
+        (lambda: lw.Box((0.1, 0.0, 0.1)), "half_sides of a box"),
+        (lambda: lw.Ellipsoid((0.1, 0.1)), "half_axes of an ellipsoid"),
+        (lambda: lw.Plane((0.0, 0.0, 0.0)), "normal of a plane"),
+        (lambda: lw.HeightField([1.0, 2.0], (1, 1)), "at least 2 by 2"),
+        (lambda: lw.Softness(0.02, -1.0), "both be positive"),
+        (lambda: lw.Contact("foot0", friction=-0.1), "friction of the contact of 'foot0'"),
+        (lambda: lw.Contact("foot0", on="foot0"), "with itself"),
+        (lambda: lw.Contact("foot0", "ball"), "shape of the contact of 'foot0'"),
+        (lambda: lw.Contact("foot0", lw.Box((1, 1, 1)), lw.Sphere(1.0)), "a box and a sphere may not"),
+        (lambda: lw.Contact("foot0", lw.Box((1, 1, 1)), lw.HeightField(np.eye(2), (1, 1))), "height field"),
+        (lambda: lw.Contact("foot0", dimensions=4), "dimensions of"),
+        (lambda: lw.Contact("foot0", placement=3), "placement of"),
+        (lambda: lw.contact_points(model, lw.neutral(model), [lw.Contact("hand")]), "hand"),
+        (lambda: lw.contact_points(model, lw.neutral(model), [lw.Contact("foot0", on="foot1")]), "same body"),
+        (lambda: lw.contact_points(model, lw.neutral(model), [1]), "lw.Contact objects"),
+        (lambda: lw.contact_points(model, lw.neutral(model), "floor"), "list of lw.Contact"),
+        (
+            lambda: lw.rollout(model, lw.neutral(model), np.zeros(6), dt=0.01, steps=1, contacts=[], friction=0.1),
+            "friction",
+        ),
+        (
+            lambda: lw.rollout(
+                model, lw.neutral(model), np.zeros(6), dt=0.01, steps=1, contacts=[], constraints=[lw.Ball("foot0")]
+            ),
+            "exclude each other",
+        ),
+        (
+            lambda: lw.simulate(model, lw.neutral(model), np.zeros(6), 0.1, 0.1, contacts=[], method="composite_body"),
+            "default method",
+        ),
+    ]
+    for call, words in cases:
+        with pytest.raises(lw.LinkworkError, match=words):
+            call()
+    long = lw.mechanisms.serial_chain(60)
+    with pytest.raises(lw.ArgumentError, match="up to 50 bodies"):
+        lw.contact_points(long, lw.neutral(long), [lw.Contact("tip")])
+
+
+def test_a_deep_start_and_what_a_file_leaves_out_are_said(tmp_path: Path) -> None:
+    model = thing(*FEET)
+    q = lw.neutral(model)
+    q[2] = 0.05
+    with lw.interpreted(), pytest.warns(lw.LinkworkWarning, match=r"deep penetration: foot0 and world overlap by 0\.1"):
+        lw.simulate(model, q, np.zeros(6), 0.01, 0.01, contacts=[lw.Contact("foot0", lw.Sphere(0.06))])
+    path = tmp_path / "left.xml"
+    path.write_text(
+        '<mujoco><worldbody><geom type="plane" size="1 1 1"/><body pos="0 0 1"><freejoint/><geom name="can" '
+        'type="cylinder" size=".1 .1" condim="6"/><geom size="0.1" condim="4"/></body></worldbody></mujoco>'
+    )
+    loaded = lw.load(path)
+    assert len(loaded.contacts) == 1
+    with lw.interpreted(), pytest.warns(lw.LinkworkWarning, match="can and .*a cylinder and a plane.*spinning"):
+        lw.contact_points(loaded, lw.neutral(loaded), loaded.contacts)
+    with lw.interpreted():  # once
+        lw.contact_points(loaded, lw.neutral(loaded), loaded.contacts)
+    assert dataclasses.replace(loaded, contacts=lw.Contacts()) != loaded
