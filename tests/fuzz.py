@@ -190,7 +190,7 @@ VALID: dict[str, dict[str, Callable[[], Any]]] = {
     },
     "constrained_dynamics_and_reactions": {
         "constraints": lambda: [lw.Ball("tip")],
-        "time_constant": lambda: 0.1,
+        "stabilisation": lambda: 0.1,
         "proximal": lambda: 1e-6,
     },
     "impact": {"constraints": lambda: [lw.Ball("tip")], "proximal": lambda: 1e-6},

@@ -19,7 +19,7 @@ from linkwork.dynamics.held import held_by
 from linkwork.engine.plans import Task, plan_for
 from linkwork.model import Model, mechanisms
 from linkwork.model.loops import loops_of
-from linkwork.reproduce.closed_chains.ladders import Ladder, comb, ladder, rope_ladder, snake, star, state
+from linkwork.reproduce.closed_chains.ladders import Ladder, comb, fork, ladder, rope_ladder, snake, star, state
 from linkwork.reproduce.counting import as_written
 from linkwork.reproduce.longest_path import longest_path
 from linkwork.reproduce.steps import steps
@@ -31,6 +31,7 @@ TREES: dict[str, Callable[[int], Model]] = {
     "chain": lambda n: mechanisms.serial_chain(n),
     "star": star,
     "comb": comb,
+    "fork": fork,
     "binary tree": lambda n: mechanisms.binary_tree(n.bit_length() - 1),
 }
 PATHS = ("articulated_body", "virtual_work", "constraint_force", "assembly")

@@ -47,7 +47,7 @@ def _times(times: dict[str, Any]) -> str:
         dense, work, alone = (times[name][k] for name in ("articulated_body", "virtual_work", "recursion"))
         cells = [f"{1e6 * x:,.0f}" for x in (dense, work, alone)]
         rows.append(
-            [f"{loops:,}", f"{times['bodies'][k]:,}", *cells, f"{dense / work:.2g}", f"{times['difference'][k]:.0e}"]
+            [f"{loops:,}", f"{times['bodies'][k]:,}", *cells, f"{dense / work:.3g}", f"{times['difference'][k]:.0e}"]
         )
     heading = [
         "loops",
