@@ -18,7 +18,7 @@ from linkwork.reproduce import counting, longest_path, schedule, truth, virtual_
 from linkwork.reproduce.clock import crossover
 from linkwork.reproduce.constraint_force.chains import CHAINS
 from linkwork.reproduce.constraint_force.times import _scalar
-from linkwork.reproduce.steps import steps
+from linkwork.reproduce.steps import steps as steps_of
 from linkwork.reproduce.virtual_work import swing
 from linkwork.spatial import sin_cos
 from strategies import close, state_of
@@ -339,16 +339,16 @@ def test_a_longest_path_is_that_of_the_text() -> None:
     stars = [lw.mechanisms.star(k) for k in (8, 16, 32)]
     paths = [longest_path.longest_path(ALGORITHMS["constraint_force"], star) for star in stars]
     assert np.diff(paths).tolist() == [1, 1], "a body's branches are summed pairwise"
-    turns = {max(steps(ALGORITHMS["constraint_force"], star).longest) for star in stars}
+    turns = {max(steps_of(ALGORITHMS["constraint_force"], star).longest) for star in stars}
     assert len(turns) == 1, "no turn grows with the branches"
     for k, rounds in ((1, 0), (2, 0), (3, 1), (4, 1), (5, 2), (8, 2), (9, 3)):
-        depth = steps(ALGORITHMS["constraint_force"], lw.mechanisms.star(k + 1)).depth  # one end is on the chain
-        assert depth == steps(ALGORITHMS["constraint_force"], lw.mechanisms.star(2)).depth + rounds
+        depth = steps_of(ALGORITHMS["constraint_force"], lw.mechanisms.star(k + 1)).depth  # one end is on the chain
+        assert depth == steps_of(ALGORITHMS["constraint_force"], lw.mechanisms.star(2)).depth + rounds
 
 
 def test_the_form_of_the_paper_goes_along_the_chain_by_scans() -> None:
     world = ALGORITHMS["constraint_force_world"]
-    costs = [steps(world, lw.mechanisms.serial_chain(n)) for n in (4, 8, 16)]
+    costs = [steps_of(world, lw.mechanisms.serial_chain(n)) for n in (4, 8, 16)]
     assert np.diff([cost.depth for cost in costs]).tolist() == [10, 10] and not any(cost.alone for cost in costs)
     paths = [longest_path.longest_path(world, lw.mechanisms.serial_chain(n)) for n in (8, 16, 32)]
     assert paths[2] - paths[1] == paths[1] - paths[0]
