@@ -78,8 +78,10 @@ class Node(_Symbol):
         """Where a number of the body's is in ``data``."""
         return Address("data", slot, ((self.number, self.tree.width),))
 
-    def lane_stride(self, size: str) -> str | None:
-        """The size that tells how far apart lanes are in an argument or a result, if the body stands for several."""
+    def lane_stride(self, size: str) -> str | int | None:
+        """The size, or the integer, that tells how far apart lanes are in an argument or a result, if the body stands
+        for several.
+        """
         return None
 
     @property
