@@ -85,6 +85,11 @@ def numbers(count: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=count)
 
 
+@cache
+def feet() -> list[lw.Contact]:
+    return [lw.Contact("tip", lw.Sphere(0.1))]
+
+
 def configuration() -> np.ndarray:
     return lw.random_state(model(), 1)[0]
 
@@ -209,6 +214,21 @@ VALID: dict[str, dict[str, Callable[[], Any]]] = {
         "X_target": lambda: lw.forward_kinematics(model(), configuration(), ["tip"]),
     },
     "close_loops": {"constraints": lambda: [lw.PointOnPlane("tip")]},
+    "contact_dynamics": {"contacts": feet, "dt": lambda: 0.01},
+    "contact_points": {"contacts": feet},
+    "collision_contacts": {"against": lw.Plane},
+    "Sphere": {"radius": lambda: 0.1},
+    "Capsule": {"radius": lambda: 0.1, "half_length": lambda: 0.2},
+    "Box": {"half_sides": lambda: (0.1, 0.2, 0.3)},
+    "Ellipsoid": {"half_axes": lambda: (0.1, 0.2, 0.3)},
+    "HeightField": {"heights": lambda: np.arange(6.0).reshape(2, 3), "half_size": lambda: (1.0, 2.0)},
+    "Contact": {
+        "frame": lambda: "tip",
+        "shape": lambda: lw.Sphere(0.1),
+        "on": lambda: "world",
+        "placement": lambda: lw.placement((0.1, 0, 0)),
+    },
+    "Contacts": {"each": lambda: tuple(feet())},
     "Coupling": {"joint_a": lambda: "joint_arm", "joint_b": lambda: "joint_slide"},
     "Rolling": {"radius": lambda: 0.3},
     "operational_inertia": {"damping": lambda: 0.1},

@@ -50,6 +50,8 @@ def test_every_public_function_of_states_is_measured() -> None:
     unmeasured += "with_inertial_parameters system_check compile jvp vjp jacobian_of linearise save".split()
     # others with a little more: the same recursion, and a placement of frames
     unmeasured += "inverse_dynamics_and_reactions external_wrench".split()
+    # by benchmarks/contact.py, beside mujoco.rollout
+    unmeasured += "contact_dynamics contact_points collision_contacts".split()
     # pictures
     unmeasured += "draw motion_sequence animate save_html show".split()
     # made of measured ones, measured by `linkwork reproduce operational-inertia`, or in a table of its own

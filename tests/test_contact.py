@@ -295,6 +295,45 @@ def test_bad_contacts_are_refused_by_name() -> None:
         lw.contact_points(long, lw.neutral(long), [lw.Contact("tip")])
 
 
+def test_the_collision_shapes_of_a_urdf_are_contacts_where_asked_for(tmp_path: Path) -> None:
+    shapes = '<sphere radius="0.1"/>', '<box size="0.2 0.4 0.6"/>', '<cylinder radius="0.1" length="0.3"/>'
+    links = "".join(
+        f'<link name="l{k}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
+        f'</inertial><collision><origin xyz="0 0 {k}"/><geometry>{shape}</geometry></collision></link>'
+        for k, shape in enumerate(shapes)
+    )
+    joints = "".join(
+        f'<joint name="j{k}" type="continuous"><parent link="l{k}"/><child link="l{k + 1}"/></joint>' for k in range(2)
+    )
+    path = tmp_path / "shapes.urdf"
+    path.write_text(f'<robot name="shapes">{links}{joints}</robot>')
+    model = lw.load(path, floating_base=True)
+    assert not len(model.contacts)
+    contacts = lw.collision_contacts(model, friction=0.4)
+    assert [(one.frame, one.shape, one.friction) for one in contacts] == [
+        ("l0", lw.Sphere(0.1), 0.4), ("l1", lw.Box((0.1, 0.2, 0.3)), 0.4),
+    ]  # fmt: skip
+    with lw.interpreted(), pytest.warns(lw.LinkworkWarning, match="leave out the cylinder of 'l2'"):
+        _, distances = lw.contact_points(model, lw.neutral(model), contacts)
+    assert np.allclose(distances, [-0.1, *[0.7] * 4])
+    with pytest.raises(lw.ArgumentError, match="against must be"):
+        lw.collision_contacts(model, against=3)
+
+
+def test_a_start_off_constraints_is_said() -> None:
+    model = thing(*FEET)
+    q, v = lw.neutral(model), np.zeros(6)
+    held = [lw.Ball("foot0", placement=lw.placement((0.2, 0.1, -0.15)))]
+    said = r"off Ball\('foot0', 'world'\), by 0\.05 m or rad"
+    with lw.interpreted():
+        with pytest.warns(lw.LinkworkWarning, match=said):
+            lw.simulate(model, q, v, 0.02, 0.01, constraints=held)
+        with pytest.warns(lw.LinkworkWarning, match=said + " in state 1"):
+            lw.rollout(model, [q - [0, 0, 0.05, 0, 0, 0, 0], q], v, dt=0.01, steps=2, constraints=held)
+        q[2] = -0.05  # no warning
+        lw.simulate(model, q, v, 0.01, 0.01, constraints=held)
+
+
 def test_a_deep_start_and_what_a_file_leaves_out_are_said(tmp_path: Path) -> None:
     model = thing(*FEET)
     q = lw.neutral(model)

@@ -100,7 +100,7 @@ if TYPE_CHECKING:
     from linkwork.compiled.compiled_function import CompiledFunction
     from linkwork.compiled.compiling import compile
     from linkwork.compiled.derivatives import jacobian_of, jvp, vjp
-    from linkwork.dynamics.contact.public import contact_dynamics, contact_points
+    from linkwork.dynamics.contact.public import collision_contacts, contact_dynamics, contact_points
     from linkwork.dynamics.inverse_kinematics import IKResult, inverse_kinematics
     from linkwork.dynamics.loops import close_loops
     from linkwork.dynamics.pose_errors import pose_error
@@ -165,6 +165,7 @@ __all__ = [
     "centre_of_mass",
     "change_of_basis",
     "close_loops",
+    "collision_contacts",
     "compile",
     "constrained_dynamics",
     "constrained_dynamics_and_reactions",
@@ -243,7 +244,7 @@ _LATE = {
     "linkwork.compiled.compiling": ("compile",),
     "linkwork.compiled.derivatives": ("jacobian_of", "jvp", "vjp"),
     "linkwork.control": (),
-    "linkwork.dynamics.contact.public": ("contact_dynamics", "contact_points"),
+    "linkwork.dynamics.contact.public": ("collision_contacts", "contact_dynamics", "contact_points"),
     "linkwork.dynamics.inverse_kinematics": ("IKResult", "inverse_kinematics"),
     "linkwork.dynamics.loops": ("close_loops",),
     "linkwork.dynamics.pose_errors": ("pose_error",),

@@ -1,4 +1,4 @@
-"""Dynamics with loop closures and contacts.
+"""Dynamics with loop closures and bilateral contacts.
 
 By articulated bodies, the forces of constraints solve (C Λ⁻¹ Cᵀ) λ = - C A_free - ..., with the Λ⁻¹ of all frames that
 they hold: Yamane and Nakamura's Eq. 7 over the loops alone, the tree being eliminated by articulated bodies. O(n + m²)
@@ -58,9 +58,9 @@ def constrained_dynamics(
     out: tuple[Array, Array] | None = None,
     time_constant: float | None = None,
 ) -> tuple[Array, Array]:
-    """Accelerations of a mechanism with loop closures and contacts, and the forces of its constraints.
+    """Accelerations of a mechanism with loop closures and bilateral contacts, and the forces of its constraints.
 
-    Contacts are bilateral: they pull as well as they push.
+    Contacts here are bilateral: they pull as well as they push. ``lw.contact_dynamics`` has those that only push.
 
     Args:
         model: the mechanism, a tree.
@@ -122,7 +122,7 @@ def constrained_dynamics_and_reactions(
     *,
     out: tuple[Array, Array, Array] | None = None,
 ) -> tuple[Array, Array, Array]:
-    """Accelerations of a mechanism with loop closures and contacts, the forces of its constraints, and the wrench that
+    """Accelerations of a mechanism with loop closures and bilateral contacts, their forces, and the wrench that
     every joint transmits.
 
     Args:

@@ -1,4 +1,4 @@
-"""Inverse dynamics with loop closures and contacts: what motors and constraints must do for a motion.
+"""Inverse dynamics with loop closures and bilateral contacts: what motors and constraints must do for a motion.
 
     M q̈ + h = τ + Kᵀ λ,   τ = 0 where there is no motor,   K = C J of the frames that constraints hold
 
@@ -43,7 +43,7 @@ def constrained_inverse_dynamics(
     *,
     out: tuple[Array, Array] | None = None,
 ) -> tuple[Array, Array]:
-    """The forces of motors and of constraints that make a mechanism with loop closures and contacts move so.
+    """The forces of motors and of constraints that make a mechanism with loop closures and bilateral contacts move so.
 
     Degrees of freedom without a motor get no force. Where several forces of the constraints do, as on two feet, those
     of the least sum of squares are found (N and N m counted alike). Contacts are bilateral, and whether the motion
@@ -104,7 +104,10 @@ def _idle(model: Model, mask: tuple[bool, ...] | None) -> NDArray[np.intp]:
 
 
 def _mask(model: Model, actuated: ArrayLike) -> tuple[bool, ...]:
-    given = np.asarray(actuated)
+    try:
+        given = np.asarray(actuated)
+    except Exception:  # whatever its own conversion raises
+        given = np.empty(0)
     if given.dtype != bool or given.shape != (model.nv,):
         raise ArgumentError(
             f"actuated must be a mask of {model.nv} truth values, one for each degree of freedom of model "

@@ -1,4 +1,5 @@
-"""Loop closures and contacts: what may hold frames, or joints, to each other.
+"""Loop closures and bilateral contacts, which pull as well as they push: what may hold frames, or joints, to each
+other. (Contacts that only push, with friction, are ``model.contacts``.)
 
 A constraint holds frame a to frame b. With T the placement of a in b, the motion of a relative to b, in a's own axes,
 and its rate are
@@ -153,7 +154,7 @@ class Weld(Constraint):
 
 
 class Ball(Constraint):
-    """The origins of a and b stay together, and turn freely: a ball joint, or a point contact without slip."""
+    """The origins of a and b stay together, and turn freely: a ball joint, or a point of contact that pulls, too."""
 
     def rows(self, turn: Array) -> Array:
         return np.broadcast_to(np.eye(3, 6), (*turn.shape[:-2], 3, 6))

@@ -17,7 +17,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import finite, finite_array, not_negative, positive, several
+from linkwork.arguments import finite, finite_array, is_integer, not_negative, positive, several
 from linkwork.errors import ArgumentError, ModelError, shown
 from linkwork.joints.joint import as_axis
 from linkwork.spatial import Transform
@@ -219,7 +219,7 @@ class Contact:
         if self.frame == self.on:
             raise ArgumentError(f"{called} is with itself; on must be another frame")
         object.__setattr__(self, "friction", not_negative(f"friction of {called}", self.friction))
-        if self.dimensions not in (1, 3):
+        if not is_integer(self.dimensions) or self.dimensions not in (1, 3):
             raise ArgumentError(
                 f"dimensions of {called} must be 1 (without friction) or 3, not {shown(self.dimensions)}; friction "
                 f"against spinning and rolling is not supported"
@@ -268,6 +268,17 @@ class Contacts(Sequence[Contact]):
     centres: tuple[tuple[str, tuple[float, float, float]], ...] = ()
     left_out: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        _tuples("each", self.each, Contact)
+        _tuples("limits", self.limits, str, Softness, float)
+        _tuples("friction", self.friction, str, Softness)
+        _tuples("centres", self.centres, str, tuple)
+        _tuples("left_out", self.left_out, str)
+        object.__setattr__(self, "friction_ratio", positive("friction_ratio", self.friction_ratio))
+        if self.reference is not None:
+            numbers = finite_array("reference", self.reference)
+            object.__setattr__(self, "reference", tuple(float(x) for x in numbers.ravel()))
+
     @overload
     def __getitem__(self, index: int) -> Contact: ...
     @overload
@@ -292,6 +303,20 @@ def as_contacts(contacts: Any) -> Contacts:
         if not isinstance(contact, Contact):
             raise ArgumentError(f"contacts must hold lw.Contact objects, not {shown(contact)}")
     return Contacts(tuple(contacts))
+
+
+def _tuples(what: str, values: Any, *kinds: type) -> None:
+    """An error unless a value is a tuple of objects, or of tuples of such."""
+    fits = isinstance(values, tuple)
+    if fits and len(kinds) == 1:
+        fits = all(isinstance(each, kinds[0]) for each in values)
+    elif fits:
+        fits = all(
+            isinstance(each, tuple) and len(each) == len(kinds) and all(map(isinstance, each, kinds)) for each in values
+        )
+    if not fits:
+        names = ", ".join(kind.__name__ for kind in kinds)
+        raise ArgumentError(f"{what} of contacts must be a tuple of {names}, not {shown(values)}")
 
 
 def _three(what: str, values: Any) -> tuple[float, float, float]:

@@ -16,7 +16,7 @@ from linkwork.errors import ModelError, UnknownNameError, shown
 from linkwork.joints import Joint
 from linkwork.model import editing, queries
 from linkwork.model.actuators import Actuator
-from linkwork.model.contacts import Contacts
+from linkwork.model.contacts import Contacts, as_contacts
 from linkwork.model.geometry import Geometry
 from linkwork.model.memo import Memo
 from linkwork.model.placements import as_placement
@@ -149,6 +149,7 @@ class Model:
         for frame in self.frames:
             if not 0 <= frame.body <= len(self.bodies):
                 raise ModelError(f"frame {frame.name!r} is on body {shown(frame.body)}, of {len(self.bodies)}")
+        object.__setattr__(self, "contacts", as_contacts(self.contacts))
         if any(type(parts) is not tuple or parts for parts in (self.constraints, self.actuators)):
             from linkwork.model.references import check_references
 

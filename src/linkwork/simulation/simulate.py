@@ -34,6 +34,7 @@ from linkwork.simulation.contact_steps import contact_euler, warn_of_depth
 from linkwork.simulation.integrators import step_of
 from linkwork.simulation.laws import Parameters, as_law, one_row, parameters_of
 from linkwork.simulation.machine import Scene
+from linkwork.simulation.off_constraints import warn_of_errors
 from linkwork.simulation.plant import Plant
 from linkwork.simulation.record import Record
 from linkwork.simulation.resistance import StictionAndStops
@@ -93,7 +94,8 @@ def simulate(
             object with a method ``torque(t, q, v)``). A function of (t, q, v, *parameters) that ``lw.compile`` made
             becomes part of the step's code.
         parameters: of such a function, in a tuple, or in a dict by their names, each in its own shape.
-        constraints: loop closures and contacts, such as ``lw.Weld``; see ``lw.constrained_dynamics``. If left out,
+        constraints: loop closures and bilateral contacts, such as ``lw.Weld``, which pull as well as they push; a
+            warning tells if the motion begins off them. See ``lw.constrained_dynamics``. If left out,
             those of the model, such as the mimic joints of its file; ``()`` for none.
         f_ext: wrench on each body in its own frame (nbodies, 6), constant, or a function of (t, q, v), which may be
             compiled, too.
@@ -157,6 +159,7 @@ def simulate(
     proximal = not_negative("proximal", proximal)
     step = step_of(integrator, model, solver, positive("rtol", rtol), positive("atol", atol))
     held_by = model.constraints if constraints is None else as_constraints(constraints)
+    warn_of_errors(model, here[None], held_by, time_constant)
     by_default = isinstance(method, str) and method == "articulated_body"
     smooth = contacts is None
     touched = None if contacts is None else _touched(model, contacts, friction, held_by, by_default, integrator, here)

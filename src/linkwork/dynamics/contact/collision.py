@@ -95,8 +95,8 @@ def _corners(box: Box, place: Transform, normal: Vec3, origin: Vec3) -> list[tup
 
 
 class Axis(NamedTuple):
-    """A sphere, or a capsule, as a ball about each point of an axis: centre and half of the axis (None for a sphere), its
-    length squared, and the radius; ``reach`` is the radius of a ball around all of it.
+    """A sphere, or a capsule, as a ball about each point of an axis: centre and half of the axis (None for a sphere),
+    its length squared, and the radius; ``reach`` is the radius of a ball around all of it.
     """
 
     centre: Vec3

@@ -54,8 +54,8 @@ class Friction(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Rows of contacts that some degrees of freedom move, n of them: of those with friction J (3n), what is wanted (3), D
-    and μ; of those without J (n), what is wanted, D.
+    """Rows of contacts that some degrees of freedom move, n of them: of those with friction J (3n), what is wanted (3),
+    D and μ; of those without J (n), what is wanted, D.
     """
 
     dofs: tuple[int, ...]

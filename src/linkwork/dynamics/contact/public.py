@@ -8,8 +8,21 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from linkwork.arguments import Array, seconds, switch
+from linkwork.dynamics.arguments import check_model
 from linkwork.dynamics.contact.law import touching
-from linkwork.model.contacts import Contact
+from linkwork.errors import ArgumentError, shown
+from linkwork.model.contacts import (
+    Box,
+    Capsule,
+    Contact,
+    Contacts,
+    Ellipsoid,
+    HeightField,
+    Plane,
+    Shape,
+    Softness,
+    Sphere,
+)
 from linkwork.model.model import Model
 
 
@@ -97,3 +110,62 @@ def contact_points(
     """
     answer: tuple[Array, Array] = touching(model, contacts).points_law(q, out=out)
     return answer
+
+
+def collision_contacts(
+    model: Model,
+    against: Plane | HeightField | None = None,
+    friction: float = 1.0,
+    *,
+    dimensions: int = 3,
+    softness: Softness | None = None,
+) -> Contacts:
+    """Contacts with the ground of all that a model file says of collision: the spheres, capsules, boxes and ellipsoids
+    of bodies that move. A warning names what is left out, such as meshes and cylinders.
+
+    An MJCF file says itself which shapes touch and how (``model.contacts``); a URDF file says neither.
+
+    Args:
+        model: the mechanism, as ``lw.load`` made it.
+        against: the ground; the plane z = 0 if left out.
+        friction: the coefficient of friction.
+        dimensions: 3, or 1 for no friction.
+        softness: how contacts yield; as MuJoCo's do by default, if left out.
+
+    Returns:
+        An ``lw.Contacts``, for ``lw.contact_dynamics``, ``lw.simulate`` and ``lw.rollout``.
+
+    Example:
+        >>> import linkwork as lw
+        >>> lw.collision_contacts(lw.mechanisms.pendulum())  # no file, no shapes
+        Contacts(each=(), limits=(), friction=(), friction_ratio=1.0, reference=None, centres=(), left_out=())
+    """
+    check_model(model)
+    ground = Plane() if against is None else against
+    if not isinstance(ground, Plane | HeightField):
+        raise ArgumentError(f"against must be lw.Plane or lw.HeightField, not {shown(against)}")
+    found, left_out = [], []
+    for one in model.geometry:
+        if not one.collision or not one.body:
+            continue
+        name = model.body_names[one.body - 1]
+        shape = _shape(one.kind, one.size)
+        if shape is None or (isinstance(ground, HeightField) and isinstance(shape, Box | Ellipsoid)):
+            left_out.append(f"the {one.kind} of {name!r}")
+            continue
+        place = model.frame(name).placement.inverse() * one.placement
+        soft = Softness() if softness is None else softness
+        found.append(
+            Contact(name, shape, ground, friction=friction, dimensions=dimensions, placement=place, softness=soft)
+        )
+    return Contacts(tuple(found), left_out=tuple(left_out))
+
+
+def _shape(kind: str, size: Sequence[float]) -> Shape | None:
+    if kind == "sphere":
+        return Sphere(size[0])
+    if kind == "capsule":
+        return Capsule(size[0], 0.5 * size[1])
+    if kind == "box":
+        return Box((0.5 * size[0], 0.5 * size[1], 0.5 * size[2]))
+    return Ellipsoid((size[0], size[1], size[2])) if kind == "ellipsoid" else None

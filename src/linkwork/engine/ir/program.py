@@ -168,8 +168,8 @@ class Keep:
 
 @dataclass(frozen=True, eq=False)
 class Map:
-    """A program that makes of each row of ``source`` ("argument0"), and what is given ("argument1"), a flag and a row of
-    ``target`` ("result0"), kept where the flag is more than 0.5; the first to be kept there finds no others.
+    """A program that makes of each row of ``source`` ("argument0"), and what is given ("argument1"), a flag and a row
+    of ``target`` ("result0"), kept where the flag is more than 0.5; the first to be kept there finds no others.
     """
 
     program: Program

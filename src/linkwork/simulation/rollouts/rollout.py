@@ -28,6 +28,7 @@ from linkwork.simulation.arguments import warn_of_range
 from linkwork.simulation.contact_steps import warn_of_depth
 from linkwork.simulation.coupled import check_within_limits, moving_together
 from linkwork.simulation.laws import Parameters, as_law, parameters_of
+from linkwork.simulation.off_constraints import warn_of_errors
 from linkwork.simulation.rollouts.by_hand import ByHand, Policy
 from linkwork.simulation.rollouts.divergence import cut_off, explained
 from linkwork.simulation.rollouts.executors import spread
@@ -117,7 +118,8 @@ def rollout(
         policy: a function of Python over the whole batch, such as a neural network: of t (s), q (..., nq), v (..., nv),
             it gives joint forces (..., nv), in the law's place. Trajectories that became non-finite begin anew for it.
         hold: the policy is called every ``hold`` steps, and its answer held meanwhile.
-        constraints: loop closures and contacts, such as ``lw.Weld``; see ``lw.constrained_dynamics``. If left out,
+        constraints: loop closures and bilateral contacts, such as ``lw.Weld``, which pull as well as they push; a
+            warning tells if the motion begins off them. See ``lw.constrained_dynamics``. If left out,
             those of the model, such as the mimic joints of its file; ``()`` for none.
         stabilisation: the time (s) in which errors of constraints die out; 10 dt by default.
         proximal: for redundant constraints; see ``lw.constrained_dynamics``.
@@ -232,6 +234,8 @@ def rollout(
         extras,
         {key: shape for key, (_, _, shape) in own.items()},
     )
+    if steps > 1:
+        warn_of_errors(model, job.q, extras.constraints, extras.stabilisation)
     if extras.contacts is not None:
         warn_of_depth(model, job.q, extras.contacts)
     if extras.stops:
