@@ -14,6 +14,8 @@ PINS ?=
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 
+CHROMIUM := chromium
+
 # How many calls with hostile arguments make fuzz makes, and which: another seed each day.
 CALLS ?= 100000
 SEED ?= $(shell date +%Y%m%d)
@@ -21,7 +23,7 @@ SEED ?= $(shell date +%Y%m%d)
 # A test file goes to one process as a whole, which then reuses the code that it compiled.
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help demo quick test oldest coverage check lint layout types layers format bench fuzz docs site clean
+.PHONY: help demo quick test oldest coverage check lint layout types layers format bench fuzz docs site browser clean
 
 help:
 	@echo "make demo      a humanoid puts a box on the floor: out/demo"
@@ -35,6 +37,7 @@ help:
 	@echo "make fuzz      mutated model files by the ten thousand, calls with hostile arguments by the hundred thousand"
 	@echo "make docs      measure the tables in docs/ anew"
 	@echo "make site      the documentation as a site, its examples run: out/site/index.html"
+	@echo "make browser   install Chromium, in which make test looks at pages"
 	@echo "make clean     remove what can be made again, environments included"
 	@echo
 	@echo "make test PYTHON=python3.13 uses another Python, in an environment .venv-3.13."
@@ -52,6 +55,7 @@ quick: $(STAMP)
 	$(PYTEST) -m quick tests
 
 test: $(STAMP)
+	@command -v $(CHROMIUM) >/dev/null || echo "There is no Chromium: pages are not tested in a browser. make browser installs it."
 	$(PYTEST)
 
 oldest:
@@ -102,6 +106,10 @@ $(VENV)/.site: $(STAMP)
 site: $(VENV)/.site
 	$(BIN)/python -m sphinx -q -W --keep-going --write-all -d out/site-trees docs out/site
 	$(BIN)/python docs/_site/links.py out/site
+
+# From the system's packages, where these have it; needs their rights.
+browser:
+	command -v $(CHROMIUM) || apt-get install -y chromium || dnf install -y chromium || pacman -S --noconfirm chromium
 
 clean:
 	rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.* dist build out docs/generated

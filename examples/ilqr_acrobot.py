@@ -98,6 +98,8 @@ def main() -> int:
     print(f"cost {best:.2f} after {rounds} rounds, {rounds / spent:.0f} rounds/s: {STEPS} linearised steps each, and")
     print(f"{len(LENGTHS)} trajectories. It ends {off[:2].max():.1e} rad and {off[2:].max():.1e} rad/s off upright,")
     print(f"with {np.abs(u).max():.1f} N m at most")
+    if len(sys.argv) > 1:
+        lw.draw(model, x[::25, :2], path=sys.argv[1], view=(-85.0, 8.0))
     return 0 if off.max() < 0.05 else 1
 
 

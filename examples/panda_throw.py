@@ -86,6 +86,9 @@ def main() -> int:
     speed = lw.frame_velocity(MODEL, run.q[-1], run.v[-1], ["panda_hand"], "local_world_aligned")[0, :3]
     print(f"{calls} gradients through {STEPS} steps, {calls / spent:.0f}/s with the first call's compilation")
     print(f"let go at {np.linalg.norm(speed):.2f} m/s, the ball lands {1e3 * off:.1f} mm off the bucket's middle")
+    picture = next((name for name in sys.argv[1:] if name.endswith(".png")), None)
+    if picture is not None:
+        lw.motion_sequence(run.trajectory(), 6, picture, trails=["panda_hand"])
     return 0 if off < 0.01 else 1
 
 

@@ -87,6 +87,8 @@ QUICK = {
     "test_constraint_force": "revolute z|spherical",
     "test_operational": "ur5|singular|wrong|planar_arm|junctions",
     "test_constraints": "kinds|wrong|redundant",
+    "test_inverse_kinematics": "wrong_use|limits|many_bodies|first_order|couplings",
+    "test_repeating": "plain|verifier|said",
     "test_change_of_basis": "",
     "test_references": "",
     "test_control": "khatib|cannot_be|torque_limits|wrong_size",

@@ -195,7 +195,7 @@ VALID: dict[str, dict[str, Callable[[], Any]]] = {
     },
     "constrained_dynamics_and_reactions": {
         "constraints": lambda: [lw.Ball("tip")],
-        "time_constant": lambda: 0.1,
+        "stabilisation": lambda: 0.1,
         "proximal": lambda: 1e-6,
     },
     "impact": {"constraints": lambda: [lw.Ball("tip")], "proximal": lambda: 1e-6},
@@ -378,6 +378,7 @@ LEFT_OUT = {
     "control.HeldObject.wanted": "for the controller",
     "control.HeldObject.asked": "for the controller",
     "control.HeldObject.passive": "for the controller",
+    **dict.fromkeys(("show", "View"), "starts a server; see test_show.py"),
     **dict.fromkeys(("compile", "jvp", "vjp", "jacobian_of"), "takes a function; see test_compile.py"),
     "evaluate": "takes any scalars, which it never looks at; see test_scalars.py",
     "interpreted": "takes nothing",

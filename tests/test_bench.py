@@ -53,7 +53,7 @@ def test_every_public_function_of_states_is_measured() -> None:
     # by benchmarks/contact.py, beside mujoco.rollout
     unmeasured += "contact_dynamics contact_points collision_contacts".split()
     # pictures
-    unmeasured += "draw motion_sequence animate save_html".split()
+    unmeasured += "draw motion_sequence animate save_html show".split()
     # made of measured ones, measured by `linkwork reproduce operational-inertia`, or in a table of its own
     operational = (
         "operational_inertia operational_bias dynamically_consistent_inverse null_space_torque "

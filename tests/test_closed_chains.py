@@ -3,15 +3,19 @@ bodies with a dense solve, MuJoCo, and in every form of the code. ``test_constra
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import mpmath
 import mujoco
 import numpy as np
+import pinocchio as pin
 import pytest
+from rich.console import Console
 
 import linkwork as lw
 from exact import exact_tree
@@ -20,11 +24,14 @@ from linkwork.engine.plans import Task, plan_for
 from linkwork.engine.trace.interpreter import evaluate
 from linkwork.model import Frame, Model
 from linkwork.model.loops import loops_of
+from linkwork.reproduce import closed_chains
+from linkwork.reproduce.closed_chains import measurements, plots
 from linkwork.reproduce.closed_chains.ladders import ladder
 from linkwork.reproduce.counting import as_written, folded
 from linkwork.spatial import Mat3, Transform
 from strategies import JOINTS, Array, close, random_tree, state_of
-from test_constraints import four_bar, moving, rolling
+from test_constraints import four_bar, moving, rolling, rows_of
+from test_pinocchio import make
 
 context = mpmath.mp.clone()
 context.dps = 50
@@ -159,6 +166,34 @@ def test_redundant_loops_are_left_to_articulated_bodies() -> None:
     close(one[1], two[1], 1e-6)
 
 
+def test_loops_on_a_tree_of_many_kinds_are_pinocchios() -> None:
+    pair = make("every_kind")
+    model, there, q, tau = pair.model, pair.there, pair.state.q[0], pair.state.tau[0]
+    loops: list[lw.Constraint] = []
+    data, models, datas = there.createData(), pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
+    pin.framesForwardKinematics(there, data, pair.q_there(q))
+    with lw.interpreted():
+        for a, b in ((13, 0), (11, 1), (9, 5), (12, 3)):
+            numbers = [there.getFrameId(f"f{k}") for k in (a, b)]
+            frames, places = [there.frames[k] for k in numbers], [data.oMf[k] for k in numbers]
+            between = places[1].inverse() * places[0]
+            more = [*loops, lw.Ball(f"f{a}", f"f{b}", between.homogeneous)]
+            if len(loops) < 2 and np.linalg.matrix_rank(rows_of(model, more, q), tol=1e-3) == 3 * len(more):
+                loops = more
+                ends = (frames[0].placement, frames[1].placement * between)
+                one, two = ((frame.parentJoint, place) for frame, place in zip(frames, ends, strict=True))
+                kind, seen = pin.ContactType.CONTACT_3D, pin.ReferenceFrame.LOCAL
+                models.append(pin.RigidConstraintModel(kind, there, *one, *two, seen))
+        assert len(loops) == 2
+        v = moving(model, loops, q, 1)
+        datas.extend(one.createData() for one in models)
+        pin.initConstraintDynamics(there, data, models, datas)
+        settings = pin.ProximalSettings(1e-13, 1e-13, 1e-9, 50)
+        expected = np.array(pin.constraintDynamics(there, data, pair.q_there(q), v, tau, models, datas, settings))
+        for method in ("virtual_work", "assembly"):
+            close(lw.constrained_dynamics(model, q, v, tau, loops, method=method)[0], expected, 1e-7)
+
+
 def test_a_four_bar_moves_as_mujocos() -> None:
     model, hinge, q = four_bar()
     xml = """<mujoco><option gravity="0 0 -9.81"/><worldbody>
@@ -250,3 +285,27 @@ def test_what_is_wrong_is_said() -> None:
             model, q, zero, zero, [], method="virtual_work", frame="world"
         )
     assert a.shape == (model.nv,) and wrenches.shape == (0, 6) and reactions.shape == (len(model.bodies), 6)
+
+
+def test_the_experiment_measures_draws_and_says_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = measurements.Settings(loops=(1,), timed=False, counted=(1, 2), links=(4, 8), held=(1, 2))
+    monkeypatch.setattr(measurements.Settings, "quick", staticmethod(lambda: small))
+    data = json.loads(json.dumps(closed_chains.measure(True, lambda what: None)))
+    operations = data["operations"]
+    assert operations["ladder"]["open"] == [1, 1] and operations["rope ladder"]["open"] == [1, 2]
+    assert operations["snake"]["open"] == [0, 0]
+    for tree in ("chain", "star", "comb"):
+        assert all(np.diff(data["depth"][tree]["path"]["assembly"]) <= 64)
+    kept = json.loads((Path(__file__).parents[1] / "docs" / "data" / "closed-chains.json").read_text(encoding="utf-8"))
+    assert max(kept["times"]["ladder"]["difference"]) < 1e-11
+    drawn: dict[str, Any] = {}
+    monkeypatch.setattr(plots, "save", lambda picture, folder, name: drawn.setdefault(name, picture) and [])
+    plots.draw(kept, Path())
+    assert drawn.keys() == {"loops", "depth"}
+    for picture in drawn.values():
+        assert all(axes.get_xlabel() and axes.get_ylabel() for axes in picture.axes if axes.axison)
+    (lines,) = (axes.get_lines() for axes in drawn["loops"].axes)
+    assert np.allclose(lines[1].get_ydata(), np.array(kept["times"]["ladder"]["virtual_work"]) * 1e3)
+    with io.StringIO() as said:
+        closed_chains.summarise(data, Console(file=said, width=200))
+        assert "| rope ladder | 2 |" in said.getvalue()

@@ -20,8 +20,7 @@ HAND = "panda_hand_tcp"
 
 @cache
 def panda() -> lw.Model:
-    with pytest.warns(lw.LinkworkWarning, match="mimics"):
-        return lw.load(robot("panda.urdf"))
+    return lw.load(robot("panda.urdf"))
 
 
 def reachable(model: lw.Model, frames: Any, count: int, seed: int = 0) -> Array:
@@ -83,7 +82,7 @@ def test_panda_reaches_what_it_can() -> None:
 
     # The same bits in any company: backwards, a few of them, and by the interpreter
     same(lw.IKResult(*(each[::-1] for each in found)), lw.inverse_kinematics(model, targets[::-1], [HAND]))
-    few = [*np.argsort(found.iterations)[[0, 1500, 2950]], 7, 8]
+    few = [*np.argsort(found.iterations)[[0, 2800]], 7]
     expected = lw.IKResult(*(each[few] for each in found))
     same(expected, lw.inverse_kinematics(model, targets[few], [HAND]))
     with lw.interpreted():
@@ -117,9 +116,9 @@ def test_what_cannot_be_reached_is_approached() -> None:
     found = lw.inverse_kinematics(arm, targets, hand, restarts=2)
     assert found.converged.tolist() == [False, False, False, True]
     np.testing.assert_allclose(found.error[:3, 0, 0], [2.0, 1.0, 0.5], rtol=1e-3)
-    assert (found.iterations <= 120).all()
+    assert (found.iterations <= 180).all()
     one = lw.inverse_kinematics(arm, targets[0], hand, restarts=0)
-    assert one.q.shape == (3,) and one.converged.shape == () and not one.converged and one.iterations <= 40
+    assert one.q.shape == (3,) and one.converged.shape == () and not one.converged and one.iterations <= 60
     with_limits = _limited()
     found = lw.inverse_kinematics(with_limits, targets[:3], hand, [9.0, -9.0, 0.0])
     assert within(with_limits, found.q) and not found.converged.any()
@@ -199,6 +198,28 @@ def test_a_frame_that_nothing_moves() -> None:
     assert found.converged.tolist() == [True, False] and found.error[1, 0].tolist() == [3.0, 0.0]
     nothing = lw.inverse_kinematics(arm, np.zeros((0, 1, 4, 4)), ["tip"])
     assert nothing.q.shape == (0, 2) and nothing.error.shape == (0, 1, 2) and nothing.converged.shape == (0,)
+
+
+@lw.interpreted()
+def test_inside_compiled_functions() -> None:
+    arm, hand = _limited(), [lw.Point("tip", axes="position")]
+    pin = lw.PointOnPlane("tip", normal="y")
+
+    def text(q: Any, target: Any) -> Any:
+        found = lw.inverse_kinematics(arm, target, hand, q, restarts=2, posture=np.zeros(3))
+        number = np.where(found.converged, 1.0, 0.0)
+        return found.q, found.error, number, found.iterations, lw.close_loops(arm, q, [pin])
+
+    code = lw.compile(text, q=3, target=(4, 4))
+    q, target = np.array([0.1, 0.2, 0.3]), _placed(2.4, 1.2)
+    plain = lw.inverse_kinematics(arm, target, hand, q, restarts=2, posture=np.zeros(3))
+    *found, closed = code(q, target)
+    assert plain.converged
+    for one, other in zip(plain, found, strict=True):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(closed, lw.close_loops(arm, q, [pin]))
+    with pytest.raises(lw.SingularError):  # which loops stay open is not known there
+        lw.compile(lambda q: lw.close_loops(arm, q, [lw.Ball("tip", placement=lw.placement((9, 0, 0)))]), q=3)(q)
 
 
 def _bent() -> Array:
@@ -322,6 +343,6 @@ def test_loops_that_cannot_be_closed_are_said() -> None:
             lw.close_loops(model, np.stack([q, q]), far)
         assert np.array_equal(lw.close_loops(model, q, []), q)
     with pytest.raises(lw.ArgumentError, match="constraints must be a list"):
-        lw.close_loops(model, q, far[0])  # type: ignore[arg-type]
+        lw.close_loops(model, q, 3)  # type: ignore[arg-type]
     with pytest.raises(lw.ArgumentError, match="tolerance"):
         lw.close_loops(model, q, far, tolerance=-1.0)

@@ -132,7 +132,7 @@ def test_solids_are_closed_and_as_large_as_they_should_be() -> None:
         (meshes.rounded_hull(corner, 0.1), rounded),
         (meshes.rounded_hull(corner[:1], 0.1), 4.0 / 3.0 * np.pi * 0.001),
     ):
-        assert 0.96 * wanted < volume(mesh) < 1.0001 * wanted  # corners of a round thing lie on it
+        assert 0.94 * wanted < volume(mesh) < 1.0001 * wanted  # corners of a round thing lie on it
         assert abs(np.linalg.norm(mesh.normals, axis=1) - 1.0).max() < 1e-12
     assert abs(meshes.arrow(corner[1], corner[2], 0.01).vertices[:, :2].sum(axis=1) - 1.0).max() < 0.05
 

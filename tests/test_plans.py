@@ -18,7 +18,7 @@ from linkwork.engine.plans.rolled import OfParts, Rolled
 from linkwork.engine.plans.segmented import Reordered, Segmented
 from linkwork.engine.plans.specialised import Specialised
 from linkwork.engine.spaces import SPACES
-from linkwork.engine.trace import rolled, segmented
+from linkwork.engine.trace import segmented, tables
 from linkwork.engine.trace.tables import BODIES, FRAMES, JUNCTIONS, packed
 from linkwork.model import Model
 from strategies import pool, state_of
@@ -140,7 +140,7 @@ def test_plans_tell_code_exactly_the_words_that_it_reads() -> None:
         told = {**plan.tables(code, name), **plan.workspace(code, 1, name)}
         assert {*told, *call} == {word for _, word in getattr(plan.interface, name).words}
         assert not told.keys() & call and plan.words(name, 1).any()
-    assert {*rolled.SIZES} <= {*Rolled(Task(ALGORITHMS["energy"], CHAIN)).sizes(1)}
+    assert {*tables.SIZES} <= {*Rolled(Task(ALGORITHMS["energy"], CHAIN)).sizes(1)}
     assert {*segmented.SIZES} <= {*Segmented(Task(SEGMENTS, LONG)).grouped_tables(1).sizes}
 
 

@@ -60,16 +60,20 @@ def test_any_tree_of_urdf_s_joints_reads_back_equal(seed: int, tmp_path: Path) -
             limits = body.limits
         bodies.append(replace(body, limits=limits, actuated=[None, True, False][int(rng.integers(3))]))
     tip = replace(tree.frames[1], name="a tip", kind="link")
+    elsewhere = replace(tree.frame("f3"), name="b2")  # not where its body is, as MuJoCo's frames may be
+    frames = [elsewhere if frame.name == "b2" else frame for frame in tree.frames if frame.name != "joint_b4"]
     first, last = tree.joint_names[0], tree.body_names[-1]
     model = replace(
         tree,
         bodies=tuple(bodies),
-        frames=(*tree.frames[::-1], tip),
+        frames=(*frames[::-1], tip),
         meshes=("a.stl",),
         constraints=(lw.Hinge(last, axis=(1, 2, 3)), lw.Rolling("post", last, radius=0.2), lw.Ball(lw.Point("f1"))),
         actuators=(lw.Actuator("motor", {first: [1.0] * bodies[0].joint.nv}, control_range=(-1, np.inf)),),
     )
     assert quiet_load(lw.save(model, tmp_path / "tree.urdf")) == model
+    bare = replace(tree, frames=())
+    assert quiet_load(lw.save(bare, tmp_path / "bare.urdf")) == bare
 
 
 def test_pinocchio_reads_the_same_robot(tmp_path: Path) -> None:

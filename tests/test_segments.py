@@ -15,17 +15,17 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms import SEGMENTS
+from linkwork.algorithms import ALGORITHMS, SEGMENTS
 from linkwork.engine.code import jit
 from linkwork.engine.emit.call_frame import Words
 from linkwork.engine.ir import evaluator, verifier
 from linkwork.engine.plans import Task, plan_for, segmented
-from linkwork.engine.plans.segmented import Segmented
+from linkwork.engine.plans.segmented import Reordered, Segmented
 from linkwork.engine.run import helper_threads, threads
 from linkwork.engine.trace.interpreter import interpret
 from linkwork.joints import Fixed, Free, Joint, Revolute, Spherical, Universal
 from linkwork.model import Model
-from linkwork.model.segments import SHORTEST, cut, lined_up
+from linkwork.model.segments import SHORTEST, cut, limbs, lined_up
 from linkwork.model.tree import Tree
 from programs import bits
 from strategies import JOINTS, Array, Cam, State, close, random_inertia, random_placement, state_of
@@ -149,6 +149,44 @@ def test_public_calls_have_the_interpreters_bits(name: str) -> None:
     again = pickle.loads(pickle.dumps(model))
     one = lw.forward_dynamics(again, *(x[0] for x in given), method="constraint_force")
     assert np.array_equal(bits(one), bits(wanted[0]))
+
+
+def test_side_branches_of_one_shape_are_lanes_whatever_their_number() -> None:
+    """Five of one shape, on four lanes: the last group overlaps; one of another: alone on all lanes; an odd end."""
+    rng = np.random.default_rng(8)
+    builder = lw.Builder("limbs")
+
+    def add(name: str, parent: str, joint: Joint) -> str:
+        return builder.add_body(name, parent, joint, random_placement(rng), **random_inertia(rng))
+
+    last = "world"
+    for k in range(50):
+        last = add(f"b{k}", last, Revolute("z"))
+    for number, k in enumerate((3, 3, 20, 41, 49)):
+        side = add(f"s{number}", f"b{k}", Revolute("y"))
+        add(f"t{number}", side, Revolute("y"))
+        add(f"u{number}", side, Revolute("y"))
+        if number == 2:
+            add("other", "world", Revolute("x"))
+    last = add("end", last, Revolute("x"))
+    for k in range(3):
+        last = add(f"end{k}", last, Revolute("y"))
+    model = builder.build()
+    lined = lined_up(model)
+    assert lined is not None and lined_up(lined.model) is None
+    found = cut(lined.model)
+    assert found is not None and found.chain == 50 and found.uniform
+    assert sorted((same.count, same.length) for same in limbs(lined.model)) == [(1, 1), (1, 4), (5, 3)]
+    state = state_of(model, 1, (2,))
+    numbers = [x.reshape(2, -1) for x in (state.q, state.v, state.tau, state.f_ext)]
+    (plain,), _ = plan_for(Task(ALGORITHMS["constraint_force"], model), "interpreted").run(numbers, 2)
+    plan = plan_for(Task(ALGORITHMS["constraint_force"], model), lanes=4)
+    close(plain, lw.forward_dynamics(model, state.q, state.v, state.tau, state.f_ext), 1e-10)
+    assert isinstance(plan, Reordered) and isinstance(plan.inner, Segmented) and plan.inner.group == 4
+    for threads_wanted in (1, 2):
+        plan.inner.threads = threads_wanted
+        (one,), status = plan.run([x[1:] for x in numbers], 1)
+        assert status == 0 and np.array_equal(bits(one[0]), bits(plain[1]))
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from linkwork.files import write_text
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES, COPIES = ROOT / "examples", ROOT / "out" / "site-examples"
-MOTIONS = ROOT / "docs" / "generated" / "motions"
+PAGES, MOTIONS = ROOT / "docs" / "generated" / "gallery", ROOT / "docs" / "generated" / "motions"
 PICTURE, MOTION = ".png", ".html"
 FIRST = "panda_reaching"
 """The example whose motion plays on the first page."""
@@ -88,6 +88,10 @@ def _copy() -> None:
     for name, text in wanted.items():
         if not (COPIES / name).exists() or (COPIES / name).read_text(encoding="utf-8") != text:
             write_text(COPIES / name, text)
+    for path, text in texts.items():
+        plays = "lw.motion_sequence(" in text and hasattr(lw, "save_html")
+        if plays and not (MOTIONS / path.with_suffix(MOTION).name).exists():
+            (PAGES / f"{path.name}.md5").unlink(missing_ok=True)  # then it runs again
     for path in COPIES.iterdir():
         if path.name not in wanted and path.suffix in (".py", ".rst"):
             path.unlink()

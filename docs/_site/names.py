@@ -24,7 +24,7 @@ TITLES = {
     "simulation": "Simulation",
     "control": "Control",
     "compiled": "Compiled functions",
-    "viewer": "Pictures",
+    "viewer": "Pictures and motions",
     "engine": "Machine code and threads",
     "change_of_basis": "Change of basis",
     "spatial": "Spatial algebra",
@@ -33,8 +33,8 @@ TITLES = {
 """Headings of packages, in the order of the reference. A package that is not here comes last, under its own name."""
 
 ORDER = """
-    dynamics.kinematics dynamics.dynamics dynamics.reactions dynamics.derivatives dynamics.products
-    dynamics.operational dynamics.task_space dynamics.constraints dynamics.constrained dynamics.constrained_inverse
+    dynamics.kinematics dynamics.inverse_kinematics dynamics.dynamics dynamics.reactions dynamics.derivatives
+    dynamics.products dynamics.operational dynamics.task_space dynamics.constrained dynamics.constrained_inverse
     simulation.simulate simulation.trajectory simulation.torques simulation.rollouts.rollout simulation.rollouts.result
     compiled.compiling compiled.compiled_function compiled.derivatives model.builder model.model
 """.split()
@@ -117,5 +117,5 @@ def _heading(module: ModuleType) -> str:
     """What a module is about, in the few words that its docstring begins with."""
     words = summary(module).removeprefix("Public functions of ")
     words = re.sub(r"^(``[\w.]+``(, | and )?)+: ", "", words)
-    words = re.split(r"[:.]|, and of ", words.replace("``", ""))[0]
+    words = re.split(r"[:.?]|, and of ", words.replace("``", ""))[0]
     return words[:1].upper() + words[1:]

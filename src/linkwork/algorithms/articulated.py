@@ -130,9 +130,13 @@ class ArticulatedBodies:
 
     def follow(self, body: Body, a: Field[Motion], qdd: JointField) -> None:
         """q̈ of the body's joint and a of the body, from a of its parent."""
-        carried = self.X[body].to_child(a[body.parent])
+        a[body] = self.moved(body, a[body.parent], qdd)
+
+    def moved(self, body: Body, before: Motion, qdd: JointField) -> Motion:
+        """a of the body, from a of its parent; q̈ of its joint goes into its field."""
+        carried = self.X[body].to_child(before)
         carried = carried + self.c[body] if self.moving else carried
         qdd[body] = self.D[body].solve(
             [force - carried.dot(column) for force, column in zip(self.u[body], self.U[body], strict=True)]
         )
-        a[body] = carried + self.S[body].times(qdd[body])
+        return carried + self.S[body].times(qdd[body])

@@ -18,7 +18,7 @@ segments are left: a small system of the same form. On P processors these are ab
     seams     q̈ of the last joints, from a of the links behind them                                 _accelerate_seams
     head      inward:   n, f, a;   outward:   q̈                                                     _substitute_head
 
-Side branches are articulated bodies, as in ``constraint_force``, one body after the other; I is then Iᴬ.
+Side branches are articulated bodies, as in ``constraint_force``, worked on at the same time; I is then Iᴬ.
 
 F couples a joint to the one before its segment. Eliminating twice costs less than to keep it all: what a long chain
 takes in memory is slower than arithmetic, and this way only one segment is kept at a time.

@@ -1,43 +1,48 @@
-"""Side branches of a long chain: gathered into the chain's bodies inward, and left outward, one body after the other.
+"""Side branches of a long chain: gathered into the chain's bodies inward, and left outward; branches at the same time.
 
     along     ω before each segment, from R, ω over the segments
-    outward   ω,   Iᴬ = I,   pᴬ = (ω × (ω × h), ω × I ω) - f of all bodies,   X, S, c of the branches'
-    inward    Iᴬ, pᴬ of the branches, up to the bodies of the chain
-    outward   a, q̈ of the branches
+    segments  ω,   Iᴬ = I,   pᴬ = (ω × (ω × h), ω × I ω) - f of the chain's bodies
+    branches  outward:  ω,   Iᴬ, pᴬ,   X, S, c of a branch's bodies
+              inward:   Iᴬ, pᴬ, up to what the branch is to the chain's body that it stands on
+    in turn   what the branches are goes to the chain's bodies
+    branches  outward:  a, q̈
 
-Quantities are those of ``constraint_force``.
+Quantities are those of ``constraint_force``. What passes between a branch and the chain is copied for one branch after
+the other; that is next to nothing.
 """
 
 from __future__ import annotations
 
-from linkwork.algorithms.articulated import ArticulatedBodies
+from linkwork.algorithms.articulated import ArticulatedBodies, Share
 from linkwork.algorithms.constraint_force import Turned, bias_force, relative_bias
 from linkwork.algorithms.tree import Body, BodyForces, Field, JointField, JointValues, SegmentedTree, fields
 from linkwork.spatial import ArticulatedInertia, Force, Motion, Vec3
 
 
 class SideBranches:
-    """Iᴬ and pᴬ of all bodies, side branches gathered in."""
+    """Iᴬ and pᴬ of the chain's bodies, side branches gathered in."""
 
     def __init__(
         self, tree: SegmentedTree, q: JointValues, v: JointValues, tau: JointValues, f_ext: BodyForces
     ) -> None:
         self.tree, self.q, self.v, self.tau, self.f_ext = tree, q, v, tau, f_ext
-        self.step = ArticulatedBodies(tree, judged=False)
-        self.IA = self.step.IA = tree.persistent_field()
-        self.pA = self.step.pA = tree.persistent_field()
+        self.IA: Field[ArticulatedInertia] = tree.persistent_field()
+        self.pA: Field[Force] = tree.persistent_field()
         self.w: Field[Vec3] = tree.persistent_field()
         self.a: Field[Motion] = tree.persistent_field()
-        """Of the chain's bodies, put there by who finds it; then of the branches' too."""
+        """Of the chain's bodies, put there by who finds it."""
+        self.step = step = ArticulatedBodies(tree, judged=False)
+        step.c, step.U, step.D, step.u = (tree.persistent_field() for _ in range(4))
+        self.share: Field[Share] = tree.field()
 
     def gather(self, turned: Field[Turned]) -> None:
         """From ``turned``, what each segment turns by."""
-        tree, q, v, step, w = self.tree, self.q, self.v, self.step, self.w
-        reached, inside = fields(tree, Vec3, 2)
+        tree, step, w = self.tree, self.step, self.w
+        reached, inside, above, turning = fields(tree, Vec3, 4)
         seam = tree.seam
 
         w[tree.world], reached[seam] = Vec3.zero(), Vec3.zero()
-        step.IA[tree.world], step.pA[tree.world] = ArticulatedInertia.zero(), Force.zero()
+        self.IA[tree.world], self.pA[tree.world] = ArticulatedInertia.zero(), Force.zero()
         for body in tree.head():
             self._begin(body, reached[seam])
             reached[seam] = w[body]
@@ -49,27 +54,64 @@ class SideBranches:
             for body in segment.outward():
                 self._begin(body, inside[segment])
                 inside[segment] = w[body]
-        for body in tree.side_branches():
-            self._begin(body, w[body.parent])
-            step.X[body], step.S[body] = body.placement * body.joint.transform(q[body]), body.joint.subspace(q[body])
-            moved = step.S[body].times(v[body])
-            step.c[body] = body.joint.bias(q[body], v[body]) + relative_bias(step.X[body], w[body.parent], moved)
 
-        for body in tree.side_branches_inward():
-            step.factor(body)
-            step.drive(body, self.tau[body])
-            step.hand_over(body)
+        for limb in tree.limbs_to_fill():
+            for body in limb.outward(0, 1):
+                above[limb] = w[body.parent]
+        for limb in tree.limbs():
+            for body in limb.outward(0, 1):
+                turning[body] = self._stand(body, above[limb])
+            for body in limb.outward(1):
+                turning[body] = self._stand(body, turning[body.parent])
+            for body in limb.inward(1):
+                step.factor(body)
+                step.drive(body, self.tau[body])
+                step.hand_over(body)
+            for body in limb.inward(0, 1):
+                step.factor(body)
+                step.drive(body, self.tau[body])
+                self.share[limb] = step.share(body)
+        for limb in tree.limbs_in_turn():
+            for body in limb.outward(0, 1):
+                share = self.share[limb]
+                self.IA[body.parent] = self.IA[body.parent] + share.IA
+                self.pA[body.parent] = self.pA[body.parent] + share.pA
 
     def _begin(self, body: Body, above: Vec3) -> None:
-        """ω, Iᴬ and pᴬ of a body whose parent turns at ``above``."""
-        q, v, step, w = self.q, self.v, self.step, self.w
+        """ω, Iᴬ and pᴬ of a body of the chain whose parent turns at ``above``."""
+        q, v, w = self.q, self.v, self.w
         R = body.placement.rotation * body.joint.transform(q[body]).rotation
         moved = body.joint.subspace(q[body]).times(v[body])
         w[body] = R.apply_transpose(above) + moved.angular
-        step.IA[body], step.pA[body] = body.inertia.articulated(), bias_force(body.inertia, w[body]) - self.f_ext[body]
+        self.IA[body], self.pA[body] = body.inertia.articulated(), bias_force(body.inertia, w[body]) - self.f_ext[body]
+
+    def _stand(self, body: Body, above: Vec3) -> Vec3:
+        """ω of a branch's body whose parent turns at ``above``; X, S, c, Iᴬ and pᴬ."""
+        q, v, step = self.q, self.v, self.step
+        self._place(body)
+        X, moved = step.X[body], step.S[body].times(v[body])
+        w = X.rotation.apply_transpose(above) + moved.angular
+        step.c[body] = body.joint.bias(q[body], v[body]) + relative_bias(X, above, moved)
+        step.IA[body], step.pA[body] = body.inertia.articulated(), bias_force(body.inertia, w) - self.f_ext[body]
+        return w
+
+    def _place(self, body: Body) -> None:
+        """X and S of a branch's body: found twice, since arithmetic is cheaper than memory."""
+        self.step.X[body] = body.placement * body.joint.transform(self.q[body])
+        self.step.S[body] = body.joint.subspace(self.q[body])
 
     def leave(self, qdd: JointField) -> None:
         """q̈ of the side branches, when a of the chain's bodies is there."""
-        self.a[self.tree.world] = -self.tree.gravity
-        for body in self.tree.side_branches():
-            self.step.follow(body, self.a, qdd)
+        tree, step = self.tree, self.step
+        before, a = fields(tree, Motion, 2)
+        self.a[tree.world] = -tree.gravity
+        for limb in tree.limbs_to_fill():
+            for body in limb.outward(0, 1):
+                before[limb] = self.a[body.parent]
+        for limb in tree.limbs():
+            for body in limb.outward(0, 1):
+                self._place(body)
+                a[body] = step.moved(body, before[limb], qdd)
+            for body in limb.outward(1):
+                self._place(body)
+                a[body] = step.moved(body, a[body.parent], qdd)

@@ -102,7 +102,7 @@ class Station(Protocol):
 
 
 class Segment(Protocol):
-    """A stretch of a chain, its bodies numbered from 0."""
+    """A stretch of a chain, or a side branch, its bodies numbered from 0."""
 
     def outward(self, start: int = 0, stop: int | None = None) -> Iterator[Body]:
         """The bodies from number ``start`` up to but without ``stop``; -1 is the last."""
@@ -344,11 +344,16 @@ class SegmentedTree(Tree, Protocol):
     def segments_inward(self) -> Iterator[Segment]:
         """The same, from the last."""
 
-    def side_branches(self) -> Iterator[Body]:
-        """The bodies of side branches, every body after its parent."""
+    def limbs(self) -> Iterator[Segment]:
+        """The side branches, each with all that hangs on it; iterations are independent. All bodies but the first have
+        their parents among them.
+        """
 
-    def side_branches_inward(self) -> Iterator[Body]:
-        """The same, every body before its parent."""
+    def limbs_in_turn(self) -> Iterator[Segment]:
+        """The same, one after the other."""
+
+    def limbs_to_fill(self) -> Iterator[Segment]:
+        """The same; where one may come several times, since several processors know it."""
 
 
 def fields(tree: Tree, kind: type[Value], count: int) -> list[Field[Value]]:

@@ -102,7 +102,7 @@ def _simulation(
     model, q, v = states.model, states.fields["q"][0], states.fields["v"][0]
     by_law = kind == "simulated_law"
     integrator = "semi_implicit_euler" if by_law else kind
-    driven: dict[str, Any] = {"torque": _laws(model)[0], "parameters": (1.0,)} if by_law else {"torque": tau}
+    driven: dict[str, Any] = {"torque": _laws(model)[0], "parameters": (1.0,)} if by_law else {"tau": tau}
 
     def function() -> Trajectory:
         options: dict[str, Any] = {"integrator": integrator, "record": steps, "effort_limits": False}

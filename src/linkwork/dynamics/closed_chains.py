@@ -4,8 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from linkwork.compiled.arrays import traced
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.call import call
 from linkwork.dynamics.constraint_solvers import Solver
-from linkwork.dynamics.held import HeldBy, Rows, conditions, wrenches_of
+from linkwork.dynamics.held import Conditions, HeldBy, conditions
 from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity
 from linkwork.errors import ArgumentError
 from linkwork.model.memo import kept_with_model
@@ -56,63 +55,63 @@ def joined_motion(
         proximal = solver.proximal
         if not isinstance(proximal, float):
             proximal = traced(np.full((), proximal, dtype=object))
-        damping = (_mean_diagonal(held, loops.C, sum(loops.counts)) * proximal)[..., None, None] * loops.used
-        compliance, of_holds = loops.unused + damping, [number for number, _, _ in held.holds]
+        damping = (_mean_diagonal(held, loops.C, loops.used) * proximal)[..., None, None] * loops.used
+        compliance, of_holds = loops.unused + damping, [number for number, _ in held.holds]
         a, reactions, forces = solver.iterated(
             found(loops.bias, compliance), lambda x: found(loops.bias - damping * x[..., of_holds, :], compliance)
         )
     else:
         a, reactions, forces = found(loops.bias, loops.unused)
-    sizes = np.concatenate([forces[..., n, :count] for n, count in enumerate(loops.counts)], axis=-1)
-    return a, wrenches_of(held, loops.rows, sizes), *([] if frame is None else [reactions])
+    return a, loops.wrenches(forces), *([] if frame is None else [reactions])
 
 
 class Asked(NamedTuple):
     """What constraints ask of the bodies that they hold: of each hold its six rows C (..., holds, 6, 6) and its part of
-    γ (..., holds, 6), which conditions are ``used`` and which are not (holds, 6), both at the first hold of each; the
-    rows of each constraint, and how many it has.
+    γ (..., holds, 6), which conditions are ``used`` and which are not (holds, 6), both at the first hold of each; and
+    the conditions of each set of constraints.
     """
 
     C: Array
     bias: Array
     used: Array
     unused: Array
-    rows: list[Rows]
-    counts: list[int]
+    sets: list[Conditions]
+
+    def wrenches(self, forces: Array) -> Array:
+        """What the forces (..., constraints, 6) of the conditions come to on each constraint's frame a."""
+        found, order = [], [number for each in self.sets for number in each.numbers]
+        for each in self.sets:
+            rows = each.rows[0]
+            found.append(times(transposed(rows), forces[..., each.numbers, : rows.shape[-2]]))
+        return np.concatenate(found, axis=-2)[..., np.argsort(order).tolist(), :]
 
 
 def asked_of(held: HeldBy, q: Array, v: Array, placements: Array, settings: Array | None) -> Asked:
     """In a state; the first two of ``settings`` are the factors of Baumgarte's stabilisation."""
-    model, ends, holds = held.model, held.ends, held.holds
-    places, V = forward_kinematics(model, q, ends), frame_velocity(model, q, v, ends)
-    rows, rates = conditions(held, q, places, V, None, placements, settings)
-    rates = [_longer(rate + _of_world(held, own)) for rate, own in zip(rates, rows, strict=True)]
-    counts = [next(iter(own.values())).shape[-2] for own in rows]
-    begins = [held.first_holds[number] == k for k, (number, _, _) in enumerate(holds)]
-    used = np.array(
-        [[float(b and r < counts[n]) for r in range(_ROWS)] for b, (n, _, _) in zip(begins, holds, strict=True)]
+    places, V = forward_kinematics(held.model, q, held.ends), frame_velocity(held.model, q, v, held.ends)
+    sets = conditions(held, q, places, V, None, placements, settings)
+    C, bias, used, first = [], [], [], []
+    for each in sets:
+        count, rates = each.rows[0].shape[-2], each.rates
+        by_body: dict[int, Array] = {}
+        for k, (ends, rows) in enumerate(zip(each.ends, each.rows, strict=True)):
+            on_body = rows @ transposed(held.to_bodies[list(ends)])
+            grounded = np.array([[float(not held.bodies[end])] for end in ends])
+            if grounded.any():  # the world accelerates by -g
+                rates = rates + grounded * times(on_body, np.array([*(-g for g in held.model.gravity), 0.0, 0.0, 0.0]))
+            body = k if len(ends) > 1 else held.bodies[ends[0]]
+            by_body[body] = by_body[body] + on_body if body in by_body else on_body
+        order = sorted(by_body, key=lambda body: len(each.numbers) == 1 and not body)
+        C += [_padded(by_body[body]) for body in order]
+        told = _longer(rates)
+        bias += [told if k == 0 else np.zeros_like(told) for k in range(len(order))]
+        for k in range(len(order)):
+            used += [[float(k == 0 and row < count) for row in range(_ROWS)]] * len(each.numbers)
+            first += [float(k == 0)] * len(each.numbers)
+    shown = np.array(used)
+    return Asked(
+        np.concatenate(C, axis=-3), np.concatenate(bias, axis=-2), shown, np.array(first)[:, None] - shown, sets
     )
-    unused = np.array(begins, dtype=np.float64)[:, None] - used
-    C = np.stack([_padded(_on_body(held, rows[number], on)) for number, _, on in holds], axis=-3)
-    bias = [rates[n] if b else np.zeros_like(rates[n]) for b, (n, _, _) in zip(begins, holds, strict=True)]
-    return Asked(C, np.stack(bias, axis=-2), used, unused, rows, counts)
-
-
-def _on_body(held: HeldBy, rows: Rows, ends: Sequence[int]) -> Array:
-    """The rows of a constraint over the motion of a body, by the frames that are on it."""
-    found = [rows[end] @ transposed(held.to_bodies[end]) for end in ends]
-    total = found[0]
-    for more in found[1:]:
-        total = total + more
-    return total
-
-
-def _of_world(held: HeldBy, rows: Rows) -> Any:
-    """What rows see of a world that accelerates by -g."""
-    ends = [end for end in rows if not held.bodies[end]]
-    if not ends:
-        return 0.0
-    return times(_on_body(held, rows, ends), np.array([*(-g for g in held.model.gravity), 0.0, 0.0, 0.0]))
 
 
 def _longer(rate: Array) -> Array:
@@ -129,20 +128,16 @@ def _padded(rows: Array) -> Array:
     return np.concatenate([rows, nothing], axis=-2)
 
 
-def _mean_diagonal(held: HeldBy, C: Array, count: int) -> Array:
+def _mean_diagonal(held: HeldBy, C: Array, used: Array) -> Array:
     """Of the conditions on free bodies: the mean of C W Cᵀ."""
-    mobilities = _mobilities(held.model)
-    total: Any = 0.0
-    for k, (_, body, _) in enumerate(held.holds):
-        if not body:
-            continue
-        rows = C[..., k, :, :]
-        total = total + (rows @ mobilities[body - 1] * rows).sum(axis=-1).sum(axis=-1)
-    return total / float(count)
+    mobilities = _mobilities(held.model)[[body for _, body in held.holds]]
+    total: Array = (C @ mobilities * C).sum(axis=-1).sum(axis=-1).sum(axis=-1) / float(used.sum())
+    return total
 
 
 @kept_with_model
 def _mobilities(model: Model) -> Array:
-    """The inverse inertia of each body (nbodies, 6, 6)."""
+    """The inverse inertia of the world, which has none, and of each body (nbodies + 1, 6, 6)."""
     found = [RigidMobility.of_inertia(body.inertia).full().columns() for body in model.bodies]
-    return np.array([[column.numbers() for column in columns] for columns in found], dtype=np.float64)
+    rows = [[column.numbers() for column in columns] for columns in found]
+    return np.array([np.zeros((6, 6)).tolist(), *rows], dtype=np.float64)

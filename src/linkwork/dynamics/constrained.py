@@ -27,7 +27,7 @@ from linkwork.dynamics.arguments import Array, as_batch
 from linkwork.dynamics.closed_chains import joined_motion
 from linkwork.dynamics.constraint_solvers import JoinedSolver, Solver, TracedSolver
 from linkwork.dynamics.dynamics import forward_dynamics
-from linkwork.dynamics.held import HeldBy, conditions, held_by, loads_of, over_ends, wrenches_of
+from linkwork.dynamics.held import HeldBy, conditions, held_by, loads_of, one_by_one, over_ends, wrenches_of
 from linkwork.dynamics.kinematics import forward_kinematics, frame_acceleration, frame_velocity
 from linkwork.dynamics.light_bodies import check_inertias
 from linkwork.dynamics.operational import operational_inertia_inverse
@@ -171,7 +171,7 @@ def _found(
 ) -> Any:  # fmt: skip
     if not isinstance(way[0], str) or way[0] not in METHODS:
         choice("method", way[0], METHODS)
-    if way[0] in CLOSING and len({number for number, body, _ in held.holds if body}) < len(held.constraints):
+    if way[0] in CLOSING and len({number for number, body in held.holds if body}) < len(held.constraints):
         way = ("articulated_body", way[1])  # which say what is wrong with constraints that hold the world alone
     settings = held.settings(stabilisation, proximal)
     if held.whole:
@@ -260,7 +260,7 @@ def _motion(
     free = forward_dynamics(model, q, v, tau, f_ext)
     places = forward_kinematics(model, q, ends)
     V, A = frame_velocity(model, q, v, ends), frame_acceleration(model, q, v, free, ends)
-    rows, rates = conditions(held, q, places, V, A, placements, settings)
+    rows, rates = one_by_one(held, conditions(held, q, places, V, A, placements, settings))
     C = np.concatenate([over_ends(held, own) for own in rows], axis=-2)
     wanted = -np.concatenate(rates, axis=-1)
     sizes = solver.solve(C @ operational_inertia_inverse(model, q, ends) @ transposed(C), wanted)

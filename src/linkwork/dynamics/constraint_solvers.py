@@ -27,8 +27,8 @@ Found = tuple[Array, Array, Array]
 class Solver(ABC):
     """Solves matrix · sizes = right, a symmetric matrix that is positive definite unless constraints are redundant."""
 
-    def __init__(self, names: str, proximal: Any) -> None:
-        self.names, self.proximal = names, proximal
+    def __init__(self, names: str, proximal: Any, function: str = "constrained_dynamics") -> None:
+        self.names, self.proximal, self.function = names, proximal, function
 
     @abstractmethod
     def solve(self, matrix: Array, right: Array) -> Array:
@@ -103,7 +103,7 @@ class JoinedSolver(Solver):
     def _check(self, right: Array) -> None:
         if np.isnan(right).any():
             raise SingularError(
-                f"constrained_dynamics: what the constraints {self.names} ask for is no number in this state; a disc "
+                f"{self.function}: what the constraints {self.names} ask for is no number in this state; a disc "
                 f"that lies flat on its plane, for instance, does not roll"
             )
         if not np.isfinite(right).all():
@@ -121,7 +121,7 @@ class JoinedSolver(Solver):
                 ranks = np.linalg.matrix_rank(matrix, hermitian=True, tol=1e-11 * largest)
                 if (ranks < size).any():
                     raise SingularError(
-                        f"constrained_dynamics: the constraints {self.names} hold {size} motions, of which only "
+                        f"{self.function}: the constraints {self.names} hold {size} motions, of which only "
                         f"{ranks.min()} are independent. Leave out what is redundant, or pass proximal=1e-6"
                     )
             return np.asarray(np.linalg.solve(matrix, right[..., None])[..., 0], dtype=np.float64)

@@ -10,6 +10,7 @@ from linkwork.arguments import array, choice
 from linkwork.dynamics import call
 from linkwork.dynamics.arguments import Array, check_model
 from linkwork.dynamics.light_bodies import check_inertias
+from linkwork.dynamics.varied import with_parameters
 from linkwork.engine import mode
 from linkwork.errors import ArgumentError
 from linkwork.model.model import Model
@@ -25,6 +26,11 @@ def inverse_dynamics(
     a: ArrayLike,
     f_ext: ArrayLike | None = None,
     *,
+    inertias: ArrayLike | None = None,
+    armature: ArrayLike | None = None,
+    damping: ArrayLike | None = None,
+    friction: ArrayLike | None = None,
+    placements: ArrayLike | None = None,
     out: Array | None = None,
 ) -> Array:
     """The joint forces that a motion takes (recursive Newton-Euler).
@@ -36,6 +42,12 @@ def inverse_dynamics(
         a: acceleration (..., nv).
         f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6); none if
             left out.
+        inertias: other inertial parameters (..., nbodies, 10) in the order of ``model.inertial_parameters``, as data: a
+            batch of mechanisms needs no code of its own. Likewise, for up to 50 bodies, the next four.
+        armature: other rotor inertias (..., nv), kg m² or kg.
+        damping: viscous damping (..., nv) to be taken into account, N m s/rad or N s/m.
+        friction: Coulomb friction (..., nv), N m or N, smoothed below 0.001 rad/s or m/s as in ``lw.rollout``.
+        placements: other placements (..., nbodies, 4, 4) of the joints on their parents.
         out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
@@ -47,6 +59,11 @@ def inverse_dynamics(
         >>> lw.inverse_dynamics(pendulum, [0.0], [0.0], [0.0])  # 1 kg, held at 0.5 m
         array([-4.905])
     """
+    if not (inertias is armature is damping is friction is placements is None):
+        given = {"inertias": inertias, "armature": armature, "damping": damping, "friction": friction}
+        state = {"q": q, "v": v, "a": a, "f_ext": f_ext}
+        check_model(model)
+        return with_parameters("inverse_dynamics", model, state, {**given, "placements": placements}, out=out)
     return call.quick("inverse_dynamics", model, out, q, v, a, f_ext)
 
 
@@ -123,6 +140,11 @@ def forward_dynamics(
     main_chain: str | None = None,
     i_x: ArrayLike | None = None,
     *,
+    inertias: ArrayLike | None = None,
+    armature: ArrayLike | None = None,
+    damping: ArrayLike | None = None,
+    friction: ArrayLike | None = None,
+    placements: ArrayLike | None = None,
     out: Array | None = None,
 ) -> Array:
     """The accelerations that joint forces, external forces and gravity cause.
@@ -149,6 +171,12 @@ def forward_dynamics(
         i_x: for "constraint_force_world", the paper's I_X: any symmetric positive definite matrix in the world's
             coordinates, (6, 6) or one for each body (nbodies, 6, 6). The identity if left out; the result is the same.
             Never compiled.
+        inertias: other inertial parameters (..., nbodies, 10) in the order of ``model.inertial_parameters``, as data: a
+            batch of mechanisms needs no code of its own. Likewise, for up to 50 bodies, the next four.
+        armature: other rotor inertias (..., nv), kg m² or kg.
+        damping: viscous damping (..., nv) to be taken into account, N m s/rad or N s/m.
+        friction: Coulomb friction (..., nv), N m or N, smoothed below 0.001 rad/s or m/s as in ``lw.rollout``.
+        placements: other placements (..., nbodies, 4, 4) of the joints on their parents.
         out: an array for the result, written in place and returned; a new one if left out.
 
     Returns:
@@ -172,6 +200,11 @@ def forward_dynamics(
     """
     if not isinstance(method, str) or method not in _METHODS:
         choice("method", method, _METHODS)
+    if not (inertias is armature is damping is friction is placements is None):
+        given = {"inertias": inertias, "armature": armature, "damping": damping, "friction": friction}
+        state = {"q": q, "v": v, "tau": tau, "f_ext": f_ext}
+        check_model(model)
+        return with_parameters("forward_dynamics", model, state, {**given, "placements": placements}, method, out)
     if main_chain is None and i_x is None:
         answer: Array | None = call.tried(method, model, out, q, v, tau, f_ext)
         if answer is not None:

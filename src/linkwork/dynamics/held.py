@@ -15,7 +15,16 @@ from linkwork.dynamics.arguments import Array, as_frames, check_model
 from linkwork.engine.plans import MOST_BODIES
 from linkwork.engine.plans.task import moved
 from linkwork.errors import ArgumentError
-from linkwork.model.constraints import Constraint, Held, as_constraints
+from linkwork.model.constraints import (
+    Ball,
+    Constraint,
+    Held,
+    Hinge,
+    PointOnPlane,
+    Rolling,
+    Weld,
+    as_constraints,
+)
 from linkwork.model.model import Frame, Model
 from linkwork.spatial import Transform
 from linkwork.spatial.small_matrices import inverse, matrix_of, motion_cross, motion_matrix, skew, times, transposed
@@ -37,10 +46,10 @@ class AtGrips(NamedTuple):
     carried: Array
     relative: Array
 
-    def of(self, grips: Sequence[int]) -> list[Held]:
-        """What a constraint sees of its own pairs."""
-        place = self.place
-        return [Held(place[..., g, :3, :3], place[..., g, :3, 3], self.relative[..., g, :]) for g in grips]
+    def of(self, grips: Sequence[Any]) -> list[Held]:
+        """What a constraint sees of its own pairs, or several that are alike of lists of them."""
+        places = [(self.place[..., g, :, :], self.relative[..., g, :]) for g in grips]
+        return [Held(place[..., :3, :3], place[..., :3, 3], motion) for place, motion in places]
 
 
 def at_grips(held: HeldBy, places: Array, V: Array, placements: Array) -> AtGrips:
@@ -51,11 +60,22 @@ def at_grips(held: HeldBy, places: Array, V: Array, placements: Array) -> AtGrip
     return AtGrips(inverse(b_in_a @ placements), X, carried, V[..., held.a, :] - carried)
 
 
+class Conditions(NamedTuple):
+    """What constraints that are alike ask for: their numbers; for each frame that one holds, whose these are and their
+    rows (..., k, r, 6) over its motion; and the rate (..., k, r) of what they hold.
+    """
+
+    numbers: Sequence[int]
+    ends: list[Sequence[int]]
+    rows: list[Array]
+    rates: Array
+
+
 def conditions(
     held: HeldBy, q: Array, places: Array, V: Array, A: Array | None, placements: Array, settings: Array | None
-) -> tuple[list[Rows], list[Array]]:
-    """The rows of each constraint, and the rate of what they hold: with the frames' accelerations A, or without, and
-    with what Baumgarte's stabilisation adds, by the first two of ``settings``.
+) -> list[Conditions]:
+    """For each set of constraints that are alike; rates with the frames' accelerations A, or without, and with what
+    Baumgarte's stabilisation adds, by the first two of ``settings``.
     """
     seen = at_grips(held, places, V, placements)
     X, carried, relative = seen.X, seen.carried, seen.relative
@@ -65,19 +85,39 @@ def conditions(
     turning = times(skew(relative[..., 3:]), relative[..., :3])  # of a point, as b sees it
     rate = np.concatenate([rate[..., :3] + turning, rate[..., 3:]], axis=-1)
 
-    rows, rates = [], []
-    for constraint, grips in zip(held.constraints, held.grips, strict=True):
-        own = seen.of(grips)
+    found = []
+    for numbers in held.alike:
+        constraint = held.constraints[numbers[0]]
+        together = len(numbers) > 1
+        pairs: Any = [[held.grips[n][0] for n in numbers]] if together else held.grips[numbers[0]]
+        own = seen.of(pairs)
         G = constraint.all_rows(held.model, own)
-        asked: Any = sum(times(part, rate[..., g, :]) for part, g in zip(G, grips, strict=True))
+        asked: Any = sum(times(part, rate[..., g, :]) for part, g in zip(G, pairs, strict=True))
         drift = constraint.drift(own)
         asked = asked if drift is None else asked + drift
         if settings is not None:
-            slip = sum(times(part, relative[..., g, :]) for part, g in zip(G, grips, strict=True))
+            slip = sum(times(part, relative[..., g, :]) for part, g in zip(G, pairs, strict=True))
             asked = asked + settings[0] * slip + settings[1] * constraint.all_errors(held.model, q, own)
-        rates.append(asked)
-        rows.append(rows_of(held, G, grips, X))
-    return rows, rates
+        if together:
+            ends: list[Sequence[int]] = [[side[g] for g in pairs[0]] for side in (held.a, held.b)]
+            found.append(Conditions(numbers, ends, [G[0], -(G[0] @ X[..., pairs[0], :, :])], asked))
+        else:
+            rows = rows_of(held, G, pairs, X)
+            blocks = [block[..., None, :, :] for block in rows.values()]
+            found.append(Conditions(numbers, [[end] for end in rows], blocks, asked[..., None, :]))
+    return found
+
+
+def one_by_one(held: HeldBy, found: Sequence[Conditions]) -> tuple[list[Rows], list[Array]]:
+    """The rows of each constraint, and the rate of what it holds."""
+    rows: dict[int, Rows] = {}
+    rates: dict[int, Array] = {}
+    for each in found:
+        for k, number in enumerate(each.numbers):
+            rates[number] = each.rates[..., k, :]
+            rows[number] = {ends[k]: block[..., k, :, :] for ends, block in zip(each.ends, each.rows, strict=True)}
+    order = range(len(held.constraints))
+    return [rows[number] for number in order], [rates[number] for number in order]
 
 
 Rows = dict[int, Array]
@@ -141,7 +181,8 @@ class HeldBy:
         frames: the same as frames of the model.
         bodies: on which body each frame is, 0 for the world.
         to_bodies: (ends, 6, 6), takes a force from a frame to its body.
-        holds: constraint, body and frames on it, for every body that a constraint holds, the world last.
+        alike: constraints that differ by their frames and where these are held alone, computed together.
+        holds: constraint and body, for every body that a constraint holds, its first no world.
         hold_frames: the same as frames, those of a constraint with one name.
         first_holds: the first hold of each constraint.
         whole: whether one kernel computes all.
@@ -152,8 +193,8 @@ class HeldBy:
         self.model, self.constraints = model, constraints
         pairs = [constraint.grips(model) for constraint in constraints]
         flat = [grip for each in pairs for grip in each]
-        numbers = iter(range(len(flat)))
-        self.grips = [[next(numbers) for _ in each] for each in pairs]
+        counter = iter(range(len(flat)))
+        self.grips = [[next(counter) for _ in each] for each in pairs]
         self.ends = tuple(dict.fromkeys(end for grip in flat for end in (grip.frame_a, grip.frame_b)))
         self.a = [self.ends.index(grip.frame_a) for grip in flat]
         self.b = [self.ends.index(grip.frame_b) for grip in flat]
@@ -163,19 +204,34 @@ class HeldBy:
         self.bodies = [frame.body for frame in frames]
         self.to_bodies = np.array([motion_matrix(inverse(matrix_of(frame.placement))).T for frame in frames])
         self.rows = 6 * len(flat)
-        self.holds: list[tuple[int, int, list[int]]] = [
-            (number, body, [end for end in ends if self.bodies[end] == body])
-            for number, ends in enumerate(map(self._ends_of, self.grips))
-            for body in sorted(dict.fromkeys(self.bodies[end] for end in ends), key=lambda body: not body)
-        ]
+        self.alike = self._alike()
+        self.holds: list[tuple[int, int]] = []
+        for numbers in self.alike:
+            ends = [self._ends_of(self.grips[number]) for number in numbers]
+            if len(numbers) > 1:
+                self.holds += [
+                    (n, self.bodies[own[side]]) for side in (0, 1) for n, own in zip(numbers, ends, strict=True)
+                ]
+            else:
+                bodies = dict.fromkeys(self.bodies[end] for end in ends[0])
+                self.holds += [(numbers[0], body) for body in sorted(bodies, key=lambda body: not body)]
         self.whole = 0 < len(flat) <= _MOST_PAIRS and len(model.bodies) <= MOST_BODIES
-        self.hold_frames = tuple(Frame(str(number), body, Transform.identity()) for number, body, _ in self.holds)
-        of_holds = [number for number, _, _ in self.holds]
+        self.hold_frames = tuple(Frame(str(number), body, Transform.identity()) for number, body in self.holds)
+        of_holds = [number for number, _ in self.holds]
         self.first_holds = [of_holds.index(number) for number in range(len(constraints))]
         self.quick: dict[str, Any] = {}
         self.laws: dict[Any, CompiledFunction] = {}
         self.problems: dict[str, Any] = {}
         self._settings: dict[tuple[float | None, float], Array] = {}
+
+    def _alike(self) -> list[list[int]]:
+        """Sets of constraints that hold one frame of a body to one of another, or of the world; others each alone."""
+        found: dict[object, list[int]] = {}
+        for number, (constraint, grips) in enumerate(zip(self.constraints, self.grips, strict=True)):
+            a, b = self.bodies[self.a[grips[0]]], self.bodies[self.b[grips[0]]]
+            own = type(constraint) in (Weld, Ball, Hinge, PointOnPlane, Rolling) and a not in (0, b)
+            found.setdefault((type(constraint), constraint.kind()[3:]) if own else number, []).append(number)
+        return list(found.values())
 
     def _ends_of(self, grips: Sequence[int]) -> list[int]:
         """The frames of a constraint, each once."""
@@ -189,7 +245,7 @@ class HeldBy:
         """Two factors of stabilisation, and the proximal damping."""
         try:
             return self._settings[stabilisation, proximal]
-        except (KeyError, TypeError):
+        except (KeyError, TypeError, ValueError):  # new, or what has no hash
             damping, tau = not_negative("proximal", proximal), np.inf
             if stabilisation is not None:
                 tau = seconds("stabilisation", stabilisation)
@@ -199,7 +255,7 @@ class HeldBy:
                 raise _too_short(tau) from None
             if len(self._settings) >= 1000:  # numbers that change from call to call
                 self._settings.clear()
-            self._settings[stabilisation, proximal] = found
+            self._settings[None if stabilisation is None else float(tau), float(damping)] = found
             return found
 
     def kept_law(self, key: Any, make: Callable[[], CompiledFunction]) -> CompiledFunction:

@@ -83,7 +83,7 @@ def impact(
         rows.append(rows_of(held, G, grips, seen.X))
     C = np.concatenate([over_ends(held, own) for own in rows], axis=-2)
     traced = isinstance(V, TracedArray)
-    solver = TracedSolver(held.name, damping) if traced else JoinedSolver(held.name, damping)
+    solver = (TracedSolver if traced else JoinedSolver)(held.name, damping, "impact")
     matrix = C @ operational_inertia_inverse(model, q_, ends) @ transposed(C)
     sizes = solver.solve(matrix, -np.concatenate(slips, axis=-1))
     still = np.zeros(model.nv)

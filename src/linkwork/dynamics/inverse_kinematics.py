@@ -85,34 +85,34 @@ def inverse_kinematics(
 
     Example:
         >>> import linkwork as lw
-        >>> arm = lw.mechanisms.serial_chain(7)
+        >>> arm = lw.mechanisms.serial_chain(4)
         >>> q, _ = lw.random_state(arm, 0, shape=100)
         >>> targets = lw.forward_kinematics(arm, q, ["tip"])
         >>> found = lw.inverse_kinematics(arm, targets, ["tip"])
         >>> bool(found.converged.all()), bool((found.error <= 1e-6).all()), found.q.shape
-        (True, True, (100, 7))
+        (True, True, (100, 4))
     """
     asked = as_frames(model, frames)
     if not asked.frames:
         raise ArgumentError("frames must name at least one frame")
-    if any(map(is_traced, (targets, q0, posture))):
-        raise ArgumentError("inverse_kinematics cannot be traced; call it with arrays of numbers")
     problem, kept = _problem(asked, posture is not None), switch("limits", limits)
-    aims = _as_targets(targets, len(asked.frames))
-    begin = posture if q0 is None else q0
+    reach = problem.tolerances(tolerance)
+    begin, again = posture if q0 is None else q0, integer("restarts", restarts, 0, _MOST_RESTARTS)
+    fixed = [*problem.fixed(kept, 2.0 * problem.length, again, begin is None), problem.weights(weights), reach]
+    inside = any(map(is_traced, (targets, q0, posture)))  # of a function that is being traced
+    aims = (_traced_targets if inside else _as_targets)(targets, len(asked.frames))
     near = [problem.middle(kept) if begin is None else begin, *([] if posture is None else [posture])]
     names = [("q0" if q0 is not None or posture is None else "posture", "configuration"), ("posture", "configuration")]
     given, leading = as_given(model, names[: len(near)], near)
+    if inside:
+        return _traced(problem, [each[0] for each in given if each is not None], fixed, aims, kept)
     batch = broadcast(["targets", "configurations"], [aims.shape[:-3], leading])
-    own = [spread(*each, batch).reshape((-1, model.nq)) for each in given if each is not None]
-    aims = spread(aims, 3, batch).reshape((-1, *aims.shape[-3:]))
-    reach = problem.tolerances(tolerance)
-    fixed = problem.fixed(kept, 2.0 * problem.length, integer("restarts", restarts, 0, _MOST_RESTARTS))
-    fixed = [*fixed, problem.weights(weights), reach]
-    if kept and begin is not None:
-        own[0] = within_limits(model, own[0])
-    count, groups = prod(batch), len(reach)
-    with memory_for("configurations", (count, model.nq + groups + 1)):
+    count = prod(batch)
+    groups = len(reach)
+    with memory_for("targets and configurations", (count, 4 * model.nq + 18 * len(asked.frames))):
+        own = [spread(*each, batch).reshape((count, model.nq)) for each in given if each is not None]
+        own[0] = within_limits(model, own[0]) if kept and begin is not None else own[0]
+        aims = spread(aims, 3, batch).reshape((count, *aims.shape[-3:]))
         q, lengths, total = np.empty((count, model.nq)), np.empty((count, groups)), np.empty(count)
     for first in range(0, count, _SLICE):
         part = slice(first, min(first + _SLICE, count))
@@ -142,6 +142,28 @@ def _as_targets(value: Any, count: int) -> Array:
         wanted = f"(..., {count}, 4, 4) for {count} frame(s)"
         raise ArgumentError(f"targets must have shape {wanted}, but has shape {found.shape}")
     return found
+
+
+# Inside a function that is being traced
+
+
+def _traced_targets(value: Any, count: int) -> Any:
+    found = traced(numbers(value))
+    found = found[None] if count == 1 and found.ndim == 2 else found
+    if found.shape != (count, 4, 4):
+        raise ArgumentError(f"targets must have shape ({count}, 4, 4) here, but has shape {found.shape}")
+    return found
+
+
+def _traced(problem: FramesToTargets, own: list[Any], fixed: list[Array], aims: Any, kept: bool) -> IKResult:
+    """The result for one state of traced numbers."""
+    if any(each.ndim != 1 for each in own):
+        raise ArgumentError("q0 and posture must be of one state here, without leading axes")
+    begin = within_limits(problem.model, own[0]) if kept else own[0]
+    q, lengths, total = problem.text(begin, *fixed, *own[1:], aims)
+    error = np.zeros_like(lengths, shape=(2 * len(problem.frames),))
+    error[problem.places] = lengths
+    return IKResult(q, error.reshape((-1, 2)), (lengths <= fixed[-1]).all(), total)
 
 
 # The problem

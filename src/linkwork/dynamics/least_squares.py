@@ -32,13 +32,13 @@ from linkwork.model.model import Model
 from linkwork.spatial import Factor
 from linkwork.spatial.small_matrices import times, transposed
 
-MOST_ITERATIONS = 40
+MOST_ITERATIONS = 60
 """Of one start."""
 _SLOW, _MOST_SLOW = 0.9, 5
 """A decrease of |e|² by less than this factor is slow; after so many in a row a start is given up."""
-_SETTLED, _WEAKER, _LAST_PULL = 0.99, 0.1, 1e-4
-"""As long as a posture counts, a decrease by less than this factor is none; it counts for less then, by the second
-factor, until it counts for so little of what it did at first that it is left.
+_SETTLED, _MOST_STUCK, _WEAKER, _LAST_PULL = 0.99, 4, 0.1, 1e-4
+"""As long as a posture counts, a decrease by less than this factor is none, and so are so many slow ones in a row; it
+counts for less then, by the third factor, until it counts for so little of what it did at first that it is left.
 """
 _LEAST_DAMPING, _MOST_DAMPING = 1e-10, 1e10
 _MOST_SHRINKING = 0.2
@@ -205,8 +205,10 @@ factor by which it grows next, the decrease that the linear model promises, iter
 these in a row, the number of the start, iterations in all, the least value of all starts, and the weight of the
 posture.
 """
-SETTINGS = ("damping", "iterations", "restarts", "pull")
-"""The first λ, iterations of a start at most, starts besides the first, the first weight of the posture."""
+SETTINGS = ("damping", "iterations", "restarts", "pull", "offset")
+"""The first λ, iterations of a start at most, starts besides the first, the first weight of the posture, and by how
+much the number of a start is ahead of that in the sequence, whose point 0 is the middle.
+"""
 
 
 @dataclass(frozen=True)
@@ -291,10 +293,13 @@ class Search:
         pull = now["pull"]
         if self.posture:
             away = _where(better, away_new, away)
-            settled = better & (value > _SETTLED * now["value"]) & (damping < pull)
+            still = better & (value > _SETTLED * now["value"]) & (damping < pull)
             late = iterations >= 0.75 * asked["iterations"]
             weaker = np.where(late | (pull < _LAST_PULL * asked["pull"]), 0.0, _WEAKER * pull)
-            slow, pull = np.where(pull > 0.0, 0.0, slow), np.where(settled | late, weaker, pull)
+            settled = (still | late | (slow >= _MOST_STUCK)) & (pull > 0.0)
+            slow, growth = np.where(settled, 0.0, slow), np.where(settled, 2.0, growth)
+            damping = np.where(settled, np.minimum(damping, scale), damping)
+            pull = np.where(settled, weaker, pull)
             least_value = (e * e).sum(axis=-1) + pull * (away * away).sum(axis=-1)
 
         # Go on from the best, begin anew, or end
@@ -302,7 +307,8 @@ class Search:
         going = ~reached & ~(given_up & (now["start"] >= asked["restarts"]))
         start = np.where(given_up, now["start"] + 1.0, now["start"])
         step_to, promised = self._step(best, e, J, damping, pull, away, low, high, q0)
-        anew = own.anew(sampled(start, base, span), q0)
+        anew = own.anew(sampled(start - asked["offset"], base, span), q0)
+        anew = np.minimum(np.maximum(anew, low), high)  # rounding may take them beyond
         following = {
             "value": np.where(given_up, _NOT_YET, least_value),
             "damping": np.where(given_up, asked["damping"], damping),
@@ -335,7 +341,8 @@ class Search:
             matrix = Jf @ transposed(Jf) + damping[..., None, None] * np.eye(rows)
             step = times(transposed(Jf), _solved(matrix, e))
         else:
-            matrix = transposed(Jf) @ Jf + (damping + pull)[..., None, None] * np.eye(n)
+            damped = damping + pull if self.posture else damping
+            matrix = transposed(Jf) @ Jf + damped[..., None, None] * np.eye(n)
             step = _solved(matrix, free * slope)
         there = np.minimum(np.maximum(own.stepped(best, step, q0), low), high)
         step = own.rates(there - best, step)

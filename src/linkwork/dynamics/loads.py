@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.algorithms import REFERENCES
-from linkwork.arguments import array, choice
+from linkwork.arguments import array, choice, memory_for
 from linkwork.batches import put_into
 from linkwork.compiled.arrays import is_traced, numbers, traced
 from linkwork.dynamics.arguments import Array, Asked, as_frames, check_model
@@ -17,7 +17,7 @@ from linkwork.dynamics.kinematics import forward_kinematics
 from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Model, Point
 from linkwork.spatial import Force, Mat3, Transform, Vec3
-from linkwork.spatial.small_matrices import cross, times, transposed
+from linkwork.spatial.small_matrices import motion_matrix
 
 
 def external_wrench(
@@ -69,13 +69,16 @@ def external_wrench(
         raise ArgumentError(
             f"leading axes of q, {places.shape[:-3]}, and wrenches, {shapes}, do not broadcast"
         ) from None
-    rows: list[Any] = [np.zeros((*batch, 6)) for _ in model.bodies]
-    for k, wrench in enumerate(given):
-        if asked.frames[k].body:
-            seen = wrench if reference == "local" else _in_frame(places[..., k, :, :], wrench, reference)
-            index = asked.frames[k].body - 1
-            rows[index] = rows[index] + times(_to_body(asked, k), seen)
-    found: Array = np.stack(rows, axis=-2) if rows else np.zeros((*batch, 0, 6))
+    with memory_for("external forces", (*batch, len(model.bodies), 6)):
+        rows: list[Any] = [np.zeros((*batch, 6)) for _ in model.bodies]
+        for k, wrench in enumerate(given):
+            if asked.frames[k].body:
+                seen = wrench
+                if reference != "local":
+                    seen = _in_frame(places[..., k, :, :], wrench[..., None, :], reference)[..., 0, :]
+                index = asked.frames[k].body - 1
+                rows[index] = rows[index] + seen @ _to_body(asked, k)
+        found: Array = np.stack(rows, axis=-2) if rows else np.zeros((*batch, 0, 6))
     return found if is_traced(found) else put_into(out, found)
 
 
@@ -94,23 +97,25 @@ def _wrench(point: Point, value: Any) -> Any:
     return np.concatenate(both if point.axes == "position" else both[::-1], axis=-1)
 
 
-def _in_frame(place: Array, wrench: Array, reference: str) -> Array:
-    """A force and moment along the world's axes as the frame at ``place`` (..., 4, 4) sees them."""
-    back = transposed(place[..., :3, :3])
-    force, moment = wrench[..., :3], wrench[..., 3:]
-    if reference == "world":
-        moment = moment - cross(place[..., :3, 3], force)
-    return np.concatenate([times(back, force), times(back, moment)], axis=-1)
+def _in_frame(place: Array, wrenches: Array, reference: str) -> Array:
+    """Wrenches (..., n, 6) along the world's axes as the frame at ``place`` (..., 4, 4) sees them: fᵀ X, where X takes
+    its motions to the world's.
+    """
+    if reference != "world":
+        place = place * _TURN_ALONE
+    return wrenches @ motion_matrix(place)
+
+
+_TURN_ALONE = np.array([[1.0, 1.0, 1.0, 0.0]] * 3 + [[0.0, 0.0, 0.0, 1.0]])
 
 
 def from_frame(model: Model, q: ArrayLike, frame: str | Point, wrenches: Array) -> Array:
     """Wrenches (..., n, 6) about the world's origin as one frame sees them."""
-    place = forward_kinematics(model, q, (frame,))
-    return _in_frame(place, wrenches, "world")
+    return _in_frame(forward_kinematics(model, q, (frame,))[..., 0, :, :], wrenches, "world")
 
 
 def _to_body(asked: Asked, k: int) -> Array:
-    """(6, 6): takes a force in one of the frames to the body under it."""
+    """(6, 6): takes forces in one of the frames, as rows, to the body under it."""
     place = asked.frames[k].placement * Transform(Mat3.identity(), Vec3(*asked.points[k].offset))
     columns = [place.to_parent(Force.from_numbers([float(i == j) for i in range(6)])).numbers() for j in range(6)]
-    return np.array(columns, dtype=np.float64).T
+    return np.array(columns, dtype=np.float64)

@@ -5,20 +5,22 @@ residuals.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import positive, switch
+from linkwork.arguments import memory_for, positive, switch
 from linkwork.batches import put_into
+from linkwork.compiled.arrays import is_traced
 from linkwork.dynamics.arguments import Array, as_batch
 from linkwork.dynamics.held import HeldBy, at_grips, held_by, over_ends, rows_of, shown_constraint
 from linkwork.dynamics.kinematics import forward_kinematics, jacobian, neutral
 from linkwork.dynamics.least_squares import within_limits
 from linkwork.dynamics.pose_errors import pose_error
 from linkwork.dynamics.searches import Problem
-from linkwork.errors import SingularError
+from linkwork.errors import ArgumentError, SingularError
 from linkwork.model.constraints import Constraint, Held, Hinge, Rolling, Weld, direction
 from linkwork.model.model import Model
 from linkwork.spatial.small_matrices import times, transposed
@@ -29,7 +31,7 @@ _TINY = 1e-12
 def close_loops(
     model: Model,
     q: ArrayLike,
-    constraints: Sequence[Constraint],
+    constraints: Sequence[Constraint] | Constraint,
     *,
     limits: bool = True,
     tolerance: float = 1e-9,
@@ -65,18 +67,38 @@ def close_loops(
     held, kept, within = held_by(model, constraints), switch("limits", limits), positive("tolerance", tolerance)
     (given,), batch = as_batch(model, (("q", "configuration"),), [q])
     assert given is not None
-    rows = given.reshape((-1, model.nq))
-    if not held.constraints:
-        return put_into(out, np.array(given))
-    loops = _loops(held)
-    rows = within_limits(model, rows) if kept else rows
-    count = len(loops.groups)
-    fixed = [*loops.fixed(kept, 1.0, 0), np.ones(count), np.full(count, within)]
-    found, off, _ = loops.solved(rows, *fixed, held.placements)
+    if is_traced(given):
+        return _traced(held, given, kept, within)
+    loops, states = _loops(held) if held.constraints else None, prod(batch)
+    with memory_for("configurations", (states, 4 * model.nq + held.rows)):
+        rows = given.reshape((states, model.nq))
+        if loops is None:
+            return put_into(out, np.array(given))
+        rows = within_limits(model, rows) if kept else rows
+    found, off, _ = loops.solved(rows, *_fixed(loops, kept, within), held.placements)
     open_ = np.flatnonzero(~(off <= within).all(axis=-1))
     if open_.size:
+        forward_kinematics(model, rows[open_[0]], held.ends)  # a configuration that is none is said first
         raise loops.still_open(off[open_[0]], np.unravel_index(open_[0], batch) if batch else (), kept)
     return put_into(out, found.reshape((*batch, model.nq)))
+
+
+def _traced(held: HeldBy, q: Any, kept: bool, within: float) -> Any:
+    """The configuration for one state of traced numbers; no numbers where loops stay open."""
+    if q.ndim != 1:
+        raise ArgumentError("q must be of one state here, without leading axes")
+    if not held.constraints:
+        return q
+    loops = _loops(held)
+    found, off, _ = loops.text(
+        within_limits(held.model, q) if kept else q, *_fixed(loops, kept, within), held.placements
+    )
+    return np.where((off <= within).all(), found, np.nan)
+
+
+def _fixed(loops: Loops, kept: bool, within: float) -> list[Array]:
+    count = len(loops.groups)
+    return [*loops.fixed(kept, 1.0, 0), np.ones(count), np.full(count, within)]
 
 
 def _loops(held: HeldBy) -> Loops:

@@ -56,8 +56,10 @@ def as_placements(what: str, value: Any, shape: tuple[int, ...] = (4, 4)) -> Arr
     found = array(what, value, shape)
     if found.ndim < len(shape) or found.shape[found.ndim - len(shape) :] != shape:
         raise ArgumentError(f"{what} must have shape (..., {', '.join(map(str, shape))}), but has shape {found.shape}")
-    if not _are_placements(found).all():
-        _refuse(what, found)
+    apart = tuple(slice(None) if stride else slice(1) for stride in found.strides[:-2])
+    once = found[apart]  # without the repetitions of a broadcast, which would take memory
+    if not _are_placements(once).all():
+        _refuse(what, once)
     return found
 
 

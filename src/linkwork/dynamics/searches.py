@@ -47,7 +47,7 @@ class Problem(ABC):
         self.model, self.frames, self.posture = model, frames, posture
         self.coordinates = Coordinates(model, bodies)
         self.groups = tuple(map(tuple, groups))
-        self._fixed: dict[tuple[bool, float, int], list[Array]] = {}
+        self._fixed: dict[tuple[bool, float, int, bool], list[Array]] = {}
         self.search = Search(self.coordinates, self.residuals, self.groups, posture)
 
     @abstractmethod
@@ -77,26 +77,30 @@ class Problem(ABC):
         drawn = own.anew(sampled(np.arange(float(_PROBES)), limits.base, limits.span), rest)
         return np.asarray(own.whole(drawn, rest))
 
-    def fixed(self, limits: bool, length: float, restarts: int) -> list[Array]:
+    def fixed(self, limits: bool, length: float, restarts: int, from_middle: bool = False) -> list[Array]:
         """What a search takes first after where it begins: limits, starts for sliders without any being taken within a
-        ``length`` (m), and settings. Made once, but for many different numbers.
+        ``length`` (m), and settings; restarts begin in the middle, unless the first start did. Made once, but for many
+        different numbers.
         """
-        key = limits, length, restarts
+        key = limits, length, restarts, from_middle
         if key not in self._fixed:
             if len(self._fixed) >= 100:
                 self._fixed.clear()
             self._fixed[key] = self._made(*key)
         return self._fixed[key]
 
-    def _made(self, limits: bool, length: float, restarts: int) -> list[Array]:
+    def _made(self, limits: bool, length: float, restarts: int, from_middle: bool) -> list[Array]:
         model = self.model
         found = Limits.of(self.coordinates, model.lower_limit, model.upper_limit, limits, length)
         iterations = (2.0 if self.posture else 1.0) * MOST_ITERATIONS
-        numbers = (_FIRST_DAMPING * self.size, iterations, float(restarts), _FIRST_PULL * self.size)
+        pull = _FIRST_PULL * self.size if self.posture else 0.0
+        numbers = (_FIRST_DAMPING * self.size, iterations, float(restarts), pull, 0.0 if from_middle else 1.0)
         return [found.low, found.high, found.base, found.span, np.array(numbers)]
 
     def text(self, q0: Any, *given: Any, batch: int = 0) -> tuple[Any, Any, Any]:
         """The configuration, the length of each group that it leaves, and iterations."""
+        if not self.coordinates.v:  # nothing to search for
+            return q0, self._lengths(q0, given[-1]), np.ones(q0.shape[:-1])
         q, total = self.search.found(q0, *given, batch=batch)
         return q, self._lengths(q, given[-1]), total
 
@@ -106,9 +110,7 @@ class Problem(ABC):
 
     def solved(self, q0: Array, *given: Array) -> tuple[Array, Array, Array]:
         """The same for rows of configurations: by the kernel, or by the text over arrays."""
-        if not self.coordinates.v:  # nothing to search for
-            return q0, self._lengths(q0, given[-1]), np.ones(len(q0))
-        if not self.is_compiled:
+        if not self.is_compiled or not self.coordinates.v:
             return self.text(q0, *given, batch=1)
         served: tuple[Array, Array, Array] | None = self.law.quick(None, q0, *given)
         if served is not None:

@@ -25,7 +25,7 @@ from linkwork.formats.xml import Element
 from linkwork.joints import Prismatic, Revolute
 from linkwork.model.actuators import Actuator
 from linkwork.model.constraints import Ball, Constraint, Coupling, Hinge, PointOnPlane, Rolling, Weld
-from linkwork.model.model import Body, Frame, Limits, Model, Point
+from linkwork.model.model import WORLD, Body, Frame, Limits, Model, Point
 from linkwork.model.placements import as_placement
 from linkwork.model.queries import name_of
 from linkwork.spatial import AnyAxis, Transform, Vec3
@@ -43,7 +43,8 @@ _CONSTRAINTS = {kind.__name__: kind for kind in (Weld, Ball, Hinge, PointOnPlane
 def differences(model: Model, read: Model) -> Iterator[str]:
     """The element's lines, for a model and what the file without it reads as."""
     name = f" name={_quoted(model.name)}" if model.name != read.name else ""
-    yield f'<{TAG}{name} gravity="{_numbers(model.gravity)}">'
+    none = "" if model.frames else ' frames="none"'
+    yield f'<{TAG}{name} gravity="{_numbers(model.gravity)}"{none}>'
     for body, other in zip(model.bodies, read.bodies, strict=True):
         words = dict(_of_body(body, other))
         if words:
@@ -140,8 +141,8 @@ def completed(extension: Element, model: Model) -> Model:
         if index is not None:
             bodies[index] = _body(part, bodies[index])
     changes: dict[str, Any] = {"bodies": tuple(bodies)}
-    if "frame" in parts:
-        changes["frames"] = _frames(parts["frame"], model)
+    if "frame" in parts or extension.get("frames") == "none":
+        changes["frames"] = _frames(parts.get("frame", []), model)
     for tag, made in (("constraint", _constraint), ("actuator", _actuator)):
         if tag in parts:
             changes[f"{tag}s"] = tuple(_made(part, made) for part in parts[tag])
@@ -202,7 +203,7 @@ def _limit(part: Element, field: str, body: Body) -> tuple[float, ...] | None:
 def _frames(parts: list[Element], model: Model) -> tuple[Frame, ...]:
     """The frames in their order, then those that the file has come to have since."""
     there = {frame.name: frame for frame in model.frames}
-    own = {*model.body_names, *model.joint_names}
+    own = {WORLD, *model.body_names, *model.joint_names}
     listed: dict[str, Frame] = {}
     for part in parts:
         name, kind = part.word("name"), part.word("kind")

@@ -19,14 +19,13 @@ from linkwork.model.actuators import Actuator
 from linkwork.model.geometry import Geometry, carried
 from linkwork.model.inertias import NO_INERTIA, NO_MASS, NO_OFFSET, as_inertia
 from linkwork.model.model import WORLD, Body, Frame, Limits, Model
-from linkwork.model.placements import as_placement
+from linkwork.model.placements import IDENTITY, as_placement
 from linkwork.spatial import Inertia, Sym3, Transform, Vec3
 
 if TYPE_CHECKING:
     from linkwork.model.constraints import Constraint
 
-_IDENTITY = Transform.identity()  # one object for all, as for the next: a large model has many
-_NOTHING = Inertia.from_com(NO_MASS, Vec3(*NO_OFFSET), Sym3.zero())
+_NOTHING = Inertia.from_com(NO_MASS, Vec3(*NO_OFFSET), Sym3.zero())  # one object for all: a large model has many
 
 
 class Builder:
@@ -49,7 +48,7 @@ class Builder:
         x, y, z = several("gravity", gravity, 3, ModelError)
         self.gravity = (x, y, z)
         self._bodies: list[Body] = []
-        self._frames: dict[str, Frame] = {WORLD: Frame(WORLD, 0, _IDENTITY)}
+        self._frames: dict[str, Frame] = {WORLD: Frame(WORLD, 0, IDENTITY)}
         self._index = {WORLD: 0}
         self._joints: set[str] = set()
         self._same_limits: dict[tuple[bytes, int, int], Limits] = {}
@@ -247,17 +246,17 @@ class Builder:
             if body.parent:
                 self._bodies.append(replace(body, parent=first + body.parent))
             else:
-                stands = body.placement if place is _IDENTITY else place * body.placement
+                stands = body.placement if place is IDENTITY else place * body.placement
                 self._bodies.append(replace(body, parent=carrier, placement=stands))
             self._index[body.name] = len(self._bodies)
             self._joints.add(body.joint_name)
         for frame in added.frames:
             if frame.name != WORLD:
-                stands = frame.placement if frame.body or place is _IDENTITY else place * frame.placement
+                stands = frame.placement if frame.body or place is IDENTITY else place * frame.placement
                 number = first + frame.body if frame.body else carrier
                 self._frames[frame.name] = replace(frame, body=number, placement=stands)
         self._meshes += [mesh for mesh in added.meshes if mesh not in self._meshes]
-        own = [(first + number, _IDENTITY) for number in range(1, 1 + len(added.bodies))]
+        own = [(first + number, IDENTITY) for number in range(1, 1 + len(added.bodies))]
         self._geometry += carried(added.geometry, [(carrier, place), *own])
         base = self._base_of(added, carrier, place, prefix)
         self._constraints += [
@@ -269,7 +268,7 @@ class Builder:
     def _base_of(self, added: Model, carrier: int, place: Transform, prefix: str) -> str:
         """The frame that an added model's constraints have for the world; made only where one needs it."""
         held = any(WORLD in each.frame_names() for each in added.constraints)
-        if not held or (carrier == 0 and place == _IDENTITY):
+        if not held or (carrier == 0 and place == IDENTITY):
             return WORLD
         name = f"{prefix or f'{added.name}_'}{WORLD}"
         while name in self._frames or name in self._index:
@@ -281,7 +280,7 @@ class Builder:
         """The number of a body and a place on it, by the name of the body or of a frame."""
         if isinstance(name, str):
             if name in self._index:
-                return self._index[name], _IDENTITY
+                return self._index[name], IDENTITY
             if name in self._frames:
                 return self._frames[name].body, self._frames[name].placement
         known = [*self._index, *self._frames]
@@ -293,7 +292,7 @@ class Builder:
         if placement is None:
             return on
         given = as_placement(where, placement)
-        return given if on is _IDENTITY else on * given
+        return given if on is IDENTITY else on * given
 
     def build(
         self,
@@ -312,10 +311,10 @@ class Builder:
         own = dict(self._frames)
         for index, body in enumerate(self._bodies, 1):
             if body.name not in own:
-                own[body.name] = Frame(body.name, index, _IDENTITY, "link")
+                own[body.name] = Frame(body.name, index, IDENTITY, "link")
         for index, body in enumerate(self._bodies, 1):
             if body.joint_name not in own:
-                own[body.joint_name] = Frame(body.joint_name, index, _IDENTITY, "joint")
+                own[body.joint_name] = Frame(body.joint_name, index, IDENTITY, "joint")
         for what, parts in (("constraints", constraints), ("actuators", actuators)):
             if isinstance(parts, str) or not isinstance(parts, Sequence):
                 raise ModelError(f"{what} must be a list of them, not {shown(parts)}")

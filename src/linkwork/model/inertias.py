@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -77,3 +78,17 @@ def _second_moment(where: str, inertia: Any) -> Sym3:
     if abs(matrix - matrix.T).max() > 1e-9 * abs(matrix).max():
         raise ModelError(f"inertia of {where} must be symmetric, not {shown(inertia)}")
     return Sym3(*(float(matrix[i, j]) for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))))
+
+
+def warn_of_inertia(where: str, parameters: Sequence[float]) -> None:
+    """Warn of ten inertial parameters that no body can have, in the order of ``model.inertial_parameters``."""
+    m, x, y, z, xx, xy, yy, xz, yz, zz = (float(number) for number in parameters)
+    check_inertia(where, m, about_centre(Inertia(m, Vec3(x, y, z), Sym3(xx, xy, xz, yy, yz, zz))))
+
+
+def about_centre(inertia: Inertia) -> Sym3:
+    """The second moment about the centre of mass; what rounding leaves is none."""
+    c = inertia.moment * (1.0 / inertia.mass)
+    about = inertia.second - Inertia.from_com(inertia.mass, c, Sym3.zero()).second
+    size = max(map(abs, inertia.second.numbers()))
+    return Sym3(*(0.0 if abs(x) <= 1e-12 * size else x for x in np.array(about.numbers()).tolist()))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from linkwork.errors import ArgumentError, shown
 from linkwork.joints import Fixed
 from linkwork.model.geometry import carried
+from linkwork.model.placements import IDENTITY
 from linkwork.spatial import Transform
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def merged(model: Model, which: Callable[[Body], bool]) -> Model:
     """The same for those of the bodies on fixed joints that are asked for; what names tell of stays."""
     if not any(isinstance(body.joint, Fixed) and which(body) for body in model.bodies):
         return model
-    here = Transform.identity()
+    here = IDENTITY
     carrier: list[tuple[int, Transform]] = [(0, here)]  # of each old body: new index, placement on it
     bodies: list[Body] = []
     for body in model.bodies:

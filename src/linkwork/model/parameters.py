@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arguments import finite_array
 from linkwork.errors import ArgumentError, ModelError, shown
-from linkwork.model.inertias import check_inertia
+from linkwork.model.inertias import about_centre, check_inertia
 from linkwork.model.model import Model
 from linkwork.spatial import Inertia, Sym3, Vec3
 
@@ -57,14 +56,6 @@ def with_inertial_parameters(model: Model, parameters: ArrayLike) -> Model:
             )
         inertia = Inertia(m, Vec3(x, y, z), Sym3(xx, xy, xz, yy, yz, zz))
         if m:
-            check_inertia(f"body {body.name!r}", m, _about_com(inertia))
+            check_inertia(f"body {body.name!r}", m, about_centre(inertia))
         bodies.append(replace(body, inertia=inertia))
     return replace(model, bodies=tuple(bodies))
-
-
-def _about_com(inertia: Inertia) -> Sym3:
-    """The second moment about the centre of mass; what rounding leaves is none."""
-    c = inertia.moment * (1.0 / inertia.mass)
-    about = inertia.second - Inertia.from_com(inertia.mass, c, Sym3.zero()).second
-    size = max(map(abs, inertia.second.numbers()))
-    return Sym3(*(0.0 if abs(x) <= 1e-12 * size else x for x in np.array(about.numbers()).tolist()))

@@ -15,6 +15,8 @@ from linkwork.arguments import Array, all_floats, array, real, several
 from linkwork.errors import ArgumentError, ModelError, shown
 from linkwork.spatial import Mat3, Quaternion, Scalar, Transform, Vec3, X, Y, Z, sin_cos
 
+IDENTITY = Transform.identity()
+"""One object for all that stand where their parent stands: a large model has many, and they need no multiplication."""
 _QUARTER, _SINES, _COSINES = 0.5 * math.pi, (0.0, 1.0, 0.0, -1.0), (1.0, 0.0, -1.0, 0.0)
 
 

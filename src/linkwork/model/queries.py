@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwork.arguments import array, finite_array, integer
+from linkwork.arguments import array, finite_array, integer, memory_for
 from linkwork.errors import ArgumentError, shown
 from linkwork.joints import Free, Joint
 from linkwork.spatial import Transform, Vec3
@@ -189,7 +189,8 @@ def configuration(model: Model, joints: Mapping[str, ArrayLike], q: ArrayLike | 
     except ValueError:
         shapes = ", ".join(str(part.shape) for _, part in parts)
         raise ArgumentError(f"leading axes do not go together: q has shape {whole.shape}, joints {shapes}") from None
-    made: Array = np.array(np.broadcast_to(whole, (*batch, model.nq)))
+    with memory_for("configurations", (*batch, model.nq)):
+        made: Array = np.array(np.broadcast_to(whole, (*batch, model.nq)))
     for where, part in parts:
         made[..., where] = part
     return made

@@ -2,17 +2,18 @@
 
 How a chain is cut depends on its bodies alone, never on the machine, so that results do not either. Before the
 segments stands a head: what comes before the joint kinds repeat, and what is left over. Side branches come after them,
-in a mechanism whose bodies are lined up.
+in a mechanism whose bodies are lined up: one after the other, those of the same shape and joints side by side.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwork.model.doubtful import doubtful_joints
 from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
 
@@ -21,6 +22,8 @@ FEWEST = 16
 SHORTEST = 3
 """Bodies of a segment."""
 _LONGEST_PERIOD = 12
+_LONGEST_REST = 8
+"""An end of a chain that counts as a side branch is no longer than this part of it."""
 
 
 @dataclass(frozen=True)
@@ -49,17 +52,31 @@ class LinedUp:
     v: NDArray[np.int64]
 
 
+@dataclass(frozen=True)
+class Limbs:
+    """Side branches of the same shape and joints: the first body of the first, how many there are, and how many bodies
+    each has.
+    """
+
+    first: int
+    count: int
+    length: int
+
+
 @kept_with_model
 def lined_up(model: Model) -> LinedUp | None:
     """A mechanism lined up; None if it is so already."""
-    depths = [0]
+    depths, end = [0], _chain_length(model)
     for body in model.bodies:
         depths.append(depths[body.parent] + 1)
-    path, last = [], depths.index(max(depths))
-    while last:
-        path.append(last - 1)
-        last = model.bodies[last - 1].parent
-    order = path[::-1] + sorted(set(range(len(model.bodies))) - set(path))
+    path: list[int] = list(range(end))
+    if _LONGEST_REST * (max(depths) - end) > max(depths) or _order(model, path) != list(range(len(model.bodies))):
+        path, last = [], depths.index(max(depths))
+        while last:
+            path.append(last - 1)
+            last = model.bodies[last - 1].parent
+        path = path[::-1][: _regular_end(_kinds(model, path[::-1]))]
+    order = _order(model, path)
     if order == list(range(len(model.bodies))):
         return None
     number = {-1: 0} | {old: new for new, old in enumerate(order, 1)}
@@ -70,13 +87,81 @@ def lined_up(model: Model) -> LinedUp | None:
     return LinedUp(Model(model.name, bodies, (), model.gravity), *places)
 
 
+def _order(model: Model, path: Sequence[int]) -> list[int]:
+    """The bodies of a path, then its side branches, those of one shape side by side."""
+    found = _limbs(model, set(path))
+    shapes: dict[object, int] = {}
+    ranks = [shapes.setdefault(_shape(model, limb), len(shapes)) for limb in found]
+    in_order = sorted(range(len(found)), key=ranks.__getitem__)
+    return [*path, *(body for k in in_order for body in found[k])]
+
+
+def _limbs(model: Model, path: set[int]) -> list[list[int]]:
+    """The side branches of a path, each with all that hangs on it, by the positions of their bodies in the model."""
+    found: dict[int, list[int]] = {}
+    root: dict[int, int] = {}
+    for k, body in enumerate(model.bodies):
+        if k not in path:
+            root[k] = k if not body.parent or body.parent - 1 in path else root[body.parent - 1]
+            found.setdefault(root[k], []).append(k)
+    return list(found.values())
+
+
+def _shape(model: Model, limb: Sequence[int]) -> tuple[object, ...]:
+    """What must be the same for two side branches to be SIMD lanes."""
+    doubtful, place = doubtful_joints(model), {body: k for k, body in enumerate(limb)}
+    kinds = [(model.bodies[k].joint.kind(), bool(model.bodies[k].armature), doubtful[k]) for k in limb]
+    return tuple((kind, place.get(model.bodies[k].parent - 1)) for kind, k in zip(kinds, limb, strict=True))
+
+
+@kept_with_model
+def limbs(model: Model) -> tuple[Limbs, ...]:
+    """The side branches of a mechanism whose bodies are lined up."""
+    path = set(range(_chain_length(model)))
+    found: list[Limbs] = []
+    last: object = None
+    for limb in _limbs(model, path):
+        shape = _shape(model, limb)
+        if shape == last:
+            found[-1] = replace(found[-1], count=found[-1].count + 1)
+        else:
+            found.append(Limbs(limb[0] + 1, 1, len(limb)))
+        last = shape
+    return tuple(found)
+
+
+def _chain_length(model: Model) -> int:
+    beside = (k for k, body in enumerate(model.bodies) if body.parent != k)
+    return _regular_end(_kinds(model, range(next(beside, len(model.bodies)))))
+
+
+def _kinds(model: Model, bodies: Iterable[int]) -> list[int]:
+    """Numbers of the kinds of bodies, given by their positions."""
+    numbers: dict[object, int] = {}
+    found = ((model.bodies[k].joint.kind(), bool(model.bodies[k].armature)) for k in bodies)
+    return [numbers.setdefault(kind, len(numbers)) for kind in found]
+
+
+def _regular_end(kinds: Sequence[int]) -> int:
+    """Where a chain ends for what is cut into segments: with its last body, or, if most of it repeats and its end does
+    not go on like that, before that end, which then counts as a side branch.
+    """
+    stretches = []
+    for period in range(1, min(_LONGEST_PERIOD, len(kinds)) + 1):
+        start, alike = 0, [x == y for x, y in zip(kinds, kinds[period:], strict=False)]
+        for k, same in enumerate([*alike, False]):
+            if not same:
+                stretches.append((k - start + period, -period, k + period))
+                start = k + 1
+    length, _, end = max(stretches, default=(0, 0, 0))
+    rest = len(kinds) - end
+    return end if 2 * length > len(kinds) and _LONGEST_REST * rest <= len(kinds) else len(kinds)
+
+
 @kept_with_model
 def cut(model: Model) -> Cut | None:
     """How to cut a mechanism whose bodies are lined up; None if its chain is too short."""
-    beside = (index for index, body in enumerate(model.bodies) if body.parent != index)
-    chain = model.bodies[: next(beside, len(model.bodies))]
-    numbers: dict[object, int] = {}
-    kinds = [numbers.setdefault((body.joint.kind(), bool(body.armature)), len(numbers)) for body in chain]
+    kinds = _kinds(model, range(_chain_length(model)))
     bodies = len(kinds)
     count = FEWEST
     while count * 250 <= bodies:

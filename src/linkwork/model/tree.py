@@ -20,7 +20,7 @@ from linkwork.model.junctions import common_ancestor, junctions_of
 from linkwork.model.loop_walks import LoopWalks, groups_of
 from linkwork.model.model import Frame, Model
 from linkwork.model.path_walks import PathWalks
-from linkwork.model.segments import cut
+from linkwork.model.segments import cut, limbs
 from linkwork.spatial import Force, Inertia, Motion, Transform, Vec3
 
 Item = TypeVar("Item")
@@ -66,7 +66,7 @@ class Junction:
 
 
 class Segment:
-    """A stretch of a chain, its bodies numbered from 0."""
+    """A stretch of a chain, or a side branch, its bodies numbered from 0."""
 
     __slots__ = ("bodies", "index")
 
@@ -259,13 +259,18 @@ class Tree(PathWalks, LoopWalks, Walks):
         """The same, from the last."""
         return iter(self._segments[1][::-1])
 
-    def side_branches(self) -> Iterator[Node]:
-        """The bodies of side branches of a chain that is cut into segments, every body after its parent."""
+    def limbs(self) -> Iterator[Segment]:
+        """The side branches of a chain that is cut into segments, each with all that hangs on it; iterations are
+        independent. All bodies but the first have their parents among them.
+        """
+        return self.parallel(self._segments[2])
+
+    def limbs_in_turn(self) -> Iterator[Segment]:
+        """The same, one after the other."""
         return iter(self._segments[2])
 
-    def side_branches_inward(self) -> Iterator[Node]:
-        """The same, every body before its parent."""
-        return iter(self._segments[2][::-1])
+    limbs_to_fill = limbs_in_turn
+    """The same; where one may come several times, since several processors know it."""
 
     def children(self, body: Node) -> Sequence[Node]:
         """The bodies whose joints stand on a body, or on the world."""
@@ -340,13 +345,15 @@ class Tree(PathWalks, LoopWalks, Walks):
         return found, of_frames
 
     @cached_property
-    def _segments(self) -> tuple[list[Node], list[Segment], list[Node]]:
+    def _segments(self) -> tuple[list[Node], list[Segment], list[Segment]]:
         found = cut(self._model)
         if found is None:
             raise ModelError(f"model {self._model.name!r} is no chain that is long enough to be cut into segments")
         starts = range(found.head + 1, found.chain + 1, found.length)
         segments = [Segment(i, self._nodes[start : start + found.length]) for i, start in enumerate(starts)]
-        return self._nodes[1 : found.head + 1], segments, self._nodes[found.chain + 1 :]
+        firsts = [(same.first + k * same.length, same.length) for same in limbs(self._model) for k in range(same.count)]
+        beside = [Segment(i, self._nodes[first : first + length]) for i, (first, length) in enumerate(firsts)]
+        return self._nodes[1 : found.head + 1], segments, beside
 
     @cached_property
     def _children(self) -> list[list[Node]]:

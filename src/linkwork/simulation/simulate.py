@@ -56,7 +56,7 @@ def simulate(
     tau: ArrayLike | None = None,
     torque: Torque = None,
     parameters: Parameters = None,
-    constraints: Sequence[Constraint] | None = None,
+    constraints: Sequence[Constraint] | Constraint | None = None,
     f_ext: Load = None,
     method: str = "articulated_body",
     integrator: str = "semi_implicit_euler",
@@ -164,7 +164,7 @@ def simulate(
     smooth = contacts is None
     touched = None if contacts is None else _touched(model, contacts, friction, held_by, by_default, integrator, here)
     step = step if smooth or integrator != "semi_implicit_euler" else contact_euler
-    if held_by and method not in METHODS:
+    if held_by and not (isinstance(method, str) and method in METHODS):
         raise ArgumentError(f"constraints are solved for by {', '.join(METHODS)}; leave method {shown(method)} out")
     damper = damping_of(model, model_switch("damping", damping))
     resistance = StictionAndStops(

@@ -43,6 +43,10 @@ class Transform(Numbers):
         """The placement of a grandchild: (A in world) * (B in A) = B in world."""
         return Transform(self.rotation * inner.rotation, self.rotation.apply(inner.translation) + self.translation)
 
+    def __matmul__(self, inner: Transform) -> Transform:
+        """The same, as matrices multiply; with an array of NumPy it gives an array."""
+        return self * inner if isinstance(inner, Transform) else NotImplemented
+
     def inverse(self) -> Transform:
         back = self.rotation.transpose()
         return Transform(back, -back.apply(self.translation))

@@ -12,7 +12,7 @@ from linkwork.dynamics.arguments import Array
 
 Indices = NDArray[np.int64]
 
-_AROUND = 24  # corners of a circle
+_AROUND, _ROWS = 20, 8  # corners of a circle, rings of a ball
 _CREASE = np.cos(np.radians(35.0))  # faces that meet at a larger angle have an edge between them
 
 
@@ -199,8 +199,7 @@ def _cells(points: Array, edge: float) -> Indices:
 @cache
 def _ball() -> Mesh:
     """The unit sphere by latitude and longitude, its equator twice."""
-    rows = 12
-    heights = np.concatenate([np.linspace(-0.5, 0.0, rows // 2 + 1), np.linspace(0.0, 0.5, rows // 2 + 1)]) * np.pi
+    heights = np.concatenate([np.linspace(-0.5, 0.0, _ROWS // 2 + 1), np.linspace(0.0, 0.5, _ROWS // 2 + 1)]) * np.pi
     turns = np.linspace(0.0, 2.0 * np.pi, _AROUND + 1)
     up, around = np.meshgrid(heights, turns, indexing="ij")
     vertices = np.stack([np.cos(up) * np.cos(around), np.cos(up) * np.sin(around), np.sin(up)], -1).reshape(-1, 3)
@@ -210,13 +209,13 @@ def _ball() -> Mesh:
     faces = np.concatenate([np.stack([a, b, c], -1), np.stack([a, c, d], -1)])
     corners = vertices[faces]
     area = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
-    seam = (faces[:, 0] // (_AROUND + 1)) == rows // 2  # between the two equators: flat here, a tube in a capsule
+    seam = (faces[:, 0] // (_AROUND + 1)) == _ROWS // 2  # between the two equators: flat here, a tube in a capsule
     return Mesh(vertices, vertices, faces[(area > 1e-9) | seam].astype(np.int64))
 
 
 @cache
 def _second_equator() -> NDArray[np.bool_]:
-    return np.arange(len(_ball().vertices)) >= 7 * (_AROUND + 1)
+    return np.arange(len(_ball().vertices)) >= (_ROWS // 2 + 1) * (_AROUND + 1)
 
 
 @cache

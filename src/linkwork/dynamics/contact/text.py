@@ -26,6 +26,7 @@ from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity, jac
 from linkwork.joints import Free
 from linkwork.model.constraints import Ball
 from linkwork.model.contacts import Capsule, Contact, Ground, Softness
+from linkwork.model.model import Model
 from linkwork.spatial import Mat3, Scalar, Transform, Vec3, sqrt, total, where_less
 from linkwork.spatial.matrices import dot
 from linkwork.spatial.small_matrices import skew
@@ -59,10 +60,12 @@ class Motion(NamedTuple):
 
 
 class Text:
-    """The text for a model with contacts."""
+    """The text for a model with contacts, or for one that differs from it in numbers alone: how contacts yield is then
+    measured on the first.
+    """
 
-    def __init__(self, of: Touching) -> None:
-        self.of, self.model, self.contacts = of, of.model, of.contacts
+    def __init__(self, of: Touching, model: Model | None = None) -> None:
+        self.of, self.model, self.contacts = of, of.model if model is None else model, of.contacts
         self.ends, self.points, self.sparsity, self.path = of.ends, of.points, of.sparsity, of.path
 
     def step(self, q: Any, v: Any, tau: Any, dt: Scalar, f_ext: Any, drag: Any) -> tuple[Any, Any]:

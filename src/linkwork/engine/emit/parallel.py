@@ -85,11 +85,11 @@ class _Grouped(Kernel):
         for lane, where in enumerate(self.each_lane(pointer, address.lane_stride)):
             self.store(self.let(f"extractelement {self.type} {value}, i32 {lane}"), where)
 
-    def each_lane(self, pointer: str, stride: str) -> list[str]:
+    def each_lane(self, pointer: str, stride: str | int) -> list[str]:
         """A pointer for each lane."""
         found = [pointer]
         for _ in range(self.lanes - 1):
-            found.append(self.at(found[-1], f"%{stride}"))
+            found.append(self.at(found[-1], f"%v{stride}" if isinstance(stride, int) else f"%{stride}"))
         return found
 
 

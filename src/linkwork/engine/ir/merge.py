@@ -45,7 +45,7 @@ def _shape(program: Program, block: Block, local: dict[int, int]) -> tuple[Any, 
         if address is None:
             return None
         terms = tuple((value(index), stride) for index, stride in address.terms)
-        return address.array, address.offset, terms, value(address.lane), address.lane_stride
+        return address.array, address.offset, terms, value(address.lane), value(address.lane_stride)
 
     shape: list[Any] = []
     for n in block.order:

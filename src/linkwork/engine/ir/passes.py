@@ -98,25 +98,31 @@ def eliminate_dead_code(program: Program) -> None:
     sweep(program.root)
 
 
-def lay_out_fields(program: Program) -> tuple[int, int]:
-    """Give each used slot of each field its place in a row of ``work``, or in a cell of ``square`` if it is addressed
-    by cells; how wide a row and a cell become.
+IN_SQUARE = ("cell", "place", "post", "knot")
+"""What ``square`` consists of."""
+
+
+def lay_out_fields(program: Program) -> dict[str, int]:
+    """Give each used slot of each field its place in a row of ``work``, or in a cell or another part of ``square`` if
+    it is addressed by these; how wide a "row" and each of these become.
     """
     fields = [n for n in program.walk() if isinstance(program.details[n], Address)]
     fields = [n for n in fields if program.details[n].array.startswith("field")]
-    in_cells = {program.details[n].array for n in fields if any(s == "cell" for _, s in program.details[n].terms)}
-    rows: dict[tuple[str, int], int] = {}
-    cells: dict[tuple[str, int], int] = {}
+    in_square = {
+        program.details[n].array: stride for n in fields for _, stride in program.details[n].terms
+        if stride in IN_SQUARE
+    }  # fmt: skip
+    slots: dict[str, dict[tuple[str, int], int]] = {stride: {} for stride in ("row", *IN_SQUARE)}
     for n in fields:
         address = program.details[n]
-        array, slots = ("square", cells) if address.array in in_cells else ("work", rows)
-        slot = slots.setdefault((address.array, address.offset), len(slots))
-        program.details[n] = replace(address, array=array, offset=slot)
-    widths = {"row": len(rows), "cell": len(cells)}
+        stride = in_square.get(address.array, "row")
+        slot = slots[stride].setdefault((address.array, address.offset), len(slots[stride]))
+        program.details[n] = replace(address, array="work" if stride == "row" else "square", offset=slot)
+    widths = {stride: len(found) for stride, found in slots.items()}
     for n in fields:
         terms = tuple((i, widths.get(s, s) if isinstance(s, str) else s) for i, s in program.details[n].terms)
         program.details[n] = replace(program.details[n], terms=terms)
-    return len(rows), len(cells)
+    return widths
 
 
 @dataclass(frozen=True)

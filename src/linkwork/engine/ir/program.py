@@ -76,13 +76,16 @@ class Address:
     terms: Terms = ()
     lane: int | None = None
     """The integer that tells which of a group; None in a parallel loop, where it is all of them, or the first."""
-    lane_stride: str | None = None
-    """The size that tells how far apart lanes are in a parallel loop; None for what lies side by side."""
+    lane_stride: str | int | None = None
+    """The size, or the integer, that tells how far apart lanes are in a parallel loop; None for what lies side by
+    side.
+    """
 
     @property
     def integers(self) -> list[int]:
         """The instructions whose values it is made of; ``ONE`` among them."""
-        return [*(index for index, _ in self.terms), *(() if self.lane is None else (self.lane,))]
+        lanes = [n for n in (self.lane, self.lane_stride) if isinstance(n, int)]
+        return [*(index for index, _ in self.terms), *lanes]
 
 
 @dataclass(slots=True)
@@ -292,7 +295,8 @@ def text(program: Program) -> str:
 def _address_text(address: Address) -> str:
     terms = "".join(f" + {stride}*%{index}" for index, stride in address.terms)
     lane = "" if address.lane is None else f"; lane %{address.lane}"
-    apart = "" if address.lane_stride is None else f"; lanes {address.lane_stride} apart"
+    stride = f"%{address.lane_stride}" if isinstance(address.lane_stride, int) else address.lane_stride
+    apart = "" if stride is None else f"; lanes {stride} apart"
     return f"{address.array}[{address.offset}{terms}{lane}{apart}]"
 
 

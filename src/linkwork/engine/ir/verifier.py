@@ -128,7 +128,9 @@ class _Check:
                 raise InvalidProgram(f"{here}: a term without an index needs the name of a size, not {stride!r}")
         if address.lane is not None and address.lane not in integers:
             raise InvalidProgram(f"{here}: lane %{address.lane} is no integer defined before it")
-        if address.lane_stride is not None and address.lane_stride not in self.sizes:
+        if isinstance(address.lane_stride, int) and address.lane_stride not in integers:
+            raise InvalidProgram(f"{here}: lane stride %{address.lane_stride} is no integer defined before it")
+        if isinstance(address.lane_stride, str) and address.lane_stride not in self.sizes:
             raise InvalidProgram(f"{here}: size {address.lane_stride!r} is not known")
         if address.offset < 0 and not address.terms:
             raise InvalidProgram(f"{here}: is before the beginning of {address.array!r}")

@@ -21,8 +21,8 @@ from linkwork.engine.plans.plan import Array, Arrays, Compiled, Found, Offsets, 
 from linkwork.engine.plans.task import Task, moved
 from linkwork.engine.run.entries import Entry
 from linkwork.engine.run.memory import address
-from linkwork.engine.trace.rolled import SIZES, roll
-from linkwork.engine.trace.tables import PLACEMENT, Tables, tables_of
+from linkwork.engine.trace.rolled import roll
+from linkwork.engine.trace.tables import PLACEMENT, SIZES, Tables, tables_of
 from linkwork.model.splitting import Split
 
 
@@ -36,9 +36,15 @@ class RolledProgram(NamedTuple):
 
 def laid_out(program: Program) -> RolledProgram:
     """A rolled program without dead code, its fields in ``work`` and ``square``."""
+    widths = widths_laid_out(program)
+    return RolledProgram(program, widths["row"], widths["cell"])
+
+
+def widths_laid_out(program: Program) -> dict[str, int]:
+    """The same; how wide each part of ``work`` and ``square`` is."""
     eliminate_dead_code(program)
     merge_cases(program)
-    return RolledProgram(program, *lay_out_fields(program))
+    return lay_out_fields(program)
 
 
 def rolled_interface(task: Task, sizes: Sequence[str]) -> Interface:

@@ -5,23 +5,25 @@ the lanes, as everywhere.
 from __future__ import annotations
 
 from functools import cached_property, partial
+from itertools import accumulate
 
 import numpy as np
 
 from linkwork.engine.code import fingerprint, jit
 from linkwork.engine.emit import kernel, parallel
 from linkwork.engine.emit.call_frame import Words
+from linkwork.engine.ir.program import Program
 from linkwork.engine.plans.plan import Arrays, Compiled, Found, Offsets, Plan, given_back
-from linkwork.engine.plans.rolled import RolledProgram, laid_out, rolled_interface
+from linkwork.engine.plans.rolled import RolledProgram, rolled_interface, widths_laid_out
 from linkwork.engine.plans.task import Task
 from linkwork.engine.run import threads
 from linkwork.engine.run.entries import Entry
 from linkwork.engine.run.helper_threads import ask, yield_function
 from linkwork.engine.run.memory import address, aligned
 from linkwork.engine.trace.rolled import roll
-from linkwork.engine.trace.segmented import SIZES, SegmentedTree, segmented_tables
+from linkwork.engine.trace.segmented import PARTS, SIZES, SegmentedTree, segmented_tables
 from linkwork.engine.trace.tables import Tables, kinds_of
-from linkwork.model.segments import LinedUp, cut
+from linkwork.model.segments import LinedUp, cut, limbs
 
 _WORTH_A_TEAM = 1500
 """Bodies from which on helpers pay."""
@@ -39,16 +41,22 @@ class Segmented(Compiled):
         self.cut = found
         self.group = self.lanes if found.uniform else 1
         """Segments that run side by side if there is one state."""
-        self.interface = rolled_interface(task, SIZES)
+        self.interface = rolled_interface(task, (*SIZES, *PARTS))
         self._tables: dict[int, Tables] = {}
         self.threads: int | None = None
         """Over how many one state is spread; None for as many as there are, if the chain is long enough."""
 
     @cached_property
     def program(self) -> RolledProgram:
+        return RolledProgram(self._rolled[0], self._rolled[1]["row"], self._rolled[1]["cell"])
+
+    @cached_property
+    def _rolled(self) -> tuple[Program, dict[str, int]]:
+        """The program, and how wide a row of ``work`` and the parts of ``square`` are."""
         tables = self.grouped_tables(1)
         form = partial(SegmentedTree, on_chain=self.kinds[0], beside=self.kinds[1])
-        return laid_out(roll(self.task.algorithm, tables.kinds, tables.width, self.task.absent, form=form))
+        program = roll(self.task.algorithm, tables.kinds, tables.width, self.task.absent, form=form)
+        return program, widths_laid_out(program)
 
     @cached_property
     def kinds(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -83,10 +91,10 @@ class Segmented(Compiled):
         return ["batch", "integer"] if lanes > 1 else ["batch", "help", "integer"]
 
     def text(self, lanes: int) -> str:
-        program, *widths = self.program
+        program, widths = self._rolled
         if lanes > 1:
-            return kernel.module(program, self.interface, lanes, kernel.compile_time_integers(widths))
-        integers = kernel.compile_time_integers([*widths, parallel.team_size(program)])
+            return kernel.module(program, self.interface, lanes, kernel.compile_time_integers([*widths.values()]))
+        integers = kernel.compile_time_integers([*widths.values(), parallel.team_size(program)])
         return parallel.module(program, self.interface, self.group, jit.triple(), integers)
 
     def _group(self, frame: str) -> int:
@@ -95,14 +103,34 @@ class Segmented(Compiled):
 
     def tables(self, code: jit.Code, frame: str) -> dict[str, int]:
         tables = self.grouped_tables(self._group(frame))
-        return {"data": address(tables.data), "ints": address(tables.ints), **tables.sizes}
+        begins = self._square(code, self._group(frame))
+        parts = {name: begins[name] for name in PARTS}
+        return {"data": address(tables.data), "ints": address(tables.ints), **tables.sizes, **parts}
+
+    def _square(self, code: jit.Code, group: int) -> dict[str, int]:
+        """Where the parts of ``square`` begin, for one lane: cells of groups of segments, the seam and the head's
+        bodies, places of the chain's groups of bodies, posts of those of side branches, and knots of these; the end.
+        """
+        (_, cell, place, post, knot, *_), tables = code.integers, self.grouped_tables(group)
+        segments, head = self.cut.count // group, self.cut.head + 1
+        groups, on_chain = tables.data.size // (tables.width * group), head + segments * self.cut.length
+        counts = {
+            "places": (segments + head) * cell,
+            "posts": on_chain * place,
+            "knots": (groups - on_chain) * post,
+            "end": (tables.sizes["last_limb_group"] + 1) * knot,
+        }
+        return dict(zip(counts, accumulate(counts.values()), strict=True))
+
+    @cached_property
+    def rows(self) -> int:
+        """Of ``work``: one for each body of a segment, or of a side branch."""
+        return max(self.cut.length, *(same.length for same in limbs(self.task.model)), 1)
 
     def workspace(self, code: jit.Code, lanes: int, frame: str) -> dict[str, int]:
         group = self._group(frame)
-        tables, (row, cell, *_) = self.grouped_tables(group), code.integers
-        persistent = tables.data.size // (tables.width * group) if self.kinds[1] else self.cut.head + 1
-        square = (self.cut.count // group + persistent) * cell * group * lanes
-        return {"work": self.cut.length * row * group * lanes, "square": square}
+        square = self._square(code, group)["end"] * group * lanes
+        return {"work": self.rows * code.integers[0] * group * lanes, "square": square}
 
     # One state
 
@@ -121,9 +149,9 @@ class Segmented(Compiled):
         wanted = min(worth if self.threads is None else self.threads, self.cut.count // self.group)
         if wanted < 2:
             return batch(address(words))
-        size = self.cut.length * code.integers[0] * self.group
+        size = self.rows * code.integers[0] * self.group
         team_at, work = self.interface.one_state.indices(("team", "work"))
-        store = np.zeros(code.integers[2] + parallel.CACHE_LINE, dtype=np.int64)
+        store = np.zeros(code.integers[5] + parallel.CACHE_LINE, dtype=np.int64)
         team = store[-address(store) % 64 // 8 :]
         team[parallel.YIELD] = yield_function()
         words = words.copy()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 from math import isqrt, prod
 from typing import Any, NamedTuple
 
@@ -261,11 +262,10 @@ class Matrix(Space):
     def gather(self, model: Model, frames: int, value: Any) -> list[Scalar]:
         flat: list[Scalar] = [0.0] * self.size(model, frames)
         starts = list(enumerate(zip(model.v_start, model.bodies, strict=True), 1))
-        for number, (column, body) in starts:
-            for other, (first, _) in starts:
-                for i, row in enumerate(value.get((other, number)) or ()):
-                    start = (first + i) * model.nv + column
-                    flat[start : start + body.joint.nv] = row
+        for (number, (column, body)), (other, (first, _)) in product(starts, repeat=2):
+            for i, row in enumerate(value.get((other, number)) or ()):
+                start = (first + i) * model.nv + column
+                flat[start : start + body.joint.nv] = row
         return flat
 
     def store(self, tree: Any, array: str, value: Any) -> None:
@@ -328,10 +328,9 @@ class Operational(Space):
 
     def gather(self, model: Model, frames: int, value: Any) -> list[Scalar]:
         flat: list[Scalar] = [0.0] * self.size(model, frames)
-        for i in range(frames):
-            for j in range(frames):
-                for k, motion in enumerate(value.get((i, j))):
-                    flat[36 * frames * i + 6 * j + k : 36 * frames * (i + 1) : 6 * frames] = motion.numbers()
+        for i, j in product(range(frames), repeat=2):
+            for k, motion in enumerate(value.get((i, j))):
+                flat[36 * frames * i + 6 * j + k : 36 * frames * (i + 1) : 6 * frames] = motion.numbers()
         return flat
 
     def store(self, tree: Any, array: str, value: Any) -> None:

@@ -24,9 +24,7 @@ from linkwork.engine.trace.tables import (
     FRAMES,
     INERTIA,
     JUNCTIONS,
-    LASTS,
     PLACEMENT,
-    TOLD,
     Kind,
     Section,
 )
@@ -34,19 +32,6 @@ from linkwork.engine.trace.tracer import Traced, Tracer
 from linkwork.joints import Joint
 from linkwork.model.tree import Walks
 from linkwork.spatial import Inertia, Motion, Transform, Vec3
-
-SIZES = (
-    *("last_body", *(f"last_{row}" for row in LASTS)),
-    *("square_row", "frame_data", "frame_count"),
-    *(str(section.begin) for section in TOLD),
-    *(f"nv{k}" for k in range(1, 7)),
-    *(f"wide{k}" for k in range(1, 7)),
-    *(f"parameters{k}" for k in range(1, 7)),
-)
-"""The sizes that rolled code is told: the last of bodies and of what ``LASTS`` has; numbers in a row of the square;
-where the frames' placements begin in ``data``; how many frames there are; where sections of ``ints`` begin; multiples
-of nv, of six numbers for each frame and of ten for each body.
-"""
 
 
 class _Symbol:
@@ -93,8 +78,10 @@ class Node(_Symbol):
         """Where a number of the body's is in ``data``."""
         return Address("data", slot, ((self.number, self.tree.width),))
 
-    def lane_stride(self, size: str) -> str | None:
-        """The size that tells how far apart lanes are in an argument or a result, if the body stands for several."""
+    def lane_stride(self, size: str) -> str | int | None:
+        """The size, or the integer, that tells how far apart lanes are in an argument or a result, if the body stands
+        for several.
+        """
         return None
 
     @property

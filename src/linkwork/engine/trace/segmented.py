@@ -1,19 +1,21 @@
 """The rolled form of algorithms that cut a chain into segments: segments are iterations of parallel loops.
 
 Numbers lie in groups, so that what a parallel loop reads for all its lanes lies side by side: ``data`` has groups of
-the bodies with the same number in ``lanes`` segments that follow each other; the world and the head's bodies before
-these and side branches' behind them are the only ones in theirs. ``ints`` has, after the rows of bodies, the group and
-the lane of each body, then for each segment its first body, its group among segments and its lane there.
+the bodies with the same number in ``lanes`` segments that follow each other, before these the world and the head's
+bodies, each the only one in its group, and behind them groups of ``lanes`` side branches of the same shape (``limbs``
+has them). ``ints`` has, after the rows of bodies, the group and the lane of each body, then for each segment its first
+body, its group among segments and its lane there.
 
 Fields at segments are in ``square``, a cell for each group; then comes the seam's cell, which is the world's too, and
-those of bodies' groups. Fields at bodies of segments are in ``work``, which every thread has for itself: they live for
-one iteration of a parallel loop, unless they are persistent, which are in cells as well. A result is written when it is
-stored in its field.
+those of the head's bodies. Behind all cells there are places, one for each group of the chain's bodies, for what
+persists there, posts for what persists at bodies of side branches, and knots for what is kept at side branches. Other
+fields at bodies of segments and side branches are in ``work``, which every thread has for itself: they live for one
+iteration of a parallel loop. A result is written when it is stored in its field.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,10 +23,19 @@ import numpy as np
 from linkwork.engine.ir.program import ONE, Address, Block, Terms
 from linkwork.engine.spaces import flatten
 from linkwork.engine.trace.rolled import Field, Node, RolledTree
+from linkwork.engine.trace.segmented_limbs import (
+    LIMB_GROUPS,
+    LIMB_SECTIONS,
+    LIMBS,
+    LIMBS_TO_FILL,
+    Limb,
+    LimbBody,
+    limb_tables,
+)
 from linkwork.engine.trace.tables import BODIES, Kind, Section, Tables, body_tables, packed
 from linkwork.engine.trace.tracer import Tracer
 from linkwork.model.model import Model
-from linkwork.model.segments import Cut
+from linkwork.model.segments import Cut, limbs
 
 GROUPS = Section(("group", "lane"), "group_ints")
 """A row for each body: the group of its numbers, and its lane there."""
@@ -33,17 +44,20 @@ SEGMENTS = Section(("first", "group", "lane"), "segment_ints")
 
 SIZES = (
     *("last_of_head", "last_segment", "last_group", "last_in_segment", "last_but_one", "start", "start_row"),
-    *("bodies_in_group", "rows_in_group", "length", "lane_q", "lane_v", "lane_f", "first_of_sides", "last_body"),
-    *(str(section.begin) for section in (GROUPS, SEGMENTS)),
+    *("bodies_in_group", "rows_in_group", "length", "lane_q", "lane_v", "lane_f"),
+    *("last_limb_group", "last_limb", "last_limb_to_fill"),
+    *(str(section.begin) for section in (GROUPS, SEGMENTS, *LIMB_SECTIONS)),
 )
 """The sizes that the code is told: last body of the head, last segment and last group of segments, last and last but
 one number in a segment; first body of the segments (and first group of theirs) and its row; bodies of a group of
-segments and the length of their rows; bodies of a segment; how far apart segments are in q, v and wrenches; first body
-of side branches and last body; where sections of ``ints`` begin.
+segments and the length of their rows; bodies of a segment; how far apart segments are in q, v and wrenches; last group
+of side branches, last side branch, and last of those to fill; where sections of ``ints`` begin.
 """
+PARTS = ("places", "posts", "knots")
+"""More of them, which depend on the code: where parts of ``square`` begin."""
 
 
-class _Body(Node):
+class Body(Node):
     """A body of a chain. ``group`` is where its numbers lie if that is known; in a parallel loop it is all of them.
     ``position`` is its number in its segment.
     """
@@ -75,12 +89,12 @@ class _Body(Node):
         return Address("data", slot, ((group, self.tree.width),), lane)
 
     @property
-    def parent(self) -> _Body:
+    def parent(self) -> Body:
         """Of a side branch's body, or of one in a segment but the first."""
         if self.position is None:
-            return _Body(self.tree, self.integer("parent"), None)
+            return Body(self.tree, self.integer("parent"), None)
         back = [None if n is None else self.tree.affine(((n, 1),), -1) for n in (self.index, self.position, self.group)]
-        return _Body(self.tree, back[0], None, *back[1:])
+        return Body(self.tree, back[0], None, *back[1:])
 
     def lane_stride(self, size: str) -> str | None:
         return None if self.group is None else size
@@ -97,13 +111,13 @@ class _Segment:
     def integer(self, column: str) -> int:
         return self.tree.tracer.emit("index", (), SEGMENTS.address(column, self.index))
 
-    def outward(self, start: int = 0, stop: int | None = None) -> Iterator[_Body]:
+    def outward(self, start: int = 0, stop: int | None = None) -> Iterator[Body]:
         return self._walk("up", start, stop)
 
-    def inward(self, start: int = 0, stop: int | None = None) -> Iterator[_Body]:
+    def inward(self, start: int = 0, stop: int | None = None) -> Iterator[Body]:
         return self._walk("down", start, stop)
 
-    def _walk(self, walk: str, start: int, stop: int | None) -> Iterator[_Body]:
+    def _walk(self, walk: str, start: int, stop: int | None) -> Iterator[Body]:
         first: int | str = "last_in_segment" if start == -1 else start
         last: int | str = "last_in_segment" if stop is None else "last_but_one" if stop == -1 else stop - 1
         before: Terms
@@ -116,9 +130,9 @@ class _Segment:
             if self.grouped:
                 index = affine(((ONE, "start"), (self.index, "bodies_in_group"), (n, 1)))
                 group = affine(((ONE, "start"), (self.index, "length"), (n, 1)))
-                yield _Body(self.tree, index, kind, n, group)
+                yield Body(self.tree, index, kind, n, group)
             else:
-                yield _Body(self.tree, affine(((self.integer("first"), 1), (n, 1))), kind, n)
+                yield Body(self.tree, affine(((self.integer("first"), 1), (n, 1))), kind, n)
 
 
 class _Field(Field):
@@ -131,7 +145,7 @@ class _Field(Field):
         self.stored: list[tuple[Block, int, Any, int]] = []
 
     def __getitem__(self, key: Any) -> Any:
-        short_lived = isinstance(key, _Body) and key.position is not None and key.group is None
+        short_lived = isinstance(key, Body) and key.position is not None and key.group is None
         if short_lived and self.name not in self.tree.persistent:
             raise TypeError("what is stored at a body of a segment lives for one iteration of a loop over segments")
         return super().__getitem__(key)
@@ -173,21 +187,37 @@ class SegmentedTree(RolledTree):
     def affine(self, terms: Terms, offset: int = 0) -> int:
         return self.tracer.emit("affine", (), Address("", offset, terms))
 
-    def head(self) -> Iterator[_Body]:
+    def body(self, index: int) -> Body:
+        """By the instruction that is its number."""
+        return Body(self, index, None)
+
+    def head(self) -> Iterator[Body]:
         return self._bodies_of("up", 1, "last_of_head", self.on_chain)
 
-    def head_inward(self) -> Iterator[_Body]:
+    def head_inward(self) -> Iterator[Body]:
         return self._bodies_of("down", 1, "last_of_head", self.on_chain)
 
-    def side_branches(self) -> Iterator[_Body]:
-        return self._bodies_of("up", "first_of_sides", "last_body", self.beside)
+    def limbs(self) -> Iterator[Limb]:
+        for counter, _ in self._loop("parallel", 0, "last_limb_group"):
+            yield Limb(self, counter, LIMB_GROUPS)
 
-    def side_branches_inward(self) -> Iterator[_Body]:
-        return self._bodies_of("down", "first_of_sides", "last_body", self.beside)
+    def limbs_in_turn(self) -> Iterator[Limb]:
+        for counter, _ in self._loop("up", 0, "last_limb"):
+            yield Limb(self, counter, LIMBS)
 
-    def _bodies_of(self, walk: str, first: int | str, last: int | str, kinds: Sequence[int]) -> Iterator[_Body]:
+    def limbs_to_fill(self) -> Iterator[Limb]:
+        for counter, _ in self._loop("up", 0, "last_limb_to_fill"):
+            yield Limb(self, counter, LIMBS_TO_FILL)
+
+    def loop(
+        self, kinds: Sequence[int], kind: Callable[[int], Address], ends: tuple[int, int], on: Callable[[int], Address]
+    ) -> Iterator[tuple[int, int]]:
+        """A loop over what follows each other as ``on`` says, from a first up to but without a last."""
+        return self._loop("climb", 1, 1, kinds, kind, *ends, successor=on)
+
+    def _bodies_of(self, walk: str, first: int | str, last: int | str, kinds: Sequence[int]) -> Iterator[Body]:
         for counter, kind in self.bodies_between(walk, first, last, kinds):
-            yield _Body(self, counter, kind)
+            yield Body(self, counter, kind)
 
     def segments(self) -> Iterator[_Segment]:
         for counter, _ in self._loop("parallel", 0, "last_group"):
@@ -212,15 +242,28 @@ class SegmentedTree(RolledTree):
         return self._loop(walk, first, last, kinds, kind)
 
     def address(self, field: str, key: Any, slot: int) -> Address:
+        if isinstance(key, Limb):
+            return Address(field, slot, ((ONE, "knots"), (key.group, "knot")), key.lane)
+        if field in self.persistent and not isinstance(key, _Segment):
+            return self._persistent(field, slot, key)
         if isinstance(key, _Segment) and key is not self.seam:
             group, lane = (key.index, None) if key.grouped else (key.integer("group"), key.integer("lane"))
             return Address(field, slot, ((group, "cell"),), lane)
         if key is self.seam or key is self.world:
             return Address(field, slot, ((self.affine(((ONE, "last_group"),), 1), "cell"),))
-        if key.position is None or field in self.persistent:
+        if key.position is None:
             group, lane = key.group_and_lane()
             return Address(field, slot, ((self.affine(((ONE, "last_group"), (group, 1)), 1), "cell"),), lane)
         return Address(field, slot, ((key.position, "row"),))
+
+    def _persistent(self, field: str, slot: int, body: Any) -> Address:
+        """Where a number is that persists at a body."""
+        if body is self.world:
+            return Address(field, slot, ((ONE, "places"),))
+        if isinstance(body, LimbBody):
+            return Address(field, slot, ((ONE, "posts"), (body.post(), "post")))
+        group, lane = body.group_and_lane()
+        return Address(field, slot, ((ONE, "places"), (group, "place")), lane)
 
     def store_where_made(self, array: str, lane_stride: str, field: _Field) -> bool:
         """Write a result, of a space that begins where v does, right after its field is stored."""
@@ -252,13 +295,21 @@ def segmented_tables(model: Model, cut: Cut, lanes: int) -> Tables:
     inside, after = slice(start, cut.chain + 1), start + cut.count // lanes * cut.length
     group, lane = np.arange(bodies + 1, dtype=np.int64), np.zeros(bodies + 1, dtype=np.int64)
     group[inside] = start + segment // lanes * cut.length + position
-    group[cut.chain + 1 :] = after + np.arange(bodies - cut.chain)
     lane[inside] = segment % lanes
-    data = np.zeros((after + bodies - cut.chain, plain.shape[1], lanes))
+    beside = limb_tables(model, rows, limbs(model), lanes, after)
+    for (first, length, base, where), once in beside.copies:
+        if once:
+            own = slice(first, first + length)
+            group[own], lane[own] = base + np.arange(length), where
+    data = np.zeros((beside.end, plain.shape[1], lanes))
     data[group, :, lane] = plain
+    for (first, length, base, where), once in beside.copies:
+        if not once:
+            data[base : base + length, :, where] = plain[first : first + length]
     numbers = np.arange(cut.count)
     table = np.stack([start + numbers * cut.length, numbers // lanes, numbers % lanes], axis=1)
-    ints, begins = packed([(BODIES, rows), (GROUPS, np.stack([group, lane], axis=1)), (SEGMENTS, table)])
+    sections = [(BODIES, rows), (GROUPS, np.stack([group, lane], axis=1)), (SEGMENTS, table), *beside.sections]
+    ints, begins = packed(sections)
     one = [body.joint for body in model.bodies[cut.head : cut.head + cut.length]]
     sizes = {
         "last_of_head": cut.head,
@@ -274,8 +325,7 @@ def segmented_tables(model: Model, cut: Cut, lanes: int) -> Tables:
         "lane_q": sum(joint.nq for joint in one),
         "lane_v": sum(joint.nv for joint in one),
         "lane_f": 6 * cut.length,
-        "first_of_sides": cut.chain + 1,
-        "last_body": bodies,
+        **beside.sizes,
         **begins,
     }
     return Tables(kinds, plain.shape[1], data.ravel(), ints, sizes)

@@ -90,6 +90,20 @@ LASTS = ("frame", "junction", "path", "station", "loop", "strand", "coupling")
 """Of what rolled code is told the last number, besides bodies."""
 
 
+SIZES = (
+    *("last_body", *(f"last_{row}" for row in LASTS)),
+    *("square_row", "frame_data", "frame_count"),
+    *(str(section.begin) for section in TOLD),
+    *(f"nv{k}" for k in range(1, 7)),
+    *(f"wide{k}" for k in range(1, 7)),
+    *(f"parameters{k}" for k in range(1, 7)),
+)
+"""The sizes that rolled code is told: the last of bodies and of what ``LASTS`` has; numbers in a row of the square;
+where the frames' placements begin in ``data``; how many frames there are; where sections of ``ints`` begin; multiples
+of nv, of six numbers for each frame and of ten for each body.
+"""
+
+
 def packed(sections: Sequence[tuple[Section, ArrayLike]]) -> tuple[NDArray[np.int64], dict[str, int]]:
     """``ints`` with the rows of these sections, the first without a size; and the sizes that tell where they begin."""
     parts, begins, begin = [], {}, 0

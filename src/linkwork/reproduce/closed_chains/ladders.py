@@ -77,6 +77,16 @@ def comb(links: int) -> Model:
 _SOLID: dict[str, Any] = {"mass": 1.0, "com": (0.1, 0.0, 0.0), "inertia": (0.02, 0.03, 0.025)}
 
 
+def fork(links: int) -> Model:
+    """Two chains of the same length on the world."""
+    builder = Builder(f"fork_{links}")
+    for side in ("left", "right"):
+        last = "world"
+        for k in range(links // 2):
+            last = builder.add_body(f"{side}{k}", last, Revolute("y"), placement((0.3, 0.0, 0.0)), **_SOLID)
+    return builder.build()
+
+
 def rope_ladder(rungs: int) -> Ladder:
     """Two chains of hinges that hang on the world, with a rung between them at every link: all loops meet at the world,
     so that near it all are open.

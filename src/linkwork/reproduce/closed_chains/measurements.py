@@ -19,7 +19,7 @@ from linkwork.dynamics.held import held_by
 from linkwork.engine.plans import Task, plan_for
 from linkwork.model import Model, mechanisms
 from linkwork.model.loops import loops_of
-from linkwork.reproduce.closed_chains.ladders import Ladder, comb, ladder, rope_ladder, snake, star, state
+from linkwork.reproduce.closed_chains.ladders import Ladder, comb, fork, ladder, rope_ladder, snake, star, state
 from linkwork.reproduce.counting import as_written
 from linkwork.reproduce.longest_path import longest_path
 from linkwork.reproduce.steps import steps
@@ -31,6 +31,7 @@ TREES: dict[str, Callable[[int], Model]] = {
     "chain": lambda n: mechanisms.serial_chain(n),
     "star": star,
     "comb": comb,
+    "fork": fork,
     "binary tree": lambda n: mechanisms.binary_tree(n.bit_length() - 1),
 }
 PATHS = ("articulated_body", "virtual_work", "constraint_force", "assembly")
@@ -114,17 +115,17 @@ def _operations(make: Callable[[int], Ladder], sizes: Sequence[int], say: Say) -
 
 
 def _depth(make: Callable[[int], Model], sizes: Sequence[int], say: Say) -> dict[str, Any]:
-    """Operations on the longest path of each method, and steps, span and work of the assembly."""
-    found: dict[str, Any] = {"links": [], "path": {name: [] for name in PATHS}, "steps": [], "span": [], "work": []}
+    """Operations on the longest path of each method and in all, as written, and the steps of the assembly."""
+    found: dict[str, Any] = {"links": [], "steps": []}
+    found |= {what: {name: [] for name in PATHS} for what in ("path", "work")}
     for size in sizes:
         model = make(size)
         say(f"depth: {model.name}, {len(model.bodies)} links")
         found["links"].append(len(model.bodies))
         for name in PATHS:
             found["path"][name].append(longest_path(ALGORITHMS[name], model))
-        counted = steps(ALGORITHMS["assembly"], model)
-        for what, number in (("steps", counted.depth), ("span", counted.span), ("work", counted.work)):
-            found[what].append(number)
+            found["work"][name].append(sum(as_written(ALGORITHMS[name], model).values()))
+        found["steps"].append(steps(ALGORITHMS["assembly"], model).depth)
     return found
 
 

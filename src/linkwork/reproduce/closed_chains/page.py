@@ -26,7 +26,8 @@ def tables(data: dict[str, Any]) -> dict[str, str]:
                 f"{name}, links",
                 each["links"],
                 {f"longest path, {METHODS.get(method, method)}": line for method, line in each["path"].items()}
-                | {"steps of the assembly (loops)": each["steps"], "operations of the assembly": each["work"]},
+                | {f"operations, {METHODS.get(method, method)}": line for method, line in each["work"].items()}
+                | {"steps of the assembly (loops)": each["steps"]},
                 ",",
             )
             for name, each in data["depth"].items()
@@ -46,7 +47,7 @@ def _times(times: dict[str, Any]) -> str:
         dense, work, alone = (times[name][k] for name in ("articulated_body", "virtual_work", "recursion"))
         cells = [f"{1e6 * x:,.0f}" for x in (dense, work, alone)]
         rows.append(
-            [f"{loops:,}", f"{times['bodies'][k]:,}", *cells, f"{dense / work:.2g}", f"{times['difference'][k]:.0e}"]
+            [f"{loops:,}", f"{times['bodies'][k]:,}", *cells, f"{dense / work:.3g}", f"{times['difference'][k]:.0e}"]
         )
     heading = [
         "loops",

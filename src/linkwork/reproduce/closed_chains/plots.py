@@ -43,7 +43,5 @@ def _depth(trees: dict[str, Any], loops: dict[str, Any]) -> Any:
         panel.set(title=name, xlabel="links", ylabel="operations on the longest path")
     lines(STYLES, panels[len(trees)], loops["loops"], loops["path"], 1.0, "xy")
     panels[len(trees)].set(title="ladder", xlabel="loops", ylabel="operations on the longest path")
-    for panel in panels[len(trees) + 1 :]:
-        panel.axis("off")
-        panel.legend(*panels[0].get_legend_handles_labels(), loc="center")
+    panels[0].legend(fontsize=7)
     return picture

@@ -41,8 +41,9 @@ class Gradients:
     Attributes:
         q: (..., nv) with respect to where each trajectory began, in the tangent space.
         v: (..., nv), and to how fast.
-        parts: with respect to tau, q_target (in numbers of q), kp, v_target, kd, damping, friction, effort and f_ext,
-            as far as they were there: (n or 1, T or 1, numbers), the trajectories in one axis.
+        parts: with respect to tau, q_target (in numbers of q), kp, v_target, kd, damping, friction, effort, f_ext,
+            inertias, armature and placements, as far as they were there: (n or 1, T or 1, numbers), the trajectories in
+            one axis.
         parameters: of the law, in order, likewise; cost_parameters: those of the cost.
     """
 
@@ -100,8 +101,9 @@ def pulled_back(job: Job, weights: Sequence[Array | None], of_cost: Array, check
                 _gather(sums_of[name], gradient.reshape(n, -1), now)
     _weigh(adjoint, weights, 0, steps, job.every)
     law, cost = ([key for key in job.shapes if key.startswith(prefix)] for prefix in ("law_", "cost_"))
+    named = (*STEP_PARTS, *job.extras.varied)
     return Gradients(
-        adjoint[0], adjoint[1], {name: sums_of[name] for name in names if name in STEP_PARTS},
+        adjoint[0], adjoint[1], {name: sums_of[name] for name in names if name in named},
         tuple(sums_of[key] for key in law), tuple(sums_of[key] for key in cost),
     )  # fmt: skip
 

@@ -61,7 +61,7 @@ def linearise(
     effort_limits: bool | ArrayLike = True,
     torque: CompiledFunction | Callable[..., Any] | None = None,
     parameters: Any = None,
-    constraints: Sequence[Constraint] | None = None,
+    constraints: Sequence[Constraint] | Constraint | None = None,
     stabilisation: float | None = None,
     proximal: float = 0.0,
     f_ext: ArrayLike | None = None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 from math import isfinite, prod
 from typing import Any
 
@@ -14,6 +15,7 @@ from linkwork.arguments import choice, finite_array, integer, not_negative, posi
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array, as_batch, check_model
 from linkwork.dynamics.contact.law import touching
+from linkwork.dynamics.varied import as_parameters
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import MOST_BODIES
 from linkwork.engine.rollout import records
@@ -59,12 +61,15 @@ def rollout(
     cost_parameters: Parameters = None,
     policy: Policy | None = None,
     hold: int = 1,
-    constraints: Sequence[Constraint] | None = None,
+    constraints: Sequence[Constraint] | Constraint | None = None,
     stabilisation: float | None = None,
     proximal: float = 0.0,
     f_ext: ArrayLike | None = None,
     joint_limits: bool = False,
     contacts: Sequence[Contact] | None = None,
+    inertias: ArrayLike | None = None,
+    armature: ArrayLike | None = None,
+    placements: ArrayLike | None = None,
     diverged: str = "raise",
     executor: Executor | None = None,
     chunk: int | None = None,
@@ -126,6 +131,11 @@ def rollout(
             constraints are then soft rows of the same problem, and a step is MuJoCo's: damping at its end, the
             velocities of free joints straight in the world's axes. Each step's search begins where the last one's
             ended, so that a trajectory that is continued from a record is the same to rounding.
+        inertias: other inertial parameters (..., nbodies, 10) in the order of ``model.inertial_parameters``, a set for
+            each trajectory, as data: a million mechanisms need no code of their own. Likewise the next two; ``damping``
+            and ``friction`` may differ in any case.
+        armature: other rotor inertias (..., nv), kg m² or kg.
+        placements: other placements (..., nbodies, 4, 4) of the joints on their parents.
         diverged: what to do with a trajectory that becomes non-finite: "raise", after all others are done, or "nan",
             which is what its records are from there on.
         executor: spreads the trajectories over its workers: anything with the interface of ``concurrent.futures``,
@@ -186,7 +196,14 @@ def rollout(
         model, step, torque, cost, constraints, stabilisation, proximal, joint_limits, contacts, friction
     )  # fmt: skip
     friction = False if extras.contacts is not None else friction
+    given = {"inertias": inertias, "armature": armature, "placements": placements}
+    data = as_parameters(model, {name: value for name, value in given.items() if value is not None})
+    if data:
+        extras = replace(extras, varied=tuple(data))
+        if extras.apart(model):
+            raise ArgumentError(f"a law that calls code with loops and {next(iter(data))} as data exclude each other")
     own = {
+        **data,
         **parameters_of(extras.law, "law", "parameters", parameters, 3),
         **parameters_of(extras.cost, "cost", "cost_parameters", cost_parameters, 4),
     }

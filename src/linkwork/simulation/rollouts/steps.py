@@ -18,9 +18,11 @@ from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.dynamics.constrained import constrained_dynamics
 from linkwork.dynamics.contact.law import touching
+from linkwork.dynamics.contact.text import Text
 from linkwork.dynamics.dynamics import mass_matrix
 from linkwork.dynamics.kinematics import integrate
 from linkwork.dynamics.traced import traced_call
+from linkwork.dynamics.varied import varied
 from linkwork.engine.code import fingerprint
 from linkwork.engine.ir.program import Program
 from linkwork.engine.plans import MOST_BODIES, Plan, TracedTask, plan_for_trace
@@ -45,6 +47,7 @@ class Extras:
         law: (t, q, v, *parameters) -> tau, and cost: (t, q, v, tau, *parameters) -> number. constraints: what holds
         the mechanism, with their time constant (s) and proximal damping. stops: whether joints stop at their limits.
         contacts: what may touch what, None for nothing; rough: whether dry friction of joints is a row beside them.
+        varied: which parameters of the mechanism are data.
     """
 
     law: CompiledFunction | None = None
@@ -55,10 +58,11 @@ class Extras:
     stops: bool = False
     contacts: Contacts | None = None
     rough: bool = False
+    varied: tuple[str, ...] = ()
 
     @property
     def any(self) -> bool:
-        return bool(self.law or self.cost or self.constraints or self.stops) or self.contacts is not None
+        return bool(self.law or self.cost or self.constraints or self.stops or self.varied) or self.contacts is not None
 
     def sums(self, model: Model) -> int:
         """Numbers of a state besides q and v: the steps done, the cost, and with contacts the last accelerations, from
@@ -158,7 +162,9 @@ class Step:
 
     def _moved(self, q: Any, v: Any, sums: Any, dt: Any, given: Mapping[str, Any]) -> tuple[Any, Any, Any, Any, Any]:
         """The state after a step, the driving forces, the wrenches of constraints, and what contacts keep."""
-        model, extras, t = self.model, self.extras, sums[0] * dt
+        extras, t = self.extras, sums[0] * dt
+        own = {name: given[name] for name in extras.varied}
+        model = varied(self.model, **own) if own else self.model
         parts = {name: given[name] for name in STEP_PARTS if name in given}
         if extras.law is not None and model.nv:
             tau = extras.law(t, q, v, *numbered("law", given))
@@ -174,9 +180,8 @@ class Step:
         if extras.contacts is not None:
             drag = dt * parts["damping"] if "damping" in parts else None
             step, start = numbers(dt).item(), sums[2:]
-            a, damped, _ = touching(model, extras.contacts, True, extras.rough, extras.constraints).text.motion(
-                q, v, force, step, f_ext, start, drag
-            )
+            of = touching(self.model, extras.contacts, True, extras.rough, extras.constraints)
+            a, damped, _ = Text(of, model).motion(q, v, force, step, f_ext, start, drag)
             return *moved(model, q, v, damped, dt), drive, wrenches, a
         if extras.constraints:
             solved = with_rotors(model, numbers(rotors).tolist())

@@ -88,6 +88,15 @@ class Actor:
         if self.point is not None:
             self.show_inertia(self.point)
 
+    def corners(self) -> Array:
+        """Of boxes about all that is seen of it (n, 3), in the world."""
+        found = [self.placements[:, :3, 3], *(chain.points(self.placements) for chain, _ in self._chains)]
+        for body, handle in self.meshes:
+            low, high = handle.vertices.min(axis=0), handle.vertices.max(axis=0)
+            ends = np.stack(np.meshgrid(*zip(low, high, strict=True)), axis=-1).reshape(-1, 3)
+            found.append(ends @ self.placements[body, :3, :3].T + self.placements[body, :3, 3])
+        return np.concatenate(found) + self.aside
+
     def layer(self, name: str, visible: bool) -> None:
         """Show something of every body, or hide it; made when it is first asked for."""
         (self.shown.add if visible else self.shown.discard)(name)
@@ -163,7 +172,7 @@ class Actor:
         return self.scene.add_mesh_simple(
             name, mesh.vertices.astype(np.float32), mesh.faces.astype(np.uint32), side="double",
             color=(round(255 * red), round(255 * green), round(255 * blue)),
-            opacity=None if opacity >= 1.0 else opacity,
+            opacity=None if opacity >= 1.0 else opacity, cast_shadow=False, receive_shadow=False,
         )  # fmt: skip
 
     @property
@@ -190,5 +199,5 @@ def sliders_of(model: Model, length: float) -> list[tuple[str, float, float]]:
             if joint.nv == joint.nq == 1:
                 low = limits.lower[0] if np.isfinite(limits.lower[0]) else low
                 high = limits.upper[0] if np.isfinite(limits.upper[0]) else high
-            found.append((name, float(min(low, high)), float(max(low, high))))
+            found.append((name, round(float(min(low, high)), 4), round(float(max(low, high)), 4)))
     return found

@@ -15,8 +15,9 @@ from linkwork.arguments import finite, finite_array, integer, switch
 from linkwork.errors import ArgumentError
 from linkwork.model.constraints import Constraint, as_constraints
 from linkwork.viewer.browser.actor import Actor
-from linkwork.viewer.browser.server import local_server
+from linkwork.viewer.browser.server import local_server, stop
 from linkwork.viewer.browser.view import View
+from linkwork.viewer.camera import Camera
 from linkwork.viewer.draw import Boxes, sizes_of
 from linkwork.viewer.looks import Looks, Roots, checked_roots, checked_shapes
 from linkwork.viewer.motions import motions_of
@@ -76,12 +77,16 @@ def show(
     looks = {id(motion.model): Looks(motion.model, sizes_of(motion.model, boxes), True, folders) for motion in motions}
     step = 1.2 * max(each.skeleton.length for each in looks.values()) if apart is None else apart
     server = local_server(motions[0].model.name, number)
-    actors = []
-    for index, motion in enumerate(motions):
-        aside = np.array([0.0, step * (index - 0.5 * (len(motions) - 1)), 0.0])
-        actors.append(Actor(server, f"/{index}", looks[id(motion.model)], aside))
-    view = View(server, motions, actors, shapes, held, load)
-    _ground(server, actors)
+    try:
+        actors = []
+        for index, motion in enumerate(motions):
+            aside = np.array([0.0, step * (index - 0.5 * (len(motions) - 1)), 0.0])
+            actors.append(Actor(server, f"/{index}", looks[id(motion.model)], aside))
+        view = View(server, motions, actors, shapes, held, load)
+        _ground(server, actors)
+    except BaseException:
+        stop(server)
+        raise
     if opened and _desktop():
         webbrowser.open(view.url)
     return view
@@ -89,19 +94,25 @@ def show(
 
 def _ground(server: Any, actors: list[Actor]) -> None:
     """The floor's squares, and where one looks from."""
-    points = np.concatenate([actor.placements[:, :3, 3] + actor.aside for actor in actors])
-    size = max(float(np.ptp(points, axis=0).max()), *(actor.length for actor in actors), 1e-3)
+    points = np.concatenate([actor.corners() for actor in actors])
+    size = max(float(np.ptp(points, axis=0).max()), 1e-3)
     square = squares(size)
     height = below(float(points[:, 2].min()), size)
     server.scene.add_grid(
         "/ground", 10.0 * size, 10.0 * size, cell_size=square, section_size=5.0 * square,
         position=(0.0, 0.0, height), fade_distance=8.0 * size,
     )  # fmt: skip
-    server.scene.add_light_ambient("/light", intensity=0.8)
-    centre = 0.5 * (points.min(axis=0) + points.max(axis=0))
-    server.initial_camera.look_at = tuple(centre.tolist())
+    # Plain lights: without shadows and reflections it runs on machines without a graphics card, too.
+    server.scene.configure_default_lights(enabled=False)
+    server.scene.configure_environment_map(hdri=None)
+    server.scene.add_light_ambient("/light/sky", intensity=1.2)
+    server.scene.add_light_directional("/light/sun", intensity=2.0, position=(0.4, -0.5, 0.8))
+    camera = Camera(-55.0, 15.0)
+    right, _, toward = camera.axes
+    centre = 0.5 * (points.min(axis=0) + points.max(axis=0)) + 0.3 * size * right  # the controls are on the right
     server.initial_camera.fov = np.radians(45.0)
-    server.initial_camera.position = tuple((centre + np.array([1.0, -1.5, 0.55]) * size).tolist())
+    server.initial_camera.look_at = tuple(centre.tolist())
+    server.initial_camera.position = tuple((centre + 1.7 * size * toward).tolist())
 
 
 def _desktop() -> bool:

@@ -219,16 +219,17 @@ class View:
             if not actor.shown & set(FORCES):
                 continue
             scale = self._metres(actor)
-            if "external forces" in actor.shown and self._f_ext is not None:
+            load = self._f_ext if actor.model is self._actors[0].model else None
+            if "external forces" in actor.shown and load is not None:
                 poses = actor.placements[1:]
-                forces = np.einsum("ijk,ik->ij", poses[:, :3, :3], self._f_ext[:, :3])
+                forces = np.einsum("ijk,ik->ij", poses[:, :3, :3], load[:, :3])
                 actor.arrows("external forces", poses[:, :3, 3], forces, scale)
             if motion.trajectory is None:
                 continue
             states = motion.trajectory
             k = int(np.clip(np.searchsorted(states.t, time, side="right") - 1, 0, len(states) - 1))
             if "reaction forces" in actor.shown:
-                places, forces = actor.reactions(states.v[k], states.tau[k], self._f_ext)
+                places, forces = actor.reactions(states.v[k], states.tau[k], load)
                 actor.arrows("reaction forces", places, forces, scale)
             if "constraint forces" in actor.shown and states.constraint_forces.shape[1] == len(self._constraints):
                 ends = [one.frame_a for one in self._constraints]

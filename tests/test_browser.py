@@ -1,0 +1,116 @@
+"""Pages in a real browser: Chromium of the system, without a window. ``make browser`` installs it.
+
+A page loads without errors, the mechanism is there, controls and the timeline move it, and nothing is asked for
+elsewhere. Pictures are small, since there may be no graphics card.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from io import BytesIO
+from pathlib import Path
+from time import sleep
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import linkwork as lw
+
+CHROMIUM = next(
+    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+)
+FLAGS = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync --use-angle=swiftshader --enable-unsafe-swiftshader"
+).split()
+SIZE = {"width": 420, "height": 320}
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here; make browser installs it")
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as started:
+        profile = tmp_path_factory.mktemp("profile")
+        context = started.chromium.launch_persistent_context(
+            profile, executable_path=CHROMIUM, headless=True, args=FLAGS, viewport=SIZE
+        )
+        yield context
+        context.close()
+
+
+class Page:
+    """A page, what it said on its console, and what it asked for."""
+
+    def __init__(self, browser: Any, url: str, **size: int) -> None:
+        self.page, self.errors, self.asked = browser.new_page(), list[str](), list[str]()
+        self.page.on("console", lambda message: message.type == "error" and self.errors.append(message.text))
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        if size:
+            self.page.set_viewport_size(size)
+        self.page.goto(url)
+
+    def until(self, holds: Callable[[], Any]) -> Any:
+        """Wait for it; a minute is long, even on a busy machine."""
+        for _ in range(600):
+            if found := holds():
+                return found
+            sleep(0.1)
+        raise AssertionError(f"it did not happen; the page's errors: {self.errors}")
+
+    def picture(self, **clip: float) -> np.ndarray:
+        image = Image.open(BytesIO(self.page.screenshot(clip=clip or None)))
+        return np.asarray(image.convert("RGB"), dtype=int)
+
+
+def coloured(picture: np.ndarray) -> int:
+    """How many pixels have a colour; ground and background are grey."""
+    return int((np.ptp(picture, axis=-1) > 40).sum())
+
+
+def test_a_saved_page_plays_without_a_network(browser: Any, tmp_path: Path) -> None:
+    swing = lw.simulate(lw.mechanisms.double_pendulum(), [1.5, 0.5], [0.0, 0.0], 2.0, 0.01)
+    path = lw.save_html(swing, tmp_path / "swing.html", trails=["tip"])
+    browser.set_offline(True)
+    try:
+        page = Page(browser, path.as_uri())
+        page.until(lambda: page.page.evaluate("!!window.linkwork && linkwork.drawn > 1"))
+        first = page.page.evaluate("linkwork.time")
+        page.until(lambda: page.page.evaluate("linkwork.time") != first)  # it plays
+        page.page.keyboard.press(" ")
+        page.until(lambda: page.page.evaluate("!linkwork.playing && !linkwork.stale"))
+        pictures = []
+        for time in (0.0, 1.0):
+            page.page.evaluate(f"linkwork.go({time})")
+            page.until(lambda: page.page.evaluate("!linkwork.stale"))
+            pictures.append(page.picture(x=0, y=30, width=420, height=230))
+        assert all(coloured(picture) > 150 for picture in pictures)  # the pendulum, and later its trail
+        assert (abs(pictures[0] - pictures[1]).max(axis=-1) > 40).sum() > 150  # it has moved
+        assert page.page.inner_text("#clock").startswith("1.00")
+        page.page.mouse.move(210, 100)
+        page.page.mouse.down()
+        page.page.mouse.move(300, 130)
+        page.page.mouse.up()
+        assert page.page.evaluate("linkwork.camera.azimuth") != -60
+        assert not page.errors and page.asked == [path.as_uri()]
+    finally:
+        browser.set_offline(False)
+
+
+def test_a_live_view_shows_the_mechanism_and_its_sliders_move_it(browser: Any) -> None:
+    pytest.importorskip("viser")
+    with lw.show(lw.mechanisms.double_pendulum(), browser=False) as view:
+        page = Page(browser, view.url, width=640, height=300)
+        beside = {"x": 0, "y": 140, "width": 300, "height": 160}  # the controls, and below a message
+        page.until(lambda: coloured(page.picture(**beside)) > 100)
+        joint = page.page.get_by_role("slider").last
+        joint.focus()
+        page.page.keyboard.press("End")
+        page.until(lambda: view._actors[0].q[-1] > 3.0)
+        assert not page.errors
+        assert all(url.startswith((view.url, "data:", "blob:")) for url in page.asked), page.asked

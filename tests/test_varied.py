@@ -1,0 +1,204 @@
+"""Parameters of a mechanism as data: the same bits as a model of its own has, and what cannot be is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.algorithms.step import SLOW
+from linkwork.dynamics import varied
+from strategies import Array
+
+N = 3
+
+
+def tree() -> lw.Model:
+    """A hinge, a slide on it, a ball on that, and a flat plate on a hinge beside."""
+    builder = lw.Builder("tree")
+    builder.add_body("a", joint=lw.joints.Revolute("y"), armature=0.1, mass=2.0, inertia=(0.2, 0.3, 0.25))
+    place = lw.placement((0.3, 0.1, 0), (0.1, 0.2, 0.3))
+    solid: dict[str, Any] = {"mass": 1.0, "com": (0.1, 0.02, 0.2), "inertia": (0.1, 0.01, 0.02, 0.12, 0.01, 0.15)}
+    builder.add_body("b", "a", lw.joints.Prismatic("x"), place, **solid)
+    builder.add_body("c", "b", lw.joints.Spherical(), lw.placement((0.2, 0, 0)), mass=0.5, inertia=(0.01, 0.02, 0.02))
+    builder.add_body("plate", "a", lw.joints.Revolute("x"), mass=0.3, com=(0, 0.1, 0), inertia=(0.01, 0.02, 0.03))
+    return builder.build()
+
+
+MODEL = tree()
+RNG = np.random.default_rng(0)
+Q, V = lw.random_state(MODEL, 1, shape=N)
+X = RNG.normal(size=(N, MODEL.nv))
+LOAD = RNG.normal(size=(N, 4, 6))
+INERTIAS = MODEL.inertial_parameters * RNG.uniform(0.7, 1.4, size=(N, 4, 1))
+ARMATURE = RNG.uniform(0.0, 0.3, size=(N, MODEL.nv))
+DAMPING, FRICTION = RNG.uniform(0.0, 1.0, size=(2, N, MODEL.nv))
+
+
+def matrix(place: Any) -> Array:
+    found = np.eye(4)
+    found[:3, :3] = np.array(place.rotation.numbers()).reshape(3, 3)
+    found[:3, 3] = place.translation.numbers()
+    return found
+
+
+PLACES = np.array(
+    [[matrix(lw.placement(RNG.normal(size=3), RNG.normal(size=3))) for _ in MODEL.bodies] for _ in range(N)]
+)
+
+
+def own(k: int) -> lw.Model:
+    """The model of world k."""
+    heavy = lw.with_inertial_parameters(MODEL, INERTIAS[k])
+    bodies = []
+    for i, (body, start) in enumerate(zip(heavy.bodies, heavy.v_start, strict=True)):
+        rotor = tuple(ARMATURE[k, start : start + body.joint.nv].tolist())
+        place = lw.spatial.Transform(
+            lw.spatial.Mat3(*PLACES[k, i, :3, :3].ravel().tolist()), lw.spatial.Vec3(*PLACES[k, i, :3, 3].tolist())
+        )
+        bodies.append(replace(body, armature=rotor, placement=place))
+    return replace(heavy, bodies=tuple(bodies))
+
+
+GIVEN: dict[str, Any] = {"inertias": INERTIAS, "armature": ARMATURE, "placements": PLACES}
+
+
+def test_each_world_is_a_model_of_its_own() -> None:
+    drag = DAMPING * V + FRICTION * (V / np.maximum(abs(V), SLOW))
+    for name, function in (("forward", lw.forward_dynamics), ("inverse", lw.inverse_dynamics)):
+        with lw.interpreted():
+            found = function(MODEL, Q, V, X, LOAD, **GIVEN)
+            braked = function(MODEL, Q, V, X, LOAD, damping=DAMPING, friction=FRICTION, **GIVEN)
+            alone = np.array([function(own(k), Q[k], V[k], X[k], LOAD[k]) for k in range(N)])
+            if name == "forward":
+                slower = np.array([function(own(k), Q[k], V[k], X[k] - drag[k], LOAD[k]) for k in range(N)])
+            else:
+                slower = alone + drag
+        np.testing.assert_array_equal(found, alone)
+        np.testing.assert_allclose(braked, slower, rtol=0, atol=1e-12 * abs(slower).max())
+
+
+def test_compiled_code_has_the_same_bits_and_takes_any_batch() -> None:
+    with lw.interpreted():
+        expected = lw.inverse_dynamics(MODEL, Q, V, X, inertias=INERTIAS)
+    found = lw.inverse_dynamics(MODEL, Q, V, X, inertias=INERTIAS)
+    np.testing.assert_array_equal(found, expected)
+    again, out = lw.inverse_dynamics(MODEL, Q, V, X, inertias=INERTIAS), np.empty_like(found)
+    np.testing.assert_array_equal(again, expected)
+    assert lw.inverse_dynamics(MODEL, Q, V, X, inertias=INERTIAS, out=out) is out and (out == expected).all()
+    one = lw.inverse_dynamics(MODEL, Q[1], V[1], X[1], inertias=INERTIAS)  # one state in many worlds
+    assert one.shape == (N, MODEL.nv) and (one[1] == expected[1]).all()
+    same = lw.inverse_dynamics(MODEL, Q[:, None], V[:, None], X[:, None], inertias=INERTIAS.tolist())
+    assert same.shape == (N, N, MODEL.nv) and (same[2, 2] == expected[2]).all()
+    law = lw.compile(
+        lambda q, inertias: lw.inverse_dynamics(MODEL, q, np.zeros(6), np.ones(6), inertias=inertias),
+        q=MODEL.nq, inertias=(4, 10),
+    )  # fmt: skip
+    with lw.interpreted():
+        inside, outside = law(Q, INERTIAS), lw.inverse_dynamics(MODEL, Q, 0 * V, np.ones(6), inertias=INERTIAS)
+    np.testing.assert_array_equal(inside, outside)
+
+
+def test_rollouts_of_many_worlds_and_their_gradient() -> None:
+    options: dict[str, Any] = {"dt": 0.01, "steps": 5, "damping": DAMPING}
+    with lw.interpreted():
+        many = lw.rollout(MODEL, Q, V, **options, **GIVEN)
+        for k in range(N):
+            one = lw.rollout(own(k), Q[k], V[k], dt=0.01, steps=5, damping=DAMPING[k])
+            np.testing.assert_array_equal(many.q[k], one.q)
+        heavy = lw.rollout(MODEL, Q[0], V[0], dt=0.01, steps=3, inertias=INERTIAS[0])
+        weights = np.ones((4, MODEL.nv))
+        gradient = heavy.pullback(v=weights).parts["inertias"][0, 0].reshape(4, 10)
+        step = 1e-6
+        for body, number in ((0, 8), (1, 0), (2, 4)):
+            ends = []
+            for sign in (1.0, -1.0):
+                changed = INERTIAS[0].copy()
+                changed[body, number] += sign * step
+                ends.append(lw.rollout(MODEL, Q[0], V[0], dt=0.01, steps=3, inertias=changed).v.sum())
+            assert gradient[body, number] == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-5, abs=1e-8)
+
+
+def spoiled(body: int, number: int, value: float) -> Array:
+    wrong = INERTIAS.copy()
+    wrong[1, body, number] = value
+    return wrong
+
+
+def turned(row: int) -> Array:
+    wrong = PLACES.copy()
+    wrong[2, 1, row] *= 1.1
+    return wrong
+
+
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "mass": ({"inertias": spoiled(1, 0, -1.0)}, r"inertias\[1\] of body 'b': mass must not be negative, nor zero with"),
+    "massless": ({"inertias": spoiled(1, 0, 0.0)}, r"inertias\[1\] of body 'b': mass must not be negative, nor zero"),
+    "shape": (
+        {"inertias": INERTIAS[:, :3]},
+        r"inertias must have shape \(..., 4, 10\) for model 'tree', but has shape",
+    ),
+    "text": ({"inertias": "heavy"}, "inertias must hold real numbers"),
+    "finite": (
+        {"inertias": spoiled(1, 0, np.nan)},
+        "inertias.* must be finite",
+    ),
+    "armature": ({"armature": -ARMATURE}, "armature of .*joint_a.* is -.*; it must be 0 or more"),
+    "friction": ({"friction": FRICTION - 2.0}, "friction of .*joint_a.* it must be 0 or more"),
+    "rotation": ({"placements": turned(0)}, "placements of joint 'joint_b' must be 4×4 matrices of a rotation and a"),
+    "last row": ({"placements": turned(3)}, "placements of joint 'joint_b' must be 4×4 matrices of a rotation and a"),
+    "method": ({"inertias": INERTIAS, "method": "virtual_work"}, "method must be one of .*articulated_body"),
+    "batch": ({"inertias": INERTIAS[:2]}, "broadcast"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_cannot_be_is_named(case: str) -> None:
+    options, words = WRONG[case]
+    calls: list[Callable[[], Any]] = [lambda: lw.forward_dynamics(MODEL, Q, V, X, **options)]
+    if case not in ("method", "friction"):
+        calls.append(lambda: lw.rollout(MODEL, Q, V, dt=0.01, steps=1, **options))
+    with lw.interpreted():
+        for call in calls:
+            with pytest.raises((lw.ArgumentError, lw.ModelError), match=words):
+                call()
+
+
+def test_an_inertia_that_no_body_has_is_used_with_a_warning() -> None:
+    wrong = spoiled(1, 4, 5.0)
+    with lw.interpreted():
+        with pytest.warns(
+            lw.LinkworkWarning, match=r"inertia of inertias\[1\] of body 'b': no body of mass .* has the"
+        ):
+            found = lw.inverse_dynamics(MODEL, Q, V, X, inertias=wrong)
+        with pytest.warns(lw.LinkworkWarning, match="no body of mass"):
+            alone = lw.with_inertial_parameters(MODEL, wrong[1])
+        np.testing.assert_array_equal(found[1], lw.inverse_dynamics(alone, Q[1], V[1], X[1]))
+
+
+def test_what_makes_no_motion_and_too_many_bodies_are_said() -> None:
+    nothing = INERTIAS.copy()
+    nothing[2, 2] = 0.0
+    with lw.interpreted(), pytest.raises(lw.SingularError, match="joint_c"):
+        lw.forward_dynamics(MODEL, Q, V, X, inertias=nothing)
+    large = lw.mechanisms.serial_chain(51)
+    with pytest.raises(lw.ArgumentError, match="inertias can be data for up to 50 bodies; model 'serial_chain' has 51"):
+        lw.forward_dynamics(large, *np.zeros((3, 51)), inertias=large.inertial_parameters)
+
+
+def test_soundness_agrees_with_eigenvalues() -> None:
+    """Of random inertias about half can be; those that are clear by few operations are none else."""
+    model = lw.mechanisms.serial_chain(1)
+    for _ in range(200):
+        com, spread = RNG.normal(size=3), RNG.normal(size=(3, 3))
+        second = spread @ spread.T + RNG.uniform(-1.0, 0.3) * np.outer(spread[0], spread[0])
+        inertia = np.trace(second) * np.eye(3) - second + 2.0 * (com @ com * np.eye(3) - np.outer(com, com))
+        numbers = [2.0, *(2.0 * com), *inertia[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]]
+        possible = np.linalg.eigvalsh(second)[0] > 0.0
+        clear = min(float(part.min()) for part in varied.soundness(model, np.array([numbers]))) > 0.0
+        mass, least = varied.fitness(np.array([numbers]))
+        assert clear == possible and (mass[0], least[0] >= -1e-9) == (2.0, possible)
