@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from linkwork.compiled.kept_rows import KeptRows
-from linkwork.spatial import Scalar, sqrt, where_less
+from linkwork.spatial import Scalar, absolute, sqrt, where_less
 
 
 class Cone(NamedTuple):
@@ -149,3 +149,25 @@ def cone_response(cone: Cone, s: Sequence[Scalar], ratio: float) -> tuple[list[S
     stuck = [D, 0.0, tangential, 0.0, 0.0, tangential]
     H = [choose(zero, a, b) for a, b in zip(stuck, h, strict=True)]
     return force, [H[:1], H[1:3], H[3:]]
+
+
+def cone_cost(cone: Cone, s: Sequence[Scalar], ratio: float) -> Scalar:
+    """Of a cone."""
+    inner = cone.friction * ratio**-0.5
+    N, U1, U2 = s[0] * inner, s[1] * cone.friction, s[2] * cone.friction
+    T = sqrt(U1 * U1 + U2 * U2)
+    over, under = N - inner * T, inner * N + T
+    stuck = cone.D * (s[0] * s[0] + ratio * (s[1] * s[1] + s[2] * s[2]))
+    slides = cone.D / (inner * inner * (1.0 + inner * inner)) * (over * over)
+    return where_less(over, 0.0, 0.5 * where_less(0.0, under, slides, stuck), 0.0)
+
+
+def side_cost(s: Scalar, D: Scalar) -> Scalar:
+    """Of a row that only pushes."""
+    return where_less(s, 0.0, 0.5 * (D * s * s), 0.0)
+
+
+def friction_cost(s: Scalar, D: Scalar, most: float) -> Scalar:
+    """Of dry friction."""
+    pull = absolute(D * s)
+    return where_less(most, pull, most * absolute(s) - 0.5 * most * most / D, 0.5 * (D * s * s))

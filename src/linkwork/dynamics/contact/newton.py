@@ -15,7 +15,16 @@ from typing import Any, NamedTuple
 
 from linkwork.compiled.arrays import array_of
 from linkwork.compiled.repeating import repeat
-from linkwork.dynamics.contact.costs import Group, Holds, as_cone, as_side, cone_response
+from linkwork.dynamics.contact.costs import (
+    Group,
+    Holds,
+    as_cone,
+    as_side,
+    cone_cost,
+    cone_response,
+    friction_cost,
+    side_cost,
+)
 from linkwork.dynamics.contact.line import Line, listed
 from linkwork.dynamics.contact.sparse import Matrix, Sparsity, solved, times
 from linkwork.spatial import Scalar, absolute, where_less
@@ -25,6 +34,38 @@ MOST_ITERATIONS = 100
 _CONVERGED = 1e-14
 """Of the square of the last step, relative to that of all accelerations; it is still made, which squares its error."""
 _TINY = 1e-300
+
+
+def _cheaper(
+    M: Matrix, force: Sequence[Scalar], holds: Holds, a: Sequence[Scalar], b: Sequence[Scalar], sparsity: Sparsity
+) -> list[Scalar]:
+    """Of two points the one that costs less: after an impact the last accelerations are a bad beginning."""
+    costs = []
+    for x in (a, b):
+        cost = 0.5 * dot(x, times(M, x, sparsity)) - dot(x, force)
+        for limit in holds.limits:
+            cost = cost + side_cost(limit.sign * x[limit.dof] - limit.wanted, limit.D)
+        for one in holds.frictions:
+            cost = cost + friction_cost(x[one.dof] - one.wanted, one.D, one.most)
+        for bond in holds.bonds:
+            s = dot(bond.J, x) - bond.wanted
+            cost = cost + 0.5 * (bond.D * s * s)
+        costs.append(cost)
+    for group in holds.groups:
+        n = len(group.dofs)
+
+        def cone(state: Sequence[Scalar], row: Sequence[Scalar], given: Sequence[Scalar], n: int = n) -> list[Scalar]:
+            own, points = as_cone(row, n), (given[:n], given[n:])
+            found = [[dot(each, x) - w for each, w in zip(own.J, own.wanted, strict=True)] for x in points]
+            return [cost + cone_cost(own, s, holds.ratio) for cost, s in zip(state, found, strict=True)]
+
+        def side(state: Sequence[Scalar], row: Sequence[Scalar], given: Sequence[Scalar], n: int = n) -> list[Scalar]:
+            own, points = as_side(row, n), (given[:n], given[n:])
+            return [cost + side_cost(dot(own.J, x) - own.wanted, own.D) for cost, x in zip(state, points, strict=True)]
+
+        given = [x[i] for x in (a, b) for i in group.dofs]
+        costs = group.rows.fold(cone if group.friction else side, costs, given)
+    return [where_less(costs[0], costs[1], x, y) for x, y in zip(a, b, strict=True)]
 
 
 class Evaluation(NamedTuple):
@@ -128,6 +169,8 @@ def minimised(
         step = where_less(0.5, last, 1.0, step)
         return [array_of([a + step * b for a, b in zip(x, p, strict=True)])], where_less(0.5, last, 0.0, 1.0)
 
+    if start is not free:
+        start = _cheaper(M, force, holds, start, free, sparsity)
     given = [
         array_of([M[place] for place in places]),
         array_of(list(force)),
