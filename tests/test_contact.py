@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -262,7 +263,7 @@ def test_what_a_height_field_bears() -> None:
 
 def test_bad_contacts_are_refused_by_name() -> None:
     model = thing(*FEET)
-    cases = [
+    cases: list[tuple[Callable[[], Any], str]] = [
         (lambda: lw.Sphere(0.0), "radius of a sphere"),
         (lambda: lw.Capsule(0.1, -1.0), "half_length of a capsule"),
         (lambda: lw.Box((0.1, 0.0, 0.1)), "half_sides of a box"),

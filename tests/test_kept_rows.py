@@ -73,7 +73,7 @@ def test_rows_in_every_form() -> None:
 def test_rows_are_told() -> None:
     fast = lw.compile(text, x=5)
     assert "keep first in positive (5 x 2)" in fast.text() and "fold sines (5 x 2)" in fast.text()
-    with pytest.raises(TracingError):
+    with pytest.raises(TracingError, match="kept where a condition holds"):
         lw.jvp(fast)
     with pytest.raises(ValueError, match="needs no rows"):
         KeptRows("none", 1, 1).keep(1.0, [0.0])

@@ -90,6 +90,8 @@ def _values(program: Program, arguments: Sequence[Numbers]) -> dict[int, Scalar]
 
 
 def _cannot(operation: str) -> TracingError:
+    if operation in ("keep", "map", "fold"):
+        return TracingError("what is kept where a condition holds, as rows of contacts are, is not differentiated", "")
     if operation == "repeat":
         return TracingError(
             "what is repeated until it has converged is not differentiated: differentiate the equations that its "
