@@ -21,6 +21,7 @@ from linkwork.batches import put_into
 from linkwork.compiled.arrays import TracedArray
 from linkwork.dynamics.arguments import Array, as_batch, as_frames, check_model
 from linkwork.dynamics.constraint_solvers import JoinedSolver, Solver, TracedSolver
+from linkwork.dynamics.coupled_joints import as_couplings, coupled_motion
 from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.dynamics.kinematics import forward_kinematics, frame_acceleration, frame_velocity
 from linkwork.dynamics.operational import operational_inertia_inverse
@@ -35,8 +36,10 @@ from linkwork.spatial.small_matrices import inverse, matrix_of, motion_cross, mo
 if TYPE_CHECKING:
     from linkwork.compiled.compiled_function import CompiledFunction
 
+_MOST_COUPLED = 20
+"""Bodies up to which one kernel is made for many couplings: the inverse of the mass matrix is part of it."""
 _MOST_PAIRS = 8
-"""Pairs of frames up to which one kernel is made."""
+"""Pairs of frames up to which one kernel is made, and couplings, of two pairs each, are constraints as all others."""
 
 
 def constrained_dynamics(
@@ -94,7 +97,7 @@ def constrained_dynamics(
         stabilisation = time_constant
     held = held_by(model, constraints)
     settings = held.settings(stabilisation, proximal)
-    if held.whole:
+    if held.compiled:
         law = held.law(f_ext is not None, stabilisation is not None, bool(settings[2]))
         values = (
             (q, v, tau, held.placements, settings) if f_ext is None else (q, v, tau, held.placements, settings, f_ext)
@@ -125,7 +128,7 @@ def _checked(
     if not held.constraints:
         free = forward_dynamics(model, q_, v_, tau_, f_ext_)
         return put_into(out, free, np.zeros((*batch, 0, 6)))
-    if not held.whole or current_form() == "rolled":
+    if not held.compiled or current_form() == "rolled":
         return put_into(
             out, *_motion(held, q_, v_, tau_, f_ext_, held.placements, stabilised, JoinedSolver(held.name, settings[2]))
         )
@@ -160,6 +163,8 @@ def _motion(
     ``settings`` are the factors of Baumgarte's stabilisation.
     """
     model, ends = held.model, held.ends
+    if held.couplings is not None:
+        return coupled_motion(model, held.couplings, q, v, tau, f_ext, settings, solver)
     free = forward_dynamics(model, q, v, tau, f_ext)
     places = forward_kinematics(model, q, ends)
     V, A = frame_velocity(model, q, v, ends), frame_acceleration(model, q, v, free, ends)
@@ -257,7 +262,8 @@ class HeldBy:
         frames: the same as frames of the model.
         bodies: on which body each frame is, 0 for the world.
         to_bodies: (ends, 6, 6), takes a force from a frame to its body.
-        whole: whether one kernel computes all.
+        whole: whether one kernel computes all that frames take; compiled: or all that couplings take.
+        couplings: the constraints as rows over velocities, if they are couplings and many; else None.
     """
 
     def __init__(self, model: Model, constraints: tuple[Constraint, ...]) -> None:
@@ -275,7 +281,10 @@ class HeldBy:
         self.bodies = [frame.body for frame in frames]
         self.to_bodies = np.array([motion_matrix(inverse(matrix_of(frame.placement))).T for frame in frames])
         self.rows = 6 * len(flat)
-        self.whole = 0 < len(flat) <= _MOST_PAIRS and len(model.bodies) <= MOST_BODIES
+        few = len(flat) <= _MOST_PAIRS
+        self.couplings = None if few else as_couplings(model, constraints)
+        self.whole = len(flat) > 0 and few and len(model.bodies) <= MOST_BODIES
+        self.compiled = self.whole or (self.couplings is not None and len(model.bodies) <= _MOST_COUPLED)
         self._laws: dict[Any, CompiledFunction] = {}
         self._settings: dict[tuple[float | None, float], Array] = {}
 

@@ -140,7 +140,8 @@ def simulate(
     held_by = model.constraints if constraints is None else as_constraints(constraints)
     by_default = isinstance(method, str) and method == "articulated_body"
     if held_by and not by_default:
-        raise ArgumentError(f"constraints are solved for by articulated bodies; leave method {shown(method)} out")
+        hint = "; or pass constraints=(), to leave out those of the model" if constraints is None else ""
+        raise ArgumentError(f"constraints are solved for by articulated bodies; leave method {shown(method)} out{hint}")
     damper = damping_of(model, model_switch("damping", damping))
     resistance = StictionAndStops(
         model, friction_of(model, model_switch("friction", friction)), model_switch("joint_limits", joint_limits), here,
