@@ -12,9 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.arguments import Array
+from linkwork.compiled.arrays import is_traced
 from linkwork.dynamics.constraint_solvers import Solver
 from linkwork.dynamics.derivatives import mass_matrix_inverse
-from linkwork.dynamics.dynamics import forward_dynamics
+from linkwork.dynamics.dynamics import forward_dynamics, mass_matrix
 from linkwork.model.constraints import Constraint, Coupling
 from linkwork.model.model import Model
 from linkwork.spatial.small_matrices import times
@@ -47,7 +48,10 @@ def coupled_motion(
 ) -> tuple[Array, Array]:  # fmt: skip
     """Accelerations and wrenches, as ``constrained_dynamics`` gives them."""
     free = forward_dynamics(model, q, v, tau, f_ext)
-    response = mass_matrix_inverse(model, q) @ held.rows.T
+    if is_traced(free):
+        response = mass_matrix_inverse(model, q) @ held.rows.T
+    else:  # for which less code is made
+        response = np.asarray(np.linalg.solve(mass_matrix(model, q), held.rows.T), dtype=np.float64)
     asked = times(held.rows, free)
     if settings is not None:
         errors = np.concatenate([each.all_errors(model, q, ()) for each in held.couplings], axis=-1)
