@@ -165,7 +165,9 @@ def simulate(
     touched = None if contacts is None else _touched(model, contacts, friction, held_by, by_default, integrator, here)
     step = step if smooth or integrator != "semi_implicit_euler" else contact_euler
     if held_by and not (isinstance(method, str) and method in METHODS):
-        raise ArgumentError(f"constraints are solved for by {', '.join(METHODS)}; leave method {shown(method)} out")
+        hint = "; or pass constraints=(), to leave out those of the model" if constraints is None else ""
+        known = ", ".join(METHODS)
+        raise ArgumentError(f"constraints are solved for by {known}; leave method {shown(method)} out{hint}")
     damper = damping_of(model, model_switch("damping", damping))
     resistance = StictionAndStops(
         model, friction_of(model, model_switch("friction", friction) and smooth),
