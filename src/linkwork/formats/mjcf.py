@@ -23,6 +23,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from linkwork.errors import FormatError, LinkworkWarning, MissingExtraError, ModelError
 from linkwork.formats.mjcf_contacts import contacts_of
 from linkwork.formats.mjcf_files import check_files
@@ -140,7 +142,10 @@ class _Conversion:
         looks = geometry_of(self.m, self.path, carriers, rotation)
         held, motors = tuple(constraints), tuple(actuators)
         model = dataclasses.replace(model, frames=frames, constraints=held, actuators=motors, geometry=looks)
-        return dataclasses.replace(model, contacts=contacts_of(self.m, self.bodies, self.joints, self.reference(model)))
+        active = np.flatnonzero(self.m.eq_active0).tolist()
+        bonds = active if len(active) == len(held) else []
+        contacts = contacts_of(self.m, self.bodies, self.joints, self.reference(model), bonds)
+        return dataclasses.replace(model, contacts=contacts)
 
     def reference(self, model: Model) -> tuple[float, ...]:
         """The configuration of the file, as far as masses depend on it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,12 @@ _MOST_GEOMS = 2000
 _MOST_CONTACTS = 20_000
 
 
-def contacts_of(m: Any, bodies: list[str], joints: list[str], reference: tuple[float, ...]) -> Contacts:
-    """The contacts of a compiled MuJoCo model, given the names of its bodies and joints."""
+def contacts_of(
+    m: Any, bodies: list[str], joints: list[str], reference: tuple[float, ...], held: Sequence[int]
+) -> Contacts:
+    """The contacts of a compiled MuJoCo model, given the names of its bodies and joints, and which of its equalities
+    are constraints of the model.
+    """
     reader = _Reader(m, bodies)
     limits = () if m.opt.disableflags & _NO_LIMITS else _limits(m, joints)
     each = [] if m.opt.disableflags & _NO_CONTACT else reader.contacts()
@@ -26,7 +31,10 @@ def contacts_of(m: Any, bodies: list[str], joints: list[str], reference: tuple[f
     )
     places = [(bodies[k], m.body_ipos[k].tolist()) for k in range(1, m.nbody)]
     centres = tuple((name, (x, y, z)) for name, (x, y, z) in places)
-    return Contacts(tuple(each), limits, frictions, float(m.opt.impratio), reference, centres, tuple(reader.left_out))
+    bonds = tuple(_softness(m.eq_solref[e], m.eq_solimp[e]) for e in held)
+    return Contacts(
+        tuple(each), limits, frictions, float(m.opt.impratio), reference, centres, bonds, tuple(reader.left_out)
+    )
 
 
 def _limits(m: Any, joints: list[str]) -> tuple[tuple[str, Softness, float], ...]:

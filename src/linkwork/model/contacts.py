@@ -256,8 +256,8 @@ class Contacts(Sequence[Contact]):
             them; friction: the softness of its dry friction. friction_ratio: how much harder friction holds than the
             normal direction (MuJoCo's ``impratio``). reference: the configuration in which effective masses are
             measured, where the model's neutral one is not meant; centres: for frames by name, where in them (m), where
-            the centre of mass of the frame's body is not meant. left_out: what a file has and contacts leave out, said
-            where they are used.
+            the centre of mass of the frame's body is not meant. bonds: how the model's constraints yield beside
+            contacts. left_out: what a file has and contacts leave out, said where they are used.
     """
 
     each: tuple[Contact, ...] = ()
@@ -266,6 +266,7 @@ class Contacts(Sequence[Contact]):
     friction_ratio: float = 1.0
     reference: tuple[float, ...] | None = None
     centres: tuple[tuple[str, tuple[float, float, float]], ...] = ()
+    bonds: tuple[Softness, ...] = ()
     left_out: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -273,6 +274,7 @@ class Contacts(Sequence[Contact]):
         _tuples("limits", self.limits, str, Softness, float)
         _tuples("friction", self.friction, str, Softness)
         _tuples("centres", self.centres, str, tuple)
+        _tuples("bonds", self.bonds, Softness)
         _tuples("left_out", self.left_out, str)
         object.__setattr__(self, "friction_ratio", positive("friction_ratio", self.friction_ratio))
         if self.reference is not None:

@@ -96,7 +96,9 @@ class Scene:
     @property
     def wrenches(self) -> int:
         """How many are recorded."""
-        return self.touching.points if self.touching is not None and self.contact_forces else len(self.constraints)
+        if self.touching is None:
+            return len(self.constraints)
+        return self.touching.points if self.contact_forces else 0
 
     @property
     def given(self) -> dict[str, Shape]:

@@ -111,9 +111,9 @@ def simulate(
         effort_limits: cut ``torque`` off at the model's limits.
         joint_limits: stop joints at the model's limits of position, without a bounce.
         contacts: ``model.contacts`` of a model read from MJCF, or a list of ``lw.Contact``: unilateral, with friction;
-            see ``lw.contact_dynamics``. Limits and dry friction of joints are then soft, as rows of the same problem,
-            and a step of semi-implicit Euler is MuJoCo's: damping at its end, the velocities of free joints straight
-            in the world's axes.
+            see ``lw.contact_dynamics``. Limits, dry friction of joints and constraints are then soft rows of the same
+            problem, and a step of semi-implicit Euler is MuJoCo's: damping at its end, the velocities of free joints
+            straight in the world's axes.
         contact_forces: record the forces of contacts, as ``constraint_forces`` (K, p, 6) of the trajectory: at each
             point the force (N) on the body that carries ``frame``, and its moment (N m) about the world's origin, in
             world axes.
@@ -213,8 +213,7 @@ def simulate(
         touched, plant.contact_forces,
     )  # fmt: skip
     bar_wanted = Bar.wanted(None if progress is None else switch("progress", progress))
-    recorded = touched.points if touched is not None and plant.contact_forces else len(held_by)
-    states = Record(model, steps, every, recorded, length)
+    states = Record(model, steps, every, scene.wrenches, length)
     bar = Bar(f"simulating {model.name}", steps) if bar_wanted else None
     run = Run(plant, step, resistance, states, steps, every, length, bar, None if watched is None else watched.see)
     try:
@@ -263,13 +262,9 @@ def _touched(
     q: Array,
 ) -> Touching:  # fmt: skip
     """The model with its contacts, if nothing excludes them."""
-    if constraints:
-        raise ArgumentError(
-            "contacts and constraints exclude each other; pass constraints=() to leave out those of the model"
-        )
     if not by_default or integrator == "adaptive":
         raise ArgumentError("contacts take the default method, and no adaptive integrator")
-    found = touching(model, contacts, True, model_switch("friction", friction))
+    found = touching(model, contacts, True, model_switch("friction", friction), constraints)
     warn_of_depth(model, q[None], found.contacts, 4)
     return found
 

@@ -3,6 +3,7 @@
 Of s = J a - a_ref, with D = 1/R:
 
     side        ½ D s²                     for s < 0, else 0              a contact without friction, a limit
+    bond        ½ D s²                                                     an equality
     friction    ½ D s²  up to |s| = R f, then f (|s| - ½ R f)             dry friction of a joint
     cone        N = μ s₀, U = μ (s₁, s₂) √ratio, T = |U|
                 0  for N >= μ T;   ½ Σ D s²  for μ N + T <= 0;   else ½ Dₘ (N - μ T)²,  Dₘ = D₀ / (μ² (1 + μ²))
@@ -53,6 +54,14 @@ class Friction(NamedTuple):
     most: float
 
 
+class Bond(NamedTuple):
+    """A row (n,) that pulls as well as it pushes: of an equality."""
+
+    J: Sequence[Scalar]
+    wanted: Scalar
+    D: Scalar
+
+
 class Group(NamedTuple):
     """Rows of contacts that some degrees of freedom move, n of them: of those with friction J (3n), what is wanted (3),
     D and μ; of those without J (n), what is wanted, D.
@@ -68,22 +77,25 @@ class Holds:
     """All that acts on the accelerations besides M and the forces.
 
     Attributes:
-        groups: of contacts that touch. limits, frictions: of joints. ratio: how much harder friction holds than the
-        normal.
+        groups: of contacts that touch. limits, frictions: of joints. bonds: of constraints. ratio: how much harder
+        friction holds than the normal.
     """
 
     groups: list[Group]
     limits: list[Limit] = field(default_factory=list)
     frictions: list[Friction] = field(default_factory=list)
+    bonds: list[Bond] = field(default_factory=list)
     ratio: float = 1.0
 
     def flat(self) -> list[Scalar]:
-        """The scalars of limits and frictions, in order."""
+        """The scalars of limits, frictions and bonds, in order."""
         found: list[Scalar] = []
         for limit in self.limits:
             found += [limit.wanted, limit.D]
         for friction in self.frictions:
             found += [friction.wanted, friction.D]
+        for bond in self.bonds:
+            found += [*bond.J, bond.wanted, bond.D]
         return found
 
     def of(self, scalars: Sequence[Scalar]) -> Holds:
@@ -91,7 +103,8 @@ class Holds:
         left = iter(scalars)
         limits = [one._replace(wanted=next(left), D=next(left)) for one in self.limits]
         frictions = [one._replace(wanted=next(left), D=next(left)) for one in self.frictions]
-        return Holds(self.groups, limits, frictions, self.ratio)
+        bonds = [Bond([next(left) for _ in one.J], next(left), next(left)) for one in self.bonds]
+        return Holds(self.groups, limits, frictions, bonds, self.ratio)
 
 
 def as_cone(row: Sequence[Scalar], n: int) -> Cone:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -11,16 +12,18 @@ import numpy as np
 from linkwork.compiled.arrays import array_of
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.law import law
-from linkwork.dynamics.arguments import check_model
+from linkwork.dynamics.arguments import Array, check_model
 from linkwork.dynamics.contact.sparse import Sparsity
 from linkwork.dynamics.contact.text import Text
 from linkwork.dynamics.derivatives import mass_matrix_inverse
+from linkwork.dynamics.held import held_by
 from linkwork.dynamics.kinematics import jacobian, neutral
 from linkwork.engine.code import fingerprint
 from linkwork.engine.mode import interpreted
 from linkwork.engine.plans import MOST_BODIES
 from linkwork.errors import ArgumentError, LinkworkWarning
 from linkwork.joints import Free, Spherical
+from linkwork.model.constraints import Constraint, Coupling
 from linkwork.model.contacts import Contact, Contacts, Softness, as_contacts
 from linkwork.model.model import WORLD, Frame, Model, Point
 from linkwork.spatial import Vec3
@@ -33,10 +36,21 @@ class Touching:
         model: the mechanism.
         contacts: all of them.
         limits: whether joints have limits of position. friction: whether they have dry friction.
+        constraints: soft ones, rows of the same problem.
     """
 
-    def __init__(self, model: Model, contacts: Contacts, limits: bool = True, friction: bool = True) -> None:
-        self.model, self.contacts = model, contacts
+    def __init__(
+        self,
+        model: Model,
+        contacts: Contacts,
+        limits: bool = True,
+        friction: bool = True,
+        constraints: tuple[Constraint, ...] = (),
+    ) -> None:
+        self.model, self.contacts, self.constraints = model, contacts, constraints
+        self.held = held_by(model, constraints) if constraints else None
+        own = len(contacts.bonds) == len(constraints) and constraints == model.constraints
+        self.bonds = contacts.bonds if own else (Softness(),) * len(constraints)
         self.ends = tuple(dict.fromkeys(end for one in contacts for end in (one.frame, one.on)))
         for one in contacts:
             if self._body(one.frame) == self._body(one.on):
@@ -104,7 +118,31 @@ class Touching:
     def sparsity(self) -> Sparsity:
         cliques = [self._dofs(body) for body in range(1, len(self.model.bodies) + 1)]
         cliques += [sorted({*self.path(one.frame), *self.path(one.on)}) for one in self.contacts if self._pair(one)]
+        cliques += [sorted({dof for end in ends for dof in self.path(end)}) for ends in self._bonded()]
         return Sparsity(self.model.nv, cliques)
+
+    def _bonded(self) -> list[list[str]]:
+        """The frames that each constraint holds."""
+        if self.held is None:
+            return []
+        names = [end if isinstance(end, str) else end.frame for end in self.held.ends]
+        return [[names[end] for g in grips for end in (self.held.a[g], self.held.b[g])] for grips in self.held.grips]
+
+    @cached_property
+    def bond_masses(self) -> list[list[float]]:
+        """What each row of each constraint moves, as ``inverse_masses``: angular ones of welds and hinges are moved
+        about an axis.
+        """
+        found = []
+        for constraint, ends in zip(self.constraints, self._bonded(), strict=True):
+            if isinstance(constraint, Coupling):
+                joints = dict.fromkeys((constraint.joint_a, constraint.joint_b))
+                dofs = [self.model.v_start[self.model.joint_index(name)] for name in joints]
+                found.append([sum(self.inverse_masses[1][dof] for dof in dofs)] * 6)
+                continue
+            both = [self._moved(end) for end in ends]
+            found.append([sum(each[k] for each in both) for k in (0, 0, 0, 1, 1, 1)])
+        return found
 
     def _pair(self, contact: Contact) -> bool:
         return bool(self.path(contact.on)) and bool(self.path(contact.frame))
@@ -114,19 +152,8 @@ class Touching:
         """What a push moves, in the reference configuration: of each frame's body at its centre of mass, the mean over
         the three directions (1/kg); and of each degree of freedom.
         """
-        model = self.model
-        q = np.array(self.contacts.reference) if self.contacts.reference is not None else neutral(model)
-        with interpreted():
-            inverse = mass_matrix_inverse(model, q)
-            bodies, centres = [], dict(self.contacts.centres)
-            for end in self.ends:
-                body = self._body(end)
-                if not body:
-                    bodies.append(0.0)
-                    continue
-                place = centres.get(end) or _centre(model, end, body)
-                J = jacobian(model, q, [Point(end, offset=place)], reference="local_world_aligned")[:3]
-                bodies.append(float(np.trace(J @ inverse @ J.T)) / 3.0)
+        model, (_, inverse) = self.model, self._reference
+        bodies = [self._moved(end)[0] for end in self.ends]
         dofs = inverse.diagonal().copy()
         for index, one in enumerate(model.bodies):
             start = model.v_start[index]
@@ -134,6 +161,25 @@ class Touching:
                 for first in range(start, start + one.joint.nv, 3):
                     dofs[first : first + 3] = dofs[first : first + 3].mean()
         return bodies, dofs.tolist()
+
+    @cached_property
+    def _reference(self) -> tuple[Array, Array]:
+        """The configuration in which masses are measured, and the inverse of the mass matrix there."""
+        model = self.model
+        q = np.array(self.contacts.reference) if self.contacts.reference is not None else neutral(model)
+        with interpreted():
+            return q, mass_matrix_inverse(model, q)
+
+    def _moved(self, end: str) -> tuple[float, float]:
+        """How much a force, and a moment, accelerate a frame's body at its centre of mass, the mean over three axes."""
+        body, (q, inverse) = self._body(end), self._reference
+        if not body:
+            return 0.0, 0.0
+        place = dict(self.contacts.centres).get(end) or _centre(self.model, end, body)
+        with interpreted():
+            J = jacobian(self.model, q, [Point(end, offset=place)], reference="local_world_aligned")
+        square = (J @ inverse @ J.T).diagonal()
+        return float(square[:3].mean()), float(square[3:].mean())
 
     def step_law(self, loaded: bool, damped: bool) -> CompiledFunction:
         """Accelerations, and wrenches (points, 6) about the world's origin, in a step; with ``damped`` of numbers that
@@ -188,12 +234,16 @@ class Touching:
     @cached_property
     def placed(self) -> list[Frame]:
         """The frames that carry something."""
+        if self.constraints:
+            return list(self.model.frames)
         return [self.model.frame(end) for end in self.ends if end != WORLD]
 
     @cached_property
     def digest(self) -> str:
         """Of all that code follows from besides the model and the frames."""
-        return fingerprint.key(self.ends, self.contacts, self.limited, self.rough)
+        held = [(type(one).__name__, one.kind(), one.placement.numbers()) for one in self.constraints]
+        names = (self.model.frame_names, self.model.joint_names) if held else ()
+        return fingerprint.key(self.ends, self.contacts, self.limited, self.rough, held, self.bonds, names)
 
 
 def _centre(model: Model, end: str, body: int) -> tuple[float, float, float]:
@@ -207,12 +257,14 @@ def _centre(model: Model, end: str, body: int) -> tuple[float, float, float]:
     return float(x), float(y), float(z)
 
 
-def touching(model: Model, contacts: Any, limits: bool = True, friction: bool = True) -> Touching:
+def touching(
+    model: Model, contacts: Any, limits: bool = True, friction: bool = True, constraints: Sequence[Constraint] = ()
+) -> Touching:
     """What is kept with a model for contacts that it was asked about before."""
     check_model(model)
-    listed = as_contacts(contacts)
-    key = ("contact", listed, limits, friction)
-    known = model._memo.laws
+    listed = contacts if isinstance(contacts, Contacts) else as_contacts(contacts)
+    ids = id(contacts) if listed is contacts else tuple(map(id, listed))
+    key, known = ("contact", ids, limits, friction, tuple(map(id, constraints))), model._memo.laws
     found: Touching | None = known.get(key)
     if found is None:
         if len(model.bodies) > MOST_BODIES:
@@ -220,8 +272,14 @@ def touching(model: Model, contacts: Any, limits: bool = True, friction: bool = 
                 f"contacts are for mechanisms of up to {MOST_BODIES} bodies; model {model.name!r} has "
                 f"{len(model.bodies)}"
             )
-        found = known[key] = Touching(model, listed, limits, friction)
-        if listed.left_out:
+        made = Touching(model, listed, limits, friction, tuple(constraints))
+        alike = [one for one in known.values() if isinstance(one, Touching) and one.digest == made.digest]
+        if alike:
+            made._laws = alike[0]._laws
+        if len(known) >= 1000:  # contacts that are made anew for each call
+            known.clear()
+        found = known[key] = made
+        if listed.left_out and not alike:
             more = f" and {len(listed.left_out) - 5} more" if len(listed.left_out) > 5 else ""
             warnings.warn(
                 f"contacts of model {model.name!r} leave out {'; '.join(listed.left_out[:5])}{more}",

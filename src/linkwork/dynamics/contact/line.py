@@ -25,6 +25,11 @@ class Line:
         self, holds: Holds, x: Sequence[Scalar], p: Sequence[Scalar], slope: Scalar, momentum: Sequence[Scalar]
     ) -> None:
         self.holds, self.slope, self.curvature = holds, slope, dot(p, momentum)
+        for bond in holds.bonds:  # parabolas all along
+            rate = dot(bond.J, p)
+            pull = bond.D * rate
+            self.slope = self.slope + pull * (dot(bond.J, x) - bond.wanted)
+            self.curvature = self.curvature + pull * rate
         self.rows = [_along(group, x, p) for group in holds.groups]
         self.joints: list[Scalar] = []
         for limit in holds.limits:

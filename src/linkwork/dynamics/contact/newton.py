@@ -52,6 +52,15 @@ def evaluated(M: Matrix, force: Sequence[Scalar], holds: Holds, a: Sequence[Scal
         g[i] = g[i] + where_less(one.most, pull, one.most, where_less(pull, -one.most, -one.most, pull))
         H[i, i] = H[i, i] + where_less(one.most, absolute(pull), 0.0, one.D)
 
+    for bond in holds.bonds:
+        dofs = [i for i, x in enumerate(bond.J) if not (isinstance(x, float) and x == 0.0)]
+        pull = bond.D * (dot(bond.J, a) - bond.wanted)
+        for i in dofs:
+            g[i] = g[i] + bond.J[i] * pull
+            weighted = bond.D * bond.J[i]
+            for j in dofs:
+                if j <= i:
+                    H[i, j] = H[i, j] + weighted * bond.J[j]
     for group in holds.groups:
         _with_group(g, H, group, a, holds.ratio)
     return Evaluation(g, H, inertial)

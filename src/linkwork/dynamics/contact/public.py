@@ -11,6 +11,7 @@ from linkwork.arguments import Array, seconds, switch
 from linkwork.dynamics.arguments import check_model
 from linkwork.dynamics.contact.law import touching
 from linkwork.errors import ArgumentError, shown
+from linkwork.model.constraints import Constraint, as_constraints
 from linkwork.model.contacts import (
     Box,
     Capsule,
@@ -37,6 +38,7 @@ def contact_dynamics(
     *,
     joint_limits: bool = True,
     friction: bool = True,
+    constraints: Sequence[Constraint] = (),
     out: tuple[Array, Array] | None = None,
 ) -> tuple[Array, Array]:
     """Accelerations of a mechanism that touches the ground or itself, and the contact forces.
@@ -56,6 +58,7 @@ def contact_dynamics(
             least two steps.
         joint_limits: joints push back beyond their limits of position.
         friction: joints have the model's dry friction, as a soft constraint within its bounds.
+        constraints: ``model.constraints``, or a list of ``lw.Ball`` and the like: as soft rows of the same problem.
         out: a tuple of arrays for the results, written in place and returned; new ones if left out.
 
     Returns:
@@ -75,7 +78,8 @@ def contact_dynamics(
         >>> bool(abs(forces[0, 0] + 0.3 * forces[0, 2]) < 1e-12), bool(forces[0, 2] > 0)  # it slides
         (True, True)
     """
-    found = touching(model, contacts, switch("joint_limits", joint_limits), switch("friction", friction))
+    held = as_constraints(constraints) if len(constraints) else ()
+    found = touching(model, contacts, switch("joint_limits", joint_limits), switch("friction", friction), held)
     values: list[Any] = [q, v, tau]
     if dt is not None:
         values.append(dt if isinstance(dt, float) and dt > 0.0 else seconds("dt", dt))
@@ -137,8 +141,8 @@ def collision_contacts(
 
     Example:
         >>> import linkwork as lw
-        >>> lw.collision_contacts(lw.mechanisms.pendulum())  # no file, no shapes
-        Contacts(each=(), limits=(), friction=(), friction_ratio=1.0, reference=None, centres=(), left_out=())
+        >>> len(lw.collision_contacts(lw.mechanisms.pendulum()))  # no file, no shapes
+        0
     """
     check_model(model)
     ground = Plane() if against is None else against

@@ -15,17 +15,21 @@ import numpy as np
 from linkwork.compiled.arrays import array_of, numbers
 from linkwork.compiled.kept_rows import KeptRows
 from linkwork.dynamics.contact.collision import Axis, Touch, axis_of, between, tangents, touches
-from linkwork.dynamics.contact.costs import Cone, Friction, Group, Holds, Limit, cone_response
+from linkwork.dynamics.contact.costs import Bond, Cone, Friction, Group, Holds, Limit, cone_response
 from linkwork.dynamics.contact.newton import minimised
 from linkwork.dynamics.contact.softness import impedance, regularisation, spring
 from linkwork.dynamics.contact.sparse import Matrix, solved
 from linkwork.dynamics.contact.sparse import times as multiplied
 from linkwork.dynamics.dynamics import inverse_dynamics, mass_matrix, nonlinear_effects
-from linkwork.dynamics.kinematics import forward_kinematics, jacobian
+from linkwork.dynamics.held import HeldBy, at_grips, over_ends, rows_of
+from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity, jacobian, jacobian_drift
 from linkwork.joints import Free
+from linkwork.model.constraints import Ball
 from linkwork.model.contacts import Capsule, Contact, Ground, Softness
-from linkwork.spatial import Mat3, Scalar, Transform, Vec3, total, where_less
+from linkwork.model.model import Model
+from linkwork.spatial import Mat3, Scalar, Transform, Vec3, sqrt, total, where_less
 from linkwork.spatial.matrices import dot
+from linkwork.spatial.small_matrices import skew
 
 if TYPE_CHECKING:
     from linkwork.dynamics.contact.law import Touching
@@ -56,10 +60,12 @@ class Motion(NamedTuple):
 
 
 class Text:
-    """The text for a model with contacts."""
+    """The text for a model with contacts, or for one that differs from it in numbers alone: how contacts yield is then
+    measured on the first.
+    """
 
-    def __init__(self, of: Touching) -> None:
-        self.of, self.model, self.contacts = of, of.model, of.contacts
+    def __init__(self, of: Touching, model: Model | None = None) -> None:
+        self.of, self.model, self.contacts = of, of.model if model is None else model, of.contacts
         self.ends, self.points, self.sparsity, self.path = of.ends, of.points, of.sparsity, of.path
 
     def step(self, q: Any, v: Any, tau: Any, dt: Scalar, f_ext: Any, drag: Any) -> tuple[Any, Any]:
@@ -121,7 +127,34 @@ class Text:
             b, _ = spring(softness, dt)
             D = regularisation(impedance(softness, 0.0), dofs[dof])
             holds.frictions.append(Friction(dof, -b * speeds[dof], D, most))
+        if self.of.held is not None:
+            holds.bonds += self._bonds(self.of.held, q, v, turning, dt)
         return holds
+
+    def _bonds(self, held: HeldBy, q: Any, v: Any, turning: Sequence[Scalar], dt: Scalar | None) -> list[Bond]:
+        """The rows of constraints."""
+        places, V = forward_kinematics(self.model, q, held.ends), frame_velocity(self.model, q, v, held.ends)
+        seen, J = at_grips(held, places, V, held.placements), jacobian(self.model, q, held.ends)
+        aligned = jacobian(self.model, q, held.ends, reference="local_world_aligned")
+        drifts = jacobian_drift(self.model, q, v, held.ends, reference="local_world_aligned").reshape(-1, 6)
+        rates = drifts, frame_velocity(self.model, q, v, held.ends, reference="local_world_aligned")
+        speeds, found = numbers(v).tolist(), []
+        several = zip(held.constraints, held.grips, self.of.bonds, self.of.bond_masses, strict=True)
+        for constraint, grips, softness, masses in several:
+            own = seen.of(grips)
+            if isinstance(constraint, Ball):
+                rows, apart, drift = self._points_together(held, grips[0], places, aligned, rates)
+            else:
+                rows = over_ends(held, rows_of(held, constraint.all_rows(self.model, own), grips, seen.X)) @ J
+                apart, drift = constraint.all_errors(self.model, q, own), rows @ array_of(list(turning))
+            errors = numbers(apart).tolist()
+            b, k = spring(softness, dt)
+            d = impedance(softness, errors[0] if len(errors) == 1 else sqrt(dot(errors, errors)))
+            each = zip(numbers(rows).tolist(), errors, numbers(drift).tolist(), masses, strict=False)
+            for row, error, rate, mass in each:
+                wanted = -(b * dot(row, speeds) + rate) - k * d * error
+                found.append(Bond(row, wanted, regularisation(d, mass)))
+        return found
 
     def _keep(self, rows: KeptRows, dofs: Sequence[int], members: Sequence[Contact], q: Any, dt: Scalar | None) -> None:
         """Keep the points that touch: where, the normal, what is wanted of its rate, damping, D, μ, and which way each
@@ -164,6 +197,21 @@ class Text:
             return [*_pushed(between(axis, other), softness, given[:2], margin, mass, friction), *signs]
 
         kept.keep_in(rows, text, [b, k, traced])
+
+    def _points_together(
+        self, held: HeldBy, grip: int, places: Any, J: Any, rates: tuple[Any, Any]
+    ) -> tuple[Any, Any, Any]:
+        """Rows, errors and J̇v, in world axes, of two points that are held together: as far as they are apart, each
+        moves with its own body.
+        """
+        a, b = held.a[grip], held.b[grip]
+        point = places[b] @ held.placements[grip][:, 3]
+        arm = point[:3] - places[b][:3, 3]
+        moved = J[6 * b : 6 * b + 3] - skew(arm) @ J[6 * b + 3 : 6 * b + 6]
+        drift, V = rates
+        turning = skew(V[b][3:])
+        there = drift[b][:3] + skew(drift[b][3:]) @ arm + turning @ (turning @ arm)
+        return J[6 * a : 6 * a + 3] - moved, places[a][:3, 3] - point[:3], drift[a][:3] - there
 
     def _signs(self, one: Contact, dofs: Sequence[int]) -> list[float]:
         """Of degrees of freedom: 1 if it moves the shape, -1 if it moves what this touches, 0 if both or none."""

@@ -127,10 +127,10 @@ def rollout(
             (..., T, nbodies, 6).
         joint_limits: stop joints at the model's limits of position, without a bounce.
         contacts: ``model.contacts`` of a model read from MJCF, or a list of ``lw.Contact``: unilateral, with friction;
-            see ``lw.contact_dynamics``. Joints then have soft limits and dry friction as rows of the same problem
-            (``friction`` is True or False), and a step is MuJoCo's: damping at its end, the velocities of free
-            joints straight in the world's axes. Each step's search begins where the last one's ended, so that a
-            trajectory that is continued from a record is the same to rounding.
+            see ``lw.contact_dynamics``. Limits, dry friction of joints (``friction`` is True or False) and
+            constraints are then soft rows of the same problem, and a step is MuJoCo's: damping at its end, the
+            velocities of free joints straight in the world's axes. Each step's search begins where the last one's
+            ended, so that a trajectory that is continued from a record is the same to rounding.
         inertias: other inertial parameters (..., nbodies, 10) in the order of ``model.inertial_parameters``, a set for
             each trajectory, as data: a million mechanisms need no code of their own. Likewise the next two; ``damping``
             and ``friction`` may differ in any case.
@@ -198,8 +198,6 @@ def rollout(
     friction = False if extras.contacts is not None else friction
     given = {"inertias": inertias, "armature": armature, "placements": placements}
     data = as_parameters(model, {name: value for name, value in given.items() if value is not None})
-    if data and extras.contacts is not None:
-        raise ArgumentError(f"contacts and {next(iter(data))} as data exclude each other; build a model for each")
     if data:
         extras = replace(extras, varied=tuple(data))
         if extras.apart(model):
@@ -297,11 +295,7 @@ def _extras(
         contacts is not None and switch("friction", friction, " beside contacts, where it is the model's"),
     )
     if extras.contacts is not None:
-        touching(model, extras.contacts, True, extras.rough)  # says what is wrong
-        if extras.constraints:
-            raise ArgumentError(
-                "contacts and constraints exclude each other; pass constraints=() to leave out those of the model"
-            )
+        touching(model, extras.contacts, True, extras.rough, extras.constraints)  # says what is wrong
     if extras.constraints and extras.stops and moving_together(model, held_by) is None:
         whose = f"model {model.name!r} has constraints, which hold unless constraints=() is passed; " if own else ""
         raise ArgumentError(

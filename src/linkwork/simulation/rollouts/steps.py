@@ -18,6 +18,7 @@ from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.dynamics.constrained import constrained_dynamics
 from linkwork.dynamics.contact.law import touching
+from linkwork.dynamics.contact.text import Text
 from linkwork.dynamics.dynamics import mass_matrix
 from linkwork.dynamics.kinematics import integrate
 from linkwork.dynamics.traced import traced_call
@@ -91,7 +92,7 @@ class Extras:
     def answer_plan(self, model: Model, shapes: Mapping[str, Shape]) -> Plan:
         """How accelerations, driving forces and wrenches are found in a state; not worth machine code."""
         text = Step(model, self)
-        results = [(model.nv,), (model.nv,), (len(self.constraints), 6)]
+        results = [(model.nv,), (model.nv,), (0 if self.contacts is not None else len(self.constraints), 6)]
         state: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "sums": (self.sums(model),)}
         return self._plan("rollout answer", text.answer, model, state, results, shapes, "interpreted", False)
 
@@ -179,9 +180,8 @@ class Step:
         if extras.contacts is not None:
             drag = dt * parts["damping"] if "damping" in parts else None
             step, start = numbers(dt).item(), sums[2:]
-            a, damped, _ = touching(model, extras.contacts, True, extras.rough).text.motion(
-                q, v, force, step, f_ext, start, drag
-            )
+            of = touching(self.model, extras.contacts, True, extras.rough, extras.constraints)
+            a, damped, _ = Text(of, model).motion(q, v, force, step, f_ext, start, drag)
             return *moved(model, q, v, damped, dt), drive, wrenches, a
         if extras.constraints:
             solved = with_rotors(model, numbers(rotors).tolist())
