@@ -729,7 +729,7 @@ class Call:
         return made
 
 
-SLOW = {"draw", "animate", "motion_sequence", "Trajectory.plot", "Trajectory.to_dataframe"}
+SLOW = {"draw", "animate", "motion_sequence", "save_html", "Trajectory.plot", "Trajectory.to_dataframe"}
 """A call of these takes as long as a hundred others."""
 
 ENDLESS = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -10,6 +11,7 @@ import pinocchio as pin
 import pytest
 
 import linkwork as lw
+from linkwork.dynamics import held as held_frames
 from linkwork.dynamics.held import HeldBy, held_by
 from linkwork.model import Body, Limits, Model
 from linkwork.spatial import Inertia, Mat3, Sym3, Transform, Vec3
@@ -412,3 +414,33 @@ def test_a_disc_that_lies_flat_does_not_roll() -> None:
     name, zero = box.body_names[0], np.zeros(6)
     with pytest.raises(lw.SingularError, match=rf"Rolling\('{name}', 'world'\) ask for is no number in this state"):
         lw.constrained_dynamics(box, lw.neutral(box), zero, zero, [lw.Rolling(name, radius=0.1, axis="z")])
+
+
+def test_many_couplings_are_rows_over_velocities(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same as by frames: a chain of couplings, a joint that is held, loads, stabilisation; what is redundant."""
+    builder = lw.Builder("many")
+    solid: dict[str, Any] = {"mass": 1.0, "com": (0.1, 0.05, 0.02), "inertia": (0.1, 0.1, 0.1)}
+    for k in range(6):
+        joint = lw.joints.Revolute("y") if k % 2 else lw.joints.Prismatic((1, 1, 0))
+        parent = f"b{k - 1}" if k else "world"
+        builder.add_body(f"b{k}", parent, joint, lw.placement((0.2, 0.1, 0)), joint_name=f"j{k}", **solid)
+    couplings = [
+        lw.Coupling("j1", "j0", 2.0, 0.1), lw.Coupling("j2", "j1", -0.5), lw.Coupling("j3", "j3", 0.0, 0.3),
+        lw.Coupling("j4", "j0", 1.0), lw.Coupling("j5", "j2", 0.7, 0.2),
+    ]  # fmt: skip
+    model = builder.build()
+    q, v = lw.random_state(model, 0, shape=3)
+    rng = np.random.default_rng(0)
+    tau, load = rng.normal(size=(3, 6)), rng.normal(size=(3, 6, 6))
+    with lw.interpreted():
+        found = lw.constrained_dynamics(model, q, v, tau, couplings, load, 0.1)
+        loose = lw.constrained_dynamics(model, q, v, tau, couplings)
+        with pytest.raises(lw.SingularError, match="hold 6 motions, of which only 5 are independent"):
+            lw.constrained_dynamics(model, q, v, tau, [*couplings, lw.Coupling("j4", "j0", 1.0)])
+        monkeypatch.setattr(held_frames, "_MOST_PAIRS", 100)
+        model = builder.build()
+        by_frames = lw.constrained_dynamics(model, q, v, tau, couplings, load, 0.1)
+        loose_by_frames = lw.constrained_dynamics(model, q, v, tau, couplings)
+    for ours, theirs in ((found, by_frames), (loose, loose_by_frames)):
+        for one, other in zip(ours, theirs, strict=True):
+            np.testing.assert_allclose(one, other, rtol=0, atol=1e-11 * abs(other).max())

@@ -95,8 +95,8 @@ def test_an_equality_holds_what_mujocos_does(tmp_path: Path, name: str) -> None:
         a, wrenches = lw.constrained_dynamics(model, q, 0.0 * v, v, model.constraints)
     np.testing.assert_allclose(J @ turn @ a, 0.0, atol=1e-9 * abs(a).max())
     # and nothing else: the force that is needed lies in the rows' span
-    M = lw.mass_matrix(model, q)
-    needed = M @ (a - lw.forward_dynamics(model, q, 0.0 * v, v))
+    with lw.interpreted():
+        needed = lw.mass_matrix(model, q) @ (a - lw.forward_dynamics(model, q, 0.0 * v, v))
     left = needed - (J @ turn).T @ np.linalg.lstsq((J @ turn).T, needed, rcond=None)[0]
     assert abs(needed).max() > 1e-3 and abs(left).max() < 1e-9 * abs(needed).max()
     assert wrenches.shape == (1, 6) and constraint is model.constraints[0]

@@ -173,6 +173,10 @@ def test_a_missing_mesh_is_drawn_with_a_warning_and_a_present_one_as_it_is(tmp_p
     with pytest.warns(lw.LinkworkWarning, match=r"'arm' among them: 'meshes/part.stl': there is no such file"):
         drawn = Looks(model, {}).pieces()
     assert [piece.body for piece in drawn] == [0, 1]  # the tool's sphere stands for the arm
+    (tmp_path / "meshes").mkdir()
+    (tmp_path / "meshes" / "part.stl").write_text("solid x\n" + "vertex 1 2 3\n" * 3)
+    with pytest.warns(lw.LinkworkWarning, match="triangles are flat"):
+        Looks(model, {}).pieces()
     stl(tmp_path / "meshes" / "part.stl")
     with warnings.catch_warnings():
         warnings.simplefilter("error")

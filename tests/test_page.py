@@ -62,6 +62,8 @@ def test_a_page_has_every_body_where_it_is_at_every_time(swing: lw.Trajectory, t
             assert abs(abs(np.einsum("ij,ij->i", x, quaternions(wanted[:, :3, :3]))) - 1.0).max() < 1e-4
     assert {mesh["part"] for mesh in scene["meshes"]} == {0, 1, 2, 3}  # the world, two bodies, a frame
     assert [tube["part"] for tube in scene["tubes"]] == [4] and scene["tubes"][0]["trail"]
+    axes = [mesh["vertices"] for mesh in scene["meshes"] if mesh["part"] == 3]  # red, green and blue
+    assert [int(np.ptp(vertices, axis=0).argmax()) for vertices in axes] == [0, 1, 2]
     assert scene["ground"] < -1.9 and len(page) < 100_000
     assert not re.findall(r"(?:src|href)=(?!\"data:)|https?:|import\(|fetch\(|XMLHttpRequest|WebSocket", page)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing.process
 import sys
 import types
 from concurrent.futures import ThreadPoolExecutor
@@ -35,7 +36,7 @@ def test_who_sees_a_bar(terminal: None, monkeypatch: pytest.MonkeyPatch) -> None
     assert not Bar.wanted()
     monkeypatch.setitem(sys.modules, "ipykernel", types.ModuleType("ipykernel"))
     assert Bar.wanted()
-    monkeypatch.setattr(progress.multiprocessing, "parent_process", lambda: object())  # in a worker
+    monkeypatch.setattr(multiprocessing.process, "parent_process", lambda: object())  # in a worker
     assert not Bar.wanted()
 
 

@@ -20,12 +20,12 @@ from linkwork.engine.code import jit
 from linkwork.engine.emit.call_frame import Words
 from linkwork.engine.ir import evaluator, verifier
 from linkwork.engine.plans import Task, plan_for, segmented
-from linkwork.engine.plans.segmented import Reordered, Segmented
+from linkwork.engine.plans.segmented import Padded, Reordered, Segmented
 from linkwork.engine.run import helper_threads, threads
 from linkwork.engine.trace.interpreter import interpret
 from linkwork.joints import Fixed, Free, Joint, Revolute, Spherical, Universal
 from linkwork.model import Model
-from linkwork.model.segments import SHORTEST, cut, limbs, lined_up
+from linkwork.model.segments import SHORTEST, blended, cut, limbs, lined_up
 from linkwork.model.tree import Tree
 from programs import bits
 from strategies import JOINTS, Array, Cam, State, close, random_inertia, random_placement, state_of
@@ -187,6 +187,28 @@ def test_side_branches_of_one_shape_are_lanes_whatever_their_number() -> None:
         plan.inner.threads = threads_wanted
         (one,), status = plan.run([x[1:] for x in numbers], 1)
         assert status == 0 and np.array_equal(bits(one[0]), bits(plain[1]))
+
+
+def test_joints_in_random_order_are_lanes() -> None:
+    kinds = (Revolute("y"), Spherical())
+    order = np.random.default_rng(4).integers(2, size=52)
+    model = chain([kinds[k] for k in order], 6)
+    found = blended(model)
+    assert found is not None and not cut(model).uniform and cut(found.model).uniform  # type: ignore[union-attr]
+    assert {body.joint.nv for body in found.model.bodies} == {3} and len(found.v) == model.nv
+    state = state_of(model, 2, (2,))
+    numbers = [x.reshape(2, -1) for x in (state.q, state.v, state.tau, state.f_ext)]
+    (plain,), _ = plan_for(Task(SEGMENTS, model), "interpreted").run(numbers, 2)
+    close(plain, lw.forward_dynamics(model, state.q, state.v, state.tau, state.f_ext), 1e-10)
+    plan = plan_for(Task(SEGMENTS, model), lanes=4)
+    assert isinstance(plan, Padded) and isinstance(plan.inner, Segmented) and plan.inner.group == 4
+    for threads_wanted in (1, 2):
+        plan.inner.threads = threads_wanted
+        (one,), status = plan.run([x[1:] for x in numbers], 1)
+        assert status == 0 and np.array_equal(bits(one[0]), bits(plain[1]))
+    assert blended(chains()["revolute"]) is None, "in order already"
+    assert blended(chains()["irregular"]) is None, "a joint of a user's own"
+    assert blended(chain([kinds[k] for k in order], 6, rotors=True)) is None
 
 
 @pytest.mark.parametrize(

@@ -193,7 +193,7 @@ def test_a_bar_is_shown_when_it_takes_long(monkeypatch: pytest.MonkeyPatch, capf
         ({"record": 0}, "record must be an integer of 1 or more"),
         ({"hold": 1.5}, "hold must be an integer of 1 or more"),
         ({"stabilisation": -1.0}, "stabilisation must be a positive number, not -1.0"),
-        ({"constraints": lw.Ball("tip")}, "constraints must be a list"),
+        ({"constraints": "tip"}, "constraints must be a list"),
         ({"constraints": ["tip"]}, "constraints must hold lw.Weld"),
         ({"constraints": [lw.Ball("tip")], "method": "composite_body"}, "leave method 'composite_body' out"),
     ],

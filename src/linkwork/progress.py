@@ -6,7 +6,6 @@ environment keeps all of them away; worker processes have none.
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -36,9 +35,9 @@ class Bar:
         """Whether to show one: as asked for, or by default where somebody can see it."""
         if progress is not None:
             return bool(progress)
-        if os.environ.get("LINKWORK_PROGRESS") == "0" or multiprocessing.parent_process() is not None:
+        if os.environ.get("LINKWORK_PROGRESS") == "0":
             return False
-        return "ipykernel" in sys.modules or _terminal()
+        return ("ipykernel" in sys.modules or _terminal()) and not _worker()
 
     def __call__(self, step: int) -> None:
         """Show that ``step`` steps are done."""
@@ -88,6 +87,12 @@ class Bar:
 
 def _terminal() -> bool:
     return sys.stderr is not None and sys.stderr.isatty()
+
+
+def _worker() -> bool:
+    """Whether this process works for another one, which has a bar of its own."""
+    processes = sys.modules.get("multiprocessing.process")
+    return processes is not None and processes.parent_process() is not None
 
 
 @contextmanager

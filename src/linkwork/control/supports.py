@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import finite_array, real
+from linkwork.arguments import finite_array, not_negative, real
 from linkwork.dynamics.arguments import Array
 from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Point
@@ -24,6 +24,7 @@ class Support:
         normal: (3,), of the ground, pointing out of it, in world axes.
         least: N, of each corner's force along the normal.
         most: N, likewise.
+        radius: m, of balls about the corners, which roll on the ground; 0 for corners that stand on it themselves.
 
     Example:
         >>> import linkwork as lw
@@ -42,6 +43,7 @@ class Support:
         *,
         least: float = 0.0,
         most: float = 1e6,
+        radius: float = 0.0,
     ) -> None:
         if not isinstance(frame, str):
             raise ArgumentError(f"frame of a support must be a frame's name, not {shown(frame)}")
@@ -60,7 +62,24 @@ class Support:
         if not length > 0.0:
             raise ArgumentError(f"normal of {name} must be a vector (3,) that is not zero, not {shown(normal)}")
         self.normal = upward / length
-        self.points = tuple(Point(frame, tuple(corner)) for corner in given.tolist())
+        self.corners = given
+        self.radius = not_negative(f"radius of {name}", radius)
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """The corners as points of the frame."""
+        return tuple(Point(self.frame, tuple(corner)) for corner in self.corners.tolist())
+
+    def rows(self, place: Array, J: Array, drift: Array, turning: Array) -> tuple[Array, Array]:
+        """What the corners that touch the ground do: J (3k, nv) and J̇v (3k,), in world axes.
+
+        Args: of the frame, its placement (4, 4), J (6, nv) and J̇v (6,) in world axes, and angular velocity (3,).
+        """
+        arms = self.corners @ place[:3, :3].T
+        centripetal = np.cross(turning, np.cross(turning, arms))
+        arms = arms - self.radius * self.normal  # the lowest point of a ball stays the lowest: it adds nothing to that
+        rows = J[None, :3] + np.cross(J[3:].T[None], arms[:, None, :]).transpose(0, 2, 1)
+        return rows.reshape(-1, J.shape[1]), (drift[:3] + np.cross(drift[3:], arms) + centripetal).ravel()
 
     def faces(self) -> tuple[Array, Array]:
         """The pyramid of one corner: A (6, 3) and b (6,) such that A f <= b for forces f (3,) in world axes."""

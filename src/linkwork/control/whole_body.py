@@ -92,7 +92,8 @@ class WholeBodyController:
         posture: beneath all levels; its kp, over the diagonal of M, and its kd give the joint accelerations
             that are wanted.
         limits: of torque: "effort", by the model's ``effort_limit``; "none".
-        settling: D, 1/s, of a corner's velocity.
+        settling: D, 1/s, of a corner's velocity. Corners that cannot all stand at once, as those of a sole that turns,
+            do so as nearly as they can.
         solver: "daqp" or "piqp", the package that solves the quadratic programs.
 
     Example:
@@ -132,7 +133,7 @@ class WholeBodyController:
             raise ArgumentError(f"settling must be finite and not negative (1/s), not {shown(settling)}")
         self._mass = model.mass
         points = [point for level in self.levels for goal, _ in level for point in goal.points]
-        as_frames(model, (*points, *self._corners()))  # names are checked once, here
+        as_frames(model, (*points, *self._frames()))  # names are checked once, here
         if not isinstance(posture, Posture | None):
             raise ArgumentError(f"posture must be an lw.control.Posture, not {shown(posture)}")
         if posture is not None:
@@ -155,10 +156,9 @@ class WholeBodyController:
             SingularError: no forces within the limits let the supports stand.
         """
         here, speed = one_state(self.model, q, v)
-        now, corners = self._situation(here, speed)
-        nv, count = self.model.nv, 3 * len(corners)
-        across = now.jacobian[-count:] if count else np.zeros((0, nv))
-        x, free = self._feasible(now, across, now.drift[len(now.drift) - count :])
+        now, across, along = self._situation(here, speed)
+        nv, count = self.model.nv, len(across)
+        x, free = self._feasible(now, across, along)
         A, b = self._inequalities(now, across)
         errors = []
         for wanted in [*([self._wanted(goal, w, t, now) for goal, w in level] for level in self.levels), None]:
@@ -173,47 +173,45 @@ class WholeBodyController:
         torque = np.where(self._driven, now.mass @ a + now.bias - across.T @ f, 0.0)
         return WholeBodyCommand(torque, a, f.reshape(-1, 3), tuple(errors))
 
-    def _corners(self) -> list[Point]:
+    def _frames(self) -> list[Point]:
         for support in self.supports:
             if not isinstance(support, Support):
                 raise ArgumentError(f"supports must hold lw.control.Support objects, not {shown(support)}")
-        return [point for support in self.supports for point in support.points]
+        return [Point(support.frame) for support in self.supports]
 
-    def _situation(self, q: Array, v: Array) -> tuple[Situation, list[Point]]:
-        """Rows of the goals' points, six each in their own axes; then of the corners, three each in world axes."""
-        model, corners = self.model, self._corners()
+    def _situation(self, q: Array, v: Array) -> tuple[Situation, Array, Array]:
+        """What goals need, rows of their points, six each in their own axes; then J (3k, nv) and J̇v (3k,) of the
+        corners, in world axes.
+        """
+        model, frames = self.model, self._frames()
         points = [point for level in self.levels for goal, _ in level for point in goal.points]
-        J, drift, places = np.zeros((0, model.nv)), np.zeros(0), np.zeros((0, 4, 4))
+        J, drift = np.zeros((0, model.nv)), np.zeros(0)
+        places = forward_kinematics(model, q, [*points, *frames]) if points or frames else np.zeros((0, 4, 4))
         if points:
-            places = forward_kinematics(model, q, points)
             J, drift = jacobian(model, q, points), jacobian_drift(model, q, v, points)
-        velocity = J @ v
-        if corners:
-            linear = np.arange(6 * len(corners)).reshape(-1, 6)[:, :3].ravel()
-            J = np.concatenate((J, jacobian(model, q, corners, "local_world_aligned")[linear]))
-            drift = np.concatenate((drift, jacobian_drift(model, q, v, corners, "local_world_aligned")[linear]))
+        across, along = [np.zeros((0, model.nv))], [np.zeros(0)]
+        if frames:
+            of_frames = jacobian(model, q, frames, "local_world_aligned").reshape(-1, 6, model.nv)
+            drifts = jacobian_drift(model, q, v, frames, "local_world_aligned").reshape(-1, 6)
+            standing = zip(self.supports, places[len(points) :], of_frames, drifts, strict=True)
+            for support, place, rows, rate in standing:
+                corners, accelerations = support.rows(place, rows, rate, rows[3:] @ v)
+                across.append(corners)
+                along.append(accelerations)
         mass, bias = mass_matrix(model, q), nonlinear_effects(model, q, v) + model.damping * v
-        return Situation(model, q, v, places, J, np.empty((0, 0)), drift, velocity, mass, bias), corners
+        now = Situation(model, q, v, places, J, np.empty((0, 0)), drift, J @ v, mass, bias)
+        return now, np.concatenate(across), np.concatenate(along)
 
     def _feasible(self, now: Situation, across: Array, drift: Array) -> tuple[Array, Array]:
         """x₀ and Z: all accelerations and forces that the equations of motion and the supports allow."""
-        idle = ~self._driven
+        idle, count = ~self._driven, len(across)
         motion = np.concatenate((now.mass[idle], -across.T[idle]), axis=1)
-        standing = np.concatenate((across, np.zeros((len(across), len(across)))), axis=1)
-        E = np.concatenate((motion, standing))
-        e = np.concatenate((-now.bias[idle], -drift - self._settling * (across @ now.v)))
-        size = self.model.nv + len(across)
-        if not len(E):
-            return np.zeros(size), np.eye(size)
-        U, s, V = np.linalg.svd(E)
-        rank = int((s > _ROUNDING * s[0]).sum()) if s.size else 0
-        x = V[:rank].T @ ((U.T @ e)[:rank] / s[:rank])
-        if np.abs(E @ x - e).max() > 1e-6 * (1.0 + np.abs(e).max()):
-            raise SingularError(
-                "the supports cannot all stand in this state: their corners ask for accelerations that the mechanism "
-                "does not have, or nothing holds what no motor drives"
-            )
-        return x, V[rank:].T
+        x, free = _solutions(motion, -now.bias[idle])
+        if np.abs(motion @ x + now.bias[idle]).max(initial=0.0) > 1e-6 * (1.0 + np.abs(now.bias).max(initial=0.0)):
+            raise SingularError("nothing holds what no motor drives in this state: its weight finds no support")
+        standing = np.concatenate((across, np.zeros((count, count))), axis=1)
+        y, left = _solutions(standing @ free, -drift - self._settling * (across @ now.v) - standing @ x)
+        return x + free @ y, free @ left
 
     def _inequalities(self, now: Situation, across: Array) -> tuple[Array, Array]:
         """A x <= b: the pyramids of friction, and the limits of torque."""
@@ -221,7 +219,7 @@ class WholeBodyController:
         column = nv
         for support in self.supports:
             faces, bounds = support.faces()
-            for _ in support.points:
+            for _ in support.corners:
                 rows = np.zeros((len(faces), nv + count))
                 rows[:, column : column + 3] = faces
                 parts.append(rows)
@@ -235,7 +233,7 @@ class WholeBodyController:
 
     def _wanted(self, goal: Goals, weight: float, t: float, now: Situation) -> tuple[Array, Array, Array]:
         """Rows of x, what they are to be, and the square roots of their weights."""
-        nv, size = self.model.nv, self.model.nv + 3 * sum(len(support.points) for support in self.supports)
+        nv, size = self.model.nv, self.model.nv + 3 * sum(len(support.corners) for support in self.supports)
         if isinstance(goal, CentreOfMass):
             sample = goal.reference.at(t)
             rate, matrix = momentum_derivatives(self.model, now.q, now.v)
@@ -290,6 +288,15 @@ class WholeBodyController:
         _, s, V = np.linalg.svd(seen)
         rank = int((s > _ROUNDING * s[0]).sum()) if s.size and s[0] > 0.0 else 0
         return x + free @ z, free @ V[rank:].T
+
+
+def _solutions(E: Array, e: Array) -> tuple[Array, Array]:
+    """x₀ and Z: E (x₀ + Z z) is as near to e as it can be, for all z."""
+    if not len(E):
+        return np.zeros(E.shape[1]), np.eye(E.shape[1])
+    U, s, V = np.linalg.svd(E)
+    rank = int((s > _ROUNDING * s[0]).sum()) if s.size else 0
+    return V[:rank].T @ ((U.T @ e)[:rank] / s[:rank]), V[rank:].T
 
 
 def _no_forces(t: float) -> str:

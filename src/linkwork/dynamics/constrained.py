@@ -26,6 +26,7 @@ from linkwork.compiled.arrays import TracedArray
 from linkwork.dynamics.arguments import Array, as_batch
 from linkwork.dynamics.closed_chains import joined_motion
 from linkwork.dynamics.constraint_solvers import JoinedSolver, Solver, TracedSolver
+from linkwork.dynamics.coupled_joints import coupled_motion
 from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.dynamics.held import HeldBy, conditions, held_by, loads_of, one_by_one, over_ends, wrenches_of
 from linkwork.dynamics.kinematics import forward_kinematics, frame_acceleration, frame_velocity
@@ -174,7 +175,7 @@ def _found(
     if way[0] in CLOSING and len({number for number, body in held.holds if body}) < len(held.constraints):
         way = ("articulated_body", way[1])  # which say what is wrong with constraints that hold the world alone
     settings = held.settings(stabilisation, proximal)
-    if held.whole:
+    if _is_compiled(way, held):
         law = _law(way, held, f_ext is not None, stabilisation is not None, bool(settings[2]))
         values = (
             (q, v, tau, held.placements, settings) if f_ext is None else (q, v, tau, held.placements, settings, f_ext)
@@ -206,7 +207,7 @@ def _checked(
     if not held.constraints:
         free = _driven(model, q_, v_, tau_, f_ext_, way[1])
         return put_into(out, free[0], np.zeros((*batch, 0, 6)), *free[1:])
-    if not held.whole or current_form() == "rolled":
+    if not _is_compiled(way, held) or current_form() == "rolled":
         return put_into(out, *_joined(way, held, q_, v_, tau_, f_ext_, stabilised, settings[2]))
     law = _law(way, held, f_ext is not None, stabilisation is not None, bool(settings[2]))
     values = [q_, v_, tau_, held.placements, settings, *([] if f_ext_ is None else [f_ext_])]
@@ -237,6 +238,11 @@ def _joined(
 # The text
 
 
+def _is_compiled(way: Way, held: HeldBy) -> bool:
+    """Whether one kernel computes all."""
+    return held.whole or (held.compiled and way == ("articulated_body", None))
+
+
 def _text(way: Way) -> Any:
     return partial(joined_motion, method=way[0]) if way[0] in CLOSING else _motion
 
@@ -257,6 +263,8 @@ def _motion(
     holds a as seen from b; the first two of ``settings`` are the factors of Baumgarte's stabilisation.
     """
     model, ends = held.model, held.ends
+    if held.couplings is not None and frame is None:
+        return coupled_motion(model, held.couplings, q, v, tau, f_ext, settings, solver)
     free = forward_dynamics(model, q, v, tau, f_ext)
     places = forward_kinematics(model, q, ends)
     V, A = frame_velocity(model, q, v, ends), frame_acceleration(model, q, v, free, ends)

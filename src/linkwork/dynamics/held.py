@@ -12,6 +12,7 @@ import numpy as np
 
 from linkwork.arguments import not_negative, seconds
 from linkwork.dynamics.arguments import Array, as_frames, check_model
+from linkwork.dynamics.coupled_joints import as_couplings
 from linkwork.engine.plans import MOST_BODIES
 from linkwork.engine.plans.task import moved
 from linkwork.errors import ArgumentError
@@ -32,8 +33,10 @@ from linkwork.spatial.small_matrices import inverse, matrix_of, motion_cross, mo
 if TYPE_CHECKING:
     from linkwork.compiled.compiled_function import CompiledFunction
 
+_MOST_COUPLED = 20
+"""Bodies up to which one kernel is made for many couplings: the inverse of the mass matrix is part of it."""
 _MOST_PAIRS = 8
-"""Pairs of frames up to which one kernel is made."""
+"""Pairs of frames up to which one kernel is made, and couplings, of two pairs each, are constraints as all others."""
 
 
 class AtGrips(NamedTuple):
@@ -185,7 +188,8 @@ class HeldBy:
         holds: constraint and body, for every body that a constraint holds, its first no world.
         hold_frames: the same as frames, those of a constraint with one name.
         first_holds: the first hold of each constraint.
-        whole: whether one kernel computes all.
+        whole: whether one kernel computes all that frames take; compiled: or all that couplings take.
+        couplings: the constraints as rows over velocities, if they are couplings and many; else None.
         problems: what else is asked about them (``dynamics.loops``).
     """
 
@@ -215,7 +219,10 @@ class HeldBy:
             else:
                 bodies = dict.fromkeys(self.bodies[end] for end in ends[0])
                 self.holds += [(numbers[0], body) for body in sorted(bodies, key=lambda body: not body)]
-        self.whole = 0 < len(flat) <= _MOST_PAIRS and len(model.bodies) <= MOST_BODIES
+        few = len(flat) <= _MOST_PAIRS
+        self.couplings = None if few else as_couplings(model, constraints)
+        self.whole = len(flat) > 0 and few and len(model.bodies) <= MOST_BODIES
+        self.compiled = self.whole or (self.couplings is not None and len(model.bodies) <= _MOST_COUPLED)
         self.hold_frames = tuple(Frame(str(number), body, Transform.identity()) for number, body in self.holds)
         of_holds = [number for number, _ in self.holds]
         self.first_holds = [of_holds.index(number) for number in range(len(constraints))]

@@ -44,6 +44,11 @@ class Joint(ABC):
     angles: ClassVar[tuple[int, ...]] = ()
     """Which coordinates are angles (rad): these may go round."""
 
+    @property
+    def most_held(self) -> int:
+        """How many wrenches it transmits, at most."""
+        return 6 - self.nv
+
     @abstractmethod
     def transform(self, q: Coordinates) -> Transform:
         """The placement of the child's frame in the joint's frame on the parent."""

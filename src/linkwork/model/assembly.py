@@ -55,7 +55,7 @@ def assembly_of(parents: Sequence[int], holds: Sequence[tuple[int, int]] = ()) -
     Example:
         >>> chain, star = assembly_of([0, *range(64)]), assembly_of([0, 0, *[1] * 63])
         >>> len(chain.levels), len(star.levels)
-        (8, 10)
+        (8, 11)
     """
     return _Assembling(parents, holds).found
 

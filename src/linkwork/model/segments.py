@@ -13,15 +13,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwork.model.doubtful import doubtful_joints
+from linkwork.joints import Joint
+from linkwork.joints.joint import is_built_in
+from linkwork.joints.one_of import OneOf
 from linkwork.model.memo import kept_with_model
-from linkwork.model.model import Model
+from linkwork.model.model import Limits, Model
 
 FEWEST = 16
 """Segments of a short chain: a multiple of any machine's SIMD lanes. A long one has more, for threads."""
 SHORTEST = 3
 """Bodies of a segment."""
 _LONGEST_PERIOD = 12
+_MOST_KINDS = 4
+"""Of joints in no order, up to which all are computed and one is chosen."""
 _LONGEST_REST = 8
 """An end of a chain that counts as a side branch is no longer than this part of it."""
 
@@ -109,8 +113,8 @@ def _limbs(model: Model, path: set[int]) -> list[list[int]]:
 
 def _shape(model: Model, limb: Sequence[int]) -> tuple[object, ...]:
     """What must be the same for two side branches to be SIMD lanes."""
-    doubtful, place = doubtful_joints(model), {body: k for k, body in enumerate(limb)}
-    kinds = [(model.bodies[k].joint.kind(), bool(model.bodies[k].armature), doubtful[k]) for k in limb]
+    place = {body: k for k, body in enumerate(limb)}
+    kinds = [(model.bodies[k].joint.kind(), bool(model.bodies[k].armature)) for k in limb]
     return tuple((kind, place.get(model.bodies[k].parent - 1)) for kind, k in zip(kinds, limb, strict=True))
 
 
@@ -156,6 +160,46 @@ def _regular_end(kinds: Sequence[int]) -> int:
     length, _, end = max(stretches, default=(0, 0, 0))
     rest = len(kinds) - end
     return end if 2 * length > len(kinds) and _LONGEST_REST * rest <= len(kinds) else len(kinds)
+
+
+@dataclass(frozen=True)
+class Blended:
+    """A mechanism whose chain has joints of one kind only, each one of several, and where q and v are among its own."""
+
+    model: Model
+    q: NDArray[np.int64]
+    v: NDArray[np.int64]
+
+
+@kept_with_model
+def blended(model: Model) -> Blended | None:
+    """A mechanism whose bodies are lined up and whose chain has joints in no order, so that segments can be SIMD lanes
+    all the same; None if there is no need, too many kinds, a rotor, or a joint of a user's own.
+    """
+    found = cut(model)
+    if found is None or found.uniform:
+        return None
+    chain = model.bodies[: found.chain]
+    kinds = {body.joint.kind(): body.joint for body in reversed(chain)}
+    if len(kinds) > _MOST_KINDS or any(body.armature or not is_built_in(body.joint) for body in chain):
+        return None
+    order = list(kinds)
+
+    def one_of(joint: Joint) -> OneOf:
+        own = order.index(joint.kind())
+        return OneOf(tuple(joint if k == own else kinds[kind] for k, kind in enumerate(order)), float(own))
+
+    mixed = [one_of(body.joint) for body in chain]
+    bodies = [replace(body, joint=joint, limits=Limits.none(joint)) for body, joint in zip(chain, mixed, strict=True)]
+    new = Model(model.name, (*bodies, *model.bodies[found.chain :]), (), model.gravity)
+    q, v = (
+        np.array([at + k for at, count in zip(starts, counts, strict=True) for k in range(count)], dtype=np.int64)
+        for starts, counts in (
+            (new.q_start, [body.joint.nq for body in model.bodies]),
+            (new.v_start, [body.joint.nv for body in model.bodies]),
+        )
+    )
+    return Blended(new, q, v)
 
 
 @kept_with_model

@@ -203,7 +203,7 @@ class Tree(PathWalks, LoopWalks, Walks):
         """The most wrenches that a joint of the chain transmits, those of rotors included."""
         head, segments, _ = self._segments
         chain = [*head, *(body for segment in segments for body in segment.bodies)]
-        return max(6 if body.rotor else 6 - body.joint.nv for body in chain)
+        return max(6 if body.rotor else body.joint.most_held for body in chain)
 
     @property
     def branched(self) -> bool:

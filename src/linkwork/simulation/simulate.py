@@ -159,13 +159,15 @@ def simulate(
     proximal = not_negative("proximal", proximal)
     step = step_of(integrator, model, solver, positive("rtol", rtol), positive("atol", atol))
     held_by = model.constraints if constraints is None else as_constraints(constraints)
-    warn_of_errors(model, here[None], held_by, time_constant)
     by_default = isinstance(method, str) and method == "articulated_body"
     smooth = contacts is None
     touched = None if contacts is None else _touched(model, contacts, friction, held_by, by_default, integrator, here)
     step = step if smooth or integrator != "semi_implicit_euler" else contact_euler
     if held_by and not (isinstance(method, str) and method in METHODS):
-        raise ArgumentError(f"constraints are solved for by {', '.join(METHODS)}; leave method {shown(method)} out")
+        hint = "; or pass constraints=(), to leave out those of the model" if constraints is None else ""
+        known = ", ".join(METHODS)
+        raise ArgumentError(f"constraints are solved for by {known}; leave method {shown(method)} out{hint}")
+    warn_of_errors(model, here[None], held_by, time_constant)
     damper = damping_of(model, model_switch("damping", damping))
     resistance = StictionAndStops(
         model, friction_of(model, model_switch("friction", friction) and smooth),

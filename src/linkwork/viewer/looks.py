@@ -30,12 +30,12 @@ from linkwork.viewer.mesh import (
     sphere,
 )
 from linkwork.viewer.meshes import Triangles, find, read
-from linkwork.viewer.scene import CARRIED, JOINT
+from linkwork.viewer.scene import CARRIED
 from linkwork.viewer.skeleton import Chain, Skeleton, matrix
 
 SHAPES = ("visual", "collision", "skeleton")
 """What can be seen of a body: what its file says is to be seen, what touches, or what its joints and mass tell."""
-_PLAIN, _TOUCHING = rgba("#b9bec7"), rgba("#d1765a", 0.55)
+_PLAIN, _TOUCHING, _PIN = rgba("#b9bec7"), rgba("#d1765a", 0.55), rgba("#565e69")
 _FEWEST = 200  # triangles that a mesh keeps, however small its share
 
 Roots = Sequence[str | os.PathLike[str]]
@@ -103,7 +103,7 @@ class Looks:
         for body, _ in skeleton.joints if self._joints and only is None else ():
             if body not in self._boxes:
                 radius = min(max(thick[body], thick.get(self.model.bodies[body - 1].parent, 0.0)), 1.5 * thick[body])
-                found.append(Piece(body, _joint(self.model.bodies[body - 1].joint, radius).coloured(rgba(JOINT))))
+                found.append(Piece(body, _joint(self.model.bodies[body - 1].joint, radius).coloured(_PIN)))
         return found
 
     def _geometry(self, kind: str) -> list[Piece]:
@@ -116,7 +116,9 @@ class Looks:
             meshes = self._meshes(shape, share)
             found += [Piece(shape.body, mesh) for mesh in meshes]
             if not meshes:
-                missing.setdefault(shape.body, f"{shape.mesh[:200]!r}: {self._read[self._key(shape)]}")
+                why = self._read[self._key(shape)]
+                reason = why if isinstance(why, str) else "all its triangles are flat"
+                missing.setdefault(shape.body, f"{shape.mesh[:200]!r}: {reason}")
         if kind == "collision":
             found = [Piece(piece.body, piece.mesh.coloured(_TOUCHING)) for piece in found]
         if missing:
@@ -139,7 +141,7 @@ class Looks:
                 corners = simplified(part.corners * size, max(_FEWEST, int(share * len(part.corners))))
                 corners = corners[:, ::-1] if np.prod(size) < 0.0 else corners
                 meshes.append(creased(corners).moved(place).coloured(colour or part.colour or _PLAIN))
-            return meshes
+            return [mesh for mesh in meshes if len(mesh.faces)]
         up = np.array([0.0, 0.0, 0.5 * size[-1]])
         mesh = {
             "box": lambda: box(np.array(size)),

@@ -23,7 +23,7 @@ from linkwork.engine.run.memory import address, aligned
 from linkwork.engine.trace.rolled import roll
 from linkwork.engine.trace.segmented import PARTS, SIZES, SegmentedTree, segmented_tables
 from linkwork.engine.trace.tables import Tables, kinds_of
-from linkwork.model.segments import LinedUp, cut, limbs
+from linkwork.model.segments import Blended, LinedUp, cut, limbs
 
 _WORTH_A_TEAM = 1500
 """Bodies from which on helpers pay."""
@@ -61,7 +61,7 @@ class Segmented(Compiled):
     @cached_property
     def kinds(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Which kinds there are on the chain, and in side branches."""
-        _, numbers, _ = kinds_of(self.task.model)
+        _, numbers, _ = kinds_of(self.task.model, judged=False)
         chain = self.cut.chain
         return tuple(sorted(set(numbers[:chain]))), tuple(sorted(set(numbers[chain:])))
 
@@ -189,3 +189,28 @@ class Reordered(Plan):
             own[:, columns[space]] = result
             found.append(own)
         return given_back(found, out), status
+
+
+class Padded(Plan):
+    """A plan for a chain whose joints are in no order: each gets as many coordinates as the largest has."""
+
+    task: Task
+
+    def __init__(self, task: Task, inner: Plan, mixed: Blended) -> None:
+        super().__init__(task)
+        self.inner, self.mixed = inner, mixed
+        rest = [x for body in mixed.model.bodies for x in body.joint.neutral()]
+        self.filled = {"configuration": np.array(rest), "velocity": np.zeros(mixed.model.nv)}
+
+    def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:
+        where = {"configuration": self.mixed.q, "velocity": self.mixed.v}
+        present = [space for name, space in self.task.algorithm.arguments if name not in self.task.absent]
+        given = []
+        for array, space in zip(arguments, present, strict=True):
+            if space in where:
+                full = np.tile(self.filled[space], (len(array), 1))
+                full[:, where[space]] = array
+                array = full
+            given.append(array)
+        results, status = self.inner.run(given, states)
+        return given_back([np.ascontiguousarray(result[:, self.mixed.v]) for result in results], out), status

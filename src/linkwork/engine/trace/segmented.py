@@ -175,7 +175,7 @@ class SegmentedTree(RolledTree):
         super().__init__(tracer, kinds, width, constants)
         self.on_chain, self.beside, self.branched = on_chain, beside, bool(beside)
         found = [kinds[number] for number in on_chain]
-        self.most_constraints = max(6 if kind.rotor else 6 - kind.joint.nv for kind in found)
+        self.most_constraints = max(6 if kind.rotor else kind.joint.most_held for kind in found)
         self.seam = _Segment(self, ONE, False)
         self.persistent: set[str] = set()
 
@@ -289,7 +289,7 @@ class SegmentedTree(RolledTree):
 
 def segmented_tables(model: Model, cut: Cut, lanes: int) -> Tables:
     """The tables of a chain for groups of so many lanes, with all sizes."""
-    kinds, plain, rows = body_tables(model)
+    kinds, plain, rows = body_tables(model, judged=False)  # lanes must be of one kind, and no text here judges
     bodies, start = len(model.bodies), cut.head + 1
     segment, position = np.divmod(np.arange(cut.chain - cut.head), cut.length)
     inside, after = slice(start, cut.chain + 1), start + cut.count // lanes * cut.length

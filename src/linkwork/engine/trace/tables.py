@@ -149,9 +149,11 @@ class Tables:
     """How many things of one sort there are, of what loops have."""
 
 
-def kinds_of(model: Model, families: bool = False) -> tuple[tuple[Kind, ...], list[int], list[list[float]]]:
+def kinds_of(
+    model: Model, families: bool = False, judged: bool = True
+) -> tuple[tuple[Kind, ...], list[int], list[list[float]]]:
     """The kinds of a model, the kind of each body, and each body's numbers; for ``families`` bodies that are alone on
-    their parents are of other kinds than those that are not.
+    their parents are of other kinds than those that are not, and doubtful ones are if they are ``judged``.
     """
     rows = [
         [*body.placement.numbers(), *body.inertia.numbers(), *body.armature, *body.joint.numbers()]
@@ -159,7 +161,8 @@ def kinds_of(model: Model, families: bool = False) -> tuple[tuple[Kind, ...], li
     ]
     groups: dict[Any, list[int]] = {}
     lone = alone([body.parent for body in model.bodies]) if families else [None] * len(rows)
-    for i, (body, doubtful) in enumerate(zip(model.bodies, doubtful_joints(model), strict=True)):
+    doubts = doubtful_joints(model) if judged else [False] * len(rows)
+    for i, (body, doubtful) in enumerate(zip(model.bodies, doubts, strict=True)):
         groups.setdefault((body.joint.kind(), bool(body.armature), doubtful, lone[i]), []).append(i)
     kinds, number = [], [0] * len(rows)
     for k, ((_, rotor, doubtful, by_itself), members) in enumerate(groups.items()):
@@ -174,10 +177,10 @@ def kinds_of(model: Model, families: bool = False) -> tuple[tuple[Kind, ...], li
 
 
 def body_tables(
-    model: Model, families: bool = False
+    model: Model, families: bool = False, judged: bool = True
 ) -> tuple[tuple[Kind, ...], NDArray[np.float64], NDArray[np.int64]]:
     """The kinds of a model, and rows of ``data`` and of ``BODIES`` for the world and each body."""
-    kinds, number, rows = kinds_of(model, families)
+    kinds, number, rows = kinds_of(model, families, judged)
     data = np.zeros((len(rows) + 1, max([3, *(len(row) for row in rows)])))
     data[0, :3] = model.gravity
     for i, row in enumerate(rows, 1):

@@ -70,13 +70,13 @@ def _scalar(model: Model) -> Callable[..., Any]:
     """On one lane; a chain that is long enough for a team of threads is not served by the short path."""
     plan = plan_for(Task(SEGMENTS, model, ("f_ext",)), lanes=1)
     served = plan.served("one")
-    assert served is not None and isinstance(plan, Segmented)
 
     def run(*state: Array) -> Array:
         (result,), _ = plan.run([array[None] for array in state], 1)
         return np.asarray(result[0])
 
-    return run if plan.worth_a_team else partial(served, None)
+    short = isinstance(plan, Segmented) and not plan.worth_a_team and served is not None
+    return partial(served, None) if short and served else run
 
 
 def _together(function: Callable[..., Array]) -> Callable[..., Array]:

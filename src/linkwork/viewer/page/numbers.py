@@ -21,7 +21,7 @@ class Numbers:
     def __init__(self) -> None:
         self._parts: list[bytes] = []
         self._size = 0
-        self._meshes: dict[int, dict[str, Any]] = {}
+        self._meshes: dict[int, tuple[Mesh, dict[str, Any]]] = {}  # the mesh itself, so that its id stays its own
 
     def add(self, array: NDArray[Any]) -> tuple[str, int, int]:
         data = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
@@ -40,14 +40,15 @@ class Numbers:
             normals = np.zeros((len(steps), 4), dtype=np.int8)
             normals[:, :3] = np.rint(np.clip(mesh.normals, -1.0, 1.0) * 127.0)
             small = len(steps) <= 65535
-            self._meshes[id(mesh)] = {
+            places = {
                 "low": low.tolist(),
                 "size": size.tolist(),
                 "vertices": self.add(vertices),
                 "normals": self.add(normals),
                 "faces": self.add(mesh.faces.astype(np.uint16 if small else np.uint32)),
             }
-        return self._meshes[id(mesh)]
+            self._meshes[id(mesh)] = mesh, places
+        return self._meshes[id(mesh)][1]
 
     def places(self, points: Array) -> dict[str, Any]:
         """Places over time (K, n, 3), m, in steps of the range that each coordinate has."""

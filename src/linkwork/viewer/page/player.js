@@ -20,7 +20,7 @@ class Player {
   }
 
   tick(now) {
-    const passed = Math.min(0.25, Math.max(0, (now - (this.before ?? now)) / 1000));
+    const passed = Math.min(2, Math.max(0, (now - (this.before ?? now)) / 1000));
     this.before = now;
     if (this.playing) {
       this.time += this.speed * passed;

@@ -1,0 +1,60 @@
+"""Dynamics of many joints that move together: couplings as rows over velocities, not over motions of frames.
+
+With J the rows of v_a - ratio v_b, the forces of the couplings solve (J M⁻¹ Jᵀ) λ = - J a_free - ...: one unknown for
+each coupling, where frames would take twelve numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.arguments import Array
+from linkwork.compiled.arrays import is_traced
+from linkwork.dynamics.constraint_solvers import Solver
+from linkwork.dynamics.derivatives import mass_matrix_inverse
+from linkwork.dynamics.dynamics import forward_dynamics, mass_matrix
+from linkwork.model.constraints import Constraint, Coupling
+from linkwork.model.model import Model
+from linkwork.spatial.small_matrices import times
+
+
+class Couplings(NamedTuple):
+    """The couplings, their rows (k, nv), and the wrenches (k, 6) of unit forces on the bodies of their joints a."""
+
+    couplings: tuple[Coupling, ...]
+    rows: Array
+    wrenches: Array
+
+
+def as_couplings(model: Model, constraints: Sequence[Constraint]) -> Couplings | None:
+    """What does not depend on the state; None if there is any other constraint."""
+    found = tuple(each for each in constraints if isinstance(each, Coupling))
+    if len(found) < len(constraints):
+        return None
+    rows = np.zeros((len(found), model.nv))
+    for row, each in zip(rows, found, strict=True):
+        for joint, factor in ((each.joint_a, 1.0), (each.joint_b, -each.ratio)):
+            row[model.v_start[model.joint_index(joint)]] += factor
+    wrenches = [each._row(model, each.joint_a)[0] for each in found]
+    return Couplings(found, rows, np.array(wrenches).reshape(-1, 6))
+
+
+def coupled_motion(
+    model: Model, held: Couplings, q: Array, v: Array, tau: Array, f_ext: Array | None, settings: Array | None,
+    solver: Solver,
+) -> tuple[Array, Array]:  # fmt: skip
+    """Accelerations and wrenches, as ``constrained_dynamics`` gives them."""
+    free = forward_dynamics(model, q, v, tau, f_ext)
+    if is_traced(free):
+        response = mass_matrix_inverse(model, q) @ held.rows.T
+    else:  # for which less code is made
+        response = np.asarray(np.linalg.solve(mass_matrix(model, q), held.rows.T), dtype=np.float64)
+    asked = times(held.rows, free)
+    if settings is not None:
+        errors = np.concatenate([each.all_errors(model, q, ()) for each in held.couplings], axis=-1)
+        asked = asked + settings[0] * times(held.rows, v) + settings[1] * errors
+    sizes = solver.solve(held.rows @ response, -asked)
+    return free + times(response, sizes), sizes[..., None] * held.wrenches

@@ -1,0 +1,117 @@
+"""A joint that is one of several kinds, told by a number: bodies on different joints then have the same code.
+
+What code for one kind would leave out, it computes for all and chooses from: so it is for chains whose joints follow
+each other in no order, as lanes of a vector, not for users.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from linkwork.joints.joint import Joint
+from linkwork.spatial import AnyWrenches, Columns, Coordinates, Force, Motion, Scalar, Subspace, Transform, where_less
+
+
+@dataclass(frozen=True)
+class OneOf(Joint):
+    """Joint number ``which`` of ``joints``; its coordinates are the first ones, what is left over means nothing."""
+
+    joints: tuple[Joint, ...]
+    which: float
+
+    @property
+    def nq(self) -> int:  # type: ignore[override]
+        return max(joint.nq for joint in self.joints)
+
+    @property
+    def nv(self) -> int:  # type: ignore[override]
+        return max(joint.nv for joint in self.joints)
+
+    @property
+    def most_held(self) -> int:
+        return max(joint.most_held for joint in self.joints)
+
+    def neutral(self) -> list[float]:
+        return max(self.joints, key=lambda joint: joint.nq).neutral()
+
+    def numbers(self) -> list[Scalar]:
+        return [self.which, *(number for joint in self.joints for number in joint.numbers())]
+
+    def of(self, numbers: Sequence[Scalar]) -> OneOf:
+        which, *rest = numbers
+        joints = []
+        for joint in self.joints:
+            count = len(joint.numbers())
+            joints.append(joint.of(rest[:count]))
+            rest = rest[count:]
+        return OneOf(tuple(joints), which)
+
+    def kind(self) -> tuple[Any, ...]:
+        return (OneOf, *(joint.kind() for joint in self.joints))
+
+    def transform(self, q: Coordinates) -> Transform:
+        return Transform.identity().of(
+            self._chosen([joint.transform(q[: joint.nq]).numbers() for joint in self.joints])
+        )
+
+    def subspace(self, q: Coordinates) -> Subspace:
+        spaces = [joint.subspace(q[: joint.nq]) for joint in self.joints]
+        motions = self._columns([[column.numbers() for column in space.columns()] for space in spaces], self.nv)
+        dual = self._columns([[wrench.numbers() for wrench in space.dual().units()] for space in spaces], self.nv)
+        kept = [[wrench.numbers() for wrench in space.complement().units()] for space in spaces]
+        held = self._columns(kept, self.most_held)
+        given = self._chosen([[0.0] * len(one) + [1.0] * (self.most_held - len(one)) for one in kept])
+        return _Chosen(
+            [Motion.from_numbers(column) for column in motions],
+            AnyWrenches([Force.from_numbers(column) for column in dual]),
+            _Padded([Force.from_numbers(column) for column in held], given),
+        )
+
+    def bias(self, q: Coordinates, v: Coordinates) -> Motion:
+        found = [joint.bias(q[: joint.nq], v[: joint.nv]).numbers() for joint in self.joints]
+        return Motion.from_numbers(self._chosen(found))
+
+    def _chosen(self, rows: Sequence[Sequence[Scalar]]) -> list[Scalar]:
+        """The row of the joint that this is."""
+        *before, found = rows
+        chosen = list(found)
+        for number, row in reversed(list(enumerate(before))):
+            chosen = [where_less(self.which, number + 0.5, x, y) for x, y in zip(row, chosen, strict=True)]
+        return chosen
+
+    def _columns(self, sets: Sequence[Sequence[Sequence[Scalar]]], count: int) -> list[list[Scalar]]:
+        """The columns of the joint that this is, filled up with zeros."""
+        full = [[*columns, *([0.0] * 6 for _ in range(count - len(columns)))] for columns in sets]
+        return [self._chosen([columns[k] for columns in full]) for k in range(count)]
+
+
+class _Padded(AnyWrenches):
+    """Wrenches of which some do not exist: these are zero, and give way by themselves."""
+
+    __slots__ = ("given",)
+
+    def __init__(self, columns: Sequence[Force], given: Sequence[Scalar]) -> None:
+        super().__init__(columns)
+        self.given = list(given)
+
+    @property
+    def compliance(self) -> list[Scalar]:
+        return self.given
+
+
+class _Chosen(Columns):
+    """Motions of which some do not exist, and the wrenches dual to them."""
+
+    __slots__ = ("_dual", "_held")
+
+    def __init__(self, motions: Sequence[Motion], dual: AnyWrenches, held: _Padded) -> None:
+        super().__init__(motions)
+        self._dual, self._held = dual, held
+
+    def dual(self) -> AnyWrenches:
+        return self._dual
+
+    def complement(self, rotor: Coordinates = ()) -> _Padded:
+        return self._held
