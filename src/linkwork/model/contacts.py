@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import sha256
 from math import isfinite
 from typing import Any, overload
@@ -280,6 +281,11 @@ class Contacts(Sequence[Contact]):
         if self.reference is not None:
             numbers = finite_array("reference", self.reference)
             object.__setattr__(self, "reference", tuple(float(x) for x in numbers.ravel()))
+
+    @cached_property
+    def digest(self) -> str:
+        """Of all numbers: the same for contacts that are equal."""
+        return sha256(repr(self).encode()).hexdigest()
 
     @overload
     def __getitem__(self, index: int) -> Contact: ...

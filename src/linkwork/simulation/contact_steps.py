@@ -28,6 +28,8 @@ from linkwork.spatial import Quaternion, Vec3
 
 _DEEP = 0.5
 """The part of a shape's size by which it may overlap in the beginning without a warning."""
+_LOOKS = 10
+"""Motions of a model that are looked at: looking takes longer than a short motion does."""
 
 
 def moved(model: Model, q: Any, v: Any, a: Any, dt: Any) -> tuple[Any, Any]:
@@ -60,8 +62,12 @@ def warn_of_depth(model: Model, q: Any, contacts: Contacts, above: int = 3) -> N
     """
     if not len(contacts) or not len(q):
         return
+    kept = touching(model, contacts)
+    if kept.begun >= _LOOKS:
+        return
+    kept.begun += 1
     with interpreted():
-        _, distances = touching(model, contacts).points_law(q)
+        _, distances = kept.points_law(q)
     sizes = np.array([_DEEP * _size(one.shape) for one in contacts for _ in range(one.points)])
     over = -distances / sizes
     state, point = (int(i) for i in np.unravel_index(int(over.argmax()), over.shape))

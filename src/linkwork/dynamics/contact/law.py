@@ -60,6 +60,8 @@ class Touching:
             if not self.path(one.frame) and not self.path(one.on):
                 raise ArgumentError(f"the contact of {one.frame!r} is with {one.on!r}, and no joint moves either")
         self.points = sum(one.points for one in contacts)
+        self.begun = 0
+        """Motions that were looked at for deep penetrations."""
         self._laws: dict[Any, CompiledFunction] = {}
         soft = {name: (softness, margin) for name, softness, margin in contacts.limits}
         rough = dict(contacts.friction)
@@ -243,7 +245,7 @@ class Touching:
         """Of all that code follows from besides the model and the frames."""
         held = [(type(one).__name__, one.kind(), one.placement.numbers()) for one in self.constraints]
         names = (self.model.frame_names, self.model.joint_names) if held else ()
-        return fingerprint.key(self.ends, self.contacts, self.limited, self.rough, held, self.bonds, names)
+        return fingerprint.key(self.ends, self.contacts.digest, self.limited, self.rough, held, self.bonds, names)
 
 
 def _centre(model: Model, end: str, body: int) -> tuple[float, float, float]:

@@ -80,7 +80,7 @@ class Extras:
         """What code follows from, besides the model and its parts."""
         laws = [None if each is None else each.digest for each in (self.law, self.cost)]
         held = [(type(one).__name__, one.kind(), one.placement.numbers()) for one in self.constraints]
-        touching = () if self.contacts is None else (self.contacts, self.rough)
+        touching = () if self.contacts is None else (self.contacts.digest, self.rough)
         return *laws, held, (self.stabilisation, self.proximal) if held else (), self.stops, touching
 
     def step_plan(self, model: Model, shapes: Mapping[str, Shape], form: str) -> Plan:
