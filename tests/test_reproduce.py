@@ -342,8 +342,8 @@ def test_a_longest_path_is_that_of_the_text() -> None:
     turns = {max(steps_of(ALGORITHMS["constraint_force"], star).longest) for star in stars}
     assert len(turns) == 1, "no turn grows with the branches"
     for k, rounds in ((1, 0), (2, 0), (3, 1), (4, 1), (5, 2), (8, 2), (9, 3)):
-        count = steps_of(ALGORITHMS["constraint_force"], lw.mechanisms.star(k + 1)).depth  # one end is on the chain
-        assert count == steps_of(ALGORITHMS["constraint_force"], lw.mechanisms.star(2)).depth + rounds
+        deep = steps_of(ALGORITHMS["constraint_force"], lw.mechanisms.star(k + 1)).depth  # one end is on the chain
+        assert deep == steps_of(ALGORITHMS["constraint_force"], lw.mechanisms.star(2)).depth + rounds
 
 
 def test_the_form_of_the_paper_goes_along_the_chain_by_scans() -> None:
