@@ -24,7 +24,7 @@ from linkwork.engine.plans.segmented import Padded, Reordered, Segmented
 from linkwork.engine.run import helper_threads, threads
 from linkwork.engine.trace.interpreter import interpret
 from linkwork.joints import Fixed, Free, Joint, Revolute, Spherical, Universal
-from linkwork.model import Model
+from linkwork.model import Model, segments
 from linkwork.model.segments import SHORTEST, blended, cut, limbs, lined_up
 from linkwork.model.tree import Tree
 from programs import bits
@@ -189,7 +189,9 @@ def test_side_branches_of_one_shape_are_lanes_whatever_their_number() -> None:
         assert status == 0 and np.array_equal(bits(one[0]), bits(plain[1]))
 
 
-def test_joints_in_random_order_are_lanes() -> None:
+def test_joints_in_random_order_are_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert blended(chain([Revolute("y"), *[Spherical()] * 3] * 13 + [Revolute("y")] * 5)) is None, "too short"
+    monkeypatch.setattr(segments, "WORTH_BLENDING", 50)
     kinds = (Revolute("y"), Spherical())
     order = np.random.default_rng(4).integers(2, size=52)
     model = chain([kinds[k] for k in order], 6)

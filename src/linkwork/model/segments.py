@@ -24,6 +24,9 @@ FEWEST = 16
 SHORTEST = 3
 """Bodies of a segment."""
 _LONGEST_PERIOD = 12
+WORTH_BLENDING = 500
+"""Bodies from which on a chain whose joints are in no order is blended: below, bringing numbers into place costs more.
+"""
 _MOST_KINDS = 4
 """Of joints in no order, up to which all are computed and one is chosen."""
 _LONGEST_REST = 8
@@ -174,10 +177,10 @@ class Blended:
 @kept_with_model
 def blended(model: Model) -> Blended | None:
     """A mechanism whose bodies are lined up and whose chain has joints in no order, so that segments can be SIMD lanes
-    all the same; None if there is no need, too many kinds, a rotor, or a joint of a user's own.
+    all the same; None if there is no need, it is short, or has too many kinds, a rotor, or a joint of a user's own.
     """
     found = cut(model)
-    if found is None or found.uniform:
+    if found is None or found.uniform or found.chain < WORTH_BLENDING:
         return None
     chain = model.bodies[: found.chain]
     kinds = {body.joint.kind(): body.joint for body in reversed(chain)}
