@@ -113,8 +113,12 @@ def main() -> int:
     print(f"{COUNT:,} of {cheetah}, {sum(one.points for one in cheetah.contacts)} points of contact each")
     print(f"{COUNT * STEPS / took:,.0f} steps a second: {COUNT * STEPS * DT / took:,.0f} times as fast as real time")
     print(f"after {STEPS * DT:g} s they have gone {way.mean():+.3f} m on average, with a spread of {way.std():.3f} m")
-    print(f"the fastest {way.max():+.2f} m and {way.min():+.2f} m; {np.mean(np.abs(pitch) > 1.6):.2%} lie on their backs")
-    print(f"limbs are {1e3 * np.median(deep):.1f} mm deep in the floor half of the time, {1e3 * deep.max():.0f} at most")
+    print(
+        f"the fastest {way.max():+.2f} m and {way.min():+.2f} m; {np.mean(np.abs(pitch) > 1.6):.2%} lie on their backs"
+    )
+    print(
+        f"limbs are {1e3 * np.median(deep):.1f} mm deep in the floor half of the time, {1e3 * deep.max():.0f} at most"
+    )
     if len(sys.argv) > 1:
         shown = np.argsort(way)[[0, COUNT // 4, COUNT // 2, 3 * COUNT // 4, -1]]
         lw.draw(cheetah, q[shown, -1], path=sys.argv[1], view=(-80.0, 10.0))
