@@ -12,6 +12,11 @@ from linkwork.dynamics.arguments import Array
 from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import WORLD, Point
 
+_CROSS = np.array(
+    [[0, 0, 0, 0, 0, 1, 0, -1, 0], [0, 0, -1, 0, 0, 0, 1, 0, 0], [0, 1, 0, -1, 0, 0, 0, 0, 0]], np.float64
+)
+"""r @ this is the matrix (3, 3), row by row, that makes ω × r of ω."""
+
 
 class Support:
     """A frame that stands on something by its corners: they stay where they are, and push, with friction.
@@ -71,6 +76,12 @@ class Support:
         self.normal = upward / length
         self.corners, self.on = given, on
         self.radius = not_negative(f"radius of {name}", radius)
+        first = np.cross(self.normal, np.eye(3)[np.argmin(np.abs(self.normal))])
+        first /= np.linalg.norm(first)
+        inner = self.friction / np.sqrt(2.0) * self.normal
+        tangents = (first, -first, np.cross(self.normal, first), np.cross(first, self.normal))
+        self._sides = np.array([*(tangent - inner for tangent in tangents), -self.normal, self.normal])
+        self._bounds = np.array([0.0, 0.0, 0.0, 0.0, -self.least, self.most])
 
     @property
     def points(self) -> tuple[Point, ...]:
@@ -86,17 +97,9 @@ class Support:
         under, rate = on.at(there, there)
         return rows - under, drift - rate
 
-    def faces(self, normal: Array) -> tuple[Array, Array]:
-        """The pyramid of one corner: A (6, 3) and b (6,) such that A f <= b for forces f (3,) in world axes, where the
-        normal is as given.
-        """
-        n = normal
-        first = np.cross(n, np.eye(3)[np.argmin(np.abs(n))])
-        first /= np.linalg.norm(first)
-        second = np.cross(n, first)
-        inner = self.friction / np.sqrt(2.0)
-        sides = [sign * across - inner * n for across in (first, second) for sign in (1.0, -1.0)]
-        return np.array([*sides, -n, n]), np.array([0.0, 0.0, 0.0, 0.0, -self.least, self.most])
+    def faces(self, on: Moving) -> tuple[Array, Array]:
+        """The pyramid of one corner: A (6, 3) and b (6,) such that A f <= b for forces f (3,) in world axes."""
+        return self._sides @ on.place[:3, :3].T, self._bounds
 
 
 class Moving(NamedTuple):
@@ -111,7 +114,6 @@ class Moving(NamedTuple):
         """J (3k, nv) and J̇v (3k,) of points (k, 3) that are seen from its origin; ``turned`` are those of the points
         that turn with it.
         """
-        spin = self.velocity[3:]
-        rows = self.J[None, :3] + np.cross(self.J[3:].T[None], points[:, None, :]).transpose(0, 2, 1)
-        drift = self.drift[:3] + np.cross(self.drift[3:], points) + np.cross(spin, np.cross(spin, turned))
-        return rows.reshape(-1, self.J.shape[1]), drift.ravel()
+        spin, crossed = self.velocity[3:], (points @ _CROSS).reshape(-1, 3, 3)
+        drift = self.drift[:3] + crossed @ self.drift[3:] + np.outer(turned @ spin, spin) - (spin @ spin) * turned
+        return (self.J[:3] + crossed @ self.J[3:]).reshape(-1, self.J.shape[1]), drift.ravel()

@@ -222,7 +222,7 @@ class WholeBodyController:
         nv, count, parts, right = self.model.nv, len(across), [], []
         column = nv
         for support in self.supports:
-            faces, bounds = support.faces(moving[support.on].place[:3, :3] @ support.normal)
+            faces, bounds = support.faces(moving[support.on])
             for _ in support.corners:
                 rows = np.zeros((len(faces), nv + count))
                 rows[:, column : column + 3] = faces
