@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arguments import finite_array, not_negative, real
 from linkwork.dynamics.arguments import Array
 from linkwork.errors import ArgumentError, shown
-from linkwork.model.model import Point
+from linkwork.model.model import WORLD, Point
+
+_CROSS = np.array(
+    [[0, 0, 0, 0, 0, 1, 0, -1, 0], [0, 0, -1, 0, 0, 0, 1, 0, 0], [0, 1, 0, -1, 0, 0, 0, 0, 0]], np.float64
+)
+"""r @ this is the matrix (3, 3), row by row, that makes ω × r of ω."""
 
 
 class Support:
@@ -21,10 +28,11 @@ class Support:
         frame: a frame's name.
         corners: (k, 3), m, in the frame's axes: the sole's corners, or one point, (3,).
         friction: the coefficient of friction.
-        normal: (3,), of the ground, pointing out of it, in world axes.
+        normal: (3,), of the ground, pointing out of it, in the axes of ``on``.
         least: N, of each corner's force along the normal.
         most: N, likewise.
         radius: m, of balls about the corners, which roll on the ground; 0 for corners that stand on it themselves.
+        on: the frame that they stand on, and which feels the opposite force: the world, or an object that hands hold.
 
     Example:
         >>> import linkwork as lw
@@ -44,9 +52,13 @@ class Support:
         least: float = 0.0,
         most: float = 1e6,
         radius: float = 0.0,
+        on: str = WORLD,
     ) -> None:
-        if not isinstance(frame, str):
-            raise ArgumentError(f"frame of a support must be a frame's name, not {shown(frame)}")
+        for what, given_name in (("frame", frame), ("on", on)):
+            if not isinstance(given_name, str):
+                raise ArgumentError(f"{what} of a support must be a frame's name, not {shown(given_name)}")
+        if frame == on:
+            raise ArgumentError(f"the support of {frame!r} stands on itself; on must be another frame")
         name = f"the support of {frame!r}"
         given = np.atleast_2d(finite_array(f"corners of {name}", corners))
         if given.ndim != 2 or given.shape[1] != 3 or not len(given):
@@ -62,31 +74,46 @@ class Support:
         if not length > 0.0:
             raise ArgumentError(f"normal of {name} must be a vector (3,) that is not zero, not {shown(normal)}")
         self.normal = upward / length
-        self.corners = given
+        self.corners, self.on = given, on
         self.radius = not_negative(f"radius of {name}", radius)
+        first = np.cross(self.normal, np.eye(3)[np.argmin(np.abs(self.normal))])
+        first /= np.linalg.norm(first)
+        inner = self.friction / np.sqrt(2.0) * self.normal
+        tangents = (first, -first, np.cross(self.normal, first), np.cross(first, self.normal))
+        self._sides = np.array([*(tangent - inner for tangent in tangents), -self.normal, self.normal])
+        self._bounds = np.array([0.0, 0.0, 0.0, 0.0, -self.least, self.most])
 
     @property
     def points(self) -> tuple[Point, ...]:
         """The corners as points of the frame."""
         return tuple(Point(self.frame, tuple(corner)) for corner in self.corners.tolist())
 
-    def rows(self, place: Array, J: Array, drift: Array, turning: Array) -> tuple[Array, Array]:
-        """What the corners that touch the ground do: J (3k, nv) and J̇v (3k,), in world axes.
+    def rows(self, frame: Moving, on: Moving) -> tuple[Array, Array]:
+        """What the corners do that touch the ground, against it: J (3k, nv) and J̇v (3k,), in world axes."""
+        arms = self.corners @ frame.place[:3, :3].T
+        touching = arms - self.radius * (on.place[:3, :3] @ self.normal)  # the lowest point of a ball stays the lowest
+        there = touching + frame.place[:3, 3] - on.place[:3, 3]
+        rows, drift = frame.at(touching, arms)
+        under, rate = on.at(there, there)
+        return rows - under, drift - rate
 
-        Args: of the frame, its placement (4, 4), J (6, nv) and J̇v (6,) in world axes, and angular velocity (3,).
-        """
-        arms = self.corners @ place[:3, :3].T
-        centripetal = np.cross(turning, np.cross(turning, arms))
-        arms = arms - self.radius * self.normal  # the lowest point of a ball stays the lowest: it adds nothing to that
-        rows = J[None, :3] + np.cross(J[3:].T[None], arms[:, None, :]).transpose(0, 2, 1)
-        return rows.reshape(-1, J.shape[1]), (drift[:3] + np.cross(drift[3:], arms) + centripetal).ravel()
-
-    def faces(self) -> tuple[Array, Array]:
+    def faces(self, on: Moving) -> tuple[Array, Array]:
         """The pyramid of one corner: A (6, 3) and b (6,) such that A f <= b for forces f (3,) in world axes."""
-        n = self.normal
-        first = np.cross(n, np.eye(3)[np.argmin(np.abs(n))])
-        first /= np.linalg.norm(first)
-        second = np.cross(n, first)
-        inner = self.friction / np.sqrt(2.0)
-        sides = [sign * across - inner * n for across in (first, second) for sign in (1.0, -1.0)]
-        return np.array([*sides, -n, n]), np.array([0.0, 0.0, 0.0, 0.0, -self.least, self.most])
+        return self._sides @ on.place[:3, :3].T, self._bounds
+
+
+class Moving(NamedTuple):
+    """How a frame moves in one state: its placement (4, 4); J (6, nv), J̇v (6,) and velocity (6,), in world axes."""
+
+    place: Array
+    J: Array
+    drift: Array
+    velocity: Array
+
+    def at(self, points: Array, turned: Array) -> tuple[Array, Array]:
+        """J (3k, nv) and J̇v (3k,) of points (k, 3) that are seen from its origin; ``turned`` are those of the points
+        that turn with it.
+        """
+        spin, crossed = self.velocity[3:], (points @ _CROSS).reshape(-1, 3, 3)
+        drift = self.drift[:3] + crossed @ self.drift[3:] + np.outer(turned @ spin, spin) - (spin @ spin) * turned
+        return (self.J[:3] + crossed @ self.J[3:]).reshape(-1, self.J.shape[1]), drift.ravel()

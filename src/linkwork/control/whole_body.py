@@ -23,16 +23,20 @@ from linkwork.control.goals import Situation, Task, one_state
 from linkwork.control.operational_space import Posture
 from linkwork.control.quadratic import solver_of
 from linkwork.control.references import Reference, as_reference
-from linkwork.control.supports import Support
+from linkwork.control.supports import Moving, Support
 from linkwork.dynamics.arguments import Array, as_array, as_frames, check_model
 from linkwork.dynamics.derivatives import momentum_derivatives
 from linkwork.dynamics.dynamics import centre_of_mass, mass_matrix, nonlinear_effects
 from linkwork.dynamics.kinematics import difference, forward_kinematics, jacobian, jacobian_drift
 from linkwork.errors import ArgumentError, SingularError, shown
-from linkwork.model.model import Model, Point
+from linkwork.model.model import WORLD, Model, Point
 
 _ROUNDING = 1e-9
 """Singular values below this part of the largest are rounding."""
+_HARDLY = 1e-3
+"""Directions in which joints move corners by less than this part of the most: supports let go of them. Corners that
+hold the same thing twice, but for how soft the ground is, would else ask for boundless accelerations.
+"""
 _PRIOR = 1e-8
 """The weight of z itself in each level, beside accelerations of its goals: what no goal asks for stays small."""
 
@@ -67,7 +71,7 @@ class WholeBodyCommand:
     Attributes:
         torque: (nv,), N or N m: what to apply; zero where no motor is.
         acceleration: (nv,), what it causes.
-        forces: (k, 3), N, world axes: of all supports' corners, in their order.
+        forces: (k, 3), N, world axes: on all supports' corners, in their order.
         errors: for each level, how far its accelerations are off what its goals want (m/s², rad/s²), before weights.
     """
 
@@ -156,10 +160,13 @@ class WholeBodyController:
             SingularError: no forces within the limits let the supports stand.
         """
         here, speed = one_state(self.model, q, v)
-        now, across, along = self._situation(here, speed)
-        nv, count = self.model.nv, len(across)
+        now, moving = self._situation(here, speed)
+        nv, parts = self.model.nv, [each.rows(moving[each.frame], moving[each.on]) for each in self.supports]
+        across = np.concatenate([np.zeros((0, nv)), *(rows for rows, _ in parts)])
+        along = np.concatenate([np.zeros(0), *(drift for _, drift in parts)])
+        count = len(across)
         x, free = self._feasible(now, across, along)
-        A, b = self._inequalities(now, across)
+        A, b = self._inequalities(now, across, moving)
         errors = []
         for wanted in [*([self._wanted(goal, w, t, now) for goal, w in level] for level in self.levels), None]:
             if wanted is None:
@@ -173,52 +180,49 @@ class WholeBodyController:
         torque = np.where(self._driven, now.mass @ a + now.bias - across.T @ f, 0.0)
         return WholeBodyCommand(torque, a, f.reshape(-1, 3), tuple(errors))
 
-    def _frames(self) -> list[Point]:
+    def _frames(self) -> list[str]:
+        """What supports are between, each once, without the world."""
         for support in self.supports:
             if not isinstance(support, Support):
                 raise ArgumentError(f"supports must hold lw.control.Support objects, not {shown(support)}")
-        return [Point(support.frame) for support in self.supports]
+        names = dict.fromkeys(name for support in self.supports for name in (support.frame, support.on))
+        return [name for name in names if name != WORLD]
 
-    def _situation(self, q: Array, v: Array) -> tuple[Situation, Array, Array]:
-        """What goals need, rows of their points, six each in their own axes; then J (3k, nv) and J̇v (3k,) of the
-        corners, in world axes.
-        """
-        model, frames = self.model, self._frames()
+    def _situation(self, q: Array, v: Array) -> tuple[Situation, dict[str, Moving]]:
+        """What goals need, rows of their points, six each in their own axes; and what supports are between."""
+        model, names = self.model, self._frames()
         points = [point for level in self.levels for goal, _ in level for point in goal.points]
-        J, drift = np.zeros((0, model.nv)), np.zeros(0)
-        places = forward_kinematics(model, q, [*points, *frames]) if points or frames else np.zeros((0, 4, 4))
+        J, drift, places = np.zeros((0, model.nv)), np.zeros(0), np.zeros((0, 4, 4))
+        if points or names:
+            places = forward_kinematics(model, q, [*points, *names])
         if points:
             J, drift = jacobian(model, q, points), jacobian_drift(model, q, v, points)
-        across, along = [np.zeros((0, model.nv))], [np.zeros(0)]
-        if frames:
-            of_frames = jacobian(model, q, frames, "local_world_aligned").reshape(-1, 6, model.nv)
-            drifts = jacobian_drift(model, q, v, frames, "local_world_aligned").reshape(-1, 6)
-            standing = zip(self.supports, places[len(points) :], of_frames, drifts, strict=True)
-            for support, place, rows, rate in standing:
-                corners, accelerations = support.rows(place, rows, rate, rows[3:] @ v)
-                across.append(corners)
-                along.append(accelerations)
+        moving = {WORLD: Moving(np.eye(4), np.zeros((6, model.nv)), np.zeros(6), np.zeros(6))}
+        if names:
+            rows = jacobian(model, q, names, "local_world_aligned").reshape(-1, 6, model.nv)
+            rates = jacobian_drift(model, q, v, names, "local_world_aligned").reshape(-1, 6)
+            known = zip(places[len(points) :], rows, rates, rows @ v, strict=True)
+            moving |= {name: Moving(*each) for name, each in zip(names, known, strict=True)}
         mass, bias = mass_matrix(model, q), nonlinear_effects(model, q, v) + model.damping * v
-        now = Situation(model, q, v, places, J, np.empty((0, 0)), drift, J @ v, mass, bias)
-        return now, np.concatenate(across), np.concatenate(along)
+        return Situation(model, q, v, places, J, np.empty((0, 0)), drift, J @ v, mass, bias), moving
 
     def _feasible(self, now: Situation, across: Array, drift: Array) -> tuple[Array, Array]:
         """x₀ and Z: all accelerations and forces that the equations of motion and the supports allow."""
         idle, count = ~self._driven, len(across)
         motion = np.concatenate((now.mass[idle], -across.T[idle]), axis=1)
-        x, free = _solutions(motion, -now.bias[idle])
+        x, free = _solutions(motion, -now.bias[idle], _ROUNDING)
         if np.abs(motion @ x + now.bias[idle]).max(initial=0.0) > 1e-6 * (1.0 + np.abs(now.bias).max(initial=0.0)):
             raise SingularError("nothing holds what no motor drives in this state: its weight finds no support")
         standing = np.concatenate((across, np.zeros((count, count))), axis=1)
-        y, left = _solutions(standing @ free, -drift - self._settling * (across @ now.v) - standing @ x)
+        y, left = _solutions(standing @ free, -drift - self._settling * (across @ now.v) - standing @ x, _HARDLY)
         return x + free @ y, free @ left
 
-    def _inequalities(self, now: Situation, across: Array) -> tuple[Array, Array]:
+    def _inequalities(self, now: Situation, across: Array, moving: dict[str, Moving]) -> tuple[Array, Array]:
         """A x <= b: the pyramids of friction, and the limits of torque."""
         nv, count, parts, right = self.model.nv, len(across), [], []
         column = nv
         for support in self.supports:
-            faces, bounds = support.faces()
+            faces, bounds = support.faces(moving[support.on])
             for _ in support.corners:
                 rows = np.zeros((len(faces), nv + count))
                 rows[:, column : column + 3] = faces
@@ -290,12 +294,14 @@ class WholeBodyController:
         return x + free @ z, free @ V[rank:].T
 
 
-def _solutions(E: Array, e: Array) -> tuple[Array, Array]:
-    """x₀ and Z: E (x₀ + Z z) is as near to e as it can be, for all z."""
+def _solutions(E: Array, e: Array, least: float) -> tuple[Array, Array]:
+    """x₀ and Z: E (x₀ + Z z) is as near to e as it can be, for all z; singular values below ``least`` times the largest
+    are zero.
+    """
     if not len(E):
         return np.zeros(E.shape[1]), np.eye(E.shape[1])
     U, s, V = np.linalg.svd(E)
-    rank = int((s > _ROUNDING * s[0]).sum()) if s.size else 0
+    rank = int((s > least * s[0]).sum()) if s.size else 0
     return V[:rank].T @ ((U.T @ e)[:rank] / s[:rank]), V[rank:].T
 
 
