@@ -109,8 +109,8 @@ def test_floating_mechanisms(s: State) -> None:
             close(lw.forward_dynamics(s.model, s.q, s.v, s.tau, s.f_ext, method=method), expected, 1e-9, what=method)
 
 
-LACKING = {"human", "icub", "icub_reduced", "iris", "romeo", "romeo_laas_small"}
-"""Robots with bodies that have no inertia, or (iris) with limits that are no angles."""
+LACKING = {"human", "icub", "icub_reduced", "iris", "romeo", "romeo_laas_small", "ur3"}
+"""Robots with bodies that have no inertia, (iris) with limits that are no angles, or (ur3) without links."""
 
 
 @pytest.mark.filterwarnings("ignore::linkwork.LinkworkWarning")
