@@ -95,7 +95,7 @@ def record(algorithm: Algorithm, model: Model) -> list[Task]:
         >>> tasks = record(ALGORITHMS["constraint_force"], mechanisms.serial_chain(8))
         >>> one, eight = (run(tasks, FREE, count).seconds for count in (1, 8))
         >>> round(one / eight, 1)
-        4.1
+        3.8
     """
     tree = _Recording(model)
     number = Counted(tree.found)
