@@ -131,6 +131,33 @@ def test_a_ball_that_rolls_stands() -> None:
     np.testing.assert_allclose(command.forces, [[0.0, 0.0, 2.0 * 9.81]] * 2, atol=1e-6)
 
 
+def test_levels_above_may_leave_no_room() -> None:
+    model = pair()
+    q, v = lw.neutral(model), np.zeros(model.nv)
+    sole = [[x, y, -0.3] for x in (0.1, -0.1) for y in (0.1, -0.1)]
+    far = CentreOfMass([-3.0, 0.0, 0.0])  # the middle of both: asks for all on one edge, and all of the friction
+    answers = []
+    with lw.interpreted():
+        for solver in ("daqp", "piqp"):
+            supports = [Support("one", sole, 1.0), Support("two", sole, 1.0)]
+            turned = Task(lw.Point("one", axes="rotation"), np.eye(3))
+            answers.append(WholeBodyController(model, [far, turned], supports, solver=solver).command(0.0, q, v))
+    for answer in answers:
+        f = answer.forces
+        assert (f[:, 2] > -1e-5).all() and abs(f[:, 2].sum() - 4.0 * 9.81) < 1e-5
+    np.testing.assert_allclose(answers[0].forces, answers[1].forces, atol=1e-3)
+
+
+def test_a_solver_that_gives_up_leaves_what_higher_levels_have_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = pair()
+    controller = WholeBodyController(model, [CentreOfMass([0.0, 0.0, 0.0])], [Support("one"), Support("two")])
+    with lw.interpreted():
+        before = controller.command(0.0, lw.neutral(model), np.zeros(model.nv))
+        monkeypatch.setattr(controller, "_solve", lambda *problem: None)
+        after = controller.command(0.0, lw.neutral(model), np.zeros(model.nv))
+    np.testing.assert_allclose(after.forces, before.forces, atol=1e-6)
+
+
 def test_a_normal_of_any_length_has_length_one() -> None:
     assert Support("left_foot", normal=(0.0, 3e300, 4e300)).normal.tolist() == [0.0, 0.6, 0.8]
 

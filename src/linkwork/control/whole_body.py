@@ -280,8 +280,9 @@ class WholeBodyController:
         self, x: Array, free: Array, rows: Array, right: Array, A: Array, b: Array, t: float
     ) -> tuple[Array, Array]:
         """The x nearest to what a level wants, and the directions that are left to the levels below it."""
+        obeyed = not (A @ x > b + 1e-6 * (1.0 + np.abs(b))).any()
         if not free.shape[1]:
-            if (A @ x > b + 1e-6 * (1.0 + np.abs(b))).any():
+            if not obeyed:
                 raise SingularError(_no_forces(t))
             return x, free
         seen, missing = rows @ free, right - rows @ x
@@ -289,7 +290,9 @@ class WholeBodyController:
         H[np.diag_indices_from(H)] += _PRIOR * max(1.0, float(H.diagonal().max()))
         z = self._solve(H, -(seen.T @ missing), A @ free, b - A @ x)
         if z is None:
-            raise SingularError(_no_forces(t))
+            if not obeyed:
+                raise SingularError(_no_forces(t))
+            z = np.zeros(free.shape[1])  # the solver finds nothing better than what the levels above have found
         _, s, V = np.linalg.svd(seen)
         rank = int((s > _ROUNDING * s[0]).sum()) if s.size and s[0] > 0.0 else 0
         return x + free @ z, free @ V[rank:].T
