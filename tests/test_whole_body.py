@@ -11,7 +11,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.control import CentreOfMass, Posture, Support, Task, WholeBodyController
-from linkwork.control.supports import Moving
+from linkwork.control.supports import Moving, corner_rows
 
 PERSON = lw.mechanisms.humanoid(floating_base=True)
 SOLE = [[0.12, 0.04, 0.0], [0.12, -0.04, 0.0], [-0.06, 0.04, 0.0], [-0.06, -0.04, 0.0]]
@@ -114,9 +114,9 @@ def test_corners_move_as_points_of_their_frame_against_what_they_stand_on() -> N
         rates = lw.jacobian_drift(model, q, v, frames, "local_world_aligned").reshape(2, 6)
     one, two = (Moving(*each) for each in zip(places[:2], rows, rates, rows @ v, strict=True))
     world = Moving(np.eye(4), np.zeros((6, model.nv)), np.zeros(6), np.zeros(6))
-    for found, wanted in zip(on_floor.rows(one, world), (J, drift), strict=True):
+    for found, wanted in zip(corner_rows(on_floor, one, world), (J, drift), strict=True):
         np.testing.assert_allclose(found, wanted, atol=1e-12)
-    for found, wanted in zip(on_other.rows(one, two), (J - under, drift - rate), strict=True):
+    for found, wanted in zip(corner_rows(on_other, one, two), (J - under, drift - rate), strict=True):
         np.testing.assert_allclose(found, wanted, atol=1e-12)
 
 
@@ -129,6 +129,37 @@ def test_a_ball_that_rolls_stands() -> None:
     # its centre goes straight on, which in the axes of the body, as they turn, is an acceleration
     np.testing.assert_allclose(command.acceleration[:6], [*np.cross(v[:3], spin), 0.0, 0.0, 0.0], atol=1e-9)
     np.testing.assert_allclose(command.forces, [[0.0, 0.0, 2.0 * 9.81]] * 2, atol=1e-6)
+
+
+def test_levels_above_may_leave_no_room() -> None:
+    model = pair()
+    q, v = lw.neutral(model), np.zeros(model.nv)
+    sole = [[x, y, -0.3] for x in (0.1, -0.1) for y in (0.1, -0.1)]
+    far = CentreOfMass([-3.0, 0.0, 0.0])  # the middle of both: asks for all on one edge, and all of the friction
+    answers = []
+    with lw.interpreted():
+        for solver in ("daqp", "piqp"):
+            supports = [Support("one", sole, 1.0), Support("two", sole, 1.0)]
+            turned = Task(lw.Point("one", axes="rotation"), np.eye(3))
+            answers.append(WholeBodyController(model, [far, turned], supports, solver=solver).command(0.0, q, v))
+    for answer in answers:
+        f = answer.forces
+        assert (f[:, 2] > -1e-5).all() and abs(f[:, 2].sum() - 4.0 * 9.81) < 1e-5
+    np.testing.assert_allclose(answers[0].forces, answers[1].forces, atol=1e-3)
+
+
+def test_a_solver_that_gives_up_leaves_what_higher_levels_have_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = pair()
+    controller = WholeBodyController(model, [CentreOfMass([0.0, 0.0, 0.0])], [Support("one"), Support("two")])
+    with lw.interpreted():
+        before = controller.command(0.0, lw.neutral(model), np.zeros(model.nv))
+        monkeypatch.setattr(controller, "_solve", lambda *problem: None)
+        after = controller.command(0.0, lw.neutral(model), np.zeros(model.nv))
+    np.testing.assert_allclose(after.forces, before.forces, atol=1e-6)
+
+
+def test_a_normal_of_any_length_has_length_one() -> None:
+    assert Support("left_foot", normal=(0.0, 3e300, 4e300)).normal.tolist() == [0.0, 0.6, 0.8]
 
 
 def pair() -> lw.Model:
@@ -194,6 +225,7 @@ def test_forces_and_torques_that_do_not_suffice_are_an_error() -> None:
         (lambda: WholeBodyController(PERSON, ["hand"], FEET), "levels must hold lw.control.Task"),  # type: ignore[list-item]
         (lambda: WholeBodyController(PERSON, [], FEET, solver="qp"), "solver must be"),
         (lambda: WholeBodyController(PERSON, [], FEET, limits="clip"), "limits must be 'effort' or 'none'"),
+        (lambda: WholeBodyController(PERSON, [], limits=np.zeros(2)), "limits must be 'effort' or 'none'"),  # type: ignore[arg-type]
         (lambda: WholeBodyController(PERSON, [], ["left_foot"]), "supports must hold"),  # type: ignore[list-item]
         (lambda: WholeBodyController(PERSON, [(CentreOfMass([0, 0, 1]), 0.0)], FEET), "the weight of a task"),
         (lambda: CentreOfMass([0.0, 1.0]), "must have shape (3,)"),

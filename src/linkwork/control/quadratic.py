@@ -16,14 +16,24 @@ Solve = Callable[[Array, Array, Array, Array], Array | None]
 """(H, g, A, b) -> z; None if no z obeys A z <= b, or the solver finds none."""
 
 
+_ROOM = 1e-6
+"""By how much inequalities give way (N, N m) if an interior-point method finds no interior."""
+
+
 def _piqp(package: Any) -> Solve:
-    """An interior-point method: the time hardly depends on which inequalities are met with equality."""
+    """An interior-point method: the time hardly depends on which inequalities are met with equality. Where these leave
+    a point only, as higher levels may, it needs some room around it.
+    """
 
     def solve(H: Array, g: Array, A: Array, b: Array) -> Array | None:
-        solver = package.DenseSolver()
-        solver.settings.eps_abs, solver.settings.eps_rel = 1e-9, 1e-10
-        solver.setup(np.asfortranarray(H), g, None, None, np.asfortranarray(A), None, b)
-        return np.array(solver.result.x) if solver.solve() == package.PIQP_SOLVED else None
+        size = H.diagonal().max()  # the tolerances are for numbers about 1
+        for bounds in (b, b + _ROOM):
+            solver = package.DenseSolver()
+            solver.settings.eps_abs, solver.settings.eps_rel = 1e-9, 1e-10
+            solver.setup(np.asfortranarray(H / size), g / size, None, None, np.asfortranarray(A), None, bounds)
+            if solver.solve() == package.PIQP_SOLVED:
+                return np.array(solver.result.x)
+        return None
 
     return solve
 

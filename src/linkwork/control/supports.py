@@ -70,36 +70,29 @@ class Support:
         if not 0.0 <= self.least <= self.most < np.inf:
             raise ArgumentError(f"{name} needs 0 <= least <= most, finite, not {shown(least)} and {shown(most)}")
         upward = finite_array(f"normal of {name}", normal)
-        length = float(np.linalg.norm(upward)) if upward.shape == (3,) else 0.0
-        if not length > 0.0:
+        largest = float(np.abs(upward).max()) if upward.shape == (3,) else 0.0
+        if not largest > 0.0:
             raise ArgumentError(f"normal of {name} must be a vector (3,) that is not zero, not {shown(normal)}")
-        self.normal = upward / length
-        self.corners, self.on = given, on
+        self.normal = upward / largest  # so that no square overflows
+        self.normal /= np.linalg.norm(self.normal)
+        self.corners, self.on = given.copy(), on
         self.radius = not_negative(f"radius of {name}", radius)
-        first = np.cross(self.normal, np.eye(3)[np.argmin(np.abs(self.normal))])
-        first /= np.linalg.norm(first)
-        inner = self.friction / np.sqrt(2.0) * self.normal
-        tangents = (first, -first, np.cross(self.normal, first), np.cross(first, self.normal))
-        self._sides = np.array([*(tangent - inner for tangent in tangents), -self.normal, self.normal])
-        self._bounds = np.array([0.0, 0.0, 0.0, 0.0, -self.least, self.most])
 
     @property
     def points(self) -> tuple[Point, ...]:
         """The corners as points of the frame."""
         return tuple(Point(self.frame, tuple(corner)) for corner in self.corners.tolist())
 
-    def rows(self, frame: Moving, on: Moving) -> tuple[Array, Array]:
-        """What the corners do that touch the ground, against it: J (3k, nv) and J̇v (3k,), in world axes."""
-        arms = self.corners @ frame.place[:3, :3].T
-        touching = arms - self.radius * (on.place[:3, :3] @ self.normal)  # the lowest point of a ball stays the lowest
-        there = touching + frame.place[:3, 3] - on.place[:3, 3]
-        rows, drift = frame.at(touching, arms)
-        under, rate = on.at(there, there)
-        return rows - under, drift - rate
-
-    def faces(self, on: Moving) -> tuple[Array, Array]:
-        """The pyramid of one corner: A (6, 3) and b (6,) such that A f <= b for forces f (3,) in world axes."""
-        return self._sides @ on.place[:3, :3].T, self._bounds
+    def faces(self) -> tuple[Array, Array]:
+        """The pyramid of one corner: A (6, 3) and b (6,) such that A f <= b for forces f (3,) in the axes of ``on``."""
+        n = self.normal
+        across_n = -(n @ _CROSS).reshape(3, 3)  # n × of what it is applied to
+        first = across_n[:, np.argmin(np.abs(n))]
+        first = first / np.linalg.norm(first)
+        second = across_n @ first
+        inner = self.friction / np.sqrt(2.0)
+        sides = [sign * across - inner * n for across in (first, second) for sign in (1.0, -1.0)]
+        return np.array([*sides, -n, n]), np.array([0.0, 0.0, 0.0, 0.0, -self.least, self.most])
 
 
 class Moving(NamedTuple):
@@ -117,3 +110,15 @@ class Moving(NamedTuple):
         spin, crossed = self.velocity[3:], (points @ _CROSS).reshape(-1, 3, 3)
         drift = self.drift[:3] + crossed @ self.drift[3:] + np.outer(turned @ spin, spin) - (spin @ spin) * turned
         return (self.J[:3] + crossed @ self.J[3:]).reshape(-1, self.J.shape[1]), drift.ravel()
+
+
+def corner_rows(support: Support, frame: Moving, on: Moving) -> tuple[Array, Array]:
+    """What the corners do that touch the ground, against it: J (3k, nv) and J̇v (3k,), in world axes."""
+    arms = support.corners @ frame.place[:3, :3].T
+    touching = arms - support.radius * (
+        on.place[:3, :3] @ support.normal
+    )  # the lowest point of a ball stays the lowest
+    there = touching + frame.place[:3, 3] - on.place[:3, 3]
+    rows, drift = frame.at(touching, arms)
+    under, rate = on.at(there, there)
+    return rows - under, drift - rate

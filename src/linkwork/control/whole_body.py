@@ -23,7 +23,7 @@ from linkwork.control.goals import Situation, Task, one_state
 from linkwork.control.operational_space import Posture
 from linkwork.control.quadratic import solver_of
 from linkwork.control.references import Reference, as_reference
-from linkwork.control.supports import Moving, Support
+from linkwork.control.supports import Moving, Support, corner_rows
 from linkwork.dynamics.arguments import Array, as_array, as_frames, check_model
 from linkwork.dynamics.derivatives import momentum_derivatives
 from linkwork.dynamics.dynamics import centre_of_mass, mass_matrix, nonlinear_effects
@@ -129,7 +129,7 @@ class WholeBodyController:
             raise ArgumentError(f"supports must be a list of lw.control.Support objects, not {shown(supports)}")
         self.supports: list[Support] = list(supports)
         self._solve, self._settling = solver_of(solver), real(settling)
-        if limits not in ("effort", "none"):
+        if not isinstance(limits, str) or limits not in ("effort", "none"):
             raise ArgumentError(f"limits must be 'effort' or 'none', not {shown(limits)}")
         self._most = model.effort_limit if limits == "effort" else np.full(model.nv, np.inf)
         self._driven = model.actuated
@@ -161,7 +161,7 @@ class WholeBodyController:
         """
         here, speed = one_state(self.model, q, v)
         now, moving = self._situation(here, speed)
-        nv, parts = self.model.nv, [each.rows(moving[each.frame], moving[each.on]) for each in self.supports]
+        nv, parts = self.model.nv, [corner_rows(each, moving[each.frame], moving[each.on]) for each in self.supports]
         across = np.concatenate([np.zeros((0, nv)), *(rows for rows, _ in parts)])
         along = np.concatenate([np.zeros(0), *(drift for _, drift in parts)])
         count = len(across)
@@ -222,7 +222,8 @@ class WholeBodyController:
         nv, count, parts, right = self.model.nv, len(across), [], []
         column = nv
         for support in self.supports:
-            faces, bounds = support.faces(moving[support.on])
+            sides, bounds = support.faces()
+            faces = sides @ moving[support.on].place[:3, :3].T
             for _ in support.corners:
                 rows = np.zeros((len(faces), nv + count))
                 rows[:, column : column + 3] = faces
@@ -279,8 +280,9 @@ class WholeBodyController:
         self, x: Array, free: Array, rows: Array, right: Array, A: Array, b: Array, t: float
     ) -> tuple[Array, Array]:
         """The x nearest to what a level wants, and the directions that are left to the levels below it."""
+        obeyed = not (A @ x > b + 1e-6 * (1.0 + np.abs(b))).any()
         if not free.shape[1]:
-            if (A @ x > b + 1e-6 * (1.0 + np.abs(b))).any():
+            if not obeyed:
                 raise SingularError(_no_forces(t))
             return x, free
         seen, missing = rows @ free, right - rows @ x
@@ -288,7 +290,9 @@ class WholeBodyController:
         H[np.diag_indices_from(H)] += _PRIOR * max(1.0, float(H.diagonal().max()))
         z = self._solve(H, -(seen.T @ missing), A @ free, b - A @ x)
         if z is None:
-            raise SingularError(_no_forces(t))
+            if not obeyed:
+                raise SingularError(_no_forces(t))
+            z = np.zeros(free.shape[1])  # the solver finds nothing better than what the levels above have found
         _, s, V = np.linalg.svd(seen)
         rank = int((s > _ROUNDING * s[0]).sum()) if s.size and s[0] > 0.0 else 0
         return x + free @ z, free @ V[rank:].T
