@@ -202,7 +202,8 @@ def test_one_constraint_is_a_list_of_one() -> None:
         assert (one[0] == listed[0]).all() and one[1].shape == (1, 6)
         given = lw.constrained_inverse_dynamics(arm, *state, PLANE)
         assert given[1].shape == (1, 6)
-        path = lw.simulate(arm, *state[:2], 0.002, 0.001, constraints=PLANE)
+        here = lw.PointOnPlane.at(arm, state[0], "tip", normal="x")
+        path = lw.simulate(arm, *state[:2], 0.002, 0.001, constraints=here)
         assert path.constraint_forces.shape == (3, 1, 6)
 
 

@@ -124,7 +124,7 @@ def assert_soon(holds: Any) -> None:
 
 
 def test_a_motion_is_played_and_its_forces_drawn(shown: Any) -> None:
-    held = [lw.Ball("body3", placement=lw.placement((1, 0.5, 0)))]
+    held = [lw.Ball.at(ARM, [1.0, 0.5, 0.2], "body3")]
     settings: dict[str, Any] = {"constraints": held, "stabilisation": 0.1, "proximal": 1e-6}
     swing = lw.simulate(ARM, [1.0, 0.5, 0.2], np.zeros(3), 1.0, 0.01, **settings)
     view = shown(swing, constraints=held)
