@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import linkwork as lw
-from linkwork.algorithms import FORWARD_DYNAMICS, FRAMES, OPERATIONAL, REFERENCES
+from linkwork.algorithms import ALGORITHMS, FORWARD_DYNAMICS, FRAMES, OPERATIONAL, REFERENCES
 from linkwork.engine.mode import current_form
 from linkwork.joints import (
     Cylindrical,
@@ -189,10 +189,11 @@ def few_kinds() -> Model:
 
 
 def models_of_form() -> tuple[Model, ...]:
-    """All where nothing is compiled; else two trees of many kinds. Laws hold the text to account, and test_bits
-    compares the bits of every algorithm's code with the interpreter's, on trees that among them hold every kind.
+    """All where nothing is compiled; else a tree of many kinds. Laws hold the text to account, and test_bits compares
+    the bits of every algorithm's code with the interpreter's, on trees that among them hold every kind.
     """
-    return pool() if current_form() == "interpreted" else pool_to_compile()[2:4]
+    trees = {"specialised": pool_to_compile()[2:3], "rolled": pool_to_compile()[3:4]}
+    return pool() if current_form() == "interpreted" else trees.get(current_form(), pool_to_compile()[2:4])
 
 
 @cache
@@ -338,7 +339,12 @@ FAMILIES = {
     if "_jvp" not in name and not ("frame" in name and "derivatives" in name)
 }
 """One of each text: names that differ by what comes after a stroke are one text, seen from another reference or with
-other arguments. Rolled code takes long to compile, and test_bits compiles all of it.
+other arguments.
+"""
+_RESULTS = {ALGORITHMS[name].results: name for name in sorted(FAMILIES)}
+ASKED = {"interpreted": set(CALLS), "specialised": FAMILIES, "rolled": set(_RESULTS.values())}
+"""The functions that are asked in each form about what the engine does for all: of code without loops one of each text,
+of rolled code, which takes long to compile, one for each kind of results. test_bits compiles all of it.
 """
 
 

@@ -12,8 +12,8 @@ from linkwork import cli
 from linkwork.cli.count import COUNTED, counted
 
 MECHANISMS = [
-    *("pendulum", "double_pendulum", "free_box", "serial_30dof", "branched_30dof", "humanoid", "rope:20"),
-    *("serial_chain:20", "serial_chain:10:spherical", "star:4", "binary_tree:4"),
+    *("pendulum", "double_pendulum", "free_box", "serial_30dof", "branched_30dof", "humanoid"),
+    *("serial_chain:20", "star:4", "binary_tree:4"),
 ]
 
 
@@ -21,7 +21,7 @@ def _dear(key: str) -> bool:
     return any(word in key for word in ("derivatives", "_jvp", "_vjp", "regressor", "mass_matrix_inverse"))
 
 
-LARGE = ("serial_30dof", "branched_30dof", "rope:20", "serial_chain:20", "serial_chain:10:spherical")
+LARGE = ("serial_30dof", "branched_30dof", "serial_chain:20")
 """On which derivatives are not counted, which takes long."""
 
 
