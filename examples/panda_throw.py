@@ -77,7 +77,7 @@ def main() -> int:
     low, high = np.tile(MODEL.lower_limit[:ARM], KNOTS), np.tile(MODEL.upper_limit[:ARM], KNOTS)
     first = np.tile(READY[:ARM], KNOTS)
     begun = time.perf_counter()
-    within, most = list(zip(low, high, strict=True)), {"maxiter": 60}
+    within, most = list(zip(low, high, strict=True)), {"maxiter": 30}
     found = minimize(loss, first, jac=True, method="L-BFGS-B", bounds=within, options=most)
     spent = time.perf_counter() - begun
     run = thrown(found.x.reshape(KNOTS, ARM))

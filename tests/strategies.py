@@ -342,9 +342,9 @@ FAMILIES = {
 other arguments.
 """
 _RESULTS = {ALGORITHMS[name].results: name for name in sorted(FAMILIES)}
-ASKED = {"interpreted": set(CALLS), "specialised": FAMILIES, "rolled": set(_RESULTS.values())}
-"""The functions that are asked in each form about what the engine does for all: of code without loops one of each text,
-of rolled code, which takes long to compile, one for each kind of results. test_bits compiles all of it.
+ASKED = {"interpreted": set(CALLS), "specialised": set(_RESULTS.values()), "rolled": set(_RESULTS.values())}
+"""The functions that are asked in each form about what the engine does for all: of compiled code, which takes long to
+make, one for each kind of results. test_bits compiles all of it.
 """
 
 

@@ -13,7 +13,7 @@ from linkwork.cli.count import COUNTED, counted
 
 MECHANISMS = [
     *("pendulum", "double_pendulum", "free_box", "serial_30dof", "branched_30dof", "humanoid"),
-    *("serial_chain:20", "star:4", "binary_tree:4"),
+    *("serial_chain:20", "rope:3", "star:4", "binary_tree:4"),
 ]
 
 
