@@ -73,8 +73,8 @@ def assert_same(results: Sequence[Array], wanted: Sequence[Array], first: int, c
         assert np.array_equal(bits(result), bits(numbers[first : first + count])), f"{count} states from {first}"
 
 
-ON_EVERY_WIDTH = [(name, "specialised", width) for name in NAMES for width in WIDTHS]
-ON_EVERY_WIDTH += [(name, "rolled", width) for name in NAMES[:2] for width in WIDTHS]
+ON_EVERY_WIDTH = [(name, form, width) for name in NAMES[:2] for form in ("specialised", "rolled") for width in WIDTHS]
+ON_EVERY_WIDTH += [(name, "specialised", width) for name in NAMES[2:] for width in ("host", "sse2_four")]
 ON_EVERY_WIDTH += [(name, "rolled", "host") for name in NAMES[2:]]  # loops within loops compile slowly
 
 
