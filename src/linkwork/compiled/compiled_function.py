@@ -210,7 +210,10 @@ class CompiledFunction:
                 which = f"result {k}" if len(leaves) > 1 else "the result"
                 at = f"[{', '.join(map(str, where[axes:]))}]" if where[axes:] else ""
                 state = f" at state {list(where[:axes])} of the batch" if axes else ""
-                return SingularError(f"{self.name}: {which}{at} is {leaf[where]}{state}; it must be finite")
+                return SingularError(
+                    f"{self.name}: {which}{at} is {leaf[where]}{state}; it must be finite. An argument is too large, "
+                    f"or an operation on the way has no result for it"
+                )
         return SingularError(f"{self.name}: the result is not finite")
 
     # Plans
