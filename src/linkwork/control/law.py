@@ -74,12 +74,21 @@ class ControlLaw:
 
     def torque(self, t: float, q: Array, v: Array) -> Array | None:
         """Joint forces (nv,) in one state, of plain arrays; None for what is not served at once."""
-        found = self._now(t)
+        answer = self.served(np.array(t, dtype=np.float64), q, v)
+        return answer if answer is None or answer.ndim == 1 else None
+
+    def served(self, t: Array, q: Array, v: Array, out: Array | None = None) -> Array | None:
+        """The same for one state or a batch of them, at one time or several of one stretch."""
+        first, last = (float(t), float(t)) if t.ndim == 0 else (float(t.min(initial=inf)), float(t.max(initial=-inf)))
+        found = self._now(first)
         if found is None:
             return None
         law, pieces, settings = found
-        answer: Array | None = law.quick(None, np.array(t, dtype=np.float64), q, v, pieces, settings)
-        return answer if answer is None or answer.ndim == 1 else None
+        _, end, held = self._pieces
+        if first != last and (held is not pieces or last >= end):
+            return None
+        answer: Array | None = law.quick(out, t, q, v, pieces, settings)
+        return answer
 
     def attempt(self, t: float, q: Array, v: Array) -> Array | None:
         """The same for checked arguments; None where there is no kernel, or the state is singular."""
@@ -234,6 +243,10 @@ class CompiledController(ABC):
         They are written into ``out`` if that is given.
         """
         model, law, times = self.model, self._law, finite_array("t", t)
+        if law is not None and current_form() == "auto":
+            served = law.served(times, q, v, out)  # type: ignore[arg-type]
+            if served is not None:
+                return served
         spaces = (("q", "configuration"), ("v", "velocity"), ("t", "scalar"))
         (here, speed, moments), batch = as_batch(model, spaces, (q, v, times))
         assert here is not None and speed is not None and moments is not None
