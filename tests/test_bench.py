@@ -21,6 +21,7 @@ from linkwork.bench.report import FOOTNOTE, chain_table, duration, markdown
 from linkwork.bench.targets import compare
 
 TINY = Settings(
+    visits=1,
     rounds=1,
     seconds=1e-5,
     batch=9,
@@ -39,6 +40,17 @@ CHAIN = Subject("chain", "serial_chain:3", floating_base=True, large=True)
 @pytest.fixture(scope="module")
 def data() -> dict[str, Any]:
     return measure([CHAIN], ["pin", "mujoco"], TINY)
+
+
+def test_of_several_visits_the_best_time_counts() -> None:
+    def row(own: float, in_place: float, peer: float, disturbed: bool) -> dict[str, Any]:
+        pin = {"agrees": True, "seconds": peer, "ratio": peer / own, "disturbed": disturbed}
+        other = {"how": "loop", "agrees": False}
+        return {"function": "energy", "seconds": own, "in_place": in_place, "peers": {"pin": pin, "mujoco": other}}
+
+    one, other = row(2.0, 1.0, 6.0, True), row(1.0, 3.0, 5.0, False)
+    found = measurements.best_of({"rows": [one], "memory": {"growth": 1}}, {"rows": [other], "memory": None})
+    assert found == {"rows": [row(1.0, 1.0, 5.0, False)], "memory": {"growth": 1}}
 
 
 def test_every_public_function_of_states_is_measured() -> None:

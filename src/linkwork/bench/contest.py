@@ -26,7 +26,7 @@ TOLERANCE = 1e-8
 """Of results relative to the largest number: beyond it two contestants do not compute the same thing."""
 
 
-_LONG, _ENOUGH = 1.0, 10
+_LONG, _ENOUGH = 0.4, 4
 """After this many seconds, this many rounds are enough."""
 
 
