@@ -83,6 +83,35 @@ def test_a_view_is_served_to_this_machine_alone_and_nothing_but_its_page(shown: 
     assert capfd.readouterr().out == ""
 
 
+def test_a_page_of_another_site_is_refused(shown: Any) -> None:
+    """Any page that is open in a browser can ask for a connection to this machine; the browser says whose it is."""
+    client = pytest.importorskip("websockets.sync.client")
+    import viser
+    from websockets.exceptions import InvalidStatus
+
+    view = shown(ARM)
+    port = view._server.get_port()
+    own: dict[str, Any] = {"subprotocols": [f"viser-v{viser.__version__}"], "compression": None}
+    for origin in (None, view.url):  # a program; the page itself
+        with client.connect(f"ws://127.0.0.1:{port}", origin=origin, **own) as there:
+            assert there.recv()
+    with client.connect(f"ws://localhost:{port}", origin=f"http://localhost:{port}", **own) as there:
+        assert there.recv()
+    for origin in (
+        "http://elsewhere.org",
+        f"http://elsewhere.org:{port}",
+        f"https://127.0.0.1:{port}",
+        "null",
+        view.url + "0",
+    ):
+        with pytest.raises(InvalidStatus, match="403"):
+            client.connect(f"ws://127.0.0.1:{port}", origin=origin, **own)
+    for host, refused in (("elsewhere.org", True), ("127.0.0.1", False)):  # a name that was made to lead here
+        with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=10)) as there:
+            there.request("GET", "/", headers={"Host": f"{host}:{port}", "Origin": f"http://{host}:{port}"})
+            assert (there.getresponse().status == 403) == refused
+
+
 def test_sliders_layers_and_shapes_of_a_model(shown: Any) -> None:
     view = shown([ARM, lw.mechanisms.free_box()], spacing=2.0, f_ext=np.ones((3, 6)))
     arm, box = view._actors
