@@ -120,8 +120,9 @@ def forces_of(
         Forces(motion, skeleton, held, contacts, load if motion.model is first else None)
         for motion, skeleton in zip(motions, skeletons, strict=True)
     ]
-    if contacts is not None and not any("contact forces" in each.kinds for each in found):
-        points = touching(first, contacts).points
+    shown = any("contact forces" in each.kinds for each in found)
+    points = 0 if contacts is None or shown else touching(first, contacts).points
+    if points:
         recorded = 0 if motions[0].trajectory is None else motions[0].trajectory.constraint_forces.shape[1]
         raise ArgumentError(
             f"contacts have {points} points, but the motion has recorded {recorded} forces; "

@@ -205,7 +205,8 @@ class _Page:
         states, moving, tubes = motion.states(self.times), self._moving[index], self._tubes[index]
         for kind in kinds:
             places, vectors = forces.at(kind, motion.at(self.times), states)
-            ways = long * vectors
+            with np.errstate(over="ignore"):
+                ways = np.clip(long * vectors, -1e3 * length, 1e3 * length)  # beyond all that can be seen
             seen = (np.linalg.norm(ways, axis=-1) > 0.01 * length).any(axis=0)
             places, ways = (np.broadcast_to(each, places.shape)[:, seen] for each in (places, ways))
             if not places.size:
