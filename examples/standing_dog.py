@@ -7,7 +7,6 @@ bear the weight, and that nothing but motors and feet holds the dog.
 from __future__ import annotations
 
 import sys
-import warnings
 
 import numpy as np
 
@@ -17,9 +16,7 @@ LEGS = ("LF", "RF", "LH", "RH")
 
 
 def main() -> int:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lw.LinkworkWarning)  # of an inertia in its file
-        dog = lw.load("anymal_b", floating_base=True)
+    dog = lw.load("anymal_b", floating_base=True)
     bent = {f"{leg}_{joint}": angle for leg in LEGS for joint, angle in _angles(leg).items()}
     q, still = dog.configuration(bent), np.zeros(dog.nv)
     with lw.interpreted():

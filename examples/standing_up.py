@@ -13,7 +13,6 @@ they then bear the weight, each as much as the controller says.
 from __future__ import annotations
 
 import sys
-import warnings
 
 import numpy as np
 
@@ -34,9 +33,7 @@ def legs(hip: float, knee: float) -> dict[str, float]:
 
 
 def main() -> int:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lw.LinkworkWarning)  # of an inertia in its file
-        dog = lw.load("anymal_b", floating_base=True)
+    dog = lw.load("anymal_b", floating_base=True)
     feet = [f"{leg}_FOOT" for leg in LEGS]
     touching = [lw.Contact(foot, lw.Sphere(FOOT), friction=FRICTION) for foot in feet]
     touching.append(lw.Contact("base", lw.Box((0.25, 0.12, 0.12)), friction=FRICTION))

@@ -18,6 +18,7 @@ import pytest
 from PIL import Image
 
 import linkwork as lw
+from test_show import resting_on_a_point
 
 CHROMIUM = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
@@ -102,15 +103,46 @@ def test_a_saved_page_plays_without_a_network(browser: Any, tmp_path: Path) -> N
         browser.set_offline(False)
 
 
-def test_a_live_view_shows_the_mechanism_and_its_sliders_move_it(browser: Any) -> None:
+def test_a_saved_page_has_arrows_of_contact_forces(browser: Any, tmp_path: Path) -> None:
+    rests, ball = resting_on_a_point()
+    orange = []
+    for options in ({}, {"contacts": ball, "reactions": True}):
+        path = lw.save_html(rests[:1], tmp_path / "box.html", **options)  # type: ignore[arg-type]
+        page = Page(browser, path.as_uri())
+        page.until(lambda page=page: page.page.evaluate("!!window.linkwork && linkwork.drawn > 0 && !linkwork.stale"))  # type: ignore[misc]
+        red, green, blue = np.moveaxis(page.picture(), -1, 0)
+        orange.append(int(((red > green + 60) & (green > blue + 20)).sum()))
+        assert not page.errors
+    assert orange[0] == 0 and orange[1] > 100  # the arrow is in front of the box that it pushes
+
+
+def test_a_live_view_plays_a_motion_and_its_sliders_move_a_model(browser: Any) -> None:
     pytest.importorskip("viser")
-    with lw.show(lw.mechanisms.double_pendulum(), browser=False) as view:
+    model = lw.mechanisms.double_pendulum()
+    swing = lw.simulate(model, [1.5, 0.5], [0.0, 0.0], 2.0, 0.01)
+    with lw.show([swing, model], browser=False) as view:
         page = Page(browser, view.url, width=640, height=300)
-        beside = {"x": 0, "y": 140, "width": 300, "height": 160}  # the controls, and below a message
+        beside = {"x": 0, "y": 100, "width": 330, "height": 200}  # the controls, and below a message
         page.until(lambda: coloured(page.picture(**beside)) > 100)
-        joint = page.page.get_by_role("slider").last
+        time, joint = page.page.get_by_role("slider").first, page.page.get_by_role("slider").last
+        before = time.get_attribute("aria-valuenow")
+        page.until(lambda: time.get_attribute("aria-valuenow") != before)  # it plays
+        page.page.get_by_role("checkbox").first.click()
+        page.until(lambda: not view._clock.playing)
+        pictures = []
+        for key, there in (("Home", 0.0), ("End", 2.0)):
+            time.focus()
+            page.page.keyboard.press(key)
+            page.until(lambda there=there: view._clock.now() == there)  # type: ignore[misc]
+            state = swing.q[0 if there == 0.0 else -1]
+            page.until(lambda state=state: np.allclose(view._actors[0].q, state))  # type: ignore[misc]
+            page.page.wait_for_timeout(500)  # for the picture
+            pictures.append(page.picture(**beside))
+        assert (abs(pictures[0] - pictures[1]).max(axis=-1) > 40).sum() > 50  # it has moved
         joint.focus()
         page.page.keyboard.press("End")
-        page.until(lambda: view._actors[0].q[-1] > 3.0)
+        page.until(lambda: view._actors[1].q[-1] > 3.0)
         assert not page.errors
         assert all(url.startswith((view.url, "data:", "blob:")) for url in page.asked), page.asked
+        asked = "paths => Promise.all(paths.map(path => fetch(path).then(answer => answer.status)))"
+        assert page.page.evaluate(asked, ["/..%2f..%2f__init__.py", "/%2e%2e/%2e%2e/etc/passwd", "/a"]) == [404] * 3

@@ -62,11 +62,12 @@ def test_two_feet_by_dense_matrices_and_forward_dynamics() -> None:
 
 
 def test_one_foot_gives_back_what_was_applied() -> None:
-    """Fewer forces than degrees of freedom without a motor: the motion says what they are."""
-    for constraint in (lw.Ball("left2"), lw.Weld("left2")):
+    """Fewer forces than degrees of freedom without a motor: the motion says what they are, with loads as without."""
+    loads = np.random.default_rng(6).normal(size=(5, len(WALKER.bodies), 6))
+    for constraint, load in ((lw.Ball("left2"), None), (lw.Weld("left2"), loads)):
         q, v, tau, _ = moving(FEET)
-        a, wrenches = lw.constrained_dynamics(WALKER, q, v, tau, [constraint])
-        found = lw.constrained_inverse_dynamics(WALKER, q, v, a, [constraint])
+        a, wrenches = lw.constrained_dynamics(WALKER, q, v, tau, [constraint], f_ext=load)
+        found = lw.constrained_inverse_dynamics(WALKER, q, v, a, [constraint], f_ext=load)
         close(found[0], tau, 1e-10)
         close(found[1], wrenches, 1e-10)
 

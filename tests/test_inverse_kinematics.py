@@ -54,6 +54,50 @@ def tree() -> lw.Model:
     return builder.build()
 
 
+def geared(free: bool) -> lw.Model:
+    """A chain whose third hinge follows the second, the fourth the third, and whose fifth is held still."""
+    solid: dict[str, Any] = {"mass": 1.0, "inertia": (0.1, 0.1, 0.1)}
+    builder = lw.Builder("geared")
+    builder.add_body("link0", joint=lw.joints.Free() if free else lw.joints.Revolute("y"), **solid)
+    for k, (lower, upper) in enumerate([(-2.0, 2.0), (-3.0, 3.0), (-2.9, 0.7), (-1.0, 1.0), (-1.0, 1.0)], 1):
+        here = lw.placement((0.3, 0.0, 0.0), (0.2 * k, 0.0, 0.1))
+        builder.add_body(f"link{k}", f"link{k - 1}", lw.joints.Revolute("z"), here, lower=lower, upper=upper, **solid)
+    gears = [("joint_link3", "joint_link2", 2.0, -0.1), ("joint_link2", "joint_link1", -0.7, 0.3)]
+    held = lw.Coupling("joint_link4", "joint_link4", 0.0, 0.25)
+    return builder.build(constraints=[*(lw.Coupling(*gear) for gear in gears), held])
+
+
+@pytest.mark.parametrize("free", [False, True])
+def test_joints_that_follow_others_do_so(free: bool) -> None:
+    """They are where their leaders put them, within the limits of both, and the targets are reached."""
+    model = geared(free)
+    lead, second, third, fourth, last = (model.q_start[model.joint_index(f"joint_link{k}")] for k in range(1, 6))
+    q, _ = lw.random_state(model, 3, shape=6)
+    q[:, lead] = np.linspace(-0.14, 2.0, 6)  # below, the third would leave its limits
+    q[:, second] = -0.7 * q[:, lead] + 0.3
+    q[:, third], q[:, fourth] = 2.0 * q[:, second] - 0.1, 0.25
+    frames = [lw.Point("link5", offset=(0.2, 0.0, 0.0), axes="position"), "link3"]
+    targets = lw.forward_kinematics(model, q, frames)
+    with lw.interpreted():
+        found = lw.inverse_kinematics(model, targets, frames)
+        loose = lw.inverse_kinematics(model, targets[:1], frames, couplings=False)
+        still = lw.inverse_kinematics(model, targets[0, :1], ["world"], q0=q[0] + 0.3)
+    assert found.converged.all() and within(model, found.q)
+    np.testing.assert_allclose(lw.forward_kinematics(model, found.q, frames)[:, 1], targets[:, 1], rtol=0, atol=2e-6)
+    if not free:  # there is one solution only
+        np.testing.assert_allclose(found.q[:, [lead, last]], q[:, [lead, last]], rtol=0, atol=1e-4)
+    for each in (*found.q, still.q):
+        np.testing.assert_allclose(
+            each[[second, third]], [-0.7 * each[lead] + 0.3, -1.4 * each[lead] + 0.5], atol=1e-15
+        )
+        assert each[fourth] == 0.25
+    assert loose.converged.all()
+    if not free:
+        same(found, lw.inverse_kinematics(model, targets, frames))
+        out = lw.inverse_kinematics(model, targets, frames, q0=q[0] - 3.0, restarts=0)  # begins beyond the limits
+        assert within(model, out.q)
+
+
 def test_panda_reaches_what_it_can() -> None:
     model, pin = panda(), pytest.importorskip("pinocchio")
     targets = reachable(model, [HAND], 3000, 1)

@@ -16,10 +16,11 @@ import pytest
 
 import linkwork as lw
 from linkwork import cli
-from linkwork.viewer.browser.actor import FORCES, LAYERS, sliders_of
+from linkwork.viewer.browser.actor import LAYERS, sliders_of
 from linkwork.viewer.browser.clock import Clock
 from linkwork.viewer.browser.pulling import Pull
 from linkwork.viewer.browser.view import View
+from linkwork.viewer.forces import FORCES
 from linkwork.viewer.skeleton import Skeleton
 
 ARM = lw.mechanisms.serial_chain(3)
@@ -82,6 +83,35 @@ def test_a_view_is_served_to_this_machine_alone_and_nothing_but_its_page(shown: 
     assert capfd.readouterr().out == ""
 
 
+def test_a_page_of_another_site_is_refused(shown: Any) -> None:
+    """Any page that is open in a browser can ask for a connection to this machine; the browser says whose it is."""
+    client = pytest.importorskip("websockets.sync.client")
+    import viser
+    from websockets.exceptions import InvalidStatus
+
+    view = shown(ARM)
+    port = view._server.get_port()
+    own: dict[str, Any] = {"subprotocols": [f"viser-v{viser.__version__}"], "compression": None}
+    for origin in (None, view.url):  # a program; the page itself
+        with client.connect(f"ws://127.0.0.1:{port}", origin=origin, **own) as there:
+            assert there.recv()
+    with client.connect(f"ws://localhost:{port}", origin=f"http://localhost:{port}", **own) as there:
+        assert there.recv()
+    for origin in (
+        "http://elsewhere.org",
+        f"http://elsewhere.org:{port}",
+        f"https://127.0.0.1:{port}",
+        "null",
+        view.url + "0",
+    ):
+        with pytest.raises(InvalidStatus, match="403"):
+            client.connect(f"ws://127.0.0.1:{port}", origin=origin, **own)
+    for host, refused in (("elsewhere.org", True), ("127.0.0.1", False)):  # a name that was made to lead here
+        with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=10)) as there:
+            there.request("GET", "/", headers={"Host": f"{host}:{port}", "Origin": f"http://{host}:{port}"})
+            assert (there.getresponse().status == 403) == refused
+
+
 def test_sliders_layers_and_shapes_of_a_model(shown: Any) -> None:
     view = shown([ARM, lw.mechanisms.free_box()], spacing=2.0, f_ext=np.ones((3, 6)))
     arm, box = view._actors
@@ -126,7 +156,7 @@ def assert_soon(holds: Any) -> None:
 def test_a_motion_is_played_and_its_forces_drawn(shown: Any) -> None:
     held = [lw.Ball.at(ARM, [1.0, 0.5, 0.2], "body3")]
     settings: dict[str, Any] = {"constraints": held, "stabilisation": 0.1, "proximal": 1e-6}
-    swing = lw.simulate(ARM, [1.0, 0.5, 0.2], np.zeros(3), 1.0, 0.01, **settings)
+    swing = lw.simulate(ARM, [1.0, 0.5, 0.2], [0.0, 0.0, 3.0], 1.0, 0.01, **settings)
     view = shown(swing, constraints=held)
     view._clock.go(0.5)
     view._layer("reaction forces", True)
@@ -134,12 +164,44 @@ def test_a_motion_is_played_and_its_forces_drawn(shown: Any) -> None:
     view._at(0.5)
     (actor,) = view._actors
     assert actor.q == pytest.approx(swing.q[50], abs=1e-12)
-    _, wrenches = lw.forward_dynamics_and_reactions(ARM, swing.q[50], swing.v[50], swing.tau[50])
+    state = swing.q[50], swing.v[50], swing.tau[50], held
+    _, forces, wrenches = lw.constrained_dynamics_and_reactions(ARM, *state, stabilisation=0.1, proximal=1e-6)
+    assert np.linalg.norm(forces[0, :3]) > 1.0  # what the ball does is felt in the joints
     arrows = actor._forces["reaction forces"].points
     found = np.linalg.norm(arrows[:, 1] - arrows[:, 0], axis=1)
     wanted = view._metres(actor) * np.linalg.norm(wrenches[:, :3], axis=1)
     assert found == pytest.approx(wanted[wanted > 0.01 * actor.length], rel=1e-5)
     assert len(actor._forces["constraint forces"].points) <= 1
+
+
+def resting_on_a_point() -> tuple[lw.Trajectory, list[lw.Contact]]:
+    """A box that lies still on a ball below its middle, which bears its weight."""
+    box = lw.mechanisms.free_box()
+    q, still, forces = np.tile(lw.neutral(box), (2, 1)), np.zeros((2, 6)), np.zeros((2, 1, 6))
+    q[:, 2], forces[:, 0, 2] = 0.1, 9.81 * box.mass
+    return lw.Trajectory(box, np.array([0.0, 1.0]), q, still, still, still, forces), [lw.Contact("box", lw.Sphere(0.1))]
+
+
+def test_forces_of_contacts_and_joints_that_they_load(shown: Any, tmp_path: Path) -> None:
+    rests, ball = resting_on_a_point()
+    view = shown([rests, lw.mechanisms.free_box()], contacts=ball)
+    box, other = view._actors
+    view._layer("reaction forces", True)
+    view._at(0.5)
+    (arrow,) = box._forces["contact forces"].points
+    assert arrow[0] == pytest.approx(box.aside, abs=1e-6)  # where the ball touches the ground
+    assert arrow[1] - arrow[0] == pytest.approx([0.0, 0.0, 0.5 * box.length], abs=1e-6)  # its weight
+    assert len(box._forces["reaction forces"].points) == 0  # the free joint bears nothing
+    assert len(other._forces["contact forces"].points) == 0
+    control(view, "see through").value = True
+    assert_soon(lambda: all(handle.opacity == 0.35 for _, handle in box.meshes))
+    box.name(1)
+    assert view._server.scene.get_handle_by_name("/0/1/name").text == "box"
+    box.name(1)
+    assert view._server.scene.get_handle_by_name("/0/1/name") is None
+    for wrong in (rests[:1], lw.mechanisms.free_box()):
+        with pytest.raises(lw.ArgumentError, match=r"contacts have 8 points, but .* recorded [01] forces; lw.simulate"):
+            lw.save_html(wrong, tmp_path / "box.html", contacts=[lw.Contact("box", lw.Box((0.1, 0.1, 0.1)))] * 2)
 
 
 def test_the_clock_runs_stands_and_goes_round() -> None:

@@ -154,6 +154,23 @@ def test_fixed_joints_become_frames(write: Write) -> None:
     assert merged.bodies[0].inertia.moment.numbers() == [2.0, 2.0, 2.0]
 
 
+def test_inertias_are_judged_of_bodies_and_not_of_their_parts(write: Write) -> None:
+    """A link of which no body could have the inertia is no matter if it is a part of one that can."""
+    plate = INERTIA.replace('izz="1"', 'izz="3"')
+    odd, solid = (f'<inertial><mass value="1"/>{each}</inertial>' for each in (plate, INERTIA))
+    for base, sensor in ((solid, odd), (odd, solid), (odd, odd)):
+        links = f'<link name="w"/><link name="base">{base}</link><link name="sensor">{sensor}</link>'
+        path = write(f'<robot name="r">{links}{joint("j", "w", "base")}{joint("k", "base", "sensor", "fixed")}</robot>')
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            load(path)
+        assert [str(each.message)[:42] for each in said] == (
+            ["inertia of body 'base': no body of mass 2 "] if base == sensor else []
+        )
+    with pytest.warns(LinkworkWarning, match="inertia of body '(base|sensor)': no body of mass 1 has"):
+        load(path, fixed_joints="keep")
+
+
 def test_floating_base_and_floating_and_planar_joints(write: Write) -> None:
     path = write(of("abc", joint("f", "a", "b", "floating"), joint("p", "b", "c", "planar", '<axis xyz="0 0 1"/>')))
     model = load(path, True)

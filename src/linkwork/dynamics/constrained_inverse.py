@@ -41,6 +41,7 @@ def constrained_inverse_dynamics(
     constraints: Sequence[Constraint] | Constraint,
     actuated: ArrayLike | None = None,
     *,
+    f_ext: ArrayLike | None = None,
     out: tuple[Array, Array] | None = None,
 ) -> tuple[Array, Array]:
     """The forces of motors and of constraints that make a mechanism with loop closures and bilateral contacts move so.
@@ -56,6 +57,7 @@ def constrained_inverse_dynamics(
         a: acceleration (..., nv).
         constraints: k of those that ``constrained_dynamics`` takes.
         actuated: which degrees of freedom (nv,) have a motor; ``model.actuated`` if left out.
+        f_ext: external force (N) and moment (N m) on each body, in the body's own frame (..., nbodies, 6).
         out: a tuple of arrays for the results, written in place and returned; new ones if left out.
 
     Returns:
@@ -79,22 +81,24 @@ def constrained_inverse_dynamics(
     held = held_by(model, constraints)
     mask = None if actuated is None else _mask(model, actuated)
     if held.whole:
-        law = _law(held, mask)
-        answer: tuple[Array, Array] | None = law.quick(out, q, v, a, held.placements)
+        law = _law(held, mask, f_ext is not None)
+        load = () if f_ext is None else (f_ext,)
+        answer: tuple[Array, Array] | None = law.quick(out, q, v, a, held.placements, *load)
         if answer is not None:
             return answer
-    spaces = (("q", "configuration"), ("v", "velocity"), ("a", "velocity"))
-    (q_, v_, a_), batch = as_batch(model, spaces, [q, v, a])
+    spaces = (("q", "configuration"), ("v", "velocity"), ("a", "velocity"), ("f_ext", "wrenches"))
+    (q_, v_, a_, load_), batch = as_batch(model, spaces, [q, v, a, f_ext])
     assert q_ is not None and v_ is not None and a_ is not None
     idle = _idle(model, mask)
-    if any(map(is_traced, (q_, v_, a_))):
-        return _forces(held, idle, q_, v_, a_, held.placements)
+    if any(map(is_traced, (q_, v_, a_, load_))):
+        return _forces(held, idle, q_, v_, a_, load_, held.placements)
     if not held.whole or current_form() == "rolled":
-        return put_into(out, *_forces(held, idle, q_, v_, a_, held.placements))
-    (tau, wrenches), _, fine = law.attempt([q_, v_, a_, held.placements])
+        return put_into(out, *_forces(held, idle, q_, v_, a_, load_, held.placements))
+    (tau, wrenches), _, fine = law.attempt([q_, v_, a_, held.placements, *([] if load_ is None else [load_])])
     if not fine.all():
         where = np.unravel_index(np.flatnonzero(~fine), batch) if batch else ()
-        tau[where], wrenches[where] = _forces(held, idle, q_[where], v_[where], a_[where], held.placements, where)
+        some = None if load_ is None else load_[where]
+        tau[where], wrenches[where] = _forces(held, idle, q_[where], v_[where], a_[where], some, held.placements, where)
     return put_into(out, tau, wrenches)
 
 
@@ -120,13 +124,13 @@ def _mask(model: Model, actuated: ArrayLike) -> tuple[bool, ...]:
 
 
 def _forces(
-    held: HeldBy, idle: Any, q: Array, v: Array, a: Array, placements: Array, states: Any = ()
+    held: HeldBy, idle: Any, q: Array, v: Array, a: Array, f_ext: Array | None, placements: Array, states: Any = ()
 ) -> tuple[Array, Array]:
     """Joint forces and wrenches. ``idle`` are the degrees of freedom without a motor; ``states`` tell which states of a
     batch these are.
     """
     model, ends = held.model, held.ends
-    needed = inverse_dynamics(model, q, v, a)
+    needed = inverse_dynamics(model, q, v, a, f_ext)
     driven = np.ones(model.nv)
     driven[idle] = 0.0
     if not held.constraints:
@@ -188,7 +192,7 @@ def _check(held: HeldBy, idle: Any, needed: Array, states: Any, missing: Array |
     )
 
 
-def _law(held: HeldBy, mask: tuple[bool, ...] | None) -> Any:
+def _law(held: HeldBy, mask: tuple[bool, ...] | None, loaded: bool) -> Any:
     """The kernel for these motors."""
 
     def make() -> Any:
@@ -196,11 +200,13 @@ def _law(held: HeldBy, mask: tuple[bool, ...] | None) -> Any:
 
         model, idle = held.model, _idle(held.model, mask)
 
-        def text(q: Any, v: Any, a: Any, placements: Any) -> Any:
-            return _forces(held, idle, q, v, a, placements)
+        def text(q: Any, v: Any, a: Any, placements: Any, f_ext: Any = None) -> Any:
+            return _forces(held, idle, q, v, a, f_ext, placements)
 
         shapes = {"q": (model.nq,), "v": (model.nv,), "a": (model.nv,), "placements": held.placements.shape}
+        if loaded:
+            shapes["f_ext"] = (len(model.bodies), 6)
         results = [(model.nv,), (len(held.constraints), 6)]
         return law(_NAME, text, shapes, results, model, held.frames, held.kinds, idle.tolist())
 
-    return held.kept_law((_NAME, mask), make)
+    return held.kept_law((_NAME, mask, loaded), make)

@@ -18,8 +18,8 @@ from linkwork.batches import broadcast, spread
 from linkwork.compiled.arrays import is_traced, numbers, traced
 from linkwork.dynamics.arguments import Array, Asked, Frames, as_frames, as_given
 from linkwork.dynamics.kinematics import forward_kinematics, jacobian, neutral
-from linkwork.dynamics.least_squares import within_limits
 from linkwork.dynamics.pose_errors import as_placements, error_in_world, pose_error
+from linkwork.dynamics.search_coordinates import followers, within_limits
 from linkwork.dynamics.searches import Problem
 from linkwork.engine.plans import MOST_BODIES
 from linkwork.engine.plans.task import moved
@@ -58,6 +58,7 @@ def inverse_kinematics(
     restarts: int = 16,
     weights: ArrayLike | None = None,
     posture: ArrayLike | None = None,
+    couplings: bool = True,
 ) -> IKResult:
     """Configurations that bring frames to their targets.
 
@@ -79,6 +80,8 @@ def inverse_kinematics(
         weights: how much each frame counts where not all can reach their targets: (m,), or (m, 2) for distances and
             angles, positive; an angle counts as the way of a point at a typical distance of the frame's joints.
         posture: a configuration (..., nq) to stay near, if there are many solutions.
+        couplings: whether joints that follow others by ``model.constraints``, such as mimic joints, do so: they are
+            where these put them, and both are within their limits. Other constraints are not looked at.
 
     Returns:
         An ``IKResult``: q, error, converged, iterations.
@@ -95,7 +98,8 @@ def inverse_kinematics(
     asked = as_frames(model, frames)
     if not asked.frames:
         raise ArgumentError("frames must name at least one frame")
-    problem, kept = _problem(asked, posture is not None), switch("limits", limits)
+    problem = _problem(asked, posture is not None, switch("couplings", couplings))
+    kept = switch("limits", limits)
     reach = problem.tolerances(tolerance)
     begin, again = posture if q0 is None else q0, integer("restarts", restarts, 0, _MOST_RESTARTS)
     fixed = [*problem.fixed(kept, 2.0 * problem.length, again, begin is None), problem.weights(weights), reach]
@@ -169,12 +173,12 @@ def _traced(problem: FramesToTargets, own: list[Any], fixed: list[Array], aims: 
 # The problem
 
 
-def _problem(asked: Asked, posture: bool) -> FramesToTargets:
+def _problem(asked: Asked, posture: bool, coupled: bool) -> FramesToTargets:
     """The problem of some frames of a model; found at once if it was asked for before."""
-    key = "inverse_kinematics", posture
+    key = "inverse_kinematics", posture, coupled
     found: FramesToTargets | None = asked.answers.get(key)
     if found is None:
-        found = asked.answers[key] = FramesToTargets(asked, posture)
+        found = asked.answers[key] = FramesToTargets(asked, posture, coupled)
     return found
 
 
@@ -188,13 +192,14 @@ class FramesToTargets(Problem):
 
     name = "inverse_kinematics"
 
-    def __init__(self, asked: Asked, posture: bool) -> None:
+    def __init__(self, asked: Asked, posture: bool, coupled: bool) -> None:
         self.asked = asked
         parts = {"pose": (0, 1), "position": (0,), "rotation": (1,)}
         self.places = [2 * k + part for k, point in enumerate(asked.points) for part in parts[point.axes]]
         groups = [range(3 * k, 3 * k + 3) for k in range(len(self.places))]
         frames = moved(asked.frames, asked.offsets)
-        super().__init__(asked.model, frames, [frame.body for frame in frames], groups, posture)
+        following = followers(asked.model) if coupled else []
+        super().__init__(asked.model, frames, [frame.body for frame in frames], groups, posture, following)
         self.length, self.size = self._measured()
         self._middles: dict[bool, Array] = {}
         self._equal = np.repeat((np.ones((len(frames), 2)) * (1.0, self.length)).ravel()[self.places], 3)
@@ -205,7 +210,7 @@ class FramesToTargets(Problem):
 
     @property
     def what(self) -> tuple[object, ...]:
-        return (self.places,)
+        return self.places, self.coordinates.followers
 
     @property
     def is_compiled(self) -> bool:
@@ -229,6 +234,7 @@ class FramesToTargets(Problem):
     def _measured(self) -> tuple[float, float]:
         """Length and size, by J at some configurations."""
         J = jacobian(self.model, self.configurations(), self.asked.points, "local_world_aligned")
+        J = self.coordinates.columns(J) if self.coordinates.followers else J
         squares = (J * J).reshape((len(J), len(self.places), -1)).sum(axis=-1).mean(axis=0)
         parts = [[square for square, place in zip(squares, self.places, strict=True) if place % 2 == k] for k in (0, 1)]
         distances, angles = (float(np.mean(part)) if part else 0.0 for part in parts)

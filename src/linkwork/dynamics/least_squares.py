@@ -17,7 +17,7 @@ point of a low-discrepancy sequence over the limits (multiples of powers of the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,9 +26,7 @@ import numpy as np
 from linkwork.compiled.arrays import is_traced, numbers, traced
 from linkwork.compiled.repeating import repeat
 from linkwork.dynamics.arguments import Array
-from linkwork.dynamics.kinematics import difference, integrate
-from linkwork.joints import Joint
-from linkwork.model.model import Model
+from linkwork.dynamics.search_coordinates import Coordinates
 from linkwork.spatial import Factor
 from linkwork.spatial.small_matrices import times, transposed
 
@@ -46,140 +44,9 @@ _MOST_SHRINKING = 0.2
 _NOT_YET = 1e300
 """|e|² of a start that has not been looked at."""
 _WITHOUT_END = 2**31 - 1
-UNBOUNDED = 1e300
-"""Stands for no limit."""
 
 Residuals = Callable[..., tuple[Any, Any]]
 """(q, arguments...) -> e (..., r), J (..., r, nv)."""
-
-
-class Coordinates:
-    """The coordinates that some bodies' placements depend on, and those that do not matter and stay as they are.
-
-    Attributes:
-        q, v: which numbers of a configuration, and which degrees of freedom, matter.
-        plain: of these, pairs (place among v, place among q) of coordinates that are limited and stepped as they are;
-            ``turning`` are places among v of all others, which belong to quaternions and the like, and ``sliding``
-            those of these that move without turning.
-    """
-
-    def __init__(self, model: Model, bodies: Sequence[int]) -> None:
-        self.model = model
-        carried = set()
-        for body in bodies:
-            while body and body not in carried:
-                carried.add(body)
-                body = model.bodies[body - 1].parent
-        self.q: list[int] = []
-        self.v: list[int] = []
-        self.plain: list[tuple[int, int]] = []
-        self.turning: list[int] = []
-        self.sliding: list[int] = []
-        self.angles: set[int] = set()
-        for number in sorted(carried):
-            joint, q, v = model.bodies[number - 1].joint, model.q_start[number - 1], model.v_start[number - 1]
-            if joint.nq == joint.nv:
-                self.plain += [(len(self.v) + k, len(self.q) + k) for k in range(joint.nv)]
-                self.angles |= {len(self.q) + k for k in joint.angles}
-            else:
-                self.turning += [len(self.v) + k for k in range(joint.nv)]
-                self.sliding += [len(self.v) + k for k in _sliding(joint)]
-            self.q += range(q, q + joint.nq)
-            self.v += range(v, v + joint.nv)
-        self._order = _order(self.q, model.nq)
-        self._rates = _order(self.v, model.nv)
-        self._resting = [k for k in range(model.nq) if k not in set(self.q)]
-
-    def whole(self, own: Any, q0: Any) -> Any:
-        """A configuration, of which all that does not matter is that of q0."""
-        if not self._resting:
-            return own[..., self._order]
-        rest = np.broadcast_to(q0[..., self._resting], (*own.shape[:-1], len(self._resting)))
-        return np.concatenate([own, rest], axis=-1)[..., self._order]
-
-    def stepped(self, own: Any, step: Any, q0: Any) -> Any:
-        """The coordinates after a step (..., v)."""
-        if not self.turning:
-            return own + step
-        still = np.zeros((*step.shape[:-1], self.model.nv - len(self.v)))
-        rates = np.concatenate([step, still], axis=-1)[..., self._rates]
-        return integrate(self.model, self.whole(own, q0), rates)[..., self.q]
-
-    def anew(self, drawn: Any, q0: Any) -> Any:
-        """Coordinates to begin with: drawn ones (..., v), or q0 turned by these."""
-        if not self.turning:
-            return drawn
-        place = dict(self.plain)
-        sliding = set(self.sliding)
-        turns = [0.0 if k in place or k in sliding else 1.0 for k in range(len(self.v))]
-        turned = self.stepped(q0[..., self.q], drawn * np.array(turns), q0)
-        back = {j: k for k, j in self.plain}
-        joined = np.concatenate([drawn, turned], axis=-1)
-        return joined[..., [back[j] if j in back else len(self.v) + j for j in range(len(self.q))]]
-
-    def difference(self, own: Any, q: Any, other: Any) -> Any:
-        """What leads from coordinates, in the configuration q, to another configuration (..., v)."""
-        if not self.turning:
-            return other[..., self.q] - own
-        return difference(self.model, q, other)[..., self.v]
-
-    def rates(self, found: Any, others: Any) -> Any:
-        """Degrees of freedom (..., v), from what is found for coordinates (..., q), and others where these are no plain
-        ones.
-        """
-        if not self.turning:
-            return found
-        place = dict(self.plain)
-        joined = np.concatenate([np.broadcast_to(found, (*others.shape[:-1], len(self.q))), others], axis=-1)
-        return joined[..., [place[k] if k in place else len(self.q) + k for k in range(len(self.v))]]
-
-
-def _sliding(joint: Joint) -> list[int]:
-    """Which degrees of freedom move a body without turning it."""
-    columns = joint.subspace(joint.neutral()).columns()
-    return [k for k, column in enumerate(columns) if not any(column.angular.numbers())]
-
-
-def _order(first: Sequence[int], count: int) -> list[int]:
-    """Where the numbers are in a list of those that come first and then all others."""
-    listed = [*first, *(k for k in range(count) if k not in set(first))]
-    return [listed.index(k) for k in range(count)]
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What a search keeps to, over the coordinates that matter: ``low`` and ``high`` (q), which are ``UNBOUNDED`` where
-    there is no limit, and the ranges that starts are taken from, ``base`` and ``span`` (v).
-    """
-
-    low: Array
-    high: Array
-    base: Array
-    span: Array
-
-    @staticmethod
-    def of(coordinates: Coordinates, lower: Array, upper: Array, kept: bool, length: float) -> Limits:
-        """Those of a model, if they are ``kept``; ``length`` (m) is what a slider without limits starts within."""
-        low, high = lower[coordinates.q], upper[coordinates.q]
-        inside = (low <= high) & kept
-        low, high = np.where(inside, low, -UNBOUNDED), np.where(inside, high, UNBOUNDED)
-        low, high = np.maximum(low, -UNBOUNDED), np.minimum(high, UNBOUNDED)
-        base, span = np.full(len(coordinates.v), -np.pi), np.full(len(coordinates.v), 2.0 * np.pi)
-        for k, j in coordinates.plain:
-            wide = np.pi if j in coordinates.angles else length
-            first, last = max(low[j], -UNBOUNDED), min(high[j], UNBOUNDED)
-            first = first if first > -UNBOUNDED else min(last, wide) - 2.0 * wide
-            last = last if last < UNBOUNDED else first + 2.0 * wide
-            base[k], span[k] = first, last - first
-        return Limits(low, high, base, span)
-
-
-def within_limits(model: Model, q: Array) -> Array:
-    """Configurations with all coordinates that have limits within them."""
-    lower, upper = model.lower_limit, model.upper_limit
-    plain = [body.joint.nq == body.joint.nv for body in model.bodies for _ in range(body.joint.nq)]
-    limited = np.array(plain, dtype=bool) & (lower <= upper)
-    return np.where(limited, np.clip(q, np.minimum(lower, upper), upper), q)
 
 
 def _golden(dimensions: int) -> Array:
@@ -241,6 +108,8 @@ class Search:
         settings = dict(zip(SETTINGS, np.moveaxis(given[4], -1, 0), strict=True))
         own, rows = self.coordinates, sum(map(len, self.groups))
         first = q0[..., own.q]
+        if own.followers:
+            first = np.minimum(np.maximum(first, given[0]), given[1])  # what follows is within its limits, too
         zero, leading = 0.0 * first[..., 0], first.shape[:-1]
         values = {"value": _NOT_YET, "growth": 2.0, "promised": 1.0, "least": 2.0 * _NOT_YET}
         values |= {name: settings[name] for name in ("damping", "pull")}
@@ -268,7 +137,7 @@ class Search:
         for k, group in enumerate(self.groups):
             length = (e_new[..., list(group)] ** 2).sum(axis=-1)
             reached = (length <= tolerances[..., k] ** 2) & reached
-        e_new, J_new = weights * e_new, weights[..., None] * J_new[..., own.v]
+        e_new, J_new = weights * e_new, weights[..., None] * own.columns(J_new)
         task = (e_new * e_new).sum(axis=-1)
         value = task
         if self.posture:

@@ -17,8 +17,8 @@ from linkwork.compiled.arrays import is_traced
 from linkwork.dynamics.arguments import Array, as_batch
 from linkwork.dynamics.held import HeldBy, at_grips, held_by, over_ends, rows_of, shown_constraint
 from linkwork.dynamics.kinematics import forward_kinematics, jacobian, neutral
-from linkwork.dynamics.least_squares import within_limits
 from linkwork.dynamics.pose_errors import pose_error
+from linkwork.dynamics.search_coordinates import within_limits
 from linkwork.dynamics.searches import Problem
 from linkwork.errors import ArgumentError, SingularError
 from linkwork.model.constraints import Constraint, Held, Hinge, Rolling, Weld, direction

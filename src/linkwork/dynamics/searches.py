@@ -14,7 +14,8 @@ from linkwork.compiled.law import law
 from linkwork.compiled.tracing import Shape
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.kinematics import neutral
-from linkwork.dynamics.least_squares import MOST_ITERATIONS, SETTINGS, Coordinates, Limits, Search, sampled
+from linkwork.dynamics.least_squares import MOST_ITERATIONS, SETTINGS, Search, sampled
+from linkwork.dynamics.search_coordinates import Coordinates, Follower, Limits
 from linkwork.model.model import Frame, Model
 
 _FIRST_DAMPING, _FIRST_PULL = 0.5, 1e-2
@@ -43,9 +44,10 @@ class Problem(ABC):
         bodies: Sequence[int],
         groups: Sequence[Sequence[int]],
         posture: bool = False,
+        followers: Sequence[Follower] = (),
     ) -> None:
         self.model, self.frames, self.posture = model, frames, posture
-        self.coordinates = Coordinates(model, bodies)
+        self.coordinates = Coordinates(model, bodies, followers)
         self.groups = tuple(map(tuple, groups))
         self._fixed: dict[tuple[bool, float, int, bool], list[Array]] = {}
         self.search = Search(self.coordinates, self.residuals, self.groups, posture)
@@ -100,7 +102,8 @@ class Problem(ABC):
     def text(self, q0: Any, *given: Any, batch: int = 0) -> tuple[Any, Any, Any]:
         """The configuration, the length of each group that it leaves, and iterations."""
         if not self.coordinates.v:  # nothing to search for
-            return q0, self._lengths(q0, given[-1]), np.ones(q0.shape[:-1])
+            q = self.coordinates.whole(q0[..., []], q0)
+            return q, self._lengths(q, given[-1]), np.ones(q0.shape[:-1])
         q, total = self.search.found(q0, *given, batch=batch)
         return q, self._lengths(q, given[-1]), total
 

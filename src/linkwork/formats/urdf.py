@@ -20,11 +20,12 @@ import numpy as np
 
 from linkwork.errors import LinkworkWarning, ModelError, suggestion
 from linkwork.formats.urdf_extension import TAG, completed, kept_bodies
-from linkwork.formats.urdf_geometry import geometry_of
+from linkwork.formats.urdf_geometry import geometry_of, meshes_of
 from linkwork.formats.xml import Element, quoted
 from linkwork.joints import Fixed, Free, Joint, Planar, Prismatic, Revolute
 from linkwork.model import WORLD, Builder, Model
 from linkwork.model.constraints import Coupling
+from linkwork.model.inertias import about_centre, check_inertia
 from linkwork.model.merging import merged
 from linkwork.model.placements import placements
 from linkwork.spatial import Mat3, Sym3, Transform
@@ -72,15 +73,22 @@ def model_of(
     if not links:
         raise robot.error(f"robot {quoted(name)} has no <link>; was the xacro macro that makes them never called?")
     root = _root(links, connections)
-    meshes, shapes = _meshes(robot), geometry_of(robot, links)
+    meshes, shapes = meshes_of(robot), geometry_of(robot, links)
     extension = robot.child(TAG)
     usual = "pinocchio" if extension is None else "file"
     order = {"pinocchio": _depth_first, "file": _file_order}[joint_order or usual]
 
+    joints = list(order(root, connections))
+    if len(joints) + 1 < len(links):
+        raise _loop(connections, {root, *(joint.child for joint in joints)})
     builder = Builder(name, _GRAVITY if extension is None else extension.measures("gravity", 3, _GRAVITY))
     bodies = {link: link for link in links}  # the name of each link's body
     if floating_base or root != WORLD:
         bodies.update(_moving_world(links))
+    stay = {*kept, *kept_bodies(extension)}
+    if fixed_joints == "merge":  # what a part is like does not matter, but what it becomes a part of
+        whole = [joint for joint in joints if joint.kind == "fixed" and bodies[joint.child] not in stay]
+        builder.judged_later = {bodies[end] for joint in whole for end in (joint.parent, joint.child)}
     (base,) = _inertials([links[root]])  # checked even where it becomes a part of the world
     if floating_base:
         joint_name = _unused(ROOT_JOINT, {joint.name for joint in connections})
@@ -89,9 +97,6 @@ def model_of(
         bodies[root] = WORLD
         if root != WORLD:
             builder.add_frame(root, WORLD, kind="link")
-    joints = list(order(root, connections))
-    if len(joints) + 1 < len(links):
-        raise _loop(connections, {root, *(joint.child for joint in joints)})
     couplings = _couplings(joints, strict)
     parts = _joints(joints, strict)
     inertials = _inertials(links[joint.child] for joint in joints)
@@ -103,8 +108,10 @@ def model_of(
         numbers = {link: 0 if body == WORLD else model.body_index(body) + 1 for link, body in bodies.items()}
         model = replace(model, geometry=tuple(replace(shape, body=numbers[link]) for link, shape in shapes))
     if fixed_joints == "merge":
-        stay = {*kept, *kept_bodies(extension)}
         model = merged(model, lambda body: body.name not in stay)
+        for body in model.bodies:
+            if body.name in builder.judged_later and body.inertia.mass:
+                check_inertia(f"body {body.name!r}", float(body.inertia.mass), about_centre(body.inertia))
     return model if extension is None else completed(extension, model)
 
 
@@ -349,18 +356,6 @@ def _origin(element: Element) -> tuple[Sequence[float], Sequence[float]] | None:
     """Position, and roll, pitch and yaw, of its <origin>."""
     origin = element.child("origin")
     return None if origin is None else (origin.measures("xyz", 3, _ZERO), origin.measures("rpy", 3, _ZERO))
-
-
-def _meshes(robot: Element) -> list[str]:
-    """Every mesh that a visual or a collision names, once."""
-    found = (
-        file
-        for child in robot.children
-        if child.tag == "link"
-        for element in child.walk()
-        if element.tag == "mesh" and (file := element.get("filename")) is not None
-    )
-    return list(dict.fromkeys(found))
 
 
 def _add(builder: Builder, element: Element, *arguments: Any, **options: Any) -> None:

@@ -100,3 +100,15 @@ def _colour(material: Element) -> Colour | None:
         return None
     red, green, blue, opacity = (min(max(x, 0.0), 1.0) for x in rgba)
     return red, green, blue, opacity
+
+
+def meshes_of(robot: Element) -> list[str]:
+    """Every mesh that a visual or a collision names, once."""
+    found = (
+        file
+        for child in robot.children
+        if child.tag == "link"
+        for element in child.walk()
+        if element.tag == "mesh" and (file := element.get("filename")) is not None
+    )
+    return list(dict.fromkeys(found))

@@ -56,6 +56,8 @@ class Builder:
         self._geometry: list[Geometry] = []
         self._constraints: list[Constraint] = []
         self._actuators: list[Actuator] = []
+        self.judged_later: Container[str] = ()
+        """Bodies that may have any inertia, since they will be parts of others; for readers of files."""
 
     def add_body(
         self,
@@ -118,7 +120,7 @@ class Builder:
             raise ModelError(f"there is already a joint named {joint_name!r}; names must be unique")
         carrier, on_carrier = self._place(parent)
         nothing = inertia is NO_INERTIA and com is NO_OFFSET and mass is NO_MASS
-        solid = _NOTHING if nothing else as_inertia(f"body {name!r}", mass, com, inertia)
+        solid = _NOTHING if nothing else as_inertia(f"body {name!r}", mass, com, inertia, name not in self.judged_later)
         here = f"joint {joint_name!r}"
         rotor = one_or_each(f"armature of {here}", armature, joint.nv, ModelError)
         if rotor and not 0.0 <= min(rotor) <= max(rotor) < math.inf:

@@ -17,13 +17,14 @@ NO_MASS = 0.0
 NO_OFFSET = NO_INERTIA = (0.0, 0.0, 0.0)
 
 
-def as_inertia(where: str, mass: Any, com: Any, inertia: Any) -> Inertia:
+def as_inertia(where: str, mass: Any, com: Any, inertia: Any, judged: bool = True) -> Inertia:
     """An inertia, checked: from kg, m and kg m² about the centre of mass, as ``Builder.add_body`` takes them."""
     (kilograms,) = several(f"mass of {where}", [mass], 1, ModelError)
     if kilograms < 0.0:
         raise ModelError(f"mass of {where} must not be negative, but is {kilograms}")
     second = _second_moment(where, inertia)
-    check_inertia(where, kilograms, second, stacklevel=4)
+    if judged:
+        check_inertia(where, kilograms, second, stacklevel=4)
     return Inertia.from_com(kilograms, Vec3(*several(f"com of {where}", com, 3, ModelError)), second)
 
 

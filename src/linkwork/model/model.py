@@ -83,7 +83,8 @@ class Body:
 
 @dataclass(frozen=True)
 class Frame:
-    """A named place on a body (``body`` is its number in the tree, from 1; 0 is the world).
+    """A named place on a body. ``body`` is its number in the tree that algorithms walk, where the world is 0: one more
+    than its place in ``model.body_names``. ``model.body_of(name)`` names it.
 
     ``kind`` says what has given it its name: "link", a body or a link of a file that is a part of one; "joint"; or
     "frame", a place that somebody has named.
@@ -119,7 +120,7 @@ class Model:
     """References to mesh files as the model file gives them; opened only where they are shown."""
     constraints: tuple[Constraint, ...] = field(default=(), repr=False)
     """What holds frames or joints to each other, such as mimic joints: ``lw.simulate`` and ``lw.rollout`` apply them,
-    ``lw.constrained_dynamics`` takes them, all other functions see the tree alone."""
+    ``lw.inverse_kinematics`` couplings, ``lw.constrained_dynamics`` takes them, others see the tree alone."""
     actuators: tuple[Actuator, ...] = field(default=(), repr=False)
     """The motors that the model file describes; ``lw.actuator_torques`` gives their joint forces."""
     geometry: tuple[Geometry, ...] = field(default=(), repr=False, compare=False)

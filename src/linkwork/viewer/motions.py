@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from linkwork.dynamics.kinematics import neutral
 from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Model
 from linkwork.simulation.rollouts.result import Rollout
-from linkwork.simulation.trajectory import Trajectory
+from linkwork.simulation.trajectory import ARRAYS, Trajectory
 
 MOST_MOTIONS = 100
 """As many as can be seen side by side."""
@@ -21,11 +21,14 @@ MOST_MOTIONS = 100
 
 @dataclass(frozen=True)
 class Motion:
-    """One mechanism over time; ``trajectory`` is None for one that rests in ``q``."""
+    """One mechanism over time; ``trajectory`` is None for one that rests in ``q``. ``driven`` says whether its
+    accelerations are known, too.
+    """
 
     model: Model
     q: Array
     trajectory: Trajectory | None = None
+    driven: bool = False
 
     @property
     def span(self) -> tuple[float, float]:
@@ -36,11 +39,19 @@ class Motion:
 
     def at(self, times: Array) -> Array:
         """Configurations (M, nq) at increasing times; before the first state and after the last it rests."""
-        if self.trajectory is None or len(self.trajectory) == 1:
-            return np.broadcast_to(self.q, (len(times), self.model.nq))
+        states = self.states(times)
+        return np.broadcast_to(self.q, (len(times), self.model.nq)) if states is None else states.q
+
+    def states(self, times: Array) -> Trajectory | None:
+        """All that is known at these times, of which some may be the same; None of a model."""
+        if self.trajectory is None:
+            return None
         first, last = self.span
         inside, place = np.unique(np.clip(times, first, last), return_inverse=True)
-        return self.trajectory.resample(inside).q[place.ravel()]
+        found = self.trajectory.resample(inside)
+        if len(inside) == len(times):
+            return found
+        return replace(found, **{name: getattr(found, name)[place.ravel()] for name in ARRAYS})
 
 
 def motions_of(what: Any, called: str = "trajectory") -> list[Motion]:
@@ -58,7 +69,7 @@ def _motions(what: Any, called: str) -> list[Motion]:
     if isinstance(what, Trajectory):
         if not len(what):
             raise ArgumentError("a trajectory without states cannot be shown")
-        return [Motion(what.model, what.q[0], what)]
+        return [Motion(what.model, what.q[0], what, driven=True)]
     if isinstance(what, Rollout):
         return _rolled_out(what)
     raise ArgumentError(

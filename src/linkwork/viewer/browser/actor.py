@@ -9,10 +9,9 @@ import numpy as np
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.dynamics import centre_of_mass
 from linkwork.dynamics.operational import operational_inertia_inverse
-from linkwork.dynamics.reactions import forward_dynamics_and_reactions
-from linkwork.errors import LinkworkError
 from linkwork.joints import Planar
 from linkwork.model.model import Model, Point
+from linkwork.viewer.forces import FORCES
 from linkwork.viewer.looks import Looks
 from linkwork.viewer.mesh import Mesh, arrow, ellipsoid, rgba, sphere
 from linkwork.viewer.rotations import quaternions
@@ -21,7 +20,6 @@ from linkwork.viewer.skeleton import matrix
 from linkwork.viewer.solids import solid
 
 LAYERS = ("axes", "names", "joint axes", "inertia ellipsoids", "centre of mass")
-FORCES = {"reaction forces": "#7a3fb5", "constraint forces": "#c0392b", "external forces": "#1e8449"}
 _NOTHING = np.zeros((0, 2, 3), dtype=np.float32)
 
 
@@ -49,6 +47,8 @@ class Actor:
             )
             for kind, colour in FORCES.items()
         }  # fmt: skip
+        self._named: dict[int, Any] = {}
+        self._opacity: float | None = None
         self._ellipsoid: Any = None
         self.point: str | None = None
         """The frame whose operational inertia is shown."""
@@ -65,6 +65,7 @@ class Actor:
             (piece.body, self._mesh(f"{self.root}/{piece.body}/body{i}", piece.mesh))
             for i, piece in enumerate(self.looks.pieces(shapes))
         ]
+        self.see_through(self._opacity is not None)
         self._chains = [
             (chain, self.scene.add_line_segments(f"{self.root}/chain{i}", np.zeros((len(chain.bodies), 2, 3)),
                                                  _ink(chain.colour), thickness=2.0 * chain.radius))
@@ -87,6 +88,21 @@ class Actor:
             self._layers["centre of mass"][0].position = centre_of_mass(self.model, self.q) + self.aside
         if self.point is not None:
             self.show_inertia(self.point)
+
+    def see_through(self, wanted: bool) -> None:
+        """Whether what is inside of bodies is seen: arrows, axes, ellipsoids."""
+        before, self._opacity = self._opacity, 0.35 if wanted else None
+        if wanted or before is not None:
+            for _, handle in self.meshes:
+                handle.opacity = self._opacity
+
+    def name(self, body: int) -> None:
+        """Put a body's name on it, or take it away."""
+        label = self._named.pop(body, None)
+        if label is None:
+            self._named[body] = self.scene.add_label(f"{self.root}/{body}/name", self.looks.names[body])
+        else:
+            label.remove()
 
     def corners(self) -> Array:
         """Of boxes about all that is seen of it (n, 3), in the world."""
@@ -157,15 +173,6 @@ class Actor:
         ends = places + self.aside + scale * forces
         long = np.linalg.norm(forces, axis=1) * scale > 0.01 * self.length
         self._forces[kind].points = np.stack([places + self.aside, ends], axis=1)[long].astype(np.float32)
-
-    def reactions(self, v: Array, tau: Array, f_ext: Array | None) -> tuple[Array, Array]:
-        """Where each joint pushes its body, and how hard, in the world; nothing where that cannot be computed."""
-        try:
-            _, wrenches = forward_dynamics_and_reactions(self.model, self.q, v, tau, f_ext)
-        except LinkworkError:
-            return np.zeros((0, 3)), np.zeros((0, 3))
-        bodies = self.placements[1:]
-        return bodies[:, :3, 3], np.einsum("ijk,ik->ij", bodies[:, :3, :3], wrenches[:, :3])
 
     def _mesh(self, name: str, mesh: Mesh) -> Any:
         red, green, blue, opacity = mesh.colour or (0.7, 0.7, 0.7, 1.0)

@@ -1,14 +1,24 @@
-"""viser's server, for this machine alone: bound to the loopback address, on a free port, never shared by a tunnel."""
+"""viser's server, for this machine alone: bound to the loopback address, on a free port, never shared by a tunnel.
+
+A page of any other site that is open in the same browser could connect to it, too. Browsers say where a page comes
+from; viser does not look at that, so what answers requests is wrapped when viser starts.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import io
+import warnings
+from collections.abc import Iterator
+from http import HTTPStatus
+from threading import Lock
 from typing import Any
 
-from linkwork.errors import FileError, MissingExtraError
+from linkwork.errors import FileError, LinkworkWarning, MissingExtraError
 
 LOOPBACK = "127.0.0.1"
+_NAMES = (LOOPBACK, "localhost", "[::1]")
+_starting = Lock()
 
 
 def local_server(title: str, port: int = 0) -> Any:
@@ -23,7 +33,7 @@ def local_server(title: str, port: int = 0) -> Any:
             """None: a page may ask for a public address, and gets none."""
             return None
 
-    with contextlib.redirect_stdout(io.StringIO()):  # what there is to say, the view says
+    with contextlib.redirect_stdout(io.StringIO()), _own_pages_only():  # what there is to say, the view says
         server = Local(host=LOOPBACK, port=port, label=title, verbose=False)
     found = server.get_port()
     if port and found != port:
@@ -31,6 +41,46 @@ def local_server(title: str, port: int = 0) -> Any:
         raise FileError(98, f"port {port} is taken; leave it out for one that is free", str(port))
     server.gui.configure_theme(show_logo=False, show_share_button=False, control_width="medium")
     return server
+
+
+@contextlib.contextmanager
+def _own_pages_only() -> Iterator[None]:
+    """A server of viser's that starts meanwhile refuses requests of pages that it has not served itself."""
+    import websockets.asyncio.server as websocket_servers
+
+    plain, guarded = websocket_servers.serve, []
+
+    def serve(*arguments: Any, process_request: Any = None, **options: Any) -> Any:
+        if getattr(process_request, "__module__", "").partition(".")[0] != "viser":  # another server of this process
+            return plain(*arguments, process_request=process_request, **options)
+        guarded.append(True)
+
+        def answer(connection: Any, request: Any) -> Any:
+            if not _of_its_own(request.headers.get_all("Origin"), request.headers.get_all("Host")):
+                return connection.respond(HTTPStatus.FORBIDDEN, "this view is for its own page\n")
+            return process_request(connection, request)
+
+        return plain(*arguments, process_request=answer, **options)
+
+    with _starting:
+        websocket_servers.serve = serve  # type: ignore[misc,assignment,unused-ignore]
+        try:
+            yield
+        finally:
+            websocket_servers.serve = plain  # type: ignore[misc,unused-ignore]
+    if not guarded:
+        message = "this version of viser answers pages of other sites that are open in your browser, too"
+        warnings.warn(message, LinkworkWarning, stacklevel=4)
+
+
+def _of_its_own(origins: list[str], hosts: list[str]) -> bool:
+    """Whether a request comes from a page of this server, by any name and forwarded port of this machine, or from no
+    page at all.
+    """
+    if not origins:
+        return True
+    ours = [f"http://{host}" for host in hosts if host.rpartition(":")[0] in _NAMES or host in _NAMES]
+    return len(ours) == 1 and origins == ours
 
 
 def stop(server: Any) -> None:

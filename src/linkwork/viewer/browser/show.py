@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import finite, finite_array, integer, switch
-from linkwork.errors import ArgumentError
-from linkwork.model.constraints import Constraint, as_constraints
+from linkwork.arguments import finite, integer, switch
+from linkwork.model.constraints import Constraint
+from linkwork.model.contacts import Contact
 from linkwork.viewer.browser.actor import Actor
 from linkwork.viewer.browser.server import local_server, stop
 from linkwork.viewer.browser.view import View
 from linkwork.viewer.camera import Camera
 from linkwork.viewer.draw import Boxes, sizes_of
+from linkwork.viewer.forces import forces_of
 from linkwork.viewer.looks import Looks, Roots, checked_roots, checked_shapes
 from linkwork.viewer.motions import motions_of
 from linkwork.viewer.scene import below, squares
@@ -32,6 +33,7 @@ def show(
     boxes: Boxes | None = None,
     spacing: float | None = None,
     constraints: Sequence[Constraint] = (),
+    contacts: Sequence[Contact] | None = None,
     f_ext: ArrayLike | None = None,
     port: int = 0,
     browser: bool = True,
@@ -48,7 +50,8 @@ def show(
         roots: folders that meshes may be read from; see ``lw.save_html``.
         boxes: the edges (lx, ly, lz) in m of bodies that are boxes about their own frame, by name.
         spacing: how far apart several stand (m), along y; as far as they are large if left out.
-        constraints: those of the simulation, for arrows of their forces.
+        constraints: those of the simulation, for arrows of their forces; the model's own if left out.
+        contacts: those of a simulation with ``contact_forces=True``, for arrows of their forces.
         f_ext: wrenches (nbodies, 6) on the bodies, each in its own frame, for arrows of their forces (N).
         port: of the page; any that is free if left out.
         browser: open the page in the browser, where there is a desktop.
@@ -68,21 +71,19 @@ def show(
     motions = motions_of(what, "what to show")
     checked_shapes(shapes)
     folders, apart = checked_roots(roots), None if spacing is None else finite("spacing", spacing)
-    held = as_constraints(constraints)
     number = integer("port", port, 0, 65535)
     opened = switch("browser", browser)
-    load = None if f_ext is None else finite_array("f_ext", f_ext)
-    if load is not None and load.shape != (len(motions[0].model.bodies), 6):
-        raise ArgumentError(f"f_ext must have shape ({len(motions[0].model.bodies)}, 6), not {load.shape}")
     looks = {id(motion.model): Looks(motion.model, sizes_of(motion.model, boxes), True, folders) for motion in motions}
     step = 1.2 * max(each.skeleton.length for each in looks.values()) if apart is None else apart
+    skeletons = [looks[id(motion.model)].skeleton for motion in motions]
+    acting = forces_of(motions, skeletons, constraints, contacts, f_ext)
     server = local_server(motions[0].model.name, number)
     try:
         actors = []
         for index, motion in enumerate(motions):
             aside = np.array([0.0, step * (index - 0.5 * (len(motions) - 1)), 0.0])
             actors.append(Actor(server, f"/{index}", looks[id(motion.model)], aside))
-        view = View(server, motions, actors, shapes, held, load)
+        view = View(server, motions, actors, shapes, acting)
         _ground(server, actors)
     except BaseException:
         stop(server)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
 from time import perf_counter, sleep
 from typing import Any
 
 import numpy as np
 
 from linkwork.dynamics.arguments import Array
-from linkwork.dynamics.kinematics import forward_kinematics, integrate, neutral
+from linkwork.dynamics.kinematics import integrate, neutral
 from linkwork.errors import ArgumentError
-from linkwork.model.constraints import Constraint
-from linkwork.model.model import Model, Point
-from linkwork.viewer.browser.actor import FORCES, LAYERS, Actor, sliders_of
+from linkwork.model.model import Model
+from linkwork.viewer.browser.actor import LAYERS, Actor, sliders_of
 from linkwork.viewer.browser.clock import Clock
 from linkwork.viewer.browser.pulling import Pull
 from linkwork.viewer.browser.server import LOOPBACK, stop
+from linkwork.viewer.forces import FORCES, Forces, newton_length
 from linkwork.viewer.motions import Motion
 
 _RATE = 30.0  # pictures a second
@@ -40,11 +39,9 @@ class View:
         motions: list[Motion],
         actors: list[Actor],
         shapes: str,
-        constraints: Sequence[Constraint] = (),
-        f_ext: Array | None = None,
+        forces: list[Forces],
     ) -> None:
-        self._server, self._motions, self._actors = server, motions, actors
-        self._constraints, self._f_ext = tuple(constraints), f_ext
+        self._server, self._motions, self._actors, self._acting = server, motions, actors, forces
         self.url = f"http://{LOOPBACK}:{server.get_port()}"
         self._lock = threading.RLock()
         self._closed = threading.Event()
@@ -74,7 +71,7 @@ class View:
                 self._time = gui.add_slider("t (s)", first, last, min(step, last - first), first)
                 self._speed = gui.add_dropdown("speed", _SPEEDS, initial_value="1")
                 steps = gui.add_button_group("step", ("back", "on"))
-            self._playing.on_update(lambda _: self._clock.go(self._clock.now(), self._playing.value))
+            self._playing.on_update(lambda event: self._go_on(event, self._playing.value))
             self._speed.on_update(lambda _: self._faster(float(self._speed.value)))
             self._time.on_update(lambda event: self._jump(event, self._time.value))
             steps.on_click(
@@ -85,10 +82,12 @@ class View:
             look = gui.add_dropdown("bodies", kinds, initial_value=shapes if shapes in kinds else "skeleton")
             look.on_update(lambda _: self._each(lambda actor: actor.wear(look.value)))
             self._grip_again(look)
+            clear = gui.add_checkbox("see through", False, hint="bodies, to what is inside: forces, axes, ellipsoids")
+            clear.on_update(lambda _: self._each(lambda actor: actor.see_through(clear.value)))
             self._longer = gui.add_slider("force scale", -2.0, 2.0, 0.1, 0.0, hint="a power of ten", order=1e9)
             self._longer.on_update(lambda _: self._refresh())
             for layer in (*LAYERS, *self._kinds_of_forces()):
-                box = gui.add_checkbox(layer, layer == "external forces")
+                box = gui.add_checkbox(layer, layer in ("contact forces", "external forces"))
                 box.on_update(lambda _, layer=layer, box=box: self._layer(layer, box.value))
                 if box.value:
                     self._layer(layer, True)
@@ -97,14 +96,12 @@ class View:
                 "operational inertia", names, hint="an ellipsoid at a frame: long where it is heavy"
             )
             point.on_update(lambda _: self._each(lambda actor: _inertia(actor, point.value)))
-        self._picked = gui.add_markdown("*click a body for its name*")
+        self._picked = gui.add_markdown("*click a body for its name, and again to hide it*")
         self._sliders()
 
     def _kinds_of_forces(self) -> list[str]:
-        moving = any(motion.trajectory is not None for motion in self._motions)
-        wanted = {"reaction forces": moving, "constraint forces": bool(self._constraints),
-                  "external forces": True}  # fmt: skip
-        return [kind for kind in FORCES if wanted[kind]]
+        there = {kind for forces in self._acting for kind in forces.kinds}
+        return [kind for kind in FORCES if kind in there or kind == "external forces"]  # the mouse may pull, too
 
     def _sliders(self) -> None:
         """Of the joints of every model that rests."""
@@ -140,8 +137,9 @@ class View:
             for body, handle in actor.meshes:
                 name = actor.looks.names[body]
 
-                def clicked(_: Any, name: str = name, actor: Actor = actor) -> None:
+                def clicked(_: Any, body: int = body, name: str = name, actor: Actor = actor) -> None:
                     self._picked.content = f"**{name}** of {actor.model.name}"
+                    actor.name(body)
 
                 def dragged(event: Any, body: int = body) -> None:
                     self._drag(event, body)
@@ -181,6 +179,13 @@ class View:
         self._clock.go(self._clock.now(), self._clock.playing)
         self._clock.speed = speed
 
+    def _go_on(self, event: Any, playing: bool) -> None:
+        """Play or stand still, as a person chose; the slider then shows where, so that it can be moved from there."""
+        if event.client is None:
+            return
+        self._clock.go(self._clock.now(), playing)
+        self._time.value = round(self._clock.now(), 3)
+
     def _jump(self, event: Any, time: float) -> None:
         """To a time that a person chose, not this program."""
         if event.client is None:
@@ -215,33 +220,16 @@ class View:
             self._forces(self._clock.now())
 
     def _forces(self, time: float) -> None:
-        for motion, actor in zip(self._motions, self._actors, strict=True):
-            if not actor.shown & set(FORCES):
-                continue
-            scale = self._metres(actor)
-            load = self._f_ext if actor.model is self._actors[0].model else None
-            if "external forces" in actor.shown and load is not None:
-                poses = actor.placements[1:]
-                forces = np.einsum("ijk,ik->ij", poses[:, :3, :3], load[:, :3])
-                actor.arrows("external forces", poses[:, :3, 3], forces, scale)
-            if motion.trajectory is None:
-                continue
-            states = motion.trajectory
-            k = int(np.clip(np.searchsorted(states.t, time, side="right") - 1, 0, len(states) - 1))
-            if "reaction forces" in actor.shown:
-                places, forces = actor.reactions(states.v[k], states.tau[k], load)
-                actor.arrows("reaction forces", places, forces, scale)
-            if "constraint forces" in actor.shown and states.constraint_forces.shape[1] == len(self._constraints):
-                ends = [one.frame_a for one in self._constraints]
-                points = [end if isinstance(end, Point) else Point(end) for end in ends]
-                poses = forward_kinematics(actor.model, actor.q, points)
-                forces = np.einsum("ijk,ik->ij", poses[:, :3, :3], states.constraint_forces[k, :, :3])
-                actor.arrows("constraint forces", poses[:, :3, 3], forces, scale)
+        for motion, actor, acting in zip(self._motions, self._actors, self._acting, strict=True):
+            wanted = [kind for kind in acting.kinds if kind in actor.shown]
+            states = motion.states(np.array([time])) if wanted else None
+            for kind in wanted:
+                places, forces = acting.at(kind, actor.q[None] if states is None else states.q, states)
+                actor.arrows(kind, places[0], forces[0], self._metres(actor))
 
     def _metres(self, actor: Actor) -> float:
-        """How long a newton is drawn: the mechanism's weight is a quarter of its length, times what the slider says."""
-        weight = max(actor.model.mass * max(float(np.linalg.norm(actor.model.gravity)), 1.0), 1e-9)
-        return float(0.25 * actor.length / weight * 10.0**self._longer.value)
+        """How long a newton is drawn: as usual, times what the slider says."""
+        return float(newton_length(actor.model, actor.length) * 10.0**self._longer.value)
 
     # A simulation while it runs: what lw.simulate(..., viewer=view) calls
 

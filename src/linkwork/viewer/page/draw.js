@@ -31,6 +31,7 @@ const TUBE = `#version 300 es
 in vec3 vertex;
 in vec3 from, to;
 uniform float radius;
+uniform bool taper;  // to a point, as an arrow's head
 out vec3 facing, at;
 ${SHADOWED}
 void main() {
@@ -40,8 +41,9 @@ void main() {
   vec3 x = normalize(cross(abs(z.y) < 0.9 ? vec3(0.0, 1.0, 0.0) : vec3(1.0, 0.0, 0.0), z));
   vec3 y = cross(z, x);
   facing = vertex.x * x + vertex.y * y;
-  float over = min(0.4 * radius, 0.2 * span);  // neighbours overlap, so that no gap opens where they bend
-  at = mix(from - over * z, to + over * z, vertex.z) + radius * facing;
+  float over = taper ? 0.0 : min(0.4 * radius, 0.2 * span);  // neighbours overlap, so that no gap opens where they bend
+  float wide = span > 0.0 ? radius * (taper ? 1.0 - vertex.z : 1.0) : 0.0;
+  at = mix(from - over * z, to + over * z, vertex.z) + wide * facing;
   gl_Position = seen(at);
 }`;
 
@@ -170,9 +172,10 @@ class Picture {
     gl.enableVertexAttribArray(0);
     gl.vertexAttribPointer(0, 3, gl.FLOAT, false, 0, 0);
     const points = this.buffer(new Float32Array(3 * tube.points));
-    for (const [place, offset] of [[2, 0], [3, 12]]) {
+    const first = 12 * (tube.first || 0), every = 12 * (tube.every || 1);
+    for (const [place, offset] of [[2, first], [3, first + 12]]) {
       gl.enableVertexAttribArray(place);
-      gl.vertexAttribPointer(place, 3, gl.FLOAT, false, 12, offset);
+      gl.vertexAttribPointer(place, 3, gl.FLOAT, false, every, offset);
       gl.vertexAttribDivisor(place, 1);
     }
     return { ...tube, array, buffer: points, corners: 2 * sides + 2 };
@@ -191,7 +194,7 @@ class Picture {
     });
     for (const tube of this.tubes) {
       const part = moving[tube.part];
-      tube.segments = tube.points - 1;
+      tube.segments = tube.every ? tube.points / tube.every : tube.points - 1;  // single ones, or all in a row
       if (tube.trail) {  // so much of the way as has been gone
         if (!tube.written) {
           tube.written = new Float32Array(3 * frames);
@@ -225,6 +228,7 @@ class Picture {
     gl.clearColor(...(dark ? [0.086, 0.098, 0.118] : [0.933, 0.945, 0.961]), 1);
     gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT | gl.STENCIL_BUFFER_BIT);
     gl.enable(gl.DEPTH_TEST);
+    gl.depthRange(0.01, 1);
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA);
     if (scene.ground !== null) {
@@ -281,11 +285,14 @@ class Picture {
     }
     gl.useProgram(this.tube.program);
     for (const tube of this.tubes) {
-      if (tube.trail && (naming || colour)) continue;
+      if (tube.trail ? naming || colour : tube.every && colour && !naming) continue;
+      if (tube.every) gl.depthRange(0, 0.01);  // arrows are seen through bodies
       gl.uniform1f(this.tube.at.radius, tube.radius);
+      gl.uniform1i(this.tube.at.taper, tube.taper ? 1 : 0);
       gl.uniform4fv(this.tube.at.colour, ink(tube, tube.part));
       gl.bindVertexArray(tube.array);
       gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, tube.corners, tube.segments);
+      gl.depthRange(0.01, 1);
     }
   }
 

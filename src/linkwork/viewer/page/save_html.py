@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import html
 import json
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwork.arguments import file_path, finite, positive, several, switch, text
 from linkwork.dynamics.arguments import Array, Frames, as_frames
@@ -16,8 +18,11 @@ from linkwork.dynamics.kinematics import forward_kinematics
 from linkwork.errors import ArgumentError
 from linkwork.files import write_text
 from linkwork.memory import check_memory
+from linkwork.model.constraints import Constraint
+from linkwork.model.contacts import Contact
 from linkwork.viewer.camera import VIEW, Camera
 from linkwork.viewer.draw import Boxes, sizes_of
+from linkwork.viewer.forces import FORCES, Forces, forces_of, newton_length
 from linkwork.viewer.looks import Looks, Roots, checked_roots, checked_shapes
 from linkwork.viewer.mesh import arrow, rgba
 from linkwork.viewer.motions import Motion, motions_of
@@ -46,6 +51,11 @@ def save_html(
     shapes: str = "visual",
     roots: Roots = (),
     title: str | None = None,
+    contacts: Sequence[Contact] | None = None,
+    constraints: Sequence[Constraint] = (),
+    f_ext: ArrayLike | None = None,
+    reactions: bool = False,
+    metres_per_newton: float | None = None,
 ) -> Path:
     """Write a motion as one page that plays in a browser: it needs no server, no network and no other file.
 
@@ -71,6 +81,11 @@ def save_html(
         roots: folders that meshes may be read from, besides the model's own folder and package; the packages of
             ``package://`` references lie in them.
         title: of the page; the model's name if left out.
+        contacts: those of a simulation with ``contact_forces=True``, for arrows of their forces.
+        constraints: those of a simulation, for arrows of their forces.
+        f_ext: wrenches (nbodies, 6) on the bodies, each in its own frame, for arrows of their forces.
+        reactions: draw the force of each joint on the body that it carries, for trajectories of ``lw.simulate``.
+        metres_per_newton: how long forces are drawn; if left out, the mechanism's weight is half of its length.
 
     Returns:
         The path.
@@ -94,9 +109,15 @@ def save_html(
     azimuth, elevation = several("view must be azimuth and elevation (degrees), which", view, 2)
     apart = None if spacing is None else finite("spacing", spacing)
     named = motions[0].model.name if title is None else text("title", title)
+    long = None if metres_per_newton is None else positive("metres_per_newton", metres_per_newton)
     page = _Page(motions, rate, switch("joints", joints), boxes, checked_shapes(shapes), checked_roots(roots))
-    for index in range(len(motions)):
+    acting = forces_of(motions, [looks.skeleton for looks in page.looks], constraints, contacts, f_ext)
+    drawn = {"contact forces", "external forces"}
+    drawn |= {"reaction forces"} if switch("reactions", reactions) else set()
+    drawn |= {"constraint forces"} if constraints else set()
+    for index, forces in enumerate(acting):
         page.add(index, trails, frames)
+        page.arrows(index, forces, [kind for kind in forces.kinds if kind in drawn], long)
     scene = page.scene(apart, (azimuth, elevation), ground)
     write_text(to, _written(named, scene, page.numbers.text()))
     return to
@@ -176,6 +197,28 @@ class _Page:
         self._meshes.append(meshes)
         self._tubes.append(tubes)
         self._corners.append(np.concatenate(corners) if corners else np.zeros((1, 3)))
+
+    def arrows(self, index: int, forces: Forces, kinds: list[str], long: float | None) -> None:
+        """Forces of one of the motions: each is three points, where it acts, where its head begins, and its tip."""
+        motion, length = self.motions[index], self.looks[index].skeleton.length
+        long = newton_length(motion.model, length) if long is None else long
+        states, moving, tubes = motion.states(self.times), self._moving[index], self._tubes[index]
+        for kind in kinds:
+            places, vectors = forces.at(kind, motion.at(self.times), states)
+            with np.errstate(over="ignore"):
+                ways = np.clip(long * vectors, -1e3 * length, 1e3 * length)  # beyond all that can be seen
+            seen = (np.linalg.norm(ways, axis=-1) > 0.01 * length).any(axis=0)
+            places, ways = (np.broadcast_to(each, places.shape)[:, seen] for each in (places, ways))
+            if not places.size:
+                continue
+            size = np.linalg.norm(ways, axis=-1, keepdims=True)
+            head = np.minimum(0.04 * length, 0.5 * size) / np.maximum(size, 1e-12)
+            points = np.stack([places, places + (1.0 - head) * ways, places + ways], axis=2)
+            part, colour = len(moving), rgba(FORCES[kind])
+            shape = {"points": 3 * points.shape[1], "every": 3, "colour": colour}
+            tubes.append((part, {**shape, "radius": 0.006 * length}))
+            tubes.append((part, {**shape, "radius": 0.016 * length, "first": 1, "taper": True}))
+            moving.append(({"name": kind}, points.reshape(len(points), -1, 3), None))
 
     def scene(self, apart: float | None, view: tuple[float, float], ground: float | bool) -> dict[str, Any]:
         """All of it, for the page."""

@@ -1,0 +1,220 @@
+"""What a search over configurations varies, and within which limits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linkwork.dynamics.arguments import Array
+from linkwork.dynamics.kinematics import difference, integrate
+from linkwork.joints import Joint
+from linkwork.model.constraints import Coupling
+from linkwork.model.model import Model
+
+UNBOUNDED = 1e300
+"""Stands for no limit."""
+
+
+class Follower(NamedTuple):
+    """A joint of one degree of freedom that is where another puts it, q = ratio · q of the leader + offset; both by
+    their number among the joints. One that is held still is its own leader, with ratio 0.
+    """
+
+    joint: int
+    leader: int
+    ratio: float
+    offset: float
+
+    def leads(self, lower: float, upper: float) -> tuple[float, float]:
+        """Where the leader is when it is within limits, with rounding, too."""
+        ends = sorted((end - self.offset) / self.ratio for end in (lower, upper))
+        for k, inward in ((0, np.inf), (1, -np.inf)):
+            while np.isfinite(ends[k]) and not lower <= self.ratio * ends[k] + self.offset <= upper:
+                ends[k] = float(np.nextafter(ends[k], inward))
+        return ends[0], ends[1]
+
+
+def followers(model: Model) -> list[Follower]:
+    """The joints that follow others by the model's own couplings, each by the one that follows none."""
+    found: dict[int, Follower] = {}
+    for one in model.constraints:
+        if not isinstance(one, Coupling):
+            continue
+        joint, leader, ratio, offset = (*map(model.joint_index, (one.joint_a, one.joint_b)), one.ratio, one.offset)
+        if leader in found:
+            joint, leader, ratio, offset = (
+                joint, found[leader].leader, ratio * found[leader].ratio, ratio * found[leader].offset + offset
+            )  # fmt: skip
+        if joint in found or (joint == leader and ratio) or model.nq <= len(found) + 1:
+            continue  # led by two others, or in a circle
+        for key, each in found.items():
+            if each.leader == joint:
+                found[key] = Follower(key, leader, each.ratio * ratio, each.ratio * offset + each.offset)
+        found[joint] = Follower(joint, leader, ratio, offset)
+    return [found[joint] for joint in sorted(found)]
+
+
+class Coordinates:
+    """The coordinates that some bodies' placements depend on, and those that do not matter and stay as they are.
+
+    Joints that follow others (``followers``) are no coordinates: they are where these put them.
+
+    Attributes:
+        q, v: which numbers of a configuration, and which degrees of freedom, matter.
+        plain: of these, pairs (place among v, place among q) of coordinates that are limited and stepped as they are;
+            ``turning`` are places among v of all others, which belong to quaternions and the like, and ``sliding``
+            those of these that move without turning.
+    """
+
+    def __init__(self, model: Model, bodies: Sequence[int], followers: Sequence[Follower] = ()) -> None:
+        self.model, self.followers = model, tuple(followers)
+        carried = set()
+        for body in bodies:
+            while body and body not in carried:
+                carried.add(body)
+                body = model.bodies[body - 1].parent
+        leaders = {each.joint: each.leader for each in followers}
+        carried = {leaders.get(body - 1, body - 1) + 1 for body in carried} - {joint + 1 for joint in leaders}
+        self.q: list[int] = []
+        self.v: list[int] = []
+        self.plain: list[tuple[int, int]] = []
+        self.turning: list[int] = []
+        self.sliding: list[int] = []
+        self.angles: set[int] = set()
+        for number in sorted(carried):
+            joint, q, v = model.bodies[number - 1].joint, model.q_start[number - 1], model.v_start[number - 1]
+            if joint.nq == joint.nv:
+                self.plain += [(len(self.v) + k, len(self.q) + k) for k in range(joint.nv)]
+                self.angles |= {len(self.q) + k for k in joint.angles}
+            else:
+                self.turning += [len(self.v) + k for k in range(joint.nv)]
+                self.sliding += [len(self.v) + k for k in _sliding(joint)]
+            self.q += range(q, q + joint.nq)
+            self.v += range(v, v + joint.nv)
+        following = [model.q_start[each.joint] for each in followers]
+        self._resting = [k for k in range(model.nq) if k not in {*self.q, *following}]
+        self._order = _order([*self.q, *self._resting, *following], model.nq)
+        self._rates = _order(self.v, model.nv)
+        place = {k: i for i, k in enumerate([*self.q, *self._resting])}
+        self._leaders = [place.get(model.q_start[each.leader], 0) for each in followers]  # any, for one that is held
+        self._ratios = np.array([each.ratio for each in followers])
+        self._offsets = np.array([each.offset for each in followers])
+        column = {k: i for i, k in enumerate(self.v)}
+        moved = [(each, column.get(model.v_start[each.leader])) for each in followers]
+        self._moved = [model.v_start[each.joint] for each, at in moved if at is not None]
+        self._shares = np.zeros((len(self._moved), len(self.v)))
+        for row, (each, at) in zip(self._shares, [pair for pair in moved if pair[1] is not None], strict=True):
+            row[at] = each.ratio
+
+    def whole(self, own: Any, q0: Any) -> Any:
+        """A configuration, of which all that does not matter is that of q0."""
+        found = own
+        if self._resting:
+            rest = np.broadcast_to(q0[..., self._resting], (*own.shape[:-1], len(self._resting)))
+            found = np.concatenate([own, rest], axis=-1)
+        if self.followers:
+            found = np.concatenate([found, self._ratios * found[..., self._leaders] + self._offsets], axis=-1)
+        return found[..., self._order]
+
+    def columns(self, J: Any) -> Any:
+        """Those of J (..., r, nv) that matter (..., r, v), with what follows them."""
+        found = J[..., self.v]
+        return found + J[..., self._moved] @ self._shares if self._moved else found
+
+    def limits(self, lower: Array, upper: Array) -> tuple[Array, Array]:
+        """Limits (q) within which what follows is within its own, too, if there are any such."""
+        low, high, place = lower[self.q], upper[self.q], {k: i for i, k in enumerate(self.q)}
+        for each in self.followers:
+            k, start = place.get(self.model.q_start[each.leader]), self.model.q_start[each.joint]
+            if k is not None and each.ratio and lower[start] <= upper[start]:
+                first, last = each.leads(lower[start], upper[start])
+                if max(low[k], first) <= min(high[k], last):
+                    low[k], high[k] = max(low[k], first), min(high[k], last)
+        return low, high
+
+    def stepped(self, own: Any, step: Any, q0: Any) -> Any:
+        """The coordinates after a step (..., v)."""
+        if not self.turning:
+            return own + step
+        still = np.zeros((*step.shape[:-1], self.model.nv - len(self.v)))
+        rates = np.concatenate([step, still], axis=-1)[..., self._rates]
+        return integrate(self.model, self.whole(own, q0), rates)[..., self.q]
+
+    def anew(self, drawn: Any, q0: Any) -> Any:
+        """Coordinates to begin with: drawn ones (..., v), or q0 turned by these."""
+        if not self.turning:
+            return drawn
+        place = dict(self.plain)
+        sliding = set(self.sliding)
+        turns = [0.0 if k in place or k in sliding else 1.0 for k in range(len(self.v))]
+        turned = self.stepped(q0[..., self.q], drawn * np.array(turns), q0)
+        back = {j: k for k, j in self.plain}
+        joined = np.concatenate([drawn, turned], axis=-1)
+        return joined[..., [back[j] if j in back else len(self.v) + j for j in range(len(self.q))]]
+
+    def difference(self, own: Any, q: Any, other: Any) -> Any:
+        """What leads from coordinates, in the configuration q, to another configuration (..., v)."""
+        if not self.turning:
+            return other[..., self.q] - own
+        return difference(self.model, q, other)[..., self.v]
+
+    def rates(self, found: Any, others: Any) -> Any:
+        """Degrees of freedom (..., v), from what is found for coordinates (..., q), and others where these are no plain
+        ones.
+        """
+        if not self.turning:
+            return found
+        place = dict(self.plain)
+        joined = np.concatenate([np.broadcast_to(found, (*others.shape[:-1], len(self.q))), others], axis=-1)
+        return joined[..., [place[k] if k in place else len(self.q) + k for k in range(len(self.v))]]
+
+
+def _sliding(joint: Joint) -> list[int]:
+    """Which degrees of freedom move a body without turning it."""
+    columns = joint.subspace(joint.neutral()).columns()
+    return [k for k, column in enumerate(columns) if not any(column.angular.numbers())]
+
+
+def _order(first: Sequence[int], count: int) -> list[int]:
+    """Where the numbers are in a list of those that come first and then all others."""
+    listed = [*first, *(k for k in range(count) if k not in set(first))]
+    return [listed.index(k) for k in range(count)]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a search keeps to, over the coordinates that matter: ``low`` and ``high`` (q), which are ``UNBOUNDED`` where
+    there is no limit, and the ranges that starts are taken from, ``base`` and ``span`` (v).
+    """
+
+    low: Array
+    high: Array
+    base: Array
+    span: Array
+
+    @staticmethod
+    def of(coordinates: Coordinates, lower: Array, upper: Array, kept: bool, length: float) -> Limits:
+        """Those of a model, if they are ``kept``; ``length`` (m) is what a slider without limits starts within."""
+        low, high = coordinates.limits(lower, upper)
+        inside = (low <= high) & kept
+        low, high = np.where(inside, low, -UNBOUNDED), np.where(inside, high, UNBOUNDED)
+        low, high = np.maximum(low, -UNBOUNDED), np.minimum(high, UNBOUNDED)
+        base, span = np.full(len(coordinates.v), -np.pi), np.full(len(coordinates.v), 2.0 * np.pi)
+        for k, j in coordinates.plain:
+            wide = np.pi if j in coordinates.angles else length
+            first, last = max(low[j], -UNBOUNDED), min(high[j], UNBOUNDED)
+            first = first if first > -UNBOUNDED else min(last, wide) - 2.0 * wide
+            last = last if last < UNBOUNDED else first + 2.0 * wide
+            base[k], span[k] = first, last - first
+        return Limits(low, high, base, span)
+
+
+def within_limits(model: Model, q: Array) -> Array:
+    """Configurations with all coordinates that have limits within them."""
+    lower, upper = model.lower_limit, model.upper_limit
+    plain = [body.joint.nq == body.joint.nv for body in model.bodies for _ in range(body.joint.nq)]
+    limited = np.array(plain, dtype=bool) & (lower <= upper)
+    return np.where(limited, np.clip(q, np.minimum(lower, upper), upper), q)

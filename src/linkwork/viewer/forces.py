@@ -1,0 +1,145 @@
+"""Forces as arrows: where they act and how large they are, in the world, over the states of a motion."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from linkwork.arguments import finite_array
+from linkwork.dynamics.arguments import Array
+from linkwork.dynamics.contact.law import touching
+from linkwork.dynamics.kinematics import forward_kinematics
+from linkwork.dynamics.loads import external_wrench
+from linkwork.dynamics.reactions import inverse_dynamics_and_reactions
+from linkwork.errors import ArgumentError
+from linkwork.model.constraints import Constraint, Coupling, as_constraints
+from linkwork.model.model import Model, Point
+from linkwork.simulation.trajectory import Trajectory
+from linkwork.viewer.motions import Motion
+from linkwork.viewer.skeleton import Skeleton
+
+FORCES = {
+    "contact forces": "#e8590c",
+    "reaction forces": "#7a3fb5",
+    "constraint forces": "#c0392b",
+    "external forces": "#1e8449",
+}
+"""Kinds, and their colours."""
+
+
+class Forces:
+    """What acts in one motion, as far as it is known.
+
+    Args:
+        motion: whose trajectory has recorded forces of constraints or contacts, or none.
+        skeleton: of its model.
+        constraints: what the recorded forces are of, if not of contacts; the model's own if they are as many.
+        contacts: what they are of; None for none.
+        f_ext: loads (nbodies, 6) on the bodies of this model; None for none.
+    """
+
+    def __init__(
+        self, motion: Motion, skeleton: Skeleton, constraints: Sequence[Constraint], contacts: Any, f_ext: Array | None
+    ) -> None:
+        self.model, self._skeleton, self._f_ext = motion.model, skeleton, f_ext
+        recorded = 0 if motion.trajectory is None else motion.trajectory.constraint_forces.shape[1]
+        touched = None if contacts is None or not recorded else touching(motion.model, contacts)
+        self._touched = touched if touched is not None and touched.points == recorded else None
+        held = tuple(constraints) or motion.model.constraints
+        self._held = held if recorded and len(held) == recorded and self._touched is None else ()
+        said = not recorded or self._touched is not None or bool(self._held)
+        self.kinds = tuple(
+            kind
+            for kind, there in (
+                ("contact forces", self._touched is not None),
+                ("reaction forces", said and motion.driven),
+                ("constraint forces", any(not isinstance(one, Coupling) for one in self._held)),
+                ("external forces", f_ext is not None),
+            )
+            if there
+        )
+
+    def at(self, kind: str, q: Array, states: Trajectory | None) -> tuple[Array, Array]:
+        """Places (K, n, 3) and forces (K, n, 3), N, in configurations (K, nq), those of the states if there are any."""
+        if kind == "contact forces":
+            assert states is not None and self._touched is not None
+            places, _ = self._touched.points_law(q)
+            return places, states.constraint_forces[..., :3]
+        if kind == "constraint forces":
+            assert states is not None
+            which = [k for k, one in enumerate(self._held) if not isinstance(one, Coupling)]
+            poses = forward_kinematics(self.model, q, [_point(self._held[k].frame_a) for k in which])
+            return poses[..., :3, 3], _turned(poses, states.constraint_forces[:, which, :3])
+        poses = self._skeleton.placements(q)[:, 1:]
+        if kind == "external forces":
+            assert self._f_ext is not None
+            return poses[..., :3, 3], _turned(poses, self._f_ext[None, :, :3])
+        assert states is not None
+        _, wrenches = inverse_dynamics_and_reactions(self.model, q, states.v, states.a, self._loads(q, states))
+        return poses[..., :3, 3], _turned(poses, wrenches[..., :3])
+
+    def _loads(self, q: Array, states: Trajectory) -> Array | None:
+        """All that acts on bodies but for joints (K, nbodies, 6), each in its own frame."""
+        found: dict[str | Point, Any] = {}  # at frames, along the world's axes, about its origin
+
+        def act(on: str, wrenches: Array) -> None:
+            found[on] = found.get(on, 0.0) + wrenches
+
+        if self._touched is not None:
+            ends = [(one.frame, one.on) for one in self._touched.contacts for _ in range(one.points)]
+            for k, (frame, on) in enumerate(ends):
+                act(frame, states.constraint_forces[:, k])
+                act(on, -states.constraint_forces[:, k])
+        for k, one in enumerate(self._held):
+            if isinstance(one, Coupling):  # gears are between joints, and load none of them
+                continue
+            pose = forward_kinematics(self.model, q, [_point(one.frame_a)])
+            force, moment = (_turned(pose, states.constraint_forces[:, [k], part])[:, 0] for part in _HALVES)
+            about = moment + np.cross(pose[:, 0, :3, 3], force)
+            act(_point(one.frame_a).frame, np.concatenate([force, about], axis=-1))
+            act(_point(one.frame_b).frame, -np.concatenate([force, about], axis=-1))
+        if not found:
+            return self._f_ext
+        return external_wrench(self.model, q, found, "world") + (0.0 if self._f_ext is None else self._f_ext)
+
+
+_HALVES = slice(0, 3), slice(3, 6)
+
+
+def forces_of(
+    motions: Sequence[Motion], skeletons: Sequence[Skeleton], constraints: Any, contacts: Any, f_ext: Any
+) -> list[Forces]:
+    """What acts in each of the motions; loads are on the first model. Arguments as a user gives them."""
+    held, first = as_constraints(constraints), motions[0].model
+    load = None if f_ext is None else finite_array("f_ext", f_ext)
+    if load is not None and load.shape != (len(first.bodies), 6):
+        raise ArgumentError(f"f_ext must have shape ({len(first.bodies)}, 6), not {load.shape}")
+    found = [
+        Forces(motion, skeleton, held, contacts, load if motion.model is first else None)
+        for motion, skeleton in zip(motions, skeletons, strict=True)
+    ]
+    shown = any("contact forces" in each.kinds for each in found)
+    points = 0 if contacts is None or shown else touching(first, contacts).points
+    if points:
+        recorded = 0 if motions[0].trajectory is None else motions[0].trajectory.constraint_forces.shape[1]
+        raise ArgumentError(
+            f"contacts have {points} points, but the motion has recorded {recorded} forces; "
+            "lw.simulate(..., contacts=contacts, contact_forces=True) records those of contacts"
+        )
+    return found
+
+
+def newton_length(model: Model, length: float) -> float:
+    """How many metres a newton is drawn: the mechanism's weight is half of its length."""
+    return 0.5 * length / max(model.mass * max(float(np.linalg.norm(model.gravity)), 1.0), 1e-9)
+
+
+def _point(end: str | Point) -> Point:
+    return end if isinstance(end, Point) else Point(end)
+
+
+def _turned(poses: Array, vectors: Array) -> Array:
+    """Vectors (..., n, 3) in the axes of poses (..., n, 4, 4), along the world's."""
+    return np.asarray(np.einsum("...ij,...j->...i", poses[..., :3, :3], vectors))
