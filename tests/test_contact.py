@@ -282,6 +282,7 @@ def test_bad_contacts_are_refused_by_name() -> None:
         (lambda: lw.contact_points(model, lw.neutral(model), [lw.Contact("foot0", on="foot1")]), "same body"),
         (lambda: lw.contact_points(model, lw.neutral(model), [1]), "lw.Contact objects"),
         (lambda: lw.contact_points(model, lw.neutral(model), "floor"), "list of lw.Contact"),
+        (lambda: lw.contact_dynamics(model, lw.neutral(model), *np.zeros((2, 6)), [], constraints=3), "lw.Weld"),
         (
             lambda: lw.rollout(model, lw.neutral(model), np.zeros(6), dt=0.01, steps=1, contacts=[], friction=0.1),
             "friction",
