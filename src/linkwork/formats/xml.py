@@ -35,6 +35,7 @@ _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.AS
 _DECLARED = re.compile(rb"\s*<\?xml\b[^>]*?\bencoding\s*=\s*[\"']([A-Za-z][A-Za-z0-9._-]*)[\"']")
 _ENCODINGS = {"utf-8": "utf-8", "utf8": "utf-8", "us-ascii": "ascii", "ascii": "ascii", "iso-8859-1": "latin-1"}
 _MARKS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"<\0", "utf-16-le"), (b"\0<", "utf-16-be"))
+_ESCAPED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\n": "&#10;", "\t": "&#9;", "\r": "&#13;"})
 _UNSAFE = {
     "StartDoctypeDeclHandler": "a document type is not allowed in a model file; remove the <!DOCTYPE ...>",
     "EntityDeclHandler": "an entity declaration is not allowed in a model file",
@@ -244,6 +245,14 @@ def shortened(name: str) -> str:
 def quoted(name: str) -> str:
     """A name in quotation marks, shortened."""
     return repr(shortened(name))
+
+
+def attribute(text: str) -> str:
+    """A text as the value of an attribute, in quotation marks of the kind that it has none of."""
+    escaped = text.translate(_ESCAPED)
+    if '"' in text and "'" not in text:
+        return f"'{escaped}'"
+    return '"' + escaped.replace('"', "&quot;") + '"'
 
 
 class _Reader:
