@@ -278,10 +278,12 @@ def test_bad_contacts_are_refused_by_name() -> None:
         (lambda: lw.Contact("foot0", lw.Box((1, 1, 1)), lw.HeightField(np.eye(2), (1, 1))), "height field"),
         (lambda: lw.Contact("foot0", dimensions=4), "dimensions of"),
         (lambda: lw.Contact("foot0", placement=3), "placement of"),
+        (lambda: lw.Contact("foot0", placement=lw.spatial.Transform("a", "b")), "placement of"),
         (lambda: lw.contact_points(model, lw.neutral(model), [lw.Contact("hand")]), "hand"),
         (lambda: lw.contact_points(model, lw.neutral(model), [lw.Contact("foot0", on="foot1")]), "same body"),
         (lambda: lw.contact_points(model, lw.neutral(model), [1]), "lw.Contact objects"),
         (lambda: lw.contact_points(model, lw.neutral(model), "floor"), "list of lw.Contact"),
+        (lambda: lw.contact_dynamics(model, lw.neutral(model), *np.zeros((2, 6)), [], constraints=3), "lw.Weld"),
         (
             lambda: lw.rollout(model, lw.neutral(model), np.zeros(6), dt=0.01, steps=1, contacts=[], friction=0.1),
             "friction",

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
-from math import isfinite
 from typing import Any, overload
 
 import numpy as np
@@ -21,6 +20,7 @@ from numpy.typing import ArrayLike
 from linkwork.arguments import finite, finite_array, is_integer, not_negative, positive, several
 from linkwork.errors import ArgumentError, ModelError, shown
 from linkwork.joints.joint import as_axis
+from linkwork.model.placements import as_placement
 from linkwork.spatial import Transform
 
 WORLD = "world"
@@ -228,8 +228,10 @@ class Contact:
         object.__setattr__(self, "margin", finite(f"margin of {called}", self.margin))
         for what in ("placement", "on_placement"):
             value = getattr(self, what)
-            if not isinstance(value, Transform) or not all(isfinite(x) for x in value.numbers()):
-                raise ArgumentError(f"{what} of {called} must be made by lw.placement, not {shown(value)}")
+            try:
+                as_placement(called, value if isinstance(value, Transform) else None)
+            except ModelError:
+                raise ArgumentError(f"{what} of {called} must be made by lw.placement, not {shown(value)}") from None
         if not isinstance(self.softness, Softness):
             raise ArgumentError(f"softness of {called} must be lw.Softness, not {shown(self.softness)}")
 

@@ -78,7 +78,7 @@ def contact_dynamics(
         >>> bool(abs(forces[0, 0] + 0.3 * forces[0, 2]) < 1e-12), bool(forces[0, 2] > 0)  # it slides
         (True, True)
     """
-    held = as_constraints(constraints) if len(constraints) else ()
+    held = as_constraints(constraints)
     found = touching(model, contacts, switch("joint_limits", joint_limits), switch("friction", friction), held)
     values: list[Any] = [q, v, tau]
     if dt is not None:
