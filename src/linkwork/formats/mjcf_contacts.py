@@ -12,6 +12,13 @@ from linkwork.spatial import Mat3, Quaternion, Transform, Vec3
 
 _PLANE, _FIELD, _SPHERE, _CAPSULE, _ELLIPSOID, _CYLINDER, _BOX = range(7)  # mjtGeom
 _KINDS = ("plane", "height field", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "distance field")
+_PARTNERS = {
+    _SPHERE: (_PLANE, _FIELD, _SPHERE),
+    _CAPSULE: (_PLANE, _FIELD, _SPHERE, _CAPSULE),
+    _ELLIPSOID: (_PLANE,),
+    _BOX: (_PLANE, _SPHERE, _BOX),
+}
+"""What a geom may touch, of kinds that come before it or are its own."""
 _NO_FRICTION_LOSS, _NO_LIMITS, _NO_CONTACT, _NO_PARENT_FILTER = (1 << k for k in (2, 3, 4, 9))  # mjtDisableBit
 _MOST_GEOMS = 2000
 _MOST_CONTACTS = 20_000
@@ -139,9 +146,7 @@ class _Reader:
             a, b = b, a
         own, other = int(m.geom_type[b]), int(m.geom_type[a])
         called = f"{self.names[b]} and {self.names[a]}"
-        balls = own in (_SPHERE, _CAPSULE)
-        able = (other == _PLANE and own in (_SPHERE, _CAPSULE, _ELLIPSOID, _BOX)) or (other >= _FIELD and balls)
-        if not able or (other not in (_PLANE, _FIELD, _SPHERE, _CAPSULE)):
+        if other not in _PARTNERS.get(own, ()):
             kinds = " and ".join(f"a {_KINDS[k]}" for k in (own, other))
             self.left_out.append(f"the contact of {called}, {kinds}, which is not supported")
             return None

@@ -166,8 +166,8 @@ class Contact:
     Args:
         frame: the frame that carries the shape, a name in ``model.frame_names``.
         shape: ``lw.Sphere``, ``lw.Capsule``, ``lw.Box`` or ``lw.Ellipsoid``; None for a point, the frame's origin.
-        against: what it touches: ``lw.Plane`` (the floor, z = 0, if left out) or ``lw.HeightField``; or a sphere or a
-            capsule, if it is one itself.
+        against: what it touches: ``lw.Plane`` (the floor, z = 0, if left out) or ``lw.HeightField``; or another shape:
+            spheres and capsules touch each other, boxes touch boxes and spheres.
         on: the frame that carries what it touches; the world if left out.
         friction: the coefficient of friction, the tangent of the friction cone's angle.
         dimensions: 3, or 1 for a contact without friction (MuJoCo's ``condim``).
@@ -204,14 +204,19 @@ class Contact:
                 f"{shown(self.shape)}"
             )
         if isinstance(self.against, Shape):
-            if not all(isinstance(each, Sphere | Capsule) for each in (self.shape, self.against)):
+            if not any(
+                isinstance(self.shape, kinds) and isinstance(self.against, kinds)
+                for kinds in (Sphere | Capsule, Box, Box | Sphere)
+            ):
                 raise ArgumentError(
-                    f"{called}: spheres and capsules may touch each other; {_kind(self.shape)} and "
-                    f"{_kind(self.against)} may not. Boxes, ellipsoids and points touch the ground alone"
+                    f"{called}: spheres and capsules may touch each other, and boxes may touch boxes and spheres; "
+                    f"{_kind(self.shape)} and {_kind(self.against)} may not. Ellipsoids and points touch the "
+                    f"ground alone"
                 )
         elif not isinstance(self.against, Ground):
             raise ArgumentError(
-                f"{called} must be against lw.Plane, lw.HeightField, lw.Sphere or lw.Capsule, not {shown(self.against)}"
+                f"{called} must be against lw.Plane, lw.HeightField, lw.Sphere, lw.Capsule or lw.Box, not "
+                f"{shown(self.against)}"
             )
         if isinstance(self.against, HeightField) and isinstance(self.shape, Box | Ellipsoid):
             raise ArgumentError(
@@ -235,10 +240,10 @@ class Contact:
 
     @property
     def points(self) -> int:
-        """In how many points it may touch at once."""
+        """Places in which it may touch: of the twelve of two boxes, at most eight at once."""
         if isinstance(self.against, Ground):
             return 4 if isinstance(self.shape, Box) else 2 if isinstance(self.shape, Capsule) else 1
-        return 1
+        return 12 if isinstance(self.shape, Box) and isinstance(self.against, Box) else 1
 
     @property
     def has_friction(self) -> bool:

@@ -216,7 +216,7 @@ class Touching:
 
         def text(q: Any, v: Any, tau: Any, dt: Any = None, f_ext: Any = None) -> Any:
             a, _, forces = self.text.motion(q, v, tau, None if dt is None else dt.item(), f_ext)
-            return a, forces
+            return a, forces()[0]
 
         results: list[tuple[int, ...]] = [(model.nv,), (self.points, 3)]
         return law("contact_dynamics", text, shapes, results, model, self.placed, self.digest, loaded, stepped)

@@ -64,7 +64,8 @@ def contact_dynamics(
     Returns:
         a (..., nv), and forces (..., p, 3) in world axes (N): at each point of each contact, on the body that carries
         ``frame``; what it touches feels the opposite. A sphere, an ellipsoid and a point have one point, a capsule on
-        the ground two (the end at +z first), a box four; ``lw.contact_points`` says where.
+        the ground two (the end at +z first), a box on the ground four, a box on a box twelve places, of which at most
+        eight push; ``lw.contact_points`` says where.
 
     Example:
         >>> import linkwork as lw
@@ -102,7 +103,8 @@ def contact_points(
 
     Returns:
         points (..., p, 3), half-way between the two surfaces, in the world (m), and distances (..., p), m, which are
-        negative where shapes overlap; in the order of the forces of ``lw.contact_dynamics``.
+        negative where shapes overlap; in the order of the forces of ``lw.contact_dynamics``. Places of two boxes that
+        are none have the sum of their half diagonals as distance.
 
     Example:
         >>> import linkwork as lw

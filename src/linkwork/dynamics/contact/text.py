@@ -7,15 +7,17 @@ contacts are with the ground.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from linkwork.compiled.arrays import array_of, numbers
 from linkwork.compiled.kept_rows import KeptRows
-from linkwork.dynamics.contact.collision import Axis, Touch, axis_of, between, tangents, touches
+from linkwork.dynamics.contact.boxes import Touch
+from linkwork.dynamics.contact.collision import solid_of, tangents, touches
 from linkwork.dynamics.contact.costs import Bond, Cone, Friction, Group, Holds, Limit, cone_response
+from linkwork.dynamics.contact.kept import HEAD, keep_near, like, pushed
 from linkwork.dynamics.contact.newton import minimised
 from linkwork.dynamics.contact.softness import impedance, regularisation, spring
 from linkwork.dynamics.contact.sparse import Matrix, solved
@@ -25,7 +27,7 @@ from linkwork.dynamics.held import HeldBy, at_grips, over_ends, rows_of
 from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity, jacobian, jacobian_drift
 from linkwork.joints import Free
 from linkwork.model.constraints import Ball
-from linkwork.model.contacts import Capsule, Contact, Ground, Softness
+from linkwork.model.contacts import Contact, Ground
 from linkwork.model.model import Model
 from linkwork.spatial import Mat3, Scalar, Transform, Vec3, sqrt, total, where_less
 from linkwork.spatial.matrices import dot
@@ -50,13 +52,13 @@ class Twist(NamedTuple):
 
 
 class Motion(NamedTuple):
-    """What the text gives: accelerations (nv,); those with drag at the end of the step; and the force (N) at each
-    point, in world axes (points, 3).
+    """What the text gives: accelerations (nv,); those with drag at the end of the step; and a function of nothing that
+    gives the force (N) at each point, in world axes (points, 3), and where it acts.
     """
 
     a: Any
     damped: Any
-    forces: Any
+    forces: Callable[[], tuple[Any, list[Touch]]]
 
 
 class Text:
@@ -70,9 +72,10 @@ class Text:
 
     def step(self, q: Any, v: Any, tau: Any, dt: Scalar, f_ext: Any, drag: Any) -> tuple[Any, Any]:
         """The text of that."""
-        _, a, forces = self.motion(q, v, tau, dt, f_ext, None, drag)
+        _, a, answer = self.motion(q, v, tau, dt, f_ext, None, drag)
+        forces, found = answer()
         wrenches = []
-        for touch, force in zip(self.touches(q), numbers(forces).tolist(), strict=True):
+        for touch, force in zip(found, numbers(forces).tolist(), strict=True):
             wrenches += [*force, *touch.point.cross(Vec3(*force)).numbers()]
         return a, array_of(wrenches).reshape(self.points, 6)
 
@@ -111,7 +114,7 @@ class Text:
         for number, (own, friction, members) in enumerate(self.of.groups):
             name = f"{'cones' if friction else 'sides'} {number}"
             points = sum(one.points for one in members)
-            rows = KeptRows(name, _HEAD + len(own), points)
+            rows = KeptRows(name, HEAD + len(own), points)
             self._keep(rows, own, members, q, dt)
             given = [*(x for k in own for x in columns[k].numbers()), *(x[k] for x in (speeds, turning) for k in own)]
             text, width = (_cone, 3 * len(own) + 5) if friction else (_side, len(own) + 2)
@@ -167,36 +170,21 @@ class Text:
             mass, signs = masses[one.frame] + masses[one.on], self._signs(one, dofs)
             if isinstance(one.against, Ground):
                 for touch in self._touches(one, places):
-                    flag, *row = _pushed(touch, one.softness, dt, one.margin, mass, one.friction)
+                    flag, *row = pushed(touch, one.softness, dt, one.margin, mass, one.friction)
                     rows.keep(flag, [*row, *signs])
                 continue
-            key = type(one.shape), type(one.against), one.softness
+            key, own = like(one), solid_of(one.shape, places[one.frame] * one.placement)
+            other = solid_of(one.against, places[one.on] * one.on_placement)
+            row = [*own.numbers(), *other.numbers(), one.margin, mass, one.friction, *signs]
             if key not in pairs:
                 name = f"{rows.rows.name}, near {len(pairs)}"
-                pairs[key] = KeptRows(name, 19 + len(signs), sum(_like(each) == key for each in members))
-            axis = axis_of(one.shape, places[one.frame] * one.placement)
-            other = axis_of(one.against, places[one.on] * one.on_placement)
-            between = axis.centre - other.centre
-            reach = axis.reach + other.reach + one.margin
-            near = where_less(between.dot(between), reach * reach, 1.0, 0.0)
-            pairs[key].keep(near, [*axis.numbers(), *other.numbers(), one.margin, mass, one.friction, *signs])
-        for (shape, against, softness), kept in pairs.items():
-            self._keep_near(kept, rows, (shape is Capsule, against is Capsule), softness, dt, numbers(q).flat[0])
-
-    def _keep_near(
-        self, kept: KeptRows, rows: KeptRows, long: tuple[bool, bool], softness: Softness, dt: Any, traced: Any
-    ) -> None:
-        """Of shapes that are near, those that touch."""
-        b, k = spring(softness, dt)
-
-        def text(row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
-            axis, other = (
-                Axis.of(row[first : first + 8], is_long) for first, is_long in zip((0, 8), long, strict=True)
-            )
-            margin, mass, friction, *signs = row[16:]
-            return [*_pushed(between(axis, other), softness, given[:2], margin, mass, friction), *signs]
-
-        kept.keep_in(rows, text, [b, k, traced])
+                pairs[key] = KeptRows(name, len(row), sum(like(each) == key for each in members))
+            apart = own.centre - other.centre
+            reach = own.reach + other.reach + one.margin
+            pairs[key].keep(where_less(apart.dot(apart), reach * reach, 1.0, 0.0), row)
+        for key, kept in pairs.items():
+            stiff = [*spring(key[2], dt), numbers(q).flat[0]]
+            keep_near(kept, rows, key, stiff, next(one.points for one in members if like(one) == key))
 
     def _points_together(
         self, held: HeldBy, grip: int, places: Any, J: Any, rates: tuple[Any, Any]
@@ -239,13 +227,17 @@ class Text:
         """Accelerations and forces; ``start`` is where the search begins, ``drag`` what stands beside the rotors (nv,)
         if damping is that of the step's end.
         """
-        found, columns = self.touches(q), self._columns(q)
+        columns = self._columns(q)
         holds = self.holds(q, v, dt, columns)
         M = self.matrix(q)
         force = numbers(tau - self._bias(q, v, f_ext)).tolist()
         free = solved(M, force, self.sparsity)
         a = minimised(M, force, holds, free, free if start is None else numbers(start).tolist(), self.sparsity)
-        forces = self.forces(found, columns, numbers(v).tolist(), a, dt)
+
+        def forces() -> tuple[Any, list[Touch]]:
+            found = self.touches(q)
+            return self.forces(found, columns, numbers(v).tolist(), a, dt), found
+
         if drag is None:
             return Motion(array_of(a), array_of(a), forces)
         heavier = dict(M)
@@ -303,26 +295,6 @@ class Text:
         return Twist(Vec3(*summed[:3]), Vec3(*summed[3:]))
 
 
-def _like(one: Contact) -> tuple[Any, Any, Softness]:
-    """What a text for pairs of shapes follows from."""
-    return type(one.shape), type(one.against), one.softness
-
-
-_HEAD = 10
-"""Numbers of a row that is kept, before the signs."""
-
-
-def _pushed(
-    touch: Touch, softness: Softness, stiff: Any, margin: Scalar, mass: Scalar, friction: Scalar
-) -> list[Scalar]:
-    """Whether a point touches, and the numbers of its row; ``stiff`` are damping and stiffness, or the step."""
-    b, k = stiff if isinstance(stiff, list) else spring(softness, stiff)
-    depth = touch.distance - margin
-    d = impedance(softness, depth)
-    own = [*touch.point.numbers(), *touch.normal.numbers(), -(k * d * depth), b, regularisation(d, mass), friction]
-    return [where_less(depth, 0.0, 1.0, 0.0), *own]
-
-
 def _cone(row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
     """A kept row in the joints."""
     normal = Vec3(*row[3:6])
@@ -340,7 +312,7 @@ def _in_joints(
     row: Sequence[Scalar], directions: Sequence[Vec3], given: Sequence[Scalar]
 ) -> tuple[list[list[Scalar]], list[Scalar]]:
     """J of a point's motion in some directions, and what its rates are asked for."""
-    point, (push, b), signs = Vec3(*row[:3]), row[6:8], row[_HEAD:]
+    point, (push, b), signs = Vec3(*row[:3]), row[6:8], row[HEAD:]
     n = len(signs)
     moves = [Twist(Vec3(*given[6 * k : 6 * k + 3]), Vec3(*given[6 * k + 3 : 6 * k + 6])).at(point) for k in range(n)]
     J = [[sign * direction.dot(move) for sign, move in zip(signs, moves, strict=True)] for direction in directions]
