@@ -124,7 +124,9 @@ def test_accelerations_and_forces_are_mujoco_s(name: str, tmp_path: Path) -> Non
             assert np.allclose(forces[k].sum(axis=0), upward[k], rtol=1e-8, atol=1e-8 * abs(forces[k]).max())
 
 
-def test_a_rollout_goes_as_mujoco_goes_to_the_bit_in_any_company(tmp_path: Path) -> None:
+def test_a_rollout_goes_as_mujoco_goes_to_the_bit_in_any_company(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     m, model = scene("legs", tmp_path)
     d, rng, steps = mujoco.MjData(m), np.random.default_rng(0), 250
     speeds = rng.normal(size=(6, m.nv)) * np.linspace(0.0, 0.8, 6)[:, None]
@@ -146,6 +148,13 @@ def test_a_rollout_goes_as_mujoco_goes_to_the_bit_in_any_company(tmp_path: Path)
         assert worst < 1e-9 and d.ncon > 0
     alone = lw.rollout(model, Q[3], V[3], dt=0.004, steps=steps, contacts=model.contacts)
     assert np.array_equal(alone.q, many.q[3]) and np.array_equal(alone.v, many.v[3])
+    monkeypatch.setattr("linkwork.engine.run.threads.WORTH_A_THREAD", 1e-12)
+    lw.set_threads(2)
+    try:
+        spread = lw.rollout(model, np.tile(Q, (3, 1)), np.tile(V, (3, 1)), dt=0.004, steps=60, contacts=model.contacts)
+    finally:
+        lw.set_threads(None)
+    assert np.array_equal(spread.q, np.tile(many.q[:, :61], (3, 1, 1)))
     few = lw.rollout(model, Q[::-1][1:4], V[::-1][1:4], dt=0.004, steps=steps, contacts=model.contacts)
     assert np.array_equal(few.q, many.q[::-1][1:4])
     with lw.interpreted():
@@ -172,7 +181,8 @@ def test_a_stack_of_boxes_stands_and_falls_as_mujoco_s(tmp_path: Path) -> None:
 
     def begin(k: int) -> tuple[Array, Array]:
         mujoco.mj_resetData(m, d)
-        mujoco.mj_integratePos(m, d.qpos, 0.02 * pushes[k, 0], 1.0)
+        mujoco.mj_integratePos(m, d.qpos, 0.1 * pushes[k, 0], 1.0)
+        d.qpos[2::7] += 0.05 * k * np.arange(1, 4)
         d.qvel[:] = pushes[k, 1]
         return ours(m, d)
 
@@ -186,6 +196,9 @@ def test_a_stack_of_boxes_stands_and_falls_as_mujoco_s(tmp_path: Path) -> None:
         for _ in range(most):
             mujoco.mj_step(m, d)
         assert abs(ours(m, d)[0] - run.q[k, most]).max() < 1e-9 and d.ncon > 0
+    # nothing overlaps in the beginning, and no impact adds energy
+    total = np.add(*lw.energy(model, run.q, run.v))
+    assert (total <= total[:, :1] + 1e-9).all() and (total[1:, -1] < 0.9 * total[1:, 0]).all()
     # ten seconds later it stands where it stood, but for some creeping, and the floor bears it
     assert abs(run.q[0, -1] - Q[0]).max() < 2e-3 and abs(run.v[0, -1]).max() < 1e-4
     with lw.interpreted():
@@ -211,6 +224,16 @@ def thing(*shapes: Any, mass: float = 2.0, gravity: Any = (0, 0, -9.81)) -> lw.M
 FEET = ((0.2, 0.1, -0.1), (-0.2, 0.1, -0.1), (-0.2, -0.1, -0.1), (0.2, -0.1, -0.1), (0.0, 0.0, -0.1))
 
 
+DAMPING, STIFFNESS = 2.0 / (0.95 * 0.02), 1.0 / (0.95 * 0.02) ** 2  # b and k of the softness that is used by default
+
+
+def yielding(distance: Array, inverse_mass: float) -> tuple[Array, Array]:
+    """d(r) and R of that softness."""
+    x = np.minimum(abs(distance) / 0.001, 1.0)
+    d = 0.9 + 0.05 * np.where(x < 0.5, 2.0 * x**2, 1.0 - 2.0 * (1.0 - x) ** 2)
+    return d, (1.0 - d) / d * inverse_mass
+
+
 def test_forces_lie_in_their_cones_and_do_not_depend_on_names_or_axes() -> None:
     model = thing(*FEET)
     contacts = [lw.Contact(f"foot{k}", lw.Sphere(0.02), friction=0.2 + 0.2 * k) for k in range(4)]
@@ -222,7 +245,7 @@ def test_forces_lie_in_their_cones_and_do_not_depend_on_names_or_axes() -> None:
     with lw.interpreted():
         a, forces = lw.contact_dynamics(model, q, v, tau, contacts)
         again, backward = lw.contact_dynamics(model, q, v, tau, contacts[::-1])
-        _, distances = lw.contact_points(model, q, contacts)
+        points, distances = lw.contact_points(model, q, contacts)
         # the same turned about z by an angle, in which the tangents turn as well
         angle = 0.7
         turn = np.array([[math.cos(angle), -math.sin(angle), 0], [math.sin(angle), math.cos(angle), 0], [0, 0, 1]])
@@ -234,7 +257,21 @@ def test_forces_lie_in_their_cones_and_do_not_depend_on_names_or_axes() -> None:
     mu = 0.2 + 0.2 * np.arange(4)
     assert (normal >= 0.0).all() and (tangential <= mu * normal * (1 + 1e-9) + 1e-12).all()
     assert (normal[distances >= 0.0] == 0.0).all() and (normal[distances < 0.0] > 0.0).any()
-    assert (tangential < 0.9 * mu * normal)[normal > 0].any()  # some stick
+    sticks = (tangential < 0.9 * mu * normal) & (normal > 0.0)
+    slides = (tangential > 0.999 * mu * normal) & (normal > 0.0)
+    assert sticks.any() and slides.any()
+    # Complementarity within the softness: y = J a - a_ref + R f lies in the dual of the cone, and across f.
+    arms = points - q[:, None, :3]
+    rate = a + np.hstack([np.cross(v[:, 3:], v[:, :3]), np.zeros((12, 3))])
+    d, R = yielding(distances, 0.5)
+    y = R[..., None] * forces
+    for twist, times in ((rate, 1.0), (v, DAMPING)):
+        y += times * (twist[:, None, :3] + np.cross(twist[:, None, 3:], arms))
+    y[..., 2] += STIFFNESS * d * distances
+    touch, size = distances < 0.0, np.linalg.norm(y, axis=-1)
+    assert (y[..., 2] - mu * np.linalg.norm(y[..., :2], axis=-1) > -1e-9 * size - 1e-9)[touch].all()
+    assert (abs((forces * y).sum(axis=-1)) <= 1e-9 * size * normal + 1e-9)[touch].all()
+    assert (size[sticks] < 1e-7).all() and (size[slides] > 0.1).any()
     scale = abs(a).max(axis=-1, keepdims=True)
     assert (abs(again - a) < 1e-9 * scale).all() and (abs(same - a) < 1e-9 * scale).all()
     assert np.allclose(backward[:, ::-1], forces, rtol=1e-7, atol=1e-7 * abs(forces).max())
@@ -246,17 +283,23 @@ def test_a_box_on_a_slope_stops_at_the_angle_of_the_cone() -> None:
     builder.add_body("box", joint=lw.joints.Free(), mass=1.0, inertia=(0.01, 0.01, 0.01))
     box, mu, g = builder.build(), 0.5, 9.81
     contact = lw.Contact("box", lw.Box((0.1, 0.1, 0.05)), friction=mu)
-    slopes = np.array([0.0, 0.9, 0.98, 1.02, 1.1, 1.3]) * math.atan(mu)
+    slopes = np.array([0.0, 0.5, 0.9, 1.02, 1.1, 1.3]) * math.atan(mu)
     q = lw.neutral(box)
-    q[2] = 0.05
+    q[2] = 0.0498
     # in the axes of the slope it is gravity that leans
     leans = np.zeros((6, 1, 1, 6))
     leans[:, 0, 0, 0], leans[:, 0, 0, 2] = g * np.sin(slopes), g * (1.0 - np.cos(slopes))
-    run = lw.rollout(box, q, np.zeros(6), dt=0.004, steps=250, f_ext=leans, contacts=[contact])
-    speeds = run.v[:, -1, 0]
-    assert (speeds[:3] < 0.03).all()  # soft contacts creep
-    expected = (g * (np.sin(slopes) - mu * np.cos(slopes)))[3:]
-    assert np.allclose(speeds[3:], expected, rtol=0.05, atol=0.03) and (abs(run.q[:, -1, 3:6]) < 0.02).all()
+    begin = [0.3, 0.0, 0.0, 0.0, 0.0, 0.0]
+    run = lw.rollout(box, q, begin, dt=0.004, steps=250, f_ext=leans, contacts=[contact])
+    speeds, gain = run.v[:, -1, 0], g * (np.sin(slopes) - mu * np.cos(slopes))
+    assert np.allclose(run.q[:3, -1, 0], -(0.3**2) / (2.0 * gain[:3]), rtol=0.05, atol=0.002)  # where it stops
+    assert np.allclose(speeds[3:], 0.3 + gain[3:], rtol=0.05, atol=0.03) and (abs(run.q[:, -1, 3:6]) < 0.02).all()
+    # where all points stick they do no work but for creeping, as softness says: R f_t = b v_t
+    with lw.interpreted():
+        _, distances = lw.contact_points(box, run.q[:2, -1], [contact])
+    _, R = yielding(distances, 1.0)
+    creep = g * np.sin(slopes[:2]) / (DAMPING * (1.0 / R).sum(axis=-1))
+    assert np.allclose(speeds[:2], creep, rtol=1e-3, atol=1e-9) and (creep < 0.001).all()
 
 
 def test_a_ball_rolls_and_no_impact_adds_energy() -> None:
@@ -275,6 +318,22 @@ def test_a_ball_rolls_and_no_impact_adds_energy() -> None:
     speed, spin = ((turns @ part[..., None])[..., 0] for part in (run.v[:, -1, :3], run.v[:, -1, 3:]))
     assert np.allclose(speed[:, 0], 0.1 * spin[:, 1], atol=5e-3)
     assert np.allclose(speed[:, 0], 1.0 / 1.4, atol=0.02)  # 5/7 of what it slid with
+    # Down a slope: where it touches nothing moves, so that friction does no work; f (1/m + r²/I + R) = g sin θ.
+    slope = 0.3
+    leaning = [lw.Contact("ball", lw.Sphere(0.1), lw.Plane((math.sin(slope), 0.0, math.cos(slope))), friction=0.4)]
+    down = np.array([math.cos(slope), 0.0, -math.sin(slope)])
+    there = lw.neutral(ball)
+    there[:3] = 0.0999 * np.array([math.sin(slope), 0.0, math.cos(slope)])
+    with lw.interpreted():
+        point, distance = lw.contact_points(ball, there, leaning)
+        spin = 2.0 / (0.1 + 0.5 * distance[0])  # rolls at 2 m/s
+        a, forces = lw.contact_dynamics(ball, there, [*(2.0 * down), 0.0, spin, 0.0], np.zeros(6), leaning)
+    arm = 0.1 + 0.5 * distance[0]
+    held = 9.81 * math.sin(slope) / (1.0 + arm**2 / 0.004 + yielding(distance, 1.0)[1][0])
+    assert math.isclose(-forces[0] @ down, held, rel_tol=1e-9)
+    assert abs(forces[0] @ (2.0 * down + np.cross([0.0, spin, 0.0], point[0] - there[:3]))) < 1e-12
+    turning = np.cross([0.0, spin, 0.0], 2.0 * down)
+    assert math.isclose((a[:3] + turning) @ down, 9.81 * math.sin(slope) - held, rel_tol=1e-9)
 
 
 def test_what_a_height_field_bears() -> None:
