@@ -16,7 +16,8 @@ import linkwork as lw
 from strategies import Array
 
 OPTIONS = (
-    '<option cone="elliptic" solver="Newton" timestep="0.004" tolerance="0" iterations="200" ls_iterations="200"/>'
+    '<option cone="elliptic" solver="Newton" timestep="0.004" tolerance="0" iterations="200" ls_iterations="200" '
+    'impratio="2"/>'
 )
 SCENES = {
     "legs": """
@@ -34,7 +35,8 @@ SCENES = {
       <default><geom conaffinity="0"/></default>
       <worldbody><geom type="plane" size="9 9 1" euler="10 5 0" friction="0.3" conaffinity="1"/>
       <geom type="plane" size="9 9 1" pos="0.3 0 0" zaxis="-1 0 0.1" condim="1" conaffinity="1"/>
-      <body pos="0 0 0.3"><freejoint/><geom type="box" size=".1 .2 .15" friction="0.6" solref="-800 -30"/></body>
+      <body pos="0 0 0.3"><freejoint/>
+        <geom type="box" size=".1 .2 .15" friction="0.6 0.03" condim="4" solref="-800 -30"/></body>
       <body pos="-.5 0 0.3"><joint type="slide" axis="0 0 1"/><joint axis="0 1 0"/><geom type="capsule" size=".1 .2"/>
       </body></worldbody>""",
     "bonds": """
@@ -52,8 +54,8 @@ SCENES = {
       <body name="one" pos="0.15 0 0"><freejoint/><geom name="a" size="0.1" contype="2" condim="3" priority="1"/></body>
       <body name="two" pos="0.1 0.15 0"><freejoint/>
         <geom name="b" type="capsule" size="0.08 0.2" euler="70 10 0" conaffinity="2" solmix="3"/>
-        <body name="three" pos="0 0 0.2"><joint axis="1 0 0"/><geom name="c" size="0.09" contype="2" conaffinity="2"/>
-      </body></body></worldbody>
+        <body name="three" pos="0 0 0.2"><joint axis="1 0 0"/>
+          <geom name="c" size="0.09" contype="2" conaffinity="2" condim="4"/></body></body></worldbody>
       <contact><pair geom1="a" geom2="c" condim="1" margin="0.02"/><exclude body1="one" body2="two"/></contact>""",
 }
 
@@ -318,11 +320,17 @@ def test_a_ball_rolls_and_no_impact_adds_energy() -> None:
     speed, spin = ((turns @ part[..., None])[..., 0] for part in (run.v[:, -1, :3], run.v[:, -1, 3:]))
     assert np.allclose(speed[:, 0], 0.1 * spin[:, 1], atol=5e-3)
     assert np.allclose(speed[:, 0], 1.0 / 1.4, atol=0.02)  # 5/7 of what it slid with
+    # it resists spinning by a moment, which is part of the wrench about the world's origin
+    there, rough = lw.neutral(ball), [lw.Contact("ball", lw.Sphere(0.1), dimensions=4, torsional_friction=0.01)]
+    there[2] = 0.0999
+    with lw.interpreted():
+        spun = lw.simulate(ball, there, [0, 0, 0, 0, 0, 5.0], 0.004, 0.004, contacts=rough, contact_forces=True)
+    wrench = spun.constraint_forces[0, 0]
+    assert wrench[2] > 0.0 and np.allclose(wrench / wrench[2], [0, 0, 1, 0, 0, -0.01], atol=1e-12)
     # Down a slope: where it touches nothing moves, so that friction does no work; f (1/m + r²/I + R) = g sin θ.
     slope = 0.3
     leaning = [lw.Contact("ball", lw.Sphere(0.1), lw.Plane((math.sin(slope), 0.0, math.cos(slope))), friction=0.4)]
     down = np.array([math.cos(slope), 0.0, -math.sin(slope)])
-    there = lw.neutral(ball)
     there[:3] = 0.0999 * np.array([math.sin(slope), 0.0, math.cos(slope)])
     with lw.interpreted():
         point, distance = lw.contact_points(ball, there, leaning)
@@ -376,7 +384,11 @@ def test_bad_contacts_are_refused_by_name() -> None:
         (lambda: lw.Contact("foot0", "ball"), "shape of the contact of 'foot0'"),
         (lambda: lw.Contact("foot0", lw.Box((1, 1, 1)), lw.Capsule(1.0, 1.0)), "a box and a capsule may not"),
         (lambda: lw.Contact("foot0", lw.Box((1, 1, 1)), lw.HeightField(np.eye(2), (1, 1))), "height field"),
-        (lambda: lw.Contact("foot0", dimensions=4), "dimensions of"),
+        (lambda: lw.Contact("foot0", dimensions=6), "dimensions of .* rolling is not supported"),
+        (
+            lambda: lw.Contact("foot0", dimensions=4, torsional_friction=0),
+            "torsional_friction of the contact of 'foot0'",
+        ),
         (lambda: lw.Contact("foot0", placement=3), "placement of"),
         (lambda: lw.contact_points(model, lw.neutral(model), [lw.Contact("hand")]), "hand"),
         (lambda: lw.contact_points(model, lw.neutral(model), [lw.Contact("foot0", on="foot1")]), "same body"),
@@ -447,11 +459,11 @@ def test_a_deep_start_and_what_a_file_leaves_out_are_said(tmp_path: Path) -> Non
     path = tmp_path / "left.xml"
     path.write_text(
         '<mujoco><worldbody><geom type="plane" size="1 1 1"/><body pos="0 0 1"><freejoint/><geom name="can" '
-        'type="cylinder" size=".1 .1" condim="6"/><geom size="0.1" condim="4"/></body></worldbody></mujoco>'
+        'type="cylinder" size=".1 .1" condim="6"/><geom size="0.1" condim="6"/></body></worldbody></mujoco>'
     )
     loaded = lw.load(path)
     assert len(loaded.contacts) == 1
-    with lw.interpreted(), pytest.warns(lw.LinkworkWarning, match="can and .*a cylinder and a plane.*spinning"):
+    with lw.interpreted(), pytest.warns(lw.LinkworkWarning, match="can and .*a cylinder and a plane.*rolling"):
         lw.contact_points(loaded, lw.neutral(loaded), loaded.contacts)
     with lw.interpreted():  # once
         lw.contact_points(loaded, lw.neutral(loaded), loaded.contacts)

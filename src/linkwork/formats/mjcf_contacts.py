@@ -20,6 +20,7 @@ _PARTNERS = {
 }
 """What a geom may touch, of kinds that come before it or are its own."""
 _NO_FRICTION_LOSS, _NO_LIMITS, _NO_CONTACT, _NO_PARENT_FILTER = (1 << k for k in (2, 3, 4, 9))  # mjtDisableBit
+_LEAST_FRICTION = 1e-5  # mjMINMU
 _MOST_GEOMS = 2000
 _MOST_CONTACTS = 20_000
 
@@ -82,7 +83,7 @@ class _Reader:
                 self.left_out.append(f"pair {k} of geoms has friction that varies with direction; the first is taken")
             soft = _softness(m.pair_solref[k], m.pair_solimp[k])
             margin = self.margin(m.pair_margin[k : k + 1], m.pair_gap[k : k + 1])
-            found.append(self.contact(a, b, int(m.pair_dim[k]), friction[0], soft, margin))
+            found.append(self.contact(a, b, int(m.pair_dim[k]), friction[::2], soft, margin))
         for a, b in self.pairs():
             if (a, b) not in paired:
                 found.append(self.contact(a, b, *self.mixed(a, b)))
@@ -117,14 +118,14 @@ class _Reader:
             return []
         return found
 
-    def mixed(self, a: int, b: int) -> tuple[int, float, Softness, float]:
-        """Dimensions, friction, softness and margin of two geoms."""
+    def mixed(self, a: int, b: int) -> tuple[int, Sequence[float], Softness, float]:
+        """Dimensions, friction along the surface and against spinning, softness and margin of two geoms."""
         m = self.m
         margin = self.margin(m.geom_margin[[a, b]], m.geom_gap[[a, b]])
         if m.geom_priority[a] != m.geom_priority[b]:
             k = a if m.geom_priority[a] > m.geom_priority[b] else b
             soft = _softness(m.geom_solref[k], m.geom_solimp[k])
-            return int(m.geom_condim[k]), float(m.geom_friction[k, 0]), soft, margin
+            return int(m.geom_condim[k]), m.geom_friction[k].tolist(), soft, margin
         weights = m.geom_solmix[a], m.geom_solmix[b]
         least = 1e-15
         if weights[0] >= least and weights[1] >= least:
@@ -135,11 +136,11 @@ class _Reader:
         both = first[0] > 0.0 and second[0] > 0.0
         solref = share * first + (1.0 - share) * second if both else np.minimum(first, second)
         solimp = share * m.geom_solimp[a] + (1.0 - share) * m.geom_solimp[b]
-        friction = max(m.geom_friction[a, 0], m.geom_friction[b, 0])
-        return int(max(m.geom_condim[a], m.geom_condim[b])), float(friction), _softness(solref, solimp), margin
+        friction = np.maximum(m.geom_friction[a], m.geom_friction[b]).tolist()
+        return int(max(m.geom_condim[a], m.geom_condim[b])), friction, _softness(solref, solimp), margin
 
     def contact(
-        self, a: int, b: int, dimensions: int, friction: float, softness: Softness, margin: float
+        self, a: int, b: int, dimensions: int, friction: Sequence[float], softness: Softness, margin: float
     ) -> Contact | None:
         m = self.m
         if m.geom_type[a] > m.geom_type[b]:
@@ -150,16 +151,17 @@ class _Reader:
             kinds = " and ".join(f"a {_KINDS[k]}" for k in (own, other))
             self.left_out.append(f"the contact of {called}, {kinds}, which is not supported")
             return None
-        if dimensions > 3:
-            self.left_out.append(f"friction of {called} against spinning and rolling")
+        if dimensions > 4:
+            self.left_out.append(f"friction of {called} against rolling")
         on = self.bodies[m.geom_bodyid[a]] if m.geom_bodyid[a] else "world"
         return Contact(
             self.bodies[m.geom_bodyid[b]] if m.geom_bodyid[b] else "world",
             self.shape(b),  # type: ignore[arg-type]
             self.shape(a),  # type: ignore[arg-type]
             on,
-            friction=friction,
-            dimensions=1 if dimensions == 1 else 3,
+            friction=friction[0],
+            dimensions=min(dimensions, 4),
+            torsional_friction=max(friction[1], _LEAST_FRICTION),
             placement=self.place(b),
             on_placement=self.place(a),
             softness=softness,

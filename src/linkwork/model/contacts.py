@@ -170,7 +170,9 @@ class Contact:
             spheres and capsules touch each other, boxes touch boxes and spheres.
         on: the frame that carries what it touches; the world if left out.
         friction: the coefficient of friction, the tangent of the friction cone's angle.
-        dimensions: 3, or 1 for a contact without friction (MuJoCo's ``condim``).
+        dimensions: 3, 1 for a contact without friction, or 4 for one that resists spinning as well (MuJoCo's
+            ``condim``).
+        torsional_friction: with 4 dimensions, the moment of friction about the normal over the normal force (m).
         placement: of the shape in its frame, from ``lw.placement``. on_placement: of what it touches, in that frame.
         softness: how it yields. margin: the distance (m) at which it begins to act.
         name: to tell contacts apart by.
@@ -187,6 +189,7 @@ class Contact:
     on: str = WORLD
     friction: float = 1.0
     dimensions: int = 3
+    torsional_friction: float = 0.005
     placement: Transform = field(default_factory=Transform.identity)
     on_placement: Transform = field(default_factory=Transform.identity)
     softness: Softness = field(default_factory=Softness)
@@ -225,11 +228,13 @@ class Contact:
         if self.frame == self.on:
             raise ArgumentError(f"{called} is with itself; on must be another frame")
         object.__setattr__(self, "friction", not_negative(f"friction of {called}", self.friction))
-        if not is_integer(self.dimensions) or self.dimensions not in (1, 3):
+        if not is_integer(self.dimensions) or self.dimensions not in (1, 3, 4):
             raise ArgumentError(
-                f"dimensions of {called} must be 1 (without friction) or 3, not {shown(self.dimensions)}; friction "
-                f"against spinning and rolling is not supported"
+                f"dimensions of {called} must be 1 (without friction), 3, or 4 (with friction against spinning), not "
+                f"{shown(self.dimensions)}; friction against rolling is not supported"
             )
+        torsional = positive(f"torsional_friction of {called}", self.torsional_friction, "metres")
+        object.__setattr__(self, "torsional_friction", torsional)
         object.__setattr__(self, "margin", finite(f"margin of {called}", self.margin))
         for what in ("placement", "on_placement"):
             value = getattr(self, what)
@@ -246,8 +251,11 @@ class Contact:
         return 12 if isinstance(self.shape, Box) and isinstance(self.against, Box) else 1
 
     @property
-    def has_friction(self) -> bool:
-        return self.dimensions == 3 and self.friction > 0.0
+    def friction_rows(self) -> int:
+        """How many directions friction acts in: none, two along the surface, or three with the rotation about the
+        normal.
+        """
+        return self.dimensions - 1 if self.friction > 0.0 else 0
 
 
 @dataclass(frozen=True)

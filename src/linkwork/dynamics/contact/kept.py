@@ -1,5 +1,5 @@
-"""Points that touch, of all that may, as rows that are kept: ten numbers, and which way each degree of freedom moves
-them.
+"""Points that touch, of all that may, as rows that are kept: nine numbers, friction, and which way each degree of
+freedom moves them.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from linkwork.dynamics.contact.softness import impedance, regularisation, spring
 from linkwork.model.contacts import Box, Contact, Softness
 from linkwork.spatial import Scalar, Vec3, where_less
 
-HEAD = 10
-"""Numbers of a row that is kept, before the signs."""
+HEAD = 9
+"""Numbers of a row that is kept, before friction and signs."""
 
 
-def pushed(
-    touch: Touch, softness: Softness, stiff: Any, margin: Scalar, mass: Scalar, friction: Scalar
-) -> list[Scalar]:
-    """Whether a point touches, and the numbers of its row; ``stiff`` are damping and stiffness, or the step."""
+def pushed(touch: Touch, softness: Softness, stiff: Any, margin: Scalar, mass: Scalar) -> list[Scalar]:
+    """Whether a point touches, and the numbers of its row: where, the normal, what is wanted of its rate, damping, D;
+    ``stiff`` are damping and stiffness, or the step.
+    """
     b, k = stiff if isinstance(stiff, list) else spring(softness, stiff)
     depth = touch.distance - margin
     d = impedance(softness, depth)
-    own = [*touch.point.numbers(), *touch.normal.numbers(), -(k * d * depth), b, regularisation(d, mass), friction]
+    own = [*touch.point.numbers(), *touch.normal.numbers(), -(k * d * depth), b, regularisation(d, mass)]
     return [where_less(depth, 0.0, 1.0, 0.0), *own]
 
 
@@ -45,10 +45,10 @@ def keep_near(
 
     def met(row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
         shapes = solid_from(kind, row[:first]), solid_from(other, row[first : first + second])
-        margin, mass, friction, *signs = row[first + second :]
+        margin, mass, *more = row[first + second :]
         found = between(*shapes, margin)
         if points == 1:
-            return [*pushed(found[0][1], softness, given[:2], margin, mass, friction), *signs]
+            return [*pushed(found[0][1], softness, given[:2], margin, mass), *more]
         each = [x for flag, touch in found for x in (flag, touch.distance, *touch.point.numbers())]
         return [*each, *found[0][1].normal.numbers(), *row[first + second :]]
 
@@ -62,8 +62,8 @@ def keep_near(
         def slot(row: Sequence[Scalar], given: Sequence[Scalar], k: int = k) -> list[Scalar]:
             flag, distance, *point = row[5 * k : 5 * k + 5]
             touch = Touch(distance, Vec3(*point), Vec3(*row[places : places + 3]))
-            margin, mass, friction, *signs = row[places + 3 :]
-            near, *numbers = pushed(touch, softness, given[:2], margin, mass, friction)
-            return [near * flag, *numbers, *signs]
+            margin, mass, *more = row[places + 3 :]
+            near, *numbers = pushed(touch, softness, given[:2], margin, mass)
+            return [near * flag, *numbers, *more]
 
         several.keep_in(rows, slot, stiff)

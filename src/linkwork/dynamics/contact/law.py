@@ -98,18 +98,18 @@ class Touching:
         return sorted(found)
 
     @cached_property
-    def groups(self) -> list[tuple[tuple[int, ...], bool, list[Contact]]]:
-        """Contacts whose rows go together: the degrees of freedom that move them, and whether they have friction. Those
-        of one limb with the ground, and all that are between bodies.
+    def groups(self) -> list[tuple[tuple[int, ...], int, list[Contact]]]:
+        """Contacts whose rows go together: the degrees of freedom that move them, and how many rows of friction each
+        has. Those of one limb with the ground, and all that are between bodies.
         """
         moved = {one: tuple(sorted({*self.path(one.frame)} ^ {*self.path(one.on)})) for one in self.contacts}
         limbs = {dofs for one, dofs in moved.items() if not self._pair(one)}
         longest = [dofs for dofs in limbs if not any(set(dofs) < set(other) for other in limbs)]
         paired = tuple(sorted({dof for one, dofs in moved.items() if self._pair(one) for dof in dofs}))
-        found: dict[tuple[tuple[int, ...], bool], list[Contact]] = {}
+        found: dict[tuple[tuple[int, ...], int], list[Contact]] = {}
         for one, dofs in moved.items():
             own = paired if self._pair(one) else min(each for each in longest if set(dofs) <= set(each))
-            found.setdefault((own, one.has_friction), []).append(one)
+            found.setdefault((own, one.friction_rows), []).append(one)
         return [(own, friction, members) for (own, friction), members in found.items()]
 
     @cached_property
@@ -216,7 +216,7 @@ class Touching:
 
         def text(q: Any, v: Any, tau: Any, dt: Any = None, f_ext: Any = None) -> Any:
             a, _, forces = self.text.motion(q, v, tau, None if dt is None else dt.item(), f_ext)
-            return a, forces()[0]
+            return a, forces().forces
 
         results: list[tuple[int, ...]] = [(model.nv,), (self.points, 3)]
         return law("contact_dynamics", text, shapes, results, model, self.placed, self.digest, loaded, stepped)

@@ -63,7 +63,8 @@ def contact_dynamics(
 
     Returns:
         a (..., nv), and forces (..., p, 3) in world axes (N): at each point of each contact, on the body that carries
-        ``frame``; what it touches feels the opposite. A sphere, an ellipsoid and a point have one point, a capsule on
+        ``frame``; what it touches feels the opposite. Moments of friction against spinning are not among them;
+        ``contact_forces`` of ``lw.simulate`` has them. A sphere, an ellipsoid and a point have one point, a capsule on
         the ground two (the end at +z first), a box on the ground four, a box on a box twelve places, of which at most
         eight push; ``lw.contact_points`` says where.
 
@@ -135,7 +136,7 @@ def collision_contacts(
         model: the mechanism, as ``lw.load`` made it.
         against: the ground; the plane z = 0 if left out.
         friction: the coefficient of friction.
-        dimensions: 3, or 1 for no friction.
+        dimensions: 3, 1 for no friction, or 4 for friction against spinning as well.
         softness: how contacts yield; as MuJoCo's do by default, if left out.
 
     Returns:

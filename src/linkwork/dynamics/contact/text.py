@@ -51,14 +51,22 @@ class Twist(NamedTuple):
         return self.linear + self.angular.cross(point)
 
 
+class Forces(NamedTuple):
+    """Where points are; the force (N) at each, in world axes (points, 3), and the moment (N m) about its normal."""
+
+    touches: list[Touch]
+    forces: Any
+    spins: list[Vec3]
+
+
 class Motion(NamedTuple):
     """What the text gives: accelerations (nv,); those with drag at the end of the step; and a function of nothing that
-    gives the force (N) at each point, in world axes (points, 3), and where it acts.
+    gives the forces.
     """
 
     a: Any
     damped: Any
-    forces: Callable[[], tuple[Any, list[Touch]]]
+    forces: Callable[[], Forces]
 
 
 class Text:
@@ -73,10 +81,10 @@ class Text:
     def step(self, q: Any, v: Any, tau: Any, dt: Scalar, f_ext: Any, drag: Any) -> tuple[Any, Any]:
         """The text of that."""
         _, a, answer = self.motion(q, v, tau, dt, f_ext, None, drag)
-        forces, found = answer()
+        found, forces, spins = answer()
         wrenches = []
-        for touch, force in zip(found, numbers(forces).tolist(), strict=True):
-            wrenches += [*force, *touch.point.cross(Vec3(*force)).numbers()]
+        for touch, force, spin in zip(found, numbers(forces).tolist(), spins, strict=True):
+            wrenches += [*force, *(touch.point.cross(Vec3(*force)) + spin).numbers()]
         return a, array_of(wrenches).reshape(self.points, 6)
 
     def touches(self, q: Any) -> list[Touch]:
@@ -114,10 +122,11 @@ class Text:
         for number, (own, friction, members) in enumerate(self.of.groups):
             name = f"{'cones' if friction else 'sides'} {number}"
             points = sum(one.points for one in members)
-            rows = KeptRows(name, HEAD + len(own), points)
+            rows = KeptRows(name, HEAD + max(1, friction - 1) + len(own), points)
             self._keep(rows, own, members, q, dt)
             given = [*(x for k in own for x in columns[k].numbers()), *(x[k] for x in (speeds, turning) for k in own)]
-            text, width = (_cone, 3 * len(own) + 5) if friction else (_side, len(own) + 2)
+            text = _spinning_cone if friction == 3 else _cone if friction else _side
+            width = (friction + 1) * (len(own) + 1) + max(1, friction)
             groups.append(Group(own, friction, rows.mapped(f"{name} of joints", text, width, given)))
         holds = Holds(groups, ratio=self.contacts.friction_ratio)
         for dof, at, sign, limit, softness, margin in self.of.limited:
@@ -160,9 +169,7 @@ class Text:
         return found
 
     def _keep(self, rows: KeptRows, dofs: Sequence[int], members: Sequence[Contact], q: Any, dt: Scalar | None) -> None:
-        """Keep the points that touch: where, the normal, what is wanted of its rate, damping, D, μ, and which way each
-        degree of freedom moves them.
-        """
+        """Keep the points that touch, with μ, and which way each degree of freedom moves them."""
         places = self._places(q)
         masses = self._masses()
         pairs: dict[Any, KeptRows] = {}
@@ -170,12 +177,12 @@ class Text:
             mass, signs = masses[one.frame] + masses[one.on], self._signs(one, dofs)
             if isinstance(one.against, Ground):
                 for touch in self._touches(one, places):
-                    flag, *row = pushed(touch, one.softness, dt, one.margin, mass, one.friction)
-                    rows.keep(flag, [*row, *signs])
+                    flag, *row = pushed(touch, one.softness, dt, one.margin, mass)
+                    rows.keep(flag, [*row, *_frictions(one), *signs])
                 continue
             key, own = like(one), solid_of(one.shape, places[one.frame] * one.placement)
             other = solid_of(one.against, places[one.on] * one.on_placement)
-            row = [*own.numbers(), *other.numbers(), one.margin, mass, one.friction, *signs]
+            row = [*own.numbers(), *other.numbers(), one.margin, mass, *_frictions(one), *signs]
             if key not in pairs:
                 name = f"{rows.rows.name}, near {len(pairs)}"
                 pairs[key] = KeptRows(name, len(row), sum(like(each) == key for each in members))
@@ -234,9 +241,9 @@ class Text:
         free = solved(M, force, self.sparsity)
         a = minimised(M, force, holds, free, free if start is None else numbers(start).tolist(), self.sparsity)
 
-        def forces() -> tuple[Any, list[Touch]]:
+        def forces() -> Forces:
             found = self.touches(q)
-            return self.forces(found, columns, numbers(v).tolist(), a, dt), found
+            return Forces(found, *self.forces(found, columns, numbers(v).tolist(), a, dt))
 
         if drag is None:
             return Motion(array_of(a), array_of(a), forces)
@@ -259,12 +266,12 @@ class Text:
     def forces(
         self, found: Sequence[Touch], columns: Sequence[Twist], v: Sequence[Scalar], a: Sequence[Scalar],
         dt: Scalar | None,
-    ) -> Any:  # fmt: skip
-        """The force at each point, in world axes."""
+    ) -> tuple[Any, list[Vec3]]:  # fmt: skip
+        """The force at each point, in world axes, and the moment of friction against spinning."""
         rate = [x + y for x, y in zip(a, self._turning(v), strict=True)]
         speeds, rates = ({end: self._twist(end, columns, each) for end in self.ends} for each in (v, rate))
         heavy = self._masses()
-        left, forces = iter(found), []
+        left, forces, spins = iter(found), [], []
         for one in self.contacts:
             b, k = spring(one.softness, dt)
             for _ in range(one.points):
@@ -274,16 +281,20 @@ class Text:
                 D = where_less(depth, 0.0, regularisation(d, heavy[one.frame] + heavy[one.on]), 0.0)
                 moves = [each[one.frame].at(touch.point) - each[one.on].at(touch.point) for each in (rates, speeds)]
                 lacking = moves[0] + moves[1] * b
-                directions = [touch.normal, *(tangents(touch.normal) if one.has_friction else ())]
+                directions = [touch.normal, *(tangents(touch.normal) if one.friction_rows else ())]
                 s = [direction.dot(lacking) for direction in directions]
                 s[0] = s[0] + k * d * depth
-                if one.has_friction:
-                    sizes, _ = cone_response(Cone((), (), D, one.friction), s, self.contacts.friction_ratio)
+                if one.friction_rows == 3:
+                    turns = [each[one.frame].angular - each[one.on].angular for each in (rates, speeds)]
+                    s.append(touch.normal.dot(turns[0] + turns[1] * b))
+                if one.friction_rows:
+                    sizes, _ = cone_response(Cone((), (), D, *_frictions(one)), s, self.contacts.friction_ratio)
                 else:
                     sizes = [where_less(s[0], 0.0, -(D * s[0]), 0.0)]
-                parts = [direction * size for direction, size in zip(directions, sizes, strict=True)]
+                parts = [direction * size for direction, size in zip(directions, sizes, strict=False)]
                 forces += [total(xs) for xs in zip(*(part.numbers() for part in parts), strict=True)]
-        return array_of(forces).reshape(self.points, 3)
+                spins.append(touch.normal * sizes[3] if one.friction_rows == 3 else Vec3.zero())
+        return array_of(forces).reshape(self.points, 3), spins
 
     def _twist(self, end: str, columns: Sequence[Twist], x: Sequence[Scalar]) -> Twist:
         """How a frame's body moves, as the world's origin does with it, by rates of the joints."""
@@ -295,11 +306,26 @@ class Text:
         return Twist(Vec3(*summed[:3]), Vec3(*summed[3:]))
 
 
+def _frictions(one: Contact) -> list[float]:
+    """The coefficients of its rows."""
+    return [one.friction, one.torsional_friction] if one.friction_rows == 3 else [one.friction]
+
+
 def _cone(row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
     """A kept row in the joints."""
     normal = Vec3(*row[3:6])
     J, wanted = _in_joints(row, [normal, *tangents(normal)], given)
     return [*(x for each in J for x in each), *wanted, row[8], row[9]]
+
+
+def _spinning_cone(row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
+    """The same with the rotation about the normal."""
+    normal, signs, b = Vec3(*row[3:6]), row[HEAD + 2 :], row[7]
+    J, wanted = _in_joints([*row[: HEAD + 1], *signs], [normal, *tangents(normal)], given)
+    n = len(signs)
+    turns = [sign * normal.dot(Vec3(*given[6 * k + 3 : 6 * k + 6])) for k, sign in enumerate(signs)]
+    held = -(b * dot(turns, given[6 * n : 7 * n]))
+    return [*(x for each in (*J, turns) for x in each), *wanted, held, row[8], row[9], row[10]]
 
 
 def _side(row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
@@ -312,7 +338,7 @@ def _in_joints(
     row: Sequence[Scalar], directions: Sequence[Vec3], given: Sequence[Scalar]
 ) -> tuple[list[list[Scalar]], list[Scalar]]:
     """J of a point's motion in some directions, and what its rates are asked for."""
-    point, (push, b), signs = Vec3(*row[:3]), row[6:8], row[HEAD:]
+    point, (push, b), signs = Vec3(*row[:3]), row[6:8], row[HEAD + 1 :]
     n = len(signs)
     moves = [Twist(Vec3(*given[6 * k : 6 * k + 3]), Vec3(*given[6 * k + 3 : 6 * k + 6])).at(point) for k in range(n)]
     J = [[sign * direction.dot(move) for sign, move in zip(signs, moves, strict=True)] for direction in directions]
