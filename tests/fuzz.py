@@ -228,6 +228,7 @@ VALID: dict[str, dict[str, Callable[[], Any]]] = {
         "on": lambda: "world",
         "placement": lambda: lw.placement((0.1, 0, 0)),
     },
+    "Medium": {"boxes": lambda: (("tip", lw.placement(), (0.1, 0.2, 0.3)),)},
     "Contacts": {"each": lambda: tuple(feet())},
     "Coupling": {"joint_a": lambda: "joint_arm", "joint_b": lambda: "joint_slide"},
     "Rolling": {"radius": lambda: 0.3},

@@ -48,6 +48,13 @@ SCENES = {
       </body><body name="two" pos="0.3 0 0.2"><freejoint/><geom size="0.1"/></body></worldbody>
       <equality><connect body1="one" body2="two" anchor="0.15 0 0" solref="0.03 0.8"/>
         <joint joint1="p" joint2="r" polycoef="0.1 -0.5 0 0 0" solimp="0.7 0.9 0.05"/></equality>""",
+    "swimmer": """
+      <option density="900" viscosity="0.5" wind="0.2 -0.1 0.3"/><default><geom conaffinity="0"/></default>
+      <worldbody><geom type="plane" size="9 9 1" conaffinity="1"/>
+      <body pos="0 0 0.2"><freejoint/><geom type="capsule" size="0.1 0.3" euler="0 80 0"/>
+        <body pos="0.3 0 0"><joint axis="0 1 0" stiffness="2" damping="0.1"/>
+          <geom type="box" size="0.2 0.1 0.02" pos="0.2 0 0"/><body name="fin" pos="0.4 0 0"><geom size="0.1"/></body>
+        </body></body></worldbody>""",
     "pairs": """
       <worldbody><geom name="post" type="capsule" size="0.1 0.5" contype="2" conaffinity="2" friction="0.2"/>
       <geom type="box" size="0.1 0.2 0.1" pos="0.1 0.1 0.3" euler="10 20 30" contype="4" conaffinity="2"/>
@@ -107,7 +114,7 @@ def test_accelerations_and_forces_are_mujoco_s(name: str, tmp_path: Path) -> Non
         d.qvel[:] = rng.normal(size=m.nv)
         mujoco.mj_forward(m, d)
         q, v = ours(m, d)
-        states.append((q, v, d.qfrc_passive.copy(), d.qpos.copy()))
+        states.append((q, v, d.qfrc_spring + d.qfrc_damper, d.qpos.copy()))
         answers.append(d.qacc.copy())
         touching += d.ncon
         force, total = np.zeros(6), np.zeros(3)
@@ -379,6 +386,14 @@ def test_bad_contacts_are_refused_by_name() -> None:
         (lambda: lw.Plane((0.0, 0.0, 0.0)), "normal of a plane"),
         (lambda: lw.HeightField([1.0, 2.0], (1, 1)), "at least 2 by 2"),
         (lambda: lw.Softness(0.02, -1.0), "both be positive"),
+        (lambda: lw.Medium(-1.0), "density of a medium"),
+        (lambda: lw.Medium(1.0, wind=(1.0, 2.0)), "wind"),
+        (lambda: lw.Medium(1.0, boxes=(("foot0", lw.placement(), (1.0, 0.0, 1.0)),)), "sides of the box of 'foot0'"),
+        (lambda: lw.Medium(1.0, boxes=(("foot0", 1.0, (1.0, 1.0, 1.0)),)), "placement of the box of 'foot0'"),
+        (lambda: lw.Medium(1.0, boxes=((3, lw.placement(), (1.0, 1.0, 1.0)),)), "must be a name"),
+        (lambda: lw.Medium(1.0, boxes=(3,)), "tuples of a frame"),
+        (lambda: lw.Medium(1.0, boxes=3), "boxes of a medium"),
+        (lambda: lw.Contacts(medium=3), "medium of contacts"),
         (lambda: lw.Contact("foot0", friction=-0.1), "friction of the contact of 'foot0'"),
         (lambda: lw.Contact("foot0", on="foot0"), "with itself"),
         (lambda: lw.Contact("foot0", "ball"), "shape of the contact of 'foot0'"),
@@ -458,12 +473,13 @@ def test_a_deep_start_and_what_a_file_leaves_out_are_said(tmp_path: Path) -> Non
         lw.simulate(model, q, np.zeros(6), 0.01, 0.01, contacts=[lw.Contact("foot0", lw.Sphere(0.06))])
     path = tmp_path / "left.xml"
     path.write_text(
-        '<mujoco><worldbody><geom type="plane" size="1 1 1"/><body pos="0 0 1"><freejoint/><geom name="can" '
+        '<mujoco><option density="1"/><worldbody><geom type="plane" size="1 1 1"/><body name="tin" pos="0 0 1">'
+        '<freejoint/><geom fluidshape="ellipsoid" size="0.1" contype="0" conaffinity="0"/><geom name="can" '
         'type="cylinder" size=".1 .1" condim="6"/><geom size="0.1" condim="6"/></body></worldbody></mujoco>'
     )
     loaded = lw.load(path)
     assert len(loaded.contacts) == 1
-    with lw.interpreted(), pytest.warns(lw.LinkworkWarning, match="can and .*a cylinder and a plane.*rolling"):
+    with lw.interpreted(), pytest.warns(lw.LinkworkWarning, match="can and .*a cylinder and a plane.*rolling.*on tin"):
         lw.contact_points(loaded, lw.neutral(loaded), loaded.contacts)
     with lw.interpreted():  # once
         lw.contact_points(loaded, lw.neutral(loaded), loaded.contacts)

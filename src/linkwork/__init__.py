@@ -94,6 +94,7 @@ from linkwork.model.contacts import (
     Softness,
     Sphere,
 )
+from linkwork.model.medium import Medium
 
 if TYPE_CHECKING:
     from linkwork import control
@@ -141,6 +142,7 @@ __all__ = [
     "Linearised",
     "LinkworkError",
     "LinkworkWarning",
+    "Medium",
     "MissingExtraError",
     "Model",
     "ModelError",

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.model.contacts import Box, Capsule, Contact, Contacts, Ellipsoid, HeightField, Plane, Softness, Sphere
+from linkwork.model.medium import Medium
 from linkwork.spatial import Mat3, Quaternion, Transform, Vec3
 
 _PLANE, _FIELD, _SPHERE, _CAPSULE, _ELLIPSOID, _CYLINDER, _BOX = range(7)  # mjtGeom
@@ -20,7 +21,7 @@ _PARTNERS = {
 }
 """What a geom may touch, of kinds that come before it or are its own."""
 _NO_FRICTION_LOSS, _NO_LIMITS, _NO_CONTACT, _NO_PARENT_FILTER = (1 << k for k in (2, 3, 4, 9))  # mjtDisableBit
-_LEAST_FRICTION = 1e-5  # mjMINMU
+_LEAST, _LEAST_FRICTION = 1e-15, 1e-5  # mjMINVAL, mjMINMU
 _MOST_GEOMS = 2000
 _MOST_CONTACTS = 20_000
 
@@ -41,8 +42,33 @@ def contacts_of(
     centres = tuple((name, (x, y, z)) for name, (x, y, z) in places)
     bonds = tuple(_softness(m.eq_solref[e], m.eq_solimp[e]) for e in held)
     return Contacts(
-        tuple(each), limits, frictions, float(m.opt.impratio), reference, centres, bonds, tuple(reader.left_out)
-    )
+        tuple(each), limits, frictions, float(m.opt.impratio), reference, centres, bonds,
+        medium=_medium(m, bodies, reader), left_out=tuple(reader.left_out),
+    )  # fmt: skip
+
+
+def _medium(m: Any, bodies: list[str], reader: _Reader) -> Medium | None:
+    """What bodies move in: MuJoCo's model of inertia boxes."""
+    if not (m.opt.density or m.opt.viscosity):
+        return None
+    boxes = []
+    for k in range(1, m.nbody):
+        geoms = range(m.body_geomadr[k], m.body_geomadr[k] + m.body_geomnum[k])
+        if any(m.geom_fluid[geom, 0] for geom in geoms):
+            reader.left_out.append(f"the medium's forces on {bodies[k]}, whose geoms are ellipsoids in it")
+        elif m.body_mass[k] >= _LEAST:
+            first, second, third = m.body_inertia[k].tolist()
+            squares = second + third - first, first + third - second, first + second - third
+            x, y, z = (float(np.sqrt(max(_LEAST, square) / m.body_mass[k] * 6.0)) for square in squares)
+            boxes.append((bodies[k], _placed(m.body_ipos[k], m.body_iquat[k]), (x, y, z)))
+    wind, density, viscosity = m.opt.wind.tolist(), float(m.opt.density), float(m.opt.viscosity)
+    return Medium(density, viscosity, (wind[0], wind[1], wind[2]), tuple(boxes))
+
+
+def _placed(position: Any, quaternion: Any) -> Transform:
+    w, x, y, z = quaternion.tolist()
+    turn: Mat3 = Quaternion(x, y, z, w).normalized().matrix()
+    return Transform(turn, Vec3(*position.tolist()))
 
 
 def _limits(m: Any, joints: list[str]) -> tuple[tuple[str, Softness, float], ...]:
@@ -127,11 +153,10 @@ class _Reader:
             soft = _softness(m.geom_solref[k], m.geom_solimp[k])
             return int(m.geom_condim[k]), m.geom_friction[k].tolist(), soft, margin
         weights = m.geom_solmix[a], m.geom_solmix[b]
-        least = 1e-15
-        if weights[0] >= least and weights[1] >= least:
+        if weights[0] >= _LEAST and weights[1] >= _LEAST:
             share = weights[0] / (weights[0] + weights[1])
         else:
-            share = 0.5 if max(weights) < least else (0.0 if weights[0] < least else 1.0)
+            share = 0.5 if max(weights) < _LEAST else (0.0 if weights[0] < _LEAST else 1.0)
         first, second = m.geom_solref[a], m.geom_solref[b]
         both = first[0] > 0.0 and second[0] > 0.0
         solref = share * first + (1.0 - share) * second if both else np.minimum(first, second)
@@ -162,8 +187,8 @@ class _Reader:
             friction=friction[0],
             dimensions=min(dimensions, 4),
             torsional_friction=max(friction[1], _LEAST_FRICTION),
-            placement=self.place(b),
-            on_placement=self.place(a),
+            placement=_placed(m.geom_pos[b], m.geom_quat[b]),
+            on_placement=_placed(m.geom_pos[a], m.geom_quat[a]),
             softness=softness,
             margin=margin,
             name=called,
@@ -187,8 +212,3 @@ class _Reader:
         numbers = m.hfield_data[first : first + rows * columns].reshape(rows, columns).astype(np.float64)
         x, y, height, _ = m.hfield_size[k].tolist()
         return HeightField(height * numbers, (x, y))
-
-    def place(self, k: int) -> Transform:
-        w, x, y, z = self.m.geom_quat[k].tolist()
-        turn: Mat3 = Quaternion(x, y, z, w).normalized().matrix()
-        return Transform(turn, Vec3(*self.m.geom_pos[k].tolist()))

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 from linkwork.arguments import finite, finite_array, is_integer, not_negative, positive, several
 from linkwork.errors import ArgumentError, ModelError, shown
 from linkwork.joints.joint import as_axis
+from linkwork.model.medium import Medium
 from linkwork.spatial import Transform
 
 WORLD = "world"
@@ -271,7 +272,8 @@ class Contacts(Sequence[Contact]):
             normal direction (MuJoCo's ``impratio``). reference: the configuration in which effective masses are
             measured, where the model's neutral one is not meant; centres: for frames by name, where in them (m), where
             the centre of mass of the frame's body is not meant. bonds: how the model's constraints yield beside
-            contacts. left_out: what a file has and contacts leave out, said where they are used.
+            contacts. left_out: what a file has and contacts leave out, said where they are used. medium: what the
+            mechanism moves in, if that resists.
     """
 
     each: tuple[Contact, ...] = ()
@@ -282,8 +284,11 @@ class Contacts(Sequence[Contact]):
     centres: tuple[tuple[str, tuple[float, float, float]], ...] = ()
     bonds: tuple[Softness, ...] = ()
     left_out: tuple[str, ...] = ()
+    medium: Medium | None = None
 
     def __post_init__(self) -> None:
+        if self.medium is not None and not isinstance(self.medium, Medium):
+            raise ArgumentError(f"medium of contacts must be lw.Medium, not {shown(self.medium)}")
         _tuples("each", self.each, Contact)
         _tuples("limits", self.limits, str, Softness, float)
         _tuples("friction", self.friction, str, Softness)

@@ -51,7 +51,8 @@ class Touching:
         self.held = held_by(model, constraints) if constraints else None
         own = len(contacts.bonds) == len(constraints) and constraints == model.constraints
         self.bonds = contacts.bonds if own else (Softness(),) * len(constraints)
-        self.ends = tuple(dict.fromkeys(end for one in contacts for end in (one.frame, one.on)))
+        in_medium = () if contacts.medium is None else [frame for frame, _, _ in contacts.medium.boxes]
+        self.ends = tuple(dict.fromkeys((*(end for one in contacts for end in (one.frame, one.on)), *in_medium)))
         for one in contacts:
             if self._body(one.frame) == self._body(one.on):
                 raise ArgumentError(

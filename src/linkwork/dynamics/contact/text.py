@@ -17,6 +17,7 @@ from linkwork.compiled.kept_rows import KeptRows
 from linkwork.dynamics.contact.boxes import Touch
 from linkwork.dynamics.contact.collision import solid_of, tangents, touches
 from linkwork.dynamics.contact.costs import Bond, Cone, Friction, Group, Holds, Limit, cone_response
+from linkwork.dynamics.contact.drag import drag
 from linkwork.dynamics.contact.kept import HEAD, keep_near, like, pushed
 from linkwork.dynamics.contact.newton import minimised
 from linkwork.dynamics.contact.softness import impedance, regularisation, spring
@@ -28,6 +29,7 @@ from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity, jac
 from linkwork.joints import Free
 from linkwork.model.constraints import Ball
 from linkwork.model.contacts import Contact, Ground
+from linkwork.model.medium import Medium
 from linkwork.model.model import Model
 from linkwork.spatial import Mat3, Scalar, Transform, Vec3, sqrt, total, where_less
 from linkwork.spatial.matrices import dot
@@ -238,6 +240,8 @@ class Text:
         holds = self.holds(q, v, dt, columns)
         M = self.matrix(q)
         force = numbers(tau - self._bias(q, v, f_ext)).tolist()
+        if self.contacts.medium is not None:
+            self._resist(force, self.contacts.medium, q, numbers(v).tolist(), columns)
         free = solved(M, force, self.sparsity)
         a = minimised(M, force, holds, free, free if start is None else numbers(start).tolist(), self.sparsity)
 
@@ -258,6 +262,19 @@ class Text:
         if f_ext is None:
             return nonlinear_effects(self.model, q, v)
         return inverse_dynamics(self.model, q, v, np.zeros(self.model.nv), f_ext)
+
+    def _resist(
+        self, force: list[Scalar], medium: Medium, q: Any, v: Sequence[Scalar], columns: Sequence[Twist]
+    ) -> None:
+        """Add what a medium does to the joints."""
+        places = self._places(q)
+        for frame, placement, sides in medium.boxes:
+            place, twist = places[frame] * placement, self._twist(frame, columns, v)
+            centre = place.translation
+            f, moment = drag(medium, sides, place.rotation, twist.at(centre), twist.angular)
+            moment = moment + centre.cross(f)
+            for dof in self.path(frame):
+                force[dof] = force[dof] + columns[dof].linear.dot(f) + columns[dof].angular.dot(moment)
 
     def matrix(self, q: Any) -> Matrix:
         full = numbers(mass_matrix(self.model, q))
