@@ -219,6 +219,7 @@ VALID: dict[str, dict[str, Callable[[], Any]]] = {
     "collision_contacts": {"against": lw.Plane},
     "Sphere": {"radius": lambda: 0.1},
     "Capsule": {"radius": lambda: 0.1, "half_length": lambda: 0.2},
+    "Cylinder": {"radius": lambda: 0.1, "half_length": lambda: 0.2},
     "Box": {"half_sides": lambda: (0.1, 0.2, 0.3)},
     "Ellipsoid": {"half_axes": lambda: (0.1, 0.2, 0.3)},
     "HeightField": {"heights": lambda: np.arange(6.0).reshape(2, 3), "half_size": lambda: (1.0, 2.0)},

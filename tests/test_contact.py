@@ -38,7 +38,7 @@ SCENES = {
       <body pos="0 0 0.3"><freejoint/>
         <geom type="box" size=".1 .2 .15" friction="0.6 0.03" condim="4" solref="-800 -30"/></body>
       <body pos="-.5 0 0.3"><joint type="slide" axis="0 0 1"/><joint axis="0 1 0"/><geom type="capsule" size=".1 .2"/>
-      </body></worldbody>""",
+        <body pos="0 1 0"><joint type="ball"/><geom type="cylinder" size=".1 .2"/></body></body></worldbody>""",
     "bonds": """
       <default><geom conaffinity="0"/></default>
       <worldbody><geom type="plane" size="9 9 1" conaffinity="1"/>
@@ -381,6 +381,7 @@ def test_bad_contacts_are_refused_by_name() -> None:
     cases: list[tuple[Callable[[], Any], str]] = [
         (lambda: lw.Sphere(0.0), "radius of a sphere"),
         (lambda: lw.Capsule(0.1, -1.0), "half_length of a capsule"),
+        (lambda: lw.Cylinder(0.1, 0.0), "half_length of a cylinder"),
         (lambda: lw.Box((0.1, 0.0, 0.1)), "half_sides of a box"),
         (lambda: lw.Ellipsoid((0.1, 0.1)), "half_axes of an ellipsoid"),
         (lambda: lw.Plane((0.0, 0.0, 0.0)), "normal of a plane"),
@@ -442,11 +443,15 @@ def test_the_collision_shapes_of_a_urdf_are_contacts_where_asked_for(tmp_path: P
     assert not len(model.contacts)
     contacts = lw.collision_contacts(model, friction=0.4)
     assert [(one.frame, one.shape, one.friction) for one in contacts] == [
-        ("l0", lw.Sphere(0.1), 0.4), ("l1", lw.Box((0.1, 0.2, 0.3)), 0.4),
+        ("l0", lw.Sphere(0.1), 0.4), ("l1", lw.Box((0.1, 0.2, 0.3)), 0.4), ("l2", lw.Cylinder(0.1, 0.15), 0.4),
     ]  # fmt: skip
-    with lw.interpreted(), pytest.warns(lw.LinkworkWarning, match="leave out the cylinder of 'l2'"):
+    with lw.interpreted():
         _, distances = lw.contact_points(model, lw.neutral(model), contacts)
-    assert np.allclose(distances, [-0.1, *[0.7] * 4])
+    assert np.allclose(distances, [-0.1, *[0.7] * 4, 1.85, 2.15, 1.85, 1.85])
+    bumps = lw.collision_contacts(model, lw.HeightField(np.eye(2), (1, 1)))
+    said = pytest.warns(lw.LinkworkWarning, match="leave out the box of 'l1'; the cylinder of 'l2'")
+    with lw.interpreted(), said:
+        lw.contact_points(model, lw.neutral(model), bumps)
     with pytest.raises(lw.ArgumentError, match="against must be"):
         lw.collision_contacts(model, against=3)
 
@@ -474,12 +479,13 @@ def test_a_deep_start_and_what_a_file_leaves_out_are_said(tmp_path: Path) -> Non
     path = tmp_path / "left.xml"
     path.write_text(
         '<mujoco><option density="1"/><worldbody><geom type="plane" size="1 1 1"/><body name="tin" pos="0 0 1">'
-        '<freejoint/><geom fluidshape="ellipsoid" size="0.1" contype="0" conaffinity="0"/><geom name="can" '
-        'type="cylinder" size=".1 .1" condim="6"/><geom size="0.1" condim="6"/></body></worldbody></mujoco>'
+        '<freejoint/><geom fluidshape="ellipsoid" size="0.1" contype="0" conaffinity="0"/><geom name="rock" '
+        'type="mesh" mesh="rock" condim="6"/><geom size="0.1" condim="6"/></body></worldbody><asset><mesh name="rock" '
+        'vertex="0 0 0 1 0 0 0 1 0 0 0 1"/></asset></mujoco>'
     )
     loaded = lw.load(path)
     assert len(loaded.contacts) == 1
-    with lw.interpreted(), pytest.warns(lw.LinkworkWarning, match="can and .*a cylinder and a plane.*rolling.*on tin"):
+    with lw.interpreted(), pytest.warns(lw.LinkworkWarning, match="rock and .*a mesh and a plane.*rolling.*on tin"):
         lw.contact_points(loaded, lw.neutral(loaded), loaded.contacts)
     with lw.interpreted():  # once
         lw.contact_points(loaded, lw.neutral(loaded), loaded.contacts)

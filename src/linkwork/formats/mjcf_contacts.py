@@ -7,7 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.model.contacts import Box, Capsule, Contact, Contacts, Ellipsoid, HeightField, Plane, Softness, Sphere
+from linkwork.model.contacts import (
+    Box,
+    Capsule,
+    Contact,
+    Contacts,
+    Cylinder,
+    Ellipsoid,
+    HeightField,
+    Plane,
+    Softness,
+    Sphere,
+)
 from linkwork.model.medium import Medium
 from linkwork.spatial import Mat3, Quaternion, Transform, Vec3
 
@@ -17,6 +28,7 @@ _PARTNERS = {
     _SPHERE: (_PLANE, _FIELD, _SPHERE),
     _CAPSULE: (_PLANE, _FIELD, _SPHERE, _CAPSULE),
     _ELLIPSOID: (_PLANE,),
+    _CYLINDER: (_PLANE,),
     _BOX: (_PLANE, _SPHERE, _BOX),
 }
 """What a geom may touch, of kinds that come before it or are its own."""
@@ -204,6 +216,8 @@ class _Reader:
             return Sphere(x)
         if kind == _CAPSULE:
             return Capsule(x, y)
+        if kind == _CYLINDER:
+            return Cylinder(x, y)
         return Ellipsoid((x, y, z)) if kind == _ELLIPSOID else Box((x, y, z))
 
     def field(self, k: int) -> HeightField:

@@ -50,6 +50,18 @@ class Capsule:
 
 
 @dataclass(frozen=True)
+class Cylinder:
+    """A cylinder along z: its ``radius`` and half of its length (m)."""
+
+    radius: float
+    half_length: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "radius", positive("the radius of a cylinder", self.radius, "metres"))
+        object.__setattr__(self, "half_length", positive("the half_length of a cylinder", self.half_length, "metres"))
+
+
+@dataclass(frozen=True)
 class Box:
     """A box with faces across x, y and z: half of its sides (m)."""
 
@@ -129,7 +141,7 @@ class HeightField:
         return f"HeightField({shape[0]} x {shape[1]}, {self.half_size}, {sha256(numbers).hexdigest()[:16]})"
 
 
-Shape = Sphere | Capsule | Box | Ellipsoid
+Shape = Sphere | Capsule | Cylinder | Box | Ellipsoid
 Ground = Plane | HeightField
 
 
@@ -166,7 +178,8 @@ class Contact:
 
     Args:
         frame: the frame that carries the shape, a name in ``model.frame_names``.
-        shape: ``lw.Sphere``, ``lw.Capsule``, ``lw.Box`` or ``lw.Ellipsoid``; None for a point, the frame's origin.
+        shape: ``lw.Sphere``, ``lw.Capsule``, ``lw.Cylinder``, ``lw.Box`` or ``lw.Ellipsoid``; None for a point, the
+            frame's origin.
         against: what it touches: ``lw.Plane`` (the floor, z = 0, if left out) or ``lw.HeightField``; or another shape:
             spheres and capsules touch each other, boxes touch boxes and spheres.
         on: the frame that carries what it touches; the world if left out.
@@ -204,8 +217,8 @@ class Contact:
         called = f"the contact of {self.frame!r}"
         if self.shape is not None and not isinstance(self.shape, Shape):
             raise ArgumentError(
-                f"shape of {called} must be lw.Sphere, lw.Capsule, lw.Box, lw.Ellipsoid, or None for a point, not "
-                f"{shown(self.shape)}"
+                f"shape of {called} must be lw.Sphere, lw.Capsule, lw.Cylinder, lw.Box, lw.Ellipsoid, or None for a "
+                f"point, not {shown(self.shape)}"
             )
         if isinstance(self.against, Shape):
             if not any(
@@ -214,15 +227,15 @@ class Contact:
             ):
                 raise ArgumentError(
                     f"{called}: spheres and capsules may touch each other, and boxes may touch boxes and spheres; "
-                    f"{_kind(self.shape)} and {_kind(self.against)} may not. Ellipsoids and points touch the "
-                    f"ground alone"
+                    f"{_kind(self.shape)} and {_kind(self.against)} may not. Cylinders, ellipsoids and points touch "
+                    f"the ground alone"
                 )
         elif not isinstance(self.against, Ground):
             raise ArgumentError(
                 f"{called} must be against lw.Plane, lw.HeightField, lw.Sphere, lw.Capsule or lw.Box, not "
                 f"{shown(self.against)}"
             )
-        if isinstance(self.against, HeightField) and isinstance(self.shape, Box | Ellipsoid):
+        if isinstance(self.against, HeightField) and isinstance(self.shape, Cylinder | Box | Ellipsoid):
             raise ArgumentError(
                 f"{called}: points, spheres and capsules touch a height field; {_kind(self.shape)} does not"
             )
@@ -248,7 +261,7 @@ class Contact:
     def points(self) -> int:
         """Places in which it may touch: of the twelve of two boxes, at most eight at once."""
         if isinstance(self.against, Ground):
-            return 4 if isinstance(self.shape, Box) else 2 if isinstance(self.shape, Capsule) else 1
+            return 4 if isinstance(self.shape, Box | Cylinder) else 2 if isinstance(self.shape, Capsule) else 1
         return 12 if isinstance(self.shape, Box) and isinstance(self.against, Box) else 1
 
     @property

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.dynamics.contact.boxes import Solid, Touch, ball_touch, box_touches
-from linkwork.model.contacts import Box, Capsule, Contact, Ellipsoid, HeightField, Plane, Sphere
+from linkwork.model.contacts import Box, Capsule, Contact, Cylinder, Ellipsoid, HeightField, Plane, Sphere
 from linkwork.spatial import Scalar, Transform, Vec3, absolute, sqrt, total, where_less
 from linkwork.spatial.functions import within
 
@@ -70,6 +70,8 @@ def _above_plane(shape: object, place: Transform, normal: Vec3, origin: Vec3) ->
         lowest = Vec3(*(-h * x / length for h, x in zip(shape.half_axes, scaled.numbers(), strict=True)))
         point = place.rotation.apply(lowest) + place.translation
         return [((point - origin).dot(normal), point)]
+    if isinstance(shape, Cylinder):
+        return [((point - origin).dot(normal), point) for point in _rims(shape, place, normal)]
     found = []
     for centre, radius in _balls(shape, place):
         distance = (centre - origin).dot(normal) - radius
@@ -87,6 +89,18 @@ def _corners(box: Box, place: Transform, normal: Vec3, origin: Vec3) -> list[tup
         sign = where_less(0.0, up, -1.0, 1.0)
         found.append((height + sign * up, corner * sign + place.translation))
     return found
+
+
+def _rims(cylinder: Cylinder, place: Transform, normal: Vec3) -> list[Vec3]:
+    """The lowest point of either rim, the lower one first, and two more of that, a third of a turn from it."""
+    right, _, axis = place.rotation.columns()
+    axis = axis * where_less(0.0, axis.dot(normal), -1.0, 1.0)
+    down = axis * axis.dot(normal) - normal
+    down = _normalised(down, right, sqrt(down.dot(down)))  # a rim that is level begins anywhere
+    out, end = down * cylinder.radius, axis * cylinder.half_length
+    side = down.cross(axis) * (cylinder.radius * sqrt(0.75))
+    lower, upper = place.translation + end, place.translation - end
+    return [lower + out, upper + out, lower - out * 0.5 + side, lower - out * 0.5 - side]
 
 
 # Two shapes
