@@ -19,7 +19,7 @@ def drag(
     for k in range(3):
         own, b, c = sides[k], sides[(k + 1) % 3], sides[(k + 2) % 3]
         pushes = 0.5 * medium.density * b * c, 3.0 * pi * d * medium.viscosity
-        turns = medium.density * own * (b**4 + c**4) / 64.0, pi * d**3 * medium.viscosity
+        turns = medium.density * own * (b * b * b * b + c * c * c * c) / 64.0, pi * d * d * d * medium.viscosity
         force.append(_resisted(v[k], *pushes))
         moment.append(_resisted(w[k], *turns))
     return rotation.apply(Vec3(*force)), rotation.apply(Vec3(*moment))

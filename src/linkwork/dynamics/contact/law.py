@@ -273,7 +273,7 @@ def touching(
         if len(model.bodies) > MOST_BODIES:
             raise ArgumentError(
                 f"contacts are for mechanisms of up to {MOST_BODIES} bodies; model {model.name!r} has "
-                f"{len(model.bodies)}"
+                f"{len(model.bodies)}. Lock joints that need not move (model.locked), which joins their bodies"
             )
         made = Touching(model, listed, limits, friction, tuple(constraints))
         alike = [one for one in known.values() if isinstance(one, Touching) and one.digest == made.digest]
