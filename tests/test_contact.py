@@ -423,7 +423,7 @@ def test_bad_contacts_are_refused_by_name() -> None:
         with pytest.raises(lw.LinkworkError, match=words):
             call()
     long = lw.mechanisms.serial_chain(60)
-    with pytest.raises(lw.ArgumentError, match="up to 50 bodies; model .* has 60. Lock joints"):
+    with pytest.raises(lw.ArgumentError, match=r"up to 50 bodies; model .* has 60\. Lock joints"):
         lw.contact_points(long, lw.neutral(long), [lw.Contact("tip")])
 
 

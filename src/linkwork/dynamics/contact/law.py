@@ -184,23 +184,22 @@ class Touching:
         square = (J @ inverse @ J.T).diagonal()
         return float(square[:3].mean()), float(square[3:].mean())
 
-    def step_law(self, loaded: bool, damped: bool) -> CompiledFunction:
-        """Accelerations, and wrenches (points, 6) about the world's origin, in a step; with ``damped`` of numbers that
-        stand beside the rotors.
+    def step_law(self, loaded: bool, damped: bool, wanted: bool) -> CompiledFunction:
+        """Accelerations in a step, and wrenches (points, 6) about the world's origin where they are wanted; with
+        ``damped`` of numbers that stand beside the rotors.
         """
-        model, key = self.model, ("step", loaded, damped)
+        model, key = self.model, ("step", loaded, damped, wanted)
         if key not in self._laws:
             shapes: dict[str, tuple[int, ...]] = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,), "dt": ()}
             shapes |= {"drag": (model.nv,)} if damped else {}
             shapes |= {"f_ext": (len(model.bodies), 6)} if loaded else {}
 
             def text(q: Any, v: Any, tau: Any, dt: Any, drag: Any = None, f_ext: Any = None) -> Any:
-                return self.text.step(q, v, tau, dt.item(), f_ext, drag)
+                found = self.text.step(q, v, tau, dt.item(), f_ext, drag, wanted)
+                return found if wanted else found[0]
 
-            results: list[tuple[int, ...]] = [(model.nv,), (self.points, 6)]
-            self._laws[key] = law(
-                "contact step", text, shapes, results, model, self.placed, self.digest, loaded, damped
-            )
+            results: list[tuple[int, ...]] = [(model.nv,), (self.points, 6)] if wanted else [(model.nv,)]
+            self._laws[key] = law("contact step", text, shapes, results, model, self.placed, self.digest, *key)
         return self._laws[key]
 
     def law(self, loaded: bool, stepped: bool) -> CompiledFunction:

@@ -80,9 +80,13 @@ class Text:
         self.of, self.model, self.contacts = of, of.model if model is None else model, of.contacts
         self.ends, self.points, self.sparsity, self.path = of.ends, of.points, of.sparsity, of.path
 
-    def step(self, q: Any, v: Any, tau: Any, dt: Scalar, f_ext: Any, drag: Any) -> tuple[Any, Any]:
-        """The text of that."""
+    def step(self, q: Any, v: Any, tau: Any, dt: Scalar, f_ext: Any, drag: Any, wanted: bool) -> tuple[Any, ...]:
+        """Accelerations in a step and, where they are wanted, the wrench (6,) of each point about the world's
+        origin.
+        """
         _, a, answer = self.motion(q, v, tau, dt, f_ext, None, drag)
+        if not wanted:
+            return (a,)
         found, forces, spins = answer()
         wrenches = []
         for touch, force, spin in zip(found, numbers(forces).tolist(), spins, strict=True):
