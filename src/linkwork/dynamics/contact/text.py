@@ -48,6 +48,15 @@ class Twist(NamedTuple):
     def numbers(self) -> list[Scalar]:
         return [*self.linear.numbers(), *self.angular.numbers()]
 
+    def __add__(self, other: Twist) -> Twist:  # type: ignore[override]
+        return Twist(self.linear + other.linear, self.angular + other.angular)
+
+    def __sub__(self, other: Twist) -> Twist:
+        return Twist(self.linear - other.linear, self.angular - other.angular)
+
+    def __mul__(self, s: Scalar) -> Twist:
+        return Twist(self.linear * s, self.angular * s)
+
     def at(self, point: Vec3) -> Vec3:
         """Of what is at a point."""
         return self.linear + self.angular.cross(point)
@@ -295,19 +304,17 @@ class Text:
         left, forces, spins = iter(found), [], []
         for one in self.contacts:
             b, k = spring(one.softness, dt)
+            lacking = (rates[one.frame] - rates[one.on]) + (speeds[one.frame] - speeds[one.on]) * b
             for _ in range(one.points):
                 touch = next(left)
                 depth = touch.distance - one.margin
                 d = impedance(one.softness, depth)
                 D = where_less(depth, 0.0, regularisation(d, heavy[one.frame] + heavy[one.on]), 0.0)
-                moves = [each[one.frame].at(touch.point) - each[one.on].at(touch.point) for each in (rates, speeds)]
-                lacking = moves[0] + moves[1] * b
                 directions = [touch.normal, *(tangents(touch.normal) if one.friction_rows else ())]
-                s = [direction.dot(lacking) for direction in directions]
+                s = [direction.dot(lacking.at(touch.point)) for direction in directions]
                 s[0] = s[0] + k * d * depth
                 if one.friction_rows == 3:
-                    turns = [each[one.frame].angular - each[one.on].angular for each in (rates, speeds)]
-                    s.append(touch.normal.dot(turns[0] + turns[1] * b))
+                    s.append(touch.normal.dot(lacking.angular))
                 if one.friction_rows:
                     sizes, _ = cone_response(Cone((), (), D, *_frictions(one)), s, self.contacts.friction_ratio)
                 else:
