@@ -88,12 +88,14 @@ from linkwork.model.contacts import (
     Capsule,
     Contact,
     Contacts,
+    Cylinder,
     Ellipsoid,
     HeightField,
     Plane,
     Softness,
     Sphere,
 )
+from linkwork.model.medium import Medium
 
 if TYPE_CHECKING:
     from linkwork import control
@@ -132,6 +134,7 @@ __all__ = [
     "Contacts",
     "Controller",
     "Coupling",
+    "Cylinder",
     "Ellipsoid",
     "FileError",
     "FormatError",
@@ -143,6 +146,7 @@ __all__ = [
     "Linearised",
     "LinkworkError",
     "LinkworkWarning",
+    "Medium",
     "MissingExtraError",
     "Model",
     "ModelError",
