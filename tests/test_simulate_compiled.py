@@ -77,6 +77,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "table": {"tau": np.random.default_rng(0).normal(size=(60, 5)), "record": 7},
     "longer_table": {"tau": np.random.default_rng(0).normal(size=(61, 5)), "f_ext": np.ones((3, 6))},
     "law": {"torque": compiled_law()},
+    "load": {"torque": compiled_law(), "f_ext": lw.compile(lambda t, q, v: np.ones((3, 6)) * v[0], t=(), q=6, v=5)},
     "held_law": {"torque": compiled_law(), "hold": 7, "record": 100},
     "constraints": {"constraints": [lw.Ball("b", placement=lw.placement((0.5, 0.0, 0.0)))], "proximal": 1e-6},
 }
@@ -155,6 +156,15 @@ def test_what_code_cannot_do_python_does(monkeypatch: pytest.MonkeyPatch) -> Non
     assert 0 in asked and 40 in asked and len(asked) < 10
     for name in ARRAYS:
         close(getattr(found, name), getattr(whole, name), 1e-9)
+
+
+@BOTH
+def test_a_mechanism_of_many_bodies_goes_by_python(integrator: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its dynamics is code with loops."""
+    chain = lw.mechanisms.serial_chain(55)
+    asked = steps_of_python(monkeypatch)
+    found = lw.simulate(chain, lw.neutral(chain), np.zeros(55), 2e-3, 1e-3, integrator=integrator)
+    assert asked == [0, 1, 2] and np.isfinite(found.q).all()
 
 
 @BOTH

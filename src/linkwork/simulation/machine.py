@@ -16,13 +16,14 @@ import numpy as np
 
 from linkwork.compiled.arrays import numbers, traced
 from linkwork.compiled.compiled_function import CompiledFunction
+from linkwork.compiled.subroutine import subroutine
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.contact.law import Touching
 from linkwork.dynamics.dynamics import mass_matrix
 from linkwork.engine.code import fingerprint
 from linkwork.engine.mode import current_form
-from linkwork.engine.plans import Plan, TracedTask
+from linkwork.engine.plans import MOST_BODIES, Plan, TracedTask
 from linkwork.engine.plans.traced import Traced
 from linkwork.engine.rollout import run_over_time
 from linkwork.model.constraints import Constraint
@@ -36,12 +37,12 @@ from linkwork.simulation.stops import Joint, within_limits
 from linkwork.spatial import where_less
 
 WORTH = 200
-"""Steps for each body and evaluation of the integrator from which on code is made, which takes as long as some
-thousands of them by Python; half as many if friction or stops make these slow."""
+"""Steps for each body from which on code is made, which takes as long as some thousands of them by Python; half as many
+if friction or stops make these slow."""
 FEWEST = 100
 """Steps from which on code is used that is there."""
 _LARGEST = 100
-"""Bodies and evaluations up to which code is made: its time grows faster than its size."""
+"""Bodies up to which code is made: its time grows faster than its size."""
 _SPAN = 0.05
 """Seconds of work after which Python looks up, for a bar of progress."""
 RECORDED = 5
@@ -75,6 +76,11 @@ class Scene:
     springs: bool = False
     touching: Touching | None = None
     contact_forces: bool = False
+
+    @property
+    def several(self) -> bool:
+        """Whether a step asks for accelerations several times."""
+        return self.integrator != "semi_implicit_euler"
 
     @property
     def parameters(self) -> dict[str, Shape]:
@@ -155,9 +161,14 @@ class _Text:
         scene, parameters = self.scene, [value for key, value in given.items() if key.startswith("law_")]
         asked = scene.law is not None and not scene.hold
 
-        def law(t: Any, q: Any, v: Any) -> Any:
+        def limited(t: Any, q: Any, v: Any, *parameters: Any) -> list[Any]:
             assert scene.law is not None
-            return _within(scene.law(t, q, v, *parameters), scene.effort)
+            return [_within(scene.law(t, q, v, *parameters), scene.effort)]
+
+        once = subroutine(limited) if scene.several else limited
+
+        def law(t: Any, q: Any, v: Any) -> Any:
+            return once(t, q, v, *parameters)[0]
 
         plant = self._plant(lambda step, t, q, v: law(t, q, v) if asked else tau, dt, given.get("f_ext"))
         plant.extra = extra
@@ -188,7 +199,7 @@ class _Text:
 
     def _plant(self, source: Callable[..., Any], dt: Any, f_ext: Any) -> Plant:
         scene = self.scene
-        return Plant(
+        plant = Plant(
             scene.model,
             source,
             method="articulated_body",
@@ -203,6 +214,9 @@ class _Text:
             dt=dt,
             contact_forces=scene.contact_forces,
         )
+        if scene.several:
+            plant.dynamics = subroutine(plant.dynamics)
+        return plant
 
     def _answer(
         self, plant: Plant, t: Any, q: Any, v: Any, tau: Any, dt: Any, before: Any = None
@@ -332,10 +346,11 @@ def function_for(scene: Scene, steps: int) -> CompiledFunction | None:
 def _kept(scene: Scene, name: str, steps: int, make: Callable[[str], Any], plan_of: Callable[[Any], Plan]) -> Any:
     """What is made for a scene, kept with its model; None if code cannot do it, or would not be worth while."""
     model, laws = scene.model, [law for law in (scene.law, scene.load) if law is not None]
-    evaluations = 4 if scene.integrator == "runge_kutta_4" else 1
-    size = len(model.bodies) * evaluations * (2.5 if scene.joints else 1.0)
-    if current_form() != "auto" or not model.nv or size > _LARGEST or any(law.has_loops for law in laws):
+    size = len(model.bodies) * (2.5 if scene.joints else 1.0)
+    if current_form() != "auto" or not model.nv or size > _LARGEST:
         return None
+    if len(model.bodies) > MOST_BODIES or any(law.has_loops for law in laws):
+        return None  # its code has loops, and is called by Python
     if scene.joints and scene.constraints and moving_together(model, scene.constraints) is None:
         return None  # what is held and what is stopped depend on each other: Python solves for them together
     key = scene.key(name)

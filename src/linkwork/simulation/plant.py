@@ -72,6 +72,8 @@ class Plant:
         self.extra: Array | None = None
         """Joint forces (nv,) that friction and stops add in this step."""
         self._no_wrenches = np.zeros((0, 6))
+        self.dynamics: Callable[..., Sequence[Array]] = self._dynamics
+        """(q, v, forces, f_ext, dt) -> accelerations and wrenches; dt for contacts alone."""
 
     def __call__(self, t: float, q: Array, v: Array) -> Answer:
         """What happens at a time in a state."""
@@ -94,21 +96,27 @@ class Plant:
     def accelerations(self, t: float, q: Array, v: Array, forces: Array) -> tuple[Array, Array]:
         """Accelerations for given joint forces (..., nv), and the constraints' wrenches."""
         f_ext = self._wrenches(t, q, v) if callable(self.load) else self.load
+        a, wrenches = self.dynamics(q, v, forces, f_ext, None if self.touching is None else self.dt)
+        return a, wrenches
+
+    def _dynamics(self, q: Array, v: Array, forces: Array, f_ext: Any, dt: Any) -> Sequence[Array]:
         if self.touching is not None:
-            return self._touched(self.touching, q, v, forces, f_ext)
+            return self._touched(self.touching, q, v, forces, f_ext, dt)
         if not self.constraints:
             return forward_dynamics(self.solved, q, v, forces, f_ext, self.method), self._no_wrenches
         return constrained_dynamics(
             self.solved, q, v, forces, self.constraints, f_ext, self.stabilisation, self.proximal, self.method
         )
 
-    def _touched(self, touching: Touching, q: Array, v: Array, forces: Array, f_ext: Any) -> tuple[Array, Array]:
+    def _touched(
+        self, touching: Touching, q: Array, v: Array, forces: Array, f_ext: Any, dt: Any
+    ) -> tuple[Array, Array]:
         """With contacts; the wrenches are theirs, if they are wanted."""
         if isinstance(q, TracedArray):
-            a, wrenches = touching.text.step(q, v, forces, numbers(self.dt).item(), f_ext, self.drag)
+            a, wrenches = touching.text.step(q, v, forces, numbers(dt).item(), f_ext, self.drag)
         else:
             given = [each for each in (self.drag, f_ext) if each is not None]
-            a, wrenches = touching.step_law(f_ext is not None, self.drag is not None)(q, v, forces, self.dt, *given)
+            a, wrenches = touching.step_law(f_ext is not None, self.drag is not None)(q, v, forces, dt, *given)
         return a, wrenches if self.contact_forces else self._no_wrenches
 
     def _wrenches(self, t: float, q: Array, v: Array) -> Array:
