@@ -33,6 +33,7 @@ from linkwork.simulation.coupled import held_back_together, moving_together
 from linkwork.simulation.integrators import Step
 from linkwork.simulation.plant import Answer, Plant
 from linkwork.simulation.record import Record
+from linkwork.simulation.stages import Stages, ask
 from linkwork.simulation.stops import Joint, within_limits
 from linkwork.spatial import where_less
 
@@ -172,9 +173,7 @@ class _Text:
 
         plant = self._plant(lambda step, t, q, v: law(t, q, v) if asked else tau, dt, given.get("f_ext"))
         plant.extra = extra
-        q, v = scene.step(plant, clock[0] * dt, q, v, a, dt)
-        if scene.joints:
-            q = _array(within_limits(numbers(q).tolist(), scene.joints))
+        q, v = self._stepped(plant, clock[0] * dt, q, v, a, dt)
         now = clock[0] + 1.0
         phase, t = clock[1], now * dt
         if scene.driven == "table":
@@ -189,13 +188,29 @@ class _Text:
 
     def driven(self, q: Any, v: Any, tau: Any, dt: Any, **given: Any) -> tuple[Any, ...]:
         """What happens in a state in which Python has said the driving forces, and the state dt later."""
-        scene = self.scene
         plant = self._plant(lambda step, t, q, v: tau, dt, given.get("f_ext"))
         a, wrenches, plant.extra = self._answer(plant, 0.0, q, v, tau, dt)
-        after, speed = scene.step(plant, 0.0, q, v, a, dt)
-        if scene.joints:
-            after = _array(within_limits(numbers(after).tolist(), scene.joints))
-        return a, wrenches, after, speed
+        return a, wrenches, *self._stepped(plant, 0.0, q, v, a, dt)
+
+    def asking(self, q: Any, v: Any, tau: Any, t: Any, dt: Any, **given: Any) -> tuple[Any, ...]:
+        """The state dt later, for which Python is asked for driving forces on the way: in the first question it is told
+        what happens in the state that it begins with, in which it has said them.
+        """
+        told: list[tuple[Any, ...]] = []
+        plant = self._plant(
+            lambda step, t, q, v: ask(np.shape(tau), t, q, v, *(told.pop() if told else ())), dt, given.get("f_ext")
+        )
+        a, wrenches, plant.extra = self._answer(plant, t, q, v, tau, dt)
+        happening = (a, wrenches if self.scene.wrenches else None, plant.extra)
+        told.append(tuple(each for each in happening if each is not None))
+        return self._stepped(plant, t, q, v, a, dt)
+
+    def _stepped(self, plant: Plant, t: Any, q: Any, v: Any, a: Any, dt: Any) -> tuple[Any, Any]:
+        """The state dt later, within the limits if these count."""
+        q, v = self.scene.step(plant, t, q, v, a, dt)
+        if self.scene.joints:
+            q = _array(within_limits(numbers(q).tolist(), self.scene.joints))
+        return q, v
 
     def _plant(self, source: Callable[..., Any], dt: Any, f_ext: Any) -> Plant:
         scene = self.scene
@@ -340,6 +355,18 @@ def function_for(scene: Scene, steps: int) -> CompiledFunction | None:
         return CompiledFunction("simulate", shapes, program, structure, results, key, 1e-6)
 
     found: CompiledFunction | None = _kept(scene, "driven", steps, make, lambda function: function._plan("auto"))
+    return found
+
+
+def stages_for(scene: Scene, steps: int) -> Stages | None:
+    """The code of a step in which Python says the driving forces of each evaluation, in the same way."""
+    model = scene.model
+    shapes: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,), "t": (), **scene.given}
+
+    def make(key: str) -> Stages:
+        return Stages(_Text(scene).asking, shapes, (model.nv,), [(model.nq,), (model.nv,)])
+
+    found: Stages | None = _kept(scene, "asking", steps, make, lambda found: found.functions[0]._plan("auto"))
     return found
 
 

@@ -71,7 +71,7 @@ class Plant:
         """What the source said last."""
         self.extra: Array | None = None
         """Joint forces (nv,) that friction and stops add in this step."""
-        self._no_wrenches = np.zeros((0, 6))
+        self.no_wrenches = np.zeros((0, 6))
         self.dynamics: Callable[..., Sequence[Array]] = self._dynamics
         """(q, v, forces, f_ext, dt) -> accelerations and wrenches; dt for contacts alone."""
 
@@ -103,7 +103,7 @@ class Plant:
         if self.touching is not None:
             return self._touched(self.touching, q, v, forces, f_ext, dt)
         if not self.constraints:
-            return forward_dynamics(self.solved, q, v, forces, f_ext, self.method), self._no_wrenches
+            return forward_dynamics(self.solved, q, v, forces, f_ext, self.method), self.no_wrenches
         return constrained_dynamics(
             self.solved, q, v, forces, self.constraints, f_ext, self.stabilisation, self.proximal, self.method
         )
@@ -117,7 +117,7 @@ class Plant:
         else:
             given = [each for each in (self.drag, f_ext) if each is not None]
             a, wrenches = touching.step_law(f_ext is not None, self.drag is not None)(q, v, forces, dt, *given)
-        return a, wrenches if self.contact_forces else self._no_wrenches
+        return a, wrenches if self.contact_forces else self.no_wrenches
 
     def _wrenches(self, t: float, q: Array, v: Array) -> Array:
         assert callable(self.load)
