@@ -7,8 +7,8 @@ of the rows, as many numbers as there are lanes: a table tells their slots, and 
 states. Strips of zeros have a loop of their own.
 
 Cache lines that will be written are prefetched, or the stores would wait for them: by the loops, and, if the rows of a
-tile fit into the first-level cache, or there is much to do for each line, while arithmetic goes on. LLVM moves a prefetch to wherever it pleases, so it
-stands in inline assembly that a value goes through.
+tile fit into the first-level cache, or there is much to do for each line, while arithmetic goes on. LLVM moves a
+prefetch to wherever it pleases, so it stands in inline assembly that a value goes through.
 """
 
 from __future__ import annotations
