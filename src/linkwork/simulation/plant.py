@@ -124,8 +124,8 @@ class Plant:
         expected = (len(self.model.bodies), 6)
         if isinstance(q, TracedArray):
             return self.load(t, q, v)  # type: ignore[return-value]
-        q.setflags(False)  # they are the simulation's own, and not to be written
-        v.setflags(False)
+        q.setflags(write=False)  # they are the simulation's own, and not to be written
+        v.setflags(write=False)
         return returned(self.model, "f_ext(t, q, v)", "wrenches", self.load(t, q, v), expected)
 
 
