@@ -113,7 +113,7 @@ def test_the_data_is_complete(data: dict[str, Any]) -> None:
         (peer,) = rolled[kind]["peers"].values()
         assert rolled[kind]["seconds"] > 0 and peer["how"] == "mujoco.rollout"
         assert peer["agrees"] and peer["error"] <= 1e-12 and peer["ratio"] > 0
-    for kind in ("semi_implicit_euler", "runge_kutta_4"):
+    for kind in ("semi_implicit_euler", "runge_kutta_4", "mppi"):
         assert rolled[kind]["seconds"] > 0 and rolled[kind]["peers"]["mujoco"]["agrees"]
     assert rolled["law"]["seconds"] > 0 and rolled["simulated_law"]["seconds"] > 0
     assert rolled["memory"]["finite"] and rolled["memory"]["steps"] == 2000

@@ -1,5 +1,5 @@
-"""A text repeated until each state has converged: the same bits in any company, alone, in a batch, by the evaluator and
-over plain arrays.
+"""A text repeated until each state has converged, and one that is used several times: the same bits in any company,
+alone, in a batch, by the evaluator and over plain arrays.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import pytest
 
 import linkwork as lw
 from linkwork.compiled.repeating import repeat
+from linkwork.compiled.subroutine import subroutine
 from linkwork.engine.ir.passes import around_repeat
-from linkwork.engine.ir.program import Address, Program, Repeat
+from linkwork.engine.ir.program import Address, Program, Repeat, Subroutine, length
 from linkwork.engine.ir.verifier import InvalidProgram, verify
 from linkwork.engine.trace.replay import expanded
 
@@ -138,3 +139,63 @@ def test_the_verifier_looks_inside() -> None:
     for wrong in (program((), 0), program((2.0,), 1), program((2.0,), None), program((2.0,), 0, 1)):  # type: ignore[arg-type]
         with pytest.raises(InvalidProgram):
             verify(wrong, ["result0"])
+
+
+def wave(x: Any, y: Any, missing: Any = None) -> list[Any]:
+    """Two results, with a repeat inside; one may be missing."""
+    (half,) = repeat(lambda z: ([0.5 * z], z > 1.0), [np.sum(x * x)], most=9)
+    return [np.sin(x) * y + half if missing is None else x, np.exp(-y)]
+
+
+def used(x: Any, y: Any) -> tuple[Any, Any]:
+    """Three times, the last with numbers that are known."""
+    own = subroutine(wave)
+    x, y = own(x, y, None)
+    x, y = own(2.0 * x, y, None)
+    return x, own(x, np.full((), 0.5), None)[1] + y
+
+
+def test_a_subroutine_stands_in_code_once() -> None:
+    code = lw.compile(used, x=2, y=())
+    x, y = np.random.default_rng(0).normal(size=(2, 21, 2))
+    found = code(x, y[:, 0])
+    plain = [used(*each) for each in zip(x, y[:, 0], strict=True)]
+    for k, whole in enumerate(found):
+        np.testing.assert_allclose(whole, [each[k] for each in plain], rtol=1e-14)
+        np.testing.assert_array_equal([code(*each)[k] for each in zip(x, y[:, 0], strict=True)], whole)
+    with lw.interpreted():
+        np.testing.assert_array_equal(code(x, y[:, 0])[0], found[0])
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(code))(x, y[:, 0])[1], found[1])
+    inside = lw.compile(lambda x: code(x, 0.25)[0] + 1.0, x=2)
+    np.testing.assert_array_equal(inside(x), code(x, 0.25)[0] + 1.0)
+    verify(code.program, ["argument0", "argument1", "result0", "result1"])
+    (what,) = {each for each in code.program.details if isinstance(each, Subroutine)}
+    uses = code.program.operations.count("subroutine")
+    assert uses == 3 and code.count()["exp"] == 3 and code.text().count("= exp ") == 1
+    assert length(code.program) == len(code.program.root.order) + length(what.program)
+
+
+def test_a_subroutine_is_differentiated() -> None:
+    def text(x: Any) -> Any:
+        own = subroutine(lambda x, scale: [np.sin(scale * x)])
+        return own(own(x, np.full((), 0.5))[0], np.full((), 2.0))[0]
+
+    x = np.linspace(-1.0, 1.0, 5)
+    inner = np.sin(0.5 * x)
+    expected = np.cos(2.0 * inner) * 2.0 * np.cos(0.5 * x) * 0.5
+    np.testing.assert_allclose(lw.jvp(text, x=())(x, d_x=np.ones(5))[1], expected, rtol=1e-13)
+    np.testing.assert_allclose(lw.vjp(text, x=())(x, w0=np.ones(5))[1][0], expected, rtol=1e-13)
+
+
+def test_what_no_subroutine_can_do_is_said() -> None:
+    with pytest.raises(lw.TracingError, match="pass it as an argument"):
+        lw.compile(lambda x: subroutine(lambda y: [x + y])(2.0 * x)[0], x=())
+    whole = Program()
+    whole.instruction(whole.root, "subroutine", (), Subroutine(Program(), 1, 0))
+    for wrong in (whole, Program(["subroutine"], [()], [None], [1], whole.root)):
+        with pytest.raises(InvalidProgram, match="subroutine"):
+            verify(wrong, [])
+    chain = lw.mechanisms.serial_chain(60)  # whose code has loops
+    code = lw.compile(lambda q: subroutine(lambda q: [lw.gravity_torques(chain, q)])(q)[0], q=60)
+    q = np.linspace(0.0, 1.0, 60)
+    np.testing.assert_allclose(code(q), lw.gravity_torques(chain, q), rtol=1e-12)

@@ -14,6 +14,7 @@ import pytest
 import linkwork as lw
 from linkwork.simulation import machine
 from linkwork.simulation.run import Run
+from linkwork.simulation.stages import Stages
 from linkwork.simulation.stops import held_back, held_joints
 from strategies import close
 
@@ -77,6 +78,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "table": {"tau": np.random.default_rng(0).normal(size=(60, 5)), "record": 7},
     "longer_table": {"tau": np.random.default_rng(0).normal(size=(61, 5)), "f_ext": np.ones((3, 6))},
     "law": {"torque": compiled_law()},
+    "load": {"torque": compiled_law(), "f_ext": lw.compile(lambda t, q, v: np.ones((3, 6)) * v[0], t=(), q=6, v=5)},
     "held_law": {"torque": compiled_law(), "hold": 7, "record": 100},
     "constraints": {"constraints": [lw.Ball("b", placement=lw.placement((0.5, 0.0, 0.0)))], "proximal": 1e-6},
 }
@@ -113,7 +115,9 @@ def test_python_says_the_torque_of_each_step(monkeypatch: pytest.MonkeyPatch) ->
         calls.append(t)
         return law(t, q, v)
 
-    ways: list[dict[str, Any]] = [{}, {"hold": 3}, {"hold": 2, "integrator": "runge_kutta_4"}]
+    rk = {"integrator": "runge_kutta_4"}
+    held_down = {"constraints": WAYS["constraints"]["constraints"], "proximal": 1e-6}
+    ways: list[dict[str, Any]] = [{}, {"hold": 3}, {"hold": 2, **rk}, rk, {**rk, **held_down}]
     for options in ways:
         found, count = run(arm(), torque=told, **options), len(calls)
         expected = by_python(monkeypatch, arm(), torque=told, **options)
@@ -121,8 +125,28 @@ def test_python_says_the_torque_of_each_step(monkeypatch: pytest.MonkeyPatch) ->
         for name in ARRAYS:
             assert np.array_equal(getattr(found, name), getattr(expected, name)), name
         calls.clear()
-    held = run(arm(0.3, -0.2), torque=told, joint_limits=True)
-    close(held.q, by_python(monkeypatch, arm(0.3, -0.2), torque=told, joint_limits=True).q, 1e-9)
+    for options in ({}, rk):
+        given = {"torque": told, "joint_limits": True, **options}
+        close(run(arm(0.3, -0.2), **given).q, by_python(monkeypatch, arm(0.3, -0.2), **given).q, 1e-9)
+
+
+def test_a_step_that_was_begun_by_code_is_finished_by_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If code finds no number on the way; with the forces of friction and stops that code has found."""
+    given: dict[str, Any] = {"torque": law, "joint_limits": True, "integrator": "runge_kutta_4", "duration": 0.1}
+    whole, failed, finish = run(arm(0.3, -0.2), **given), [], Stages.finish
+
+    def failing(self: Stages, source: Any, step: int, begun: Any) -> Any:
+        found = finish(self, source, step, begun)
+        if step % 7:
+            return found
+        failed.append(step)
+        return None if step else found
+
+    monkeypatch.setattr(Stages, "finish", failing)
+    found = run(arm(0.3, -0.2), **given)
+    assert failed == [0, 0, 7, 14]
+    for name in ARRAYS:
+        close(getattr(found, name), getattr(whole, name), 1e-9)
 
 
 def test_laws_take_parameters_and_loads_may_be_compiled() -> None:
@@ -155,6 +179,15 @@ def test_what_code_cannot_do_python_does(monkeypatch: pytest.MonkeyPatch) -> Non
     assert 0 in asked and 40 in asked and len(asked) < 10
     for name in ARRAYS:
         close(getattr(found, name), getattr(whole, name), 1e-9)
+
+
+@BOTH
+def test_a_mechanism_of_many_bodies_goes_by_python(integrator: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its dynamics is code with loops."""
+    chain = lw.mechanisms.serial_chain(55)
+    asked = steps_of_python(monkeypatch)
+    found = lw.simulate(chain, lw.neutral(chain), np.zeros(55), 2e-3, 1e-3, integrator=integrator)
+    assert asked == [0, 1, 2] and np.isfinite(found.q).all()
 
 
 @BOTH

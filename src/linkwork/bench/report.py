@@ -167,17 +167,21 @@ def rollout_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
 
 
 def simulation_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
-    """The time of a step of one simulation by each integrator, of one by a law, and of a rollout with law and cost."""
+    """The time of a step of one simulation by each integrator, of one by a law, of a rollout with law and cost, and of
+    model-predictive path integral control.
+    """
     rows = [row for row in data["rollouts"] if "runge_kutta_4" in row]
     used = [name for name in data["notes"] if any(name in row["runge_kutta_4"]["peers"] for row in rows)]
     titles = [PEERS.get(name, name) for name in used]
     heading = ["robot", "simulate, a step", *titles, "Runge-Kutta 4", *titles, "by a law", "rollout, law and cost"]
+    heading += ["MPPI, a step", *titles]
     lines = []
     for row in rows:
         line = [f"{row['name']} ({row['nv']})"]
         for kind in ("semi_implicit_euler", "runge_kutta_4"):
             line += [duration(row[kind]["seconds"]), *(_peer(row[kind], name) for name in used)]
-        lines.append([*line, duration(row["simulated_law"]["seconds"]), duration(row["law"]["seconds"])])
+        line += [duration(row["simulated_law"]["seconds"]), duration(row["law"]["seconds"])]
+        lines.append([*line, duration(row["mppi"]["seconds"]), *(_peer(row["mppi"], name) for name in used)])
     return heading, lines
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,7 +34,8 @@ def measure_rollout(
     subject: Subject, available: dict[str, Factory], rounds: int, trajectories: int, steps: int, memory: int
 ) -> dict[str, Any]:
     """The time of a step, on a fixed base, without damping or limits: every state kept, the last one only, with a law
-    and a cost and no state kept; and of one simulation, by both integrators, and by a law.
+    and a cost and no state kept; in a step of model-predictive path integral control; and of one simulation, by both
+    integrators, and by a law.
     """
     model = replace(subject, floating_base=False).model
     states = States.random(model, trajectories)
@@ -40,12 +43,15 @@ def measure_rollout(
     row: dict[str, Any] = {"name": subject.name, "nv": model.nv, "trajectories": trajectories, "steps": steps}
     set_threads(1)
     try:
-        for kind, every in (("each", 1), ("last", steps)):
+        for kind, every, kept in (("each", 1, slice(None)), ("last", steps, slice(-1, None))):
             mine = _ours(states, tau, every)
-            best, others = contest(mine, _rivals(available, states, tau, kind), rounds, 0.0)
+            rivals = _rivals(available, states, tau, partial(_kept, chosen=kept))
+            best, others = contest(mine, rivals, rounds, 0.0)
             row[kind] = {"seconds": best, "peers": others}
         best, _ = contest(_with_law(states, steps), {}, rounds, 0.0)
         row["law"] = {"seconds": best, "peers": {}}
+        best, others = contest(*_mppi(states, tau, available), rounds, 0.0)
+        row["mppi"] = {"seconds": best, "peers": others}
         for kind in ("semi_implicit_euler", "runge_kutta_4", "simulated_law"):
             mine, rivals = _simulation(states.first(1), tau[0, 0], kind, available, LONGER * steps)
             best, others = contest(mine, rivals, rounds, 0.0)
@@ -95,6 +101,37 @@ def _with_law(states: States, steps: int) -> Contestant:
     return Contestant("lw.rollout", function, [()], len(q) * steps, lambda raw, _: raw.cost.ravel())
 
 
+def _mppi(states: States, tau: Array, available: dict[str, Factory]) -> tuple[Contestant, dict[str, Contestant]]:
+    """A step of model-predictive path integral control: forces from one state on, weighted by what they cost, and
+    averaged. MuJoCo's rollout keeps every state, and NumPy says what these cost.
+    """
+    model, start = states.model, states.first(1).repeated(len(tau))
+    q, v = start.fields["q"], start.fields["v"]
+    cost = _laws(model)[1]
+    options: dict[str, Any] = {"dt": STEP, "record": 0, "effort_limits": False, "cost": cost, **_UNDAMPED}
+
+    def plan(costs: Array) -> Array:
+        weights = np.exp(-(costs - costs.min()) / (costs.max() - costs.min() + 1e-300))
+        averaged: Array = np.tensordot(weights / weights.sum(), tau, 1)
+        return averaged
+
+    def function() -> Array:
+        found = rollout(model, q, v, tau, **options).cost
+        assert found is not None
+        return plan(found)
+
+    rivals = {}
+    for name, rival in _rivals(available, start, tau, np.asarray).items():
+
+        def theirs(rival: Contestant = rival) -> Array:
+            after = rival.answer(rival.function(), 0)[:, :-1, model.nq :]
+            speeds = np.concatenate([v[:, None], after], axis=1)
+            return plan(np.einsum("nti,nti->n", speeds, speeds) + 0.01 * np.einsum("nti,nti->n", tau, tau))
+
+        rivals[name] = Contestant(f"{rival.how}, NumPy", theirs, [()], rival.states)
+    return Contestant("lw.rollout", function, [()], tau.shape[0] * tau.shape[1]), rivals
+
+
 def _simulation(
     states: States, tau: Array, kind: str, available: dict[str, Factory], steps: int
 ) -> tuple[Contestant, dict[str, Contestant]]:
@@ -123,16 +160,21 @@ def _simulation(
     return Contestant("lw.simulate", function, [()], steps, answer), found
 
 
-def _rivals(available: dict[str, Factory], states: States, tau: Array, kind: str) -> dict[str, Contestant]:
-    """Libraries that have a rollout."""
-    chosen = slice(None) if kind == "each" else slice(-1, None)
+def _kept(raw: Array, chosen: slice) -> Array:
+    return raw[:, chosen].ravel()
+
+
+def _rivals(
+    available: dict[str, Factory], states: States, tau: Array, answer: Callable[[Array], Array]
+) -> dict[str, Contestant]:
+    """Libraries that have a rollout; ``answer`` takes its states (trajectories, steps, nq + nv)."""
     found = {}
     for name, factory in available.items():
         try:
             peer: Any = factory(states.model)
         except UnavailableError:
             continue
-        rival = peer.rollout(states, tau, STEP, lambda raw: raw[:, chosen].ravel()) if name == "mujoco" else None
+        rival = peer.rollout(states, tau, STEP, answer) if name == "mujoco" else None
         if rival is not None:
             found[name] = rival
     return found

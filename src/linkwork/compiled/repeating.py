@@ -42,12 +42,12 @@ def repeat(body: Body, state: Sequence[Any], given: Sequence[Any] = (), *, most:
     if not is_traced([*state, *given]):
         return _over_arrays(body, state, given, most, batch)
     shapes, given_shapes = [np.shape(each) for each in state], [np.shape(each) for each in given]
-    start, fixed = (_flat(arrays) for arrays in (state, given))
+    start, fixed = (flat(arrays) for arrays in (state, given))
     loaded = [k for k, x in enumerate(fixed) if isinstance(x, Traced)]  # constants become part of the program
     program = _traced(body, shapes, given_shapes, fixed, loaded)
     what = Repeat(program, len(start), len(loaded), most)
     ends = repeated(what, [*start, *(fixed[k] for k in loaded)])
-    return _shaped(list(ends), shapes)
+    return shaped(list(ends), shapes)
 
 
 def _traced(
@@ -60,13 +60,13 @@ def _traced(
     inside = list(fixed)
     for place, k in enumerate(loaded):
         inside[k] = tracer.load(Address("argument1", place))
-    following, going = body(*_shaped(own, shapes), *_shaped(inside, given_shapes))
+    following, going = body(*shaped(own, shapes), *shaped(inside, given_shapes))
     found = [np.shape(each) for each in following]
     if found != list(shapes):
         raise TracingError(f"a state of shapes {list(shapes)} is repeated, but the next one has shapes {found}")
-    for k, item in enumerate(_flat(following)):
+    for k, item in enumerate(flat(following)):
         tracer.store(Address("result0", k), item)
-    (more,) = _flat([going])
+    (more,) = flat([going])
     tracer.store(Address("result1", 0), more)
     tracer.finish()
     eliminate_dead_code(tracer.program)
@@ -77,11 +77,13 @@ def _traced(
     return tracer.program
 
 
-def _flat(arrays: Sequence[Any]) -> list[Any]:
+def flat(arrays: Sequence[Any]) -> list[Any]:
+    """All numbers of arrays."""
     return [number(item) for each in arrays for item in numbers(each).flat]
 
 
-def _shaped(items: list[Any], shapes: Sequence[tuple[int, ...]]) -> list[Any]:
+def shaped(items: list[Any], shapes: Sequence[tuple[int, ...]]) -> list[Any]:
+    """Arrays of these shapes, of numbers in a row."""
     made, start = [], 0
     for shape in shapes:
         own = np.empty(prod(shape), dtype=object)

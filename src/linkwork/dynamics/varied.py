@@ -166,21 +166,23 @@ def check_parameters(model: Model, given: Mapping[str, Array]) -> None:
 
 
 def skewness(places: Any) -> Any:
-    """How far placements (..., nbodies, 4, 4) are off a rotation and a position."""
+    """How far placements (..., nbodies, 4, 4) are off a rotation and a position: the sum of squares of all that would
+    be zero.
+    """
     x, y = places[..., 0, :3], places[..., 1, :3]
     z = np.stack([x[..., i] * y[..., j] - x[..., j] * y[..., i] for i, j in ((1, 2), (2, 0), (0, 1))], axis=-1)
-    terms = [np.abs((x * x).sum(axis=-1) - 1.0), np.abs((y * y).sum(axis=-1) - 1.0), np.abs((x * y).sum(axis=-1))]
-    terms += [np.abs(places[..., 2, k] - z[..., k]) for k in range(3)]
-    terms += [np.abs(places[..., 3, k] - (1.0 if k == 3 else 0.0)) for k in range(4)]
-    worst = terms[0]
+    terms = [(x * x).sum(axis=-1) - 1.0, (y * y).sum(axis=-1) - 1.0, (x * y).sum(axis=-1)]
+    terms += [places[..., 2, k] - z[..., k] for k in range(3)]
+    terms += [places[..., 3, 0], places[..., 3, 1], places[..., 3, 2], places[..., 3, 3] - 1.0]
+    whole = terms[0] * terms[0]
     for each in terms[1:]:
-        worst = np.maximum(worst, each)
-    return worst
+        whole = whole + each * each
+    return whole
 
 
 def check_placements(model: Model, places: Array) -> None:
     """An error for one that is no rotation and position."""
-    bad = skewness(places) > _OFF
+    bad = skewness(places) > _OFF**2
     if bad.any():
         *_, body = np.argwhere(bad)[0].tolist()
         raise ArgumentError(
@@ -279,7 +281,7 @@ def _text(name: str, model: Model, method: str, given: Mapping[str, Any], guarde
         return found
     parts = [np.where(given[key] < 0.0, -1.0, 1.0) for key in ("armature", "damping", "friction") if key in given]
     if "placements" in given:
-        parts.append(_OFF - skewness(given["placements"]))
+        parts.append(_OFF**2 - skewness(given["placements"]))
     if "inertias" in given:
         parts += soundness(model, given["inertias"])
     least = _least([part[k] for part in parts for k in range(part.shape[0])])

@@ -16,13 +16,14 @@ import numpy as np
 
 from linkwork.compiled.arrays import numbers, traced
 from linkwork.compiled.compiled_function import CompiledFunction
+from linkwork.compiled.subroutine import subroutine
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.contact.law import Touching
 from linkwork.dynamics.dynamics import mass_matrix
 from linkwork.engine.code import fingerprint
 from linkwork.engine.mode import current_form
-from linkwork.engine.plans import Plan, TracedTask
+from linkwork.engine.plans import MOST_BODIES, Plan, TracedTask
 from linkwork.engine.plans.traced import Traced
 from linkwork.engine.rollout import run_over_time
 from linkwork.model.constraints import Constraint
@@ -32,16 +33,17 @@ from linkwork.simulation.coupled import held_back_together, moving_together
 from linkwork.simulation.integrators import Step
 from linkwork.simulation.plant import Answer, Plant
 from linkwork.simulation.record import Record
+from linkwork.simulation.stages import Stages, ask
 from linkwork.simulation.stops import Joint, within_limits
 from linkwork.spatial import where_less
 
 WORTH = 200
-"""Steps for each body and evaluation of the integrator from which on code is made, which takes as long as some
-thousands of them by Python; half as many if friction or stops make these slow."""
+"""Steps for each body from which on code is made, which takes as long as some thousands of them by Python; half as many
+if friction or stops make these slow."""
 FEWEST = 100
 """Steps from which on code is used that is there."""
 _LARGEST = 100
-"""Bodies and evaluations up to which code is made: its time grows faster than its size."""
+"""Bodies up to which code is made: its time grows faster than its size."""
 _SPAN = 0.05
 """Seconds of work after which Python looks up, for a bar of progress."""
 RECORDED = 5
@@ -75,6 +77,11 @@ class Scene:
     springs: bool = False
     touching: Touching | None = None
     contact_forces: bool = False
+
+    @property
+    def several(self) -> bool:
+        """Whether a step asks for accelerations several times."""
+        return self.integrator != "semi_implicit_euler"
 
     @property
     def parameters(self) -> dict[str, Shape]:
@@ -155,15 +162,18 @@ class _Text:
         scene, parameters = self.scene, [value for key, value in given.items() if key.startswith("law_")]
         asked = scene.law is not None and not scene.hold
 
-        def law(t: Any, q: Any, v: Any) -> Any:
+        def limited(t: Any, q: Any, v: Any, *parameters: Any) -> list[Any]:
             assert scene.law is not None
-            return _within(scene.law(t, q, v, *parameters), scene.effort)
+            return [_within(scene.law(t, q, v, *parameters), scene.effort)]
+
+        once = subroutine(limited) if scene.several else limited
+
+        def law(t: Any, q: Any, v: Any) -> Any:
+            return once(t, q, v, *parameters)[0]
 
         plant = self._plant(lambda step, t, q, v: law(t, q, v) if asked else tau, dt, given.get("f_ext"))
         plant.extra = extra
-        q, v = scene.step(plant, clock[0] * dt, q, v, a, dt)
-        if scene.joints:
-            q = _array(within_limits(numbers(q).tolist(), scene.joints))
+        q, v = self._stepped(plant, clock[0] * dt, q, v, a, dt)
         now = clock[0] + 1.0
         phase, t = clock[1], now * dt
         if scene.driven == "table":
@@ -178,17 +188,33 @@ class _Text:
 
     def driven(self, q: Any, v: Any, tau: Any, dt: Any, **given: Any) -> tuple[Any, ...]:
         """What happens in a state in which Python has said the driving forces, and the state dt later."""
-        scene = self.scene
         plant = self._plant(lambda step, t, q, v: tau, dt, given.get("f_ext"))
         a, wrenches, plant.extra = self._answer(plant, 0.0, q, v, tau, dt)
-        after, speed = scene.step(plant, 0.0, q, v, a, dt)
-        if scene.joints:
-            after = _array(within_limits(numbers(after).tolist(), scene.joints))
-        return a, wrenches, after, speed
+        return a, wrenches, *self._stepped(plant, 0.0, q, v, a, dt)
+
+    def asking(self, q: Any, v: Any, tau: Any, t: Any, dt: Any, **given: Any) -> tuple[Any, ...]:
+        """The state dt later, for which Python is asked for driving forces on the way: in the first question it is told
+        what happens in the state that it begins with, in which it has said them.
+        """
+        told: list[tuple[Any, ...]] = []
+        plant = self._plant(
+            lambda step, t, q, v: ask(np.shape(tau), t, q, v, *(told.pop() if told else ())), dt, given.get("f_ext")
+        )
+        a, wrenches, plant.extra = self._answer(plant, t, q, v, tau, dt)
+        happening = (a, wrenches if self.scene.wrenches else None, plant.extra)
+        told.append(tuple(each for each in happening if each is not None))
+        return self._stepped(plant, t, q, v, a, dt)
+
+    def _stepped(self, plant: Plant, t: Any, q: Any, v: Any, a: Any, dt: Any) -> tuple[Any, Any]:
+        """The state dt later, within the limits if these count."""
+        q, v = self.scene.step(plant, t, q, v, a, dt)
+        if self.scene.joints:
+            q = _array(within_limits(numbers(q).tolist(), self.scene.joints))
+        return q, v
 
     def _plant(self, source: Callable[..., Any], dt: Any, f_ext: Any) -> Plant:
         scene = self.scene
-        return Plant(
+        plant = Plant(
             scene.model,
             source,
             method="articulated_body",
@@ -203,6 +229,9 @@ class _Text:
             dt=dt,
             contact_forces=scene.contact_forces,
         )
+        if scene.several:
+            plant.dynamics = subroutine(plant.dynamics)
+        return plant
 
     def _answer(
         self, plant: Plant, t: Any, q: Any, v: Any, tau: Any, dt: Any, before: Any = None
@@ -329,13 +358,26 @@ def function_for(scene: Scene, steps: int) -> CompiledFunction | None:
     return found
 
 
+def stages_for(scene: Scene, steps: int) -> Stages | None:
+    """The code of a step in which Python says the driving forces of each evaluation, in the same way."""
+    model = scene.model
+    shapes: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,), "t": (), **scene.given}
+
+    def make(key: str) -> Stages:
+        return Stages(_Text(scene).asking, shapes, (model.nv,), [(model.nq,), (model.nv,)])
+
+    found: Stages | None = _kept(scene, "asking", steps, make, lambda found: found.functions[0]._plan("auto"))
+    return found
+
+
 def _kept(scene: Scene, name: str, steps: int, make: Callable[[str], Any], plan_of: Callable[[Any], Plan]) -> Any:
     """What is made for a scene, kept with its model; None if code cannot do it, or would not be worth while."""
     model, laws = scene.model, [law for law in (scene.law, scene.load) if law is not None]
-    evaluations = 4 if scene.integrator == "runge_kutta_4" else 1
-    size = len(model.bodies) * evaluations * (2.5 if scene.joints else 1.0)
-    if current_form() != "auto" or not model.nv or size > _LARGEST or any(law.has_loops for law in laws):
+    size = len(model.bodies) * (2.5 if scene.joints else 1.0)
+    if current_form() != "auto" or not model.nv or size > _LARGEST:
         return None
+    if len(model.bodies) > MOST_BODIES or any(law.has_loops for law in laws):
+        return None  # its code has loops, and is called by Python
     if scene.joints and scene.constraints and moving_together(model, scene.constraints) is None:
         return None  # what is held and what is stopped depend on each other: Python solves for them together
     key = scene.key(name)

@@ -71,7 +71,9 @@ class Plant:
         """What the source said last."""
         self.extra: Array | None = None
         """Joint forces (nv,) that friction and stops add in this step."""
-        self._no_wrenches = np.zeros((0, 6))
+        self.no_wrenches = np.zeros((0, 6))
+        self.dynamics: Callable[..., Sequence[Array]] = self._dynamics
+        """(q, v, forces, f_ext, dt) -> accelerations and wrenches; dt for contacts alone."""
 
     def __call__(self, t: float, q: Array, v: Array) -> Answer:
         """What happens at a time in a state."""
@@ -94,32 +96,39 @@ class Plant:
     def accelerations(self, t: float, q: Array, v: Array, forces: Array) -> tuple[Array, Array]:
         """Accelerations for given joint forces (..., nv), and the constraints' wrenches."""
         f_ext = self._wrenches(t, q, v) if callable(self.load) else self.load
+        a, wrenches = self.dynamics(q, v, forces, f_ext, None if self.touching is None else self.dt)
+        return a, wrenches
+
+    def _dynamics(self, q: Array, v: Array, forces: Array, f_ext: Any, dt: Any) -> Sequence[Array]:
         if self.touching is not None:
-            return self._touched(self.touching, q, v, forces, f_ext)
+            return self._touched(self.touching, q, v, forces, f_ext, dt)
         if not self.constraints:
-            return forward_dynamics(self.solved, q, v, forces, f_ext, self.method), self._no_wrenches
+            return forward_dynamics(self.solved, q, v, forces, f_ext, self.method), self.no_wrenches
         return constrained_dynamics(
             self.solved, q, v, forces, self.constraints, f_ext, self.stabilisation, self.proximal, self.method
         )
 
-    def _touched(self, touching: Touching, q: Array, v: Array, forces: Array, f_ext: Any) -> tuple[Array, Array]:
+    def _touched(
+        self, touching: Touching, q: Array, v: Array, forces: Array, f_ext: Any, dt: Any
+    ) -> tuple[Array, Array]:
         """With contacts; the wrenches are theirs, if they are wanted."""
         wanted = self.contact_forces
         if isinstance(q, TracedArray):
-            found = touching.text.step(q, v, forces, numbers(self.dt).item(), f_ext, self.drag, wanted)
+            found = touching.text.step(q, v, forces, numbers(dt).item(), f_ext, self.drag, wanted)
         else:
             given = [each for each in (self.drag, f_ext) if each is not None]
             law = touching.step_law(f_ext is not None, self.drag is not None, wanted)
-            answer = law(q, v, forces, self.dt, *given)
+            answer = law(q, v, forces, dt, *given)
             found = answer if wanted else (answer,)
-        return found[0], found[1] if wanted else self._no_wrenches
+        return found[0], found[1] if wanted else self.no_wrenches
 
     def _wrenches(self, t: float, q: Array, v: Array) -> Array:
         assert callable(self.load)
         expected = (len(self.model.bodies), 6)
         if isinstance(q, TracedArray):
             return self.load(t, q, v)  # type: ignore[return-value]
-        q.flags.writeable = v.flags.writeable = False  # they are the simulation's own
+        q.setflags(write=False)  # they are the simulation's own, and not to be written
+        v.setflags(write=False)
         return returned(self.model, "f_ext(t, q, v)", "wrenches", self.load(t, q, v), expected)
 
 

@@ -60,7 +60,8 @@ def _called(model: Model, torque: Any, most: Array | None) -> Source:
     expected, least = (model.nv,), -most if most is not None else np.zeros(0)
 
     def source(step: int, t: float, q: Array, v: Array) -> Array:
-        q.flags.writeable = v.flags.writeable = False  # they are the simulation's own
+        q.setflags(write=False)  # they are the simulation's own, and not to be written
+        v.setflags(write=False)
         tau = ask(t, q, v)
         if type(tau) is not np.ndarray or tau.dtype is not FLOAT64 or tau.shape != expected:
             tau = returned(model, name, "velocity", tau, expected)

@@ -18,9 +18,9 @@ from collections.abc import Sequence
 from linkwork.engine.emit.call_frame import Interface, listed
 from linkwork.engine.emit.kept_rows import KeptRows, fold_rows, keep_row, map_rows, rows_of
 from linkwork.engine.emit.packing import batch, pack, rows_in_place, unpack
-from linkwork.engine.emit.repeating import ROWS, interface_of, memory_of, repeat
+from linkwork.engine.emit.repeating import ROWS, interface_of, memory_of, repeat, tables_with
 from linkwork.engine.emit.writer import Value, Writer, bits, constant, vector
-from linkwork.engine.ir.program import Address, Block, Fold, Loop, Map, Operand, Program, Repeat
+from linkwork.engine.ir.program import Address, Block, Fold, Loop, Map, Operand, Program, Repeat, Subroutine
 from linkwork.spatial.functions import BITWISE
 
 BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
@@ -69,6 +69,8 @@ class Kernel(Writer):
         self.inner: list[str] = []
         """The functions that it calls."""
         self.memory: list[str] = []
+        self.subroutines: dict[Subroutine, str] = {}
+        """Those that have been written, by the names of their functions."""
         self.type, self.align = vector(lanes), 8 * lanes
         self.until_cut = _LONGEST_BLOCK if len(program.root.order) > _LONG else -1
 
@@ -131,6 +133,8 @@ class Kernel(Writer):
                 self.let(f"extractelement {wide} {value(operands[0])}, i32 {detail}", f"%v{n}")
             elif operation == "repeat":
                 self.repeat(n, detail, [value(x) for x in operands])
+            elif operation == "subroutine":
+                self.subroutine(n, detail, [value(x) for x in operands])
             elif operation == "keep":
                 assert self.kept is not None
                 self.kept.keep(self, detail, [value(x) for x in operands])
@@ -183,6 +187,19 @@ class Kernel(Writer):
         self.do(f"call void @{symbol}(ptr %v{n}, ptr {self.rows_at})")
         program = Kernel(what.program, interface_of(what), self.lanes, f"{symbol}.program", self.kept_inside)
         self.inner += [program.text(), repeat(symbol, what, self.lanes)]
+
+    def subroutine(self, n: int, what: Subroutine, values: Sequence[str]) -> None:
+        """A call of a program's kernel; %v{n} is where its results are found."""
+        if what not in self.subroutines:
+            symbol = self.subroutines[what] = f"{self.symbol}.subroutine{len(self.subroutines)}"
+            interface = Interface((what.given,), (what.state,))
+            self.inner.append(Kernel(what.program, interface, self.lanes, symbol, self.kept_inside).text())
+        for name, size in ((f"%v{n}", what.state), (f"%given{n}", what.given)):
+            self.memory.append(f"  {name} = alloca [{self.lanes * max(1, size)} x double], align 64")
+        for k, value in enumerate(values):
+            self.store(value, self.at(f"%given{n}", k * self.lanes), self.type, self.align)
+        arrays = [("ptr", f"%given{n}"), ("ptr", f"%v{n}")]
+        self.do(f"call void @{self.subroutines[what]}({listed([*arrays, *tables_with(self.rows_at)])})")
 
     @property
     def rows_at(self) -> str:

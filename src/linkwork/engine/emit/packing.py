@@ -26,11 +26,10 @@ def pack(lanes: int) -> str:
     with w.loop(0, whole, lanes, [(kind, zero(lanes))]) as many:
         start = _start(w, many.counter, final)
         columns = w.transpose([w.load(w.at(row, start), kind) for row in rows])
-        first, total = w.mul(start, lanes), many.carried[0]
+        first = w.mul(start, lanes)
         for k, column in enumerate(columns):
             w.store(column, w.at("%tile", w.add(first, k * lanes)), kind, 8 * lanes)
-            total = w.watch(total, column, kind)
-        many.carry(total)
+        many.carry(w.watch_all(many.carried[0], columns, kind))
     with w.loop(whole, "%count", 1, [(kind, many.carried[0])]) as one:
         numbers = [w.load(w.at(row, one.counter)) for row in rows]
         column = w.vector(numbers) if lanes > 1 else numbers[0]
@@ -52,14 +51,13 @@ def unpack(lanes: int) -> str:
     rows = [w.at("%target", w.mul("%stride", lane)) for lane in range(lanes)]
     with w.loop(0, whole, lanes, [(kind, zero(lanes))]) as many:
         start = _start(w, many.counter, final)
-        first, total, columns = w.mul(start, lanes), many.carried[0], []
+        first, columns = w.mul(start, lanes), []
         for k in range(lanes):
             column = w.load(w.at("%tile", w.add(first, k * lanes)), kind, 8 * lanes)
             columns.append(w.let(f"fadd {kind} {column}, {zero(lanes)}"))
-            total = w.watch(total, columns[-1], kind)
         for row, values in zip(rows, w.transpose(columns), strict=True):
             w.store(values, w.at(row, start), kind)
-        many.carry(total)
+        many.carry(w.watch_all(many.carried[0], columns, kind))
     fine = w.is_finite(many.carried[0], lanes)
     with w.loop(0, "%valid", 1, [("double", "0.0")]) as state:
         row = w.mul(state.counter, "%stride")

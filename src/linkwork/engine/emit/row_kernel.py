@@ -7,8 +7,8 @@ of the rows, as many numbers as there are lanes: a table tells their slots, and 
 states. Strips of zeros have a loop of their own.
 
 Cache lines that will be written are prefetched, or the stores would wait for them: by the loops, and, if the rows of a
-tile fit into the first-level cache, while arithmetic goes on. LLVM moves a prefetch to wherever it pleases, so it
-stands in inline assembly that a value goes through.
+tile fit into the first-level cache, or there is much to do for each line, while arithmetic goes on. LLVM moves a
+prefetch to wherever it pleases, so it stands in inline assembly that a value goes through.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ _EARLY = 0.6
 """The part of a program in which lines are prefetched; what is prefetched later may come too late."""
 _NEAR = 40_000
 """Bytes that stay in the first-level cache until they are written."""
+_NEAR_ENOUGH, _MUCH = 500_000, 10
+"""The same of the second-level cache, and the operations for each line from which on that is worth while."""
 _AHEAD = 4
 """Strips by which a loop prefetches ahead."""
 
@@ -84,7 +86,9 @@ class RowKernel(Kernel):
             for array, size in sizes.items()
             for first in range(0, size, _TOGETHER * _CACHE_LINE)
         ]
-        if self.constraint is None or len(positions) < len(groups) or sum(sizes.values()) > _NEAR:
+        size = sum(sizes.values())
+        near = size <= _NEAR or (size <= _NEAR_ENOUGH and len(positions) * _CACHE_LINE >= _MUCH * size)
+        if self.constraint is None or len(positions) < len(groups) or not near:
             return []
         return [(positions[len(positions) * k // len(groups)], *group) for k, group in enumerate(groups)]
 

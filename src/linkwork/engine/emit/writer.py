@@ -216,6 +216,14 @@ class Writer:
         difference = self.let(f"fsub {kind} {value}, {value}")
         return self.let(f"fadd {kind} {total}, {difference}")
 
+    def watch_all(self, total: str, values: Sequence[str], kind: str) -> str:
+        """The same for several, by pairs, which do not wait for each other."""
+        terms = [self.let(f"fsub {kind} {value}, {value}") for value in values]
+        while len(terms) > 1:
+            pairs = zip(terms[0:-1:2], terms[1::2], strict=True)
+            terms = [*(self.let(f"fadd {kind} {a}, {b}") for a, b in pairs), *terms[len(terms) // 2 * 2 :]]
+        return self.let(f"fadd {kind} {total}, {terms[0]}")
+
     def is_finite(self, total: str, lanes: int) -> str:
         """Whether no lane of such a sum is NaN."""
         if lanes == 1:

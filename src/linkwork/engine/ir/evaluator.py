@@ -23,6 +23,7 @@ from linkwork.engine.ir.program import (
     Program,
     Repeat,
     Rows,
+    Subroutine,
 )
 from linkwork.spatial.elementary import OPERATIONS
 from linkwork.spatial.functions import (
@@ -87,6 +88,8 @@ class _Run:
                 self.values[n] = operands[0].part(detail)
             elif operation == "repeat":
                 self.values[n] = repeated(detail, operands, self.kept)
+            elif operation == "subroutine":
+                self.values[n] = used(detail, operands, self.kept)
             elif operation == "keep":
                 keep(detail, operands, self.kept)
             elif operation == "map":
@@ -165,6 +168,17 @@ def repeated(what: Repeat, operands: Sequence[Any], kept: Kept | None = None) ->
         if not np.any(np.less(0.5, going)):
             break
     return state
+
+
+def used(what: Subroutine, operands: Sequence[Any], kept: Kept | None = None) -> Sequence[Any]:
+    """The results of a subroutine; of values that are being traced, those of one in that trace."""
+    for x in operands:
+        if hasattr(x, "used"):
+            found: Sequence[Any] = x.used(what, operands)
+            return found
+    results: list[Any] = [0.0] * what.state
+    run(what.program, {"argument0": list(operands), "result0": results}, kept=kept)
+    return results
 
 
 def keep(what: Keep, operands: Sequence[Any], kept: Kept) -> None:

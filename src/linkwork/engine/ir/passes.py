@@ -12,8 +12,8 @@ def schedule(program: Program) -> Program:
 
     Dead code goes; a load moves to its first use, a store to where its value is made. So do what is repeated in it.
     """
-    for repeated in inner(program):
-        schedule(repeated.program)
+    for each in dict.fromkeys(inner(program)):
+        schedule(each.program)
     operations, operands = program.operations, program.operands
     live: set[int] = set()
     stores: dict[int, list[int]] = {}

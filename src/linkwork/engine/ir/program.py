@@ -20,7 +20,8 @@ number (its value), an operation and operands, which are numbers of earlier inst
     call                          of many values: what other code, such as that with loops over bodies, makes of them
     part                          one of the numbers that a call results in
     repeat                        of a state and what is given: the state after a program has been repeated
-    final                         one of the numbers of the state that a repeat, or a fold, ends with
+    subroutine                    of what is given: the results of a program that stands in code once, used anywhere
+    final                         one of the numbers that a repeat, a fold or a subroutine ends with
     keep                          of a flag and numbers: a row of these, kept where the flag is more than 0.5
     map                           of what is given: rows made of those that were kept, by a program
     fold                          of a state and what is given: the state after a program has taken all rows into it
@@ -142,6 +143,18 @@ class Repeat:
 
 
 @dataclass(frozen=True, eq=False)
+class Subroutine:
+    """A program that takes what is given ("argument0") and gives so many numbers ("result0")."""
+
+    program: Program
+    given: int
+    state: int
+
+    def __str__(self) -> str:
+        return f"{self.given} given, {self.state} results"
+
+
+@dataclass(frozen=True, eq=False)
 class Rows:
     """Rows that are kept while a program runs, and what programs inside it look at: of so many numbers each, at most so
     many. Which of them a state of a batch has is its own; those of others are as if they were not there.
@@ -236,31 +249,34 @@ class Program:
                     yield from self.walk(case)
 
 
-WITHIN = ("repeat", "map", "fold")
+WITHIN = ("repeat", "subroutine", "map", "fold")
 """Instructions that have a program of their own."""
 
 
-def inner(program: Program) -> list[Repeat | Map | Fold]:
-    """What a program repeats, and does with rows, in order."""
+def inner(program: Program) -> list[Repeat | Subroutine | Map | Fold]:
+    """What a program repeats, uses as a subroutine, and does with rows, in order."""
     return [program.details[n] for n in program.walk() if program.operations[n] in WITHIN]
 
 
 def count(program: Program) -> Counter[str]:
-    """How often each arithmetic operation stands in a program without loops over bodies; ``sin`` or ``exp`` count one
-    each, and so does what is repeated.
+    """How often each arithmetic operation is done in a program without loops over bodies; ``sin`` or ``exp`` count one
+    each, and what is repeated counts once.
     """
     own = Counter(op for op in (program.operations[n] for n in program.walk()) if op in ARITHMETIC)
     return sum((count(each.program) for each in inner(program)), own)
 
 
 def length(program: Program) -> int:
-    """How many instructions code of a program without loops over bodies has, with those that are repeated."""
-    return len(program.root.order) + sum(length(each.program) for each in inner(program))
+    """How many instructions code of a program without loops over bodies has, with those that are repeated; a subroutine
+    stands there once.
+    """
+    return len(program.root.order) + sum(length(each.program) for each in dict.fromkeys(inner(program)))
 
 
-def text(program: Program) -> str:
-    """The program in a form to read and to compare."""
+def text(program: Program, subroutines: dict[Subroutine, int] | None = None) -> str:
+    """The program in a form to read and to compare; ``subroutines`` are those that have been shown, by number."""
     lines: list[str] = []
+    shown_before = {} if subroutines is None else subroutines
 
     def block(b: Block, indent: str) -> None:
         for n in b.order:
@@ -281,8 +297,12 @@ def text(program: Program) -> str:
             elif op == "keep":
                 lines.append(f"{indent}keep {detail}: {shown}")
             elif op in WITHIN:
-                lines.append(f"{indent}%{n} = {op} {detail}: {shown}")
-                lines.extend(f"{indent}  {line}" for line in text(detail.program).splitlines())
+                known, called = detail in shown_before, op
+                if op == "subroutine":
+                    called = f"{op} {shown_before.setdefault(detail, len(shown_before))},"
+                lines.append(f"{indent}%{n} = {called} {detail}: {shown}")
+                if not known:
+                    lines.extend(f"{indent}  {line}" for line in text(detail.program, shown_before).splitlines())
             elif op in ("extract", "part", "final"):
                 lines.append(f"{indent}%{n} = {op} {shown}, {detail}")
             else:

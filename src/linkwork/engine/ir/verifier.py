@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from linkwork.engine.ir.program import ARITHMETIC, Address, Block, Fold, Keep, Loop, Map, Program, Repeat
+from linkwork.engine.ir.program import ARITHMETIC, Address, Block, Fold, Keep, Loop, Map, Program, Repeat, Subroutine
 
 OPERANDS = {**ARITHMETIC, "load": 0, "index": 0, "affine": 0, "store": 1, "loop": 0, "extract": 1, "final": 1}
 WALKS = ("up", "down", "parallel", "climb")
@@ -49,6 +49,8 @@ class _Check:
         self.once(n, here)
         if operation == "repeat":
             needed = self.repeat(here, detail)
+        elif operation == "subroutine":
+            needed = self.subroutine(here, detail)
         elif operation in ("keep", "map", "fold"):
             needed = self.rows(here, operation, detail)
         elif operation not in OPERANDS and operation != "vector":
@@ -67,7 +69,7 @@ class _Check:
             self.loop(here, detail, floats, integers)
         elif operation == "final":
             self.final(here, operands[0], detail)
-        elif detail is not None and operation not in ("extract", "repeat", "keep", "map", "fold"):
+        elif detail is not None and operation not in ("extract", "repeat", "subroutine", "keep", "map", "fold"):
             raise InvalidProgram(f"{here}: has a detail, {detail!r}, that means nothing")
 
     def repeat(self, here: str, what: object) -> int:
@@ -76,6 +78,13 @@ class _Check:
             raise InvalidProgram(f"{here}: repeats nothing, but {what!r}")
         verify(what.program, ("argument0", "argument1", "result0", "result1"))
         return what.state + what.given
+
+    def subroutine(self, here: str, what: object) -> int:
+        """Check a subroutine; how many operands it takes."""
+        if not isinstance(what, Subroutine):
+            raise InvalidProgram(f"{here}: uses no subroutine, but {what!r}")
+        verify(what.program, ("argument0", "result0"))
+        return what.given
 
     def rows(self, here: str, operation: str, what: object) -> int:
         """Check what is done with rows; how many operands it takes."""
@@ -90,9 +99,9 @@ class _Check:
         raise InvalidProgram(f"{here}: does nothing with rows, but {what!r}")
 
     def final(self, here: str, of: object, k: object) -> None:
-        """Check that there is such a number of a state that a repeat ends with."""
+        """Check that there is such a number of a state that a repeat ends with, or of results."""
         what = self.program.details[of] if type(of) is int else None
-        if not isinstance(what, Repeat | Fold) or type(k) is not int or not 0 <= k < what.state:
+        if not isinstance(what, Repeat | Fold | Subroutine) or type(k) is not int or not 0 <= k < what.state:
             raise InvalidProgram(f"{here}: there is no number {k!r} of the state of {of!r}")
 
     def lanes(self, n: int, here: str) -> None:

@@ -1,8 +1,9 @@
 """A traced program with calls of other code in it: straight code and these by turns, each over the whole batch.
 
 What is computed for a mechanism of many bodies stays in loops: a trace has a "call" there instead of instructions. The
-level of an instruction is how many calls, one behind the other, it must wait for. Stage k computes all that has level
-k; then the calls of level k + 1 are made. What later stages need of earlier ones is carried along in an array.
+level of a call is how many calls, one behind the other, have been made with it. Stage k computes what the calls of
+level k + 1 need; then these are made. All is computed as late as it can be, and what later stages need of earlier ones
+is carried along in an array.
 """
 
 from __future__ import annotations
@@ -43,19 +44,18 @@ def stages_of(program: Program, arguments: int) -> list[Stage]:
     """A program cut at its calls; it has so many arguments."""
     level = _levels(program)
     last = max(level.values(), default=0)
-    needed: list[set[int]] = [set() for _ in range(last + 2)]  # what is used at a level, or by the calls before it
+    stage_of = _latest(program, level, last)
+    needed: list[set[int]] = [set() for _ in range(last + 2)]  # what is used in a stage
     for n in program.root.order:
-        at = level[n] if program.operations[n] not in ("store", "call") else last
-        at = level[n] - 1 if program.operations[n] == "call" else at
-        needed[at].update(x for x in program.operands[n] if type(x) is int)
+        needed[stage_of[n]].update(x for x in program.operands[n] if type(x) is int)
     stages: list[Stage] = []
     order: list[int] = []  # the calls so far, whose results are arguments
     carried: list[int] = []
     for at in range(last + 1):
-        stage = _Builder(program, level, at, arguments, carried, order)
+        stage = _Builder(program, arguments, carried, order)
         if at < last:
             later = set().union(*needed[at + 1 :])
-            known = [n for n in program.root.order if level.get(n, 0) <= at and n in later]
+            known = [n for n in program.root.order if stage_of[n] <= at and n in later]
             carried = [n for n in known if program.operations[n] not in ("load", "part", "call", "store")]
             stage.give(
                 carried, [n for n in program.root.order if program.operations[n] == "call" and level[n] == at + 1]
@@ -75,19 +75,27 @@ def _levels(program: Program) -> dict[int, int]:
     return level
 
 
+def _latest(program: Program, level: dict[int, int], last: int) -> dict[int, int]:
+    """The stage of each instruction: for a call that after which it is made, for others the first that needs them."""
+    stage: dict[int, int] = {}
+    for n in reversed(program.root.order):
+        operation = program.operations[n]
+        own = level[n] - 1 if operation == "call" else min(stage.get(n, last), last)
+        stage[n] = own
+        for x in program.operands[n]:
+            if type(x) is int:
+                stage[x] = min(stage.get(x, last), own)
+    for n in program.root.order:
+        if program.operations[n] == "final":
+            stage[n] = stage[program.operands[n][0]]
+    return stage
+
+
 class _Builder:
     """Writes the program of one stage, instructions as they are first needed."""
 
-    def __init__(
-        self,
-        program: Program,
-        level: dict[int, int],
-        at: int,
-        arguments: int,
-        carried: Sequence[int],
-        calls: Sequence[int],
-    ) -> None:
-        self.whole, self.level, self.at = program, level, at
+    def __init__(self, program: Program, arguments: int, carried: Sequence[int], calls: Sequence[int]) -> None:
+        self.whole = program
         self.stage = Stage(Program())
         self.numbers: dict[int, Operand] = {}
         self.carried = {n: k for k, n in enumerate(carried)}

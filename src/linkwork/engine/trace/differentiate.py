@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 
 from linkwork.engine.ir.evaluator import ARITHMETIC
 from linkwork.engine.ir.program import Operand, Program
+from linkwork.engine.trace.replay import inlined
 from linkwork.errors import TracingError
 from linkwork.spatial import Scalar, where_less
 from linkwork.spatial.rates import RATES
@@ -24,6 +25,7 @@ def pushed(
     program: Program, arguments: Sequence[Numbers], tangents: Sequence[Sequence[Numbers]]
 ) -> tuple[list[list[Scalar]], list[list[list[Scalar]]]]:
     """The results, and how they change for each of several tangents, of which each has numbers for all arguments."""
+    program = inlined(program)
     values = _values(program, arguments)
     changes: list[dict[int, Scalar]] = []
     for tangent in tangents:
@@ -47,6 +49,7 @@ def pulled(
     """The results, and for each of several cotangents, which have numbers for all results, its product with the
     derivatives: numbers for all arguments.
     """
+    program = inlined(program)
     values = _values(program, arguments)
     gradients = []
     for cotangent in cotangents:

@@ -36,6 +36,15 @@ def expanded(program: Program) -> Program:
     return tracer.program
 
 
+def inlined(program: Program) -> Program:
+    """The same program without subroutines, their instructions wherever these are used."""
+    if "subroutine" not in program.operations:
+        return program
+    tracer = Tracer(expand=False, inline=True)
+    evaluator.run(program, _Arrays(tracer))
+    return tracer.program
+
+
 class _Arrays(Mapping[str, Any]):
     """Arrays of any name, whose elements are loads and stores of a tracer."""
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from linkwork.engine.ir.program import Address, Block, Fold, Keep, Map, Operand, Program, Repeat
+from linkwork.engine.ir.program import Address, Block, Fold, Keep, Map, Operand, Program, Repeat, Subroutine
 from linkwork.errors import TracingError
 from linkwork.spatial.dual import Dual
 
@@ -31,7 +31,7 @@ def _operator(name: str) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any]
     return forward, swapped
 
 
-Inner = TypeVar("Inner", Repeat, Map, Fold)
+Inner = TypeVar("Inner", Repeat, Subroutine, Map, Fold)
 
 
 class Traced:
@@ -103,6 +103,17 @@ class Traced:
         if self.tracer.expand:
             what = self.tracer.written_out(what)
         number = self.tracer.emit("repeat", tuple(map(self.tracer.operand, operands)), what)
+        return [self.tracer.wrap(self.tracer.emit("final", (number,), k)) for k in range(what.state)]
+
+    def used(self, what: Subroutine, operands: Sequence[Any]) -> list[Any]:
+        """The results of a subroutine."""
+        if self.tracer.inline:
+            from linkwork.engine.trace.replay import replay
+
+            return replay(what.program, [operands])[0]
+        if self.tracer.expand:
+            what = self.tracer.written_out(what)
+        number = self.tracer.emit("subroutine", tuple(map(self.tracer.operand, operands)), what)
         return [self.tracer.wrap(self.tracer.emit("final", (number,), k)) for k in range(what.state)]
 
     def kept(self, what: Keep, operands: Sequence[Any]) -> None:
@@ -197,12 +208,13 @@ def _types(operands: tuple[Operand, ...]) -> tuple[type, ...]:
 
 class Tracer:
     """Builds a program. ``expand`` writes elementary functions out as arithmetic, as machine code needs them;
-    ``isomorphic`` lets the instructions depend on which constants are 0, 1 or -1, but not on the sign of others.
+    ``isomorphic`` lets the instructions depend on which constants are 0, 1 or -1, but not on the sign of others;
+    ``inline`` has the instructions of subroutines wherever these are used.
     """
 
-    def __init__(self, expand: bool = True, isomorphic: bool = False) -> None:
+    def __init__(self, expand: bool = True, isomorphic: bool = False, inline: bool = False) -> None:
         self.program = Program()
-        self.expand, self.isomorphic = expand, isomorphic
+        self.expand, self.isomorphic, self.inline = expand, isomorphic, inline
         self.block: Block = self.program.root
         self._known: list[dict[Any, int]] = [{}]  # for each open block, what has been computed in it
         self._outside: list[list[dict[Any, int]]] = []
@@ -270,7 +282,7 @@ class Tracer:
         return self.program.instruction(self.block, operation, tuple(map(self.operand, operands)), detail)
 
     def written_out(self, what: Inner) -> Inner:
-        """What is repeated, or done with rows, with elementary functions as arithmetic."""
+        """What is repeated, used, or done with rows, with elementary functions as arithmetic."""
         from linkwork.engine.trace.replay import expanded
 
         found = self._written_out.get(what)
