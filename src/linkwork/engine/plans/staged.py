@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwork.engine.ir.passes import copied
 from linkwork.engine.ir.program import Address, Operand, Program
 from linkwork.engine.plans.plan import NOT_FINITE_RESULT, Array, Arrays, Found, Offsets, Plan, given_back
 from linkwork.engine.plans.task import Callee, Shape, Task
@@ -65,6 +66,51 @@ def stages_of(program: Program, arguments: int) -> list[Stage]:
             stage.finish()
         stages.append(stage.stage)
     return stages
+
+
+def shared(program: Program) -> Program:
+    """A program without calls that nobody needs, or whose numbers another gives, too: derivatives give the values."""
+    operations, operands, details = program.operations, program.operands, program.details
+    behind: dict[int, set[int]] = {}  # the calls that an instruction waits for
+    givers: dict[int, int] = {}
+    calls: list[int] = []
+    for n in program.root.order:
+        behind[n] = set().union(*(behind[x] for x in operands[n] if type(x) is int))
+        if operations[n] == "call":
+            for other in calls:
+                size = len(operands[other])
+                if (
+                    other not in behind[n]
+                    and operands[n][:size] == operands[other]
+                    and details[n].gives(details[other])
+                ):
+                    givers.setdefault(other, n)
+            calls.append(n)
+            behind[n].add(n)
+    found = copied(program)
+    for n in program.root.order:
+        if operations[n] == "part":
+            found.operands[n] = (givers.get(operands[n][0], operands[n][0]),)
+    found.root.order = _needed_in_order(found)
+    return found
+
+
+def _needed_in_order(program: Program) -> list[int]:
+    """What the stores of a program need, each instruction behind its operands, and the stores."""
+    order: list[int] = []
+    placed: set[int] = set()
+    for store in (n for n in program.root.order if program.operations[n] == "store"):
+        todo = [store]
+        while todo:
+            missing = [x for x in program.operands[todo[-1]] if type(x) is int and x not in placed]
+            if missing:
+                todo += missing
+                continue
+            n = todo.pop()
+            if n not in placed:
+                placed.add(n)
+                order.append(n)
+    return order
 
 
 def _levels(program: Program) -> dict[int, int]:
@@ -162,7 +208,7 @@ class Staged(Plan):
     @cached_property
     def stages(self) -> list[tuple[Plan, list[tuple[Plan, Callee]]]]:
         """The plan of each stage, and those of its calls."""
-        program, task = self.task.program, self.task
+        program, task = shared(self.task.program), self.task
         found: list[tuple[Plan, list[tuple[Plan, Callee]]]] = []
         shapes = [*task.argument_shapes, (0,)]
         cut = stages_of(program, len(task.argument_shapes))
