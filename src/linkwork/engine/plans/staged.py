@@ -71,22 +71,28 @@ def stages_of(program: Program, arguments: int) -> list[Stage]:
 def shared(program: Program) -> Program:
     """A program without calls that nobody needs, or whose numbers another gives, too: derivatives give the values."""
     operations, operands, details = program.operations, program.operands, program.details
-    behind: dict[int, set[int]] = {}  # the calls that an instruction waits for
+    behind: dict[int, set[int]] = {}  # the calls whose parts an instruction needs, without those that these need
     givers: dict[int, int] = {}
+
+    def needs(call: int, other: int) -> bool:
+        seen, todo = {call}, [call]
+        while todo:
+            before = {givers.get(each, each) for each in behind[todo.pop()]} - seen
+            seen |= before
+            todo += before
+        return other in seen
+
     calls: list[int] = []
     for n in program.root.order:
-        behind[n] = set().union(*(behind[x] for x in operands[n] if type(x) is int))
-        if operations[n] == "call":
-            for other in calls:
-                size = len(operands[other])
-                if (
-                    other not in behind[n]
-                    and operands[n][:size] == operands[other]
-                    and details[n].gives(details[other])
-                ):
-                    givers.setdefault(other, n)
-            calls.append(n)
-            behind[n].add(n)
+        own = [behind[x] for x in operands[n] if type(x) is int]
+        behind[n] = {operands[n][0]} if operations[n] == "part" else set().union(*own)
+        if operations[n] != "call":
+            continue
+        for other in calls:
+            same = operands[n][: len(operands[other])] == operands[other] and details[n].gives(details[other])
+            if same and other not in givers and not needs(n, other):
+                givers[other] = n
+        calls.append(n)
     found = copied(program)
     for n in program.root.order:
         if operations[n] == "part":
