@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from linkwork.algorithms import ALGORITHMS, Algorithm
+from linkwork.algorithms import Algorithm, named
 from linkwork.engine.run import threads
 from linkwork.engine.spaces import SPACES, shifted
 from linkwork.errors import TracingError
@@ -87,12 +87,17 @@ class Callee:
     derivatives: tuple[str, ...] = ()
 
     def task(self) -> Task:
-        algorithm, offsets = ALGORITHMS[self.algorithm], bool(self.offsets)
-        return Task(algorithm, self.model, self.absent, self.frames, offsets, derivatives=self.derivatives)
+        return Task(self._named, self.model, self.absent, self.frames, bool(self.offsets), derivatives=self.derivatives)
+
+    @property
+    def _named(self) -> Algorithm:
+        found = named(self.algorithm)
+        assert found is not None
+        return found
 
     def derived(self, way: str) -> Callee:
         """The same with its derivatives, "forward" or "backward"."""
-        if "rolled" not in ALGORITHMS[self.algorithm].forms:
+        if "rolled" not in self._named.forms:
             raise TracingError(
                 f"{self} takes a long chain by segments, which is not differentiated; use another method, such as "
                 f"'articulated_body'",
