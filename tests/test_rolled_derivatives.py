@@ -199,7 +199,7 @@ def test_a_chain_of_100_links_on_a_floating_base() -> None:
         for found, expected in zip(gradients, lw.forward_dynamics_vjp(model, q, v, tau, tangents[0]), strict=True):
             close(found, expected, 1e-11)
     plan = backward._plan("interpreted")
-    assert isinstance(plan, Staged) and [len(calls) for _, calls in plan.stages] == [1, 0]
+    assert isinstance(plan, Staged) and [len(calls) for _, _, calls in plan.stages] == [1, 0]
 
 
 def test_gradients_of_long_chains_are_differentiated_forward() -> None:
@@ -207,8 +207,7 @@ def test_gradients_of_long_chains_are_differentiated_forward() -> None:
     energy = lw.compile(lambda q: lw.energy(LONG, q, np.zeros(60))[1], q=60)
     q, towards = np.random.default_rng(9).normal(size=(2, 60))
     with lw.interpreted():
-        _, (gradient,) = lw.vjp(energy)(q, 1.0)
-        close(gradient, lw.gravity_torques(LONG, q), 1e-12)
+        close(lw.jacobian_of(energy)(q), lw.gravity_torques(LONG, q), 1e-12)
         _, (_, (found,)) = lw.jvp(lw.vjp(energy))(q, 1.0, towards, 0.0)
         _, expected = lw.jvp(lambda q: lw.gravity_torques(LONG, q), q=60)(q, towards)
         close(found, expected, 1e-11)
