@@ -190,6 +190,3 @@ def test_what_cannot_be_differentiated_is_said() -> None:
         lw.jvp(f, x=3)
     with pytest.raises(lw.ArgumentError, match="has an argument 'w0'"):
         lw.vjp(lambda w0: w0, w0=2)
-    long = lw.mechanisms.serial_chain(60)
-    with pytest.raises(lw.TracingError, match="mechanism of many bodies"):
-        lw.vjp(lambda q: lw.gravity_torques(long, q), q=60)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import mpmath
@@ -9,7 +10,11 @@ import numpy as np
 import pytest
 
 import linkwork as lw
+from linkwork.engine.plans import planner
+from linkwork.simulation.rollouts import steps
 from strategies import Array, close
+
+linearising = import_module("linkwork.simulation.rollouts.linearise")  # the package has a function of that name
 
 CHAIN = lw.mechanisms.serial_chain(3)
 LAW = lw.compile(lambda t, q, v, g: -g * v - 0.5 * q, t=(), q=3, v=3, g=3)
@@ -144,6 +149,27 @@ def test_a_gradient_through_a_thousand_steps_is_that_of_50_digits() -> None:
     close(gradients.q, np.array([exact]), 1e-9)
 
 
+def test_steps_with_loops_have_the_same_derivatives(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Through time and of one step: as mechanisms of many bodies have them, which are simulated step by step."""
+    q, v = np.random.default_rng(3).normal(size=(2, 3))
+    tau, kept = np.random.default_rng(4).normal(size=(2, 7, 3)), np.ones((8, 3))
+    cost = lw.compile(lambda t, q, v, tau: q @ q + t * (tau @ tau), t=(), q=3, v=3, tau=3)
+    found = []
+    for most in (50, 0):
+        for module in (planner, steps, linearising):
+            monkeypatch.setattr(module, "MOST_BODIES", most)
+        model = lw.mechanisms.serial_chain(3)
+        law = lw.compile(lambda t, q, v, k, model=model: k * lw.gravity_torques(model, q) + t * v, t=(), q=3, v=3, k=())
+        assert law.has_loops == (most == 0)
+        options: Any = {"dt": 0.02, "damping": 0.1, "torque": law, "parameters": [0.3]}
+        with lw.interpreted():
+            gradients = lw.rollout(model, q, v, tau[0], cost=cost, **options).pullback(q=kept, v=-kept, cost=2.0)
+            A, B = lw.linearise(model, np.stack([q, v]), v, tau[0, :1], **options)
+        found.append([gradients.q, gradients.v, gradients.parts["tau"], gradients.parameters[0], A, B])
+    for straight, looped in zip(*found, strict=True):
+        close(looped, straight, 1e-12)
+
+
 def test_what_has_no_gradient_is_said() -> None:
     plain = lw.rollout(CHAIN, np.zeros(3), np.zeros(3), dt=0.01, steps=3)
     with pytest.raises(lw.ArgumentError, match="the rollout had no cost"):
@@ -154,9 +180,6 @@ def test_what_has_no_gradient_is_said() -> None:
         plain.pullback(q=np.ones((2, 3)))
     with pytest.raises(lw.ArgumentError, match="checkpoints must be an integer of 1 or more"):
         plain.pullback(q=np.ones((4, 3)), checkpoints=0)
-    long = lw.mechanisms.serial_chain(60)
-    with pytest.raises(lw.ArgumentError, match="up to 50 bodies"):
-        lw.linearise(long, np.zeros(60), np.zeros(60), dt=0.01)
-    loops = lw.compile(lambda t, q, v: lw.gravity_torques(long, np.concatenate([q] * 20))[:3], t=(), q=3, v=3)
-    with pytest.raises(lw.ArgumentError, match="mechanism of many bodies"):
-        lw.linearise(CHAIN, np.zeros(3), np.zeros(3), dt=0.01, torque=loops)
+    driven = lw.rollout(CHAIN, np.zeros(3), np.zeros(3), dt=0.01, steps=3, policy=lambda t, q, v: -v)
+    with pytest.raises(lw.ArgumentError, match="without a policy has gradients"):
+        driven.pullback(q=np.ones((4, 3)))

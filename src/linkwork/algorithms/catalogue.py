@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from linkwork.algorithms.articulated_body import articulated_body
@@ -308,12 +308,25 @@ def step_forces(parts: Iterable[str]) -> Algorithm:
     return _of_parts("forces", forces_and_drive, [name for name in parts if name != "f_ext"], ("velocity",) * 3)
 
 
+def named(name: str) -> Algorithm | None:
+    """The algorithm of a name, steps and their forces included; None if a name does not tell all of it."""
+    what, *parts = name.split("+")
+    if what in ("step", "forces"):
+        return stepping(parts) if what == "step" else step_forces(parts)
+    return ALGORITHMS.get(name)
+
+
 def _of_parts(
     name: str, whole: Callable[..., tuple[Any, ...]], parts: Iterable[str], results: tuple[str, ...]
 ) -> Algorithm:
     wanted = set(parts)
-    chosen = [part for part in STEP_PARTS if part in wanted]
+    return _with_parts(name, whole, tuple(part for part in STEP_PARTS if part in wanted), results)
 
+
+@cache
+def _with_parts(
+    name: str, whole: Callable[..., tuple[Any, ...]], chosen: tuple[str, ...], results: tuple[str, ...]
+) -> Algorithm:
     def text(tree: Any, q: Any, v: Any, dt: Any, *given: Any) -> tuple[Any, ...]:
         return whole(tree, q, v, dt, **dict(zip(chosen, given, strict=True)))
 

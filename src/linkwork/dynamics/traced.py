@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.algorithms import ALGORITHMS, Algorithm
+from linkwork.algorithms import Algorithm, named
 from linkwork.batches import spread
 from linkwork.compiled.arrays import numbers, traced
 from linkwork.dynamics.arguments import Array, as_given
@@ -34,7 +34,7 @@ def traced_call(
     flat = [None if each is None else numbers(spread(*each, batch)).reshape(states, -1) for each in given]
     placed = moved(frames, offsets)
     absent = tuple(name for (name, _), each in zip(algorithm.arguments, flat, strict=True) if each is None)
-    keeps_loops = ALGORITHMS.get(algorithm.name) is algorithm and form_of(algorithm, model) in ("rolled", "segmented")
+    keeps_loops = named(algorithm.name) is algorithm and form_of(algorithm, model) in ("rolled", "segmented")
     keeps_loops = keeps_loops and any(
         isinstance(number, Traced) for each in flat if each is not None for number in each.flat
     )

@@ -101,6 +101,10 @@ class Kernel(Writer):
         kind = "i64" if address.array == "ints" else "double"
         return self.at(f"%{address.array}", self.mul(self.affine(address), lanes), kind)
 
+    def integer(self, address: Address) -> str:
+        """A pointer to an integer; in ``work`` it lies where the first lane of a number would."""
+        return self.element(address, 1 if address.array == "ints" else self.lanes)
+
     def affine(self, address: Address) -> str:
         """offset + Σ stride · index."""
         total = "0"
@@ -121,7 +125,9 @@ class Kernel(Writer):
             elif operation == "store":
                 self.emit_store(operands[0], detail)
             elif operation == "index":
-                self.load(self.element(detail, 1), "i64", name=f"%v{n}")
+                self.load(self.integer(detail), "i64", name=f"%v{n}")
+            elif operation == "store_index":
+                self.store(f"%v{operands[0]}", self.integer(detail), "i64")
             elif operation == "affine":
                 self.let(f"add i64 {self.affine(detail)}, 0", f"%v{n}")
             elif operation == "loop":
@@ -264,6 +270,7 @@ class Kernel(Writer):
     def emit_loop(self, loop: Loop) -> None:
         tag, counter = self.block("L"), f"%v{loop.counter}"
         first, last = (bound if isinstance(bound, int) else f"%{bound}" for bound in (loop.first, loop.last))
+        last = f"%v{loop.stop}" if loop.walk == "up" and loop.stop is not None else last
         start = str(last if loop.walk == "down" else first) if loop.start is None else f"%v{loop.start}"
         before = self.label
         self.jump(f"{tag}.head")
@@ -278,7 +285,7 @@ class Kernel(Writer):
         self.cases(loop, tag)
         self.begin(f"{tag}.latch")
         if loop.successor is not None:
-            self.load(self.element(loop.successor, 1), "i64", name=f"%{tag}.next")
+            self.load(self.integer(loop.successor), "i64", name=f"%{tag}.next")
         else:
             self.let(f"add i64 {counter}, {-1 if loop.walk == 'down' else 1}", f"%{tag}.next")
         self.jump(f"{tag}.head")

@@ -69,7 +69,7 @@ class _Run:
             operands = [self.value(x) for x in self.program.operands[n]]
             if operation == "loop":
                 self.loop(detail)
-            elif operation == "store":
+            elif operation in ("store", "store_index"):
                 array, element = self.element(detail)
                 array[element] = operands[0]
             elif operation == "affine":
@@ -142,7 +142,8 @@ class _Run:
                 yield counter
                 counter = self.integer(loop.successor)  # type: ignore[arg-type]
         else:
-            last: int = self.size(loop.last) if loop.start is None else self.values[loop.start]
+            end = loop.start if loop.walk == "down" else loop.stop
+            last: int = self.size(loop.last) if end is None else self.values[end]
             up = range(self.size(loop.first), last + 1)
             yield from reversed(up) if loop.walk == "down" else up
 

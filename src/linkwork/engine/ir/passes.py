@@ -65,7 +65,7 @@ def eliminate_dead_code(program: Program) -> None:
             detail = program.details[n]
             if program.operations[n] in ("keep", "map"):
                 todo.append(n)
-            elif program.operations[n] == "store":
+            elif program.operations[n] in ("store", "store_index"):
                 if detail.array.startswith("field"):
                     stores.setdefault((detail.array, detail.offset), []).append(n)
                 else:
@@ -85,8 +85,8 @@ def eliminate_dead_code(program: Program) -> None:
         todo.extend(x for x in program.operands[n] if type(x) is int)
         if isinstance(detail, Address | Loop):
             todo.extend(detail.integers)
-        if program.operations[n] == "load":
-            todo.extend(stores.get((detail.array, detail.offset), ()))
+        for address in _read(detail) if program.operations[n] in ("load", "index", "loop") else ():
+            todo.extend(stores.get((address.array, address.offset), ()))
 
     def sweep(block: Block) -> None:
         block.order = [n for n in block.order if n in live]
@@ -96,6 +96,12 @@ def eliminate_dead_code(program: Program) -> None:
                     sweep(case)
 
     sweep(program.root)
+
+
+def _read(detail: Address | Loop) -> list[Address]:
+    """Where a load, an index or a loop reads."""
+    read = [detail] if isinstance(detail, Address) else [detail.kind, detail.successor]
+    return [address for address in read if address is not None]
 
 
 IN_SQUARE = ("cell", "place", "post", "knot")
@@ -116,12 +122,21 @@ def lay_out_fields(program: Program) -> dict[str, int]:
     for n in fields:
         address = program.details[n]
         stride = in_square.get(address.array, "row")
-        slot = slots[stride].setdefault((address.array, address.offset), len(slots[stride]))
-        program.details[n] = replace(address, array="work" if stride == "row" else "square", offset=slot)
+        slots[stride].setdefault((address.array, address.offset), len(slots[stride]))
     widths = {stride: len(found) for stride, found in slots.items()}
-    for n in fields:
-        terms = tuple((i, widths.get(s, s) if isinstance(s, str) else s) for i, s in program.details[n].terms)
-        program.details[n] = replace(program.details[n], terms=terms)
+
+    def placed(address: Address) -> Address:
+        stride = in_square.get(address.array, "row")
+        slot = slots[stride][address.array, address.offset]
+        terms = tuple((i, widths.get(s, s) if isinstance(s, str) else s) for i, s in address.terms)
+        return replace(address, array="work" if stride == "row" else "square", offset=slot, terms=terms)
+
+    for n in program.walk():
+        detail = program.details[n]
+        if isinstance(detail, Address) and detail.array.startswith("field"):
+            program.details[n] = placed(detail)
+        elif isinstance(detail, Loop) and detail.successor and detail.successor.array.startswith("field"):
+            detail.successor = placed(detail.successor)
     return widths
 
 
@@ -144,7 +159,7 @@ def around_repeat(program: Program, arguments: int) -> Around | None:
     if len(repeats) != 1 or "keep" in program.operations:
         return None  # rows are kept for all lanes of a tile at once
     what: Repeat = program.details[repeats[0]]
-    before, after = _copy(program), _copy(program)
+    before, after = copied(program), copied(program)
     later = set(repeats)
     for n in program.root.order:
         if later.intersection(x for x in program.operands[n] if type(x) is int):
@@ -162,6 +177,7 @@ def around_repeat(program: Program, arguments: int) -> Around | None:
     return found if length(what.program) > others else None
 
 
-def _copy(program: Program) -> Program:
+def copied(program: Program) -> Program:
+    """A copy of a program without loops, whose instructions may be changed."""
     operations, operands, details = list(program.operations), list(program.operands), list(program.details)
     return Program(operations, operands, details, list(program.widths), Block(list(program.root.order)))

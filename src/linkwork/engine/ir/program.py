@@ -12,7 +12,8 @@ number (its value), an operation and operands, which are numbers of earlier inst
     exponent mantissa             of x = m 2**k, with m from 0.7071 to 1.4142: k + 1.5 * 2**52, and m
     load                          from an array at an address
     store                         of one value into an array at an address
-    index                         an integer read from an integer array at an address
+    index                         an integer read from an integer array, or from ``work``, at an address
+    store_index                   of one integer into ``work`` at an address
     affine                        an integer that is an address itself: offset + Σ stride · index
     loop                          over a walk, with a case for each kind of iteration
     vector                        of several values: one wide value
@@ -100,9 +101,10 @@ class Block:
 class Loop:
     """Runs a block for every iteration of a walk; which of several is told by an integer read at ``kind``.
 
-    walk: "up" (counter from ``first`` to ``last``), "down" (from ``last``, or ``start``), "parallel" (in any order), or
-    "climb" (counter from ``start``, on by what is read at ``successor``, up to but without ``stop``, or 0). Bounds are
-    integers or names of sizes; ``start`` and ``stop`` are index values. A loop with one case needs no ``kind``.
+    walk: "up" (counter from ``first`` to ``last``, or ``stop``), "down" (from ``last``, or ``start``, to ``first``),
+    "parallel" (in any order), or "climb" (counter from ``start``, on by what is read at ``successor``, up to but
+    without ``stop``, or 0). Bounds are integers or names of sizes; ``start`` and ``stop`` are index values. A loop with
+    one case needs no ``kind``.
     """
 
     walk: str
@@ -288,7 +290,7 @@ def text(program: Program, subroutines: dict[Subroutine, int] | None = None) -> 
                     also = "".join(f", {other}" for other, first in detail.same.items() if first == kind)
                     lines.append(f"{indent}  case {kind}{also}")
                     block(case, indent + "    ")
-            elif op == "store":
+            elif op in ("store", "store_index"):
                 lines.append(f"{indent}{_address_text(detail)} = {shown}")
             elif op in ("load", "index", "affine"):
                 lines.append(f"{indent}%{n} = {op} {_address_text(detail)}")
@@ -322,7 +324,8 @@ def _address_text(address: Address) -> str:
 
 def _loop_text(loop: Loop) -> str:
     climb = f"%{loop.start}" + ("" if loop.stop is None else f" to %{loop.stop}")
-    last = loop.last if loop.start is None else f"%{loop.start}"
+    end = loop.start if loop.walk == "down" else loop.stop
+    last = loop.last if end is None else f"%{end}"
     bounds = climb if loop.walk == "climb" else f"{loop.first}..{last}"
     by = "" if loop.kind is None else f" by {_address_text(loop.kind)}"
     on = "" if loop.successor is None else f" on to {_address_text(loop.successor)}"

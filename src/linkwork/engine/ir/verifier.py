@@ -1,8 +1,8 @@
 """A check that a program of intermediate code is well formed, for tests: engines may then trust what tracing makes.
 
 Every operand is defined before its use, in the same block or one around it; operations are known and have the operands
-that they need; addresses are of known arrays, by integers; only results, ``work`` and ``square`` are written; loops are
-walks.
+that they need; addresses are of known arrays, by integers; only results, ``work`` and ``square`` are written, integers
+into ``work`` alone; loops are walks.
 """
 
 from __future__ import annotations
@@ -11,7 +11,11 @@ from collections.abc import Collection
 
 from linkwork.engine.ir.program import ARITHMETIC, Address, Block, Fold, Keep, Loop, Map, Program, Repeat, Subroutine
 
-OPERANDS = {**ARITHMETIC, "load": 0, "index": 0, "affine": 0, "store": 1, "loop": 0, "extract": 1, "final": 1}
+OPERANDS = {
+    **ARITHMETIC,
+    **dict.fromkeys(("load", "index", "affine", "loop"), 0),
+    **dict.fromkeys(("store", "store_index", "extract", "final"), 1),
+}
 WALKS = ("up", "down", "parallel", "climb")
 
 
@@ -38,7 +42,7 @@ class _Check:
             self.instruction(n, floats, integers)
             if self.program.operations[n] in ("index", "affine"):
                 integers.add(n)
-            elif self.program.operations[n] not in ("store", "loop", "keep", "map"):
+            elif self.program.operations[n] not in ("store", "store_index", "loop", "keep", "map"):
                 floats.add(n)
 
     def instruction(self, n: int, floats: set[int], integers: set[int]) -> None:
@@ -59,11 +63,15 @@ class _Check:
             needed = self.program.widths[n] if operation == "vector" else OPERANDS[operation]
         if len(operands) != needed:
             raise InvalidProgram(f"{here}: has {len(operands)} operands instead of {needed}")
+        if operation == "store_index":
+            if operands[0] not in integers:
+                raise InvalidProgram(f"{here}: operand {operands[0]!r} is no integer defined before it")
+            operands = ()
         for x in operands:
             if type(x) not in (float, tuple) and (type(x) is not int or x not in floats):
                 raise InvalidProgram(f"{here}: operand {x!r} is no constant and no value defined before it")
         self.lanes(n, here)
-        if operation in ("load", "store", "index", "affine"):
+        if operation in ("load", "store", "index", "store_index", "affine"):
             self.address(here, operation, detail, integers)
         elif operation == "loop":
             self.loop(here, detail, floats, integers)
@@ -124,8 +132,12 @@ class _Check:
             raise InvalidProgram(f"{here}: has no address but {address!r}")
         if address.array not in self.arrays and operation != "affine":
             raise InvalidProgram(f"{here}: array {address.array!r} is not among {', '.join(sorted(self.arrays))}")
-        if operation != "affine" and (operation == "index") != (address.array == "ints"):
-            raise InvalidProgram(f"{here}: integers are in ints, and nothing else is; not in {address.array!r}")
+        if operation in ("load", "store") and address.array == "ints":
+            raise InvalidProgram(f"{here}: only integers are in 'ints'")
+        if operation in ("index", "store_index") and address.array not in ("ints", "work"):
+            raise InvalidProgram(f"{here}: integers are in 'ints' and 'work', not in {address.array!r}")
+        if operation == "store_index" and address.array != "work":
+            raise InvalidProgram(f"{here}: array {address.array!r} must not be written")
         if operation == "store" and not (address.array.startswith("result") or address.array in ("work", "square")):
             raise InvalidProgram(f"{here}: array {address.array!r} must not be written")
         for index, stride in address.terms:
@@ -152,13 +164,13 @@ class _Check:
         if not 0 <= loop.counter < len(self.program.operations) or self.program.operations[loop.counter] != "counter":
             raise InvalidProgram(f"{here}: %{loop.counter} is no counter")
         self.once(loop.counter, here)
-        if loop.walk == "climb" or (loop.walk == "down" and loop.start is not None):
-            if loop.start not in integers:
-                raise InvalidProgram(f"{here}: start %{loop.start} is no integer defined before it")
-            if loop.stop is not None and loop.stop not in integers:
-                raise InvalidProgram(f"{here}: stop %{loop.stop} is no integer defined before it")
-        elif loop.start is not None:
-            raise InvalidProgram(f"{here}: walks {loop.walk!r}, which begins at no value")
+        if loop.start is None and loop.walk == "climb":
+            raise InvalidProgram(f"{here}: climbs from nowhere")
+        for end, value, walks in (("start", loop.start, ("climb", "down")), ("stop", loop.stop, ("climb", "up"))):
+            if value is not None and loop.walk not in walks:
+                raise InvalidProgram(f"{here}: walks {loop.walk!r}, which has no {end}")
+            if value is not None and value not in integers:
+                raise InvalidProgram(f"{here}: {end} %{value} is no integer defined before it")
         for bound in (loop.first, loop.last) if loop.walk != "climb" else ():
             if isinstance(bound, str) and bound not in self.sizes:
                 raise InvalidProgram(f"{here}: size {bound!r} is not known")

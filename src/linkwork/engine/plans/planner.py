@@ -45,6 +45,8 @@ def plan_for(task: Task, form: str = "auto", cpu: tuple[str, str] | None = None,
     """The plan of a task, in the form of ``form_of``; cpu and lanes are the host's unless a test says."""
     chosen = form_of(task.algorithm, task.model, form)
     with jit.lock:  # tracing too: cached_property of Python 3.11 holds a lock that a forked child would find taken
+        if task.derivatives:
+            return _of_loops(task, form, cpu, lanes)
         if chosen == "segmented":
             return _segmented(task, form, cpu, lanes)
         if chosen == "interpreted":
@@ -96,6 +98,14 @@ def _rolled(task: Task, cpu: tuple[str, str] | None, lanes: int | None) -> Plan:
         return Rolled(task, cpu, lanes)
     parted = split(task.model)
     return OfParts(task, Rolled(Task(task.algorithm.split, parted.model, task.absent), cpu, lanes), parted)
+
+
+def _of_loops(task: Task, form: str, cpu: tuple[str, str] | None, lanes: int | None) -> Plan:
+    """The plan of derivatives, which are those of a rolled program."""
+    from linkwork.engine.plans.rolled import EvaluatedRolled, Rolled
+
+    plan = Rolled(task, cpu, lanes)
+    return EvaluatedRolled(plan) if form == "interpreted" else plan
 
 
 def _segmented(task: Task, form: str, cpu: tuple[str, str] | None, lanes: int | None) -> Plan:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import MutableSequence, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from linkwork.engine.ir.passes import eliminate_dead_code, lay_out_fields
 from linkwork.engine.ir.program import Program
 from linkwork.engine.plans.plan import Array, Arrays, Compiled, Found, Offsets, Plan
 from linkwork.engine.plans.task import Task, moved
+from linkwork.engine.plans.traced import evaluated
 from linkwork.engine.run.entries import Entry
 from linkwork.engine.run.memory import address
 from linkwork.engine.trace.rolled import roll
@@ -70,8 +71,14 @@ class Rolled(Compiled):
 
     @cached_property
     def program(self) -> RolledProgram:
-        tables = self.model_tables
-        return laid_out(roll(self.task.algorithm, tables.kinds, tables.width, self.task.absent))
+        task, tables = self.task, self.model_tables
+        program = roll(task.algorithm, tables.kinds, tables.width, task.absent, expand=not task.derivatives)
+        if task.derivatives:
+            from linkwork.engine.trace.derive_loops import derive_loops
+
+            counts = len(task.spaces), len(task.result_spaces)
+            program = derive_loops(program, task.derivatives, *counts, task.algorithm.name)
+        return laid_out(program)
 
     @cached_property
     def identity(self) -> tuple[object, ...]:
@@ -94,8 +101,11 @@ class Rolled(Compiled):
 
     @property
     def rows(self) -> int:
-        """Of ``work``: one for the world and each body, for each frame, or for what loops have."""
-        return max(len(self.task.model.bodies) + 1, len(self.task.frames), self.model_tables.rows)
+        """Of ``work``: one for the world and each body, for each frame, or for what loops have; for derivatives, one
+        for each row of any table, and for what comes after the last.
+        """
+        rows = self.model_tables.longest + 1 if self.task.derivatives else self.model_tables.rows
+        return max(len(self.task.model.bodies) + 1, len(self.task.frames), rows)
 
     def tables(self, code: jit.Code, frame: str) -> dict[str, int]:
         _, cell = code.integers  # code for any number of lanes has the same
@@ -139,6 +149,27 @@ class Rolled(Compiled):
 
     def serve(self, entry: Entry, form: str, offsets: Offsets = ()) -> None:
         super(Rolled, self.moved(offsets) if offsets else self).serve(entry, form)
+
+
+class EvaluatedRolled(Plan):
+    """A rolled program as it stands, all states of a batch at once: for derivatives, which have no text."""
+
+    task: Task
+
+    def __init__(self, rolled: Rolled) -> None:
+        super().__init__(rolled.task)
+        self.rolled = rolled
+
+    def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:
+        plan = self.rolled.moved(offsets) if offsets else self.rolled
+        program, row, cell = plan.program
+        tables: dict[str, MutableSequence[Any]] = {
+            "work": [0.0] * (plan.rows * row),
+            "square": [0.0] * (plan.rows**2 * cell),
+            "data": plan.model_tables.data.tolist(),
+            "ints": plan.model_tables.ints.tolist(),
+        }
+        return evaluated(program, self.task, arguments, states, out, tables, plan.sizes(cell))
 
 
 class OfParts(Plan):

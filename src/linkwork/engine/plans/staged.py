@@ -3,41 +3,97 @@
 What is computed for a mechanism of many bodies stays in loops: a trace has a "call" there instead of instructions. The
 level of a call is how many calls, one behind the other, have been made with it. Stage k computes what the calls of
 level k + 1 need; then these are made. All is computed as late as it can be, and what later stages need of earlier ones
-is carried along in an array.
+is carried along in an array. Arrays that calls take, or results, of which nothing is computed are put together without
+code.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwork.engine.ir.passes import copied
 from linkwork.engine.ir.program import Address, Operand, Program
 from linkwork.engine.plans.plan import NOT_FINITE_RESULT, Array, Arrays, Found, Offsets, Plan, given_back
-from linkwork.engine.plans.task import Callee, Shape, Task
+from linkwork.engine.plans.task import Callee, Task
 from linkwork.engine.plans.traced import TracedTask
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+Source = tuple[int, int] | float
+"""Where a number comes from: a place in an array, by its number, or a constant."""
+
+
+class Moved:
+    """An array put together of parts of others, and constants."""
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self.constants = np.array([0.0 if isinstance(source, tuple) else source for source in sources])
+        self.runs: list[list[int]] = []
+        """Stretches: where each begins here, the other array, where it begins there, how long it is."""
+        for k, source in enumerate(sources):
+            if not isinstance(source, tuple):
+                continue
+            begin, array, start, count = self.runs[-1] if self.runs else (-1, -1, -1, 0)
+            if (begin + count, array, start + count) == (k, *source):
+                self.runs[-1][3] += 1
+            else:
+                self.runs.append([k, *source, 1])
+
+    def whole(self, sizes: Sequence[int]) -> int | None:
+        """The array, of which the sizes are known, that it is a copy of."""
+        size = len(self.constants)
+        _, array, start, count = self.runs[0] if self.runs else (0, 0, 1, 0)
+        return array if start == 0 and count == size == sizes[array] else None
+
+    def made(self, arrays: Sequence[Array], states: int) -> Array:
+        """The array; it may be one of the others, or have one row for all states."""
+        size = len(self.constants)
+        if not self.runs:
+            return np.broadcast_to(self.constants, (states, size))
+        same = self.whole([array.shape[1] for array in arrays])
+        if same is not None:
+            return arrays[same]
+        found = np.empty((states, size))
+        found[:] = self.constants
+        for begin, array, start, count in self.runs:
+            found[:, begin : begin + count] = arrays[array][:, start : start + count]
+        return found
+
+
 @dataclass
 class Stage:
     """Straight code, and the calls that follow it.
 
-    Its program takes the arguments, an array of what earlier stages carried, and the results of all calls so far; it
-    gives what it carries on, and the arguments of its calls; the last stage gives the results.
+    The arrays that there are: the arguments, what earlier stages carried, and the results of all calls so far. Its
+    program takes some of these; it gives what it carries on, and arguments of its calls; that of the last stage gives
+    results.
     """
 
     program: Program
+    inputs: list[int]
+    """The arrays that its program takes."""
     carried: list[int] = field(default_factory=list)
     """Values of the whole program that are in the array it gives."""
     calls: list[int] = field(default_factory=list)
+    given: list[Moved | int] = field(default_factory=list)
+    """The arguments of its calls, one after the other, or the results: put together, or a number of the program's
+    results.
+    """
+    sizes: list[int] = field(default_factory=list)
+    """Of the program's results."""
+
+    def arrays(self, results: Sequence[Array], arrays: Sequence[Array], states: int) -> Iterator[Array]:
+        """What it gives, of what its program found and of the arrays that there are."""
+        return (results[each] if isinstance(each, int) else each.made(arrays, states) for each in self.given)
 
 
 def stages_of(program: Program, arguments: int) -> list[Stage]:
@@ -52,19 +108,69 @@ def stages_of(program: Program, arguments: int) -> list[Stage]:
     order: list[int] = []  # the calls so far, whose results are arguments
     carried: list[int] = []
     for at in range(last + 1):
-        stage = _Builder(program, arguments, carried, order)
+        stage = _Builder(program, at, arguments, carried, order)
         if at < last:
             later = set().union(*needed[at + 1 :])
             known = [n for n in program.root.order if stage_of[n] <= at and n in later]
             carried = [n for n in known if program.operations[n] not in ("load", "part", "call", "store")]
-            stage.give(
-                carried, [n for n in program.root.order if program.operations[n] == "call" and level[n] == at + 1]
-            )
+            calls = [n for n in program.root.order if program.operations[n] == "call" and level[n] == at + 1]
+            stage.go_on(carried, calls)
             order += stage.stage.calls
         else:
             stage.finish()
         stages.append(stage.stage)
     return stages
+
+
+def shared(program: Program) -> Program:
+    """A program without calls that nobody needs, or whose numbers another gives, too: derivatives give the values."""
+    operations, operands, details = program.operations, program.operands, program.details
+    behind: dict[int, set[int]] = {}  # the calls whose parts an instruction needs, without those that these need
+    givers: dict[int, int] = {}
+
+    def needs(call: int, other: int) -> bool:
+        seen, todo = {call}, [call]
+        while todo:
+            before = {givers.get(each, each) for each in behind[todo.pop()]} - seen
+            seen |= before
+            todo += before
+        return other in seen
+
+    calls: list[int] = []
+    for n in program.root.order:
+        own = [behind[x] for x in operands[n] if type(x) is int]
+        behind[n] = {operands[n][0]} if operations[n] == "part" else set().union(*own)
+        if operations[n] != "call":
+            continue
+        for other in calls:
+            same = operands[n][: len(operands[other])] == operands[other] and details[n].gives(details[other])
+            if same and other not in givers and not needs(n, other):
+                givers[other] = n
+        calls.append(n)
+    found = copied(program)
+    for n in program.root.order:
+        if operations[n] == "part":
+            found.operands[n] = (givers.get(operands[n][0], operands[n][0]),)
+    found.root.order = _needed_in_order(found)
+    return found
+
+
+def _needed_in_order(program: Program) -> list[int]:
+    """What the stores of a program need, each instruction behind its operands, and the stores."""
+    order: list[int] = []
+    placed: set[int] = set()
+    for store in (n for n in program.root.order if program.operations[n] == "store"):
+        todo = [store]
+        while todo:
+            missing = [x for x in program.operands[todo[-1]] if type(x) is int and x not in placed]
+            if missing:
+                todo += missing
+                continue
+            n = todo.pop()
+            if n not in placed:
+                placed.add(n)
+                order.append(n)
+    return order
 
 
 def _levels(program: Program) -> dict[int, int]:
@@ -94,13 +200,12 @@ def _latest(program: Program, level: dict[int, int], last: int) -> dict[int, int
 class _Builder:
     """Writes the program of one stage, instructions as they are first needed."""
 
-    def __init__(self, program: Program, arguments: int, carried: Sequence[int], calls: Sequence[int]) -> None:
+    def __init__(self, program: Program, at: int, arguments: int, carried: Sequence[int], calls: Sequence[int]) -> None:
         self.whole = program
-        self.stage = Stage(Program())
+        self.stage = Stage(Program(), [] if at else list(range(arguments)))
         self.numbers: dict[int, Operand] = {}
-        self.carried = {n: k for k, n in enumerate(carried)}
-        self.array = f"argument{arguments}"
-        self.calls = {n: f"argument{arguments + 1 + k}" for k, n in enumerate(calls)}
+        self.carried = {n: (arguments, k) for k, n in enumerate(carried)}
+        self.calls = {n: arguments + 1 + k for k, n in enumerate(calls)}
 
     def value(self, x: Operand) -> Operand:
         """An operand in this stage: computed here, or loaded from what comes from before."""
@@ -123,41 +228,62 @@ class _Builder:
     def _comes_in(self, n: int) -> bool:
         return n in self.carried or self.whole.operations[n] in ("load", "part")
 
+    def _source(self, x: Operand) -> Source | None:
+        """Where a number is that need not be computed."""
+        if type(x) is not int:
+            return float(x)
+        operation, detail = self.whole.operations[x], self.whole.details[x]
+        if operation == "load":
+            return int(detail.array.removeprefix("argument")), detail.offset
+        return (self.calls[self.whole.operands[x][0]], detail) if operation == "part" else self.carried.get(x)
+
     def _written(self, n: int) -> int:
-        operation, detail = self.whole.operations[n], self.whole.details[n]
-        if n in self.carried:
-            operation, detail = "load", Address(self.array, self.carried[n])
-        elif operation == "part":
-            operation, detail = "load", Address(self.calls[self.whole.operands[n][0]], detail)
-        operands = (
-            ()
-            if operation == "load"
-            else tuple(self.numbers[x] if type(x) is int else x for x in self.whole.operands[n])
-        )
         program = self.stage.program
-        return program.instruction(program.root, operation, operands, detail)
+        if self._comes_in(n):
+            source = self._source(n)
+            assert isinstance(source, tuple)
+            if source[0] not in self.stage.inputs:
+                self.stage.inputs.append(source[0])
+            place = Address(f"argument{self.stage.inputs.index(source[0])}", source[1])
+            return program.instruction(program.root, "load", (), place)
+        operands = tuple(self.numbers[x] if type(x) is int else x for x in self.whole.operands[n])
+        return program.instruction(program.root, self.whole.operations[n], operands, self.whole.details[n])
 
-    def _store(self, array: str, values: Sequence[Operand]) -> None:
-        program = self.stage.program
+    def _store(self, values: Sequence[Operand]) -> int:
+        """Have the program compute an array; its number."""
+        program, number = self.stage.program, len(self.stage.sizes)
+        self.stage.sizes.append(len(values))
         for k, value in enumerate(values):
-            program.instruction(program.root, "store", (self.value(value),), Address(array, k))
+            program.instruction(program.root, "store", (self.value(value),), Address(f"result{number}", k))
+        return number
 
-    def give(self, carried: list[int], calls: list[int]) -> None:
+    def _give(self, values: Sequence[Operand]) -> None:
+        sources = [self._source(x) for x in values]
+        known = [source for source in sources if source is not None]
+        self.stage.given.append(Moved(known) if len(known) == len(sources) else self._store(values))
+
+    def go_on(self, carried: list[int], calls: list[int]) -> None:
         self.stage.carried, self.stage.calls = carried, calls
-        self._store("result0", carried)
-        for k, n in enumerate(calls, 1):
-            self._store(f"result{k}", self.whole.operands[n])
+        self._store(carried)
+        for n in calls:
+            edges = accumulate(self.whole.details[n].task().arguments, initial=0)
+            for start, stop in pairwise(edges):
+                self._give(self.whole.operands[n][start:stop])
 
     def finish(self) -> None:
-        program = self.stage.program
+        results: dict[str, dict[int, Operand]] = {}
         for n in self.whole.root.order:
             if self.whole.operations[n] == "store":
-                operands = (self.value(self.whole.operands[n][0]),)
-                program.instruction(program.root, "store", operands, self.whole.details[n])
+                address = self.whole.details[n]
+                results.setdefault(address.array, {})[address.offset] = self.whole.operands[n][0]
+        self._store([])
+        for k in range(len(results)):
+            numbers = results[f"result{k}"]
+            self._give([numbers[i] for i in range(len(numbers))])
 
 
 class Staged(Plan):
-    """Stages of straight code with calls between them; ``plan_of`` makes the plan of each."""
+    """Stages of straight code with calls between them; ``straight`` and ``called`` make their plans."""
 
     task: TracedTask
 
@@ -168,40 +294,53 @@ class Staged(Plan):
         self.straight, self.called = straight, called
 
     @cached_property
-    def stages(self) -> list[tuple[Plan, list[tuple[Plan, Callee]]]]:
-        """The plan of each stage, and those of its calls."""
-        program, task = self.task.program, self.task
-        found: list[tuple[Plan, list[tuple[Plan, Callee]]]] = []
-        shapes = [*task.argument_shapes, (0,)]
-        cut = stages_of(program, len(task.argument_shapes))
-        for stage in cut:
+    def stages(self) -> list[tuple[Stage, Plan | None, list[tuple[Plan, Callee]]]]:
+        """Each stage, the plan of its program, if it has one, and those of its calls."""
+        program, task = shared(self.task.program), self.task
+        found: list[tuple[Stage, Plan | None, list[tuple[Plan, Callee]]]] = []
+        shapes, plans = [*task.argument_shapes, (0,)], dict[Callee, Plan]()
+        for stage in stages_of(program, len(task.argument_shapes)):
+            takes, gives = [shapes[k] for k in stage.inputs], [(size,) for size in stage.sizes]
+            part = TracedTask(lambda own=stage.program: own, takes, gives)  # type: ignore[misc]
             callees: list[Callee] = [program.details[n] for n in stage.calls]
-            results: list[Shape] = [(len(stage.carried),), *((len(program.operands[n]),) for n in stage.calls)]
-            results = results if stage is not cut[-1] else task.shapes
-            part = TracedTask(lambda own=stage.program: own, list(shapes), results)  # type: ignore[misc]
-            calls = [(self.called(callee.task()), callee) for callee in callees]
-            found.append((self.straight(part), calls))
+            for callee in callees:
+                if callee not in plans:
+                    plans[callee] = self.called(callee.task())
+            plan = self.straight(part) if stage.program.root.order or self._unseen(stage) else None
+            found.append((stage, plan, [(plans[callee], callee) for callee in callees]))
             shapes[len(task.argument_shapes)] = (len(stage.carried),)
-            shapes += [(sum(plan.task.results),) for plan, _ in calls]
+            shapes += [(sum(plans[callee].task.results),) for callee in callees]
         return found
 
+    def _unseen(self, stage: Stage) -> bool:
+        """Whether an argument that a stage takes is given to no call as a whole, which would look at its numbers."""
+        if not stage.inputs:
+            return False
+        sizes = [*self.task.arguments, 0]
+        whole = {each.whole(sizes) for each in stage.given if isinstance(each, Moved)} if stage.calls else set()
+        return not whole.issuperset(stage.inputs)
+
     def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:
-        values: list[Array] = [*arguments, np.empty((states, 0))]
-        own, status, lost = len(arguments), 0, np.zeros(states, dtype=bool)
-        for plan, calls in self.stages:
-            results, here = plan.run(values, states)
-            status |= _sound(results, here, lost)
+        arrays: list[Array] = [*arguments, np.empty((states, 0))]
+        status, lost = 0, np.zeros(states, dtype=bool)
+        for stage, plan, calls in self.stages:
+            results: list[Array] = [np.empty((states, 0))]
+            if plan is not None:
+                results, here = plan.run([arrays[k] for k in stage.inputs], states)
+                status |= _sound(results, here, lost)
+            given = list(stage.arrays(results, arrays, states))
             if not calls:
-                for result in results:
+                found = [np.array(array) for array in given]
+                for result in found:
                     result[lost] = np.nan
-                return given_back(results, out), status
-            values[own] = results[0]
-            for (called, callee), numbers in zip(calls, results[1:], strict=True):
-                edges = np.cumsum([0, *called.task.arguments])
-                parts = [np.ascontiguousarray(numbers[:, a:b]) for a, b in pairwise(edges)]
-                found, here = called.run(parts, states, callee.offsets)
+                return given_back(found, out), status
+            arrays[len(arguments)] = results[0]
+            for called, callee in calls:
+                count = len(called.task.arguments)
+                found, here = called.run(given[:count], states, callee.offsets)
+                del given[:count]
                 status |= _sound(found, here, lost)
-                values.append(np.ascontiguousarray(np.concatenate(found, axis=1)))
+                arrays.append(np.concatenate(found, axis=1))
         raise AssertionError("the last stage has no calls")
 
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from linkwork.algorithms import ALGORITHMS, Algorithm
+from linkwork.algorithms import Algorithm, named
 from linkwork.engine.run import threads
 from linkwork.engine.spaces import SPACES, shifted
+from linkwork.errors import TracingError
 from linkwork.model.model import Frame, Model
 
 Shape = tuple[int, ...]
@@ -38,7 +39,9 @@ class Signature:
 class Task(Signature):
     """An algorithm for a model, some arguments left out, and frames that offsets may move.
 
-    One that goes ``over_time`` is a step, of ``stepping``.
+    One that goes ``over_time`` is a step, of ``stepping``. With ``derivatives``, each "forward" or "backward", there
+    are more arguments and results: tangents of the arguments and changes of the results, or weights of the results and
+    gradients for the arguments.
     """
 
     def __init__(
@@ -49,7 +52,9 @@ class Task(Signature):
         frames: Sequence[Frame] = (),
         offsets: bool = False,
         over_time: bool = False,
+        derivatives: tuple[str, ...] = (),
     ) -> None:
+        self.derivatives = derivatives
         self.algorithm, self.model, self.absent, self.frames = algorithm, model, absent, tuple(frames)
         self.offsets = offsets
         self.spaces = [SPACES[space] for name, space in algorithm.arguments if name not in absent]
@@ -57,17 +62,21 @@ class Task(Signature):
         argument_shapes, shapes = (
             [space.shape(model, len(frames)) for space in spaces] for spaces in (self.spaces, self.result_spaces)
         )
-        super().__init__(argument_shapes, shapes, threads.SECONDS * max(1, len(model.bodies)), over_time)
+        seconds = threads.SECONDS * max(1, len(model.bodies))
+        for way in derivatives:
+            given, found = (argument_shapes, shapes) if way == "forward" else (shapes, argument_shapes)
+            argument_shapes, shapes, seconds = [*argument_shapes, *given], [*shapes, *found], 3.0 * seconds
+        super().__init__(argument_shapes, shapes, seconds, over_time)
 
     @property
     def name(self) -> tuple[object, ...]:
-        return self.algorithm.name, self.absent
+        return self.algorithm.name, self.absent, *self.derivatives
 
 
 @dataclass(frozen=True)
 class Callee:
     """What a "call" in a traced program computes: an algorithm of the catalogue, arguments left out, at frames that
-    offsets move.
+    offsets move; with derivatives, as a task has them.
     """
 
     algorithm: str
@@ -75,12 +84,41 @@ class Callee:
     absent: tuple[str, ...] = ()
     frames: tuple[Frame, ...] = ()
     offsets: tuple[float, ...] = ()
+    derivatives: tuple[str, ...] = ()
 
     def task(self) -> Task:
-        return Task(ALGORITHMS[self.algorithm], self.model, self.absent, self.frames, bool(self.offsets))
+        return Task(self._named, self.model, self.absent, self.frames, bool(self.offsets), derivatives=self.derivatives)
+
+    @property
+    def _named(self) -> Algorithm:
+        found = named(self.algorithm)
+        assert found is not None
+        return found
+
+    def derived(self, way: str) -> Callee:
+        """The same with its derivatives, "forward" or "backward"."""
+        if "rolled" not in self._named.forms:
+            raise TracingError(
+                f"{self} takes a long chain by segments, which is not differentiated; use another method, such as "
+                f"'articulated_body'",
+                "",
+            )
+        if "backward" in self.derivatives and way == "backward":
+            raise TracingError(
+                f"{self}, of a mechanism of many bodies, is differentiated backward only once; differentiate what goes "
+                f"backward forward, by lw.jvp",
+                "",
+            )
+        return replace(self, derivatives=(*self.derivatives, way))
+
+    def gives(self, other: Callee) -> bool:
+        """Whether its first results, for the same first arguments, are those of another."""
+        return self.derivatives[: len(other.derivatives)] == other.derivatives and (
+            replace(self, derivatives=()) == replace(other, derivatives=())
+        )
 
     def __str__(self) -> str:
-        return f"{self.algorithm} of {self.model.name!r}"
+        return " ".join([f"{self.algorithm} of {self.model.name!r}", *self.derivatives])
 
 
 def moved(frames: Sequence[Frame], offsets: Sequence[float]) -> list[Frame]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, MutableSequence, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -97,22 +98,34 @@ class Evaluated(Plan):
     task: TracedTask
 
     def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:
-        from linkwork.engine.ir.evaluator import run
+        return evaluated(self.task.program, self.task, arguments, states, out)
 
-        arrays: dict[str, list[object]] = {}
-        for k, array in enumerate(arguments):
-            rows = np.ascontiguousarray(array.T)
-            arrays[f"argument{k}"] = rows[:, 0].tolist() if states == 1 else list(rows)
-        for k, count in enumerate(self.task.results):
-            arrays[f"result{k}"] = [0.0] * count
-        with np.errstate(all="ignore"):
-            run(self.task.program, arrays)
-        found: list[Array] = []
-        for k, count in enumerate(self.task.results):
-            result = np.empty((states, count))
-            for i, number in enumerate(arrays[f"result{k}"]):
-                result[:, i] = number  # type: ignore[call-overload]
-            result += 0.0  # a zero has no sign, whichever way it was computed
-            found.append(result)
-        fine = all(np.isfinite(result).all() for result in found)
-        return given_back(found, out), 0 if fine else NOT_FINITE_RESULT
+
+def evaluated(
+    program: Program,
+    task: Signature,
+    arguments: Arrays,
+    states: int,
+    out: Arrays | None = None,
+    tables: Mapping[str, MutableSequence[Any]] = MappingProxyType({}),
+    sizes: Mapping[str, int] = MappingProxyType({}),
+) -> Found:
+    """What the evaluator finds for a batch; ``tables`` are arrays besides arguments and results."""
+    from linkwork.engine.ir.evaluator import run
+
+    arrays: dict[str, MutableSequence[Any]] = dict(tables)
+    for k, array in enumerate(arguments):
+        rows = np.ascontiguousarray(array.T)
+        arrays[f"argument{k}"] = rows[:, 0].tolist() if states == 1 else list(rows)
+    for k, count in enumerate(task.results):
+        arrays[f"result{k}"] = [0.0] * count
+    run(program, arrays, sizes)
+    found: list[Array] = []
+    for k, count in enumerate(task.results):
+        result = np.empty((states, count))
+        for i, number in enumerate(arrays[f"result{k}"]):
+            result[:, i] = number
+        result += 0.0  # a zero has no sign, whichever way it was computed
+        found.append(result)
+    fine = all(np.isfinite(result).all() for result in found)
+    return given_back(found, out), 0 if fine else NOT_FINITE_RESULT

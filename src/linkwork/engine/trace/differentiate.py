@@ -4,12 +4,14 @@ Both run over any scalars. Over values that are being traced they write the deri
 fold, so that what is zero by structure costs nothing. The backward way takes for each instruction of the function no
 more than four in all.
 
-A choice (``less``) has the derivative of what is chosen; for the others see ``spatial.rates``.
+A choice (``less``) has the derivative of what is chosen; for the others see ``spatial.rates``. A call of code with
+loops has a call of its derivatives (``derive_loops``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from linkwork.engine.ir.evaluator import ARITHMETIC
 from linkwork.engine.ir.program import Operand, Program
@@ -26,19 +28,23 @@ def pushed(
 ) -> tuple[list[list[Scalar]], list[list[list[Scalar]]]]:
     """The results, and how they change for each of several tangents, of which each has numbers for all arguments."""
     program = inlined(program)
-    values = _values(program, arguments)
-    changes: list[dict[int, Scalar]] = []
-    for tangent in tangents:
-        change: dict[int, Scalar] = {}
-        for n in program.root.order:
-            operation, detail = program.operations[n], program.details[n]
+    values: dict[int, Any] = {}
+    changes: list[dict[int, Any]] = [{} for _ in tangents]
+    for n in program.root.order:
+        operation, detail = program.operations[n], program.details[n]
+        if operation == "call":
+            _push_call(program, n, values, changes)
+            continue
+        if operation != "store":
+            values[n] = _value(program, n, values, arguments)
+        for tangent, change in zip(tangents, changes, strict=True):
             if operation == "load":
                 change[n] = tangent[_number(detail.array)][detail.offset]
+            elif operation == "part":
+                whole = change[program.operands[n][0]]
+                change[n] = whole if _is_zero(whole) else whole.part(_parts(program, n) + detail)
             elif operation in ARITHMETIC:
-                change[n] = _change(program, n, values, change)
-            elif operation not in ("store", "constant"):
-                raise _cannot(operation)
-        changes.append(change)
+                change[n] = change_of(program, n, values, change)
     results = _stored(program, lambda x: _of(x, values))
     return results, [_stored(program, lambda x, change=change: _of(x, change, 0.0)) for change in changes]  # type: ignore[misc]
 
@@ -50,26 +56,67 @@ def pulled(
     derivatives: numbers for all arguments.
     """
     program = inlined(program)
-    values = _values(program, arguments)
+    values: dict[int, Any] = {}
+    for n in program.root.order:
+        if program.operations[n] != "store":
+            values[n] = _value(program, n, values, arguments)
     gradients = []
     for cotangent in cotangents:
         adjoint: dict[int, Scalar] = {}
+        weights: dict[int, dict[int, Scalar]] = {}  # of the numbers of calls
         gradient: list[list[Scalar]] = [[0.0] * len(each) for each in arguments]
         for n in reversed(program.root.order):
             operation, operands, detail = program.operations[n], program.operands[n], program.details[n]
             if operation == "store":
-                _add(adjoint, operands[0], cotangent[_number(detail.array)][detail.offset])
+                add(adjoint, operands[0], cotangent[_number(detail.array)][detail.offset])
+            elif operation == "call" and n in weights:
+                _pull_call(program, n, values, weights[n], adjoint)
             elif n not in adjoint:
                 continue
             elif operation == "load":
                 number, k = _number(detail.array), detail.offset
                 gradient[number][k] = adjoint[n]
+            elif operation == "part":
+                add(weights.setdefault(operands[0], {}), detail, adjoint[n])
             elif operation in ARITHMETIC:
-                _pull(program, n, values, adjoint)
-            elif operation != "constant":
-                raise _cannot(operation)
+                pull(program, n, values, adjoint)
         gradients.append(gradient)
     return _stored(program, lambda x: _of(x, values)), gradients
+
+
+# Calls: their derivatives are calls of code that gives the same numbers first, and then those of the derivatives
+
+
+def _parts(program: Program, n: int) -> int:
+    """How many numbers the call has that an instruction is part of."""
+    return sum(program.details[program.operands[n][0]].task().results)
+
+
+def _push_call(program: Program, n: int, values: dict[int, Any], changes: Sequence[dict[int, Any]]) -> None:
+    given = [_of(x, values) for x in program.operands[n]]
+    for change in changes:
+        rates = [_of(x, change, 0.0) for x in program.operands[n]]
+        if all(map(_is_zero, rates)):
+            change[n] = 0.0
+        else:
+            change[n] = _called(program.details[n].derived("forward"), [*given, *rates])
+    found = [change[n] for change in changes if not _is_zero(change[n])]
+    values[n] = found[0] if found else _called(program.details[n], given)
+
+
+def _pull_call(
+    program: Program, n: int, values: dict[int, Any], weights: dict[int, Scalar], adjoint: dict[int, Scalar]
+) -> None:
+    callee, operands = program.details[n], program.operands[n]
+    count = sum(callee.task().results)
+    given = [_of(x, values) for x in operands]
+    found = _called(callee.derived("backward"), [*given, *(weights.get(k, 0.0) for k in range(count))])
+    for k, x in enumerate(operands):
+        add(adjoint, x, found.part(count + k))
+
+
+def _called(callee: Any, operands: Sequence[Any]) -> Any:
+    return next(x for x in operands if hasattr(x, "called")).called(callee, operands)
 
 
 def _number(array: str) -> int:
@@ -77,35 +124,27 @@ def _number(array: str) -> int:
     return int(array.removeprefix("argument").removeprefix("result"))
 
 
-def _values(program: Program, arguments: Sequence[Numbers]) -> dict[int, Scalar]:
-    values: dict[int, Scalar] = {}
-    for n in program.root.order:
-        operation, detail = program.operations[n], program.details[n]
-        if operation == "load":
-            values[n] = arguments[_number(detail.array)][detail.offset]
-        elif operation == "constant":
-            values[n] = detail
-        elif operation in ARITHMETIC:
-            values[n] = ARITHMETIC[operation](*(_of(x, values) for x in program.operands[n]))
-        elif operation != "store":
-            raise _cannot(operation)
-    return values
-
-
-def _cannot(operation: str) -> TracingError:
-    if operation in ("keep", "map", "fold"):
-        return TracingError("what is kept where a condition holds, as rows of contacts are, is not differentiated", "")
+def _value(program: Program, n: int, values: dict[int, Any], arguments: Sequence[Numbers]) -> Any:
+    """The value of an instruction."""
+    operation, operands, detail = program.operations[n], program.operands[n], program.details[n]
+    if operation == "load":
+        return arguments[_number(detail.array)][detail.offset]
+    if operation == "constant":
+        return detail
+    if operation == "part":
+        return values[operands[0]].part(detail)
+    given = [_of(x, values) for x in operands]
+    if operation == "call":
+        return _called(detail, given)
+    if operation in ARITHMETIC:
+        return ARITHMETIC[operation](*given)
     if operation == "repeat":
-        return TracingError(
+        raise TracingError(
             "what is repeated until it has converged is not differentiated: differentiate the equations that its "
             "result satisfies",
             "",
         )
-    return TracingError(
-        f"a program with a {operation!r} is not differentiated: what is computed for a mechanism of many bodies "
-        f"stays in loops. Use lw.inverse_dynamics_derivatives and the like for these",
-        "",
-    )
+    raise TracingError("what is kept where a condition holds, as rows of contacts are, is not differentiated", "")
 
 
 def _of(x: Operand, values: dict[int, Scalar], constant: float | None = None) -> Scalar:
@@ -129,7 +168,7 @@ def _is_zero(x: Scalar) -> bool:
     return isinstance(x, float) and x == 0.0
 
 
-def _change(program: Program, n: int, values: dict[int, Scalar], change: dict[int, Scalar]) -> Scalar:
+def change_of(program: Program, n: int, values: dict[int, Scalar], change: dict[int, Scalar]) -> Scalar:
     """How the value of an instruction changes with its operands."""
     operation, operands = program.operations[n], program.operands[n]
     changes = [_of(x, change, 0.0) for x in operands]
@@ -147,19 +186,19 @@ def _change(program: Program, n: int, values: dict[int, Scalar], change: dict[in
     return total
 
 
-def _pull(program: Program, n: int, values: dict[int, Scalar], adjoint: dict[int, Scalar]) -> None:
+def pull(program: Program, n: int, values: dict[int, Scalar], adjoint: dict[int, Scalar]) -> None:
     """Hand the adjoint of an instruction on to its operands."""
     operation, operands, own = program.operations[n], program.operands[n], adjoint[n]
     given = [_of(x, values) for x in operands]
     if operation == "less":
-        _add(adjoint, operands[2], where_less(given[0], given[1], own, 0.0))
-        _add(adjoint, operands[3], where_less(given[0], given[1], 0.0, own))
+        add(adjoint, operands[2], where_less(given[0], given[1], own, 0.0))
+        add(adjoint, operands[3], where_less(given[0], given[1], 0.0, own))
         return
     for x, rate in zip(operands, RATES[operation], strict=True):
         if type(x) is int:
-            _add(adjoint, x, rate(*given, values[n]) * own)
+            add(adjoint, x, rate(*given, values[n]) * own)
 
 
-def _add(adjoint: dict[int, Scalar], x: Operand, more: Scalar) -> None:
+def add(adjoint: dict[int, Scalar], x: Operand, more: Scalar) -> None:
     if type(x) is int and not _is_zero(more):
         adjoint[x] = adjoint[x] + more if x in adjoint else more

@@ -147,6 +147,8 @@ class Tables:
     sizes: dict[str, int]
     rows: int = 0
     """How many things of one sort there are, of what loops have."""
+    longest: int = 0
+    """How many rows the longest section has."""
 
 
 def kinds_of(
@@ -270,21 +272,20 @@ def tables_of(
         walks = _walks(parents, points, bodies)
     looped = loops_of(parents, groups_of(frames) if loops else ())
     steps = _Steps(looped)
-    ints, begins = packed(
-        [
-            (BODIES, bodies),
-            (FRAMES, points),
-            (JUNCTIONS, junctions),
-            (FRAME_JUNCTIONS, of_points),
-            (ANCESTORS, ancestors),
-            (FAMILIES, _families(parents)),
-            *walks.items(),
-            (JOININGS, steps.joinings if loops else []),
-            (LOOP_ENDS, steps.ends),
-            (CROSSINGS, steps.crossings),
-            (PAIRS, steps.pairs),
-        ]
-    )
+    sections: list[tuple[Section, Sequence[Any] | NDArray[np.int64]]] = [
+        (BODIES, bodies),
+        (FRAMES, points),
+        (JUNCTIONS, junctions),
+        (FRAME_JUNCTIONS, of_points),
+        (ANCESTORS, ancestors),
+        (FAMILIES, _families(parents)),
+        *walks.items(),
+        (JOININGS, steps.joinings if loops else []),
+        (LOOP_ENDS, steps.ends),
+        (CROSSINGS, steps.crossings),
+        (PAIRS, steps.pairs),
+    ]
+    ints, begins = packed(sections)
     placements = [x for frame in frames for x in frame.placement.numbers()]
     counts = (
         *(len(frames), len(junctions), len(walks[PATHS]), len(walks[STATIONS])),
@@ -294,4 +295,5 @@ def tables_of(
     sizes = {**begins, "frame_data": data.size, **lasts}
     rows = max(len(steps.crossings), looped.strands + 1, len(steps.couplings)) if loops else 0
     whole = np.concatenate([data.ravel(), np.array(placements, dtype=np.float64)])
-    return Tables(kinds, data.shape[1], whole, ints, sizes, rows)
+    longest = max(len(table) for section, table in sections if section not in (ANCESTORS, PAIRS))
+    return Tables(kinds, data.shape[1], whole, ints, sizes, rows, longest)

@@ -260,6 +260,11 @@ class Tracer:
             self._known[-1][operation, operands, _types(operands), detail] = number
         return number
 
+    def know(self, operation: str, operands: Sequence[Any], value: Traced) -> None:
+        """The value of an operation is at hand, and need not be computed."""
+        given = tuple(map(self.operand, operands))
+        self._known[-1][operation, given, _types(given), None] = value.number
+
     def find(self, operation: str, operands: tuple[Operand, ...], detail: Any = None) -> int | None:
         """The same operation on the same operands, if it has been done."""
         key = (operation, operands, _types(operands), detail)

@@ -25,6 +25,7 @@ from linkwork.engine.trace.specialise import specialise
 from linkwork.errors import ArgumentError
 from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
+from linkwork.simulation.rollouts.by_hand import ByHand
 from linkwork.simulation.rollouts.steps import Step
 
 if TYPE_CHECKING:
@@ -112,7 +113,10 @@ def _states(job: Job, first: int, q: Array, v: Array, steps: int, every: int) ->
     """Recorded q and v of some steps done again."""
     part = job.later(first, np.ascontiguousarray(q), np.ascontiguousarray(v), steps, min(every, max(1, steps)))
     into = part.buffers()
-    part.run(into, 1)
+    if part.extras.apart(part.model):
+        ByHand(part, (len(part),), None, 1, True).run(into, 1)
+    else:
+        part.run(into, 1)
     return list(into[:2])
 
 

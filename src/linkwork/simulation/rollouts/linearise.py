@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from linkwork.algorithms import STEP_PARTS, step_forces
 from linkwork.compiled.arrays import array_of, is_traced, traced
@@ -20,6 +20,7 @@ from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.dynamics.held import HeldBy, held_by
 from linkwork.dynamics.traced import traced_call
 from linkwork.engine.code import fingerprint
+from linkwork.engine.ir.program import Program
 from linkwork.engine.plans import MOST_BODIES
 from linkwork.engine.trace.differentiate import pushed
 from linkwork.errors import ArgumentError
@@ -92,20 +93,14 @@ def linearise(
         ((2, 2), (2, 1))
     """
     check_model(model)
-    if len(model.bodies) > MOST_BODIES:
-        raise ArgumentError(
-            f"lw.linearise takes up to {MOST_BODIES} bodies; model {model.name!r} has {len(model.bodies)}"
-        )
     forces = None if tau is None else as_array(model, "tau", "velocity", tau)[..., None, :]
     step = rollout(
         model, q, v, forces, dt=dt, steps=1, q_target=q_target, kp=kp, v_target=v_target, kd=kd, damping=damping,
         friction=friction, springs=springs, effort_limits=effort_limits, torque=torque, parameters=parameters,
         constraints=constraints, stabilisation=stabilisation, proximal=proximal, f_ext=f_ext, joint_limits=joint_limits,
     )  # fmt: skip
-    job = step._job
+    job = step._differentiable
     assert job is not None
-    if step._tau is not None:
-        raise ArgumentError("the law in torque calls code for a mechanism of many bodies, which is not differentiated")
     A, B = linearised(job)
     batch = step.q.shape[:-2]
     return Linearised(A.reshape((*batch, *A.shape[1:])), B.reshape((*batch, *B.shape[1:])))
@@ -115,27 +110,47 @@ def linearised(job: Job) -> tuple[Array, Array]:
     """A (n, 2nv, 2nv) and B (n, 2nv, nv) of the first step."""
     model, n, extras = job.model, len(job), job.extras
     shapes = {name: shape for name, shape in job.all_shapes.items() if name != "tau"}
+    loops = extras.apart(model) or len(model.bodies) > MOST_BODIES
     pushed_through = extras.stops or bool(extras.constraints and extras.proximal)
     apart = model.nv > (MOST_WHOLE if extras.constraints else _MOST_WHOLE)
     memo, key = model._memo.derived, fingerprint.key("linearise", list(shapes.items()), extras.digests)
     if key not in memo:
-        if pushed_through:
-            text: Callable[..., Any] = _by_pushing(model, Step(model, extras), shapes)
+        if loops:
+            text: Callable[..., Any] = _along(model, Step(model, extras), shapes)
+        elif pushed_through:
+            text = _by_pushing(model, Step(model, extras), shapes)
         else:
             text = _driven(model, extras, shapes) if apart else _by_recursion(model, extras, shapes)
         whole: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,), **shapes}
+        whole |= {"direction": (3 * model.nv,)} if loops else {}
         found, structure, results = trace("linearise", text, whole)
         memo[key] = CompiledFunction(f"linearise of {model.name!r}", whole, lambda: found, structure, results)
     kernel: CompiledFunction = memo[key]
     tau = job.parts["tau"][:, 0] if "tau" in job.parts else np.zeros((1, model.nv))
     given = {name: job.parts[name][:, 0].reshape((-1, *shapes[name])) for name in shapes}
+    if loops:
+        return _by_columns(kernel, [job.q, job.v, tau, *given.values()], n, model.nv)
     rows = {name: array if len(array) == n else array[0] for name, array in {"tau": tau, **given}.items()}
     leaves, _, fine = kernel.attempt([job.q, job.v, *rows.values()])
-    if not fine.all():
-        raise ArgumentError(f"the step has no finite derivatives at state {int(np.argmin(fine))} of the batch")
+    _check(fine)
     if pushed_through or not apart:
         return leaves[0], leaves[1]
     return _joined(model, extras, job.q, job.v, job.parts["dt"].item(), rows.get("f_ext"), Driven(*leaves))
+
+
+def _check(fine: NDArray[np.bool_]) -> None:
+    if not fine.all():
+        raise ArgumentError(f"the step has no finite derivatives at state {int(np.argmin(fine))} of the batch")
+
+
+def _by_columns(kernel: CompiledFunction, given: Sequence[Array], n: int, nv: int) -> tuple[Array, Array]:
+    """A and B of a step whose code has loops: all directions of a state are a batch."""
+    both, fine = np.empty((n, 2 * nv, 3 * nv)), np.ones(n, dtype=bool)
+    for k in range(n):
+        (columns,), _, sound = kernel.attempt([*(array[min(k, len(array) - 1)] for array in given), np.eye(3 * nv)])
+        both[k], fine[k] = columns.T, sound.all()
+    _check(fine)
+    return both[:, :, : 2 * nv].copy(), both[:, :, 2 * nv :].copy()
 
 
 def _tangents(model: Model, q: list[Any], others: Sequence[int]) -> list[list[list[Any]]]:
@@ -161,23 +176,43 @@ def _in_tangent_space(model: Model, q: list[Any], change: list[Any]) -> list[Any
     return found
 
 
+def _advancing(model: Model, step: Step, shapes: Mapping[str, Shape], names: Sequence[str]) -> Program:
+    """The program of a step: from q, v, tau, dt and what has these names to q and v."""
+    arguments: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,), "dt": ()}
+    arguments |= {name: shapes[name] for name in names}
+
+    def advance(q: Any, v: Any, tau: Any, dt: Any, **given: Any) -> tuple[Any, Any]:
+        ordered = {
+            name: tau if name == "tau" else given[name] for name in (*STEP_PARTS, *names) if name in (*names, "tau")
+        }
+        after, end, _ = step.advance(q, v, traced(np.zeros(step.extras.sums(model)).astype(object)), dt, **ordered)
+        return after, end
+
+    return trace("step", advance, arguments)[0]
+
+
+def _along(model: Model, step: Step, shapes: Mapping[str, Shape]) -> Callable[..., Any]:
+    """The text for any step along one direction of q, in the tangent space, v and tau."""
+
+    def text(q: Any, v: Any, tau: Any, dt: Any, direction: Any, **given: Any) -> Any:
+        nv, names = model.nv, list(given)
+        own = [flat(x) for x in (q, v, tau, dt, *(given[name] for name in names))]
+        along = flat(direction)
+        _, ((dq,),) = pushed(integrate_of(model), [own[0], [0.0] * nv], [[[0.0] * model.nq, along[:nv]]])
+        others = [[0.0] * len(each) for each in own[3:]]
+        program = _advancing(model, step, shapes, names)
+        (after, _), ((d_after, dv),) = pushed(program, own, [[dq, along[nv : 2 * nv], along[2 * nv :], *others]])
+        return array_of([*_in_tangent_space(model, after, d_after), *dv])
+
+    return text
+
+
 def _by_pushing(model: Model, step: Step, shapes: Mapping[str, Shape]) -> Callable[..., tuple[Any, Any]]:
     """The text for any step: its program with every direction in turn."""
 
     def text(q: Any, v: Any, tau: Any, dt: Any, **given: Any) -> tuple[Any, Any]:
-        names = list(given)
-        arguments: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,), "dt": ()}
-        arguments |= {name: shapes[name] for name in names}
-
-        def advance(q: Any, v: Any, tau: Any, dt: Any, **given: Any) -> tuple[Any, Any]:
-            ordered = {
-                name: tau if name == "tau" else given[name] for name in (*STEP_PARTS, *names) if name in (*names, "tau")
-            }
-            after, end, _ = step.advance(q, v, traced(np.zeros(step.extras.sums(model)).astype(object)), dt, **ordered)
-            return after, end
-
-        program, _, _ = trace("step", advance, arguments)
-        own = [flat(x) for x in (q, v, tau, dt, *(given[name] for name in names))]
+        program = _advancing(model, step, shapes, list(given))
+        own = [flat(x) for x in (q, v, tau, dt, *given.values())]
         directions = _tangents(model, own[0], [len(each) for each in own[3:]])
         (after, _), changes = pushed(program, own, directions)
         columns = [[*_in_tangent_space(model, after, dq), *dv] for dq, dv in changes]

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from linkwork.algorithms import step_forces, stepping
 from linkwork.arguments import finite_array, is_integer
 from linkwork.dynamics.arguments import Array
-from linkwork.engine.plans import MOST_BODIES
 from linkwork.engine.spaces import SPACES
 from linkwork.engine.trace.interpreter import interpret
 from linkwork.errors import ArgumentError, shown
@@ -39,6 +38,8 @@ class Rollout(_States):
     cost: Array | None = None
     _job: Job | None = None
     _tau: Array | None = None
+    _differentiable: Job | None = None
+    """The job with its law and its cost; None if a policy drove."""
 
     def __new__(cls, t: Array, q: Array, v: Array, cost: Array | None = None) -> Rollout:
         made = super().__new__(cls, t, q, v)
@@ -109,11 +110,9 @@ class Rollout(_States):
             >>> run.pullback().parts["tau"].shape  # of the forces over time
             (1, 100, 1)
         """
-        job = self._job
-        if job is None or self._tau is not None:
+        job = self._differentiable
+        if job is None:
             raise ArgumentError("a result of lw.rollout without a policy has gradients; this one has none")
-        if job.extras.apart(job.model) or len(job.model.bodies) > MOST_BODIES:
-            raise ArgumentError(f"gradients are computed for up to {MOST_BODIES} bodies; {job.model.name!r} has more")
         if cost is not None and job.extras.cost is None:
             raise ArgumentError("cost is the derivative with respect to a cost, but the rollout had none")
         batch, nv = self.q.shape[:-2], job.model.nv

@@ -253,6 +253,7 @@ def rollout(
         for called, array, _ in own.values():
             finite_array(called, array)
     result = _result(job, into, batch, step, keeps, out)
+    result._differentiable = job if policy is None else None
     if by_hand is not None:
         result._job, result._tau = by_hand.inner, by_hand.kept
     if status & 2:

@@ -1,0 +1,227 @@
+"""Derivatives of programs with loops over bodies: forward and backward, by the evaluator and as machine code."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.algorithms import ALGORITHMS
+from linkwork.engine.ir import evaluator, verifier
+from linkwork.engine.plans import Task, plan_for, planner
+from linkwork.engine.plans.rolled import Rolled, laid_out
+from linkwork.engine.plans.staged import Staged
+from linkwork.engine.trace import pull_loops
+from linkwork.engine.trace.interpreter import evaluate
+from linkwork.engine.trace.overwriting import overwritten
+from linkwork.engine.trace.rolled import roll
+from programs import bits
+from strategies import Array, close
+
+
+def tree(base: lw.joints.Joint) -> lw.Model:
+    """Branches, and frames whose paths meet."""
+    builder, rng = lw.Builder("tree"), np.random.default_rng(0)
+    for k, parent in enumerate([None, 0, 1, 0, 3, 3, 2]):
+        solid = {"mass": rng.uniform(1, 2), "com": rng.normal(size=3), "inertia": tuple(rng.uniform(3, 4, 3))}
+        joint = base if parent is None else lw.joints.Revolute("y")
+        place = lw.placement(rng.normal(size=3), rng.normal(size=3))
+        builder.add_body(f"b{k}", "world" if parent is None else f"b{parent}", joint, place, **solid)
+    builder.add_frame("hand", "b6", lw.placement((0.1, 0.2, 0.3)))
+    builder.add_frame("foot", "b4", lw.placement((0.3, 0.1, 0.2)))
+    return builder.build()
+
+
+TREE = tree(lw.joints.Revolute("y"))
+FLOATING = tree(lw.joints.Free())
+FORCE = np.random.default_rng(2).normal(size=(7, 6))
+ENDS = ["hand", "foot"]
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "inverse dynamics": lambda model, q, v, a: lw.inverse_dynamics(model, q, v, a, FORCE),
+    "forward dynamics": lambda model, q, v, a: lw.forward_dynamics(model, q, v, a, FORCE),
+    "overwritten fields": lambda model, q, v, a: lw.mass_matrix(model, q) @ v,
+    "three loops": lambda model, q, v, a: lw.forward_dynamics(model, q, v, a, method="composite_body"),
+    "climbs": lambda model, q, v, a: lw.jacobian(model, q, ENDS) @ a,
+    "a loop from a start": lambda model, q, v, a: lw.operational_inertia_inverse(model, q, ENDS, "sparse"),
+    "one call after the other": lambda model, q, v, a: lw.energy(model, lw.integrate(model, q, v), a),
+    "two calls": lambda model, q, v, a: lw.gravity_torques(model, q) * lw.centre_of_mass(model, q)[0],
+}
+
+
+def state(model: lw.Model) -> tuple[Array, Array, Array]:
+    q, v = lw.random_state(model, 1)
+    return q, v, np.random.default_rng(4).normal(size=model.nv)
+
+
+def numbers(x: Any) -> Array:
+    return np.concatenate([numbers(y) for y in x]) if isinstance(x, tuple) else np.ravel(x)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_loops_have_the_derivatives_of_straight_code(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forward to the last bit; backward sums are taken in another order."""
+    model = FLOATING if name in ("inverse dynamics", "forward dynamics") else TREE
+    q, v, a = state(model)
+    tangents = np.random.default_rng(5).normal(size=(3, model.nv))
+    found = []
+    for most in (50, 0):
+        monkeypatch.setattr(planner, "MOST_BODIES", most)
+        f = lw.compile(partial(FUNCTIONS[name], model), q=(model, "configuration"), v=model.nv, a=model.nv)
+        assert ("call" in f.program.operations) == (most == 0)
+        weights = [np.cos(1.0 + np.arange(np.prod(shape))).reshape(shape) for shape in f.result_shapes]
+        with lw.interpreted():
+            found.append((lw.jvp(f)(q, v, a, *tangents), lw.vjp(f)(q, v, a, *weights)))
+    ((value, change), (same, gradients)), (of_loops, (values, loop_gradients)) = found
+    assert np.array_equal(bits(numbers(of_loops)), bits(numbers((value, change))))
+    assert np.array_equal(bits(numbers(values)), bits(numbers(same)))
+    close(numbers(loop_gradients), numbers(gradients), 1e-13)
+
+
+def evaluated(plan: Rolled, arguments: list[Any]) -> tuple[list[list[Any]], Counter[str]]:
+    """The results of the verified program of a plan, and how often it does each operation."""
+    program, row, cell = plan.program
+    arrays: dict[str, Any] = {f"argument{k}": list(each) for k, each in enumerate(arguments)}
+    arrays |= {f"result{k}": [0.0] * size for k, size in enumerate(plan.task.results)}
+    arrays |= {"work": [np.nan] * (plan.rows * row), "square": [np.nan] * (plan.rows**2 * cell)}
+    arrays |= {"data": plan.model_tables.data.tolist(), "ints": plan.model_tables.ints.tolist()}
+    verifier.verify(program, arrays, plan.sizes(cell))
+    done: Counter[str] = Counter()
+
+    def counted(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def one(*operands: Any) -> Any:
+            done[name] += 1
+            return function(*operands)
+
+        return one
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(evaluator, "ARITHMETIC", {k: counted(k, f) for k, f in evaluator.ARITHMETIC.items()})
+        evaluator.run(program, arrays, plan.sizes(cell))
+    return [arrays[f"result{k}"] for k in range(len(plan.task.results))], done
+
+
+def task_of(name: str, *derivatives: str) -> Task:
+    entry = ALGORITHMS[name]
+    frames = TREE.frames if name.startswith(("frame", "jacobian")) else ()
+    return Task(
+        entry, TREE, ("f_ext",) if ("f_ext", "wrenches") in entry.arguments else (), frames, False, False, derivatives
+    )
+
+
+@pytest.mark.parametrize("name", ["articulated_body", "mass_matrix", "jacobian/local"])
+def test_a_product_backward_takes_at_most_four_times_the_operations(name: str) -> None:
+    given = [x for x, _ in zip(state(TREE), task_of(name).arguments, strict=False)]
+    results, once = evaluated(Rolled(task_of(name)), given)
+    weights = [np.ones(len(result)) for result in results]
+    again, there_and_back = evaluated(Rolled(task_of(name, "backward")), [*given, *weights])
+    assert all(np.array_equal(bits(x), bits(y)) for x, y in zip(results, again, strict=False))
+    assert sum(once.values()) < sum(there_and_back.values()) <= 4 * sum(once.values())
+
+
+def test_a_product_backward_is_what_differences_of_40_digits_give() -> None:
+    given = [list(x) for x in state(TREE)]
+    weights, towards = np.random.default_rng(6).normal(size=(2, TREE.nv))
+    (_, *gradients), _ = evaluated(Rolled(task_of("inverse_dynamics", "backward")), [*given, weights])
+    with mpmath.workdps(40):
+        ends = []
+        for h in (mpmath.mpf("1e-15"), mpmath.mpf("-1e-15")):
+            moved = [[mpmath.mpf(x) + h * y for x, y in zip(each, towards, strict=True)] for each in given]
+            (tau,) = evaluate(ALGORITHMS["inverse_dynamics"], TREE, [*moved, None], ())
+            ends.append(sum(w * x for w, x in zip(weights, tau, strict=True)))
+        slope = float((ends[0] - ends[1]) / mpmath.mpf("2e-15"))
+    close(np.array(sum(towards @ gradient for gradient in gradients)), np.array(slope), 1e-13)
+
+
+@pytest.mark.parametrize("name", ["articulated_body", "mass_matrix", "operational/sparse"])
+def test_what_is_not_called_overwritten_is_never_overwritten(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every read of a field finds, in the end, what it found, unless a pass says that it may be lost."""
+    task = Task(ALGORITHMS[name], TREE, (), TREE.frames)
+    plan = Rolled(task)
+    program = roll(task.algorithm, plan.model_tables.kinds, plan.model_tables.width, expand=False)
+    lost = overwritten(program)
+    plan.program = laid_out(program)
+    read: list[tuple[int, Any, int, float]] = []
+
+    class Watched(evaluator._Run):
+        def block(self, block: Any) -> None:
+            for n in block.order:
+                super().block(type(block)([n]))
+                detail = self.program.details[n]
+                if self.program.operations[n] == "load" and detail.array in ("work", "square"):
+                    array, element = self.element(detail)
+                    read.append((n, array, element, self.values[n]))
+
+    monkeypatch.setattr(evaluator, "_Run", Watched)
+    given = dict(zip(("q", "v", "tau"), state(TREE), strict=True)) | {"f_ext": FORCE.ravel()}
+    evaluated(plan, [given[argument] for argument, _ in task.algorithm.arguments])
+    assert len(read) > 100
+    assert all(array[element] == value for n, array, element, value in read if n not in lost)
+    assert any(array[element] != value for _, array, element, value in read)
+
+
+LONG = lw.mechanisms.serial_chain(60)
+
+
+def test_machine_code_has_the_bits_of_the_evaluator() -> None:
+    """For one state and for many, on any number of lanes, and on threads."""
+    task = Task(ALGORITHMS["inverse_dynamics"], LONG, ("f_ext",), derivatives=("backward",))
+    arguments = list(np.random.default_rng(7).normal(size=(4, 19, 60)))
+    expected, status = plan_for(task, "interpreted").run(arguments, 19)
+    assert status == 0
+    plan = plan_for(task)
+    many, _ = plan.run(arguments, 19)
+    one, _ = plan.run([array[17:18] for array in arguments], 1)
+    for k, array in enumerate(expected):
+        assert np.array_equal(bits(many[k]), bits(array)) and np.array_equal(bits(one[k][0]), bits(array[17]))
+    by_hand = lw.inverse_dynamics_vjp(LONG, *arguments)
+    for found, gradient in zip(many[1:], by_hand, strict=True):
+        close(found, gradient, 1e-12)
+
+
+def test_a_chain_of_100_links_on_a_floating_base() -> None:
+    """A public function, its model held, against the products by recursion; one call gives value and gradients."""
+    model = lw.mechanisms.serial_chain(100, floating_base=True)
+    q, v, tau = state(model)
+    f = lw.compile(partial(lw.forward_dynamics, model), q=(model, "configuration"), v=model.nv, tau=model.nv)
+    tangents = np.random.default_rng(8).normal(size=(3, model.nv))
+    backward = lw.vjp(f)
+    with lw.interpreted():
+        value, change = lw.jvp(f)(q, v, tau, *tangents)
+        again, gradients = backward(q, v, tau, tangents[0])
+        assert np.array_equal(value, lw.forward_dynamics(model, q, v, tau)) and np.array_equal(value, again)
+        close(change, lw.forward_dynamics_jvp(model, q, v, tau, *tangents), 1e-11)
+        for found, expected in zip(gradients, lw.forward_dynamics_vjp(model, q, v, tau, tangents[0]), strict=True):
+            close(found, expected, 1e-11)
+    plan = backward._plan("interpreted")
+    assert isinstance(plan, Staged) and [len(calls) for _, _, calls in plan.stages] == [1, 0]
+
+
+def test_gradients_of_long_chains_are_differentiated_forward() -> None:
+    """The Hessian of the potential energy, times a vector, is the derivative of what gravity takes."""
+    energy = lw.compile(lambda q: lw.energy(LONG, q, np.zeros(60))[1], q=60)
+    q, towards = np.random.default_rng(9).normal(size=(2, 60))
+    with lw.interpreted():
+        close(lw.jacobian_of(energy)(q), lw.gravity_torques(LONG, q), 1e-12)
+        _, (_, (found,)) = lw.jvp(lw.vjp(energy))(q, 1.0, towards, 0.0)
+        _, expected = lw.jvp(lambda q: lw.gravity_torques(LONG, q), q=60)(q, towards)
+        close(found, expected, 1e-11)
+
+
+def test_what_is_not_differentiated_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def by_segments(q: Any) -> Any:
+        return lw.forward_dynamics(LONG, q, q, q, method="constraint_force")
+
+    with pytest.raises(lw.TracingError, match=r"constraint_force of .* by segments, .* such as 'articulated_body'"):
+        lw.jvp(by_segments, q=60)
+    gradient = lw.jacobian_of(lambda q: lw.energy(LONG, q, q)[1], q=60)
+    with pytest.raises(lw.TracingError, match=r"energy of .* backward only once; .* forward, by lw.jvp"):
+        lw.vjp(gradient)
+    monkeypatch.setattr(pull_loops, "_STRIDES", {0: (), 1: ("row",)})  # as if two loops were too many
+    with pytest.raises(lw.TracingError, match=r"mass_matrix overwrites, .* differentiate it forward, by lw.jvp"):
+        _ = Rolled(task_of("mass_matrix", "backward")).program
