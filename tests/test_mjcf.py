@@ -185,7 +185,6 @@ def test_constants_are_mujocos(tmp_path: Path) -> None:
         ("", f"<body><joint name='sprung' type='free' stiffness='3'/>{GEOM}</body>", "joint 'sprung' has a spring"),
         ("<actuator><general name='slow' joint='a' dyntype='filter'/></actuator>", "", "actuator 'slow' has a state"),
         ("", f"<body><joint name='heavy' type='free' armature='3'/>{GEOM}</body>", "'heavy' has an armature"),
-        ("<option density='1.2'/>", "", "the medium"),
     ],
 )
 def test_what_is_left_out_is_said(tmp_path: Path, head: str, world: str, name: str) -> None:

@@ -210,12 +210,12 @@ def test_many_placements_have_the_bits_of_single_ones() -> None:
     rng = np.random.default_rng(0)
     turns = [0.0, -0.0, np.pi / 2, -np.pi / 2, np.pi, 1.5 * np.pi, 2 * np.pi, 1e-300, 1e6, 1e9, -1e14]
     angles = [*rng.normal(size=(200, 3)).tolist(), *([a, b, c] for a in turns for b in turns for c in (0.3, turns[3]))]
-    places = [((0.1, -0.0, 2.0), rpy) for rpy in angles]
-    for made, (xyz, rpy) in zip(placements(places), places, strict=True):
+    xyz = (0.1, -0.0, 2.0)
+    for made, rpy in zip(placements(np.tile(xyz, (len(angles), 1)), np.array(angles)), angles, strict=True):
         assert np.array(made.numbers()).tobytes() == np.array(lw.placement(xyz, rpy).numbers()).tobytes()
-    same = placements([(place, (0.1, 0.2, 0.3)) for place in np.eye(3).tolist()])
+    same = placements(np.eye(3), np.tile((0.1, 0.2, 0.3), (3, 1)))
     assert same[0].rotation is same[1].rotation  # one object for all: a large model has many
-    assert placements([]) == []
+    assert placements(np.empty((0, 3)), np.empty((0, 3))) == []
 
 
 def test_an_inertia_that_is_clearly_possible_is_one() -> None:

@@ -238,8 +238,8 @@ def turned_and_heavy(n: int) -> bytes:
 
 
 LARGE = {
-    **{case: (lambda n, case=case: dense(case, n), 160, 4000) for case in ("a chain", "a star of fixed", "a star")},
-    "turned and heavy": (turned_and_heavy, 350, 5000),
+    **{case: (lambda n, case=case: dense(case, n), 110, 3000) for case in ("a chain", "a star of fixed", "a star")},
+    "turned and heavy": (turned_and_heavy, 180, 5000),
 }
 """Files of many links, with bounds on the calls and bytes for each link."""
 

@@ -17,7 +17,7 @@ from linkwork.algorithms import ALGORITHMS, FORWARD_DYNAMICS, INVERTING
 from linkwork.dynamics.lost_digits import estimated_error
 from linkwork.engine.mode import form
 from linkwork.engine.trace.interpreter import evaluate
-from linkwork.joints import Cylindrical, Free, Joint, Planar, Revolute, Spherical, Universal
+from linkwork.joints import Cylindrical, Free, Joint, Planar, Prismatic, Revolute, Spherical, Universal
 from linkwork.model import Model
 from linkwork.model.doubtful import doubtful_joints
 from linkwork.model.tree import Tree
@@ -138,6 +138,25 @@ def test_hinges_on_one_axis_need_inertia_between_them(method: str) -> None:
                 model = hinges(rng, axis, light)
                 with pytest.raises(lw.SingularError, match="joint 'joint_light'"):
                     lw.forward_dynamics(model, *state(model), method=method)
+
+
+@pytest.mark.parametrize("method", FACTORING)
+def test_one_body_has_six_degrees_of_freedom_at_most(method: str) -> None:
+    """Seven joints without bodies between them, on oblique axes, or four hinges through one point."""
+    rng = np.random.default_rng(11)
+    with lw.interpreted():
+        for k in range(24):
+            builder, parent = lw.Builder("redundant"), "world"
+            joints = [Prismatic(unit(rng)) if rng.random() < 0.3 else Revolute(unit(rng)) for _ in range(7)]
+            if k % 4 == 0:
+                joints = [Revolute(unit(rng)) for _ in range(4)]
+            for i, joint in enumerate(joints):
+                at = lw.placement(rpy=tuple(rng.uniform(-3, 3, size=3))) if k % 4 == 0 else place(rng)
+                own = solid(10 ** rng.uniform(-3, 3)) if i == len(joints) - 1 else {}
+                parent = builder.add_body(f"b{i}", parent, joint, at, **own)
+            model = builder.build()
+            with pytest.raises(lw.SingularError, match=r"joint 'joint_b\d' can move without moving any inertia"):
+                lw.forward_dynamics(model, *state(model), method=method)
 
 
 def test_the_mass_matrix_may_lose_what_articulated_bodies_keep() -> None:

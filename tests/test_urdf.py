@@ -408,6 +408,22 @@ def test_refused(write: Write, case: str) -> None:
     assert words in str(error) and str(error).startswith(f"{path}:{line}:{column}: ")
 
 
+@pytest.mark.parametrize("wrong", ["1 2", "", "x", "1_0", "1e99", "nan", "1 ;", "\u0661"])
+def test_what_is_wrong_in_one_of_many_is_found(write: Write, wrong: str) -> None:
+    """Numbers of many elements are read at once; the message is that of one."""
+    masses = ["1"] * 1500
+    masses[1200] = wrong
+    parts = []
+    for k, mass in enumerate(masses):
+        parts.append(f"\n<link name='{k}'><inertial><mass value='{mass}'/>{INERTIA}</inertial></link>")
+        parts.append(joint(f"j{k}", "a", f"{k}"))
+    path = write(of("a", *parts))
+    with pytest.raises(FormatError) as caught:
+        load(path)
+    assert (caught.value.line, caught.value.element) == (1202, "mass")
+    assert load(write(path.read_text().replace(f"'{wrong}'/>", "' 2.5&#9;'/>"))).mass == 1499 + 2.5
+
+
 def test_messages_stay_short(write: Write) -> None:
     long = "x" * 1_000_000
     with pytest.raises(FormatError) as caught:

@@ -62,8 +62,8 @@ def test_forces_are_in_their_cones_and_bear_the_weight(command: lw.control.Whole
 def test_two_solvers_agree(command: lw.control.WholeBodyCommand) -> None:
     q = crouched()
     other = WholeBodyController(PERSON, levels(q), FEET, Posture(q), solver="piqp").command(0.0, q, V)
-    np.testing.assert_allclose(other.acceleration, command.acceleration, atol=1e-4)
-    np.testing.assert_allclose(other.torque, command.torque, atol=1e-3)
+    np.testing.assert_allclose(other.acceleration, command.acceleration, atol=1e-8)
+    np.testing.assert_allclose(other.torque, command.torque, atol=1e-4)
 
 
 def test_a_lower_level_takes_nothing_from_a_higher_one_and_limits_of_torque_hold() -> None:

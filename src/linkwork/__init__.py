@@ -88,18 +88,21 @@ from linkwork.model.contacts import (
     Capsule,
     Contact,
     Contacts,
+    Cylinder,
     Ellipsoid,
     HeightField,
     Plane,
     Softness,
     Sphere,
 )
+from linkwork.model.medium import Medium
 
 if TYPE_CHECKING:
     from linkwork import control
     from linkwork.compiled.compiled_function import CompiledFunction
     from linkwork.compiled.compiling import compile
     from linkwork.compiled.derivatives import jacobian_of, jvp, vjp
+    from linkwork.dynamics.constrained_derivatives import ConstrainedDerivatives, constrained_dynamics_derivatives
     from linkwork.dynamics.contact.public import collision_contacts, contact_dynamics, contact_points
     from linkwork.dynamics.inverse_kinematics import IKResult, inverse_kinematics
     from linkwork.dynamics.loops import close_loops
@@ -125,11 +128,13 @@ __all__ = [
     "Capsule",
     "ChangeOfBasis",
     "CompiledFunction",
+    "ConstrainedDerivatives",
     "Constraint",
     "Contact",
     "Contacts",
     "Controller",
     "Coupling",
+    "Cylinder",
     "Ellipsoid",
     "FileError",
     "FormatError",
@@ -141,6 +146,7 @@ __all__ = [
     "Linearised",
     "LinkworkError",
     "LinkworkWarning",
+    "Medium",
     "MissingExtraError",
     "Model",
     "ModelError",
@@ -169,6 +175,7 @@ __all__ = [
     "compile",
     "constrained_dynamics",
     "constrained_dynamics_and_reactions",
+    "constrained_dynamics_derivatives",
     "constrained_inverse_dynamics",
     "contact_dynamics",
     "contact_points",
@@ -245,6 +252,7 @@ _LATE = {
     "linkwork.compiled.derivatives": ("jacobian_of", "jvp", "vjp"),
     "linkwork.control": (),
     "linkwork.dynamics.contact.public": ("collision_contacts", "contact_dynamics", "contact_points"),
+    "linkwork.dynamics.constrained_derivatives": ("ConstrainedDerivatives", "constrained_dynamics_derivatives"),
     "linkwork.dynamics.inverse_kinematics": ("IKResult", "inverse_kinematics"),
     "linkwork.dynamics.loops": ("close_loops",),
     "linkwork.dynamics.pose_errors": ("pose_error",),

@@ -61,8 +61,8 @@ class ArticulatedBodies:
         self.u: Field[list[Scalar]] = tree.field()
         self.T: Field[Column] = tree.field()
         self.E: Field[Column] = tree.field()
-        """T: the terms of inertias that pivots are left over from (``rounding``); E: what the rounding of the
-        children's D comes to, as if it were such terms."""
+        """T: the terms of inertias that pivots are left over from (``rounding``); E: what the rounding of D of those
+        beyond comes to, as if it were such terms."""
         self.rotor, self.moving, self.judged = rotor or tree.rotors(), moving, judged and tree.doubtful
         if self.judged:
             self.T[tree.world], self.E[tree.world] = [0.0] * 6, [0.0] * 6
@@ -98,8 +98,9 @@ class ArticulatedBodies:
     def _judgement(self, body: Body) -> list[Column]:
         """What T and E of the parent get."""
         S, U, D = self.S[body], self.U[body], self.D[body]
-        amplified: Column = [0.0] * 6
-        for column, inverse, terms in zip(U, D.inverse_pivots, of_pivots(S, self.T[body]), strict=True):
+        amplified = self.E[body] if body.doubtful else [0.0] * 6
+        terms_of_D = of_pivots(S, plus(self.T[body], amplified))
+        for column, inverse, terms in zip(U, D.inverse_pivots, terms_of_D, strict=True):
             weights = [u * inverse for u in column.numbers()]
             amplified = [t + w * w * terms for t, w in zip(amplified, weights, strict=True)]
         handed = (Force.from_numbers(numbers) for numbers in (diagonal(self.IA[body]), amplified))

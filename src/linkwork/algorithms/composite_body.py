@@ -66,7 +66,8 @@ def factor_along_tree(
             L[body, j] = _solved(D[body], M[body, j])
             if terms:
                 squares = [[x * x for x in row] for row in L[body, j]]
-                amplified = [dot(column, terms[body]) for column in columns(squares, j.joint.nv)]
+                rounded = cancelled[body] if body.doubtful else terms[body]
+                amplified = [dot(column, rounded) for column in columns(squares, j.joint.nv)]
                 cancelled[j] = plus(cancelled[j], amplified)
             for k in tree.path(j):
                 M[j, k] = _minus_product(M[j, k], L[body, j], M[body, k])

@@ -7,8 +7,10 @@ positive semidefinite matrix, so the numbers on its diagonal bound all others:
     terms of the pivot of a column s of S:   Σ sᵢ² Tᵢ
 
 Composite bodies hand on their T. Articulated ones hand on the diagonal of Iᴬ, from which Iᵃ = Iᴬ - U D⁻¹ Uᵀ is what is
-left, and what the rounding of D makes of U D⁻¹ Uᵀ: (U D⁻¹)² times the terms of D. Only one generation is looked at:
-older rounding passes through Iᵃ as inertias do, and is as small beside it. ``Factor.of_matrix`` judges by the terms;
+left, and E, what the rounding of D makes of U D⁻¹ Uᵀ: (U D⁻¹)² times the terms of D. Across a joint that is doubtful
+itself E is handed on with the rest, and amplified again: between massless bodies there is nothing beside which older
+rounding were small. Elsewhere one generation is enough: it passes through Iᵃ as inertias do, and is as small beside it.
+``Factor.of_matrix`` judges by the terms;
 joints that are not doubtful (model/doubtful.py) need no judging, and a tree without such joints pays nothing.
 """
 

@@ -35,6 +35,10 @@ class Solver(ABC):
         """The sizes."""
 
     @abstractmethod
+    def columns(self, matrix: Array, right: Array) -> Array:
+        """The same for many right-hand sides (..., r, c), after it was done for one."""
+
+    @abstractmethod
     def iterated(self, found: Found, step: Callable[[Array], Found]) -> Found:
         """Accelerations, reactions and forces, by steps from forces to the next, until the forces do not change."""
 
@@ -53,6 +57,11 @@ class TracedSolver(Solver):
             except ZeroDivisionError:  # a pivot that is zero whatever the state
                 found[k, :] = np.nan
         return traced(found.reshape((*leading, size)))
+
+    def columns(self, matrix: Array, right: Array) -> Array:
+        factor = Factor.of_matrix(numbers(matrix).tolist())
+        found = np.array([factor.solve(column) for column in numbers(right).T.tolist()], dtype=object)
+        return traced(found.reshape(right.shape[::-1]).T.copy())
 
     def iterated(self, found: Found, step: Callable[[Array], Found]) -> Found:
         before = found[2]
@@ -100,6 +109,8 @@ def _largest(x: Sequence[Any]) -> Any:
 class JoinedSolver(Solver):
     """By Cholesky's factors, after a look at the rank; if damped, by the proximal iteration. Any number of states."""
 
+    advice = "Leave out what is redundant, or pass proximal=1e-6"
+
     def _check(self, right: Array) -> None:
         if np.isnan(right).any():
             raise SingularError(
@@ -122,7 +133,7 @@ class JoinedSolver(Solver):
                 if (ranks < size).any():
                     raise SingularError(
                         f"{self.function}: the constraints {self.names} hold {size} motions, of which only "
-                        f"{ranks.min()} are independent. Leave out what is redundant, or pass proximal=1e-6"
+                        f"{ranks.min()} are independent. {self.advice}"
                     )
             return np.asarray(np.linalg.solve(matrix, right[..., None])[..., 0], dtype=np.float64)
         damping = self.proximal * diagonal.mean(axis=-1)[..., None]
@@ -135,6 +146,9 @@ class JoinedSolver(Solver):
             if step <= 1e-13 * np.abs(sizes).max(initial=0.0):
                 break
         return sizes
+
+    def columns(self, matrix: Array, right: Array) -> Array:
+        return np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
 
     def iterated(self, found: Found, step: Callable[[Array], Found]) -> Found:
         for _ in range(_MOST_ITERATIONS):

@@ -48,6 +48,14 @@ def coupled_motion(
 ) -> tuple[Array, Array]:  # fmt: skip
     """Accelerations and wrenches, as ``constrained_dynamics`` gives them."""
     free = forward_dynamics(model, q, v, tau, f_ext)
+    sizes, response = coupled_sizes(model, held, q, v, free, settings, solver)
+    return free + times(response, sizes), sizes[..., None] * held.wrenches
+
+
+def coupled_sizes(
+    model: Model, held: Couplings, q: Array, v: Array, free: Array, settings: Array | None, solver: Solver
+) -> tuple[Array, Array]:
+    """The forces (..., k) of the couplings, from the accelerations without them, and what unit ones do (..., nv, k)."""
     if is_traced(free):
         response = mass_matrix_inverse(model, q) @ held.rows.T
     else:  # for which less code is made
@@ -56,5 +64,4 @@ def coupled_motion(
     if settings is not None:
         errors = np.concatenate([each.all_errors(model, q, ()) for each in held.couplings], axis=-1)
         asked = asked + settings[0] * times(held.rows, v) + settings[1] * errors
-    sizes = solver.solve(held.rows @ response, -asked)
-    return free + times(response, sizes), sizes[..., None] * held.wrenches
+    return solver.solve(held.rows @ response, -asked), response

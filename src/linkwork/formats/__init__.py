@@ -111,7 +111,7 @@ def load(
 @contextlib.contextmanager
 def _resting_collector() -> Iterator[None]:
     """Without the search for cyclic garbage, of which reading makes none: it would look through the growing tree of
-    elements again and again.
+    elements again and again, and through the whole model in the end.
     """
     if not gc.isenabled():
         yield
@@ -120,4 +120,7 @@ def _resting_collector() -> Iterator[None]:
     try:
         yield
     finally:
+        if not gc.get_freeze_count():  # what there is counts as old, without a look at it
+            gc.freeze()
+            gc.unfreeze()
         gc.enable()

@@ -7,12 +7,33 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.model.contacts import Box, Capsule, Contact, Contacts, Ellipsoid, HeightField, Plane, Softness, Sphere
+from linkwork.model.contacts import (
+    Box,
+    Capsule,
+    Contact,
+    Contacts,
+    Cylinder,
+    Ellipsoid,
+    HeightField,
+    Plane,
+    Softness,
+    Sphere,
+)
+from linkwork.model.medium import Medium
 from linkwork.spatial import Mat3, Quaternion, Transform, Vec3
 
 _PLANE, _FIELD, _SPHERE, _CAPSULE, _ELLIPSOID, _CYLINDER, _BOX = range(7)  # mjtGeom
 _KINDS = ("plane", "height field", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "distance field")
+_PARTNERS = {
+    _SPHERE: (_PLANE, _FIELD, _SPHERE),
+    _CAPSULE: (_PLANE, _FIELD, _SPHERE, _CAPSULE),
+    _ELLIPSOID: (_PLANE,),
+    _CYLINDER: (_PLANE,),
+    _BOX: (_PLANE, _SPHERE, _BOX),
+}
+"""What a geom may touch, of kinds that come before it or are its own."""
 _NO_FRICTION_LOSS, _NO_LIMITS, _NO_CONTACT, _NO_PARENT_FILTER = (1 << k for k in (2, 3, 4, 9))  # mjtDisableBit
+_LEAST, _LEAST_FRICTION = 1e-15, 1e-5  # mjMINVAL, mjMINMU
 _MOST_GEOMS = 2000
 _MOST_CONTACTS = 20_000
 
@@ -33,8 +54,33 @@ def contacts_of(
     centres = tuple((name, (x, y, z)) for name, (x, y, z) in places)
     bonds = tuple(_softness(m.eq_solref[e], m.eq_solimp[e]) for e in held)
     return Contacts(
-        tuple(each), limits, frictions, float(m.opt.impratio), reference, centres, bonds, tuple(reader.left_out)
-    )
+        tuple(each), limits, frictions, float(m.opt.impratio), reference, centres, bonds,
+        medium=_medium(m, bodies, reader), left_out=tuple(reader.left_out),
+    )  # fmt: skip
+
+
+def _medium(m: Any, bodies: list[str], reader: _Reader) -> Medium | None:
+    """What bodies move in: MuJoCo's model of inertia boxes."""
+    if not (m.opt.density or m.opt.viscosity):
+        return None
+    boxes = []
+    for k in range(1, m.nbody):
+        geoms = range(m.body_geomadr[k], m.body_geomadr[k] + m.body_geomnum[k])
+        if any(m.geom_fluid[geom, 0] for geom in geoms):
+            reader.left_out.append(f"the medium's forces on {bodies[k]}, whose geoms are ellipsoids in it")
+        elif m.body_mass[k] >= _LEAST:
+            first, second, third = m.body_inertia[k].tolist()
+            squares = second + third - first, first + third - second, first + second - third
+            x, y, z = (float(np.sqrt(max(_LEAST, square) / m.body_mass[k] * 6.0)) for square in squares)
+            boxes.append((bodies[k], _placed(m.body_ipos[k], m.body_iquat[k]), (x, y, z)))
+    wind, density, viscosity = m.opt.wind.tolist(), float(m.opt.density), float(m.opt.viscosity)
+    return Medium(density, viscosity, (wind[0], wind[1], wind[2]), tuple(boxes))
+
+
+def _placed(position: Any, quaternion: Any) -> Transform:
+    w, x, y, z = quaternion.tolist()
+    turn: Mat3 = Quaternion(x, y, z, w).normalized().matrix()
+    return Transform(turn, Vec3(*position.tolist()))
 
 
 def _limits(m: Any, joints: list[str]) -> tuple[tuple[str, Softness, float], ...]:
@@ -75,7 +121,7 @@ class _Reader:
                 self.left_out.append(f"pair {k} of geoms has friction that varies with direction; the first is taken")
             soft = _softness(m.pair_solref[k], m.pair_solimp[k])
             margin = self.margin(m.pair_margin[k : k + 1], m.pair_gap[k : k + 1])
-            found.append(self.contact(a, b, int(m.pair_dim[k]), friction[0], soft, margin))
+            found.append(self.contact(a, b, int(m.pair_dim[k]), friction[::2], soft, margin))
         for a, b in self.pairs():
             if (a, b) not in paired:
                 found.append(self.contact(a, b, *self.mixed(a, b)))
@@ -110,53 +156,51 @@ class _Reader:
             return []
         return found
 
-    def mixed(self, a: int, b: int) -> tuple[int, float, Softness, float]:
-        """Dimensions, friction, softness and margin of two geoms."""
+    def mixed(self, a: int, b: int) -> tuple[int, Sequence[float], Softness, float]:
+        """Dimensions, friction along the surface and against spinning, softness and margin of two geoms."""
         m = self.m
         margin = self.margin(m.geom_margin[[a, b]], m.geom_gap[[a, b]])
         if m.geom_priority[a] != m.geom_priority[b]:
             k = a if m.geom_priority[a] > m.geom_priority[b] else b
             soft = _softness(m.geom_solref[k], m.geom_solimp[k])
-            return int(m.geom_condim[k]), float(m.geom_friction[k, 0]), soft, margin
+            return int(m.geom_condim[k]), m.geom_friction[k].tolist(), soft, margin
         weights = m.geom_solmix[a], m.geom_solmix[b]
-        least = 1e-15
-        if weights[0] >= least and weights[1] >= least:
+        if weights[0] >= _LEAST and weights[1] >= _LEAST:
             share = weights[0] / (weights[0] + weights[1])
         else:
-            share = 0.5 if max(weights) < least else (0.0 if weights[0] < least else 1.0)
+            share = 0.5 if max(weights) < _LEAST else (0.0 if weights[0] < _LEAST else 1.0)
         first, second = m.geom_solref[a], m.geom_solref[b]
         both = first[0] > 0.0 and second[0] > 0.0
         solref = share * first + (1.0 - share) * second if both else np.minimum(first, second)
         solimp = share * m.geom_solimp[a] + (1.0 - share) * m.geom_solimp[b]
-        friction = max(m.geom_friction[a, 0], m.geom_friction[b, 0])
-        return int(max(m.geom_condim[a], m.geom_condim[b])), float(friction), _softness(solref, solimp), margin
+        friction = np.maximum(m.geom_friction[a], m.geom_friction[b]).tolist()
+        return int(max(m.geom_condim[a], m.geom_condim[b])), friction, _softness(solref, solimp), margin
 
     def contact(
-        self, a: int, b: int, dimensions: int, friction: float, softness: Softness, margin: float
+        self, a: int, b: int, dimensions: int, friction: Sequence[float], softness: Softness, margin: float
     ) -> Contact | None:
         m = self.m
         if m.geom_type[a] > m.geom_type[b]:
             a, b = b, a
         own, other = int(m.geom_type[b]), int(m.geom_type[a])
         called = f"{self.names[b]} and {self.names[a]}"
-        balls = own in (_SPHERE, _CAPSULE)
-        able = (other == _PLANE and own in (_SPHERE, _CAPSULE, _ELLIPSOID, _BOX)) or (other >= _FIELD and balls)
-        if not able or (other not in (_PLANE, _FIELD, _SPHERE, _CAPSULE)):
+        if other not in _PARTNERS.get(own, ()):
             kinds = " and ".join(f"a {_KINDS[k]}" for k in (own, other))
             self.left_out.append(f"the contact of {called}, {kinds}, which is not supported")
             return None
-        if dimensions > 3:
-            self.left_out.append(f"friction of {called} against spinning and rolling")
+        if dimensions > 4:
+            self.left_out.append(f"friction of {called} against rolling")
         on = self.bodies[m.geom_bodyid[a]] if m.geom_bodyid[a] else "world"
         return Contact(
             self.bodies[m.geom_bodyid[b]] if m.geom_bodyid[b] else "world",
             self.shape(b),  # type: ignore[arg-type]
             self.shape(a),  # type: ignore[arg-type]
             on,
-            friction=friction,
-            dimensions=1 if dimensions == 1 else 3,
-            placement=self.place(b),
-            on_placement=self.place(a),
+            friction=friction[0],
+            dimensions=min(dimensions, 4),
+            torsional_friction=max(friction[1], _LEAST_FRICTION),
+            placement=_placed(m.geom_pos[b], m.geom_quat[b]),
+            on_placement=_placed(m.geom_pos[a], m.geom_quat[a]),
             softness=softness,
             margin=margin,
             name=called,
@@ -172,6 +216,8 @@ class _Reader:
             return Sphere(x)
         if kind == _CAPSULE:
             return Capsule(x, y)
+        if kind == _CYLINDER:
+            return Cylinder(x, y)
         return Ellipsoid((x, y, z)) if kind == _ELLIPSOID else Box((x, y, z))
 
     def field(self, k: int) -> HeightField:
@@ -180,8 +226,3 @@ class _Reader:
         numbers = m.hfield_data[first : first + rows * columns].reshape(rows, columns).astype(np.float64)
         x, y, height, _ = m.hfield_size[k].tolist()
         return HeightField(height * numbers, (x, y))
-
-    def place(self, k: int) -> Transform:
-        w, x, y, z = self.m.geom_quat[k].tolist()
-        turn: Mat3 = Quaternion(x, y, z, w).normalized().matrix()
-        return Transform(turn, Vec3(*self.m.geom_pos[k].tolist()))

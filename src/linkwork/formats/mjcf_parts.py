@@ -187,10 +187,7 @@ def left_out(m: Any) -> list[str]:
         ),
         "has an armature, which acts on the velocity in the body's axes here": named("free joint", m.joint, heavy),
     }
-    said = [f"{thing} {what}" for what, things in left.items() for thing in things]
-    if m.opt.density or m.opt.viscosity:
-        said.append("the medium (density, viscosity) is left out")
-    return said
+    return [f"{thing} {what}" for what, things in left.items() for thing in things]
 
 
 def _carries_an_actuator_alone(m: Any, tendon: int) -> bool:

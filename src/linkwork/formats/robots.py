@@ -12,7 +12,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from difflib import get_close_matches
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import NamedTuple
 
@@ -96,6 +95,8 @@ def _package(path: Path) -> str:
 
 
 def _example_folders() -> Iterator[Path]:
+    from importlib.metadata import PackageNotFoundError, distribution  # late: most models are named by their files
+
     inside = Path("share", EXAMPLES, "robots")
     places = [Path(sys.prefix)]
     with contextlib.suppress(PackageNotFoundError):

@@ -18,10 +18,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from typing import Any
-from xml.sax.saxutils import quoteattr
 
 from linkwork.errors import LinkworkError, ModelError
-from linkwork.formats.xml import Element
+from linkwork.formats.xml import Element, attribute
 from linkwork.joints import Prismatic, Revolute
 from linkwork.model.actuators import Actuator
 from linkwork.model.constraints import Ball, Constraint, Coupling, Hinge, PointOnPlane, Rolling, Weld
@@ -42,23 +41,23 @@ _CONSTRAINTS = {kind.__name__: kind for kind in (Weld, Ball, Hinge, PointOnPlane
 
 def differences(model: Model, read: Model) -> Iterator[str]:
     """The element's lines, for a model and what the file without it reads as."""
-    name = f" name={_quoted(model.name)}" if model.name != read.name else ""
+    name = f" name={attribute(model.name)}" if model.name != read.name else ""
     none = "" if model.frames else ' frames="none"'
     yield f'<{TAG}{name} gravity="{_numbers(model.gravity)}"{none}>'
     for body, other in zip(model.bodies, read.bodies, strict=True):
         words = dict(_of_body(body, other))
         if words:
-            yield f"  <body name={_quoted(body.name)} {_words(words)}/>"
+            yield f"  <body name={attribute(body.name)} {_words(words)}/>"
     if model.frames != read.frames:
         there = {frame.name: frame for frame in read.frames}
         for frame in model.frames:
-            yield f"  <frame name={_quoted(frame.name)} {_words(_of_frame(model, frame, there.get(frame.name)))}/>"
+            yield f"  <frame name={attribute(frame.name)} {_words(_of_frame(model, frame, there.get(frame.name)))}/>"
     if model.constraints != read.constraints:
-        yield from (f"  <constraint is={_quoted(_of_constraint(each))}/>" for each in model.constraints)
+        yield from (f"  <constraint is={attribute(_of_constraint(each))}/>" for each in model.constraints)
     if model.actuators != read.actuators:
-        yield from (f"  <actuator is={_quoted(json.dumps(vars(each)))}/>" for each in model.actuators)
+        yield from (f"  <actuator is={attribute(json.dumps(vars(each)))}/>" for each in model.actuators)
     if model.meshes != read.meshes:
-        yield from (f"  <mesh filename={_quoted(mesh)}/>" for mesh in model.meshes)
+        yield from (f"  <mesh filename={attribute(mesh)}/>" for mesh in model.meshes)
     yield f"</{TAG}>"
 
 
@@ -110,15 +109,11 @@ def _of_constraint(constraint: Constraint) -> str:
 
 
 def _words(words: dict[str, str]) -> str:
-    return " ".join(f"{key}={_quoted(value)}" for key, value in words.items())
+    return " ".join(f"{key}={attribute(value)}" for key, value in words.items())
 
 
 def _numbers(values: Sequence[float]) -> str:
     return " ".join(repr(float(value)) for value in values)
-
-
-def _quoted(text: str) -> str:
-    return quoteattr(text, {"\n": "&#10;", "\t": "&#9;", "\r": "&#13;"})
 
 
 # Reading

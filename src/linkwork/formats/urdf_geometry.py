@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from math import isfinite
 from typing import NamedTuple
 
+import numpy as np
+
 from linkwork.errors import FormatError
 from linkwork.formats.xml import Element
 from linkwork.model.geometry import Geometry
@@ -33,7 +35,8 @@ def geometry_of(robot: Element, links: Mapping[str, Element]) -> list[tuple[str,
     folder = os.path.dirname(os.path.abspath(robot.path))
     materials = _materials(robot)
     found = [one for name, link in links.items() for one in _shapes(name, link, materials)][:_MOST]
-    places = placements([one.origin for one in found])
+    origins = np.array([one.origin for one in found]).reshape(-1, 2, 3)
+    places = placements(origins[:, 0], origins[:, 1])
     return [
         (one.link, Geometry(0, place, one.kind, one.size, one.visual, not one.visual, one.colour, one.mesh, folder))
         for one, place in zip(found, places, strict=True)
@@ -89,8 +92,9 @@ def _materials(robot: Element) -> dict[str, Colour]:
 
 def _materials_in(link: Element) -> Iterator[Element]:
     if link.tag == "link":
-        for visual in link.children:
-            yield from (part for part in visual.children if part.tag == "material")
+        for part in link.children:
+            if part.tag != "inertial":
+                yield from (child for child in part.children if child.tag == "material")
 
 
 def _colour(material: Element) -> Colour | None:
@@ -104,11 +108,11 @@ def _colour(material: Element) -> Colour | None:
 
 def meshes_of(robot: Element) -> list[str]:
     """Every mesh that a visual or a collision names, once."""
-    found = (
-        file
-        for child in robot.children
-        if child.tag == "link"
-        for element in child.walk()
-        if element.tag == "mesh" and (file := element.get("filename")) is not None
-    )
-    return list(dict.fromkeys(found))
+    found: dict[str, None] = {}
+    for link in robot.children:
+        if link.tag == "link":
+            for part in link.children:
+                if part.tag != "inertial":
+                    files = (element.get("filename") for element in part.walk() if element.tag == "mesh")
+                    found.update(dict.fromkeys(file for file in files if file is not None))
+    return list(found)

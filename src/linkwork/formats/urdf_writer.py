@@ -12,21 +12,20 @@ import re
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from xml.sax.saxutils import quoteattr
 
 from linkwork.arguments import file_path
 from linkwork.errors import ArgumentError, LinkworkWarning, ModelError, shown
 from linkwork.files import write_text
 from linkwork.formats import urdf
 from linkwork.formats.urdf_extension import LARGEST, differences
-from linkwork.formats.xml import parse
+from linkwork.formats.xml import attribute, parse
 from linkwork.joints import Fixed, Free, Joint, Planar, Prismatic, Revolute
 from linkwork.model.constraints import Coupling
 from linkwork.model.model import WORLD, Body, Frame, Model
 from linkwork.model.queries import mass_com_inertia, name_of
 from linkwork.spatial import Mat3, Transform, Vec3
 
-_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 def save(model: Model, path: str | os.PathLike[str]) -> Path:
@@ -224,4 +223,4 @@ def _text(what: str, name: str) -> str:
         raise ModelError(f"{what} without a name cannot be written to a file; model.renamed gives it one")
     if _NO_XML.search(name):
         raise ModelError(f"the name {name!r} of {what} has characters that XML cannot hold; model.renamed changes it")
-    return quoteattr(name, {"\n": "&#10;", "\t": "&#9;", "\r": "&#13;"})
+    return attribute(name)

@@ -11,11 +11,14 @@ import math
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any
 from xml.parsers import expat
+
+import numpy as np
+from numpy.typing import NDArray
 
 from linkwork.errors import FormatError, LinkworkWarning
 from linkwork.files import open_regular
@@ -32,6 +35,7 @@ _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.AS
 _DECLARED = re.compile(rb"\s*<\?xml\b[^>]*?\bencoding\s*=\s*[\"']([A-Za-z][A-Za-z0-9._-]*)[\"']")
 _ENCODINGS = {"utf-8": "utf-8", "utf8": "utf-8", "us-ascii": "ascii", "ascii": "ascii", "iso-8859-1": "latin-1"}
 _MARKS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"<\0", "utf-16-le"), (b"\0<", "utf-16-be"))
+_ESCAPED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\n": "&#10;", "\t": "&#9;", "\r": "&#13;"})
 _UNSAFE = {
     "StartDoctypeDeclHandler": "a document type is not allowed in a model file; remove the <!DOCTYPE ...>",
     "EntityDeclHandler": "an entity declaration is not allowed in a model file",
@@ -44,10 +48,12 @@ class Element:
     """An element, where it begins (line and column from 1), and what it holds; text between elements is left out."""
 
     __slots__ = ("children", "column", "flat", "line", "path", "tag")
-
-    def __init__(self, path: str, tag: str, flat: list[str], line: int, column: int) -> None:
-        self.path, self.tag, self.flat, self.line, self.column = path, tag, flat, line, column
-        self.children: list[Element] = _NONE  # a list of its own only where there are any: most elements have none
+    path: str
+    tag: str
+    flat: list[str]
+    line: int
+    column: int
+    children: list[Element]  # one of its own only where there are any: most elements have none
 
     @property
     def attributes(self) -> dict[str, str]:
@@ -57,7 +63,9 @@ class Element:
     def get(self, attribute: str) -> str | None:
         """The value of an attribute, or None."""
         flat = self.flat
-        for i in range(0, len(flat), 2):
+        if flat and flat[0] == attribute:
+            return flat[1]
+        for i in range(2, len(flat), 2):
             if flat[i] == attribute:
                 return flat[i + 1]
         return None
@@ -82,6 +90,14 @@ class Element:
                 if found is not None:
                     raise child.error(f"there is already a <{tag}> in this <{self.tag}>, at line {found.line}")
                 found = child
+        return found
+
+    def parts(self, *tags: str) -> dict[str, Element]:
+        """The children by their tags; of these, a second one is an error."""
+        found = {child.tag: child for child in self.children}
+        if len(found) < len(self.children):
+            for tag in tags:
+                self.child(tag)
         return found
 
     def need(self, tag: str) -> Element:
@@ -138,6 +154,55 @@ class Element:
         return self.numbers(attribute, 1, None if default is None else [default])[0]
 
 
+Wanted = tuple[str, int, Sequence[float] | None]
+"""An attribute, how many numbers it has, and those where it is missing; None where it must be there."""
+_BLOCK = 1024
+
+
+def table(elements: Sequence[Element], wanted: Sequence[Wanted]) -> NDArray[np.float64]:
+    """The measures of many elements, a row each, in the order of what is wanted: what ``Element.measures`` gives."""
+    rows = np.empty((len(elements), sum(count for _, count, _ in wanted)))
+    alike: dict[tuple[str, ...], list[int]] = {}  # elements of the same attributes
+    for k, element in enumerate(elements):
+        alike.setdefault(tuple(element.flat[::2]), []).append(k)
+    for names, members in alike.items():
+        for first in range(0, len(members), _BLOCK):
+            some = members[first : first + _BLOCK]
+            block = _together([elements[k].flat for k in some], names, wanted)
+            if block is None:  # one by one: it says what is wrong
+                each = ([elements[k].measures(*one) for one in wanted] for k in some)
+                block = np.array([[x for numbers in row for x in numbers] for row in each])
+            rows[some] = block
+    return rows
+
+
+def _together(
+    flats: Sequence[list[str]], names: tuple[str, ...], wanted: Sequence[Wanted]
+) -> NDArray[np.float64] | None:
+    """The numbers of elements that have the same attributes, all at once; None if anything is wrong."""
+    columns = []
+    for name, count, usual in wanted:
+        if name in names:
+            place = 2 * names.index(name) + 1
+            text = " ; ".join([flat[place] for flat in flats])
+            words, every = text.split(), count + 1
+            if "_" in text or not text.isascii() or len(words) != len(flats) * every - 1:
+                return None
+            if words[count::every] != [";"] * (len(flats) - 1):
+                return None
+            del words[count::every]
+            try:
+                columns.append(np.array(list(map(float, words))).reshape(-1, count))
+            except ValueError:
+                return None
+        elif usual is None:
+            return None
+        else:
+            columns.append(np.broadcast_to(usual, (len(flats), count)))
+    block = np.concatenate(columns, axis=1)
+    return block if (np.abs(block) <= MAX_MAGNITUDE).all() else None
+
+
 def read(path: str, regular: bool = False, strict: bool = False) -> Element:
     """The root element of a file, which must be a regular one where no user has named it."""
     try:
@@ -158,7 +223,7 @@ def parse(data: bytes, path: str, strict: bool = False, texts: dict[Element, str
     """
     if len(data) > MAX_BYTES:
         raise FormatError(f"the file has more than {MAX_BYTES // 2**20} MiB", path)
-    if not data.strip():
+    if not data or data.isspace():
         raise FormatError("the file is empty", path)
     text = _as_utf8(data, path)
     begins = text.lstrip()
@@ -182,29 +247,64 @@ def quoted(name: str) -> str:
     return repr(shortened(name))
 
 
+def attribute(text: str) -> str:
+    """A text as the value of an attribute, in quotation marks of the kind that it has none of."""
+    escaped = text.translate(_ESCAPED)
+    if '"' in text and "'" not in text:
+        return f"'{escaped}'"
+    return '"' + escaped.replace('"', "&quot;") + '"'
+
+
 class _Reader:
     def __init__(self, path: str, texts: dict[Element, str] | None = None) -> None:
         self.path, self.texts = path, texts
-        self.open: list[Element] = []
-        self.root: Element | None = None
-        self.count = self.line = 0
+        self.open = [Element()]  # what holds the root, then the elements that have begun and not ended
+        self.open[0].children = []
         parser = self.parser = expat.ParserCreate("utf-8")
         parser.ordered_attributes = True
-        parser.StartElementHandler = self.start
-        parser.EndElementHandler = self.end
+        parser.StartElementHandler, parser.EndElementHandler = self.handlers()
         if texts is not None:
             parser.buffer_text = True
             parser.CharacterDataHandler = self.text
         for handler, message in _UNSAFE.items():
             setattr(parser, handler, self.refusing(message))
 
+    def handlers(self) -> tuple[Callable[[str, list[str]], None], Callable[[str], None]]:
+        """What is called where an element begins and ends: functions over local variables, since files are large."""
+        path, parser, begun, new = self.path, self.parser, self.open, Element.__new__
+        count = last = 0
+
+        def start(tag: str, attributes: list[str]) -> None:
+            nonlocal count, last
+            line = parser.CurrentLineNumber
+            if line != last:
+                last = line  # one object for all elements of a line: a large file has many
+            element = new(Element)
+            element.path, element.tag, element.flat, element.children = path, tag, attributes, _NONE
+            element.line, element.column = last, parser.CurrentColumnNumber + 1
+            count += 1
+            if count > MAX_ELEMENTS:
+                raise element.error(f"the file has more than {MAX_ELEMENTS} elements")
+            if len(begun) > MAX_DEPTH:
+                raise element.error(f"elements are nested more than {MAX_DEPTH} deep")
+            holder = begun[-1]
+            if holder.children:
+                holder.children.append(element)
+            else:
+                holder.children = [element]
+            begun.append(element)
+
+        def end(tag: str, pop: Callable[[], Element] = begun.pop) -> None:
+            pop()
+
+        return start, end
+
     def root_of(self, data: bytes) -> Element:
         try:
             self.feed(data)
         except expat.ExpatError as error:
             raise self.error(expat.ErrorString(error.code), error.lineno, error.offset + 1) from None
-        assert self.root is not None  # expat has refused a file without an element
-        return self.root
+        return self.open[0].children[0]  # expat has refused a file without an element
 
     def feed(self, data: bytes) -> None:
         """Give expat the text, a document type alone.
@@ -218,7 +318,7 @@ class _Reader:
             return
         self.parser.Parse(data[:begin], False)
         for _ in range(100):
-            if self.root is not None:  # past the place for a document type: expat refuses any further one
+            if self.open[0].children:  # past the place for a document type: expat refuses any further one
                 break
             closing = re.compile(rb"[>\[]").search(data, begin)
             end = closing.end() if closing else len(data)
@@ -229,32 +329,8 @@ class _Reader:
             raise self.error("there is too much before the first element", line, column)
         self.parser.Parse(data[begin:], True)
 
-    def start(self, tag: str, attributes: list[str]) -> None:
-        parser, open_elements = self.parser, self.open
-        line = parser.CurrentLineNumber
-        if line == self.line:
-            line = self.line  # one object for all elements of a line: a large file has many
-        else:
-            self.line = line
-        element = Element(self.path, tag, attributes, line, parser.CurrentColumnNumber + 1)
-        self.count += 1
-        if len(open_elements) >= MAX_DEPTH:
-            raise element.error(f"elements are nested more than {MAX_DEPTH} deep")
-        if self.count > MAX_ELEMENTS:
-            raise element.error(f"the file has more than {MAX_ELEMENTS} elements")
-        if not open_elements:
-            self.root = element
-        elif children := open_elements[-1].children:
-            children.append(element)
-        else:
-            open_elements[-1].children = [element]
-        open_elements.append(element)
-
-    def end(self, tag: str) -> None:
-        self.open.pop()
-
     def text(self, data: str) -> None:
-        if self.texts is not None and self.open and not data.isspace():
+        if self.texts is not None and not data.isspace():
             self.texts[self.open[-1]] = self.texts.get(self.open[-1], "") + data
 
     def refusing(self, message: str) -> Any:
@@ -264,7 +340,7 @@ class _Reader:
         return refuse
 
     def error(self, message: str, line: int, column: int) -> FormatError:
-        return FormatError(message, self.path, line, column, shortened(self.open[-1].tag) if self.open else None)
+        return FormatError(message, self.path, line, column, shortened(self.open[-1].tag) if self.open[1:] else None)
 
 
 def _as_utf8(data: bytes, path: str) -> bytes:
@@ -277,6 +353,8 @@ def _as_utf8(data: bytes, path: str) -> bytes:
         encoding = _ENCODINGS.get(name.lower())
         if encoding is None:
             raise FormatError(f"encoding {quoted(name)} is not supported; use UTF-8", path, 1, 1)
+    if encoding == "utf-8" and data.isascii():
+        return data
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from struct import pack
 from typing import TYPE_CHECKING, Any
@@ -17,15 +17,13 @@ from linkwork.errors import LinkworkWarning, ModelError, UnknownNameError, shown
 from linkwork.joints import Fixed, Joint
 from linkwork.model.actuators import Actuator
 from linkwork.model.geometry import Geometry, carried
-from linkwork.model.inertias import NO_INERTIA, NO_MASS, NO_OFFSET, as_inertia
+from linkwork.model.inertias import NO_INERTIA, NO_MASS, NO_OFFSET, NOTHING, as_inertia
 from linkwork.model.model import WORLD, Body, Frame, Limits, Model
 from linkwork.model.placements import IDENTITY, as_placement
-from linkwork.spatial import Inertia, Sym3, Transform, Vec3
+from linkwork.spatial import Transform
 
 if TYPE_CHECKING:
     from linkwork.model.constraints import Constraint
-
-_NOTHING = Inertia.from_com(NO_MASS, Vec3(*NO_OFFSET), Sym3.zero())  # one object for all: a large model has many
 
 
 class Builder:
@@ -56,8 +54,6 @@ class Builder:
         self._geometry: list[Geometry] = []
         self._constraints: list[Constraint] = []
         self._actuators: list[Actuator] = []
-        self.judged_later: Container[str] = ()
-        """Bodies that may have any inertia, since they will be parts of others; for readers of files."""
 
     def add_body(
         self,
@@ -120,7 +116,7 @@ class Builder:
             raise ModelError(f"there is already a joint named {joint_name!r}; names must be unique")
         carrier, on_carrier = self._place(parent)
         nothing = inertia is NO_INERTIA and com is NO_OFFSET and mass is NO_MASS
-        solid = _NOTHING if nothing else as_inertia(f"body {name!r}", mass, com, inertia, name not in self.judged_later)
+        solid = NOTHING if nothing else as_inertia(f"body {name!r}", mass, com, inertia)
         here = f"joint {joint_name!r}"
         rotor = one_or_each(f"armature of {here}", armature, joint.nv, ModelError)
         if rotor and not 0.0 <= min(rotor) <= max(rotor) < math.inf:
@@ -310,18 +306,22 @@ class Builder:
             raise ModelError(f"meshes must be a list of paths, not {shown(meshes)}")
         for mesh in meshes:
             text("a mesh", mesh, ModelError)
-        own = dict(self._frames)
-        for index, body in enumerate(self._bodies, 1):
-            if body.name not in own:
-                own[body.name] = Frame(body.name, index, IDENTITY, "link")
-        for index, body in enumerate(self._bodies, 1):
-            if body.joint_name not in own:
-                own[body.joint_name] = Frame(body.joint_name, index, IDENTITY, "joint")
         for what, parts in (("constraints", constraints), ("actuators", actuators)):
             if isinstance(parts, str) or not isinstance(parts, Sequence):
                 raise ModelError(f"{what} must be a list of them, not {shown(parts)}")
         known = tuple(dict.fromkeys([*self._meshes, *meshes]))
         held = (*self._constraints, *constraints), (*self._actuators, *actuators)
-        return Model(
-            self.name, tuple(self._bodies), tuple(own.values()), self.gravity, known, *held, tuple(self._geometry)
-        )
+        frames = with_own_frames(self._frames.values(), self._bodies)
+        return Model(self.name, tuple(self._bodies), frames, self.gravity, known, *held, tuple(self._geometry))
+
+
+def with_own_frames(named: Iterable[Frame], bodies: Sequence[Body]) -> tuple[Frame, ...]:
+    """Frames that are named, and those of bodies and of joints, where these names are not taken."""
+    frames = {frame.name: frame for frame in named}
+    for index, body in enumerate(bodies, 1):
+        if body.name not in frames:
+            frames[body.name] = Frame(body.name, index, IDENTITY, "link")
+    for index, body in enumerate(bodies, 1):
+        if body.joint_name not in frames:
+            frames[body.joint_name] = Frame(body.joint_name, index, IDENTITY, "joint")
+    return tuple(frames.values())

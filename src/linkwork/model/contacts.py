@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
-from math import isfinite
 from typing import Any, overload
 
 import numpy as np
@@ -21,6 +20,8 @@ from numpy.typing import ArrayLike
 from linkwork.arguments import finite, finite_array, is_integer, not_negative, positive, several
 from linkwork.errors import ArgumentError, ModelError, shown
 from linkwork.joints.joint import as_axis
+from linkwork.model.medium import Medium
+from linkwork.model.placements import as_placement
 from linkwork.spatial import Transform
 
 WORLD = "world"
@@ -46,6 +47,18 @@ class Capsule:
     def __post_init__(self) -> None:
         object.__setattr__(self, "radius", positive("the radius of a capsule", self.radius, "metres"))
         object.__setattr__(self, "half_length", positive("the half_length of a capsule", self.half_length, "metres"))
+
+
+@dataclass(frozen=True)
+class Cylinder:
+    """A cylinder along z: its ``radius`` and half of its length (m)."""
+
+    radius: float
+    half_length: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "radius", positive("the radius of a cylinder", self.radius, "metres"))
+        object.__setattr__(self, "half_length", positive("the half_length of a cylinder", self.half_length, "metres"))
 
 
 @dataclass(frozen=True)
@@ -128,7 +141,7 @@ class HeightField:
         return f"HeightField({shape[0]} x {shape[1]}, {self.half_size}, {sha256(numbers).hexdigest()[:16]})"
 
 
-Shape = Sphere | Capsule | Box | Ellipsoid
+Shape = Sphere | Capsule | Cylinder | Box | Ellipsoid
 Ground = Plane | HeightField
 
 
@@ -165,12 +178,15 @@ class Contact:
 
     Args:
         frame: the frame that carries the shape, a name in ``model.frame_names``.
-        shape: ``lw.Sphere``, ``lw.Capsule``, ``lw.Box`` or ``lw.Ellipsoid``; None for a point, the frame's origin.
-        against: what it touches: ``lw.Plane`` (the floor, z = 0, if left out) or ``lw.HeightField``; or a sphere or a
-            capsule, if it is one itself.
+        shape: ``lw.Sphere``, ``lw.Capsule``, ``lw.Cylinder``, ``lw.Box`` or ``lw.Ellipsoid``; None for a point, the
+            frame's origin.
+        against: what it touches: ``lw.Plane`` (the floor, z = 0, if left out) or ``lw.HeightField``; or another shape:
+            spheres and capsules touch each other, boxes touch boxes and spheres.
         on: the frame that carries what it touches; the world if left out.
         friction: the coefficient of friction, the tangent of the friction cone's angle.
-        dimensions: 3, or 1 for a contact without friction (MuJoCo's ``condim``).
+        dimensions: 3, 1 for a contact without friction, or 4 for one that resists spinning as well (MuJoCo's
+            ``condim``).
+        torsional_friction: with 4 dimensions, the moment of friction about the normal over the normal force (m).
         placement: of the shape in its frame, from ``lw.placement``. on_placement: of what it touches, in that frame.
         softness: how it yields. margin: the distance (m) at which it begins to act.
         name: to tell contacts apart by.
@@ -187,6 +203,7 @@ class Contact:
     on: str = WORLD
     friction: float = 1.0
     dimensions: int = 3
+    torsional_friction: float = 0.005
     placement: Transform = field(default_factory=Transform.identity)
     on_placement: Transform = field(default_factory=Transform.identity)
     softness: Softness = field(default_factory=Softness)
@@ -200,49 +217,61 @@ class Contact:
         called = f"the contact of {self.frame!r}"
         if self.shape is not None and not isinstance(self.shape, Shape):
             raise ArgumentError(
-                f"shape of {called} must be lw.Sphere, lw.Capsule, lw.Box, lw.Ellipsoid, or None for a point, not "
-                f"{shown(self.shape)}"
+                f"shape of {called} must be lw.Sphere, lw.Capsule, lw.Cylinder, lw.Box, lw.Ellipsoid, or None for a "
+                f"point, not {shown(self.shape)}"
             )
         if isinstance(self.against, Shape):
-            if not all(isinstance(each, Sphere | Capsule) for each in (self.shape, self.against)):
+            if not any(
+                isinstance(self.shape, kinds) and isinstance(self.against, kinds)
+                for kinds in (Sphere | Capsule, Box, Box | Sphere)
+            ):
                 raise ArgumentError(
-                    f"{called}: spheres and capsules may touch each other; {_kind(self.shape)} and "
-                    f"{_kind(self.against)} may not. Boxes, ellipsoids and points touch the ground alone"
+                    f"{called}: spheres and capsules may touch each other, and boxes may touch boxes and spheres; "
+                    f"{_kind(self.shape)} and {_kind(self.against)} may not. Cylinders, ellipsoids and points touch "
+                    f"the ground alone"
                 )
         elif not isinstance(self.against, Ground):
             raise ArgumentError(
-                f"{called} must be against lw.Plane, lw.HeightField, lw.Sphere or lw.Capsule, not {shown(self.against)}"
+                f"{called} must be against lw.Plane, lw.HeightField, lw.Sphere, lw.Capsule or lw.Box, not "
+                f"{shown(self.against)}"
             )
-        if isinstance(self.against, HeightField) and isinstance(self.shape, Box | Ellipsoid):
+        if isinstance(self.against, HeightField) and isinstance(self.shape, Cylinder | Box | Ellipsoid):
             raise ArgumentError(
                 f"{called}: points, spheres and capsules touch a height field; {_kind(self.shape)} does not"
             )
         if self.frame == self.on:
             raise ArgumentError(f"{called} is with itself; on must be another frame")
         object.__setattr__(self, "friction", not_negative(f"friction of {called}", self.friction))
-        if not is_integer(self.dimensions) or self.dimensions not in (1, 3):
+        if not is_integer(self.dimensions) or self.dimensions not in (1, 3, 4):
             raise ArgumentError(
-                f"dimensions of {called} must be 1 (without friction) or 3, not {shown(self.dimensions)}; friction "
-                f"against spinning and rolling is not supported"
+                f"dimensions of {called} must be 1 (without friction), 3, or 4 (with friction against spinning), not "
+                f"{shown(self.dimensions)}; friction against rolling is not supported"
             )
+        torsional = positive(f"torsional_friction of {called}", self.torsional_friction, "metres")
+        object.__setattr__(self, "torsional_friction", torsional)
         object.__setattr__(self, "margin", finite(f"margin of {called}", self.margin))
         for what in ("placement", "on_placement"):
             value = getattr(self, what)
-            if not isinstance(value, Transform) or not all(isfinite(x) for x in value.numbers()):
-                raise ArgumentError(f"{what} of {called} must be made by lw.placement, not {shown(value)}")
+            try:
+                as_placement(called, value if isinstance(value, Transform) else None)
+            except ModelError:
+                raise ArgumentError(f"{what} of {called} must be made by lw.placement, not {shown(value)}") from None
         if not isinstance(self.softness, Softness):
             raise ArgumentError(f"softness of {called} must be lw.Softness, not {shown(self.softness)}")
 
     @property
     def points(self) -> int:
-        """In how many points it may touch at once."""
+        """Places in which it may touch: of the twelve of two boxes, at most eight at once."""
         if isinstance(self.against, Ground):
-            return 4 if isinstance(self.shape, Box) else 2 if isinstance(self.shape, Capsule) else 1
-        return 1
+            return 4 if isinstance(self.shape, Box | Cylinder) else 2 if isinstance(self.shape, Capsule) else 1
+        return 12 if isinstance(self.shape, Box) and isinstance(self.against, Box) else 1
 
     @property
-    def has_friction(self) -> bool:
-        return self.dimensions == 3 and self.friction > 0.0
+    def friction_rows(self) -> int:
+        """How many directions friction acts in: none, two along the surface, or three with the rotation about the
+        normal.
+        """
+        return self.dimensions - 1 if self.friction > 0.0 else 0
 
 
 @dataclass(frozen=True)
@@ -258,7 +287,8 @@ class Contacts(Sequence[Contact]):
             normal direction (MuJoCo's ``impratio``). reference: the configuration in which effective masses are
             measured, where the model's neutral one is not meant; centres: for frames by name, where in them (m), where
             the centre of mass of the frame's body is not meant. bonds: how the model's constraints yield beside
-            contacts. left_out: what a file has and contacts leave out, said where they are used.
+            contacts. left_out: what a file has and contacts leave out, said where they are used. medium: what the
+            mechanism moves in, if that resists.
     """
 
     each: tuple[Contact, ...] = ()
@@ -269,8 +299,11 @@ class Contacts(Sequence[Contact]):
     centres: tuple[tuple[str, tuple[float, float, float]], ...] = ()
     bonds: tuple[Softness, ...] = ()
     left_out: tuple[str, ...] = ()
+    medium: Medium | None = None
 
     def __post_init__(self) -> None:
+        if self.medium is not None and not isinstance(self.medium, Medium):
+            raise ArgumentError(f"medium of contacts must be lw.Medium, not {shown(self.medium)}")
         _tuples("each", self.each, Contact)
         _tuples("limits", self.limits, str, Softness, float)
         _tuples("friction", self.friction, str, Softness)

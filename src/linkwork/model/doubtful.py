@@ -103,7 +103,7 @@ def _motions(joint: Joint) -> tuple[Array, bool, bool]:
     here = np.array([column.numbers() for column in subspace.columns()], dtype=np.float64).reshape(joint.nv, 6).T
     if isinstance(subspace, Selection):
         return here, True, False
-    columns = joint.subspace(joint.random(np.random.default_rng(1))).columns()
+    columns = joint.subspace(_elsewhere(joint)).columns()
     there = np.array([column.numbers() for column in columns], dtype=np.float64).reshape(joint.nv, 6).T
     turns = (
         not here[:3].any() and not there[:3].any() and np.allclose(here.T @ here, there.T @ there, rtol=0, atol=1e-12)
@@ -113,7 +113,12 @@ def _motions(joint: Joint) -> tuple[Array, bool, bool]:
 
 def _reach(joint: Joint) -> float:
     """How far a joint can carry its body's origin."""
-    return REACH if any(joint.transform(joint.random(np.random.default_rng(1))).translation.numbers()) else 0.0
+    return REACH if any(joint.transform(_elsewhere(joint)).translation.numbers()) else 0.0
+
+
+def _elsewhere(joint: Joint) -> list[float]:
+    """Some configuration that is no special one."""
+    return joint.integrate(joint.neutral(), [0.37 * (k + 1) for k in range(joint.nv)])
 
 
 def _matrices(numbers: Array) -> Array:

@@ -15,16 +15,17 @@ from linkwork.spatial import Inertia, Sym3, Vec3
 
 NO_MASS = 0.0
 NO_OFFSET = NO_INERTIA = (0.0, 0.0, 0.0)
+NOTHING = Inertia.from_com(NO_MASS, Vec3(*NO_OFFSET), Sym3.zero())
+"""One object for all bodies without inertia: a large model has many."""
 
 
-def as_inertia(where: str, mass: Any, com: Any, inertia: Any, judged: bool = True) -> Inertia:
+def as_inertia(where: str, mass: Any, com: Any, inertia: Any) -> Inertia:
     """An inertia, checked: from kg, m and kg m² about the centre of mass, as ``Builder.add_body`` takes them."""
     (kilograms,) = several(f"mass of {where}", [mass], 1, ModelError)
     if kilograms < 0.0:
         raise ModelError(f"mass of {where} must not be negative, but is {kilograms}")
     second = _second_moment(where, inertia)
-    if judged:
-        check_inertia(where, kilograms, second, stacklevel=4)
+    check_inertia(where, kilograms, second, stacklevel=4)
     return Inertia.from_com(kilograms, Vec3(*several(f"com of {where}", com, 3, ModelError)), second)
 
 
@@ -47,16 +48,17 @@ def check_inertia(where: str, mass: float, second: Sym3, stacklevel: int = 3) ->
         )
 
 
-def clearly_possible(second: Sym3) -> bool:
+def clearly_possible(second: Sym3) -> Any:
     """Whether the principal moments clearly fulfil the triangle inequality, without computing them: the second moment
-    of the mass, half the trace less the inertia, is positive definite by its leading minors.
+    of the mass, half the trace less the inertia, is positive definite by its leading minors. For many bodies, an array.
     """
     half = 0.5 * (second.xx + second.yy + second.zz)
     x, y, z = half - second.xx, half - second.yy, half - second.zz
     xy, xz, yz = second.xy, second.xz, second.yz
     minor = x * y - xy * xy
     whole = z * minor - (2.0 * xy * xz * yz + x * yz * yz + y * xz * xz)
-    return 1e-50 < half < 1e50 and x > 1e-9 * half and minor > 1e-9 * half * half and whole > 1e-9 * half * half * half
+    sane = (half > 1e-50) & (half < 1e50)
+    return sane & (x > 1e-9 * half) & (minor > 1e-9 * half * half) & (whole > 1e-9 * half * half * half)
 
 
 def _second_moment(where: str, inertia: Any) -> Sym3:

@@ -96,7 +96,7 @@ class Frame:
     kind: str = "frame"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not is_integer(self.body):
+        if not isinstance(self.name, str) or not (type(self.body) is int or is_integer(self.body)):
             raise ModelError(f"a frame is a name on a body's number, not {shown(self.name)} on {shown(self.body)}")
         if not isinstance(self.placement, Transform):
             object.__setattr__(self, "placement", as_placement(f"frame {self.name!r}", self.placement))

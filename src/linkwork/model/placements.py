@@ -76,17 +76,20 @@ def placement(
     return Transform(_rotation(pack("3d", *angles)), position)
 
 
-def placements(places: Sequence[tuple[Sequence[float], Sequence[float]]]) -> list[Transform]:
-    """The placements of many positions and angles, known to be finite numbers: the text of one, over arrays."""
-    if not places:
-        return []
-    keys = [pack("3d", *rpy) for _, rpy in places]
+def placements(xyz: Array, rpy: Array) -> list[Transform]:
+    """The placements of many positions (n, 3) and angles (n, 3); those of the same angles share one rotation."""
+    data = np.ascontiguousarray(rpy).tobytes()
+    keys = [data[k : k + 24] for k in range(0, len(data), 24)]  # to the bit, as a zero has a sign
     distinct = list(dict.fromkeys(keys))
-    with np.errstate(all="ignore"):  # angles beyond measure become NaN, as one does
-        turned = _turned(*np.frombuffer(b"".join(distinct)).reshape(-1, 3).T)
-    rows = np.stack(np.broadcast_arrays(*turned.numbers()), axis=-1).tolist()
-    rotations = {key: Mat3(*row) for key, row in zip(distinct, rows, strict=True)}
-    return [Transform(rotations[key], Vec3(*xyz)) for key, (xyz, _) in zip(keys, places, strict=True)]
+    rows = np.stack(rotations(np.frombuffer(b"".join(distinct)).reshape(-1, 3)).numbers(), axis=-1).tolist()
+    shared = {key: Mat3(*row) for key, row in zip(distinct, rows, strict=True)}
+    return [Transform(shared[key], Vec3(x, y, z)) for key, (x, y, z) in zip(keys, xyz.tolist(), strict=True)]
+
+
+def rotations(rpy: Array) -> Mat3:
+    """The rotations of many angles (n, 3): the text of one, over arrays; what lies beyond measure becomes NaN."""
+    with np.errstate(all="ignore"):
+        return Mat3(*np.broadcast_arrays(*_turned(*rpy.T).numbers()))
 
 
 def as_placement(where: str, value: Any) -> Transform:

@@ -21,7 +21,7 @@ from linkwork.dynamics.kinematics import integrate
 from linkwork.engine.mode import interpreted
 from linkwork.errors import LinkworkWarning
 from linkwork.joints import Free
-from linkwork.model.contacts import Box, Capsule, Contacts, Ellipsoid, Sphere
+from linkwork.model.contacts import Box, Capsule, Contacts, Cylinder, Ellipsoid, Sphere
 from linkwork.model.model import Model
 from linkwork.simulation.plant import Plant
 from linkwork.spatial import Quaternion, Vec3
@@ -86,13 +86,11 @@ def _size(shape: object) -> float:
     """Of a shape (m), as far as it is small."""
     if isinstance(shape, Sphere | Capsule):
         return shape.radius
-    return (
-        min(shape.half_sides)
-        if isinstance(shape, Box)
-        else min(shape.half_axes)
-        if isinstance(shape, Ellipsoid)
-        else 0.05
-    )
+    if isinstance(shape, Cylinder):
+        return min(shape.radius, shape.half_length)
+    if isinstance(shape, Box):
+        return min(shape.half_sides)
+    return min(shape.half_axes) if isinstance(shape, Ellipsoid) else 0.05
 
 
 def _straight(q: Any, v: Any, a: Any, turned: Any, dt: Any) -> tuple[list[Any], list[Any]]:

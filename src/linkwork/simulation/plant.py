@@ -104,12 +104,15 @@ class Plant:
 
     def _touched(self, touching: Touching, q: Array, v: Array, forces: Array, f_ext: Any) -> tuple[Array, Array]:
         """With contacts; the wrenches are theirs, if they are wanted."""
+        wanted = self.contact_forces
         if isinstance(q, TracedArray):
-            a, wrenches = touching.text.step(q, v, forces, numbers(self.dt).item(), f_ext, self.drag)
+            found = touching.text.step(q, v, forces, numbers(self.dt).item(), f_ext, self.drag, wanted)
         else:
             given = [each for each in (self.drag, f_ext) if each is not None]
-            a, wrenches = touching.step_law(f_ext is not None, self.drag is not None)(q, v, forces, self.dt, *given)
-        return a, wrenches if self.contact_forces else self._no_wrenches
+            law = touching.step_law(f_ext is not None, self.drag is not None, wanted)
+            answer = law(q, v, forces, self.dt, *given)
+            found = answer if wanted else (answer,)
+        return found[0], found[1] if wanted else self._no_wrenches
 
     def _wrenches(self, t: float, q: Array, v: Array) -> Array:
         assert callable(self.load)

@@ -11,19 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.model.contacts import Box, Capsule, Contact, Ellipsoid, HeightField, Plane, Sphere
+from linkwork.dynamics.contact.boxes import Solid, Touch, ball_touch, box_touches
+from linkwork.model.contacts import Box, Capsule, Contact, Cylinder, Ellipsoid, HeightField, Plane, Sphere
 from linkwork.spatial import Scalar, Transform, Vec3, absolute, sqrt, total, where_less
 from linkwork.spatial.functions import within
 
 _TINY = 1e-15
-
-
-class Touch(NamedTuple):
-    """A place where two shapes are nearest."""
-
-    distance: Scalar
-    point: Vec3
-    normal: Vec3
 
 
 def touches(contact: Contact, place: Transform, ground: Transform) -> list[Touch]:
@@ -35,7 +28,12 @@ def touches(contact: Contact, place: Transform, ground: Transform) -> list[Touch
         return [_level(distance, point, normal) for distance, point in _above_plane(shape, place, normal, origin)]
     if isinstance(against, HeightField):
         return [_above_field(against, ground, centre, radius) for centre, radius in _balls(shape, place)]
-    return [between(axis_of(shape, place), axis_of(against, ground))]
+    one, other = solid_of(shape, place), solid_of(against, ground)
+    far = one.reach + other.reach + absolute(contact.margin)
+    return [
+        touch if flag is None else touch._replace(distance=where_less(0.5, flag, touch.distance, far))
+        for flag, touch in between(one, other, contact.margin)
+    ]
 
 
 def tangents(normal: Vec3) -> tuple[Vec3, Vec3]:
@@ -72,6 +70,8 @@ def _above_plane(shape: object, place: Transform, normal: Vec3, origin: Vec3) ->
         lowest = Vec3(*(-h * x / length for h, x in zip(shape.half_axes, scaled.numbers(), strict=True)))
         point = place.rotation.apply(lowest) + place.translation
         return [((point - origin).dot(normal), point)]
+    if isinstance(shape, Cylinder):
+        return [((point - origin).dot(normal), point) for point in _rims(shape, place, normal)]
     found = []
     for centre, radius in _balls(shape, place):
         distance = (centre - origin).dot(normal) - radius
@@ -89,6 +89,18 @@ def _corners(box: Box, place: Transform, normal: Vec3, origin: Vec3) -> list[tup
         sign = where_less(0.0, up, -1.0, 1.0)
         found.append((height + sign * up, corner * sign + place.translation))
     return found
+
+
+def _rims(cylinder: Cylinder, place: Transform, normal: Vec3) -> list[Vec3]:
+    """The lowest point of either rim, the lower one first, and two more of that, a third of a turn from it."""
+    right, _, axis = place.rotation.columns()
+    axis = axis * where_less(0.0, axis.dot(normal), -1.0, 1.0)
+    down = axis * axis.dot(normal) - normal
+    down = _normalised(down, right, sqrt(down.dot(down)))  # a rim that is level begins anywhere
+    out, end = down * cylinder.radius, axis * cylinder.half_length
+    side = down.cross(axis) * (cylinder.radius * sqrt(0.75))
+    lower, upper = place.translation + end, place.translation - end
+    return [lower + out, upper + out, lower - out * 0.5 + side, lower - out * 0.5 - side]
 
 
 # Two shapes
@@ -114,8 +126,11 @@ class Axis(NamedTuple):
         return Axis(Vec3(*numbers[:3]), Vec3(*numbers[3:6]) if is_long else None, *numbers[6:])
 
 
-def axis_of(shape: object, place: Transform) -> Axis:
-    """Of a sphere or a capsule that is placed so."""
+def solid_of(shape: object, place: Transform) -> Axis | Solid:
+    """A sphere, a capsule or a box that is placed so."""
+    if isinstance(shape, Box):
+        half = Vec3(*shape.half_sides)
+        return Solid(place, half, sqrt(half.dot(half)))
     if isinstance(shape, Capsule):
         half = place.rotation.apply(Vec3(0.0, 0.0, shape.half_length))
         squared = shape.half_length * shape.half_length
@@ -124,8 +139,25 @@ def axis_of(shape: object, place: Transform) -> Axis:
     return Axis(place.translation, None, 0.0, shape.radius, shape.radius)
 
 
-def between(axis: Axis, other: Axis) -> Touch:
-    """Where two of them touch: at the points of their axes that are nearest to each other."""
+def solid_from(kind: type, numbers: Sequence[Scalar]) -> Axis | Solid:
+    """The same of its numbers, given which shape it is."""
+    return Solid.of(numbers) if kind is Box else Axis.of(numbers, kind is Capsule)
+
+
+def between(one: Axis | Solid, other: Axis | Solid, margin: Scalar) -> list[tuple[Scalar | None, Touch]]:
+    """Where two of them touch: places, each with a flag that is 1 where it counts, or None if it always does."""
+    if isinstance(one, Solid):
+        if isinstance(other, Solid):
+            return [*box_touches(one, other, margin)]
+        touch = ball_touch(other.centre, other.radius, one)
+        return [(None, touch._replace(normal=-touch.normal))]
+    if isinstance(other, Solid):
+        return [(None, ball_touch(one.centre, one.radius, other))]
+    return [(None, _between_axes(one, other))]
+
+
+def _between_axes(axis: Axis, other: Axis) -> Touch:
+    """At the points of their axes that are nearest to each other."""
     near, far = _nearest(axis, other)
     apart = near - far
     length = sqrt(apart.dot(apart))

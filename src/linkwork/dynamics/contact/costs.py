@@ -7,6 +7,7 @@ Of s = J a - a_ref, with D = 1/R:
     friction    ½ D s²  up to |s| = R f, then f (|s| - ½ R f)             dry friction of a joint
     cone        N = μ s₀, U = μ (s₁, s₂) √ratio, T = |U|
                 0  for N >= μ T;   ½ Σ D s²  for μ N + T <= 0;   else ½ Dₘ (N - μ T)²,  Dₘ = D₀ / (μ² (1 + μ²))
+                with friction against spinning U has a third number, μ₃ s₃ √ratio, and D₃ = D₁ (μ₃/μ)²
 """
 
 from __future__ import annotations
@@ -16,16 +17,25 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from linkwork.compiled.kept_rows import KeptRows
-from linkwork.spatial import Scalar, absolute, sqrt, where_less
+from linkwork.spatial import Scalar, absolute, sqrt, total, where_less
+from linkwork.spatial.matrices import dot
 
 
 class Cone(NamedTuple):
-    """A contact with friction: rows (3, n) of J, normal first; what they are asked for; D of the normal; μ."""
+    """A contact with friction: rows (3, n) of J, normal first; what they are asked for; D of the normal; μ. With
+    friction against spinning a fourth row, of the rotation about the normal, and its coefficient (m).
+    """
 
     J: Sequence[Sequence[Scalar]]
     wanted: Sequence[Scalar]
     D: Scalar
     friction: Scalar
+    spin: Scalar | None = None
+
+    @property
+    def frictions(self) -> list[Scalar]:
+        """The coefficient of each row but the normal's."""
+        return [self.friction, self.friction] if self.spin is None else [self.friction, self.friction, self.spin]
 
 
 class Side(NamedTuple):
@@ -64,11 +74,12 @@ class Bond(NamedTuple):
 
 class Group(NamedTuple):
     """Rows of contacts that some degrees of freedom move, n of them: of those with friction J (3n), what is wanted (3),
-    D and μ; of those without J (n), what is wanted, D.
+    D and μ, and with friction against spinning (4n), (4), D and both μ; of those without J (n), what is wanted, D.
+    ``friction`` is the number of rows beside the normal one.
     """
 
     dofs: tuple[int, ...]
-    friction: bool
+    friction: int
     rows: KeptRows
 
 
@@ -108,7 +119,8 @@ class Holds:
 
 
 def as_cone(row: Sequence[Scalar], n: int) -> Cone:
-    return Cone([row[:n], row[n : 2 * n], row[2 * n : 3 * n]], row[3 * n : 3 * n + 3], *row[3 * n + 3 :])
+    m = 3 if len(row) == 3 * n + 5 else 4
+    return Cone([row[k * n : k * n + n] for k in range(m)], row[m * n : m * n + m], *row[m * n + m :])
 
 
 def as_side(row: Sequence[Scalar], n: int) -> Side:
@@ -117,47 +129,53 @@ def as_side(row: Sequence[Scalar], n: int) -> Side:
 
 def cone_response(cone: Cone, s: Sequence[Scalar], ratio: float) -> tuple[list[Scalar], list[list[Scalar]]]:
     """The forces of a cone, and the lower triangle of the Hessian of its cost."""
-    mu, D, zero = cone.friction, cone.D, 0.0
-    tangential = D * ratio
+    mu, D, zero, each = cone.friction, cone.D, 0.0, cone.frictions
     inner = mu * ratio**-0.5  # μ where friction is as hard as the normal direction
-    N, U1, U2 = s[0] * inner, s[1] * mu, s[2] * mu
-    squared = U1 * U1 + U2 * U2
-    T = sqrt(squared)
+    N, U = s[0] * inner, [x * own for x, own in zip(s[1:], each, strict=True)]
+    T = sqrt(dot(U, U))
     over = N - inner * T  # at least zero: nothing touches
     under = inner * N + T  # at most zero: it sticks
     safe = where_less(0.0, T, T, 1.0)
     inverse = 1.0 / safe
-    u1, u2 = U1 * inverse, U2 * inverse
+    u = [x * inverse for x in U]
     slide = D / (inner * inner * (1.0 + inner * inner))
     push = slide * over  # negative where it slides
     normal = -push * inner
-    sliding = [normal, -normal * u1 * mu, -normal * u2 * mu]
+    sliding = [normal, *(-normal * x * own for x, own in zip(u, each, strict=True))]
     bent = -push * inner * inverse
-    e1, e2 = -inner * u1, -inner * u2
-    h = [
-        slide * inner * inner,
-        slide * e1 * inner * mu, (slide * e1 * e1 + bent * u2 * u2) * mu * mu,
-        slide * e2 * inner * mu, (slide * e1 * e2 - bent * u1 * u2) * mu * mu,
-        (slide * e2 * e2 + bent * u1 * u1) * mu * mu,
-    ]  # fmt: skip
+    e = [-inner * x for x in u]
+    h = [[slide * inner * inner]]
+    for i, own in enumerate(each):
+        across = [(slide * e[j] * e[i] - bent * u[j] * u[i]) * each[j] * own for j in range(i)]
+        others = total(bent * x * x for k, x in enumerate(u) if k != i)
+        h.append([slide * e[i] * inner * own, *across, (slide * e[i] * e[i] + others) * own * own])
 
     def choose(free: Scalar, stuck: Scalar, slides: Scalar) -> Scalar:
         return where_less(over, 0.0, where_less(0.0, under, slides, stuck), free)
 
-    stuck_force = [-D * s[0], -tangential * s[1], -tangential * s[2]]
-    force = [choose(zero, a, b) for a, b in zip(stuck_force, sliding, strict=True)]
-    stuck = [D, 0.0, tangential, 0.0, 0.0, tangential]
-    H = [choose(zero, a, b) for a, b in zip(stuck, h, strict=True)]
-    return force, [H[:1], H[1:3], H[3:]]
+    hard = cone_hardness(cone, ratio)
+    force = [choose(zero, -a * x, b) for a, x, b in zip(hard, s, sliding, strict=True)]
+    H = [[choose(zero, hard[i] if i == j else 0.0, x) for j, x in enumerate(row)] for i, row in enumerate(h)]
+    return force, H
+
+
+def cone_hardness(cone: Cone, ratio: float) -> list[Scalar]:
+    """D of each row."""
+    tangential = cone.D * ratio
+    found = [cone.D, tangential, tangential]
+    if cone.spin is not None:
+        part = cone.spin / cone.friction
+        found.append(tangential * (part * part))
+    return found
 
 
 def cone_cost(cone: Cone, s: Sequence[Scalar], ratio: float) -> Scalar:
     """Of a cone."""
     inner = cone.friction * ratio**-0.5
-    N, U1, U2 = s[0] * inner, s[1] * cone.friction, s[2] * cone.friction
-    T = sqrt(U1 * U1 + U2 * U2)
+    N, U = s[0] * inner, [x * own for x, own in zip(s[1:], cone.frictions, strict=True)]
+    T = sqrt(dot(U, U))
     over, under = N - inner * T, inner * N + T
-    stuck = cone.D * (s[0] * s[0] + ratio * (s[1] * s[1] + s[2] * s[2]))
+    stuck = total(D * x * x for D, x in zip(cone_hardness(cone, ratio), s, strict=True))
     slides = cone.D / (inner * inner * (1.0 + inner * inner)) * (over * over)
     return where_less(over, 0.0, 0.5 * where_less(0.0, under, slides, stuck), 0.0)
 

@@ -51,7 +51,8 @@ class Touching:
         self.held = held_by(model, constraints) if constraints else None
         own = len(contacts.bonds) == len(constraints) and constraints == model.constraints
         self.bonds = contacts.bonds if own else (Softness(),) * len(constraints)
-        self.ends = tuple(dict.fromkeys(end for one in contacts for end in (one.frame, one.on)))
+        in_medium = () if contacts.medium is None else [frame for frame, _, _ in contacts.medium.boxes]
+        self.ends = tuple(dict.fromkeys((*(end for one in contacts for end in (one.frame, one.on)), *in_medium)))
         for one in contacts:
             if self._body(one.frame) == self._body(one.on):
                 raise ArgumentError(
@@ -98,18 +99,18 @@ class Touching:
         return sorted(found)
 
     @cached_property
-    def groups(self) -> list[tuple[tuple[int, ...], bool, list[Contact]]]:
-        """Contacts whose rows go together: the degrees of freedom that move them, and whether they have friction. Those
-        of one limb with the ground, and all that are between bodies.
+    def groups(self) -> list[tuple[tuple[int, ...], int, list[Contact]]]:
+        """Contacts whose rows go together: the degrees of freedom that move them, and how many rows of friction each
+        has. Those of one limb with the ground, and all that are between bodies.
         """
         moved = {one: tuple(sorted({*self.path(one.frame)} ^ {*self.path(one.on)})) for one in self.contacts}
         limbs = {dofs for one, dofs in moved.items() if not self._pair(one)}
         longest = [dofs for dofs in limbs if not any(set(dofs) < set(other) for other in limbs)]
         paired = tuple(sorted({dof for one, dofs in moved.items() if self._pair(one) for dof in dofs}))
-        found: dict[tuple[tuple[int, ...], bool], list[Contact]] = {}
+        found: dict[tuple[tuple[int, ...], int], list[Contact]] = {}
         for one, dofs in moved.items():
             own = paired if self._pair(one) else min(each for each in longest if set(dofs) <= set(each))
-            found.setdefault((own, one.has_friction), []).append(one)
+            found.setdefault((own, one.friction_rows), []).append(one)
         return [(own, friction, members) for (own, friction), members in found.items()]
 
     @cached_property
@@ -183,23 +184,22 @@ class Touching:
         square = (J @ inverse @ J.T).diagonal()
         return float(square[:3].mean()), float(square[3:].mean())
 
-    def step_law(self, loaded: bool, damped: bool) -> CompiledFunction:
-        """Accelerations, and wrenches (points, 6) about the world's origin, in a step; with ``damped`` of numbers that
-        stand beside the rotors.
+    def step_law(self, loaded: bool, damped: bool, wanted: bool) -> CompiledFunction:
+        """Accelerations in a step, and wrenches (points, 6) about the world's origin where they are wanted; with
+        ``damped`` of numbers that stand beside the rotors.
         """
-        model, key = self.model, ("step", loaded, damped)
+        model, key = self.model, ("step", loaded, damped, wanted)
         if key not in self._laws:
             shapes: dict[str, tuple[int, ...]] = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,), "dt": ()}
             shapes |= {"drag": (model.nv,)} if damped else {}
             shapes |= {"f_ext": (len(model.bodies), 6)} if loaded else {}
 
             def text(q: Any, v: Any, tau: Any, dt: Any, drag: Any = None, f_ext: Any = None) -> Any:
-                return self.text.step(q, v, tau, dt.item(), f_ext, drag)
+                found = self.text.step(q, v, tau, dt.item(), f_ext, drag, wanted)
+                return found if wanted else found[0]
 
-            results: list[tuple[int, ...]] = [(model.nv,), (self.points, 6)]
-            self._laws[key] = law(
-                "contact step", text, shapes, results, model, self.placed, self.digest, loaded, damped
-            )
+            results: list[tuple[int, ...]] = [(model.nv,), (self.points, 6)] if wanted else [(model.nv,)]
+            self._laws[key] = law("contact step", text, shapes, results, model, self.placed, self.digest, *key)
         return self._laws[key]
 
     def law(self, loaded: bool, stepped: bool) -> CompiledFunction:
@@ -216,7 +216,7 @@ class Touching:
 
         def text(q: Any, v: Any, tau: Any, dt: Any = None, f_ext: Any = None) -> Any:
             a, _, forces = self.text.motion(q, v, tau, None if dt is None else dt.item(), f_ext)
-            return a, forces
+            return a, forces().forces
 
         results: list[tuple[int, ...]] = [(model.nv,), (self.points, 3)]
         return law("contact_dynamics", text, shapes, results, model, self.placed, self.digest, loaded, stepped)
@@ -272,7 +272,7 @@ def touching(
         if len(model.bodies) > MOST_BODIES:
             raise ArgumentError(
                 f"contacts are for mechanisms of up to {MOST_BODIES} bodies; model {model.name!r} has "
-                f"{len(model.bodies)}"
+                f"{len(model.bodies)}. Lock joints that need not move (model.locked), which joins their bodies"
             )
         made = Touching(model, listed, limits, friction, tuple(constraints))
         alike = [one for one in known.values() if isinstance(one, Touching) and one.digest == made.digest]

@@ -78,11 +78,12 @@ class Line:
                 state = _plus_friction(state, step, s, w, D, self.holds.frictions[k - limits].most)
 
         def cone(state: Sequence[Scalar], row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
-            s, w, own = row[:3], row[3:6], Cone((), (), row[6], row[7])
+            m = len(row) // 3 + 1  # 8 numbers for 3 rows, 11 for 4
+            s, w, own = row[:m], row[m : 2 * m], Cone((), (), *row[2 * m :])
             there = [x + given[0] * y for x, y in zip(s, w, strict=True)]
             f, h = cone_response(own, there, self.holds.ratio)
-            bent = dot(w, [dot([h[max(a, b)][min(a, b)] for b in range(3)], w) for a in range(3)])
-            before, after = (_zone(own.friction, each, self.holds.ratio) for each in (s, there))
+            bent = dot(w, [dot([h[max(a, b)][min(a, b)] for b in range(m)], w) for a in range(m)])
+            before, after = (_zone(own, each, self.holds.ratio) for each in (s, there))
             other = where_less(absolute(before - after) + absolute(after * after - 1.0), 0.5, 0.0, 1.0)
             other = where_less(0.0, own.D, other, 0.0)
             return [state[0] - dot(f, w), state[1] + bent, state[2] + other]
@@ -97,20 +98,20 @@ class Line:
 
 
 def _along(group: Group, x: Sequence[Scalar], p: Sequence[Scalar]) -> KeptRows:
-    """Of a cone s and its rate along p, D and μ; of a side s, its rate and D."""
+    """Of a cone s and its rates along p, D and each μ; of a side s, its rate and D."""
     n = len(group.dofs)
 
     def cone(row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
         own, x, p = as_cone(row, n), given[:n], given[n:]
         s = [dot(each, x) - wanted for each, wanted in zip(own.J, own.wanted, strict=True)]
-        return [*s, *(dot(each, p) for each in own.J), own.D, own.friction]
+        return [*s, *(dot(each, p) for each in own.J), own.D, own.friction, *([] if own.spin is None else [own.spin])]
 
     def side(row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
         own = as_side(row, n)
         return [dot(own.J, given[:n]) - own.wanted, dot(own.J, given[n:]), own.D]
 
     given = [*(x[i] for i in group.dofs), *(p[i] for i in group.dofs)]
-    text, width = (cone, 8) if group.friction else (side, 3)
+    text, width = (cone, 3 * group.friction + 2) if group.friction else (side, 3)
     return group.rows.mapped(f"{group.rows.rows.name} along a line", text, width, given)
 
 
@@ -135,12 +136,11 @@ def _side_of(x: Scalar, most: float) -> Scalar:
     return where_less(x, -most, -1.0, where_less(most, x, 1.0, 0.0))
 
 
-def _zone(friction: Scalar, s: Sequence[Scalar], ratio: float) -> Scalar:
+def _zone(cone: Cone, s: Sequence[Scalar], ratio: float) -> Scalar:
     """-1 for a cone that sticks, 0 for one that slides, 1 for one that is open."""
-    inner = friction * ratio**-0.5
-    N = s[0] * inner
-    U1, U2 = s[1] * friction, s[2] * friction
-    T = sqrt(U1 * U1 + U2 * U2)
+    inner = cone.friction * ratio**-0.5
+    N, U = s[0] * inner, [x * own for x, own in zip(s[1:], cone.frictions, strict=True)]
+    T = sqrt(dot(U, U))
     return where_less(N - inner * T, 0.0, where_less(0.0, inner * N + T, 0.0, -1.0), 1.0)
 
 

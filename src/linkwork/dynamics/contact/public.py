@@ -17,6 +17,7 @@ from linkwork.model.contacts import (
     Capsule,
     Contact,
     Contacts,
+    Cylinder,
     Ellipsoid,
     HeightField,
     Plane,
@@ -63,8 +64,10 @@ def contact_dynamics(
 
     Returns:
         a (..., nv), and forces (..., p, 3) in world axes (N): at each point of each contact, on the body that carries
-        ``frame``; what it touches feels the opposite. A sphere, an ellipsoid and a point have one point, a capsule on
-        the ground two (the end at +z first), a box four; ``lw.contact_points`` says where.
+        ``frame``; what it touches feels the opposite. Moments of friction against spinning are not among them;
+        ``contact_forces`` of ``lw.simulate`` has them. A sphere, an ellipsoid and a point have one point, a capsule on
+        the ground two (the end at +z first), a box or a cylinder on the ground four, a box on a box twelve places, of
+        which at most eight push; ``lw.contact_points`` says where.
 
     Example:
         >>> import linkwork as lw
@@ -78,7 +81,7 @@ def contact_dynamics(
         >>> bool(abs(forces[0, 0] + 0.3 * forces[0, 2]) < 1e-12), bool(forces[0, 2] > 0)  # it slides
         (True, True)
     """
-    held = as_constraints(constraints) if len(constraints) else ()
+    held = as_constraints(constraints)
     found = touching(model, contacts, switch("joint_limits", joint_limits), switch("friction", friction), held)
     values: list[Any] = [q, v, tau]
     if dt is not None:
@@ -102,7 +105,8 @@ def contact_points(
 
     Returns:
         points (..., p, 3), half-way between the two surfaces, in the world (m), and distances (..., p), m, which are
-        negative where shapes overlap; in the order of the forces of ``lw.contact_dynamics``.
+        negative where shapes overlap; in the order of the forces of ``lw.contact_dynamics``. Places of two boxes that
+        are none have the sum of their half diagonals as distance.
 
     Example:
         >>> import linkwork as lw
@@ -124,8 +128,8 @@ def collision_contacts(
     dimensions: int = 3,
     softness: Softness | None = None,
 ) -> Contacts:
-    """Contacts with the ground of all that a model file says of collision: the spheres, capsules, boxes and ellipsoids
-    of bodies that move. A warning names what is left out, such as meshes and cylinders.
+    """Contacts with the ground of all that a model file says of collision: the spheres, capsules, cylinders, boxes and
+    ellipsoids of bodies that move. A warning names what is left out, such as meshes.
 
     An MJCF file says itself which shapes touch and how (``model.contacts``); a URDF file says neither.
 
@@ -133,7 +137,7 @@ def collision_contacts(
         model: the mechanism, as ``lw.load`` made it.
         against: the ground; the plane z = 0 if left out.
         friction: the coefficient of friction.
-        dimensions: 3, or 1 for no friction.
+        dimensions: 3, 1 for no friction, or 4 for friction against spinning as well.
         softness: how contacts yield; as MuJoCo's do by default, if left out.
 
     Returns:
@@ -154,7 +158,7 @@ def collision_contacts(
             continue
         name = model.body_names[one.body - 1]
         shape = _shape(one.kind, one.size)
-        if shape is None or (isinstance(ground, HeightField) and isinstance(shape, Box | Ellipsoid)):
+        if shape is None or (isinstance(ground, HeightField) and isinstance(shape, Cylinder | Box | Ellipsoid)):
             left_out.append(f"the {one.kind} of {name!r}")
             continue
         place = model.frame(name).placement.inverse() * one.placement
@@ -170,6 +174,8 @@ def _shape(kind: str, size: Sequence[float]) -> Shape | None:
         return Sphere(size[0])
     if kind == "capsule":
         return Capsule(size[0], 0.5 * size[1])
+    if kind == "cylinder":
+        return Cylinder(size[0], 0.5 * size[1])
     if kind == "box":
         return Box((0.5 * size[0], 0.5 * size[1], 0.5 * size[2]))
     return Ellipsoid((size[0], size[1], size[2])) if kind == "ellipsoid" else None

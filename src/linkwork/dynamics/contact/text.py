@@ -7,15 +7,18 @@ contacts are with the ground.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from linkwork.compiled.arrays import array_of, numbers
 from linkwork.compiled.kept_rows import KeptRows
-from linkwork.dynamics.contact.collision import Axis, Touch, axis_of, between, tangents, touches
+from linkwork.dynamics.contact.boxes import Touch
+from linkwork.dynamics.contact.collision import solid_of, tangents, touches
 from linkwork.dynamics.contact.costs import Bond, Cone, Friction, Group, Holds, Limit, cone_response
+from linkwork.dynamics.contact.drag import drag
+from linkwork.dynamics.contact.kept import HEAD, keep_near, like, pushed
 from linkwork.dynamics.contact.newton import minimised
 from linkwork.dynamics.contact.softness import impedance, regularisation, spring
 from linkwork.dynamics.contact.sparse import Matrix, solved
@@ -25,7 +28,8 @@ from linkwork.dynamics.held import HeldBy, at_grips, over_ends, rows_of
 from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity, jacobian, jacobian_drift
 from linkwork.joints import Free
 from linkwork.model.constraints import Ball
-from linkwork.model.contacts import Capsule, Contact, Ground, Softness
+from linkwork.model.contacts import Contact, Ground
+from linkwork.model.medium import Medium
 from linkwork.model.model import Model
 from linkwork.spatial import Mat3, Scalar, Transform, Vec3, sqrt, total, where_less
 from linkwork.spatial.matrices import dot
@@ -44,19 +48,36 @@ class Twist(NamedTuple):
     def numbers(self) -> list[Scalar]:
         return [*self.linear.numbers(), *self.angular.numbers()]
 
+    def __add__(self, other: Twist) -> Twist:  # type: ignore[override]
+        return Twist(self.linear + other.linear, self.angular + other.angular)
+
+    def __sub__(self, other: Twist) -> Twist:
+        return Twist(self.linear - other.linear, self.angular - other.angular)
+
+    def __mul__(self, s: Scalar) -> Twist:
+        return Twist(self.linear * s, self.angular * s)
+
     def at(self, point: Vec3) -> Vec3:
         """Of what is at a point."""
         return self.linear + self.angular.cross(point)
 
 
+class Forces(NamedTuple):
+    """Where points are; the force (N) at each, in world axes (points, 3), and the moment (N m) about its normal."""
+
+    touches: list[Touch]
+    forces: Any
+    spins: list[Vec3]
+
+
 class Motion(NamedTuple):
-    """What the text gives: accelerations (nv,); those with drag at the end of the step; and the force (N) at each
-    point, in world axes (points, 3).
+    """What the text gives: accelerations (nv,); those with drag at the end of the step; and a function of nothing that
+    gives the forces.
     """
 
     a: Any
     damped: Any
-    forces: Any
+    forces: Callable[[], Forces]
 
 
 class Text:
@@ -68,12 +89,17 @@ class Text:
         self.of, self.model, self.contacts = of, of.model if model is None else model, of.contacts
         self.ends, self.points, self.sparsity, self.path = of.ends, of.points, of.sparsity, of.path
 
-    def step(self, q: Any, v: Any, tau: Any, dt: Scalar, f_ext: Any, drag: Any) -> tuple[Any, Any]:
-        """The text of that."""
-        _, a, forces = self.motion(q, v, tau, dt, f_ext, None, drag)
+    def step(self, q: Any, v: Any, tau: Any, dt: Scalar, f_ext: Any, drag: Any, wanted: bool) -> tuple[Any, ...]:
+        """Accelerations in a step and, where they are wanted, the wrench (6,) of each point about the world's
+        origin.
+        """
+        _, a, answer = self.motion(q, v, tau, dt, f_ext, None, drag)
+        if not wanted:
+            return (a,)
+        found, forces, spins = answer()
         wrenches = []
-        for touch, force in zip(self.touches(q), numbers(forces).tolist(), strict=True):
-            wrenches += [*force, *touch.point.cross(Vec3(*force)).numbers()]
+        for touch, force, spin in zip(found, numbers(forces).tolist(), spins, strict=True):
+            wrenches += [*force, *(touch.point.cross(Vec3(*force)) + spin).numbers()]
         return a, array_of(wrenches).reshape(self.points, 6)
 
     def touches(self, q: Any) -> list[Touch]:
@@ -111,10 +137,11 @@ class Text:
         for number, (own, friction, members) in enumerate(self.of.groups):
             name = f"{'cones' if friction else 'sides'} {number}"
             points = sum(one.points for one in members)
-            rows = KeptRows(name, _HEAD + len(own), points)
+            rows = KeptRows(name, HEAD + max(1, friction - 1) + len(own), points)
             self._keep(rows, own, members, q, dt)
             given = [*(x for k in own for x in columns[k].numbers()), *(x[k] for x in (speeds, turning) for k in own)]
-            text, width = (_cone, 3 * len(own) + 5) if friction else (_side, len(own) + 2)
+            text = _spinning_cone if friction == 3 else _cone if friction else _side
+            width = (friction + 1) * (len(own) + 1) + max(1, friction)
             groups.append(Group(own, friction, rows.mapped(f"{name} of joints", text, width, given)))
         holds = Holds(groups, ratio=self.contacts.friction_ratio)
         for dof, at, sign, limit, softness, margin in self.of.limited:
@@ -157,9 +184,7 @@ class Text:
         return found
 
     def _keep(self, rows: KeptRows, dofs: Sequence[int], members: Sequence[Contact], q: Any, dt: Scalar | None) -> None:
-        """Keep the points that touch: where, the normal, what is wanted of its rate, damping, D, μ, and which way each
-        degree of freedom moves them.
-        """
+        """Keep the points that touch, with μ, and which way each degree of freedom moves them."""
         places = self._places(q)
         masses = self._masses()
         pairs: dict[Any, KeptRows] = {}
@@ -167,36 +192,21 @@ class Text:
             mass, signs = masses[one.frame] + masses[one.on], self._signs(one, dofs)
             if isinstance(one.against, Ground):
                 for touch in self._touches(one, places):
-                    flag, *row = _pushed(touch, one.softness, dt, one.margin, mass, one.friction)
-                    rows.keep(flag, [*row, *signs])
+                    flag, *row = pushed(touch, one.softness, dt, one.margin, mass)
+                    rows.keep(flag, [*row, *_frictions(one), *signs])
                 continue
-            key = type(one.shape), type(one.against), one.softness
+            key, own = like(one), solid_of(one.shape, places[one.frame] * one.placement)
+            other = solid_of(one.against, places[one.on] * one.on_placement)
+            row = [*own.numbers(), *other.numbers(), one.margin, mass, *_frictions(one), *signs]
             if key not in pairs:
                 name = f"{rows.rows.name}, near {len(pairs)}"
-                pairs[key] = KeptRows(name, 19 + len(signs), sum(_like(each) == key for each in members))
-            axis = axis_of(one.shape, places[one.frame] * one.placement)
-            other = axis_of(one.against, places[one.on] * one.on_placement)
-            between = axis.centre - other.centre
-            reach = axis.reach + other.reach + one.margin
-            near = where_less(between.dot(between), reach * reach, 1.0, 0.0)
-            pairs[key].keep(near, [*axis.numbers(), *other.numbers(), one.margin, mass, one.friction, *signs])
-        for (shape, against, softness), kept in pairs.items():
-            self._keep_near(kept, rows, (shape is Capsule, against is Capsule), softness, dt, numbers(q).flat[0])
-
-    def _keep_near(
-        self, kept: KeptRows, rows: KeptRows, long: tuple[bool, bool], softness: Softness, dt: Any, traced: Any
-    ) -> None:
-        """Of shapes that are near, those that touch."""
-        b, k = spring(softness, dt)
-
-        def text(row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
-            axis, other = (
-                Axis.of(row[first : first + 8], is_long) for first, is_long in zip((0, 8), long, strict=True)
-            )
-            margin, mass, friction, *signs = row[16:]
-            return [*_pushed(between(axis, other), softness, given[:2], margin, mass, friction), *signs]
-
-        kept.keep_in(rows, text, [b, k, traced])
+                pairs[key] = KeptRows(name, len(row), sum(like(each) == key for each in members))
+            apart = own.centre - other.centre
+            reach = own.reach + other.reach + one.margin
+            pairs[key].keep(where_less(apart.dot(apart), reach * reach, 1.0, 0.0), row)
+        for key, kept in pairs.items():
+            stiff = [*spring(key[2], dt), numbers(q).flat[0]]
+            keep_near(kept, rows, key, stiff, next(one.points for one in members if like(one) == key))
 
     def _points_together(
         self, held: HeldBy, grip: int, places: Any, J: Any, rates: tuple[Any, Any]
@@ -239,13 +249,19 @@ class Text:
         """Accelerations and forces; ``start`` is where the search begins, ``drag`` what stands beside the rotors (nv,)
         if damping is that of the step's end.
         """
-        found, columns = self.touches(q), self._columns(q)
+        columns = self._columns(q)
         holds = self.holds(q, v, dt, columns)
         M = self.matrix(q)
         force = numbers(tau - self._bias(q, v, f_ext)).tolist()
+        if self.contacts.medium is not None:
+            self._resist(force, self.contacts.medium, q, numbers(v).tolist(), columns)
         free = solved(M, force, self.sparsity)
         a = minimised(M, force, holds, free, free if start is None else numbers(start).tolist(), self.sparsity)
-        forces = self.forces(found, columns, numbers(v).tolist(), a, dt)
+
+        def forces() -> Forces:
+            found = self.touches(q)
+            return Forces(found, *self.forces(found, columns, numbers(v).tolist(), a, dt))
+
         if drag is None:
             return Motion(array_of(a), array_of(a), forces)
         heavier = dict(M)
@@ -260,6 +276,19 @@ class Text:
             return nonlinear_effects(self.model, q, v)
         return inverse_dynamics(self.model, q, v, np.zeros(self.model.nv), f_ext)
 
+    def _resist(
+        self, force: list[Scalar], medium: Medium, q: Any, v: Sequence[Scalar], columns: Sequence[Twist]
+    ) -> None:
+        """Add what a medium does to the joints."""
+        places = self._places(q)
+        for frame, placement, sides in medium.boxes:
+            place, twist = places[frame] * placement, self._twist(frame, columns, v)
+            centre = place.translation
+            f, moment = drag(medium, sides, place.rotation, twist.at(centre), twist.angular)
+            moment = moment + centre.cross(f)
+            for dof in self.path(frame):
+                force[dof] = force[dof] + columns[dof].linear.dot(f) + columns[dof].angular.dot(moment)
+
     def matrix(self, q: Any) -> Matrix:
         full = numbers(mass_matrix(self.model, q))
         return {(i, j): full[i, j] for i, j in self.sparsity.places}
@@ -267,31 +296,33 @@ class Text:
     def forces(
         self, found: Sequence[Touch], columns: Sequence[Twist], v: Sequence[Scalar], a: Sequence[Scalar],
         dt: Scalar | None,
-    ) -> Any:  # fmt: skip
-        """The force at each point, in world axes."""
+    ) -> tuple[Any, list[Vec3]]:  # fmt: skip
+        """The force at each point, in world axes, and the moment of friction against spinning."""
         rate = [x + y for x, y in zip(a, self._turning(v), strict=True)]
         speeds, rates = ({end: self._twist(end, columns, each) for end in self.ends} for each in (v, rate))
         heavy = self._masses()
-        left, forces = iter(found), []
+        left, forces, spins = iter(found), [], []
         for one in self.contacts:
             b, k = spring(one.softness, dt)
+            lacking = (rates[one.frame] - rates[one.on]) + (speeds[one.frame] - speeds[one.on]) * b
             for _ in range(one.points):
                 touch = next(left)
                 depth = touch.distance - one.margin
                 d = impedance(one.softness, depth)
                 D = where_less(depth, 0.0, regularisation(d, heavy[one.frame] + heavy[one.on]), 0.0)
-                moves = [each[one.frame].at(touch.point) - each[one.on].at(touch.point) for each in (rates, speeds)]
-                lacking = moves[0] + moves[1] * b
-                directions = [touch.normal, *(tangents(touch.normal) if one.has_friction else ())]
-                s = [direction.dot(lacking) for direction in directions]
+                directions = [touch.normal, *(tangents(touch.normal) if one.friction_rows else ())]
+                s = [direction.dot(lacking.at(touch.point)) for direction in directions]
                 s[0] = s[0] + k * d * depth
-                if one.has_friction:
-                    sizes, _ = cone_response(Cone((), (), D, one.friction), s, self.contacts.friction_ratio)
+                if one.friction_rows == 3:
+                    s.append(touch.normal.dot(lacking.angular))
+                if one.friction_rows:
+                    sizes, _ = cone_response(Cone((), (), D, *_frictions(one)), s, self.contacts.friction_ratio)
                 else:
                     sizes = [where_less(s[0], 0.0, -(D * s[0]), 0.0)]
-                parts = [direction * size for direction, size in zip(directions, sizes, strict=True)]
+                parts = [direction * size for direction, size in zip(directions, sizes, strict=False)]
                 forces += [total(xs) for xs in zip(*(part.numbers() for part in parts), strict=True)]
-        return array_of(forces).reshape(self.points, 3)
+                spins.append(touch.normal * sizes[3] if one.friction_rows == 3 else Vec3.zero())
+        return array_of(forces).reshape(self.points, 3), spins
 
     def _twist(self, end: str, columns: Sequence[Twist], x: Sequence[Scalar]) -> Twist:
         """How a frame's body moves, as the world's origin does with it, by rates of the joints."""
@@ -303,24 +334,9 @@ class Text:
         return Twist(Vec3(*summed[:3]), Vec3(*summed[3:]))
 
 
-def _like(one: Contact) -> tuple[Any, Any, Softness]:
-    """What a text for pairs of shapes follows from."""
-    return type(one.shape), type(one.against), one.softness
-
-
-_HEAD = 10
-"""Numbers of a row that is kept, before the signs."""
-
-
-def _pushed(
-    touch: Touch, softness: Softness, stiff: Any, margin: Scalar, mass: Scalar, friction: Scalar
-) -> list[Scalar]:
-    """Whether a point touches, and the numbers of its row; ``stiff`` are damping and stiffness, or the step."""
-    b, k = stiff if isinstance(stiff, list) else spring(softness, stiff)
-    depth = touch.distance - margin
-    d = impedance(softness, depth)
-    own = [*touch.point.numbers(), *touch.normal.numbers(), -(k * d * depth), b, regularisation(d, mass), friction]
-    return [where_less(depth, 0.0, 1.0, 0.0), *own]
+def _frictions(one: Contact) -> list[float]:
+    """The coefficients of its rows."""
+    return [one.friction, one.torsional_friction] if one.friction_rows == 3 else [one.friction]
 
 
 def _cone(row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
@@ -328,6 +344,16 @@ def _cone(row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
     normal = Vec3(*row[3:6])
     J, wanted = _in_joints(row, [normal, *tangents(normal)], given)
     return [*(x for each in J for x in each), *wanted, row[8], row[9]]
+
+
+def _spinning_cone(row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
+    """The same with the rotation about the normal."""
+    normal, signs, b = Vec3(*row[3:6]), row[HEAD + 2 :], row[7]
+    J, wanted = _in_joints([*row[: HEAD + 1], *signs], [normal, *tangents(normal)], given)
+    n = len(signs)
+    turns = [sign * normal.dot(Vec3(*given[6 * k + 3 : 6 * k + 6])) for k, sign in enumerate(signs)]
+    held = -(b * dot(turns, given[6 * n : 7 * n]))
+    return [*(x for each in (*J, turns) for x in each), *wanted, held, row[8], row[9], row[10]]
 
 
 def _side(row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
@@ -340,7 +366,7 @@ def _in_joints(
     row: Sequence[Scalar], directions: Sequence[Vec3], given: Sequence[Scalar]
 ) -> tuple[list[list[Scalar]], list[Scalar]]:
     """J of a point's motion in some directions, and what its rates are asked for."""
-    point, (push, b), signs = Vec3(*row[:3]), row[6:8], row[_HEAD:]
+    point, (push, b), signs = Vec3(*row[:3]), row[6:8], row[HEAD + 1 :]
     n = len(signs)
     moves = [Twist(Vec3(*given[6 * k : 6 * k + 3]), Vec3(*given[6 * k + 3 : 6 * k + 6])).at(point) for k in range(n)]
     J = [[sign * direction.dot(move) for sign, move in zip(signs, moves, strict=True)] for direction in directions]

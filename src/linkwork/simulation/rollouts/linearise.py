@@ -9,12 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.algorithms import STEP_PARTS, step_forces
-from linkwork.compiled.arrays import array_of, traced
+from linkwork.compiled.arrays import array_of, is_traced, traced
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.dynamics.arguments import Array, as_array, check_model
+from linkwork.dynamics.constrained_derivatives import MOST_WHOLE, Responses, derivatives_of, pulls_of, sizes_of
+from linkwork.dynamics.constraint_solvers import JoinedSolver, TracedSolver
 from linkwork.dynamics.derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
-from linkwork.dynamics.dynamics import forward_dynamics, inverse_dynamics
+from linkwork.dynamics.dynamics import forward_dynamics
+from linkwork.dynamics.held import HeldBy, held_by
 from linkwork.dynamics.traced import traced_call
 from linkwork.engine.code import fingerprint
 from linkwork.engine.plans import MOST_BODIES
@@ -25,11 +28,11 @@ from linkwork.model.model import Model
 from linkwork.simulation.rollouts.gradients import difference_of, flat, integrate_of
 from linkwork.simulation.rollouts.jobs import Job
 from linkwork.simulation.rollouts.rollout import rollout
-from linkwork.simulation.rollouts.steps import Step, numbered
+from linkwork.simulation.rollouts.steps import Extras, Step, numbered
 from linkwork.simulation.rotors import with_rotors
 
 _MOST_WHOLE = 20
-"""Degrees of freedom up to which one kernel is made."""
+"""Degrees of freedom up to which one kernel is made of a step without constraints."""
 
 
 class Linearised(NamedTuple):
@@ -112,13 +115,14 @@ def linearised(job: Job) -> tuple[Array, Array]:
     """A (n, 2nv, 2nv) and B (n, 2nv, nv) of the first step."""
     model, n, extras = job.model, len(job), job.extras
     shapes = {name: shape for name, shape in job.all_shapes.items() if name != "tau"}
-    held, apart = bool(extras.constraints or extras.stops), model.nv > _MOST_WHOLE
+    pushed_through = extras.stops or bool(extras.constraints and extras.proximal)
+    apart = model.nv > (MOST_WHOLE if extras.constraints else _MOST_WHOLE)
     memo, key = model._memo.derived, fingerprint.key("linearise", list(shapes.items()), extras.digests)
     if key not in memo:
-        if held:
+        if pushed_through:
             text: Callable[..., Any] = _by_pushing(model, Step(model, extras), shapes)
         else:
-            text = _driven(model, extras.law, shapes) if apart else _by_recursion(model, extras.law, shapes)
+            text = _driven(model, extras, shapes) if apart else _by_recursion(model, extras, shapes)
         whole: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,), **shapes}
         found, structure, results = trace("linearise", text, whole)
         memo[key] = CompiledFunction(f"linearise of {model.name!r}", whole, lambda: found, structure, results)
@@ -129,9 +133,9 @@ def linearised(job: Job) -> tuple[Array, Array]:
     leaves, _, fine = kernel.attempt([job.q, job.v, *rows.values()])
     if not fine.all():
         raise ArgumentError(f"the step has no finite derivatives at state {int(np.argmin(fine))} of the batch")
-    if held or not apart:
+    if pushed_through or not apart:
         return leaves[0], leaves[1]
-    return _joined(model, job.q, job.v, job.parts["dt"].item(), rows.get("f_ext"), Driven(*leaves))
+    return _joined(model, extras, job.q, job.v, job.parts["dt"].item(), rows.get("f_ext"), Driven(*leaves))
 
 
 def _tangents(model: Model, q: list[Any], others: Sequence[int]) -> list[list[list[Any]]]:
@@ -184,21 +188,24 @@ def _by_pushing(model: Model, step: Step, shapes: Mapping[str, Shape]) -> Callab
 
 
 class Driven(NamedTuple):
-    """A step in its parts: accelerations and rotors, (nv,), how forces and rotors change with q, v and tau, (nv, 3 nv),
-    and how q⁺ changes with q, and with the step, (nv, nv).
+    """A step in its parts: driving forces and rotors (nv,), the sizes of the constraints' forces (r,), accelerations
+    (nv,), how forces and rotors change with q, v and tau, (nv, 3 nv), and how q⁺ changes with q, and with the step,
+    (nv, nv).
     """
 
-    a: Any
+    forces: Any
     rotors: Any
+    sizes: Any
+    a: Any
     df: Any
     dr: Any
     carried: Any
     moved: Any
 
 
-def _driven(model: Model, law: CompiledFunction | None, shapes: Mapping[str, Shape]) -> Callable[..., Driven]:
+def _driven(model: Model, extras: Extras, shapes: Mapping[str, Shape]) -> Callable[..., Driven]:
     """The text for what drives and drags, and for where a step leads."""
-    nv = model.nv
+    nv, law = model.nv, extras.law
 
     def text(q: Any, v: Any, tau: Any, dt: Any, **given: Any) -> Driven:
         names = list(given)
@@ -216,35 +223,70 @@ def _driven(model: Model, law: CompiledFunction | None, shapes: Mapping[str, Sha
         own = [flat(x) for x in (q, v, tau, dt, *(given[name] for name in names))]
         (f, r), changes = pushed(program, own, _tangents(model, own[0], [len(each) for each in own[3:]]))
         df, dr = (traced(np.array([each[k] for each in changes], dtype=object).T) for k in range(2))
-        a = forward_dynamics(with_rotors(model, r), q, v, array_of(f), given.get("f_ext"))
-        return Driven(a, array_of(r), df, dr, *_moved(model, own[0], flat(dt * (v + dt * a))))
+        driving, f_ext, rotored = array_of(f), given.get("f_ext"), with_rotors(model, r)
+        sizes, a = traced(np.zeros(0).astype(object)), None
+        if extras.constraints:
+            held, settings = _held(model, extras)
+            solver = TracedSolver(held.name, 0.0)
+            sizes = sizes_of(held, q, v, driving, f_ext, held.placements, settings, solver, rotored)
+            pulls = pulls_of(held, q, v, sizes, f_ext, held.placements)
+            a = forward_dynamics(rotored, q, v, driving + pulls.forces, pulls.loads)
+        else:
+            a = forward_dynamics(rotored, q, v, driving, f_ext)
+        return Driven(driving, array_of(r), sizes, a, df, dr, *_moved(model, own[0], flat(dt * (v + dt * a))))
 
     return text
 
 
-def _by_recursion(
-    model: Model, law: CompiledFunction | None, shapes: Mapping[str, Shape]
-) -> Callable[..., tuple[Any, Any]]:
-    """The text for a whole step without constraints, by the derivatives of forward dynamics.
+def _held(model: Model, extras: Extras) -> tuple[HeldBy, Array]:
+    """The constraints of a step, and the factors of their stabilisation."""
+    held = held_by(model, extras.constraints)
+    return held, held.settings(extras.stabilisation, 0.0)
 
-    (M + diag r) a = f - h,    da = a_q dq + a_v dv + (M + diag r)⁻¹ (df - a dr)
+
+def _by_recursion(model: Model, extras: Extras, shapes: Mapping[str, Shape]) -> Callable[..., tuple[Any, Any]]:
+    """The text for a whole step, by the derivatives of forward dynamics, or of constrained dynamics.
+
+    (M + diag r) a = f - h,    da = a_q dq + a_v dv + a_f (df - a dr)
     """
-    driven = _driven(model, law, shapes)
+    driven = _driven(model, extras, shapes)
 
     def text(q: Any, v: Any, tau: Any, dt: Any, **given: Any) -> tuple[Any, Any]:
         parts = driven(q, v, tau, dt, **given)
-        rotored, f_ext = with_rotors(model, flat(parts.rotors)), given.get("f_ext")
-        force = inverse_dynamics(rotored, q, v, parts.a, f_ext)
-        return _assembled(dt, parts, *forward_dynamics_derivatives(rotored, q, v, force, f_ext))
+        rotored = with_rotors(model, flat(parts.rotors))
+
+        def responses(forces: Any, loads: Any) -> tuple[Any, Any, Any, Any]:
+            return parts.a, *forward_dynamics_derivatives(rotored, q, v, forces, loads)
+
+        return _assembled(dt, parts, *_responses(model, extras, q, v, given.get("f_ext"), parts, responses))
 
     return text
 
 
-def _joined(model: Model, q: Array, v: Array, dt: float, f_ext: Array | None, parts: Driven) -> tuple[Array, Array]:
+def _joined(
+    model: Model, extras: Extras, q: Array, v: Array, dt: float, f_ext: Array | None, parts: Driven
+) -> tuple[Array, Array]:
     """The same over floats, for a mechanism of so many joints that one kernel would be too long."""
-    by_q, by_v, M = inverse_dynamics_derivatives(model, q, v, parts.a, f_ext)
-    inverse = np.linalg.inv(M + (parts.rotors - model.armature)[..., None] * np.eye(model.nv))
-    return _assembled(dt, parts, -inverse @ by_q, -inverse @ by_v, inverse)
+
+    def responses(forces: Any, loads: Any) -> tuple[Any, Any, Any, Any]:
+        by_q, by_v, M = inverse_dynamics_derivatives(model, q, v, parts.a, loads)
+        inverse = np.linalg.inv(M + (parts.rotors - model.armature)[..., None] * np.eye(model.nv))
+        return parts.a, -inverse @ by_q, -inverse @ by_v, inverse
+
+    return _assembled(dt, parts, *_responses(model, extras, q, v, f_ext, parts, responses))
+
+
+def _responses(
+    model: Model, extras: Extras, q: Any, v: Any, f_ext: Any, parts: Driven, responses: Responses
+) -> tuple[Any, Any, Any]:
+    """The derivatives of accelerations with respect to q, v and forces, held by the step's constraints."""
+    if not extras.constraints:
+        _, a_q, a_v, inverse = responses(parts.forces, f_ext)
+        return a_q, a_v, inverse
+    held, settings = _held(model, extras)
+    solver = TracedSolver(held.name, 0.0) if is_traced(parts.a) else JoinedSolver(held.name, 0.0, "linearise")
+    found = derivatives_of(held, q, v, parts.forces, f_ext, parts.sizes, held.placements, settings, solver, responses)
+    return found.da_dq, found.da_dv, found.da_dtau
 
 
 def _assembled(dt: Any, parts: Driven, a_q: Any, a_v: Any, inverse: Any) -> tuple[Any, Any]:

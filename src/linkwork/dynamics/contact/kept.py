@@ -1,0 +1,69 @@
+"""Points that touch, of all that may, as rows that are kept: nine numbers, friction, and which way each degree of
+freedom moves them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from linkwork.compiled.kept_rows import KeptRows
+from linkwork.dynamics.contact.boxes import Touch
+from linkwork.dynamics.contact.collision import between, solid_from
+from linkwork.dynamics.contact.softness import impedance, regularisation, spring
+from linkwork.model.contacts import Box, Contact, Softness
+from linkwork.spatial import Scalar, Vec3, where_less
+
+HEAD = 9
+"""Numbers of a row that is kept, before friction and signs."""
+
+
+def pushed(touch: Touch, softness: Softness, stiff: Any, margin: Scalar, mass: Scalar) -> list[Scalar]:
+    """Whether a point touches, and the numbers of its row: where, the normal, what is wanted of its rate, damping, D;
+    ``stiff`` are damping and stiffness, or the step.
+    """
+    b, k = stiff if isinstance(stiff, list) else spring(softness, stiff)
+    depth = touch.distance - margin
+    d = impedance(softness, depth)
+    own = [*touch.point.numbers(), *touch.normal.numbers(), -(k * d * depth), b, regularisation(d, mass)]
+    return [where_less(depth, 0.0, 1.0, 0.0), *own]
+
+
+def like(one: Contact) -> tuple[type, type, Softness]:
+    """What a text for pairs of shapes follows from."""
+    return type(one.shape), type(one.against), one.softness
+
+
+def keep_near(
+    kept: KeptRows, rows: KeptRows, like: tuple[type, type, Softness], stiff: Sequence[Any], points: int
+) -> None:
+    """Of pairs of shapes that are near, keep the points that touch; damping and stiffness, and a traced number, are
+    given.
+    """
+    kind, other, softness = like
+    first, second = (15 if each is Box else 8 for each in (kind, other))
+
+    def met(row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
+        shapes = solid_from(kind, row[:first]), solid_from(other, row[first : first + second])
+        margin, mass, *more = row[first + second :]
+        found = between(*shapes, margin)
+        if points == 1:
+            return [*pushed(found[0][1], softness, given[:2], margin, mass), *more]
+        each = [x for flag, touch in found for x in (flag, touch.distance, *touch.point.numbers())]
+        return [*each, *found[0][1].normal.numbers(), *row[first + second :]]
+
+    if points == 1:
+        kept.keep_in(rows, met, stiff)
+        return
+    places = 5 * points
+    several = kept.mapped(f"{kept.rows.name}, points", met, places + 3 + kept.rows.width - first - second, stiff)
+    for k in range(points):
+
+        def slot(row: Sequence[Scalar], given: Sequence[Scalar], k: int = k) -> list[Scalar]:
+            flag, distance, *point = row[5 * k : 5 * k + 5]
+            touch = Touch(distance, Vec3(*point), Vec3(*row[places : places + 3]))
+            margin, mass, *more = row[places + 3 :]
+            near, *numbers = pushed(touch, softness, given[:2], margin, mass)
+            return [near * flag, *numbers, *more]
+
+        several.keep_in(rows, slot, stiff)

@@ -1,0 +1,125 @@
+"""Derivatives of constrained dynamics: against differences, against Pinocchio, and in every way in which they are
+computed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+import linkwork as lw
+from linkwork.engine.mode import form
+from strategies import Array, close
+from test_pinocchio import make
+
+
+def mixed() -> lw.Model:
+    builder = lw.Builder("mixed")
+    solid = {"mass": 1.0, "inertia": (0.1, 0.2, 0.15), "com": (0.1, 0.0, 0.05)}
+    builder.add_body("base", joint=lw.joints.Free(), **solid)
+    builder.add_body("ball", "base", lw.joints.Spherical(), lw.placement((0.3, 0, 0)), **solid)
+    builder.add_body("bar", "ball", lw.joints.Revolute("x"), lw.placement((0, 0.3, 0)), **solid)
+    builder.add_body("slide", "bar", lw.joints.Prismatic("y"), lw.placement((0, 0.3, 0)), **solid)
+    return builder.build()
+
+
+MODEL = mixed()
+Q, V = lw.random_state(MODEL, 1)
+TAU = np.random.default_rng(2).normal(size=MODEL.nv)
+LOADS = np.random.default_rng(3).normal(size=(4, 6))
+OFF = lw.placement((0.1, 0.2, -0.1), rpy=(0.3, 0.2, 0.1))
+PAIR = ("joint_slide", "joint_bar")
+CASES: dict[str, Any] = {
+    "weld": [lw.Weld("bar", placement=OFF)],
+    "loop": [lw.Ball("slide", "base", OFF), lw.Hinge("ball", "world", OFF, axis="y")],
+    "plane": [
+        lw.PointOnPlane("bar", "base", OFF, normal=(0.1, 1.0, 0.2)),
+        lw.Coupling("joint_slide", "joint_bar", 0.7, 0.1),
+    ],
+    "rolling": [lw.Rolling("slide", "world", OFF, radius=0.2, axis="y")],
+    "coupling": lw.Coupling(*PAIR, ratio=-2.0, offset=0.3),
+}
+
+
+def by_differences(model: lw.Model, constraints: Any, stabilisation: float | None) -> list[Array]:
+    h, found = 1e-6, []
+    for which in range(3):
+        columns = []
+        for unit in np.eye(model.nv):
+            ends = []
+            for sign in (h, -h):
+                state = [Q, V, TAU]
+                state[which] = lw.integrate(model, Q, sign * unit) if which == 0 else state[which] + sign * unit
+                q, v, tau = state
+                a, w = lw.constrained_dynamics(model, q, v, tau, constraints, LOADS, stabilisation)
+                ends.append(np.concatenate([a, w.ravel()]))
+            columns.append((ends[0] - ends[1]) / (2.0 * h))
+        found.append(np.stack(columns, axis=1))
+    return found
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_they_are_limits_of_differences(name: str) -> None:
+    stabilisation = None if name == "weld" else 0.1
+    with lw.interpreted():
+        found = lw.constrained_dynamics_derivatives(MODEL, Q, V, TAU, CASES[name], LOADS, stabilisation)
+        expected = by_differences(MODEL, CASES[name], stabilisation)
+    for k in range(3):
+        close(np.concatenate([found[k], found[3 + k].reshape(-1, MODEL.nv)]), expected[k], 1e-7, what=f"{name} {k}")
+
+
+def test_one_kernel_joined_kernels_and_batches_agree() -> None:
+    arm = lw.mechanisms.serial_chain(3)
+    q, v = lw.random_state(arm, 0, shape=2)
+    tau, constraints = np.array([0.3, -0.2, 0.1]), [lw.PointOnPlane("tip", placement=OFF)]
+    with lw.interpreted():
+        plain = lw.constrained_dynamics_derivatives(arm, q[0], v[0], tau, constraints, None, 0.1)
+    with form("rolled"):
+        joined = lw.constrained_dynamics_derivatives(arm, q, v, tau, constraints, None, 0.1)
+    kernel = lw.constrained_dynamics_derivatives(arm, q, v, tau, constraints, None, 0.1)
+    for one, two, three in zip(plain, joined, kernel, strict=True):
+        close(two[0], one, 1e-11)
+        assert np.array_equal(three[0], one)
+        close(three[1], two[1], 1e-11)
+    out = tuple(np.empty_like(each) for each in plain)
+    again = lw.constrained_dynamics_derivatives(arm, q[0], v[0], tau, constraints, None, 0.1, out=out)  # type: ignore[arg-type]
+    assert all(x is y and np.array_equal(x, z) for x, y, z in zip(again, out, plain, strict=True))
+
+
+def test_pinocchio_agrees() -> None:
+    pair = make("solo12")
+    model, there, q, tau = pair.model, pair.there, pair.state.q[0], pair.state.tau[0]
+    feet = model.body_names[3:7:3]
+    welds = [lw.Ball.at(model, q, foot) for foot in feet]
+    J = np.concatenate([lw.jacobian(model, q, [lw.Point(foot, axes="position")]) for foot in feet])
+    v = pair.state.v[0] - np.linalg.pinv(J) @ J @ pair.state.v[0]  # there, a place that moves has other derivatives
+    q_there, data = pair.q_there(q), there.createData()
+    pin.framesForwardKinematics(there, data, q_there)
+    models, datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
+    for foot in feet:
+        frame, place = there.frames[there.getFrameId(foot)], data.oMf[there.getFrameId(foot)]
+        kind, seen = pin.ContactType.CONTACT_3D, pin.ReferenceFrame.LOCAL
+        models.append(pin.RigidConstraintModel(kind, there, frame.parentJoint, frame.placement, 0, place, seen))
+    datas.extend(one.createData() for one in models)
+    pin.initConstraintDynamics(there, data, models, datas)
+    pin.constraintDynamics(there, data, q_there, v, tau, models, datas, pin.ProximalSettings(1e-13, 1e-13, 1e-9, 50))
+    expected = pin.computeConstraintDynamicsDerivatives(there, data, models, datas)
+    with lw.interpreted():
+        found = lw.constrained_dynamics_derivatives(model, q, v, tau, welds)
+    for k in range(3):
+        close(found[k], np.array(expected[k]), 1e-6)
+        forces = found[3 + k][:, :3].reshape(-1, model.nv)
+        close(forces, np.array(expected[3 + k]), 1e-6)
+
+
+def test_what_is_wrong_is_said() -> None:
+    with pytest.raises(lw.SingularError, match="only 6 are independent"), lw.interpreted():
+        lw.constrained_dynamics_derivatives(MODEL, Q, V, TAU, [lw.Weld("bar"), lw.Weld("bar", placement=OFF)])
+    with pytest.raises(lw.ArgumentError, match=r"tau must have shape \(..., 11\)"):
+        lw.constrained_dynamics_derivatives(MODEL, Q, V, TAU[:3], lw.Weld("bar"))
+    free = lw.constrained_dynamics_derivatives(MODEL, Q, V, TAU, [])
+    close(free.da_dq, lw.forward_dynamics_derivatives(MODEL, Q, V, TAU)[0], 1e-13)
+    assert free.dw_dq.shape == (0, 6, MODEL.nv)
