@@ -39,25 +39,25 @@ def main() -> int:
         angle, half = 0.5 * np.radians(degrees), HALF[names[k]][2]
         q[7 * k : 7 * k + 7] = [x, y, height + GAP + half, 0.0, 0.0, np.sin(angle), np.cos(angle)]
         height += GAP + 2.0 * half
-    motion = lw.simulate(
-        stack, q, np.zeros(stack.nv), DURATION, DT, contacts=contacts, record=20, contact_forces=True
-    )  # fmt: skip
+    motion = lw.simulate(stack, q, np.zeros(stack.nv), DURATION, DT, contacts=contacts, record=20)
+    seen = [1, 5, -1]  # of the states that were recorded
+    with lw.interpreted():
+        points, _ = lw.contact_points(stack, motion.q[seen], contacts)
+        _, forces = lw.contact_dynamics(stack, motion.q[seen], motion.v[seen], np.zeros(stack.nv), contacts, dt=DT)
 
-    layers = np.split(motion.constraint_forces, [4, 16], axis=1)  # of the floor, then two times twelve places
+    layers = [slice(0, 4), slice(4, 16), slice(16, 28)]  # four points on the floor, twelve places of each pair of boxes
+    upward, across = forces[..., 2], np.linalg.norm(forces[..., :2], axis=-1)
     weights = -stack.gravity[2] * np.cumsum(list(MASS.values())[::-1])[::-1]  # of each box and all above it
-    borne = [layer[-1, :, 2].sum() for layer in layers]
+    borne = [upward[-1, layer].sum() for layer in layers]
     for name, layer, bears, weighs in zip(names, layers, borne, weights, strict=True):
-        points = np.count_nonzero(layer[-1, :, 2])
-        print(f"below the {name} one {points} points bear {bears:.3f} N; all from there up weighs {weighs:.3f} N")
+        count = np.count_nonzero(upward[-1, layer])
+        print(f"below the {name} one {count} points bear {bears:.3f} N; all from there up weighs {weighs:.3f} N")
     total = np.add(*motion.energy)
     crept = max(np.abs(motion.q[-1, 7 * k : 7 * k + 2] - q[7 * k : 7 * k + 2]).max() for k in range(3))
     print(f"in {DURATION:g} s it creeps by {1e3 * crept:.2f} mm, and ends at {np.abs(motion.v[-1]).max():.1e} m/s")
-    # the centre of pressure of each layer, from moments about the world's origin, and the centre of mass above it
-    pressure = [[-layer[-1, :, 4].sum(), layer[-1, :, 3].sum()] / layer[-1, :, 2].sum() for layer in layers]
+    pressure = [upward[-1, layer] @ points[-1, layer, :2] / upward[-1, layer].sum() for layer in layers]
     masses, places = np.array(list(MASS.values())), motion.q[-1].reshape(3, 7)[:, :2]
     above = [masses[k:] @ places[k:] / masses[k:].sum() for k in range(3)]
-    upward = np.concatenate(layers, axis=1)[..., 2]
-    across = np.linalg.norm(np.concatenate(layers, axis=1)[..., :2], axis=-1)
     if len(sys.argv) > 1:
         boxes = {name: tuple(2.0 * x for x in half) for name, half in HALF.items()}
         lw.draw(stack, motion.q[-1], path=sys.argv[1], boxes=boxes, joints=False, view=(-60.0, 20.0))

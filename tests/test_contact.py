@@ -524,6 +524,11 @@ def test_a_deep_start_and_what_a_file_leaves_out_are_said(tmp_path: Path) -> Non
     q[2] = 0.05
     with lw.interpreted(), pytest.warns(lw.LinkworkWarning, match=r"deep penetration: foot0 and world overlap by 0\.1"):
         lw.simulate(model, q, np.zeros(6), 0.01, 0.01, contacts=[lw.Contact("foot0", lw.Sphere(0.06))])
+    box, starts = lw.Box((0.1, 0.1, 0.1)), np.tile(lw.neutral(model), (2, 1))
+    starts[:, 2] = 0.2, 0.12
+    said = r"body and world overlap by 0\.08 m in state 1"
+    with lw.interpreted(), pytest.warns(lw.LinkworkWarning, match=said):
+        lw.rollout(model, starts, np.zeros(6), dt=0.01, steps=1, contacts=[lw.Contact("body", box, box)])
     path = tmp_path / "left.xml"
     path.write_text(
         '<mujoco><option density="1"/><worldbody><geom type="plane" size="1 1 1"/><body name="tin" pos="0 0 1">'
