@@ -154,7 +154,7 @@ def test_python_writes_nothing_that_a_helper_may_be_reading(monkeypatch: pytest.
     job = function(lambda _: calls.append(1) or 0)  # type: ignore[func-returns-value]
     helper.offer(helper_threads.ctypes.cast(job, helper_threads.ctypes.c_void_p).value or 0, words, 1, 8, (job,))
     assert written == [helper_threads.FUNCTION, helper_threads.OFFERED]
-    for _ in range(1000):
+    for _ in range(6000):
         if calls:
             break
         helper_threads.threading.Event().wait(0.01)

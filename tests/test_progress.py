@@ -49,7 +49,7 @@ def test_bars_say_what_is_done_one_at_a_time(terminal: None, capsys: pytest.Capt
     shown = capsys.readouterr().err
     assert "outer work" in shown and "more [of] it" in shown and "inner work" not in shown
     with waiting("inner work"):
-        for _ in range(500):  # its thread comes when it comes
+        for _ in range(6000):  # its thread comes when it comes; a minute is long, even on a busy machine
             sleep(0.01)
             if progress._only.locked():
                 break
@@ -93,7 +93,7 @@ def test_a_compilation_shows_that_it_goes_on_and_leaves_nothing_half_written(
     monkeypatch.setattr(cache, "write", lambda key, image: seen.append("written"))
 
     def interrupted() -> str:
-        for _ in range(500):
+        for _ in range(6000):
             sleep(0.01)
             if seen:
                 break
