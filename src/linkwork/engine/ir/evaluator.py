@@ -138,6 +138,8 @@ class _Run:
             while counter != stop:
                 yield counter
                 counter = self.integer(loop.successor)  # type: ignore[arg-type]
+        elif loop.start is not None and loop.stop is not None:
+            yield from range(self.values[loop.start], self.values[loop.stop])
         else:
             last: int = self.size(loop.last) if loop.start is None else self.values[loop.start]
             up = range(self.size(loop.first), last + 1)

@@ -143,7 +143,7 @@ class _Check:
         if not 0 <= loop.counter < len(self.program.operations) or self.program.operations[loop.counter] != "counter":
             raise InvalidProgram(f"{here}: %{loop.counter} is no counter")
         self.once(loop.counter, here)
-        if loop.walk == "climb" or (loop.walk == "down" and loop.start is not None):
+        if loop.walk == "climb" or (loop.walk in ("down", "parallel") and loop.start is not None):
             if loop.start not in integers:
                 raise InvalidProgram(f"{here}: start %{loop.start} is no integer defined before it")
             if loop.stop is not None and loop.stop not in integers:
