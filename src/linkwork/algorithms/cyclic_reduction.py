@@ -73,7 +73,12 @@ def eliminate(Y: Matrix, r: Column, A: Matrix, D: Factor, z: Sequence[Scalar]) -
     for i, column in enumerate(transposed(A)):
         for j in range(i + 1):
             Y[i][j] = Y[i][j] - dot(column, scaled[j])
-        r[i] = r[i] - dot(scaled[i], z)
+    r[:] = reduced(r, A, D, z)
+
+
+def reduced(r: Column, A: Matrix, D: Factor, z: Sequence[Scalar]) -> Column:
+    """r - Aᵀ D⁻¹ z."""
+    return [x - dot(row, z) for x, row in zip(r, transposed(_scaled(A, D)), strict=True)]
 
 
 def coupling(A: Matrix, B: Matrix, D: Factor) -> Matrix:
