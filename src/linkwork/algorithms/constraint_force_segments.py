@@ -157,8 +157,8 @@ def _turn(work: Elimination) -> None:
     for segment in work.tree.segments():
         turned[segment] = Mat3.identity(), Vec3.zero()
         for body in segment.outward():
-            X, moved = work.links.moved(body)
-            turned[segment] = turned_further(turned[segment], (X.rotation, moved.angular))
+            turn = work.links.place(body).rotation, work.links.moved(body).angular
+            turned[segment] = turned_further(turned[segment], turn)
 
 
 def _eliminate_head(work: Elimination) -> None:
@@ -168,6 +168,7 @@ def _eliminate_head(work: Elimination) -> None:
     reached[seam] = Block(padded_with_identity([], links.width), [0.0] * links.width)
     for body in tree.head():
         before, block = known[seam], reached[seam]
+        links.place(body)
         work.head_stand[body], known[seam] = links.on(body, before.w)
         Y, E, r, r_before = links.row(body, work.head_stand[body], known[seam], before, block.r)
         gone = work.head_gone[body] = _gone(Factor.of_matrix(block.Y), r_before, E)
