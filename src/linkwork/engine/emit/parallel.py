@@ -8,9 +8,10 @@
 A team is an array of integers that are 0 at the start, or null for none: first the number of loops that were begun (or
 OVER) and the address of a function that yields to other threads (or 0), then for each loop, as often as it is run, which
 it is, how many of its iterations were taken, and how many are done, these in cache lines of their own. Iterations are
-taken one at a time by whoever is free, so that nobody waits for a helper that has not come yet; a loop has ended when
-all iterations are done. A helper that comes late finds no iteration left, and touches nothing but the words and the
-team. What an iteration computes does not depend on who takes it.
+taken one at a time by whoever is free, so that nobody waits for a helper that has not come yet; the one who begins a
+loop takes the first that are left, helpers the last, so that what a thread has written in one loop it mostly finds in
+its own caches in the next. A loop has ended when all iterations are done. A helper that comes late finds no iteration
+left, and touches nothing but the words and the team. What an iteration computes does not depend on who takes it.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ OVER = 1 << 30
 BEGUN, YIELD, RUN = 0, 1, 2
 """Where a team has the number of loops that were begun, the function that yields, and the number of loops for the one
 who begins them."""
-TAKEN, WHICH, LAST, DONE = 0, 1, 2, CACHE_LINE
-"""Where a loop of a team has how many iterations were taken, its number in the program, its last iteration, and how many
-are done."""
+TAKEN, HELPED, WHICH, COUNT, LAST, DONE = 0, 1, 2, 3, 4, CACHE_LINE
+"""Where a loop of a team has how many iterations were taken, and by helpers, its number in the program, how many there
+are, the last of them, and how many are done."""
 
 
 def team_size(loops: int) -> int:
@@ -59,7 +60,7 @@ def module(
     parts = [kernel.text(), *kernel.iterations]
     count = len(kernel.iterations)
     for number in range(count):
-        parts += [_share(interface, number), _take(interface, number)]
+        parts += [_share(interface, number), _take(interface, number, False), _take(interface, number, True)]
     parts += [_batch(interface), _help(interface, count), sweep("finite", lanes), wait(triple), more]
     return "\n".join([*parts, declarations({1, lanes})])
 
@@ -160,13 +161,13 @@ def _share(interface: Interface, number: int) -> str:
     run = w.load(run_at, "i64")
     following = w.add(run, 1)
     w.store(following, run_at, "i64")
-    loop = _loop_at(w, run)
-    for place, value in ((TAKEN, "%first"), (WHICH, number), (LAST, "%last")):
+    loop, count = _loop_at(w, run), w.add(w.sub("%last", "%first"), 1)
+    for place, value in ((WHICH, number), (COUNT, count), (LAST, "%last")):
         w.store(value, w.at(loop, place, "i64"), "i64")
     release(w, following, "%team")
-    w.do(f"call void @take{number}({passed}, i64 %last, ptr {loop})")
-    done, count = w.at(loop, DONE, "i64"), w.sub("%last", "%first")
-    _wait_until(w, lambda: w.compare("sgt", acquired(w, done), count))
+    w.do(f"call void @take{number}({passed}, i64 %first, ptr {loop})")
+    done = w.at(loop, DONE, "i64")
+    _wait_until(w, lambda: w.compare("sge", acquired(w, done), count))
     w.jump(end)
     w.begin(end)
     w.do("ret void")
@@ -184,22 +185,32 @@ def _wait_until(w: Writer, condition: Callable[[], str]) -> None:
     w.spin(condition, lambda looks: w.do(f"call void @wait(ptr {function}, i64 {looks})"))
 
 
-def _take(interface: Interface, number: int) -> str:
-    """void take(..., last, loop): takes iterations of a loop until none is left."""
+def _take(interface: Interface, number: int, helping: bool) -> str:
+    """void take(..., next, loop), or aid for helpers: takes iterations of a loop, from ``next`` up or down, until
+    none is left.
+    """
     w = Writer()
-    taken, done = (w.at("%loop", place, "i64") for place in (TAKEN, DONE))
+    taken, helped, done = (w.at("%loop", place, "i64") for place in (TAKEN, HELPED, DONE))
+    count = w.load(w.at("%loop", COUNT, "i64"), "i64")
     head, body, end = (w.block(part) for part in ("head", "body", "end"))
+    before, own, following = w.label, w.name(), w.name()
     w.jump(head)
     w.begin(head)
-    own = w.let(f"atomicrmw add ptr {taken}, i64 1 acq_rel")
-    w.branch(w.compare("sle", own, "%last"), body, end)
+    w.let(f"phi i64 [ 0, %{before} ], [ {following}, %{body} ]", own)
+    w.branch(w.compare("slt", w.let(f"atomicrmw add ptr {taken}, i64 1 acq_rel"), count), body, end)
     w.begin(body)
-    w.do(f"call void @iteration{number}({_handed_on(interface)}, i64 {own})")
+    w.let(f"add i64 {own}, 1", following)
+    if helping:
+        iteration = w.sub("%next", w.let(f"atomicrmw add ptr {helped}, i64 1 acq_rel"))
+    else:
+        iteration = w.add("%next", own)
+    w.do(f"call void @iteration{number}({_handed_on(interface)}, i64 {iteration})")
     w.let(f"atomicrmw add ptr {done}, i64 1 acq_rel")
     w.jump(head)
     w.begin(end)
     w.do("ret void")
-    return w.function(f"internal void @take{number}({parameters(interface.kernel)}, i64 %last, ptr %loop)")
+    name = f"{'aid' if helping else 'take'}{number}"
+    return w.function(f"internal void @{name}({parameters(interface.kernel)}, i64 %next, ptr %loop)")
 
 
 def _batch(interface: Interface) -> str:
@@ -237,7 +248,7 @@ def _help(interface: Interface, loops: int) -> str:
     w.do(f"switch i64 {which}, label %{latch} [ {targets} ]")
     for number, label in enumerate(labels):
         w.begin(label)
-        w.do(f"call void @take{number}({_handed_on(interface)}, i64 {last}, ptr {loop})")
+        w.do(f"call void @aid{number}({_handed_on(interface)}, i64 {last}, ptr {loop})")
         w.jump(latch)
     w.begin(latch)
     w.let(f"add i64 {run}, 1", following)
