@@ -20,21 +20,8 @@ class PartNode:
     """A part, with those that it is made of."""
 
     __slots__ = (
-        *(
-            "bare",
-            "behind",
-            "body",
-            "closed",
-            "holds",
-            "index",
-            "loops",
-            "made",
-            "on",
-            "open",
-            "parts",
-            "path",
-            "whole",
-        ),
+        *("bare", "behind", "body", "closed", "holds", "index", "loops", "made"),
+        *("on", "open", "parts", "path", "whole"),
     )
 
     index: int

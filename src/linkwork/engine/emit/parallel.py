@@ -6,12 +6,13 @@
     help     i64 (the same words): takes part in the parallel loops of a call of ``batch`` that runs on another thread
 
 A team is an array of integers that are 0 at the start, or null for none: first the number of loops that were begun (or
-OVER) and the address of a function that yields to other threads (or 0), then for each loop, as often as it is run, which
-it is, how many of its iterations were taken, and how many are done, these in cache lines of their own. Iterations are
-taken one at a time by whoever is free, so that nobody waits for a helper that has not come yet; the one who begins a
-loop takes the first that are left, helpers the last, so that what a thread has written in one loop it mostly finds in
-its own caches in the next. A loop has ended when all iterations are done. A helper that comes late finds no iteration
-left, and touches nothing but the words and the team. What an iteration computes does not depend on who takes it.
+OVER) and the address of a function that yields to other threads (or 0), then for each loop, as often as it is run, its
+number in the program, how many iterations were taken, and how many are done, these in cache lines of their own.
+Iterations are taken one at a time by whoever is free, so that nobody waits for a helper that has not come yet; the one
+who begins a loop takes the first that are left, helpers the last, so that what a thread has written in one loop it
+mostly finds in its own caches in the next. A loop has ended when all iterations are done. A helper that comes late
+finds no iteration left, and touches nothing but the words and the team. What an iteration computes does not depend on
+who takes it.
 """
 
 from __future__ import annotations
@@ -200,10 +201,8 @@ def _take(interface: Interface, number: int, helping: bool) -> str:
     w.branch(w.compare("slt", w.let(f"atomicrmw add ptr {taken}, i64 1 acq_rel"), count), body, end)
     w.begin(body)
     w.let(f"add i64 {own}, 1", following)
-    if helping:
-        iteration = w.sub("%next", w.let(f"atomicrmw add ptr {helped}, i64 1 acq_rel"))
-    else:
-        iteration = w.add("%next", own)
+    back = w.let(f"atomicrmw add ptr {helped}, i64 1 acq_rel") if helping else ""
+    iteration = w.sub("%next", back) if helping else w.add("%next", own)
     w.do(f"call void @iteration{number}({_handed_on(interface)}, i64 {iteration})")
     w.let(f"atomicrmw add ptr {done}, i64 1 acq_rel")
     w.jump(head)

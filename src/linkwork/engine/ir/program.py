@@ -100,7 +100,7 @@ class Block:
 class Loop:
     """Runs a block for every iteration of a walk; which of several is told by an integer read at ``kind``.
 
-    walk: "up" (counter from ``first`` to ``last``), "down" (from ``last``, or ``start``), "parallel" (in any order; also
+    walk: "up" (counter from ``first`` to ``last``), "down" (from ``last``, or ``start``), "parallel" (in any order; or
     from ``start`` up to but without ``stop``), or "climb" (counter from ``start``, on by what is read at ``successor``,
     up to but without ``stop``, or 0). Bounds are integers or names of sizes; ``start`` and ``stop`` are index values. A
     loop with one case needs no ``kind``.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property, partial
 
 from linkwork.engine.code import fingerprint, jit
@@ -74,20 +75,29 @@ class ByLevels(InParallel):
 
     def tables(self, code: jit.Code, frame: str) -> dict[str, int]:
         tables, _ = self._made(self.lanes if frame == "one_state" else 1)
-        places, posts, _ = self._square(code)
+        places, posts, _ = self._square(*code.integers[:3])
         told = {"places": places, "posts": posts}
         return {"data": address(tables.data), "ints": address(tables.ints), **tables.sizes, **told}
 
-    def _square(self, code: jit.Code) -> tuple[int, int, int]:
+    def definition(self) -> tuple[Tables, int]:
+        """What the program is run with by its definition: the tables with all sizes, and the size of ``square``."""
+        tables, _ = self._made(1)
+        widths = self._rolled[1]
+        places, posts, end = self._square(*(widths[part] for part in ("cell", "place", "post")))
+        return replace(tables, sizes={**tables.sizes, "places": places, "posts": posts}), end
+
+    def _square(self, cell: int, place: int, post: int) -> tuple[int, int, int]:
         """Where places and posts begin in ``square``, for one state, and its end."""
-        cell, place, post, *_ = code.integers
         _, found = self._made(1)
         places = cell * found.kept
         posts = places + place * (len(self.task.model.bodies) + 1)
         return places, posts, posts + post * len(self.task.frames)
 
     def workspace(self, code: jit.Code, lanes: int, frame: str) -> dict[str, int]:
-        return {"work": 0, "square": self._square(code)[2] * lanes + self.lanes}  # it is read a vector at a time
+        return {
+            "work": 0,
+            "square": self._square(*code.integers[:3])[2] * lanes + self.lanes,
+        }  # it is read a vector at a time
 
     @property
     def most_threads(self) -> int:

@@ -153,10 +153,14 @@ def _case(found: Assembly, part: Part, holds: Sequence[int], kinds: Sequence[int
 class _Part:
     """One of those that a part is made of: its number, what tells what is kept there, and the links of a bare one."""
 
-    made, parts, holds, loops = "", (), (), ()
+    made = ""
+    parts: Sequence[_Part] = ()
+    holds: Sequence[_Hold] = ()
+    loops: Sequence[int] = ()
 
     def __init__(self, tree: LevelledTree, index: int, ports: Ports, loops: Sequence[int], bare: Bare | None) -> None:
-        self.tree, self.index, self.kind = tree, index, (ports, None)
+        self.tree, self.index = tree, index
+        self.kind: tuple[Ports, int | None] = (ports, None)
         self.path, self.behind, self.open, self.bare = ports.path, ports.behind, loops, bare is not None
         if bare is not None:
             self.made = "link"
@@ -243,8 +247,8 @@ class LevelledTree(RolledTree):
 
     def _levels(self, walk: str, cases: Sequence[int]) -> Iterator[_Level]:
         for counter, _ in self._loop(walk, 0, "last_level"):
-            ends = (self.tracer.emit("index", (), LEVELS.address(column, counter)) for column in LEVELS.columns)
-            yield _Level(*ends, cases)
+            first, stop = (self.tracer.emit("index", (), LEVELS.address(name, counter)) for name in LEVELS.columns)
+            yield _Level(first, stop, cases)
 
     def parallel(self, items: Any) -> Iterator[Any]:
         if items is _ALL_BODIES:
@@ -335,7 +339,7 @@ def _row(part: Part, number: Mapping[int, int], columns: int) -> list[int]:
 
 
 def _groups(items: Iterable[Any], key: Callable[[Any], int], lanes: int) -> Iterator[tuple[int, list[Any]]]:
-    """Items of one key in groups of as many as there are lanes, the last one of the last group as often as is needed."""
+    """Items of one key in groups of as many as there are lanes; the last one fills up the last group."""
     sorts: dict[int, list[Any]] = {}
     for item in items:
         sorts.setdefault(key(item), []).append(item)
