@@ -73,7 +73,7 @@ def eliminate(Y: Matrix, r: Column, A: Matrix, D: Factor, z: Sequence[Scalar]) -
     for i, column in enumerate(transposed(A)):
         for j in range(i + 1):
             Y[i][j] = Y[i][j] - dot(column, scaled[j])
-    r[:] = reduced(r, A, D, z)
+        r[i] = r[i] - dot(scaled[i], z)
 
 
 def reduced(r: Column, A: Matrix, D: Factor, z: Sequence[Scalar]) -> Column:
