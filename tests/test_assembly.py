@@ -14,14 +14,17 @@ import pytest
 import linkwork as lw
 from exact import exact_tree
 from linkwork.algorithms import ALGORITHMS, closing
+from linkwork.engine.ir.evaluator import run
+from linkwork.engine.ir.verifier import verify
 from linkwork.engine.plans import Task, plan_for
+from linkwork.engine.plans.levelled import ByLevels
 from linkwork.engine.trace.interpreter import evaluate
 from linkwork.model import Model
 from linkwork.model.assembly import assembly_of
 from linkwork.reproduce.closed_chains.ladders import comb, ladder, star
 from linkwork.reproduce.counting import as_written
 from linkwork.reproduce.longest_path import longest_path
-from strategies import close, pool, state_of
+from strategies import Array, close, pool, state_of
 from test_closed_chains import EVERY, LOOPS, ROWS, arguments, holds, pulled_bar
 
 context = mpmath.mp.clone()
@@ -118,3 +121,57 @@ def test_code_has_the_bits_of_the_interpreter() -> None:
         expected = evaluate(entry, model, [array.ravel().tolist() for array in given[state]], frames)
         for one, two, three in zip(together, alone, expected, strict=True):
             assert one[state].tobytes() == two[0].tobytes() == (np.array(three) + 0.0).tobytes()
+
+
+def rolled_results(task: Task, given: Sequence[Array]) -> list[Array]:
+    """By the definition of the intermediate code, once the program is found to be well formed."""
+    plan = plan_for(task, "rolled", lanes=2)
+    assert isinstance(plan, ByLevels)
+    tables, squares = plan.definition()
+    arrays = {f"argument{k}": array.ravel() for k, array in enumerate(given)}
+    arrays |= {f"result{k}": np.zeros(count) for k, count in enumerate(task.results)}
+    arrays |= {"data": tables.data, "ints": tables.ints, "square": np.zeros(squares)}
+    verify(plan.program.program, arrays, tables.sizes)
+    run(plan.program.program, arrays, tables.sizes)
+    return [arrays[f"result{k}"] for k in range(len(task.results))]
+
+
+def test_one_loop_over_levels_has_the_bits_of_the_text() -> None:
+    """Joints whose subspaces vary, and loops."""
+    s = state_of(pool()[1], 1)
+    found = rolled_results(Task(ASSEMBLY, s.model), [s.q, s.v, s.tau, s.f_ext])
+    expected = evaluate(ASSEMBLY, s.model, [each.ravel().tolist() for each in (s.q, s.v, s.tau, s.f_ext)])
+    assert (found[0] + 0.0).tobytes() == (np.array(expected[0]) + 0.0).tobytes()
+    model, frames = (
+        lw.mechanisms.serial_chain(6, lw.joints.Revolute("y")),
+        holds(("a", 2), ("a", 5), ("b", 4), ("b", 6)),
+    )
+    given, entry = arguments(model, frames, {"a": 2, "b": 1}, 0), closing(method="assembly")
+    expected = evaluate(entry, model, [array.ravel().tolist() for array in given], frames)
+    for one, two in zip(rolled_results(Task(entry, model, (), frames), given), expected, strict=True):
+        assert (one + 0.0).tobytes() == (np.array(two) + 0.0).tobytes()
+
+
+def test_lanes_and_threads_do_not_change_a_bit() -> None:
+    """Of parts of a comb, which lie anywhere, and of a batch."""
+    model = comb(14)
+    s = state_of(model, 1, (3,))
+    given = [array.reshape(3, -1) for array in (s.q, s.v, s.tau)]
+    task = Task(ASSEMBLY, model, ("f_ext",))
+    (expected,), _ = plan_for(task, "interpreted").run(given, 3)
+    plan = plan_for(task, "rolled", lanes=2)
+    assert isinstance(plan, ByLevels)
+    (together,), status = plan.run(given, 3)
+    assert status == 0 and together.tobytes() == (expected + 0.0).tobytes()
+    for threads in (1, 2, 2, 2):
+        plan.threads = threads
+        for k in range(3):
+            (alone,), _ = plan.run([array[k : k + 1] for array in given], 1)
+            assert alone.tobytes() == together[k : k + 1].tobytes()
+
+
+def test_loops_that_are_many_and_unlike_are_interpreted() -> None:
+    model = lw.mechanisms.serial_chain(60)
+    frames = holds(*((str(k), body) for k in range(20) for body in (1 + k, 60 - k)))
+    assert type(plan_for(Task(closing(method="assembly"), model, (), frames))).__name__ == "Interpreted"
+    assert isinstance(plan_for(Task(ASSEMBLY, model)), ByLevels)

@@ -19,7 +19,7 @@ from linkwork.algorithms import ALGORITHMS, SEGMENTS
 from linkwork.engine.code import jit
 from linkwork.engine.emit.call_frame import Words
 from linkwork.engine.ir import evaluator, verifier
-from linkwork.engine.plans import Task, plan_for, segmented
+from linkwork.engine.plans import Task, in_parallel, plan_for
 from linkwork.engine.plans.segmented import Padded, Reordered, Segmented
 from linkwork.engine.run import helper_threads, threads
 from linkwork.engine.trace.interpreter import interpret
@@ -248,7 +248,7 @@ def in_threads(jobs: Sequence[threading.Thread]) -> None:
 @pytest.mark.parametrize("count", [2, 3])
 def test_a_team_does_not_change_a_bit(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many calls, from several threads at once, each with helpers that may or may not come in time."""
-    monkeypatch.setattr(segmented, "_WORTH_A_TEAM", 1)
+    monkeypatch.setattr(in_parallel, "_WORTH_A_TEAM", 1)
     model = chains()["floating"]
     state, wanted = expected("floating")
     given = state.q, state.v, state.tau, state.f_ext
@@ -294,7 +294,7 @@ def test_a_call_in_the_middle_of_a_call(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_helpers_of_a_call_that_is_interrupted_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segmented, "_WORTH_A_TEAM", 1)
+    monkeypatch.setattr(in_parallel, "_WORTH_A_TEAM", 1)
     monkeypatch.setattr(helper_threads, "_helpers", [])
     model = chains()["revolute"]
     state, _ = expected("revolute")
@@ -306,7 +306,7 @@ def test_helpers_of_a_call_that_is_interrupted_come_back(monkeypatch: pytest.Mon
 
     try:
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(segmented, "ask", interrupted)
+            patch.setattr(in_parallel, "ask", interrupted)
             lw.forward_dynamics(model, state.q[0], state.v[0], state.tau[0], method="constraint_force")
     finally:
         lw.set_threads(None)
@@ -322,7 +322,7 @@ def test_without_more_threads_a_call_does_all_itself(monkeypatch: pytest.MonkeyP
     def refused(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(segmented, "_WORTH_A_TEAM", 1)
+    monkeypatch.setattr(in_parallel, "_WORTH_A_TEAM", 1)
     monkeypatch.setattr(helper_threads, "_helpers", [])
     monkeypatch.setattr(threads, "_workers", [])
     monkeypatch.setattr(threading.Thread, "start", refused)

@@ -2,12 +2,13 @@
 
     M -= Bᵀ Y⁻¹ B,   z₀ -= Bᵀ Y⁻¹ r,   then   n = -Y⁻¹ (r + B x)
 
-M is symmetric, in blocks of six; blocks of zeros are not there. ``assembly`` says what ports are.
+M is symmetric, in blocks of six. ``assembly`` says what ports are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from linkwork.algorithms.closed_chains import sound
 from linkwork.spatial import Factor, Scalar
@@ -18,13 +19,43 @@ Port = str | int
 SIX = range(6)
 
 
+class Kept(NamedTuple):
+    """What a part answers, as a field keeps it, its ports known: z₀, the blocks of M on and below the diagonal (of
+    those on it, the lower triangle), and of loops the diagonal of M if nothing were joined.
+    """
+
+    z: list[Column]
+    M: list[Matrix]
+    alone: list[Column]
+
+
 class Answer:
-    """M and z₀ of a part. A block stands for its transpose, too."""
+    """M and z₀ of a part. A block stands for its transpose, too; one that is not there is zero."""
 
     def __init__(self, z: dict[Port, Column], M: dict[tuple[Port, Port], Matrix]) -> None:
         self.z, self.M = z, M
         self.alone: dict[Port, Column] = {}
         """Of loops, the diagonal of M if nothing were joined."""
+
+    @staticmethod
+    def of(kept: Kept, ports: Sequence[Port]) -> Answer:
+        """At these ports, from what was kept of it."""
+        pairs = [(i, j) for i in range(len(ports)) for j in range(i + 1)]
+        found = Answer(dict(zip(ports, kept.z, strict=True)), {})
+        for (i, j), block in zip(pairs, kept.M, strict=True):
+            found.M[ports[i], ports[j]] = _mirrored(block) if i == j else block
+        found.alone = dict(zip([port for port in ports if isinstance(port, int)], kept.alone, strict=True))
+        return found
+
+    def kept(self, ports: Sequence[Port]) -> Kept:
+        """What a field keeps of it, at these ports."""
+        M: list[Matrix] = []
+        for i, one in enumerate(ports):
+            for two in ports[:i]:
+                M.append(self.block(one, two) or [[0.0] * 6 for _ in SIX])
+            own = self.block(one, one) or [[0.0] * 6 for _ in SIX]
+            M.append([row[: k + 1] for k, row in enumerate(own)])
+        return Kept([self.z[port] for port in ports], M, [self.alone[port] for port in ports if isinstance(port, int)])
 
     def block(self, one: Port, other: Port) -> Matrix | None:
         """None for zeros."""
@@ -35,13 +66,13 @@ class Answer:
 
     def add(self, other: Answer, ports: Iterable[Port] | None = None) -> None:
         """What another part answers at these ports, or at all."""
-        kept = set(other.z if ports is None else ports)
-        for port in (port for port in other.z if port in kept):
+        chosen = set(other.z if ports is None else ports)
+        for port in (port for port in other.z if port in chosen):
             self.z[port] = plus(self.z[port], other.z[port]) if port in self.z else other.z[port]
         for loop, numbers in other.alone.items():
             self.alone[loop] = plus(self.alone[loop], numbers) if loop in self.alone else numbers
         for (one, two), block in other.M.items():
-            if one in kept and two in kept:
+            if one in chosen and two in chosen:
                 self.put(one, two, block)
 
     def put(self, one: Port, two: Port, block: Matrix) -> None:
@@ -51,40 +82,45 @@ class Answer:
         own = self.M.get((one, two))
         self.M[one, two] = block if own is None else [plus(a, b) for a, b in zip(own, block, strict=True)]
 
-    def eliminate(self, gone: Gone) -> None:
+    def eliminate(self, gone: Gone, ports: Sequence[Port]) -> None:
         """M -= Bᵀ Y⁻¹ B, z₀ -= Bᵀ Y⁻¹ r."""
-        weights, ports = gone.D.inverse_pivots, list(gone.B)
+        weights = gone.D.inverse_pivots
         if not weights:
             return
-        scaled = {
-            port: [[x * w for x, w in zip(column, weights, strict=True)] for column in gone.B[port]] for port in ports
-        }
+        scaled = [[[x * w for x, w in zip(column, weights, strict=True)] for column in columns] for columns in gone.B]
         for k, one in enumerate(ports):
-            self.z[one] = [x - dot(column, gone.r) for x, column in zip(self.z[one], scaled[one], strict=True)]
-            for two in ports[k:]:
-                if one == two:
-                    half = [[-dot(gone.B[one][i], scaled[one][j]) for j in range(i + 1)] for i in SIX]
-                    block = [[half[max(i, j)][min(i, j)] for j in SIX] for i in SIX]
-                else:
-                    block = [[-dot(a, b) for b in scaled[two]] for a in gone.B[one]]
-                self.put(one, two, block)
+            self.z[one] = [x - dot(column, gone.r) for x, column in zip(self.z[one], scaled[k], strict=True)]
+            half = [[-dot(gone.B[k][i], scaled[k][j]) for j in range(i + 1)] for i in SIX]
+            self.put(one, one, _mirrored(half))
+            for other in range(k + 1, len(ports)):
+                self.put(one, ports[other], [[-dot(a, b) for b in scaled[other]] for a in gone.B[k]])
 
 
-class Gone:
-    """An unknown that was eliminated: the factors of Y, the columns of L⁻¹ B by ports, L⁻¹ r; and the diagonal that Y
-    had if nothing were joined, if it is to be judged by that.
+class Gone(NamedTuple):
+    """An unknown that was eliminated: the factors of Y, the columns of L⁻¹ B for each port, L⁻¹ r; and the diagonal
+    that Y had if nothing were joined, if it is to be judged by that.
     """
 
-    def __init__(self, Y: Matrix, B: dict[Port, Matrix], r: Column, alone: Sequence[Scalar] = ()) -> None:
-        self.alone = alone
-        self.D = Factor.of_matrix(Y)
-        self.B = {port: [self.D.forward(column) for column in columns] for port, columns in B.items()}
-        self.r = self.D.forward(r)
+    D: Factor
+    B: list[Matrix]
+    r: Column
+    alone: list[Scalar]
 
-    def solve(self, x: dict[Port, Column]) -> Column:
+    @staticmethod
+    def of_system(Y: Matrix, B: Sequence[Matrix], r: Column, alone: Sequence[Scalar] = ()) -> Gone:
+        """From Y n + B x + r = 0, B by columns for each port."""
+        D = Factor.of_matrix(Y)
+        return Gone(D, [[D.forward(column) for column in columns] for columns in B], D.forward(r), list(alone))
+
+    def solve(self, ports: Sequence[Port], x: Mapping[Port, Column]) -> Column:
         """-Y⁻¹ (r + B x)."""
         right = self.r
-        for port, columns in self.B.items():
+        for port, columns in zip(ports, self.B, strict=True):
             right = [y + dot([column[i] for column in columns], x[port]) for i, y in enumerate(right)]
         right = [-y for y in right]
         return self.D.complete(sound(right, self.D, self.alone) if self.alone else right)
+
+
+def _mirrored(half: Matrix) -> Matrix:
+    """A symmetric block, from its lower triangle."""
+    return [[half[max(i, j)][min(i, j)] for j in SIX] for i in SIX]

@@ -18,7 +18,8 @@ A branch that hangs on a link answers with a force to the acceleration of that l
 
 and so does the motion of the links, before: X, V over two stretches of a path are X X′, X′ᵀ V + V′. Accelerations are
 those of points, as in ``constraint_force``, which has c; so linear velocities matter to loops alone. Which parts meet
-is chosen so that on any tree the last ones do after O(log n) steps (``model.assembly``).
+is chosen so that on any tree the last ones do after O(log n) steps (``model.assembly``). A bare link, on which nothing
+hangs, is found again by those that need it: it takes less time than to keep what it answers.
 
 Yamane, Nakamura leave parallel computation to future work, and later did it by assembly and disassembly of parts in
 link coordinates of this kind, for trees whose links have few joints; Featherstone's divide and conquer (1999) is its
@@ -31,10 +32,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from linkwork.algorithms.answers import SIX, Answer, Gone, Port
+from linkwork.algorithms.answers import SIX, Answer, Gone, Kept, Port
 from linkwork.algorithms.constraint_force import bias_force, relative_bias
 from linkwork.algorithms.reactions import seen
-from linkwork.algorithms.tree import Body, BodyForces, Field, JointField, JointValues, KnownTree, Values, fields
+from linkwork.algorithms.tree import (
+    AssembledTree,
+    Body,
+    BodyForces,
+    Field,
+    JointField,
+    JointValues,
+    Part,
+    Values,
+    fields,
+)
 from linkwork.spatial import (
     ArticulatedInertia,
     Force,
@@ -49,15 +60,19 @@ from linkwork.spatial import (
 from linkwork.spatial.matrices import Column, Matrix, applied, dot, plus, transposed
 
 FIRST, LAST, CARRIER = "F", "B", "A"
+Held = tuple[Values[Column], Values[Column], Values[Column]]
+"""Of the holds of loops: conditions, bias and compliance."""
 
 
-def assembly(tree: KnownTree, q: JointValues, v: JointValues, tau: JointValues, f_ext: BodyForces) -> tuple[JointField]:
+def assembly(
+    tree: AssembledTree, q: JointValues, v: JointValues, tau: JointValues, f_ext: BodyForces
+) -> tuple[JointField]:
     """q̈, from configuration, velocity, joint forces and the external force on each body."""
     return (assembled(tree, q, v, tau, f_ext)[0],)
 
 
 def assembly_closed(
-    tree: KnownTree,
+    tree: AssembledTree,
     q: JointValues,
     v: JointValues,
     tau: JointValues,
@@ -73,26 +88,26 @@ def assembly_closed(
 
 
 def assembled(
-    tree: KnownTree,
+    tree: AssembledTree,
     q: JointValues,
     v: JointValues,
     tau: JointValues,
     f_ext: BodyForces,
-    held: tuple[Values[Column], Values[Column], Values[Column]] | None = None,
+    held: Held | None = None,
     frame: str = "child",
     judged: bool = False,
 ) -> tuple[JointField, Field[Force], Field[Column]]:
     """q̈, what joints transmit, and the forces of loops by their holds."""
     parts = _Parts(tree, q, v, tau, f_ext, held, judged)
     parts.turn()
-    for level in parts.levels:
+    for level in tree.levels():
         for part in tree.parallel(level):
             parts.assemble(part)
-    for level in reversed(parts.levels):
+    for level in tree.levels_back():
         for part in tree.parallel(level):
             parts.take_apart(part)
     qdd: JointField = tree.field()
-    for body in tree.parallel(parts.bodies[1:]):
+    for body in tree.parallel(tree.all_bodies()):
         qdd[body] = parts.J[body].dot(parts.a[body] - parts.X[body].to_child(parts.a[body.parent]) - parts.c[body])
     return qdd, seen(tree, parts.f, parts.X, frame), parts.found
 
@@ -100,105 +115,105 @@ def assembled(
 class _Parts:
     def __init__(
         self,
-        tree: KnownTree,
+        tree: AssembledTree,
         q: JointValues,
         v: JointValues,
         tau: JointValues,
         f_ext: BodyForces,
-        held: Any,
+        held: Held | None,
         judged: bool,
     ) -> None:
         self.tree, self.held, self.f_ext, self.judged = tree, held, f_ext, judged
-        plan, self.loops = tree.assembly(held is not None)
-        self.levels, self.parts = plan.levels, plan.parts
-        self.bodies: list[Body] = [tree.world, *tree.outward()]
+
+        # At links
         self.X: Field[Transform] = tree.field()
         self.K: Field[Wrenches] = tree.field()
         self.J: Field[Wrenches] = tree.field()
-        self.over: Field[tuple[Transform, Motion]] = tree.field()
-        above, V, moved, c, a = fields(tree, Motion, 5)
-        self.f: Field[Force] = tree.field()
-        self.above, self.V, self.moved, self.c, self.a = above, V, moved, c, a
-        self.answers: Field[Answer] = tree.field()
-        self.gone: Field[list[tuple[Port, Gone]]] = tree.field()
-        self.x: Field[dict[Port, Column]] = tree.field()
+        self.V, self.moved, self.Sdot_v, self.c, self.a = fields(tree, Motion, 5)
+        self.driven, self.f = fields(tree, Force, 2)
+        """K_Jᵀ τ, and with the constraint force what a joint transmits."""
         self.found: Field[Column] = tree.field()
-        a[tree.world] = -tree.gravity
+        """At holds, λ of their loops."""
+
+        # At parts
+        self.over: Field[tuple[Transform, Motion]] = tree.field()
+        """Where the last link of a path is in the parent of its first, and how it moves there."""
+        self.above: Field[Motion] = tree.field()
+        """V of the link that the part stands on."""
+        self.answers: Field[Kept] = tree.field()
+        self.gone: Field[list[Gone]] = tree.field()
+        self.x: Field[list[Column]] = tree.field()
+
+        self.a[tree.world] = -tree.gravity
         for hold in tree.frames() if held else ():
             self.found[hold] = [0.0] * 6
-        for body in tree.parallel(self.bodies[1:]):
+        for body in tree.parallel(tree.all_bodies()):
             self.X[body] = body.placement * body.joint.transform(q[body])
             S = body.joint.subspace(q[body])
             self.K[body], self.J[body] = S.complement(body.rotor), S.dual()
-            moved[body] = S.times(v[body])
-            c[body] = body.joint.bias(q[body], v[body])
-            self.f[body] = self.J[body].times(tau[body])
+            self.moved[body] = S.times(v[body])
+            self.Sdot_v[body] = body.joint.bias(q[body], v[body])
+            self.driven[body] = self.J[body].times(tau[body])
 
     def turn(self) -> None:
         """Velocities and c of all links: how they move is assembled along the paths, and handed back."""
-        tree, V = self.tree, self.V
-        for level in self.levels:
+        tree, over, above = self.tree, self.over, self.above
+        for level in tree.levels():
             for part in tree.parallel(level):
-                if part.kind == "link":
-                    body = self.bodies[part.body]
-                    self.over[part] = self.X[body], self.moved[body]
-                elif part.kind == "joined":
-                    (X, one), (Z, two) = (self.over[self.parts[k]] for k in part.parts)
-                    self.over[part] = X * Z, Z.to_child(one) + two
-        for level in reversed(self.levels):
+                if part.made == "link":
+                    over[part] = self.X[part.body], self.moved[part.body]
+                elif part.made == "joined":
+                    (X, one), (Z, two) = map(self._over, part.parts)
+                    over[part] = X * Z, Z.to_child(one) + two
+        for level in tree.levels_back():
             for part in tree.parallel(level):
-                parts = [self.parts[k] for k in part.parts]
-                if part.index + 1 == len(self.parts):
-                    self.above[part] = Motion.zero()
-                if part.kind == "hung":
-                    self.above[parts[0]] = self.above[part]
-                elif part.kind == "joined":
-                    X, moved = self.over[parts[0]]
-                    self.above[parts[0]] = self.above[part]
-                    self.above[parts[1]] = X.to_child(self.above[part]) + moved
-                elif part.kind == "link":
-                    body, above = self.bodies[part.body], self.above[part]
-                    V[body] = self.X[body].to_child(above) + self.moved[body]
-                    self.c[body] = self.c[body] + relative_bias(self.X[body], above.angular, self.moved[body])
-                    for branches in parts:
-                        self.above[branches] = V[body]
-                else:
-                    for branches in parts:
-                        self.above[branches] = self.above[part]
+                self._turn(part, Motion.zero() if part.whole else above[part])
 
-    def assemble(self, part: Any) -> None:
-        parts = [self.parts[k] for k in part.parts]
-        gone: list[tuple[Port, Gone]] = []
-        answer: Answer = getattr(self, f"_{part.kind}")(part, parts, gone)
+    def _over(self, part: Part) -> tuple[Transform, Motion]:
+        return (self.X[part.body], self.moved[part.body]) if part.bare else self.over[part]
+
+    def _turn(self, part: Part, above: Motion) -> None:
+        """From V of the link that a part stands on to those that its own parts stand on; V and c of a link."""
+        carried = [above for _ in part.parts]
+        if part.made == "joined":
+            X, moved = self._over(part.parts[0])
+            carried[1] = X.to_child(above) + moved
+        elif part.made == "link":
+            body = part.body
+            X, moved = self.X[body], self.moved[body]
+            V = self.V[body] = X.to_child(above) + moved
+            self.c[body] = self.Sdot_v[body] + relative_bias(X, above.angular, moved)
+            carried = [V for _ in part.parts]
+        for each, V in zip(part.parts, carried, strict=True):
+            if each.bare:
+                self._turn(each, V)
+            else:
+                self.above[each] = V
+
+    def assemble(self, part: Part) -> None:
+        gone: list[Gone] = []
+        answer: Answer = getattr(self, f"_{part.made}")(part, gone)
+        ports = _ports(part, part.loops)
         for loop in part.closed:
-            others = [port for port in answer.z if port != loop]
-            blocks = {port: answer.block(loop, port) for port in others}
-            B = {port: transposed(block) for port, block in blocks.items() if block is not None}
+            ports.remove(loop)
+            blocks = [answer.block(loop, port) for port in ports]
+            B = [transposed(block) if block else _NOTHING for block in blocks]
             alone = answer.alone.pop(loop)
-            own = Gone(answer.M.pop((loop, loop)), B, answer.z.pop(loop), alone if self.judged else ())
-            answer.M = {pair: block for pair, block in answer.M.items() if loop not in pair}
-            answer.eliminate(own)
-            gone.append((loop, own))
-        self.answers[part], self.gone[part] = answer, gone
+            own = Gone.of_system(answer.M[loop, loop], B, answer.z[loop], alone if self.judged else ())
+            answer.eliminate(own, ports)
+            gone.append(own)
+        self.answers[part], self.gone[part] = answer.kept(ports), gone
 
-    def _link(self, part: Any, parts: Sequence[Any], gone: Any) -> Answer:
-        body = self.bodies[part.body]
+    def _answer(self, part: Part) -> Answer:
+        return self._link(part) if part.bare else Answer.of(self.answers[part], _ports(part, part.open))
+
+    def _link(self, part: Part, gone: Sequence[Gone] = ()) -> Answer:
+        body, loops = part.body, part.loops
         carried = Answer({CARRIER: [0.0] * 6}, {})
-        for branches in parts:
-            carried.add(self.answers[branches])
+        for branches in part.parts:
+            carried.add(self._answer(branches))
         for hold in part.holds:
-            C, bias, compliance = (values[self.loops[hold].frame] for values in self.held)
-            loop = self.loops[hold].loop
-            wrenches = [Force.from_numbers(C[6 * i : 6 * i + 6]) for i in SIX]
-            own = RigidMobility.of_inertia(body.inertia)
-            alone = [(own * wrench).dot(wrench) + x for wrench, x in zip(wrenches, compliance, strict=True)]
-            carried.alone[loop] = plus(carried.alone[loop], alone) if loop in carried.alone else alone
-            V = self.V[body]  # accelerations are those of points here, and not spatial ones
-            swung = Motion(V.angular.cross(V.linear), Vec3.zero())
-            missed = [x - swung.dot(wrench) for x, wrench in zip(bias, wrenches, strict=True)]
-            carried.z[loop] = plus(carried.z[loop], missed) if loop in carried.z else missed
-            carried.put(loop, loop, [[compliance[i] if i == j else 0.0 for j in SIX] for i in SIX])
-            carried.put(loop, CARRIER, [wrench.numbers() for wrench in wrenches])
+            self._hold(body, hold, carried)
         branched = carried.block(CARRIER, CARRIER)
         if branched is None:
             W = RigidMobility.of_inertia(body.inertia).full()
@@ -206,73 +221,77 @@ class _Parts:
             more = ArticulatedInertia.from_rows([[-x for x in row] for row in branched])
             W = Mobility.of_inertia(body.inertia.articulated() + more)
         rows = [column.numbers() for column in W.columns()]
-        t = self.f[body] + self.f_ext[body] - bias_force(body.inertia, self.V[body].angular)
-        if part.on:
-            after = self.bodies[part.on]
-            t = t - self.X[after].to_parent(self.f[after])
+        t = self.driven[body] + self.f_ext[body] - bias_force(body.inertia, self.V[body].angular)
+        if part.on is not None:
+            t = t - self.X[part.on].to_parent(self.driven[part.on])
         u = applied(rows, plus(t.numbers(), carried.z[CARRIER]))
         answer = Answer({FIRST: u}, {(FIRST, FIRST): rows})
-        loops = [port for port in carried.z if port != CARRIER]
-        blocks = {loop: carried.block(loop, CARRIER) for loop in loops}
-        felt = {loop: block for loop, block in blocks.items() if block is not None}
-        given = {loop: [applied(rows, row) for row in block] for loop, block in felt.items()}
+        felt = {loop: carried.block(loop, CARRIER) or _NOTHING for loop in loops}
+        given = {loop: [applied(rows, row) for row in felt[loop]] for loop in loops}
         answer.add(carried, loops)
         for k, loop in enumerate(loops):
-            if loop in given:
-                answer.put(loop, FIRST, given[loop])
-                answer.z[loop] = plus(answer.z[loop], applied(felt[loop], u))
-                for other in loops[k:]:
-                    if other in given:
-                        answer.put(loop, other, [[dot(row, column) for column in given[other]] for row in felt[loop]])
+            answer.put(loop, FIRST, given[loop])
+            answer.z[loop] = plus(answer.z[loop], applied(felt[loop], u))
+            for other in loops[k:]:
+                answer.put(loop, other, [[dot(row, column) for column in given[other]] for row in felt[loop]])
         if part.behind:
-            answer.z[LAST] = answer.z[FIRST]
-            for port in (*loops, FIRST):
-                block = answer.block(port, FIRST)
-                if block is not None:
-                    answer.put(port, LAST, block)
-            answer.put(LAST, LAST, rows)
+            answer.z[LAST] = u
+            for loop in loops:
+                answer.put(loop, LAST, given[loop])
+            answer.M[FIRST, LAST] = answer.M[LAST, LAST] = rows
         return answer
 
-    def _joined(self, part: Any, parts: Sequence[Any], gone: Any) -> Answer:
-        body = self.bodies[part.on]
-        one, two = (self.answers[each] for each in parts)
-        K, X = self.K[body], self.X[body]
-        before = {port: one.block(LAST, port) for port in one.z}
-        behind = {port: two.block(FIRST, port) for port in two.z}
-        B: dict[Port, Matrix] = {}
-        for port, block in before.items():
-            if block is not None and port != LAST:
-                B[port] = [K.dot(-X.to_child(Motion.from_numbers(column))) for column in transposed(block)]
-        for port, block in behind.items():
-            if block is not None and port != FIRST:
-                columns = [K.dot(Motion.from_numbers(column)) for column in transposed(block)]
-                B[port] = [plus(x, y) for x, y in zip(B[port], columns, strict=True)] if port in B else columns
-        _, felt = _mobility(before[LAST]).across(X)
-        Y = K.project(_mobility(behind[FIRST]) + felt)
+    def _hold(self, body: Body, hold: Any, carried: Answer) -> None:
+        """A loop that holds a link joins what the link carries."""
+        assert self.held is not None
+        C, bias, compliance = (values[hold.frame] for values in self.held)
+        loop = hold.loop
+        wrenches = [Force.from_numbers(C[6 * i : 6 * i + 6]) for i in SIX]
+        own = RigidMobility.of_inertia(body.inertia)
+        alone = [(own * wrench).dot(wrench) + x for wrench, x in zip(wrenches, compliance, strict=True)]
+        carried.alone[loop] = plus(carried.alone[loop], alone) if loop in carried.alone else alone
+        V = self.V[body]  # accelerations are those of points here, and not spatial ones
+        swung = Motion(V.angular.cross(V.linear), Vec3.zero())
+        missed = [x - swung.dot(wrench) for x, wrench in zip(bias, wrenches, strict=True)]
+        carried.z[loop] = plus(carried.z[loop], missed) if loop in carried.z else missed
+        carried.put(loop, loop, [[compliance[i] if i == j else 0.0 for j in SIX] for i in SIX])
+        carried.put(loop, CARRIER, [wrench.numbers() for wrench in wrenches])
+
+    def _joined(self, part: Part, gone: list[Gone]) -> Answer:
+        assert part.on is not None
+        body, (one, two) = part.on, map(self._answer, part.parts)
+        K, X, c = self.K[body], self.X[body], self.c[body]
+        before, behind = ({port: each.block(end, port) for port in each.z} for each, end in ((one, LAST), (two, FIRST)))
+        _, felt = _mobility(before.pop(LAST)).across(X)
+        Y = K.project(_mobility(behind.pop(FIRST)) + felt)
+        ports = _ports(part, part.loops)
+        B: list[Matrix] = []
+        for port in ports:
+            columns = [K.dot(-X.to_child(motion)) for motion in _motions(before.get(port))]
+            more = [K.dot(motion) for motion in _motions(behind.get(port))]
+            B.append([plus(x, y) for x, y in zip(columns, more, strict=True)] if columns and more else columns or more)
         there, here = Motion.from_numbers(one.z[LAST]), Motion.from_numbers(two.z[FIRST])
-        own = Gone(Y, B, K.dot(here - X.to_child(there) - self.c[body]), self._alone(body))
+        own = Gone.of_system(Y, B, K.dot(here - X.to_child(there) - c), self._alone(body))
         answer = Answer({}, {})
         answer.add(one, [port for port in one.z if port != LAST])
         answer.add(two, [port for port in two.z if port != FIRST])
-        answer.eliminate(own)
-        gone.append((FIRST, own))
+        answer.eliminate(own, ports)
+        gone.append(own)
         return answer
 
-    def _hung(self, part: Any, parts: Sequence[Any], gone: Any) -> Answer:
-        body = self.bodies[part.body]
-        inside = self.answers[parts[0]]
+    def _hung(self, part: Part, gone: list[Gone]) -> Answer:
+        body, inside = part.body, self._answer(part.parts[0])
         K, X = self.K[body], self.X[body]
-        B: dict[Port, Matrix] = {CARRIER: [K.dot(-X.to_child(unit)) for unit in _UNITS]}
-        for port in inside.z:
-            block = inside.block(FIRST, port)
-            if block is not None and port != FIRST:
-                B[port] = [K.dot(Motion.from_numbers(column)) for column in transposed(block)]
+        B: list[Matrix] = [[K.dot(-X.to_child(unit)) for unit in _UNITS]]
+        for loop in part.loops:
+            B.append([K.dot(motion) for motion in _motions(inside.block(FIRST, loop))])
         Y = K.project(_mobility(inside.block(FIRST, FIRST)))
-        own = Gone(Y, B, K.dot(Motion.from_numbers(inside.z[FIRST]) - self.c[body]), self._alone(body))
-        answer = Answer({CARRIER: (-X.to_parent(self.f[body])).numbers()}, {})
+        r = K.dot(Motion.from_numbers(inside.z[FIRST]) - self.c[body])
+        own = Gone.of_system(Y, B, r, self._alone(body))
+        answer = Answer({CARRIER: (-X.to_parent(self.driven[body])).numbers()}, {})
         answer.add(inside, [port for port in inside.z if port != FIRST])
-        answer.eliminate(own)
-        gone.append((CARRIER, own))
+        answer.eliminate(own, [CARRIER, *part.loops])
+        gone.append(own)
         return answer
 
     def _alone(self, body: Body) -> list[Scalar]:
@@ -280,52 +299,68 @@ class _Parts:
         own = RigidMobility.of_inertia(body.inertia).full()
         return [row[-1] for row in self.K[body].project(own)] if self.judged else []
 
-    def _gathered(self, part: Any, parts: Sequence[Any], gone: Any) -> Answer:
-        answer = Answer({CARRIER: [0.0] * 6}, {}) if not parts else Answer({}, {})
-        for each in parts:
-            answer.add(self.answers[each])
+    def _gathered(self, part: Part, gone: list[Gone]) -> Answer:
+        answer = Answer({CARRIER: [0.0] * 6}, {}) if not part.parts else Answer({}, {})
+        for each in part.parts:
+            answer.add(self._answer(each))
         return answer
 
-    def take_apart(self, part: Any) -> None:
+    def take_apart(self, part: Part) -> None:
         """From what acts at a part's ports to what acts at those of its own parts."""
-        whole = part.index + 1 == len(self.parts)
-        x: dict[Port, Column] = {CARRIER: self.a[self.tree.world].numbers()} if whole else dict(self.x[part])
-        for port, own in reversed(self.gone[part]):
-            if isinstance(port, int):
-                x[port] = own.solve(x)
-                continue
-            body = self.bodies[part.on if port == FIRST else part.body]
-            force = self.K[body].times(own.solve(x))
-            self.f[body] = self.f[body] + force
-            if port == FIRST:
-                one, two = (self.parts[k] for k in part.parts)
-                self.x[one] = {**x, LAST: (-self.X[body].to_parent(force)).numbers()}
-                self.x[two] = {**x, FIRST: force.numbers()}
+        acting = [self.a[self.tree.world].numbers()] if part.whole else self.x[part]
+        ports = _ports(part, part.open)
+        x: dict[Port, Column] = dict(zip(ports, acting, strict=True))
+        joint, gone = part.made in ("joined", "hung"), self.gone[part]
+        for k, (loop, own) in reversed(list(enumerate(zip(part.closed, gone[joint:], strict=True)))):
+            x[loop] = own.solve(_ports(part, [each for each in part.loops if each not in part.closed[: k + 1]]), x)
+        if joint:
+            body = part.body if part.made == "hung" else part.on
+            assert body is not None
+            force = self.K[body].times(gone[0].solve(_ports(part, part.loops), x))
+            self.f[body] = self.driven[body] + force
+            if part.made == "hung":
+                self._act(part.parts[0], {**x, FIRST: force.numbers()})
             else:
-                self.x[self.parts[part.parts[0]]] = {**x, FIRST: force.numbers()}
-        if part.kind == "link":
+                self._act(part.parts[0], {**x, LAST: (-self.X[body].to_parent(force)).numbers()})
+                self._act(part.parts[1], {**x, FIRST: force.numbers()})
+        elif part.made == "link":
             self._move(part, x)
-        elif part.kind == "gathered":
-            for k in part.parts:
-                self.x[self.parts[k]] = x
+        else:
+            for each in part.parts:
+                self._act(each, x)
 
-    def _move(self, part: Any, x: dict[Port, Column]) -> None:
-        answer, body = self.answers[part], self.bodies[part.body]
+    def _act(self, part: Part, x: dict[Port, Column]) -> None:
+        """Keep for a part what acts at its ports; a bare link moves."""
+        if part.bare:
+            self._move(part, x)
+        else:
+            self.x[part] = [x[port] for port in _ports(part, part.open)]
+
+    def _move(self, part: Part, x: dict[Port, Column]) -> None:
+        answer = self._answer(part)
         moved = answer.z[FIRST]
         for port in answer.z:
-            block = answer.block(FIRST, port)
-            if block is not None:
-                moved = plus(moved, applied(block, x[port]))
-        self.a[body] = Motion.from_numbers(moved)
+            moved = plus(moved, applied(answer.block(FIRST, port) or _NOTHING, x[port]))
+        self.a[part.body] = Motion.from_numbers(moved)
         for hold in part.holds:
-            self.found[self.loops[hold].frame] = x[self.loops[hold].loop]
-        for k in part.parts:
-            self.x[self.parts[k]] = {**x, CARRIER: moved}
+            self.found[hold.frame] = x[hold.loop]
+        for each in part.parts:
+            self._act(each, {**x, CARRIER: moved})
 
 
 _UNITS = [Motion.from_numbers([float(i == k) for i in SIX]) for k in SIX]
+_NOTHING = [[0.0] * 6 for _ in SIX]
+
+
+def _ports(part: Part, loops: Sequence[int]) -> list[Port]:
+    """Those of a part while these loops are open."""
+    return [FIRST if part.path else CARRIER, *loops, *([LAST] if part.behind else [])]
 
 
 def _mobility(block: Matrix | None) -> Mobility:
-    assert block is not None
-    return Mobility.from_columns([Motion.from_numbers(column) for column in transposed(block)])
+    return Mobility.from_columns(_motions(block))
+
+
+def _motions(block: Matrix | None) -> list[Motion]:
+    """The columns of a block; none, if it is not there."""
+    return [Motion.from_numbers(column) for column in transposed(block)] if block else []

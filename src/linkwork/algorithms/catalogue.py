@@ -83,6 +83,8 @@ class Algorithm:
     """What takes its place in rolled code, for the mechanism whose links are split."""
     families: bool = False
     """Whether its text asks which bodies are alone on their parents, so that rolled code tells these apart."""
+    by_levels: bool = False
+    """Whether its text assembles the tree pairwise, so that rolled code goes level by level."""
     of_mechanism: bool = True
     """Whether its text looks at the mechanism; code of one that does not serves all models."""
     of_loops: bool = False
@@ -220,7 +222,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         # texts that need to know the model: the number of frames, the length of the main chain
         _forward(constraint_force, "specialised", segmented=SEGMENTS),
         _forward(constraint_force_world, "specialised"),
-        _forward(assembly, "specialised"),
+        replace(_forward(assembly, "specialised", "rolled"), by_levels=True),
         *_inertias(),
         INVERSION,
         # to compare with
@@ -254,7 +256,7 @@ def weighed(method: str, I_X: Sequence[ArticulatedInertia], tip: int | None = No
 
 CLOSING: dict[str, tuple[Callable[..., tuple[Any, ...]], tuple[str, ...]]] = {
     "virtual_work": (closed_chains, ("specialised", "rolled")),
-    "assembly": (assembly_closed, ("specialised",)),
+    "assembly": (assembly_closed, ("specialised", "rolled")),
 }
 """The methods of ``lw.constrained_dynamics`` in which loops are joints, and the forms of their texts."""
 
@@ -268,7 +270,7 @@ def closing(frame: str = "child", judged: bool = True, method: str = "virtual_wo
     text = partial(whole, frame=frame, judged=judged)
     of_holds = (("conditions", "conditions"), ("bias", "twists"), ("compliance", "twists"))
     arguments, results = (Q, V, TAU, F_EXT, *of_holds), ("velocity", "wrenches", "twists")
-    return Algorithm(name, text, arguments, results, forms, of_loops=True)
+    return Algorithm(name, text, arguments, results, forms, of_loops=True, by_levels=method == "assembly")
 
 
 EXPLICIT_INVERSE = _entry(explicit_inverse, (Q,), "operational")

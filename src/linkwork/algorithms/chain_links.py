@@ -4,7 +4,7 @@
     joint    X,   c,   Y = K (W + Xᵀ Wₚ X) Kᵀ,   E = -K Xᵀ Wₚ Kₚᵀ,   r = K (c - u + Xᵀ uₚ)
     back     f = K_Jᵀ τ + Kᵀ n,   a = W (f - Xᵢ₊₁ fᵢ₊₁ - pᴬ),   q̈ = K_J (a - Xᵀ aₚ - c)
 
-Nothing is kept here, since on a long chain arithmetic is cheaper than memory. Quantities are those of
+Nothing but X is kept here, since on a long chain arithmetic is cheaper than memory. Quantities are those of
 ``constraint_force``; blocks are filled up to the largest with rows of the identity.
 """
 
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from linkwork.algorithms.constraint_force import bias_force, relative_bias
 from linkwork.algorithms.side_branches import SideBranches
-from linkwork.algorithms.tree import Body, BodyForces, JointValues, SegmentedTree
+from linkwork.algorithms.tree import Body, BodyForces, Field, JointValues, SegmentedTree
 from linkwork.spatial import Force, Mobility, Motion, RigidMobility, Scalar, Transform, Vec3, Wrenches
 from linkwork.spatial.matrices import Column, Matrix, padded, padded_with_identity, transposed
 
@@ -62,16 +62,21 @@ class ChainLinks:
     ) -> None:
         self.tree, self.q, self.v, self.tau, self.f_ext, self.branches = tree, q, v, tau, f_ext, branches
         self.width = tree.most_constraints
+        self.X: Field[Transform] = tree.persistent_field()
 
     def world(self) -> Link:
         """What the first link stands on."""
         still = Mobility.zero() if self.branches else RigidMobility.zero()
         return Link(Vec3.zero(), still, -self.tree.gravity, [Motion.zero()] * self.width)
 
-    def moved(self, body: Body) -> tuple[Transform, Motion]:
-        """X and S q̇."""
-        q, v = self.q, self.v
-        return body.placement * body.joint.transform(q[body]), body.joint.subspace(q[body]).times(v[body])
+    def place(self, body: Body) -> Transform:
+        """X, which is kept: sines and cosines take longer than memory."""
+        X = self.X[body] = body.placement * body.joint.transform(self.q[body])
+        return X
+
+    def moved(self, body: Body) -> Motion:
+        """S q̇."""
+        return body.joint.subspace(self.q[body]).times(self.v[body])
 
     def constraints(self, body: Body) -> Wrenches:
         """K."""
@@ -99,7 +104,7 @@ class ChainLinks:
 
     def on(self, body: Body, above: Vec3) -> tuple[Stand, Link]:
         """A link on one that turns at ``above``."""
-        X, moved = self.moved(body)
+        X, moved = self.X[body], self.moved(body)
         c = body.joint.bias(self.q[body], self.v[body]) + relative_bias(X, above, moved)
         pA, link = self.alone(body, X.rotation.apply_transpose(above) + moved.angular)
         return Stand(X, c, pA), link

@@ -12,7 +12,7 @@ segments are left: a small system of the same form. On P processors these are ab
                         the joint before goes:  L D Lᵀ = Yₚ,   A = L⁻¹ Fₚ,   B = L⁻¹ Eᵀ,   z = L⁻¹ rₚ
                         Y -= Bᵀ D⁻¹ B,   r -= Bᵀ D⁻¹ z,   F = -Bᵀ D⁻¹ A,   and likewise with A before the segment
     seams     n of the last joints, one after the other                                             _solve_seams
-    segments  outward:  the same again without F, since n before the segment is known, and kept     _substitute_inside
+    segments  outward:  r again, since n before the segment is known, by L and D, which were kept   _substitute_inside
               inward:   n = L⁻ᵀ D⁻¹ (z - B nᵢ₊₁),   f = K_Jᵀ τ + Kᵀ n,   a = W (f - Xᵢ₊₁ fᵢ₊₁ - pᴬ)
               outward:  q̈ = K_J (a - Xᵀ aₚ - c)
     seams     q̈ of the last joints, from a of the links behind them                                 _accelerate_seams
@@ -20,8 +20,8 @@ segments are left: a small system of the same form. On P processors these are ab
 
 Side branches are articulated bodies, as in ``constraint_force``, worked on at the same time; I is then Iᴬ.
 
-F couples a joint to the one before its segment. Eliminating twice costs less than to keep it all: what a long chain
-takes in memory is slower than arithmetic, and this way only one segment is kept at a time.
+F couples a joint to the one before its segment. Of the first elimination nothing is kept but L and D, so that the
+second goes without Y: the rest is found again, since what a long chain takes in memory is slower than arithmetic.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 from linkwork.algorithms.chain_links import ChainLinks, Link, Stand
 from linkwork.algorithms.constraint_force import Turned, turned_further
-from linkwork.algorithms.cyclic_reduction import coupling, eliminate
+from linkwork.algorithms.cyclic_reduction import coupling, eliminate, reduced
 from linkwork.algorithms.side_branches import SideBranches
 from linkwork.algorithms.tree import Body, BodyForces, Field, JointField, JointValues, Segment, SegmentedTree, fields
 from linkwork.spatial import Columns, Factor, Force, Mat3, Motion, Vec3
@@ -76,8 +76,15 @@ class Gone(NamedTuple):
         return self.D.complete(minus_applied(self.z, self.B, behind))
 
 
+class Known(NamedTuple):
+    """A link of a segment that was come to, and r of its joint."""
+
+    link: Link
+    r: Column
+
+
 class Front(NamedTuple):
-    """A link of a segment that was come to, and Y, F and r of its joint; F is empty once n before it is known."""
+    """A link of a segment that was come to, and Y, F and r of its joint."""
 
     link: Link
     Y: Matrix
@@ -104,6 +111,8 @@ class Elimination:
         self.start: Field[Link] = tree.field()
         """The link before the segment."""
         self.front: Field[Front] = tree.field()
+        self.known_front: Field[Known] = tree.field()
+        """The same once n before the segment is known."""
         self.taken: Field[Block] = tree.field()
         """What the segment's joints add to Y and r of the joint before it."""
         self.gone_before: Field[Gone] = tree.field()
@@ -125,7 +134,10 @@ class Elimination:
 
         # At bodies of the head, and of a segment while it is worked on
         self.head_stand, self.stand = fields(tree, Stand, 2)
-        self.head_gone, self.gone = fields(tree, Gone, 2)
+        self.head_gone: Field[Gone] = tree.field()
+        self.gone: Field[tuple[Matrix, Column]] = tree.field()
+        """B and z of the joint before a body; its D outlives the iteration in which it is found."""
+        self.D: Field[Factor] = tree.persistent_field()
         self.head_a, self.a = fields(tree, Motion, 2)
 
     def note(self, body: Body, a: Motion) -> None:
@@ -134,9 +146,8 @@ class Elimination:
             self.links.branches.a[body] = a
 
 
-def _gone(Y: Matrix, r: Column, E: Matrix) -> Gone:
-    """A joint is eliminated; E couples the one behind to it."""
-    D = Factor.of_matrix(Y)
+def _gone(D: Factor, r: Column, E: Matrix) -> Gone:
+    """A joint is eliminated; D has the factors of its Y, E couples the one behind to it."""
     return Gone(transposed([D.forward(row) for row in E]), D, D.forward(r))
 
 
@@ -146,8 +157,8 @@ def _turn(work: Elimination) -> None:
     for segment in work.tree.segments():
         turned[segment] = Mat3.identity(), Vec3.zero()
         for body in segment.outward():
-            X, moved = work.links.moved(body)
-            turned[segment] = turned_further(turned[segment], (X.rotation, moved.angular))
+            turn = work.links.place(body).rotation, work.links.moved(body).angular
+            turned[segment] = turned_further(turned[segment], turn)
 
 
 def _eliminate_head(work: Elimination) -> None:
@@ -157,9 +168,10 @@ def _eliminate_head(work: Elimination) -> None:
     reached[seam] = Block(padded_with_identity([], links.width), [0.0] * links.width)
     for body in tree.head():
         before, block = known[seam], reached[seam]
+        links.place(body)
         work.head_stand[body], known[seam] = links.on(body, before.w)
         Y, E, r, r_before = links.row(body, work.head_stand[body], known[seam], before, block.r)
-        gone = work.head_gone[body] = _gone(block.Y, r_before, E)
+        gone = work.head_gone[body] = _gone(Factor.of_matrix(block.Y), r_before, E)
         eliminate(Y, r, *gone)
         reached[seam] = Block(Y, r)
     for segment in tree.segments_outward():
@@ -183,7 +195,8 @@ def _eliminate_inside(work: Elimination) -> None:
             before, Yp, F, rp = front[segment]
             stand, link = links.on(body, before.w)
             Y, E, r, rp = links.row(body, stand, link, before, rp)
-            B, D, z = _gone(Yp, rp, E)
+            B, D, z = _gone(Factor.of_matrix(Yp), rp, E)
+            work.D[body] = D
             A = transposed([D.forward(column) for column in F])
             eliminate(Y, r, B, D, z)
             front[segment] = Front(link, Y, coupling(B, A, D), r)
@@ -198,7 +211,7 @@ def _solve_seams(work: Elimination) -> None:
     for segment in tree.segments_outward():
         before, taken, (_, Y, F, r) = reached[seam], work.taken[segment], work.front[segment]
         Yp = [plus(*rows) for rows in zip(before.Y, taken.Y, strict=True)]
-        gone[segment] = _gone(Yp, plus(before.r, taken.r), transposed(F))
+        gone[segment] = _gone(Factor.of_matrix(Yp), plus(before.r, taken.r), transposed(F))
         eliminate(Y, r, *gone[segment])
         reached[seam] = Block(Y, r)
     last = reached[seam]
@@ -212,27 +225,27 @@ def _solve_seams(work: Elimination) -> None:
 
 def _substitute_inside(work: Elimination) -> None:
     """n, f, a and q̈ of all joints of a segment but the last."""
-    links, front, n, a, qdd = work.links, work.front, work.n, work.a, work.qdd
+    links, front, n, a, qdd = work.links, work.known_front, work.n, work.a, work.qdd
     for segment in work.tree.segments():
         for body in segment.outward(0, 1):
             before = work.start[segment]
             work.stand[body], link = links.on(body, before.w)
-            Y, E, r, _ = links.row(body, work.stand[body], link, before, [0.0] * links.width)
-            front[segment] = Front(link, Y, [], minus_applied(r, E, work.ends[segment].before))
+            _, E, r, _ = links.row(body, work.stand[body], link, before, [0.0] * links.width)
+            front[segment] = Known(link, minus_applied(r, E, work.ends[segment].before))
         for body in segment.outward(1):
-            before, Yp, _, rp = front[segment]
+            before, rp = front[segment]
             work.stand[body], link = links.on(body, before.w)
-            Y, E, r, rp = links.row(body, work.stand[body], link, before, rp)
-            work.gone[body] = _gone(Yp, rp, E)
-            eliminate(Y, r, *work.gone[body])
-            front[segment] = Front(link, Y, [], r)
+            _, E, r, rp = links.row(body, work.stand[body], link, before, rp)
+            gone = _gone(work.D[body], rp, E)
+            work.gone[body] = gone.B, gone.z
+            front[segment] = Known(link, reduced(r, *gone))
         n[segment] = work.ends[segment].last
         for body in segment.inward(-1):
             _pass_on(work, segment, body)
-            n[segment] = work.gone[body].solve(n[segment])
+            _substitute(work, segment, body)
         for body in segment.inward(1, -1):
             _accelerate(work, segment, body)
-            n[segment] = work.gone[body].solve(n[segment])
+            _substitute(work, segment, body)
         for body in segment.inward(0, 1):
             _accelerate(work, segment, body)
             before = work.start[segment]
@@ -244,6 +257,12 @@ def _substitute_inside(work: Elimination) -> None:
         for body in segment.outward(-1):
             stand = work.stand[body]
             work.carried_last[segment] = stand.X.to_child(a[body.parent]) + stand.c
+
+
+def _substitute(work: Elimination, segment: Segment, body: Body) -> None:
+    """n of the joint before a body, from its own."""
+    B, z = work.gone[body]
+    work.n[segment] = Gone(B, work.D[body], z).solve(work.n[segment])
 
 
 def _pass_on(work: Elimination, segment: Segment, body: Body) -> Force:

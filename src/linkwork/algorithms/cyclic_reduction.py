@@ -76,6 +76,11 @@ def eliminate(Y: Matrix, r: Column, A: Matrix, D: Factor, z: Sequence[Scalar]) -
         r[i] = r[i] - dot(scaled[i], z)
 
 
+def reduced(r: Column, A: Matrix, D: Factor, z: Sequence[Scalar]) -> Column:
+    """r - Aᵀ D⁻¹ z."""
+    return [x - dot(row, z) for x, row in zip(r, transposed(_scaled(A, D)), strict=True)]
+
+
 def coupling(A: Matrix, B: Matrix, D: Factor) -> Matrix:
     """The columns of -Aᵀ D⁻¹ B."""
     rows = transposed(_scaled(A, D))

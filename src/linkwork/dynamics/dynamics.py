@@ -162,7 +162,8 @@ def forward_dynamics(
             steps on n processors; asks the same of bodies as virtual work; one state of more than 50 bodies whose main
             chain is long is spread over the lanes of the vector unit and over threads; what has no such chain, or one
             that was chosen, is interpreted, slowly, beyond 50 bodies); "assembly" (O(log n) steps on n processors, on
-            any tree, by sub-chains that meet pairwise; asks the same of bodies; interpreted beyond 50 of them). For
+            any tree, by sub-chains that meet pairwise; asks the same of bodies; beyond 50 of them those of one step are
+            spread over lanes and threads). For
             study: "constraint_force_world" (the same in world coordinates and with the bias by inverse dynamics, as its
             paper has it); "virtual_work_split" and "virtual_work_unsplit", never compiled, that is with links split
             until each has at most three joints, and with the inverse of the constraint matrix kept in blocks.

@@ -36,14 +36,26 @@ class Part:
     """Of a link, the next one of its path, or 0; of what is joined, the first link of the second."""
     holds: tuple[int, ...]
     """Of a link, the holds of loops on it."""
-    open: tuple[int, ...]
-    """Loops that are open in it, once those are closed that it has all of."""
+    loops: tuple[int, ...]
+    """Loops that are open in it, before those are closed that it has all of."""
     closed: tuple[int, ...]
+
+    @property
+    def bare(self) -> bool:
+        """Whether it is a link on which nothing hangs, and that no loop holds."""
+        return self.kind == "link" and not self.parts and not self.holds
+
+    @property
+    def open(self) -> tuple[int, ...]:
+        """Loops that are open in it after that."""
+        return tuple(loop for loop in self.loops if loop not in self.closed)
 
 
 @dataclass(frozen=True)
 class Assembly:
-    """Parts in levels, each made of what is in levels before; the last part is the whole, as the world feels it."""
+    """Parts in levels, each made of what is in levels before and of bare links, which are in none; the last part is the
+    whole, as the world feels it.
+    """
 
     levels: list[list[Part]]
     parts: list[Part]
@@ -55,7 +67,7 @@ def assembly_of(parents: Sequence[int], holds: Sequence[tuple[int, int]] = ()) -
     Example:
         >>> chain, star = assembly_of([0, *range(64)]), assembly_of([0, 0, *[1] * 63])
         >>> len(chain.levels), len(star.levels)
-        (8, 11)
+        (7, 10)
     """
     return _Assembling(parents, holds).found
 
@@ -86,10 +98,11 @@ class _Assembling:
             if body == 0 or self.heavy[parents[body]] != body:
                 self.whole[body] = self._path(body) if body else self._branches(0)
         last = self.parts[-1]
-        self.parts[-1] = replace(last, open=(), closed=(*last.closed, *last.open))
+        self.parts[-1] = replace(last, closed=(*last.closed, *last.open))
         levels: list[list[Part]] = [[] for _ in range(max(self.heights, default=-1) + 1)]
         for part, height in zip(self.parts, self.heights, strict=True):
-            levels[height].append(part)
+            if height >= 0:
+                levels[height].append(part)
         self.found = Assembly(levels, self.parts)
 
     def _path(self, first: int) -> int:
@@ -135,8 +148,9 @@ class _Assembling:
         closed = tuple(loop for loop, number in has.items() if number == self.missing[loop])
         still = {loop: number for loop, number in has.items() if loop not in closed}
         index = len(self.parts)
-        self.parts.append(Part(index, kind, body, parts, behind, on, tuple(holds), tuple(still), closed))
-        self.heights.append(1 + max((self.heights[part] for part in parts), default=-1))
+        self.parts.append(Part(index, kind, body, parts, behind, on, tuple(holds), tuple(has), closed))
+        height = 1 + max((self.heights[part] for part in parts), default=-1)
+        self.heights.append(-1 if self.parts[-1].bare else height)
         self.has.append(still)
         return index
 

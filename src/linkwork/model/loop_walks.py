@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
-from linkwork.model.assembly import Assembly, assembly_of
 from linkwork.model.loops import Attached, Closed, Crossing, Loops, loops_of
 from linkwork.model.model import Frame
 
@@ -15,13 +14,6 @@ def groups_of(frames: Sequence[Frame]) -> list[tuple[int, int]]:
     """The loop, numbered from 0, and the body of each frame: frames of one name are the holds of one loop."""
     numbers: dict[str, int] = {}
     return [(numbers.setdefault(frame.name, len(numbers)), frame.body) for frame in frames]
-
-
-class Held(NamedTuple):
-    """A hold: the number of its loop, and its frame."""
-
-    loop: int
-    frame: Any
 
 
 class Numbered:
@@ -99,13 +91,6 @@ class LoopWalks:
         one.index, one.loop, one.onward = (step.loop, step.body, *kind), Numbered(step.loop), Numbered(step.strand)
         one.strand, one.body, one.frame, one.rest = one.onward, self._nodes[step.body], frame, step.others
         return one
-
-    def assembly(self, held: bool = False) -> tuple[Assembly, list[Held]]:
-        """How the tree is assembled pairwise, with loops if it is ``held``; of each hold, its loop and its frame."""
-        parents = [0, *(node.parent.index for node in self._nodes[1:])]
-        holds = self._held if held else ()
-        found = [Held(loop, frame) for (loop, _), frame in zip(holds, self._frames, strict=held)]
-        return assembly_of(parents, holds), found
 
     @cached_property
     def _loops(self) -> Loops:

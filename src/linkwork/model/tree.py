@@ -19,6 +19,7 @@ from linkwork.model.doubtful import doubtful_joints
 from linkwork.model.junctions import common_ancestor, junctions_of
 from linkwork.model.loop_walks import LoopWalks, groups_of
 from linkwork.model.model import Frame, Model
+from linkwork.model.part_walks import PartWalks
 from linkwork.model.path_walks import PathWalks
 from linkwork.model.segments import cut, limbs
 from linkwork.spatial import Force, Inertia, Motion, Transform, Vec3
@@ -168,7 +169,7 @@ class Walks:
         return Constant(lambda node: node.rotor)
 
 
-class Tree(PathWalks, LoopWalks, Walks):
+class Tree(PathWalks, LoopWalks, PartWalks, Walks):
     """The plain form of a tree."""
 
     def __init__(

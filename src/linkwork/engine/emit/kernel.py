@@ -125,11 +125,11 @@ class Kernel(Writer):
             elif operation == "store":
                 self.emit_store(operands[0], detail)
             elif operation == "index":
-                self.load(self.integer(detail), "i64", name=f"%v{n}")
+                self.emit_index(n, detail)
             elif operation == "store_index":
                 self.store(f"%v{operands[0]}", self.integer(detail), "i64")
             elif operation == "affine":
-                self.let(f"add i64 {self.affine(detail)}, 0", f"%v{n}")
+                self.emit_affine(n, detail)
             elif operation == "loop":
                 self.emit_loop(detail)
             elif operation == "vector":
@@ -255,6 +255,12 @@ class Kernel(Writer):
         flipped = self.let(f"xor {integer} {self.let(f'bitcast {kind} {chosen} to {integer}')}, {sign}")
         self.let(f"bitcast {integer} {flipped} to {kind}", name)
 
+    def emit_index(self, n: int, address: Address) -> None:
+        self.load(self.element(address, 1), "i64", name=f"%v{n}")
+
+    def emit_affine(self, n: int, address: Address) -> None:
+        self.let(f"add i64 {self.affine(address)}, 0", f"%v{n}")
+
     def emit_load(self, n: int, address: Address) -> None:
         if address.array == "data" and self.lanes > 1:  # a model's number, the same for all lanes
             one = self.load(self.element(address, 1))
@@ -278,6 +284,8 @@ class Kernel(Writer):
         self.let(f"phi i64 [ {start}, %{before} ], [ %{tag}.next, %{tag}.latch ]", counter)
         if loop.walk == "climb":
             more = self.compare("ne", counter, "0" if loop.stop is None else f"%v{loop.stop}")
+        elif loop.stop is not None:
+            more = self.compare("slt", counter, f"%v{loop.stop}")
         else:
             more = self.compare("sge", counter, first) if loop.walk == "down" else self.compare("sle", counter, last)
         self.branch(more, f"{tag}.body", f"{tag}.done")

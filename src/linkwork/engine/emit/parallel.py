@@ -6,11 +6,13 @@
     help     i64 (the same words): takes part in the parallel loops of a call of ``batch`` that runs on another thread
 
 A team is an array of integers that are 0 at the start, or null for none: first the number of loops that were begun (or
-OVER) and the address of a function that yields to other threads (or 0), then for each loop how many of its iterations
-were taken and how many are done, each in a cache line of its own. Iterations are taken one at a time by whoever is
-free, so that nobody waits for a helper that has not come yet; a loop has ended when all iterations are done. A helper
-that comes late finds no iteration left, and touches nothing but the words and the team. What an iteration computes does
-not depend on who takes it.
+OVER) and the address of a function that yields to other threads (or 0), then for each loop, as often as it is run, its
+number in the program, how many iterations were taken, and how many are done, these in cache lines of their own.
+Iterations are taken one at a time by whoever is free, so that nobody waits for a helper that has not come yet; the one
+who begins a loop takes the first that are left, helpers the last, so that what a thread has written in one loop it
+mostly finds in its own caches in the next. A loop has ended when all iterations are done. A helper that comes late
+finds no iteration left, and touches nothing but the words and the team. What an iteration computes does not depend on
+who takes it.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from linkwork.engine.emit.call_frame import Interface, listed
-from linkwork.engine.emit.kernel import Kernel, declarations, parameters
+from linkwork.engine.emit.kernel import declarations, parameters
+from linkwork.engine.emit.scattered import Scattered
 from linkwork.engine.emit.spinning import acquired, release, wait
 from linkwork.engine.emit.writer import Writer, sweep, zero
 from linkwork.engine.ir.program import Address, Loop, Operand, Program
@@ -27,27 +30,39 @@ CACHE_LINE = 8
 """Integers in a cache line."""
 OVER = 1 << 30
 """More loops than there can be: the call has ended, or will never begin. The caller says so."""
-BEGUN, YIELD = 0, 1
-"""Where a team has the number of loops that were begun, and the function that yields."""
+BEGUN, YIELD, RUN = 0, 1, 2
+"""Where a team has the number of loops that were begun, the function that yields, and the number of loops for the one
+who begins them."""
+TAKEN, HELPED, WHICH, COUNT, LAST, DONE = 0, 1, 2, 3, 4, CACHE_LINE
+"""Where a loop of a team has how many iterations were taken, and by helpers, its number in the program, how many there
+are, the last of them, and how many are done."""
 
 
-def team_size(program: Program) -> int:
-    """How many integers a team has."""
-    return CACHE_LINE * (1 + 2 * len(_parallel_loops(program)))
+def team_size(loops: int) -> int:
+    """How many integers a team has for so many runs of parallel loops."""
+    return CACHE_LINE * (1 + 2 * loops)
 
 
-def _parallel_loops(program: Program) -> list[Loop]:
-    loops = [program.details[n] for n in program.root.order if program.operations[n] == "loop"]
-    return [loop for loop in loops if loop.walk == "parallel"]
+def parallel_loops(program: Program) -> tuple[int, int]:
+    """How many parallel loops there are that run once, and inside of other loops."""
+    once = [program.details[n] for n in program.root.order if program.operations[n] == "loop"]
+    every = [program.details[n] for n in program.walk() if program.operations[n] == "loop"]
+    counts = [sum(loop.walk == "parallel" for loop in loops) for loops in (once, every)]
+    return counts[0], counts[1] - counts[0]
 
 
-def module(program: Program, interface: Interface, lanes: int, triple: str, more: str = "") -> str:
-    """The text of an LLVM module for a target; ``more`` is the text of further functions."""
-    kernel = _Leader(program, interface, lanes)
+def module(
+    program: Program, interface: Interface, lanes: int, triple: str, more: str = "", group: int | None = None
+) -> str:
+    """The text of an LLVM module for a target; ``more`` is the text of further functions. So many numbers of a
+    ``group`` lie side by side, as many as there are lanes unless told.
+    """
+    kernel = _Leader(program, interface, lanes, lanes if group is None else group)
     parts = [kernel.text(), *kernel.iterations]
-    for number in range(len(kernel.iterations)):
-        parts += [_share(interface, number), _take(interface, number)]
-    parts += [_batch(interface), _help(interface, _parallel_loops(program)), sweep("finite", lanes), wait(triple), more]
+    count = len(kernel.iterations)
+    for number in range(count):
+        parts += [_share(interface, number), _take(interface, number, False), _take(interface, number, True)]
+    parts += [_batch(interface), _help(interface, count), sweep("finite", lanes), wait(triple), more]
     return "\n".join([*parts, declarations({1, lanes})])
 
 
@@ -55,7 +70,7 @@ def _handed_on(interface: Interface) -> str:
     return listed((kind, f"%{name}") for kind, name in interface.kernel)
 
 
-class _Grouped(Kernel):
+class _Grouped(Scattered):
     """Writes code in which numbers of ``work``, ``square`` and ``data`` lie in groups."""
 
     def __init__(self, program: Program, interface: Interface, lanes: int, group: int) -> None:
@@ -69,16 +84,26 @@ class _Grouped(Kernel):
         return self.at(f"%{address.array}", index if address.lane is None else self.add(index, f"%v{address.lane}"))
 
     def emit_load(self, n: int, address: Address) -> None:
+        if self.is_scattered(address):
+            self.load_scattered(n, address)
+            return
         pointer = self.element(address, 1)
-        if self.lanes == 1 or address.lane_stride is None:
+        if self.group != self.lanes and self.lanes > 1 and address.lane_stride is None:
+            one = self.load(pointer)
+            self.vector([one] * self.lanes, f"%v{n}")
+        elif self.lanes == 1 or address.lane_stride is None:
             self.load(pointer, self.type, self.align, f"%v{n}")
         else:
             self.vector([self.load(lane) for lane in self.each_lane(pointer, address.lane_stride)], f"%v{n}")
 
     def emit_store(self, x: Operand, address: Address) -> None:
-        pointer, value = self.element(address, 1), self.value(x)
+        value = self.value(x)
         if address.array.startswith("result"):  # a zero loses its sign
             value = self.let(f"fadd {self.type} {value}, {zero(self.lanes)}")
+        if self.is_scattered(address):
+            self.store_scattered(address, value)
+            return
+        pointer = self.element(address, 1)
         if self.lanes == 1 or address.lane_stride is None:
             self.store(value, pointer, self.type, self.align)
             return
@@ -96,9 +121,10 @@ class _Grouped(Kernel):
 class _Leader(_Grouped):
     """Writes the kernel, and the iterations of its parallel loops as functions."""
 
-    def __init__(self, program: Program, interface: Interface, lanes: int) -> None:
-        super().__init__(program, interface, 1, lanes)
+    def __init__(self, program: Program, interface: Interface, lanes: int, group: int) -> None:
+        super().__init__(program, interface, 1, group)
         self.iterations: list[str] = []
+        self.lanes_of_loops = lanes
 
     def text(self) -> str:
         self.body()
@@ -109,37 +135,50 @@ class _Leader(_Grouped):
             super().emit_loop(loop)
             return
         number = len(self.iterations)
-        one = _Grouped(self.program, self.interface, self.group, self.group)
-        one.instructions(loop.cases[0][1])
+        one = _Grouped(self.program, self.interface, self.lanes_of_loops, self.group)
+        one.cases(loop, "one")
+        one.begin("one.latch")
         one.do("ret void")
         head = f"internal void @iteration{number}({parameters(self.interface.kernel)}, i64 %v{loop.counter})"
         self.iterations.append(one.function(head))
-        self.do(f"call void @share{number}({_handed_on(self.interface)}, i64 %{loop.last}, ptr %team)")
-
-
-def _counters(number: int) -> tuple[int, int]:
-    """Where a team has how many iterations of a loop were taken, and are done."""
-    return CACHE_LINE * (1 + 2 * number), CACHE_LINE * (2 + 2 * number)
+        first, last = str(loop.first), f"%{loop.last}"
+        if loop.stop is not None:
+            first, last = f"%v{loop.start}", self.add(f"%v{loop.stop}", -1)
+        passed = f"{_handed_on(self.interface)}, i64 {first}, i64 {last}, ptr %team"
+        self.do(f"call void @share{number}({passed})")
 
 
 def _share(interface: Interface, number: int) -> str:
-    """void share(..., last, team): runs iterations 0 to last, without a team all of them."""
+    """void share(..., first, last, team): runs iterations first to last, without a team all of them."""
     w, passed = Writer(), _handed_on(interface)
     serial, together, end = (w.block(part) for part in ("serial", "together", "end"))
     w.branch(w.compare("eq", "%team", "null", "ptr"), serial, together)
     w.begin(serial)
-    with w.loop(0, w.add("%last", 1)) as own:
+    with w.loop("%first", w.add("%last", 1)) as own:
         w.do(f"call void @iteration{number}({passed}, i64 {own.counter})")
     w.jump(end)
     w.begin(together)
-    release(w, number + 1, "%team")
-    w.do(f"call void @take{number}({passed}, i64 %last, ptr %team)")
-    done = w.at("%team", _counters(number)[1], "i64")
-    _wait_until(w, lambda: w.compare("sgt", acquired(w, done), "%last"))
+    run_at = w.at("%team", RUN, "i64")
+    run = w.load(run_at, "i64")
+    following = w.add(run, 1)
+    w.store(following, run_at, "i64")
+    loop, count = _loop_at(w, run), w.add(w.sub("%last", "%first"), 1)
+    for place, value in ((WHICH, number), (COUNT, count), (LAST, "%last")):
+        w.store(value, w.at(loop, place, "i64"), "i64")
+    release(w, following, "%team")
+    w.do(f"call void @take{number}({passed}, i64 %first, ptr {loop})")
+    done = w.at(loop, DONE, "i64")
+    _wait_until(w, lambda: w.compare("sge", acquired(w, done), count))
     w.jump(end)
     w.begin(end)
     w.do("ret void")
-    return w.function(f"internal void @share{number}({parameters(interface.kernel)}, i64 %last, ptr %team)")
+    head = f"{parameters(interface.kernel)}, i64 %first, i64 %last, ptr %team"
+    return w.function(f"internal void @share{number}({head})")
+
+
+def _loop_at(w: Writer, run: str) -> str:
+    """Where a team has the run of a loop."""
+    return w.at("%team", w.add(w.mul(run, 2 * CACHE_LINE), CACHE_LINE), "i64")
 
 
 def _wait_until(w: Writer, condition: Callable[[], str]) -> None:
@@ -147,22 +186,30 @@ def _wait_until(w: Writer, condition: Callable[[], str]) -> None:
     w.spin(condition, lambda looks: w.do(f"call void @wait(ptr {function}, i64 {looks})"))
 
 
-def _take(interface: Interface, number: int) -> str:
-    """void take(..., last, team): takes iterations of a loop until none is left."""
+def _take(interface: Interface, number: int, helping: bool) -> str:
+    """void take(..., next, loop), or aid for helpers: takes iterations of a loop, from ``next`` up or down, until
+    none is left.
+    """
     w = Writer()
-    taken, done = (w.at("%team", place, "i64") for place in _counters(number))
+    taken, helped, done = (w.at("%loop", place, "i64") for place in (TAKEN, HELPED, DONE))
+    count = w.load(w.at("%loop", COUNT, "i64"), "i64")
     head, body, end = (w.block(part) for part in ("head", "body", "end"))
+    before, own, following = w.label, w.name(), w.name()
     w.jump(head)
     w.begin(head)
-    own = w.let(f"atomicrmw add ptr {taken}, i64 1 acq_rel")
-    w.branch(w.compare("sle", own, "%last"), body, end)
+    w.let(f"phi i64 [ 0, %{before} ], [ {following}, %{body} ]", own)
+    w.branch(w.compare("slt", w.let(f"atomicrmw add ptr {taken}, i64 1 acq_rel"), count), body, end)
     w.begin(body)
-    w.do(f"call void @iteration{number}({_handed_on(interface)}, i64 {own})")
+    w.let(f"add i64 {own}, 1", following)
+    back = w.let(f"atomicrmw add ptr {helped}, i64 1 acq_rel") if helping else ""
+    iteration = w.sub("%next", back) if helping else w.add("%next", own)
+    w.do(f"call void @iteration{number}({_handed_on(interface)}, i64 {iteration})")
     w.let(f"atomicrmw add ptr {done}, i64 1 acq_rel")
     w.jump(head)
     w.begin(end)
     w.do("ret void")
-    return w.function(f"internal void @take{number}({parameters(interface.kernel)}, i64 %last, ptr %team)")
+    name = f"{'aid' if helping else 'take'}{number}"
+    return w.function(f"internal void @{name}({parameters(interface.kernel)}, i64 %next, ptr %loop)")
 
 
 def _batch(interface: Interface) -> str:
@@ -181,17 +228,30 @@ def _batch(interface: Interface) -> str:
     return w.function("i64 @batch(ptr nocapture %words)")
 
 
-def _help(interface: Interface, loops: list[Loop]) -> str:
+def _help(interface: Interface, loops: int) -> str:
     w = Writer()
     interface.one_state.read(w)
-    end = w.block("end")
-    for number, loop in enumerate(loops):  # none is left where no joint can move
-        go = w.block("go")
-        _wait_until(w, lambda n=number: w.compare("sgt", acquired(w, "%team"), n))  # type: ignore[misc]
-        w.branch(w.compare("eq", acquired(w, "%team"), OVER), end, go)
-        w.begin(go)
-        w.do(f"call void @take{number}({_handed_on(interface)}, i64 %{loop.last}, ptr %team)")
-    w.jump(end)
+    head, go, latch, end = (w.block(part) for part in ("head", "go", "latch", "end"))
+    before = w.label
+    w.jump(head)
+    w.begin(head)
+    run, following = w.name(), w.name()
+    w.let(f"phi i64 [ 0, %{before} ], [ {following}, %{latch} ]", run)
+    _wait_until(w, lambda: w.compare("sgt", acquired(w, "%team"), run))
+    w.branch(w.compare("eq", acquired(w, "%team"), OVER), end, go)
+    w.begin(go)
+    loop = _loop_at(w, run)
+    which, last = (w.load(w.at(loop, place, "i64"), "i64") for place in (WHICH, LAST))
+    labels = [w.block(f"loop{number}.") for number in range(loops)]
+    targets = " ".join(f"i64 {number}, label %{label}" for number, label in enumerate(labels))
+    w.do(f"switch i64 {which}, label %{latch} [ {targets} ]")
+    for number, label in enumerate(labels):
+        w.begin(label)
+        w.do(f"call void @aid{number}({_handed_on(interface)}, i64 {last}, ptr {loop})")
+        w.jump(latch)
+    w.begin(latch)
+    w.let(f"add i64 {run}, 1", following)
+    w.jump(head)
     w.begin(end)
     w.do("ret i64 0")
     return w.function("i64 @help(ptr nocapture %words)")

@@ -141,6 +141,8 @@ class _Run:
             while counter != stop:
                 yield counter
                 counter = self.integer(loop.successor)  # type: ignore[arg-type]
+        elif loop.start is not None and loop.stop is not None:
+            yield from range(self.values[loop.start], self.values[loop.stop])
         else:
             end = loop.start if loop.walk == "down" else loop.stop
             last: int = self.size(loop.last) if end is None else self.values[end]

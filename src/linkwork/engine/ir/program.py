@@ -37,7 +37,8 @@ tuples of constants.
 
 Iterations of a "parallel" loop are independent and use no value from outside: several may run at once, on the lanes of
 a vector and on threads. A number of ``work``, ``square`` or ``data`` is then one of a group that lies side by side,
-which an address chooses by ``lane``; arguments and results lie ``lane_stride`` apart from lane to lane.
+which an address chooses by ``lane``; arguments and results lie ``lane_stride`` apart from lane to lane. Or every lane
+has integers of its own, which lie ``lane_stride`` apart in ``ints``, and what these lead to lies anywhere.
 """
 
 from __future__ import annotations
@@ -102,9 +103,9 @@ class Loop:
     """Runs a block for every iteration of a walk; which of several is told by an integer read at ``kind``.
 
     walk: "up" (counter from ``first`` to ``last``, or ``stop``), "down" (from ``last``, or ``start``, to ``first``),
-    "parallel" (in any order), or "climb" (counter from ``start``, on by what is read at ``successor``, up to but
-    without ``stop``, or 0). Bounds are integers or names of sizes; ``start`` and ``stop`` are index values. A loop with
-    one case needs no ``kind``.
+    "parallel" (in any order; or from ``start`` up to but without ``stop``), or "climb" (counter from ``start``, on by
+    what is read at ``successor``, up to but without ``stop``, or 0). Bounds are integers or names of sizes; ``start``
+    and ``stop`` are index values. A loop with one case needs no ``kind``.
     """
 
     walk: str

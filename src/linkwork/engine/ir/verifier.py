@@ -166,11 +166,13 @@ class _Check:
         self.once(loop.counter, here)
         if loop.start is None and loop.walk == "climb":
             raise InvalidProgram(f"{here}: climbs from nowhere")
-        for end, value, walks in (("start", loop.start, ("climb", "down")), ("stop", loop.stop, ("climb", "up"))):
-            if value is not None and loop.walk not in walks:
+        for end, value, never in (("start", loop.start, "up"), ("stop", loop.stop, "down")):
+            if value is not None and loop.walk == never:
                 raise InvalidProgram(f"{here}: walks {loop.walk!r}, which has no {end}")
             if value is not None and value not in integers:
                 raise InvalidProgram(f"{here}: {end} %{value} is no integer defined before it")
+        if loop.walk == "parallel" and (loop.start is None) != (loop.stop is None):
+            raise InvalidProgram(f"{here}: a parallel loop has both start and stop, or neither")
         for bound in (loop.first, loop.last) if loop.walk != "climb" else ():
             if isinstance(bound, str) and bound not in self.sizes:
                 raise InvalidProgram(f"{here}: size {bound!r} is not known")

@@ -94,6 +94,11 @@ def _chain(algorithm: Algorithm, model: Model) -> bool:
 def _rolled(task: Task, cpu: tuple[str, str] | None, lanes: int | None) -> Plan:
     from linkwork.engine.plans.rolled import OfParts, Rolled
 
+    if task.algorithm.by_levels:
+        from linkwork.engine.plans.levelled import ByLevels
+
+        plan = ByLevels(task, cpu, lanes)
+        return Interpreted(task) if plan.too_long else plan
     if task.algorithm.split is None:
         return Rolled(task, cpu, lanes)
     parted = split(task.model)

@@ -11,28 +11,20 @@ import numpy as np
 
 from linkwork.engine.code import fingerprint, jit
 from linkwork.engine.emit import kernel, parallel
-from linkwork.engine.emit.call_frame import Words
 from linkwork.engine.ir.program import Program
-from linkwork.engine.plans.plan import Arrays, Compiled, Found, Offsets, Plan, given_back
+from linkwork.engine.plans.in_parallel import InParallel
+from linkwork.engine.plans.plan import Arrays, Found, Offsets, Plan, given_back
 from linkwork.engine.plans.rolled import RolledProgram, rolled_interface, widths_laid_out
 from linkwork.engine.plans.task import Task
-from linkwork.engine.run import threads
-from linkwork.engine.run.entries import Entry
-from linkwork.engine.run.helper_threads import ask, yield_function
 from linkwork.engine.run.memory import address, aligned
 from linkwork.engine.trace.rolled import roll
 from linkwork.engine.trace.segmented import PARTS, SIZES, SegmentedTree, segmented_tables
 from linkwork.engine.trace.tables import Tables, kinds_of
 from linkwork.model.segments import Blended, LinedUp, cut, limbs
 
-_WORTH_A_TEAM = 1500
-"""Bodies from which on helpers pay."""
 
-
-class Segmented(Compiled):
+class Segmented(InParallel):
     """Code for all chains of the same joint kinds; the chain comes as tables."""
-
-    task: Task
 
     def __init__(self, task: Task, cpu: tuple[str, str] | None = None, lanes: int | None = None) -> None:
         super().__init__(task, cpu, lanes)
@@ -43,8 +35,6 @@ class Segmented(Compiled):
         """Segments that run side by side if there is one state."""
         self.interface = rolled_interface(task, (*SIZES, *PARTS))
         self._tables: dict[int, Tables] = {}
-        self.threads: int | None = None
-        """Over how many one state is spread; None for as many as there are, if the chain is long enough."""
 
     @cached_property
     def program(self) -> RolledProgram:
@@ -87,14 +77,11 @@ class Segmented(Compiled):
         kinds = fingerprint.of_kinds(tables.kinds) or fingerprint.of_program(self.program.program)
         return "segmented", self.group, tables.width, kinds, self.kinds
 
-    def symbols(self, lanes: int) -> list[str]:
-        return ["batch", "integer"] if lanes > 1 else ["batch", "help", "integer"]
-
     def text(self, lanes: int) -> str:
         program, widths = self._rolled
         if lanes > 1:
             return kernel.module(program, self.interface, lanes, kernel.compile_time_integers([*widths.values()]))
-        integers = kernel.compile_time_integers([*widths.values(), parallel.team_size(program)])
+        integers = kernel.compile_time_integers([*widths.values(), parallel.parallel_loops(program)[0]])
         return parallel.module(program, self.interface, self.group, jit.triple(), integers)
 
     def _group(self, frame: str) -> int:
@@ -132,39 +119,15 @@ class Segmented(Compiled):
         square = self._square(code, group)["end"] * group * lanes
         return {"work": self.rows * code.integers[0] * group * lanes, "square": square}
 
-    # One state
-
-    one_state_frame = "one_state"
-
-    def one_state_words(self) -> Words:
-        return self.words("one_state", 1)
-
     @property
-    def worth_a_team(self) -> bool:
-        return len(self.task.model.bodies) >= _WORTH_A_TEAM
+    def most_threads(self) -> int:
+        return self.cut.count // self.group
 
-    def call_one(self, words: Words) -> int:
-        code, batch = self.code(1)
-        worth = threads.get_threads() if self.worth_a_team else 1
-        wanted = min(worth if self.threads is None else self.threads, self.cut.count // self.group)
-        if wanted < 2:
-            return batch(address(words))
-        size = self.rows * code.integers[0] * self.group
-        team_at, work = self.interface.one_state.indices(("team", "work"))
-        store = np.zeros(code.integers[5] + parallel.CACHE_LINE, dtype=np.int64)
-        team = store[-address(store) % 64 // 8 :]
-        team[parallel.YIELD] = yield_function()
-        words = words.copy()
-        words[team_at] = address(team)
-        try:
-            ask(wanted - 1, code.addresses["help"], words, work, size, store, code)
-            return batch(address(words))
-        finally:  # of a call that Ctrl-C ends before it has begun, too: helpers must not wait for it
-            team[parallel.BEGUN] = parallel.OVER
+    def own_work(self, code: jit.Code) -> int:
+        return self.rows * code.integers[0] * self.group
 
-    def serve(self, entry: Entry, form: str, offsets: Offsets = ()) -> None:
-        if form == "batch" or not self.worth_a_team:
-            super().serve(entry, form, offsets)
+    def loops(self, code: jit.Code) -> int:
+        return code.integers[5]
 
 
 class Reordered(Plan):

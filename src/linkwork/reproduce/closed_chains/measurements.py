@@ -13,10 +13,12 @@ import numpy as np
 
 from linkwork.algorithms import ALGORITHMS, closing
 from linkwork.bench.machine import commit, machine, versions
+from linkwork.dynamics import forward_dynamics
 from linkwork.dynamics.closed_chains import asked_of
 from linkwork.dynamics.constrained import constrained_dynamics
 from linkwork.dynamics.held import held_by
 from linkwork.engine.plans import Task, plan_for
+from linkwork.engine.run.threads import cores, set_threads
 from linkwork.model import Model, mechanisms
 from linkwork.model.loops import loops_of
 from linkwork.reproduce.closed_chains.ladders import Ladder, comb, fork, ladder, rope_ladder, snake, star, state
@@ -47,6 +49,7 @@ class Settings:
     counted: tuple[int, ...] = (1, 2, 4, 8, 16, 32)
     links: tuple[int, ...] = (8, 16, 32, 64, 128, 256)
     held: tuple[int, ...] = (1, 2, 4, 8, 16, 32)
+    long: tuple[int, ...] = (100, 1_000, 10_000)
 
     @staticmethod
     def quick() -> Settings:
@@ -61,6 +64,8 @@ def measure(quick: bool, say: Say) -> dict[str, Any]:
         "machine": machine(), "versions": versions(), "commit": commit(), "settings": asdict(s),
     }  # fmt: skip
     data["times"] = {"ladder": _times(ladder, s.loops, s.rounds, say)} if s.timed else {}
+    long = {name: TREES[name] for name in ("chain", "comb")}
+    data["in_parallel"] = {name: _in_parallel(make, s.long, s.rounds, say) for name, make in long.items() if s.timed}
     data["operations"] = {name: _operations(make, s.counted, say) for name, make in LADDERS.items()}
     data["depth"] = {name: _depth(make, s.links, say) for name, make in TREES.items()}
     data["depth_of_loops"] = _depth_of_loops(s.held, say)
@@ -88,6 +93,31 @@ def _times(make: Callable[[int], Ladder], loops: Sequence[int], rounds: int, say
         plan = plan_for(Task(closing(), model, ("f_ext",), held.hold_frames), "rolled", lanes=1)
         flat = [x.reshape(1, -1) for x in (*now, asked.C, asked.bias, asked.unused)]
         found["recursion"].append(_best(partial(plan.run, flat, 1), rounds)[1])
+    return found
+
+
+def _in_parallel(make: Callable[[int], Model], links: Sequence[int], rounds: int, say: Say) -> dict[str, Any]:
+    """Seconds of one state: articulated bodies on one lane, assembly on all lanes of one thread, and of all."""
+    found: dict[str, Any] = {"links": list(links), "articulated_body": [], "assembly": [], "assembly_team": []}
+    found["difference"] = []
+    for count in links:
+        model = make(count)
+        say(f"times: {model.name}, {len(model.bodies)} bodies")
+        now = state(model)
+        results = {}
+        for name, method, team in (
+            ("articulated_body", "articulated_body", 1),
+            ("assembly", "assembly", 1),
+            ("assembly_team", "assembly", cores()),
+        ):
+            set_threads(team)
+            try:
+                results[name], seconds = _best(partial(forward_dynamics, model, *now, method=method), 4 * rounds)
+            finally:
+                set_threads(None)
+            found[name].append(seconds)
+        scale = np.abs(results["articulated_body"]).max()
+        found["difference"].append(float(np.abs(results["assembly"] - results["articulated_body"]).max() / scale))
     return found
 
 

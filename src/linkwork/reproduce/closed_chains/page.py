@@ -11,6 +11,8 @@ def tables(data: dict[str, Any]) -> dict[str, str]:
     """Each by the name of its place on the page; times only if they were measured."""
     loops = data["depth_of_loops"]
     found = {"times": _times(data["times"]["ladder"])} if data["times"] else {}
+    if data.get("in_parallel"):
+        found["in_parallel"] = _in_parallel(data["in_parallel"])
     return found | {
         "machine": measured_on(data),
         "operations": table(
@@ -39,6 +41,18 @@ def tables(data: dict[str, Any]) -> dict[str, str]:
             ",",
         ),
     }
+
+
+def _in_parallel(times: dict[str, Any]) -> str:
+    rows = []
+    for name, each in times.items():
+        for k, links in enumerate(each["links"]):
+            one, lanes, team = (each[form][k] for form in ("articulated_body", "assembly", "assembly_team"))
+            cells = [f"{1e6 * x:,.0f}" for x in (one, lanes, team)]
+            ratio = f"{one / lanes:.2f} / {one / team:.2f}"
+            rows.append([name, f"{links:,}", *cells, ratio, f"{each['difference'][k]:.0e}"])
+    forms = ["articulated body, one lane (µs)", "assembly, all lanes (µs)", "lanes and threads (µs)"]
+    return table(["tree", "links", *forms, "times as fast", "difference"], rows)
 
 
 def _times(times: dict[str, Any]) -> str:

@@ -1,0 +1,349 @@
+"""The rolled form of algorithms that assemble a tree pairwise: a loop over levels, in it a parallel loop over parts.
+
+Parts of a level that do the same are of one case, which is traced once: made alike, of parts with the same ports, by a
+joint of the same kind, with as many loops open and closed. A group has as many parts of one case as there are lanes; of
+the last one its last part may be on several. Each lane reads from a table which part it has, its links, what it is made
+of, and the frames of the holds on it; loops are numbered in each part for itself.
+
+Fields are in ``square``: cells for parts, then places for bodies, the world's first, then posts for frames.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linkwork.engine.ir.program import ONE, Address, Block
+from linkwork.engine.spaces import flatten
+from linkwork.engine.trace.rolled import Field, Node, RolledTree
+from linkwork.engine.trace.tables import BODIES, Kind, Section, Tables, body_tables, packed
+from linkwork.engine.trace.tracer import Tracer
+from linkwork.model.assembly import Assembly, Part, assembly_of
+from linkwork.model.loop_walks import groups_of
+from linkwork.model.model import Frame, Model
+
+LEVELS = Section(("first", "stop"), "level_ints")
+"""A row for each level: its first group of parts, and the first that comes after it."""
+CASES = Section(("case",), "case_ints")
+"""A row for each group of parts: its case."""
+BODY_GROUPS = Section(("kind",), "body_group_ints")
+"""A row for each group of bodies of one kind: that kind."""
+BODY_LANES = Section(("body",), "body_lane_ints")
+"""A row for each lane of each group of bodies: its body."""
+PART_LANES = Section(("part",), "part_lane_ints")
+"""A row for each lane of each group of parts: its part."""
+_PART_INTS = "part_ints"
+
+SIZES = (
+    *("last_body", "last_frame", "last_level", "last_body_group", "lanes", "next_lane", "places", "posts"),
+    *(*(str(section.begin) for section in (LEVELS, CASES, BODY_GROUPS, BODY_LANES, PART_LANES)), _PART_INTS),
+)
+"""The sizes that the code is told: last body, frame, level and group of bodies; rows of a group's lanes, and how far
+apart these are; where parts of ``square`` and sections of ``ints`` begin."""
+
+
+def part_rows(holds: int) -> Section:
+    """A row for each part: its links, parts, and the frames of up to so many holds."""
+    return Section(("body", "on", "one", "two", *(f"hold{k}" for k in range(holds))), _PART_INTS)
+
+
+@dataclass(frozen=True)
+class Ports:
+    """What a part is open to: whether it is of a path, which goes on behind it, and how many loops."""
+
+    path: bool
+    behind: bool
+    loops: int
+
+
+@dataclass(frozen=True)
+class Bare:
+    """A bare link: the kind of its body, and whether its path goes on."""
+
+    body: int
+    goes_on: bool
+
+
+@dataclass(frozen=True)
+class Case:
+    """Parts that do the same. Loops have the numbers that they have in the part, in ``parts`` those of each of its own;
+    kinds are those of the links that matter, and None for others.
+    """
+
+    made: str
+    ports: Ports
+    whole: bool
+    body: int | None
+    goes_on: bool
+    on: int | None
+    parts: tuple[tuple[Ports, tuple[int, ...], Bare | None], ...]
+    holds: tuple[int, ...]
+    loops: int
+    closed: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Levelled:
+    """A model that is assembled: its parts, the case of each, the frame of each hold, and the cases in an order in
+    which parts of a case come after what they are made of, and in one for the way back.
+    """
+
+    assembly: Assembly
+    numbers: list[int]
+    cases: tuple[Case, ...]
+    back: tuple[int, ...]
+
+    @property
+    def kept(self) -> int:
+        """How many parts there are that are no bare links."""
+        return sum(map(len, self.assembly.levels))
+
+    @property
+    def most_holds(self) -> int:
+        return max((len(case.holds) for case in self.cases), default=0)
+
+    @property
+    def size(self) -> int:
+        """What code of it takes, roughly: blocks of numbers that parts of each case have to do with."""
+        return sum((2 + case.loops + len(case.closed)) ** 2 for case in self.cases)
+
+
+def levelled(model: Model, frames: Sequence[Frame], kinds: Sequence[int]) -> Levelled:
+    """How a model is assembled whose bodies are of these kinds and whose loops have these holds."""
+    found = assembly_of([0, *(body.parent for body in model.bodies)], groups_of(frames))
+    holds = [loop for loop, _ in groups_of(frames)]
+    known: dict[Case, int] = {}
+    numbers = [-1] * len(found.parts)
+    for level in found.levels:
+        for part in level:
+            case = _case(found, part, holds, [-1, *kinds])
+            numbers[part.index] = known.setdefault(case, len(known))
+    back = dict.fromkeys(numbers[part.index] for level in reversed(found.levels) for part in level)
+    return Levelled(found, numbers, tuple(known), tuple(back))
+
+
+def _ports(part: Part) -> Ports:
+    return Ports(part.kind in ("link", "joined"), part.behind, len(part.open))
+
+
+def _bare(part: Part, kinds: Sequence[int]) -> Bare | None:
+    return Bare(kinds[part.body], bool(part.on)) if part.bare else None
+
+
+def _case(found: Assembly, part: Part, holds: Sequence[int], kinds: Sequence[int]) -> Case:
+    local = {loop: k for k, loop in enumerate(part.loops)}
+    own = [found.parts[k] for k in part.parts]
+    return Case(
+        part.kind,
+        _ports(part),
+        part is found.parts[-1],
+        kinds[part.body] if part.kind in ("link", "hung") else None,
+        bool(part.on),
+        kinds[part.on] if part.kind == "joined" else None,
+        tuple((_ports(each), tuple(local[loop] for loop in each.open), _bare(each, kinds)) for each in own),
+        tuple(local[holds[hold]] for hold in part.holds),
+        len(part.loops),
+        tuple(local[loop] for loop in part.closed),
+    )
+
+
+class _Part:
+    """One of those that a part is made of: its number, what tells what is kept there, and the links of a bare one."""
+
+    made = ""
+    parts: Sequence[_Part] = ()
+    holds: Sequence[_Hold] = ()
+    loops: Sequence[int] = ()
+
+    def __init__(self, tree: LevelledTree, index: int, ports: Ports, loops: Sequence[int], bare: Bare | None) -> None:
+        self.tree, self.index = tree, index
+        self.kind: tuple[Ports, int | None] = (ports, None)
+        self.path, self.behind, self.open, self.bare = ports.path, ports.behind, loops, bare is not None
+        if bare is not None:
+            self.made = "link"
+            self.body = tree.node(self.integer("body"), bare.body)
+            self.on = tree.node(self.integer("on"), None) if bare.goes_on else None
+
+    def integer(self, column: str) -> int:
+        """What stands in a column of its row."""
+        return self.tree.tracer.emit("index", (), self.tree.part_rows.address(column, self.index))
+
+
+class _OwnPart(_Part):
+    """The part that an iteration is about."""
+
+    def __init__(self, tree: LevelledTree, index: int, number: int) -> None:
+        case = tree.cases[number]
+        self.loops, self.closed = range(case.loops), case.closed
+        still = [loop for loop in self.loops if loop not in case.closed]
+        super().__init__(tree, index, case.ports, still, None)
+        self.kind = (case.ports, number)
+        self.made, self.whole = case.made, case.whole
+        self.body = tree.node(self.integer("body"), case.body)
+        self.on = tree.node(self.integer("on"), case.on) if case.goes_on else None
+        pairs = zip(("one", "two"), case.parts, strict=False)
+        self.parts = [_Part(tree, self.integer(column), *part) for column, part in pairs]
+        self.holds = [_Hold(loop, tree.frame(self.integer(f"hold{k}"))) for k, loop in enumerate(case.holds)]
+
+
+@dataclass(frozen=True)
+class _Hold:
+    loop: int
+    frame: Any
+
+
+@dataclass(frozen=True)
+class _Level:
+    """Groups of parts from a first up to but without a last, and the cases in order."""
+
+    first: int
+    stop: int
+    cases: Sequence[int]
+
+
+_ALL_BODIES = object()
+
+
+class _Field(Field):
+    """A field that knows where it was stored."""
+
+    def __init__(self, tree: RolledTree, name: str) -> None:
+        super().__init__(tree, name)
+        self.stored: list[tuple[Block, int, Any, int]] = []
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(key, value)
+        block, count = self.tree.tracer.block, len(flatten(value))
+        self.stored += [(block, n, key, k) for k, n in enumerate(block.order[len(block.order) - count :])]
+
+
+class LevelledTree(RolledTree):
+    """A tree whose levels are iterations of loops in the code."""
+
+    field_type = _Field
+
+    def __init__(
+        self,
+        tracer: Tracer,
+        kinds: Sequence[Kind],
+        width: int,
+        constants: dict[tuple[str, int], float],
+        found: Levelled,
+    ) -> None:
+        super().__init__(tracer, kinds, width, constants)
+        self.cases, self.back, self.part_rows = found.cases, found.back, part_rows(found.most_holds)
+
+    def all_bodies(self) -> Any:
+        return _ALL_BODIES
+
+    def levels(self) -> Iterator[_Level]:
+        return self._levels("up", range(len(self.cases)))
+
+    def levels_back(self) -> Iterator[_Level]:
+        return self._levels("down", self.back)
+
+    def _levels(self, walk: str, cases: Sequence[int]) -> Iterator[_Level]:
+        for counter, _ in self._loop(walk, 0, "last_level"):
+            first, stop = (self.tracer.emit("index", (), LEVELS.address(name, counter)) for name in LEVELS.columns)
+            yield _Level(first, stop, cases)
+
+    def parallel(self, items: Any) -> Iterator[Any]:
+        if items is _ALL_BODIES:
+            kinds = range(len(self.kinds))
+            walk = self._loop("parallel", 0, "last_body_group", kinds, lambda n: BODY_GROUPS.address("kind", n))
+            for counter, kind in walk:
+                yield self.node(self._on_lanes(BODY_LANES, "body", counter), kind)
+            return
+
+        def case(counter: int) -> Address:
+            return CASES.address("case", counter)
+
+        for counter, number in self._loop("parallel", 0, 0, items.cases, case, items.first, items.stop):
+            yield _OwnPart(self, self._on_lanes(PART_LANES, "part", counter), number)
+
+    def _on_lanes(self, section: Section, column: str, counter: int) -> int:
+        """What each lane of a group has in a section of one column."""
+        terms = ((ONE, str(section.begin)), (counter, "lanes"))
+        return self.tracer.emit("index", (), Address("ints", section.columns.index(column), terms, None, "next_lane"))
+
+    def address(self, field: str, key: Any, slot: int) -> Address:
+        if isinstance(key, _Part):
+            return Address(field, slot, ((key.index, "cell"),))
+        if isinstance(key, Node):
+            own = () if key.index is None else ((key.index, "place"),)
+            return Address(field, slot, ((ONE, "places"), *own))
+        return Address(field, slot, ((ONE, "posts"), (key.index, "post")))
+
+    def store_where_made(self, array: str, lane_stride: str, field: Any) -> bool:
+        """Write a result that begins where v does right after its field is stored."""
+        if lane_stride != "lane_v":
+            return False
+        program = self.tracer.program
+        for block, n, body, k in field.stored:
+            start = program.instruction(Block(), "index", (), BODIES.address("v", body.index))
+            store = program.instruction(Block(), "store", program.operands[n], Address(array, k, ((start, 1),)))
+            at = block.order.index(n) + 1
+            block.order[at:at] = [start, store]
+        return True
+
+    def _differ(self, a: tuple[int | None, ...], b: tuple[int | None, ...]) -> bool:
+        """A part and those that it is made of, a link and the next of its path are never the same."""
+        return True
+
+
+def levelled_tables(model: Model, frames: Sequence[Frame], lanes: int) -> tuple[Tables, Levelled]:
+    """The tables of a model for so many lanes, with all sizes but those that depend on the code."""
+    kinds, data, rows = body_tables(model, judged=False)
+    of_bodies = rows[1:, BODIES.columns.index("kind")].tolist()
+    found = levelled(model, frames, of_bodies)
+    section, levels = part_rows(found.most_holds), []
+    groups: list[tuple[int, list[Part]]] = []
+    for level in found.assembly.levels:
+        first = len(groups)
+        groups += _groups(level, lambda part: found.numbers[part.index], lanes)
+        levels.append((first, len(groups)))
+    order = dict.fromkeys(part.index for _, group in groups for part in group)  # those that are kept, as they are met
+    order |= dict.fromkeys(range(len(found.assembly.parts)))
+    number = {index: k for k, index in enumerate(order)}
+    body_groups = list(_groups(range(1, len(model.bodies) + 1), lambda body: of_bodies[body - 1], lanes))
+    ints, begins = packed(
+        [
+            (BODIES, rows),
+            (LEVELS, levels),
+            (CASES, [number for number, _ in groups]),
+            (PART_LANES, [number[part.index] for _, group in groups for part in group]),
+            (BODY_GROUPS, [kind for kind, _ in body_groups]),
+            (BODY_LANES, [body for _, group in body_groups for body in group]),
+            (section, [_row(found.assembly.parts[index], number, len(section.columns)) for index in order]),
+        ]
+    )
+    sizes = {
+        **begins,
+        "last_body": len(model.bodies),
+        "last_frame": len(frames) - 1,
+        "last_level": len(levels) - 1,
+        "last_body_group": len(body_groups) - 1,
+        "lanes": lanes,
+        "next_lane": 1,
+    }
+    beyond = np.zeros(lanes)  # rows are read a vector at a time
+    return Tables(kinds, data.shape[1], np.concatenate([data.ravel(), beyond]), ints, sizes), found
+
+
+def _row(part: Part, number: Mapping[int, int], columns: int) -> list[int]:
+    own = [part.body, part.on, *(number[k] for k in part.parts), *[0] * (2 - len(part.parts)), *part.holds]
+    return own + [0] * (columns - len(own))
+
+
+def _groups(items: Iterable[Any], key: Callable[[Any], int], lanes: int) -> Iterator[tuple[int, list[Any]]]:
+    """Items of one key in groups of as many as there are lanes; the last one fills up the last group."""
+    sorts: dict[int, list[Any]] = {}
+    for item in items:
+        sorts.setdefault(key(item), []).append(item)
+    for sort, members in sorted(sorts.items()):
+        for start in range(0, len(members), lanes):
+            group = members[start : start + lanes]
+            yield sort, group + group[-1:] * (lanes - len(group))

@@ -1,0 +1,74 @@
+"""The parts in which a tree is assembled, as ordinary lists: what ``algorithms.tree`` asks of ``AssembledTree``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from linkwork.model.assembly import assembly_of
+
+
+class Hold(NamedTuple):
+    """A hold on a link: the number of its loop, and its frame."""
+
+    loop: int
+    frame: Any
+
+
+class PartNode:
+    """A part, with those that it is made of."""
+
+    __slots__ = (
+        *("bare", "behind", "body", "closed", "holds", "index", "loops", "made"),
+        *("on", "open", "parts", "path", "whole"),
+    )
+
+    index: int
+    made: str
+    path: bool
+    bare: bool
+    body: Any
+    on: Any
+    behind: bool
+    whole: bool
+    parts: tuple[PartNode, ...]
+    holds: tuple[Hold, ...]
+    loops: tuple[int, ...]
+    open: tuple[int, ...]
+    closed: tuple[int, ...]
+
+
+class PartWalks:
+    """The parts of a tree whose frames are the holds of its loops; it has nodes and frames by their numbers."""
+
+    _nodes: list[Any]
+    _frames: list[Any]
+    _held: Sequence[tuple[int, int]]
+
+    def all_bodies(self) -> Sequence[Any]:
+        """Every body, in any order."""
+        return self._nodes[1:]
+
+    def levels(self) -> Iterator[Sequence[PartNode]]:
+        """Parts in levels, each made of what is in levels before."""
+        return iter(self._levels)
+
+    def levels_back(self) -> Iterator[Sequence[PartNode]]:
+        """The same, the last first."""
+        return reversed(self._levels)
+
+    @cached_property
+    def _levels(self) -> list[list[PartNode]]:
+        found = assembly_of([0, *(node.parent.index for node in self._nodes[1:])], self._held)
+        nodes: list[PartNode] = []
+        for part in found.parts:
+            node = PartNode()
+            node.index, node.made, node.behind, node.whole = part.index, part.kind, part.behind, part is found.parts[-1]
+            node.path, node.bare = part.kind in ("link", "joined"), part.bare
+            node.body, node.on = self._nodes[part.body], self._nodes[part.on] if part.on else None
+            node.parts = tuple(nodes[k] for k in part.parts)
+            node.holds = tuple(Hold(self._held[hold][0], self._frames[hold]) for hold in part.holds)
+            node.loops, node.open, node.closed = part.loops, part.open, part.closed
+            nodes.append(node)
+        return [[nodes[part.index] for part in level] for level in found.levels]
