@@ -12,6 +12,7 @@ from linkwork.reproduce.tables import title
 HEADINGS = {
     "times": "one state of a ladder, over its loops",
     "operations": "operations of the recursion: loops that close at once, that all stay open, and on the ground",
+    "in_parallel": "one state by assembly, over lanes and threads",
     "depth": "operations on the longest path",
     "loops": "operations on the longest path, with loops",
     "machine": "where",
