@@ -278,6 +278,37 @@ def test_a_bad_argument_is_named(case: str) -> None:
         lw.rollout(**{**START, "steps": 3, **changes})
 
 
+def test_constraints_of_a_mechanism_of_many_bodies_hold() -> None:
+    model, v, rng = lw.mechanisms.serial_chain(51), np.zeros(51), np.random.default_rng(0)
+    q = 0.1 * rng.normal(size=51)
+    q[0] = 2.0 * q[1]
+    place = lw.forward_kinematics(model, q, ["tip"])[0]
+    held = [lw.Coupling(model.joint_names[0], model.joint_names[1], 2.0, 0.0), lw.Ball("tip", placement=place)]
+    push = lw.compile(lambda t, q, v: 0.1 * np.cos(t) - q, t=(), q=51, v=51)
+    price = lw.compile(lambda t, q, v, tau: tau @ tau + t, t=(), q=51, v=51, tau=51)
+    given: dict[str, Any] = {"torque": push, "constraints": held, "friction": False}
+    with pytest.raises(lw.SimulationError, match=r"step 1 .*only 3 are independent"):  # in a plane
+        lw.rollout(model, q, v, dt=5e-3, steps=3, cost=price, **given)
+    given["proximal"] = 1e-6
+    found = lw.rollout(model, np.stack([q, q]), v, dt=5e-3, steps=4, cost=price, **given)
+    alone = lw.simulate(model, q, v, 2e-2, 5e-3, **given)
+    assert np.array_equal(found.q[0], found.q[1]) and abs(alone.q[-1] - q).max() > 1e-4
+    close(found.q[1], alone.q, 1e-12)
+    close(found.v[1], alone.v, 1e-10)
+    path = found.trajectory(1)
+    close(path.tau[:-1], alone.tau[:-1], 1e-12)
+    close(path.constraint_forces[:-1], alone.constraint_forces[:-1], 1e-8)
+    close(found.cost, [(alone.tau[:-1] ** 2).sum() + alone.t[:-1].sum()] * 2, 1e-12)
+    twice = lw.rollout(model, q, v, dt=5e-3, steps=3, **given, record=2)
+    assert np.array_equal(twice.q, found.q[0, [0, 2, 3]])
+    given = {"dt": 1e-3, "steps": 2, "constraints": held[:1], "friction": 0.1, "damping": 0.2}
+    speeds = np.zeros((2, 51))
+    speeds[:, 3] = 0.5, 1.0  # friction adds to rotors, to those of each trajectory by its speeds
+    both = lw.rollout(model, q, speeds, **given)
+    close(both.v[1], lw.rollout(model, q, speeds[1], **given).v, 1e-14)
+    assert abs(both.v[1] - both.v[0]).max() > 0.1
+
+
 def test_nothing_to_do_is_done() -> None:
     given: dict[str, Any] = {
         "torque": law(),

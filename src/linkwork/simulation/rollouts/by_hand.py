@@ -32,7 +32,8 @@ class ByHand:
 
     def __init__(self, job: Job, batch: tuple[int, ...], policy: Policy | None, hold: int, apart: bool) -> None:
         self.job, self.batch, self.policy, self.hold, self.apart = job, batch, policy, hold, apart
-        self.inner = replace(job, extras=NONE, shapes={}) if apart else job
+        held = replace(job.extras, law=None, cost=None) if job.extras.constraints else NONE
+        self.inner = replace(job, extras=held, shapes={}) if apart else job
         self.dt = float(job.parts["dt"][0, 0, 0])
         self.tau = np.zeros((len(job), job.model.nv))
         self.kept = np.zeros((len(job), records(job.steps, job.every), job.model.nv))
@@ -64,6 +65,7 @@ class ByHand:
                 status |= 2
                 ends.append((new, -(-(first + 1) // job.every)))
                 self.lost |= new
+            if self.lost.any():
                 state[0][self.lost], state[1][self.lost] = job.q[self.lost], job.v[self.lost]
         if self.apart and job.extras.cost is not None:
             into[-1][...] = costs

@@ -21,6 +21,7 @@ from linkwork.engine.spaces import SPACES
 from linkwork.errors import TracingError
 from linkwork.model.model import Model
 from linkwork.simulation.arguments import allocated
+from linkwork.simulation.rollouts import held_steps
 from linkwork.simulation.rollouts.steps import NONE, RECORDED, Extras
 
 
@@ -103,6 +104,8 @@ class Job:
 
     def go(self, state: Sequence[Array], into: Sequence[Array], first: int, steps: int, threads: int) -> int:
         """Go on for ``steps`` steps from step ``first``; the status of the time loop."""
+        if self.extras.held_by_python(self.model):
+            return held_steps.advance(self, state, into, first, steps)
         given = []
         for name in self._names:
             part = self.parts[name]

@@ -14,6 +14,7 @@ from linkwork.dynamics.arguments import Array
 from linkwork.engine.spaces import SPACES
 from linkwork.engine.trace.interpreter import interpret
 from linkwork.errors import ArgumentError, shown
+from linkwork.simulation.rollouts import held_steps
 from linkwork.simulation.rollouts.gradients import Gradients, as_weights, pulled_back
 from linkwork.simulation.rollouts.jobs import Job
 from linkwork.simulation.trajectory import Trajectory
@@ -141,6 +142,8 @@ def _answers(job: Job, trajectory: int, q: Array, v: Array, held: Array | None) 
         rows[name] = np.ascontiguousarray(one[np.minimum(steps, len(one) - 1)]) if len(one) else np.zeros((states, 0))
     if held is not None:
         rows["tau"] = held
+    if job.extras.held_by_python(model):
+        return held_steps.answers(job, rows, q, v)
     if job.extras.any:
         sums = np.zeros((states, job.extras.sums(model)))
         sums[:, 0] = steps

@@ -145,7 +145,8 @@ def rollout(
         out: an earlier result of the same shapes to write into and return, which saves allocating memory.
 
     A law, a cost, constraints and stops are part of the machine code of mechanisms of up to 50 bodies. Beyond, a law
-    and a cost are called in every step, for all trajectories at once, and constraints and stops are refused.
+    and a cost are called and constraints are solved for in every step, for all trajectories at once; joint_limits are
+    refused there.
 
     Returns:
         A ``Rollout``: t (K,), q (..., K, nq), v (..., K, nv), ``cost`` (...,) if there is one, and
@@ -303,12 +304,10 @@ def _extras(
             f"{whose}a rollout takes constraints or joint_limits, not both, unless the constraints are couplings of "
             f"joints without a loop; lw.simulate takes both"
         )
-    if len(model.bodies) > MOST_BODIES and (extras.constraints or extras.stops):
-        what = "constraints" if extras.constraints else "joint_limits"
-        hint = ", and constraints=() leaves out those that are the model's own" if own else ""
+    if len(model.bodies) > MOST_BODIES and extras.stops:
         raise ArgumentError(
-            f"a rollout takes {what} for up to {MOST_BODIES} bodies; model {model.name!r} has {len(model.bodies)}. "
-            f"lw.simulate takes any number{hint}"
+            f"a rollout takes joint_limits for up to {MOST_BODIES} bodies; model {model.name!r} has "
+            f"{len(model.bodies)}. lw.simulate takes any number"
         )
     return extras
 

@@ -75,6 +75,10 @@ class Extras:
         laws = [each for each in (self.law, self.cost) if each is not None]
         return self.any and (len(model.bodies) > MOST_BODIES or any(law.has_loops for law in laws))
 
+    def held_by_python(self, model: Model) -> bool:
+        """Whether Python solves for the constraints in every step, because code has loops."""
+        return bool(self.constraints) and self.contacts is None and len(model.bodies) > MOST_BODIES
+
     @property
     def digests(self) -> tuple[object, ...]:
         """What code follows from, besides the model and its parts."""

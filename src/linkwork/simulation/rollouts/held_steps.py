@@ -1,0 +1,80 @@
+"""Steps of trajectories that constraints hold, for mechanisms whose code has loops: by Python, all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwork.algorithms import step_forces
+from linkwork.dynamics.arguments import Array
+from linkwork.dynamics.call import call
+from linkwork.dynamics.constrained import constrained_dynamics
+from linkwork.dynamics.kinematics import integrate
+from linkwork.engine.spaces import SPACES
+from linkwork.errors import LinkworkError
+from linkwork.simulation.rotors import with_rotors
+
+if TYPE_CHECKING:
+    from linkwork.simulation.rollouts.jobs import Job
+
+
+def advance(job: Job, state: Sequence[Array], into: Sequence[Array], first: int, steps: int) -> int:
+    """Go on for ``steps`` steps from step ``first``; 2 if a trajectory became non-finite, else 0."""
+    q, v, *_ = state
+    dt = float(job.parts["dt"][0, 0, 0])
+    for k in range(first, first + steps):
+        going = _finite(q) & _finite(v)
+        if going.any():
+            rows = {name: part[:, min(k, part.shape[1] - 1)] for name, part in job.parts.items()}
+            own = {name: row if len(row) == 1 else row[going] for name, row in rows.items()}
+            a, _, _ = answers(job, own, q[going], v[going])
+            end = v[going] + dt * a
+            fine = _finite(end)
+            v[going] = end
+            q[going] = integrate(job.model, q[going], np.where(fine[:, None], dt * end, 0.0))
+            q[np.flatnonzero(going)[~fine]] = np.nan
+        if (k + 1) % job.every == 0 or k + 1 == job.steps:
+            for record, now in zip(into, (q, v), strict=False):
+                record[:, -(-(k + 1) // job.every)] = now
+    return 0 if (_finite(q) & _finite(v)).all() else 2
+
+
+def answers(job: Job, rows: Mapping[str, Array], q: Array, v: Array) -> tuple[Array, Array, Array]:
+    """Accelerations (n, nv) over a step from n states, driving forces, and the wrenches of the constraints (n, k, 6);
+    accelerations that do not exist are NaN. ``rows`` are parts of the step, (n or 1, numbers).
+    """
+    model, dt = job.model, float(job.parts["dt"][0, 0, 0])
+    algorithm = step_forces(rows)
+    values = {name: rows[name].reshape((-1, *SPACES[space].shape(model, 0))) for name, space in algorithm.arguments[3:]}
+    force, rotors, drive = call(algorithm, model, [q, v, dt, *values.values()])
+    f_ext = np.broadcast_to(values["f_ext"], (len(q), len(model.bodies), 6)) if "f_ext" in values else None
+    alike = bool((rotors == rotors[0]).all())
+    groups = [slice(None)] if alike else [slice(k, k + 1) for k in range(len(q))]
+    a, wrenches = np.full_like(v, np.nan), np.zeros((len(q), len(job.extras.constraints), 6))
+    while groups:
+        some = groups.pop()
+        loads = None if f_ext is None else f_ext[some]
+        try:
+            a[some], wrenches[some] = _held(job, rotors[some][0], q[some], v[some], force[some], loads)
+        except LinkworkError:
+            if len(q[some]) > 1:  # of one of them
+                groups = [slice(k, k + 1) for k in range(len(q))]
+    return a, drive, wrenches
+
+
+def _held(job: Job, rotors: Array, q: Array, v: Array, force: Array, f_ext: Array | None) -> tuple[Array, Array]:
+    """Accelerations and wrenches of states whose rotors, with what damps them, are the same."""
+    extras, solved = job.extras, _with_rotors(job.model, tuple(rotors.tolist()))
+    return constrained_dynamics(solved, q, v, force, extras.constraints, f_ext, extras.stabilisation, extras.proximal)
+
+
+def _finite(array: Array) -> NDArray[np.bool_]:
+    return np.asarray(np.isfinite(array).all(axis=1))
+
+
+_with_rotors = lru_cache(maxsize=100)(with_rotors)
+"""The same object each time, as code is kept with it."""
