@@ -36,6 +36,10 @@ class OneOf(Joint):
     def neutral(self) -> list[float]:
         return max(self.joints, key=lambda joint: joint.nq).neutral()
 
+    def integrate(self, q: Coordinates, dv: Coordinates) -> list[Scalar]:
+        own = self.joints[int(self.which)]
+        return [*own.integrate(q[: own.nq], dv[: own.nv]), *q[own.nq :]]
+
     def numbers(self) -> list[Scalar]:
         return [self.which, *(number for joint in self.joints for number in joint.numbers())]
 
