@@ -206,6 +206,13 @@ def test_permutations_bring_vectors_into_any_order() -> None:
         model.permutation(names, "a")
 
 
+@pytest.mark.parametrize("what", ["constraints", "actuators"])
+def test_parts_of_a_model_are_lists(what: str) -> None:
+    for parts in ("weld", 3, range(10**12)):
+        with pytest.raises(lw.ModelError, match=f"{what} must be a list of them"):
+            started().build(**{what: parts})
+
+
 def test_many_placements_have_the_bits_of_single_ones() -> None:
     rng = np.random.default_rng(0)
     turns = [0.0, -0.0, np.pi / 2, -np.pi / 2, np.pi, 1.5 * np.pi, 2 * np.pi, 1e-300, 1e6, 1e9, -1e14]

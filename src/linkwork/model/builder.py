@@ -307,7 +307,7 @@ class Builder:
         for mesh in meshes:
             text("a mesh", mesh, ModelError)
         for what, parts in (("constraints", constraints), ("actuators", actuators)):
-            if isinstance(parts, str) or not isinstance(parts, Sequence):
+            if isinstance(parts, str | range) or not isinstance(parts, Sequence):
                 raise ModelError(f"{what} must be a list of them, not {shown(parts)}")
         known = tuple(dict.fromkeys([*self._meshes, *meshes]))
         held = (*self._constraints, *constraints), (*self._actuators, *actuators)
