@@ -7,6 +7,10 @@ from collections.abc import Sequence
 from linkwork.engine.emit.call_frame import Interface
 from linkwork.engine.emit.writer import Writer, sweep, vector, zero
 
+AHEAD = 4
+"""Strips of a row, of as many numbers as there are lanes, by which a loop that writes rows prefetches ahead: its stores
+would wait for cache lines otherwise.
+"""
 _WIDE = 8
 """Numbers that are looked at together, whether they are finite."""
 
@@ -59,6 +63,7 @@ def unpack(lanes: int) -> str:
             total = w.watch(total, columns[-1], kind)
         for row, values in zip(rows, w.transpose(columns), strict=True):
             w.store(values, w.at(row, start), kind)
+            w.prefetch_line(w.let(f"getelementptr double, ptr {row}, i64 {w.add(start, AHEAD * lanes)}"))
         many.carry(total)
     fine = w.is_finite(many.carried[0], lanes)
     with w.loop(0, "%valid", 1, [("double", "0.0")]) as state:

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 
 from linkwork.engine.emit.call_frame import Interface, listed
 from linkwork.engine.emit.kernel import BINARY, Kernel, declarations
-from linkwork.engine.emit.packing import batch, pack
+from linkwork.engine.emit.packing import AHEAD, batch, pack
 from linkwork.engine.emit.writer import Writer, constant
 from linkwork.engine.ir.program import Address, Block, Operand, Program
 
@@ -32,8 +32,6 @@ _EARLY = 0.6
 """The part of a program in which lines are prefetched; what is prefetched later may come too late."""
 _NEAR = 40_000
 """Bytes that stay in the first-level cache until they are written."""
-_AHEAD = 4
-"""Strips by which a loop prefetches ahead."""
 
 
 class RowKernel(Kernel):
@@ -153,8 +151,7 @@ class RowKernel(Kernel):
         for state, values in enumerate(vectors):
             row = self.let(f"getelementptr double, ptr %{array}, i64 {state * len(self.rows[array])}")
             strip = self.let(f"getelementptr double, ptr {row}, i64 {start}")
-            later = self.let(f"getelementptr double, ptr {strip}, i64 {_AHEAD * self.lanes}")
-            self.do(f"call void @llvm.prefetch.p0(ptr {later}, i32 1, i32 3, i32 1)")
+            self.prefetch_line(self.let(f"getelementptr double, ptr {strip}, i64 {AHEAD * self.lanes}"))
             if width == self.lanes:
                 self.store(values, strip, self.type)
             else:
@@ -175,7 +172,6 @@ def _declarations(lanes: int) -> str:
     return declarations({lanes}) + (
         f"declare {kind} @llvm.fmuladd.v{lanes}f64({kind}, {kind}, {kind})\n"
         f"declare void @llvm.masked.store.v{lanes}f64.p0({kind}, ptr, i32, <{lanes} x i1>)\n"
-        "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n"
     )
 
 
