@@ -27,17 +27,18 @@ from linkwork.model.splitting import Split
 
 
 class RolledProgram(NamedTuple):
-    """A program with loops, and how wide a row of ``work`` and a cell of ``square`` are."""
+    """A program with loops, how wide a row of ``work`` and a cell of ``square`` are, and how many matrices follow."""
 
     program: Program
     row: int
     cell: int
+    matrices: int
 
 
 def laid_out(program: Program) -> RolledProgram:
     """A rolled program without dead code, its fields in ``work`` and ``square``."""
     widths = widths_laid_out(program)
-    return RolledProgram(program, widths["row"], widths["cell"])
+    return RolledProgram(program, widths["row"], widths["cell"], widths["matrices"])
 
 
 def widths_laid_out(program: Program) -> dict[str, int]:
@@ -98,13 +99,16 @@ class Rolled(Compiled):
         return max(len(self.task.model.bodies) + 1, len(self.task.frames), self.model_tables.rows)
 
     def tables(self, code: jit.Code, frame: str) -> dict[str, int]:
-        _, cell = code.integers  # code for any number of lanes has the same
+        _, cell, _ = code.integers  # code for any number of lanes has the same
         data, ints = address(self.model_tables.data), address(self.model_tables.ints)
         return {"data": data, "ints": ints, **self.sizes(cell)}
 
     def workspace(self, code: jit.Code, lanes: int, frame: str) -> dict[str, int]:
-        row, cell = code.integers
-        return {"work": self.rows * row * lanes, "square": self.rows**2 * cell * lanes}
+        return {name: size * lanes for name, size in self.memory(*code.integers).items()}
+
+    def memory(self, row: int, cell: int, matrices: int) -> dict[str, int]:
+        """How many numbers ``work`` and ``square`` have for one lane."""
+        return {"work": self.rows * row, "square": self.rows**2 * cell + matrices * self.task.model.nv**2}
 
     def sizes(self, cell: int) -> dict[str, int]:
         """What the code is told; ``cell`` is the width of a cell of the square."""
@@ -116,6 +120,8 @@ class Rolled(Compiled):
             "last_body": len(self.task.model.bodies),
             "frame_count": frames,
             "square_row": self.rows * cell,
+            "matrices": self.rows**2 * cell,
+            "nv_square": nv**2,
             **{f"nv{k}": k * nv for k in range(1, 7)},
             **{f"wide{k}": 6 * k * frames for k in range(1, 7)},
             **{f"parameters{k}": 10 * k * len(self.task.model.bodies) for k in range(1, 7)},

@@ -48,7 +48,7 @@ class Segmented(Compiled):
 
     @cached_property
     def program(self) -> RolledProgram:
-        return RolledProgram(self._rolled[0], self._rolled[1]["row"], self._rolled[1]["cell"])
+        return RolledProgram(self._rolled[0], self._rolled[1]["row"], self._rolled[1]["cell"], 0)
 
     @cached_property
     def _rolled(self) -> tuple[Program, dict[str, int]]:
@@ -151,7 +151,7 @@ class Segmented(Compiled):
             return batch(address(words))
         size = self.rows * code.integers[0] * self.group
         team_at, work = self.interface.one_state.indices(("team", "work"))
-        store = np.zeros(code.integers[5] + parallel.CACHE_LINE, dtype=np.int64)
+        store = np.zeros(code.integers[-1] + parallel.CACHE_LINE, dtype=np.int64)
         team = store[-address(store) % 64 // 8 :]
         team[parallel.YIELD] = yield_function()
         words = words.copy()
