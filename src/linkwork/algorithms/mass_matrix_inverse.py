@@ -5,10 +5,10 @@
     outward   x = y - Kᵀ Pₚ,   P = Pₚ + S x                     with K = U D⁻¹
 
 What articulated bodies do with joint forces alone (Featherstone 1983), in the frame of the root (``root_frame``), where
-nothing is moved. The columns of one joint are taken together. R has blocks for joints of which one carries the other, as
-derivatives of joint forces have, so that the inward recursion goes over what the column's joint carries and over its
-ancestors alone; for M⁻¹, where R = -1, over these. M⁻¹ itself has full blocks for all joints of one root; those of one
-side of the diagonal are copied to the other, so that it is symmetric to the last bit.
+nothing is moved. R has blocks for joints of which one carries the other, as derivatives of joint forces have, so that
+the inward recursion goes over what the column's joint carries and over its ancestors alone; for M⁻¹, where R = -1, over
+these. M⁻¹ itself has full blocks for all joints of one root; those of one side of the diagonal are copied to the other,
+so that it is symmetric to the last bit.
 """
 
 from __future__ import annotations

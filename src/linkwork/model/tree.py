@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, TypeVar
 
 from linkwork.errors import ModelError
@@ -147,7 +148,7 @@ def depth_first(parents: Sequence[int]) -> list[tuple[int, int]]:
         order.append(stack.pop())
         stack.extend(reversed(children[order[-1]]))
     last, before = list(range(len(parents))), [0] * len(parents)
-    for previous, body in zip(order[:-1], order[1:], strict=True):
+    for previous, body in pairwise(order):
         before[body] = previous
     for body in reversed(order[1:]):
         if children[parents[body]][-1] == body:

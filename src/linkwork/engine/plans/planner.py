@@ -115,4 +115,4 @@ def _segmented(task: Task, form: str, cpu: tuple[str, str] | None, lanes: int | 
 
 def _short_enough(plan: Specialised) -> bool:
     """Whether code for the one model is there already, or would not be too long."""
-    return plan.is_kept or len(plan.program.root.order) <= MOST_INSTRUCTIONS
+    return plan.is_kept or plan.fits(MOST_INSTRUCTIONS)

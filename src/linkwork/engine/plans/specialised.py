@@ -40,8 +40,21 @@ class Specialised(StraightLine):
 
     @cached_property
     def program(self) -> Program:
+        return self._traced()
+
+    def _traced(self, most: int | None = None) -> Program:
         task = self.task
-        return specialised_program(task.algorithm, task.model, task.absent, task.frames, task.offsets)
+        return specialised_program(task.algorithm, task.model, task.absent, task.frames, task.offsets, most=most)
+
+    def fits(self, most: int) -> bool:
+        """Whether the program has at most so many instructions; one that is much longer is not traced to its end."""
+        from linkwork.engine.trace.tracer import TooLong
+
+        try:
+            self.program = self._traced(most + most // 2)  # dead code included, which goes
+        except TooLong:
+            return False
+        return len(self.program.root.order) <= most
 
     @cached_property
     def seeds(self) -> dict[tuple[str, int], Seed]:

@@ -157,7 +157,7 @@ class _Junction(_Symbol):
 
 
 class Known(NamedTuple):
-    """What an earlier trace found out about fields: what is stored in each, and fields of pairs that are no matrices."""
+    """What an earlier trace found out: what is stored in each field, and fields of pairs that are no matrices."""
 
     stored: dict[str, Stored]
     scattered: frozenset[str]

@@ -22,7 +22,8 @@ import numpy as np
 
 from linkwork.engine.ir.program import ONE, Address, Block, Terms
 from linkwork.engine.spaces import flatten
-from linkwork.engine.trace.rolled import Field, Known, Node, RolledTree
+from linkwork.engine.trace.rolled import Known, Node, RolledTree
+from linkwork.engine.trace.rolled_fields import Field
 from linkwork.engine.trace.segmented_limbs import (
     LIMB_GROUPS,
     LIMB_SECTIONS,

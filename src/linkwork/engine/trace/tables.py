@@ -102,8 +102,9 @@ SIZES = (
     *(f"parameters{k}" for k in range(1, 7)),
 )
 """The sizes that rolled code is told: the last of bodies and of what ``LASTS`` has; numbers in a row of the square;
-where matrices begin there, and how many numbers one has; where the frames' placements begin in ``data``; how many frames there are; where sections of ``ints`` begin; multiples
-of nv, of six numbers for each frame and of ten for each body.
+where matrices begin there, and how many numbers one has; where the frames' placements begin in ``data``; how many
+frames there are; where sections of ``ints`` begin; multiples of nv, of six numbers for each frame and of ten for each
+body.
 """
 
 
@@ -158,7 +159,7 @@ def kinds_of(
     model: Model, families: bool = False, judged: bool = True
 ) -> tuple[tuple[Kind, ...], list[int], list[list[float]]]:
     """The kinds of a model, the kind of each body, and each body's numbers; for ``families`` bodies that are alone on
-    their parents are of other kinds than those that are not, and doubtful ones and roots are told if they are ``judged``.
+    their parents are of other kinds than those that are not; doubtful ones and roots are told apart if ``judged``.
     """
     rows = [
         [*body.placement.numbers(), *body.inertia.numbers(), *body.armature, *body.joint.numbers()]
