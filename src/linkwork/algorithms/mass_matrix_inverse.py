@@ -1,7 +1,7 @@
 """M⁻¹, and -M⁻¹ R for right-hand sides R, by articulated bodies, O(n) for each column; M is never formed.
 
     for each column, p and P zero at first
-    inward    y = D⁻¹ (Sᵀ p - R),   pₚ += p - U y
+    inward    y = -D⁻¹ (R + Sᵀ p),   pₚ += p + U y
     outward   x = y - Kᵀ Pₚ,   P = Pₚ + S x                     with K = U D⁻¹
 
 What articulated bodies do with joint forces alone (Featherstone 1983), in the frame of the root (``root_frame``), where
@@ -127,8 +127,8 @@ class _Columns:
             given, felt = self.given(body, column, k, p[body])
             y[body] = [*given, [0.0] * body.joint.nv]
             p[body.parent] = [x + force for x, force in zip(p[body.parent], felt, strict=True)]
-        one = [-float(i == k) for i in range(column.joint.nv)]
-        y[column], f[column.parent] = self.given(column, column, k, [*p[column], Force.zero()], one)
+        carried, one = [*p[column], Force.zero()], units(column.joint.nv)[k]
+        y[column], f[column.parent] = self.given(column, column, k, carried, one)
         for body in tree.ancestors(column):
             y[body], f[body.parent] = self.given(body, column, k, f[body], [0.0] * body.joint.nv)
 
@@ -137,6 +137,6 @@ class _Columns:
     ) -> tuple[Matrix, list[Force]]:
         """How a joint gives way to forces p behind it and to its own, and what its parent feels."""
         S, U, _, D = self.joints[body]
-        right = [*([row[k] for row in R[body, column]] for R in self.right), *last]
-        y = [D.solve(minus(S.dot(force), r)) for force, r in zip(p, right, strict=True)]
-        return y, [force - combination(U, given) for force, given in zip(p, y, strict=True)]
+        own = [*([-row[k] for row in R[body, column]] for R in self.right), *last]
+        y = [D.solve(minus(tau, S.dot(force))) for force, tau in zip(p, own, strict=True)]
+        return y, [force + combination(U, given) for force, given in zip(p, y, strict=True)]
