@@ -225,7 +225,7 @@ def test_the_evaluator_agrees_and_the_program_is_well_formed() -> None:
     model = chains()["mixed"]
     state, wanted = expected("mixed")
     plan = Segmented(Task(SEGMENTS, model), lanes=1)
-    program, row, cell = plan.program
+    program, row, cell, _ = plan.program
     tables = plan.grouped_tables(1)
     sizes = tables.sizes
     found = np.zeros(model.nv)
