@@ -29,10 +29,10 @@ def evaluated(task: Task, form: str, arguments: Sequence[Array]) -> list[Array]:
         evaluator.run(program, arrays)
     else:
         plan = Rolled(task)
-        program, row, cell = plan.program
-        arrays |= {"work": np.full(plan.rows * row, np.nan), "square": np.full(plan.rows**2 * cell, np.nan)}
+        program, *widths = plan.program
+        arrays |= {name: np.full(size, np.nan) for name, size in plan.memory(*widths).items()}
         arrays |= {"data": plan.model_tables.data, "ints": plan.model_tables.ints}
-        sizes = plan.sizes(cell)
+        sizes = plan.sizes(plan.program.cell)
         verifier.verify(program, arrays, sizes)
         evaluator.run(program, arrays, sizes)
     return [result + 0.0 for result in results]  # a zero has no sign

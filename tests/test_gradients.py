@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.engine.plans import planner
+from linkwork.algorithms import linearising
+from linkwork.engine.plans import Task, planner
+from linkwork.engine.trace.interpreter import evaluate
 from linkwork.simulation.rollouts import steps
+from programs import evaluated
 from strategies import Array, close
 
-linearising = import_module("linkwork.simulation.rollouts.linearise")  # the package has a function of that name
+linearise_module = import_module("linkwork.simulation.rollouts.linearise")  # the package has a function of that name
 
 CHAIN = lw.mechanisms.serial_chain(3)
 LAW = lw.compile(lambda t, q, v, g: -g * v - 0.5 * q, t=(), q=3, v=3, g=3)
@@ -58,16 +61,26 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
+MANY = "linkwork.simulation.rollouts.linearise._MOST_WHOLE"
+"""Where a step of many joints begins."""
+
+
 @pytest.mark.parametrize("name", OPTIONS)
-def test_a_step_is_linearised(name: str) -> None:
+def test_a_step_is_linearised(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     q, v, tau = np.random.default_rng(0).normal(size=(3, 3))
     found = lw.linearise(CHAIN, q, v, tau, dt=0.01, **OPTIONS[name])
     A, B = by_differences(CHAIN, q, v, tau, 0.01, **OPTIONS[name])
     close(found.A, A, 1e-8)
     close(found.B, B, 1e-7)
+    if name in ("free", "driven", "loaded"):
+        monkeypatch.setattr(MANY, 0)
+        with lw.interpreted():
+            as_many = lw.linearise(CHAIN, q, v, tau, dt=0.01, **OPTIONS[name])
+        close(as_many.A, found.A, 1e-12)
+        close(as_many.B, found.B, 1e-12)
 
 
-def test_a_step_is_linearised_in_the_tangent_space() -> None:
+def test_a_step_is_linearised_in_the_tangent_space(monkeypatch: pytest.MonkeyPatch) -> None:
     model = mixed()
     q, v = lw.random_state(model, 1)
     tau = np.random.default_rng(2).normal(size=model.nv)
@@ -76,6 +89,22 @@ def test_a_step_is_linearised_in_the_tangent_space() -> None:
     close(B, by_differences(model, q, v, tau, 0.02, damping=0.5)[1], 1e-7)
     many = lw.linearise(model, np.stack([q, q]), v, dt=0.02, damping=0.5)
     assert many.A.shape == (2, 2 * model.nv, 2 * model.nv) and np.array_equal(many.A[0], many.A[1])
+    monkeypatch.setattr(MANY, 0)
+    monkeypatch.setattr("linkwork.simulation.rollouts.linearise._TOGETHER", 1)
+    with lw.interpreted():
+        as_many = lw.linearise(model, np.stack([q, q]), v, dt=0.02, damping=0.5)
+    close(as_many.A, many.A, 1e-12)
+    close(as_many.B, many.B, 1e-12)
+
+
+def test_a_linearised_step_has_the_same_bits_in_loops() -> None:
+    model = mixed()
+    q, v = lw.random_state(model, 1)
+    task = Task(linearising(["tau", "damping"]), model)
+    given = [q, v, np.array([0.02]), np.ones(model.nv), np.full(model.nv, 0.5)]
+    expected = evaluate(task.algorithm, model, [x.tolist() for x in given])
+    for result, numbers in zip(evaluated(task, "rolled", given), expected, strict=True):
+        assert np.array_equal(result, np.array(numbers) + 0.0)
 
 
 def run(q: Array, v: Array, tau: Array, g: Array, w: Array) -> lw.Rollout:
@@ -156,7 +185,7 @@ def test_steps_with_loops_have_the_same_derivatives(monkeypatch: pytest.MonkeyPa
     cost = lw.compile(lambda t, q, v, tau: q @ q + t * (tau @ tau), t=(), q=3, v=3, tau=3)
     found = []
     for most in (50, 0):
-        for module in (planner, steps, linearising):
+        for module in (planner, steps, linearise_module):
             monkeypatch.setattr(module, "MOST_BODIES", most)
         model = lw.mechanisms.serial_chain(3)
         law = lw.compile(lambda t, q, v, k, model=model: k * lw.gravity_torques(model, q) + t * v, t=(), q=3, v=3, k=())

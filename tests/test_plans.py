@@ -21,6 +21,7 @@ from linkwork.engine.spaces import SPACES
 from linkwork.engine.trace import segmented, tables
 from linkwork.engine.trace.tables import BODIES, FRAMES, JUNCTIONS, packed
 from linkwork.model import Model
+from linkwork.model.tree import depth_first
 from strategies import pool, state_of
 
 ROOT = Path(__file__).parent.parent
@@ -92,6 +93,26 @@ def test_code_that_would_be_too_long_is_rolled(monkeypatch: pytest.MonkeyPatch) 
     assert type(plan_for(task, "specialised")) is Specialised
     monkeypatch.setattr(Specialised, "is_kept", True)
     assert type(plan_for(task)) is Specialised
+    assert Specialised(task).fits(10_000) and not Specialised(task).fits(1000)  # by its end; not traced so far
+
+
+def test_batches_are_rolled_where_straight_code_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("linkwork.engine.code.loader.is_kept", lambda key: False)
+    task = Task(ALGORITHMS["mass_matrix"], CHAIN)
+    plan, q = plan_for(task), np.random.default_rng(0).normal(size=(3, 4))
+    assert isinstance(plan, Specialised) and plan.for_batches is plan
+    monkeypatch.setattr("linkwork.engine.plans.specialised.MOST_IN_BATCHES", 10)
+    plan = plan_for(task)
+    assert isinstance(plan, Specialised) and type(plan.for_batches) is Rolled
+    (many,), status = plan.run([q], 3)
+    assert status == 0 and not plan._codes
+    for row, one in zip(many, q, strict=True):
+        assert np.array_equal(row, plan.run([one[None]], 1)[0][0][0])
+
+
+def test_bodies_that_a_body_carries_are_walked_depth_first() -> None:
+    parents = [0, 0, 1, 1, 2, 0, 5]  # of the world and bodies 1 to 6, not numbered depth first
+    assert depth_first(parents) == [(6, 0), (3, 0), (4, 1), (3, 4), (4, 2), (6, 3), (6, 5)]
 
 
 def test_a_form_that_does_not_exist_is_refused() -> None:

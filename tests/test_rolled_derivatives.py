@@ -85,12 +85,13 @@ def test_loops_have_the_derivatives_of_straight_code(name: str, monkeypatch: pyt
 
 def evaluated(plan: Rolled, arguments: list[Any]) -> tuple[list[list[Any]], Counter[str]]:
     """The results of the verified program of a plan, and how often it does each operation."""
-    program, row, cell = plan.program
+    program, *widths = plan.program
     arrays: dict[str, Any] = {f"argument{k}": list(each) for k, each in enumerate(arguments)}
     arrays |= {f"result{k}": [0.0] * size for k, size in enumerate(plan.task.results)}
-    arrays |= {"work": [np.nan] * (plan.rows * row), "square": [np.nan] * (plan.rows**2 * cell)}
+    arrays |= {name: [np.nan] * size for name, size in plan.memory(*widths).items()}
     arrays |= {"data": plan.model_tables.data.tolist(), "ints": plan.model_tables.ints.tolist()}
-    verifier.verify(program, arrays, plan.sizes(cell))
+    sizes = plan.sizes(plan.program.cell)
+    verifier.verify(program, arrays, sizes)
     done: Counter[str] = Counter()
 
     def counted(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -102,7 +103,7 @@ def evaluated(plan: Rolled, arguments: list[Any]) -> tuple[list[list[Any]], Coun
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(evaluator, "ARITHMETIC", {k: counted(k, f) for k, f in evaluator.ARITHMETIC.items()})
-        evaluator.run(program, arrays, plan.sizes(cell))
+        evaluator.run(program, arrays, sizes)
     return [arrays[f"result{k}"] for k in range(len(plan.task.results))], done
 
 

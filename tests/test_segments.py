@@ -225,7 +225,7 @@ def test_the_evaluator_agrees_and_the_program_is_well_formed() -> None:
     model = chains()["mixed"]
     state, wanted = expected("mixed")
     plan = Segmented(Task(SEGMENTS, model), lanes=1)
-    program, row, cell = plan.program
+    program, row, cell, _ = plan.program
     tables = plan.grouped_tables(1)
     rows, cells = plan.cut.length, plan.cut.count + 1 + plan.cut.head
     places = cells * cell

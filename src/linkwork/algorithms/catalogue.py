@@ -40,6 +40,7 @@ from linkwork.algorithms.inverse_dynamics_derivatives import inverse_dynamics_de
 from linkwork.algorithms.inversion import inversion
 from linkwork.algorithms.jacobian import frame_accelerations, frame_velocities, jacobian, jacobian_drift
 from linkwork.algorithms.kinematics import frame_placements
+from linkwork.algorithms.linearised_step import linearised_step
 from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.algorithms.mass_matrix_inverse import mass_matrix_inverse
 from linkwork.algorithms.momentum_derivatives import momentum_derivatives
@@ -303,6 +304,11 @@ STEP_PARTS = {
 def stepping(parts: Iterable[str]) -> Algorithm:
     """A step in time with these of ``STEP_PARTS`` and nothing else, so that it pays only for what is there."""
     return _of_parts("step", step, parts, ("configuration", "velocity"))
+
+
+def linearising(parts: Iterable[str]) -> Algorithm:
+    """A step with these parts, tau among them, linearised."""
+    return _of_parts("linearised_step", linearised_step, parts, ("full_matrix",) * 6)
 
 
 def step_forces(parts: Iterable[str]) -> Algorithm:

@@ -21,24 +21,25 @@ from typing import NamedTuple
 
 from linkwork.algorithms.joint_motions import JointMotion, joint_motions
 from linkwork.algorithms.tree import BodyForces, Field, JointValues, Tree
-from linkwork.spatial import Columns, Force, Inertia, Vec3, plus_diagonal
+from linkwork.spatial import Columns, Force, Inertia, Transform, Vec3, plus_diagonal
 from linkwork.spatial.coriolis import Coriolis
 from linkwork.spatial.matrices import Matrix, columns, plus
 
 
-class _Moving(NamedTuple):
+class Moving(NamedTuple):
     """What the outward recursion finds, in the frame of each body's root."""
 
+    X0: Field[Transform]
     joints: Field[JointMotion]
     I: Field[Inertia]
     B: Field[Coriolis]
     F: Field[Force]
 
 
-def _moving(tree: Tree, q: JointValues, v: JointValues, a: JointValues, f_ext: BodyForces) -> _Moving:
+def moving(tree: Tree, q: JointValues, v: JointValues, a: JointValues, f_ext: BodyForces) -> Moving:
     """Inertias, forces on single bodies and how they vary, outward."""
     X0, joints, V, A = joint_motions(tree, q, v, a)
-    found = _Moving(joints, tree.field(), tree.field(), tree.field())
+    found = Moving(X0, joints, tree.field(), tree.field(), tree.field())
     for body in tree.outward():
         found.I[body] = I = X0[body].to_parent(body.inertia)
         found.B[body] = B = Coriolis.of_body(I, V[body])
@@ -50,7 +51,12 @@ def inverse_dynamics_derivatives(
     tree: Tree, q: JointValues, v: JointValues, a: JointValues, f_ext: BodyForces
 ) -> tuple[Field[Matrix], Field[Matrix], Field[Matrix]]:
     """∂τ/∂q, ∂τ/∂q̇ and M, as blocks for each joint and its ancestors, above and below the diagonal."""
-    joints, I, B, F = _moving(tree, q, v, a, f_ext)
+    return derivatives_of_forces(tree, moving(tree, q, v, a, f_ext))
+
+
+def derivatives_of_forces(tree: Tree, found: Moving) -> tuple[Field[Matrix], Field[Matrix], Field[Matrix]]:
+    """The same, from what the outward recursion found."""
+    _, joints, I, B, F = found
     dq: Field[Matrix] = tree.field()
     dv: Field[Matrix] = tree.field()
     M: Field[Matrix] = tree.field()

@@ -15,8 +15,10 @@ that. ``lw.simulate`` has the other law, Coulomb friction with stiction, which k
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from linkwork.algorithms.articulated_body import articulated_motion
-from linkwork.algorithms.tree import BodyForces, JointField, JointValues, Tree
+from linkwork.algorithms.tree import Body, BodyForces, JointField, JointValues, Tree
 from linkwork.joints import Joint
 from linkwork.spatial import Coordinates, Scalar, absolute, where_less
 
@@ -56,11 +58,18 @@ def forces(
     rotor: JointField = tree.field()
     for body in tree.outward():
         here = {name: field[body] for name, field in parts.items()}
-        drive, drag = _drive(body.joint, q[body], v[body], **here), _drag(v[body], **here)
-        drive = _sprung(body.joint, q[body], drive, **here)
-        force[body] = _plus_products(drive, drag, [-w for w in v[body]]) if drag else drive
-        rotor[body] = _plus_products(body.rotor or _zero(drag), drag, [dt] * len(drag)) if drag else body.rotor
+        force[body], rotor[body] = force_and_rotor(body, q[body], v[body], dt, here)
     return force, rotor
+
+
+def force_and_rotor(
+    body: Body, q: Coordinates, v: Coordinates, dt: Scalar, parts: Mapping[str, Coordinates]
+) -> tuple[Coordinates, Coordinates]:
+    """Those of one joint."""
+    drive, drag = _drive(body.joint, q, v, **parts), _drag(v, **parts)
+    drive = _sprung(body.joint, q, drive, **parts)
+    force = _plus_products(drive, drag, [-w for w in v]) if drag else drive
+    return force, _plus_products(body.rotor or _zero(drag), drag, [dt] * len(drag)) if drag else body.rotor
 
 
 def forces_and_drive(

@@ -156,6 +156,9 @@ class OrderedTree(Tree, Protocol):
     def bodies_back_from(self, body: Any) -> Iterator[Body]:
         """A body and those that are numbered before it: over all bodies, every pair once."""
 
+    def carried_by(self, body: Any) -> Iterator[Body]:
+        """The bodies that a body carries, every body before its parent."""
+
 
 class FamilyTree(Tree, Protocol):
     """A mechanism whose bodies look at their children and siblings."""

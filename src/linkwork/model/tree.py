@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, TypeVar
 
 from linkwork.errors import ModelError
@@ -136,6 +137,26 @@ def alone(parents: Sequence[int]) -> list[bool]:
     return [not parent or count[parent] == 1 for parent in parents]
 
 
+def depth_first(parents: Sequence[int]) -> list[tuple[int, int]]:
+    """For each of bodies that stand on these, the world first: the last that it carries, or itself, in depth-first
+    order, and the one before it there.
+    """
+    children: list[list[int]] = [[] for _ in parents]
+    for body, parent in enumerate(parents[1:], 1):
+        children[parent].append(body)
+    order, stack = [], [0]
+    while stack:
+        order.append(stack.pop())
+        stack.extend(reversed(children[order[-1]]))
+    last, before = list(range(len(parents))), [0] * len(parents)
+    for previous, body in pairwise(order):
+        before[body] = previous
+    for body in reversed(order[1:]):
+        if children[parents[body]][-1] == body:
+            last[parents[body]] = last[body]
+    return list(zip(last, before, strict=True))
+
+
 class Walks:
     """What every form of a tree has in common."""
 
@@ -230,6 +251,17 @@ class Tree(PathWalks, LoopWalks, PartWalks, Walks):
     def bodies_back_from(self, body: Node) -> Iterator[Node]:
         """A body and those that are numbered before it: over all bodies, every pair once."""
         return iter(self._nodes[body.index : 0 : -1])
+
+    def carried_by(self, body: Node) -> Iterator[Node]:
+        """The bodies that a body carries, every body before its parent."""
+        at = self._depth_first[body.index][0]
+        while at != body.index:
+            yield self._nodes[at]
+            at = self._depth_first[at][1]
+
+    @cached_property
+    def _depth_first(self) -> list[tuple[int, int]]:
+        return depth_first([0, *(node.parent.index for node in self._nodes[1:])])
 
     def parallel(self, items: Iterable[Item]) -> Iterator[Item]:
         """Items whose iterations are independent: one step of a method on enough processors."""

@@ -51,7 +51,7 @@ def of_kinds(kinds: Sequence[Kind]) -> str | None:
         return None
     return key(
         [
-            (type(kind.joint).__name__, kind.key[0][1:], kind.rotor, kind.doubtful, kind.fixed, kind.alone)
+            (type(kind.joint).__name__, kind.key[0][1:], kind.rotor, kind.doubtful, kind.fixed, kind.alone, kind.root)
             for kind in kinds
         ]
     )

@@ -390,4 +390,5 @@ def _suffix(lanes: int) -> str:
 
 def declarations(widths: set[int]) -> str:
     """What code with values of so many lanes calls."""
-    return "".join(f"declare {vector(n)} @llvm.sqrt.{_suffix(n)}({vector(n)})\n" for n in sorted(widths))
+    roots = [f"declare {vector(n)} @llvm.sqrt.{_suffix(n)}({vector(n)})\n" for n in sorted(widths)]
+    return "".join([*roots, "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n"])

@@ -7,6 +7,10 @@ from collections.abc import Sequence
 from linkwork.engine.emit.call_frame import Interface
 from linkwork.engine.emit.writer import Writer, sweep, vector, zero
 
+AHEAD = 4
+"""Strips of a row, of as many numbers as there are lanes, by which a loop that writes rows prefetches ahead: its stores
+would wait for cache lines otherwise.
+"""
 _WIDE = 8
 """Numbers that are looked at together, whether they are finite."""
 
@@ -57,6 +61,7 @@ def unpack(lanes: int) -> str:
             columns.append(w.let(f"fadd {kind} {column}, {zero(lanes)}"))
         for row, values in zip(rows, w.transpose(columns), strict=True):
             w.store(values, w.at(row, start), kind)
+            w.prefetch_line(w.let(f"getelementptr double, ptr {row}, i64 {w.add(start, AHEAD * lanes)}"))
         many.carry(w.watch_all(many.carried[0], columns, kind))
     fine = w.is_finite(many.carried[0], lanes)
     with w.loop(0, "%valid", 1, [("double", "0.0")]) as state:

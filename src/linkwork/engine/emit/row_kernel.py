@@ -18,7 +18,7 @@ from contextlib import contextmanager
 
 from linkwork.engine.emit.call_frame import Interface, listed
 from linkwork.engine.emit.kernel import BINARY, Kernel, declarations
-from linkwork.engine.emit.packing import batch, pack
+from linkwork.engine.emit.packing import AHEAD, batch, pack
 from linkwork.engine.emit.writer import Writer, constant
 from linkwork.engine.ir.program import Address, Block, Operand, Program
 
@@ -34,8 +34,6 @@ _NEAR = 40_000
 """Bytes that stay in the first-level cache until they are written."""
 _NEAR_ENOUGH, _MUCH = 500_000, 10
 """The same of the second-level cache, and the operations for each line from which on that is worth while."""
-_AHEAD = 4
-"""Strips by which a loop prefetches ahead."""
 
 
 class RowKernel(Kernel):
@@ -119,14 +117,14 @@ class RowKernel(Kernel):
         empty = [start for start, numbers in strips.items() if all(type(x) is float and x == 0.0 for x in numbers)]
         full = [start for start in starts if start not in empty]
         if full:
-            table = [[start, *(self.slots[type(x), x] for x in strips[start])] for start in full]
-            with self.each(f"{array}.strips", table) as (start, *slots):
+            table = [[*both, *(self.slots[type(x), x] for x in strips[both[0]])] for both in _with_later(full)]
+            with self.each(f"{array}.strips", table) as (start, later, *slots):
                 values = [self.load(self.slot(slot), self.type, self.align) for slot in slots]
                 missing = ["poison"] * (self.lanes - width)
-                self.put(array, start, self.transpose([*values, *missing]), width)
+                self.put(array, start, later, self.transpose([*values, *missing]), width)
         if empty:
-            with self.each(f"{array}.zeros", [[start] for start in empty]) as (start,):
-                self.put(array, start, ["zeroinitializer"] * self.lanes, width)
+            with self.each(f"{array}.zeros", _with_later(empty)) as (start, later):
+                self.put(array, start, later, ["zeroinitializer"] * self.lanes, width)
 
     def slot(self, number: int | str) -> str:
         return self.at("%work", number, self.type)
@@ -151,19 +149,23 @@ class RowKernel(Kernel):
         self.branch(self.compare("slt", following, count), head, done)
         self.begin(done)
 
-    def put(self, array: str, start: str, vectors: Sequence[str], width: int) -> None:
+    def put(self, array: str, start: str, later: str, vectors: Sequence[str], width: int) -> None:
         """Store a strip of all states, and prefetch a later one."""
         mask = listed(("i1", str(int(k < width))) for k in range(self.lanes))
         for state, values in enumerate(vectors):
             row = self.let(f"getelementptr double, ptr %{array}, i64 {state * len(self.rows[array])}")
             strip = self.let(f"getelementptr double, ptr {row}, i64 {start}")
-            later = self.let(f"getelementptr double, ptr {strip}, i64 {_AHEAD * self.lanes}")
-            self.do(f"call void @llvm.prefetch.p0(ptr {later}, i32 1, i32 3, i32 1)")
+            self.prefetch_line(self.let(f"getelementptr double, ptr {row}, i64 {later}"))
             if width == self.lanes:
                 self.store(values, strip, self.type)
             else:
                 part = f"{self.type} {values}, ptr {strip}, i32 8, <{self.lanes} x i1> <{mask}>"
                 self.do(f"call void @llvm.masked.store.v{self.lanes}f64.p0({part})")
+
+
+def _with_later(starts: Sequence[int]) -> list[list[int]]:
+    """Each with the one that is stored so many strips after it, which need not lie right behind."""
+    return [[start, starts[min(k + AHEAD, len(starts) - 1)]] for k, start in enumerate(starts)]
 
 
 def module(program: Program, interface: Interface, lanes: int, constraint: str | None) -> str:
@@ -179,7 +181,6 @@ def _declarations(lanes: int) -> str:
     return declarations({lanes}) + (
         f"declare {kind} @llvm.fmuladd.v{lanes}f64({kind}, {kind}, {kind})\n"
         f"declare void @llvm.masked.store.v{lanes}f64.p0({kind}, ptr, i32, <{lanes} x i1>)\n"
-        "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n"
     )
 
 

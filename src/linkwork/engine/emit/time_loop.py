@@ -101,8 +101,7 @@ def _prefetch() -> str:
     with w.loop(0, "%valid") as state:
         own = w.at("%start", w.mul(state.counter, "%stride"))
         with w.loop(0, "%count", 8) as line:
-            w.do(f"call void @llvm.prefetch.p0(ptr {w.at(own, line.counter)}, i32 1, i32 3, i32 1)")
+            w.prefetch_line(w.at(own, line.counter))
     w.do("ret void")
-    declared = "declare void @llvm.prefetch.p0(ptr nocapture, i32, i32, i32)\n"
     head = "internal void @prefetch_rows(ptr %start, i64 %stride, i64 %valid, i64 %count)"
-    return declared + w.function(head)
+    return w.function(head)

@@ -183,6 +183,10 @@ class Writer:
     def store(self, value: Value, pointer: str, kind: str = "double", align: int = 8) -> None:
         self.do(f"store {kind} {value}, ptr {pointer}, align {align}")
 
+    def prefetch_line(self, pointer: str) -> None:
+        """Prefetch the cache line of an address, which may lie outside of any array, to be written soon."""
+        self.do(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 1, i32 3, i32 1)")
+
     # Vectors
 
     def vector(self, values: Sequence[str], name: str | None = None) -> str:

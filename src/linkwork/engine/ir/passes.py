@@ -66,7 +66,7 @@ def eliminate_dead_code(program: Program) -> None:
             if program.operations[n] in ("keep", "map"):
                 todo.append(n)
             elif program.operations[n] in ("store", "store_index"):
-                if detail.array.startswith("field"):
+                if detail.array.startswith(("field", "matrix")):
                     stores.setdefault((detail.array, detail.offset), []).append(n)
                 else:
                     todo.append(n)
@@ -86,7 +86,8 @@ def eliminate_dead_code(program: Program) -> None:
         if isinstance(detail, Address | Loop):
             todo.extend(detail.integers)
         for address in _read(detail) if program.operations[n] in ("load", "index", "loop") else ():
-            todo.extend(stores.get((address.array, address.offset), ()))
+            found = stores.get((address.array, address.offset), ())
+            todo.extend(m for m in found if program.details[m].terms or not _is_of_a_body(program, address))
 
     def sweep(block: Block) -> None:
         block.order = [n for n in block.order if n in live]
@@ -104,13 +105,19 @@ def _read(detail: Address | Loop) -> list[Address]:
     return [address for address in read if address is not None]
 
 
+def _is_of_a_body(program: Program, address: Address) -> bool:
+    """Whether a field is read at a loop's counter, which is never the world: that has no terms."""
+    return bool(address.terms) and all(program.operations[index] == "counter" for index, _ in address.terms)
+
+
 IN_SQUARE = ("cell", "place", "post", "knot")
 """What ``square`` consists of."""
 
 
 def lay_out_fields(program: Program) -> dict[str, int]:
     """Give each used slot of each field its place in a row of ``work``, or in a cell or another part of ``square`` if
-    it is addressed by these; how wide a "row" and each of these become.
+    it is addressed by these, and each matrix its place in ``square``; how wide a "row" and each of these become, and
+    how many "matrices" there are.
     """
     fields = [n for n in program.walk() if isinstance(program.details[n], Address)]
     fields = [n for n in fields if program.details[n].array.startswith("field")]
@@ -137,7 +144,22 @@ def lay_out_fields(program: Program) -> dict[str, int]:
             program.details[n] = placed(detail)
         elif isinstance(detail, Loop) and detail.successor and detail.successor.array.startswith("field"):
             detail.successor = placed(detail.successor)
-    return widths
+    return {**widths, "matrices": _lay_out_matrices(program)}
+
+
+def _lay_out_matrices(program: Program) -> int:
+    """Put one matrix behind the other, from where "matrices" tells; how many there are."""
+    numbers: dict[str, int] = {}
+    size = program.instruction(Block(), "affine", (), Address("", 0, ((ONE, "nv_square"),)))
+    for n in program.walk():
+        address = program.details[n]
+        if isinstance(address, Address) and address.array.startswith("matrix"):
+            number = numbers.setdefault(address.array, len(numbers))
+            before = ((ONE, "matrices"), *(((size, number),) if number else ()))
+            program.details[n] = replace(address, array="square", terms=(*address.terms, *before))
+    if len(numbers) > 1:
+        program.root.order.insert(0, size)
+    return len(numbers)
 
 
 @dataclass(frozen=True)

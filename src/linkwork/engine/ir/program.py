@@ -44,8 +44,8 @@ has integers of its own, which lie ``lane_stride`` apart in ``ints``, and what t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from linkwork.spatial.elementary import OPERATIONS
@@ -250,6 +250,14 @@ class Program:
             if self.operations[number] == "loop":
                 for _, case in self.details[number].cases:
                     yield from self.walk(case)
+
+
+def renamed(program: Program, names: Mapping[str, str]) -> Program:
+    """The program with other names for some of its arrays."""
+    for n, detail in enumerate(program.details):
+        if isinstance(detail, Address) and detail.array in names:
+            program.details[n] = replace(detail, array=names[detail.array])
+    return program
 
 
 WITHIN = ("repeat", "subroutine", "map", "fold")

@@ -49,7 +49,7 @@ class ByLevels(InParallel):
 
     @cached_property
     def program(self) -> RolledProgram:
-        return RolledProgram(self._rolled[0], 0, self._rolled[1]["cell"])
+        return RolledProgram(self._rolled[0], 0, self._rolled[1]["cell"], 0)
 
     @cached_property
     def _rolled(self) -> tuple[Program, dict[str, int]]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 
 from linkwork.algorithms import Algorithm
 from linkwork.engine.code import jit
-from linkwork.engine.plans.plan import Interpreted, Plan
+from linkwork.engine.plans.plan import Compiled, Interpreted, Plan
 from linkwork.engine.plans.specialised import Specialised
 from linkwork.engine.plans.staged import Staged
 from linkwork.engine.plans.task import Task
@@ -53,9 +54,11 @@ def plan_for(task: Task, form: str = "auto", cpu: tuple[str, str] | None = None,
             return Interpreted(task)
         if chosen == "rolled":
             return _rolled(task, cpu, lanes)
-        plan = Specialised(task, cpu, lanes)
-        too_long = form == "auto" and "rolled" in task.algorithm.forms and not _short_enough(plan)
-        return _rolled(task, cpu, lanes) if too_long else plan
+        if form != "auto" or "rolled" not in task.algorithm.forms:
+            return Specialised(task, cpu, lanes)
+        loops = None if task.over_time or task.algorithm.split else partial(_loops, task, cpu, lanes)
+        plan = Specialised(task, cpu, lanes, loops)
+        return plan if _short_enough(plan) else _rolled(task, cpu, lanes)
 
 
 def plan_for_trace(
@@ -91,6 +94,12 @@ def _chain(algorithm: Algorithm, model: Model) -> bool:
     return algorithm.segmented is not None and cut(order.model if order else model) is not None
 
 
+def _loops(task: Task, cpu: tuple[str, str] | None, lanes: int | None) -> Compiled:
+    from linkwork.engine.plans.rolled import Rolled
+
+    return Rolled(task, cpu, lanes)
+
+
 def _rolled(task: Task, cpu: tuple[str, str] | None, lanes: int | None) -> Plan:
     from linkwork.engine.plans.rolled import OfParts, Rolled
 
@@ -100,7 +109,7 @@ def _rolled(task: Task, cpu: tuple[str, str] | None, lanes: int | None) -> Plan:
         plan = ByLevels(task, cpu, lanes)
         return Interpreted(task) if plan.too_long else plan
     if task.algorithm.split is None:
-        return Rolled(task, cpu, lanes)
+        return _loops(task, cpu, lanes)
     parted = split(task.model)
     return OfParts(task, Rolled(Task(task.algorithm.split, parted.model, task.absent), cpu, lanes), parted)
 
@@ -130,4 +139,4 @@ def _segmented(task: Task, form: str, cpu: tuple[str, str] | None, lanes: int | 
 
 def _short_enough(plan: Specialised) -> bool:
     """Whether code for the one model is there already, or would not be too long."""
-    return plan.is_kept or len(plan.program.root.order) <= MOST_INSTRUCTIONS
+    return plan.is_kept or plan.fits(MOST_INSTRUCTIONS)

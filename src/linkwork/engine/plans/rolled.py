@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import MutableSequence, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,23 +22,24 @@ from linkwork.engine.plans.task import Task, moved
 from linkwork.engine.plans.traced import evaluated
 from linkwork.engine.run.entries import Entry
 from linkwork.engine.run.memory import address
-from linkwork.engine.trace.rolled import roll
+from linkwork.engine.trace.rolled import RolledTree, roll
 from linkwork.engine.trace.tables import PLACEMENT, SIZES, Tables, tables_of
 from linkwork.model.splitting import Split
 
 
 class RolledProgram(NamedTuple):
-    """A program with loops, and how wide a row of ``work`` and a cell of ``square`` are."""
+    """A program with loops, how wide a row of ``work`` and a cell of ``square`` are, and how many matrices follow."""
 
     program: Program
     row: int
     cell: int
+    matrices: int
 
 
 def laid_out(program: Program) -> RolledProgram:
     """A rolled program without dead code, its fields in ``work`` and ``square``."""
     widths = widths_laid_out(program)
-    return RolledProgram(program, widths["row"], widths["cell"])
+    return RolledProgram(program, widths["row"], widths["cell"], widths["matrices"])
 
 
 def widths_laid_out(program: Program) -> dict[str, int]:
@@ -72,8 +73,10 @@ class Rolled(Compiled):
     @cached_property
     def program(self) -> RolledProgram:
         task, tables = self.task, self.model_tables
-        program = roll(task.algorithm, tables.kinds, tables.width, task.absent, expand=not task.derivatives)
-        if task.derivatives:
+        derived = bool(task.derivatives)
+        form = partial(RolledTree, matrices=not derived)  # whose derivatives are fields, too
+        program = roll(task.algorithm, tables.kinds, tables.width, task.absent, not derived, form)
+        if derived:
             from linkwork.engine.trace.derive_loops import derive_loops
 
             counts = len(task.spaces), len(task.result_spaces)
@@ -108,13 +111,16 @@ class Rolled(Compiled):
         return max(len(self.task.model.bodies) + 1, len(self.task.frames), rows)
 
     def tables(self, code: jit.Code, frame: str) -> dict[str, int]:
-        _, cell = code.integers  # code for any number of lanes has the same
+        _, cell, _ = code.integers  # code for any number of lanes has the same
         data, ints = address(self.model_tables.data), address(self.model_tables.ints)
         return {"data": data, "ints": ints, **self.sizes(cell)}
 
     def workspace(self, code: jit.Code, lanes: int, frame: str) -> dict[str, int]:
-        row, cell = code.integers
-        return {"work": self.rows * row * lanes, "square": self.rows**2 * cell * lanes}
+        return {name: size * lanes for name, size in self.memory(*code.integers).items()}
+
+    def memory(self, row: int, cell: int, matrices: int) -> dict[str, int]:
+        """How many numbers ``work`` and ``square`` have for one lane."""
+        return {"work": self.rows * row, "square": self.rows**2 * cell + matrices * self.task.model.nv**2}
 
     def sizes(self, cell: int) -> dict[str, int]:
         """What the code is told; ``cell`` is the width of a cell of the square."""
@@ -126,6 +132,8 @@ class Rolled(Compiled):
             "last_body": len(self.task.model.bodies),
             "frame_count": frames,
             "square_row": self.rows * cell,
+            "matrices": self.rows**2 * cell,
+            "nv_square": nv**2,
             **{f"nv{k}": k * nv for k in range(1, 7)},
             **{f"wide{k}": 6 * k * frames for k in range(1, 7)},
             **{f"parameters{k}": 10 * k * len(self.task.model.bodies) for k in range(1, 7)},
@@ -162,14 +170,13 @@ class EvaluatedRolled(Plan):
 
     def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:
         plan = self.rolled.moved(offsets) if offsets else self.rolled
-        program, row, cell = plan.program
+        program, *widths = plan.program
         tables: dict[str, MutableSequence[Any]] = {
-            "work": [0.0] * (plan.rows * row),
-            "square": [0.0] * (plan.rows**2 * cell),
+            **{name: [0.0] * size for name, size in plan.memory(*widths).items()},
             "data": plan.model_tables.data.tolist(),
             "ints": plan.model_tables.ints.tolist(),
         }
-        return evaluated(program, self.task, arguments, states, out, tables, plan.sizes(cell))
+        return evaluated(program, self.task, arguments, states, out, tables, plan.sizes(plan.program.cell))
 
 
 class OfParts(Plan):

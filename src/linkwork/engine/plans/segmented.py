@@ -38,7 +38,7 @@ class Segmented(InParallel):
 
     @cached_property
     def program(self) -> RolledProgram:
-        return RolledProgram(self._rolled[0], self._rolled[1]["row"], self._rolled[1]["cell"])
+        return RolledProgram(self._rolled[0], self._rolled[1]["row"], self._rolled[1]["cell"], 0)
 
     @cached_property
     def _rolled(self) -> tuple[Program, dict[str, int]]:
@@ -127,7 +127,7 @@ class Segmented(InParallel):
         return self.rows * code.integers[0] * self.group
 
     def loops(self, code: jit.Code) -> int:
-        return code.integers[5]
+        return code.integers[-1]
 
 
 class Reordered(Plan):

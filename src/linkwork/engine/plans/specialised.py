@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwork.engine.code import fingerprint
+from linkwork.engine.code import fingerprint, loader
 from linkwork.engine.emit.call_frame import Interface
-from linkwork.engine.plans.plan import NOT_FINITE_RESULT, Array, Arrays, Found, Offsets
+from linkwork.engine.plans.plan import NOT_FINITE_RESULT, Array, Arrays, Compiled, Found, Offsets
 from linkwork.engine.plans.straight_line import StraightLine
 from linkwork.engine.plans.task import Task
 from linkwork.engine.spaces import OFFSETS
 from linkwork.model.loop_walks import groups_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from linkwork.engine.ir.program import Program
+    from linkwork.engine.run.entries import Entry
     from linkwork.engine.trace.isomorphic import Seed
 
 
@@ -28,11 +31,26 @@ def specialised_program(*what: Any, **options: Any) -> Program:
     return schedule(specialise(*what, **options))
 
 
+MOST_IN_BATCHES = 32_000
+"""Instructions up to which batches run straight through, too. Longer code comes from the second-level cache faster than
+it is run only for one state: on all lanes, loops over bodies are faster, and are compiled sooner.
+"""
+
+
 class Specialised(StraightLine):
+    """``rolled`` makes the plan that batches are left to if the code is long, where there is one."""
+
     task: Task
 
-    def __init__(self, task: Task, cpu: tuple[str, str] | None = None, lanes: int | None = None) -> None:
+    def __init__(
+        self,
+        task: Task,
+        cpu: tuple[str, str] | None = None,
+        lanes: int | None = None,
+        rolled: Callable[[], Compiled] | None = None,
+    ) -> None:
         super().__init__(task, cpu, lanes)
+        self.rolled = rolled
         spaces = [*task.spaces, *([OFFSETS] if task.offsets else [])]
         self.spaces, self.shapes = spaces, [space.shape(task.model, len(task.frames)) for space in spaces]
         sizes = tuple(space.size(task.model, len(task.frames)) for space in spaces)
@@ -40,8 +58,31 @@ class Specialised(StraightLine):
 
     @cached_property
     def program(self) -> Program:
+        return self._traced()
+
+    def _traced(self, most: int | None = None) -> Program:
         task = self.task
-        return specialised_program(task.algorithm, task.model, task.absent, task.frames, task.offsets)
+        return specialised_program(task.algorithm, task.model, task.absent, task.frames, task.offsets, most=most)
+
+    def fits(self, most: int) -> bool:
+        """Whether the program has at most so many instructions; one that is much longer is not traced to its end."""
+        from linkwork.engine.trace.tracer import TooLong
+
+        try:
+            self.program = self._traced(most + most // 2)  # dead code included, which goes
+        except TooLong:
+            return False
+        return len(self.program.root.order) <= most
+
+    @cached_property
+    def for_batches(self) -> Compiled:
+        """The plan of batches: this, or the rolled one."""
+        if self.rolled is None or loader.is_kept(self.key(self.lanes)):
+            return self
+        rolled = self.rolled()
+        if loader.is_kept(rolled.key(rolled.lanes)):
+            return rolled
+        return rolled if len(self.program.root.order) > MOST_IN_BATCHES else self
 
     @cached_property
     def seeds(self) -> dict[tuple[str, int], Seed]:
@@ -76,7 +117,13 @@ class Specialised(StraightLine):
     def buffer_size(self) -> int:
         return super().buffer_size + (3 * len(self.task.frames) if self.task.offsets else 0)
 
+    def serve(self, entry: Entry, form: str, offsets: Offsets = ()) -> None:
+        plan = self.for_batches if form == "batch" else self
+        plan.serve(entry, form, offsets) if plan is not self else super().serve(entry, form, offsets)
+
     def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:
+        if states > 1 and self.for_batches is not self:
+            return self.for_batches.run(arguments, states, offsets, out)
         for array in self.fixed_arguments(offsets):
             arguments = [*arguments, np.broadcast_to(array, (states, len(offsets)))]
         results, status = super().run(arguments, states, out=out)

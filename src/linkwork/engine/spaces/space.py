@@ -269,7 +269,7 @@ class Matrix(Space):
         return flat
 
     def store(self, tree: Any, array: str, value: Any) -> None:
-        for a, b in self.pairs(tree):
+        for a, b in () if tree.is_result(array, value) else self.pairs(tree):
             if rows := value[a, b]:
                 _store_rows(tree, array, rows, ((a.integer("v"), "nv1"), (b.integer("v"), 1)), "nv")
 

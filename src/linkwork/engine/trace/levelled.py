@@ -18,7 +18,8 @@ import numpy as np
 
 from linkwork.engine.ir.program import ONE, Address, Block
 from linkwork.engine.spaces import flatten
-from linkwork.engine.trace.rolled import Field, Node, RolledTree
+from linkwork.engine.trace.rolled import Known, Node, RolledTree
+from linkwork.engine.trace.rolled_fields import Field
 from linkwork.engine.trace.tables import BODIES, Kind, Section, Tables, body_tables, packed
 from linkwork.engine.trace.tracer import Tracer
 from linkwork.model.assembly import Assembly, Part, assembly_of
@@ -230,10 +231,10 @@ class LevelledTree(RolledTree):
         tracer: Tracer,
         kinds: Sequence[Kind],
         width: int,
-        constants: dict[tuple[str, int], float],
+        known: Known | None,
         found: Levelled,
     ) -> None:
-        super().__init__(tracer, kinds, width, constants)
+        super().__init__(tracer, kinds, width, known)
         self.cases, self.back, self.part_rows = found.cases, found.back, part_rows(found.most_holds)
 
     def all_bodies(self) -> Any:

@@ -4,22 +4,25 @@ The program has the same size for any number of bodies. What a body is comes fro
 placement, inertia, rotor and joint parameters in ``data``. Numbers that are 0, 1 or -1 for all bodies of a kind are
 folded into its code, so that axis-aligned mechanisms get code that knows it.
 
-A field lives in ``work``, a row for each body; a field of pairs in a square of such rows.
+A field lives in ``work``, a row for each body; a field of pairs in a square of such rows, or as a matrix
+(``rolled_fields``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from linkwork.algorithms import Algorithm
-from linkwork.engine.ir.program import ONE, Address, Block, Loop, Program, Terms
-from linkwork.engine.spaces import SPACES, flatten, rebuild
+from linkwork.engine.ir.program import ONE, Address, Block, Loop, Program, Terms, renamed
+from linkwork.engine.spaces import SPACES
+from linkwork.engine.trace.rolled_fields import Field, Stored
 from linkwork.engine.trace.rolled_loops import LoopWalks
 from linkwork.engine.trace.rolled_paths import PathWalks
 from linkwork.engine.trace.tables import (
     ANCESTORS,
     BODIES,
+    CARRIED,
     FRAME_JUNCTIONS,
     FRAMES,
     INERTIA,
@@ -68,6 +71,8 @@ class Node(_Symbol):
 
     @property
     def parent(self) -> Node:
+        if self.kind is not None and self.tree.kinds[self.kind].root:
+            return self.tree.world
         return Node(self.tree, self.integer("parent"), None)
 
     def numbers(self, start: int, count: int) -> list[Any]:
@@ -151,51 +156,11 @@ class _Junction(_Symbol):
         return _Junction(self.tree, self.integer("next"))
 
 
-class Field:
-    """Values in ``work``: written when stored, read when asked for, remembered while nothing can have changed them."""
+class Known(NamedTuple):
+    """What an earlier trace found out: what is stored in each field, and fields of pairs that are no matrices."""
 
-    def __init__(self, tree: RolledTree, name: str) -> None:
-        self.tree, self.name = tree, name
-        self.shapes: list[tuple[Any, Any]] = []  # what was stored, newest last: for which kind, and a template
-
-    def _key(self, key: Any) -> tuple[tuple[int | None, ...], Any]:
-        if isinstance(key, tuple):
-            return (key[0].index, key[1].index), (key[0].kind, key[1].kind)
-        return (key.index,), key.kind
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        indices, kind = self._key(key)
-        numbers = flatten(value)
-        self.shapes.append((kind, value))
-        self.tree.remember(self, indices, numbers)
-        for k, number in enumerate(numbers):
-            self.tree.tracer.store(self.tree.address(self.name, key, k), number)
-
-    def __getitem__(self, key: Any) -> Any:
-        indices, kind = self._key(key)
-        template = self._template(kind)
-        numbers = self.tree.recall(self, indices)
-        if numbers is None:
-            constants = self.tree.constants
-            numbers = []
-            for k in range(len(flatten(template))):
-                constant = constants.get((self.name, k))
-                numbers.append(self.tree.read(self.tree.address(self.name, key, k)) if constant is None else constant)
-            self.tree.remember(self, indices, numbers)
-        return rebuild(template, iter(numbers))
-
-    def _template(self, kind: Any) -> Any:
-        """The newest thing stored that can be meant: for the same kind, or for a body whose kind is not known."""
-        for stored, template in reversed(self.shapes):
-            if _may_be(stored, kind):
-                return template
-        raise KeyError(f"nothing was stored in this field for {kind}")
-
-
-def _may_be(stored: Any, asked: Any) -> bool:
-    if isinstance(stored, tuple):
-        return all(s is None or a is None or s == a for s, a in zip(stored, asked, strict=True))
-    return stored is None or asked is None or stored == asked
+    stored: dict[str, Stored]
+    scattered: frozenset[str]
 
 
 class RolledTree(PathWalks, LoopWalks, Walks):
@@ -204,9 +169,12 @@ class RolledTree(PathWalks, LoopWalks, Walks):
     field_type = Field
 
     def __init__(
-        self, tracer: Tracer, kinds: Sequence[Kind], width: int, constants: dict[tuple[str, int], float]
+        self, tracer: Tracer, kinds: Sequence[Kind], width: int, known: Known | None, matrices: bool = True
     ) -> None:
-        self.tracer, self.kinds, self.width, self.constants = tracer, kinds, width, constants
+        """Without ``matrices``, blocks of matrices are values at pairs of places like all others."""
+        self.tracer, self.kinds, self.width, self.matrices = tracer, kinds, width, matrices
+        self.known, self.scattered = known, set(known.scattered if known else ())
+        self.results: dict[str, str] = {}
         self.world = Node(self, None, None)
         self.world.kind = -1
         self.doubtful = any(kind.doubtful for kind in kinds)
@@ -235,8 +203,16 @@ class RolledTree(PathWalks, LoopWalks, Walks):
     def bodies_back_from(self, body: Node) -> Iterator[Node]:
         return self._bodies("down", body.index)
 
+    def carried_by(self, body: Node) -> Iterator[Node]:
+        last = self.tracer.emit("index", (), CARRIED.address("last", body.number))
+        kinds = [number for number, kind in enumerate(self.kinds) if not kind.root]
+        return self._bodies("climb", last, body.number, lambda counter: CARRIED.address("before", counter), kinds)
+
     def path(self, body: Node, until: Node | None = None) -> Iterator[Node]:
-        return self._bodies("climb", body.index, until.index if until else None)
+        if body is self.world:
+            return iter(())
+        kinds = [body.kind] if body.kind is not None and self.kinds[body.kind].root else None
+        return self._bodies("climb", body.index, until.index if until else None, kinds=kinds)
 
     def ancestors(self, body: Node) -> Iterator[Node]:
         return self.path(body.parent)
@@ -274,9 +250,16 @@ class RolledTree(PathWalks, LoopWalks, Walks):
         address = FRAME_JUNCTIONS.address("junction", frame.index)
         return _Junction(self, self.tracer.emit("index", (), address))
 
-    def _bodies(self, walk: str, start: int | None = None, stop: int | None = None) -> Iterator[Node]:
-        kinds = range(len(self.kinds))
-        for counter, kind in self._loop(walk, 1, "last_body", kinds, self._kind_address, start, stop):
+    def _bodies(
+        self,
+        walk: str,
+        start: int | None = None,
+        stop: int | None = None,
+        successor: Callable[[int], Address] = lambda counter: BODIES.address("parent", counter),
+        kinds: Sequence[int] | None = None,
+    ) -> Iterator[Node]:
+        kinds = range(len(self.kinds)) if kinds is None else kinds
+        for counter, kind in self._loop(walk, 1, "last_body", kinds, self._kind_address, start, stop, successor):
             yield Node(self, counter, kind)
 
     @staticmethod
@@ -314,6 +297,13 @@ class RolledTree(PathWalks, LoopWalks, Walks):
             self.tracer.close(outside)
         self._memory[-1].clear()
         program.instruction(outside, "loop", (), loop)
+
+    def is_result(self, array: str, field: Field) -> bool:
+        """Have a field that is a matrix kept in the place of a result."""
+        if field.matrix is None or field.matrix in self.results or field.name in self.scattered:
+            return False
+        self.results[field.matrix] = array
+        return True
 
     def store_where_made(self, array: str, lane_stride: str, field: Any) -> bool:
         """Write a result without a loop of its own, if that can be done."""
@@ -354,14 +344,15 @@ def roll(
     expand: bool = True,
     form: Callable[..., RolledTree] = RolledTree,
 ) -> Program:
-    """The rolled program, its fields not laid out; traced until what proves constant in a field is folded."""
-    constants: dict[tuple[str, int], float] = {}
+    """The rolled program, its fields not laid out; traced until what was taken for constant in fields proves to be."""
+    known: Known | None = None
     while True:
-        program = _roll_once(algorithm, form(Tracer(expand), kinds, width, constants), absent)
-        found = _constants(program)
-        if found == constants:
-            return program
-        constants = found
+        tree = form(Tracer(expand), kinds, width, known)
+        program = _roll_once(algorithm, tree, absent)
+        found = Known({field.name: field.values for field in tree.fields}, frozenset(tree.scattered))
+        if found == known:
+            return renamed(program, tree.results)
+        known = found
 
 
 def _roll_once(algorithm: Algorithm, tree: RolledTree, absent: Sequence[str]) -> Program:
@@ -374,18 +365,3 @@ def _roll_once(algorithm: Algorithm, tree: RolledTree, absent: Sequence[str]) ->
     for number, (space, value) in enumerate(zip(algorithm.results, values, strict=True)):
         SPACES[space].store(tree, f"result{number}", value)
     return tree.tracer.program
-
-
-def _constants(program: Program) -> dict[tuple[str, int], float]:
-    """The numbers of fields that are the same constant wherever they are stored."""
-    stored: dict[tuple[str, int], set[Any]] = {}
-    for n in program.walk():
-        address = program.details[n]
-        if program.operations[n] == "store" and address.array.startswith("field"):
-            value = program.operands[n][0]
-            stored.setdefault((address.array, address.offset), set()).add((type(value), value))
-    return {
-        slot: next(iter(found))[1]
-        for slot, found in stored.items()
-        if len(found) == 1 and next(iter(found))[0] is float
-    }

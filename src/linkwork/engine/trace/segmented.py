@@ -22,7 +22,8 @@ import numpy as np
 
 from linkwork.engine.ir.program import ONE, Address, Block, Terms
 from linkwork.engine.spaces import flatten
-from linkwork.engine.trace.rolled import Field, Node, RolledTree
+from linkwork.engine.trace.rolled import Known, Node, RolledTree
+from linkwork.engine.trace.rolled_fields import Field
 from linkwork.engine.trace.segmented_limbs import (
     LIMB_GROUPS,
     LIMB_SECTIONS,
@@ -167,12 +168,12 @@ class SegmentedTree(RolledTree):
         tracer: Tracer,
         kinds: Sequence[Kind],
         width: int,
-        constants: dict[tuple[str, int], float],
+        known: Known | None,
         on_chain: Sequence[int],
         beside: Sequence[int],
     ) -> None:
         """``on_chain`` and ``beside`` tell which kinds there are on the chain and in side branches."""
-        super().__init__(tracer, kinds, width, constants)
+        super().__init__(tracer, kinds, width, known)
         self.on_chain, self.beside, self.branched = on_chain, beside, bool(beside)
         found = [kinds[number] for number in on_chain]
         self.most_constraints = max(6 if kind.rotor else kind.joint.most_held for kind in found)

@@ -22,14 +22,16 @@ def specialise(
     offsets: bool = False,
     expand: bool = True,
     isomorphic: bool = False,
+    most: int | None = None,
 ) -> Program:
     """The program of an algorithm for one model, every body in turn, all geometry and inertias folded in.
 
     Its arrays are "argument0", ... for the arguments that are not absent, and "result0", ... With ``offsets`` a last
     argument moves the frames, three numbers each. With ``isomorphic``, branches that are so get the same instructions,
-    and numbers that would prevent it are instructions themselves, "constant".
+    and numbers that would prevent it are instructions themselves, "constant". Tracing ends with ``TooLong`` if there
+    are more instructions than ``most``.
     """
-    tracer = Tracer(expand, isomorphic)
+    tracer = Tracer(expand, isomorphic, most=most)
     present = [name for name, _ in algorithm.arguments if name not in absent]
     arguments: list[Sequence[Any] | None] = []
     for name, space in algorithm.arguments:

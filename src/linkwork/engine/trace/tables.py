@@ -23,7 +23,7 @@ from linkwork.model.loop_walks import groups_of
 from linkwork.model.loops import Attached, Closed, Crossing, Loops, loops_of
 from linkwork.model.model import Frame, Model
 from linkwork.model.paths import paths_of
-from linkwork.model.tree import alone
+from linkwork.model.tree import alone, depth_first
 
 PLACEMENT, INERTIA = 12, 10
 """How many numbers these have."""
@@ -81,8 +81,11 @@ PAIRS = Section(("coupling",), "pair_ints")
 FAMILIES = Section(("newest", "older"), "family_ints")
 """A row for each body, the world's first: its last child, and the child of its parent before it; 0 where there is none.
 """
+CARRIED = Section(("last", "before"), "carried_ints")
+"""A row for each body, the world's first: the last that it carries in depth-first order, and the one before it there.
+"""
 TOLD = (
-    *(FRAMES, JUNCTIONS, FRAME_JUNCTIONS, ANCESTORS, FAMILIES, PATHS, STATIONS, POINTS, PLACES),
+    *(FRAMES, JUNCTIONS, FRAME_JUNCTIONS, ANCESTORS, FAMILIES, CARRIED, PATHS, STATIONS, POINTS, PLACES),
     *(JOININGS, LOOP_ENDS, CROSSINGS, PAIRS),
 )
 """The sections of which rolled code is told where they begin."""
@@ -92,15 +95,16 @@ LASTS = ("frame", "junction", "path", "station", "loop", "strand", "coupling")
 
 SIZES = (
     *("last_body", *(f"last_{row}" for row in LASTS)),
-    *("square_row", "frame_data", "frame_count"),
+    *("square_row", "matrices", "nv_square", "frame_data", "frame_count"),
     *(str(section.begin) for section in TOLD),
     *(f"nv{k}" for k in range(1, 7)),
     *(f"wide{k}" for k in range(1, 7)),
     *(f"parameters{k}" for k in range(1, 7)),
 )
 """The sizes that rolled code is told: the last of bodies and of what ``LASTS`` has; numbers in a row of the square;
-where the frames' placements begin in ``data``; how many frames there are; where sections of ``ints`` begin; multiples
-of nv, of six numbers for each frame and of ten for each body.
+where matrices begin there, and how many numbers one has; where the frames' placements begin in ``data``; how many
+frames there are; where sections of ``ints`` begin; multiples of nv, of six numbers for each frame and of ten for each
+body.
 """
 
 
@@ -119,7 +123,8 @@ def packed(sections: Sequence[tuple[Section, ArrayLike]]) -> tuple[NDArray[np.in
 @dataclass(frozen=True)
 class Kind:
     """Bodies with the same code: the joint as a template, whether it has a rotor and is doubtful, which numbers are
-    fixed (NaN where they are not), and, where algorithms ask, whether they are alone on their parents.
+    fixed (NaN where they are not), where algorithms ask, whether they are alone on their parents, and whether all of
+    them are roots, which stand on the world.
     """
 
     joint: Joint
@@ -127,11 +132,12 @@ class Kind:
     doubtful: bool
     fixed: tuple[float, ...]
     alone: bool | None = None
+    root: bool = False
 
     @property
     def key(self) -> tuple[Any, ...]:
         fixed = tuple("x" if x != x else x for x in self.fixed)
-        return (self.joint.kind(), self.rotor, self.doubtful, fixed, self.alone)
+        return (self.joint.kind(), self.rotor, self.doubtful, fixed, self.alone, self.root)
 
 
 @dataclass(frozen=True)
@@ -155,7 +161,7 @@ def kinds_of(
     model: Model, families: bool = False, judged: bool = True
 ) -> tuple[tuple[Kind, ...], list[int], list[list[float]]]:
     """The kinds of a model, the kind of each body, and each body's numbers; for ``families`` bodies that are alone on
-    their parents are of other kinds than those that are not, and doubtful ones are if they are ``judged``.
+    their parents are of other kinds than those that are not; doubtful ones and roots are told apart if ``judged``.
     """
     rows = [
         [*body.placement.numbers(), *body.inertia.numbers(), *body.armature, *body.joint.numbers()]
@@ -172,7 +178,8 @@ def kinds_of(
         same = (table == table[0]).all(axis=0) & np.isin(table[0], (0.0, 1.0, -1.0))
         body = model.bodies[members[0]]
         fixed = tuple(float(x) if keep else float("nan") for x, keep in zip(table[0], same, strict=True))
-        kinds.append(Kind(body.joint, rotor, doubtful, fixed, by_itself))
+        root = judged and not any(model.bodies[i].parent for i in members)
+        kinds.append(Kind(body.joint, rotor, doubtful, fixed, by_itself, root))
         for i in members:
             number[i] = k
     return tuple(kinds), number, rows
@@ -279,6 +286,7 @@ def tables_of(
         (FRAME_JUNCTIONS, of_points),
         (ANCESTORS, ancestors),
         (FAMILIES, _families(parents)),
+        (CARRIED, depth_first(parents)),
         *walks.items(),
         (JOININGS, steps.joinings if loops else []),
         (LOOP_ENDS, steps.ends),

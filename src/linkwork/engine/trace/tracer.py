@@ -206,15 +206,21 @@ def _types(operands: tuple[Operand, ...]) -> tuple[type, ...]:
     return tuple(map(type, operands))
 
 
+class TooLong(Exception):
+    """A program has more instructions than it may have."""
+
+
 class Tracer:
     """Builds a program. ``expand`` writes elementary functions out as arithmetic, as machine code needs them;
     ``isomorphic`` lets the instructions depend on which constants are 0, 1 or -1, but not on the sign of others;
     ``inline`` has the instructions of subroutines wherever these are used.
     """
 
-    def __init__(self, expand: bool = True, isomorphic: bool = False, inline: bool = False) -> None:
+    def __init__(
+        self, expand: bool = True, isomorphic: bool = False, inline: bool = False, most: int | None = None
+    ) -> None:
         self.program = Program()
-        self.expand, self.isomorphic, self.inline = expand, isomorphic, inline
+        self.expand, self.isomorphic, self.inline, self.most = expand, isomorphic, inline, most
         self.block: Block = self.program.root
         self._known: list[dict[Any, int]] = [{}]  # for each open block, what has been computed in it
         self._outside: list[list[dict[Any, int]]] = []
@@ -254,6 +260,8 @@ class Tracer:
         """The value of an operation, computed once."""
         number = self.find(operation, operands, detail)
         if number is None:
+            if self.most is not None and len(self.program.operations) >= self.most:
+                raise TooLong
             if self._finished:
                 raise TracingError("a traced array was kept after its function had returned; it has no value")
             number = self.program.instruction(self.block, operation, operands, detail)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwork.algorithms import STEP_PARTS, step_forces
+from linkwork.algorithms import STEP_PARTS, linearising, step_forces
 from linkwork.compiled.arrays import array_of, is_traced, traced
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape, trace
@@ -20,8 +20,12 @@ from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.dynamics.held import HeldBy, held_by
 from linkwork.dynamics.traced import traced_call
 from linkwork.engine.code import fingerprint
+from linkwork.engine.function import function
 from linkwork.engine.ir.program import Program
+from linkwork.engine.mode import current_form
 from linkwork.engine.plans import MOST_BODIES
+from linkwork.engine.run.memory import empty
+from linkwork.engine.run.threads import get_threads
 from linkwork.engine.trace.differentiate import pushed
 from linkwork.errors import ArgumentError
 from linkwork.model.constraints import Constraint
@@ -34,6 +38,8 @@ from linkwork.simulation.rotors import with_rotors
 
 _MOST_WHOLE = 20
 """Degrees of freedom up to which one kernel is made of a step without constraints."""
+_TOGETHER = 32
+"""States, for each thread, whose blocks are put together at once, while they are in a cache."""
 
 
 class Linearised(NamedTuple):
@@ -113,6 +119,8 @@ def linearised(job: Job) -> tuple[Array, Array]:
     loops = extras.apart(model) or len(model.bodies) > MOST_BODIES
     pushed_through = extras.stops or bool(extras.constraints and extras.proximal)
     apart = model.nv > (MOST_WHOLE if extras.constraints else _MOST_WHOLE)
+    if apart and extras.law is None and not extras.constraints and not extras.stops:
+        return _by_loops(job)
     memo, key = model._memo.derived, fingerprint.key("linearise", list(shapes.items()), extras.digests)
     if key not in memo:
         if loops:
@@ -151,6 +159,34 @@ def _by_columns(kernel: CompiledFunction, given: Sequence[Array], n: int, nv: in
         both[k], fine[k] = columns.T, sound.all()
     _check(fine)
     return both[:, :, : 2 * nv].copy(), both[:, :, 2 * nv :].copy()
+
+
+def _by_loops(job: Job) -> tuple[Array, Array]:
+    """A and B of a step without a law, by one algorithm, which may stay in loops."""
+    model, n, nv = job.model, len(job), job.model.nv
+    algorithm = linearising([*(name for name in job.parts if name in STEP_PARTS), "tau"])
+    plan = function(algorithm, model, form=current_form())
+    parts = {name: array[:, 0].reshape(len(array), -1) for name, array in job.parts.items() if name != "dt"}
+    given = {"q": job.q, "v": job.v, "tau": np.zeros((1, nv)), **parts, "dt": job.parts["dt"].reshape(-1, 1)}
+    arguments = [given[name] for name, _ in algorithm.arguments]
+    A, B = empty((n, 2 * nv, 2 * nv)), empty((n, 2 * nv, nv))
+    together = min(n, _TOGETHER * get_threads())
+    out = [np.empty((together, nv * nv)) for _ in algorithm.results]
+    for first in range(0, n, together):
+        states = slice(first, min(first + together, n))
+        rows = [np.broadcast_to(x, (n, x.shape[1]))[states] for x in arguments]
+        found, status = plan.run(rows, len(rows[0]), out=[block[: len(rows[0])] for block in out])
+        blocks = [block.reshape(-1, nv, nv) for block in found]
+        if status:
+            fine = np.all([np.isfinite(block).all(axis=(1, 2)) for block in blocks], axis=0)
+            raise ArgumentError(
+                f"the step has no finite derivatives at state {first + int(np.argmin(fine))} of the batch"
+            )
+        for k, block in enumerate(blocks):
+            half, of = divmod(k, 3)
+            target = B if of == 2 else A[..., of * nv : (of + 1) * nv]
+            target[states, half * nv : (half + 1) * nv] = block
+    return A, B
 
 
 def _tangents(model: Model, q: list[Any], others: Sequence[int]) -> list[list[list[Any]]]:

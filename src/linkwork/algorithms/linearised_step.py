@@ -1,0 +1,124 @@
+"""A step in time, linearised: how q and v after it vary with q, v and τ before it, O(n²).
+
+    motion     (M + diag r) a = f - bias     δa = a_q δq + a_v δv + (M + diag r)⁻¹ (δf - a δr)
+    rates      δv⁺ = δv + dt δa
+    positions  q⁺ = q ⊕ dt v⁺                δq⁺ = C δq + dt E δv⁺
+
+The step is ``step``'s: f is what drives the joints and r what stands beside their rotors. How these vary with a joint's
+own q, v and τ, and the blocks C and E of q ⊕ s, are found from their texts by dual numbers; a_q and a_v are those of
+``forward_dynamics_derivatives``. All q are in tangent spaces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from linkwork.algorithms.articulated_body import articulated_motion
+from linkwork.algorithms.inverse_dynamics_derivatives import derivatives_of_forces, moving
+from linkwork.algorithms.mass_matrix_inverse import giving_way, solve, symmetric
+from linkwork.algorithms.step import force_and_rotor, forces
+from linkwork.algorithms.tree import Body, BodyForces, Field, JointValues, OrderedTree
+from linkwork.spatial import Coordinates, Scalar
+from linkwork.spatial.dual import along, rate_of
+from linkwork.spatial.matrices import Matrix, columns, dot, plus, unit
+
+
+class _Own(NamedTuple):
+    """How a joint's f - a r varies with its own q, v and τ, and q⁺ with q (C) and with the step (E)."""
+
+    by_q: Matrix
+    by_v: Matrix
+    by_tau: Matrix
+    C: Matrix
+    E: Matrix
+
+
+def linearised_step(
+    tree: OrderedTree,
+    q: JointValues,
+    v: JointValues,
+    dt: Scalar,
+    f_ext: BodyForces | None = None,
+    **parts: JointValues,
+) -> tuple[Field[Matrix], ...]:
+    """∂q⁺ and then ∂v⁺, each with respect to q, v and τ: a block for each pair of joints. ``parts`` are those of
+    ``step``, tau among them.
+    """
+    load = tree.unloaded() if f_ext is None else f_ext
+    force, rotor = forces(tree, q, v, dt, **parts)
+    found = articulated_motion(tree, q, v, force, load, rotor)
+    motion = moving(tree, q, v, found.qdd, load)
+    dq, dv, _ = derivatives_of_forces(tree, motion)
+    a_q, a_v, inverse = solve(tree, giving_way(tree, motion.X0, found.step), dq, dv)
+    symmetric(tree, inverse)
+    own: Field[_Own] = tree.field()
+    of_q: list[Field[Matrix]] = [tree.field() for _ in range(3)]
+    of_v: list[Field[Matrix]] = [tree.field() for _ in range(3)]
+
+    for body in tree.outward():
+        own[body] = _own(
+            body, q[body], v[body], found.qdd[body], dt, {name: each[body] for name, each in parts.items()}
+        )
+
+    for body in tree.outward():
+        E = own[body].E
+        for other in tree.outward():
+            Y, n, here = inverse[body, other], other.joint.nv, own[other]
+            changes = [
+                _sum(a_q[body, other], _product(Y, here.by_q, n)),
+                _sum(a_v[body, other], _product(Y, here.by_v, n)),
+                _product(Y, here.by_tau, n),
+            ]
+            for change, positions, rates in zip(changes, of_q, of_v, strict=True):
+                rates[body, other] = rate = _scaled(dt, change)
+                positions[body, other] = _product(E, _scaled(dt, rate), n)
+
+    for body in tree.outward():
+        _, _, _, C, E = own[body]
+        of_v[1][body, body] = _sum(of_v[1][body, body], [unit(k, body.joint.nv) for k in range(body.joint.nv)])
+        of_q[0][body, body] = _sum(of_q[0][body, body], C)
+        of_q[1][body, body] = _sum(of_q[1][body, body], _scaled(dt, E))
+
+    return (*of_q, *of_v)
+
+
+def _own(
+    body: Body, q: Coordinates, v: Coordinates, a: Coordinates, dt: Scalar, parts: Mapping[str, Coordinates]
+) -> _Own:
+    joint, n = body.joint, body.joint.nv
+    directions = [unit(k, n) for k in range(n)]
+
+    def change(q: Coordinates, v: Coordinates, parts: Mapping[str, Coordinates]) -> Coordinates:
+        force, rotor = force_and_rotor(body, q, v, dt, parts)
+        rates = [rate_of(number) for number in force]
+        return [x - w * rate_of(r) for x, w, r in zip(rates, a, rotor, strict=True)] if rotor else rates
+
+    moved = [joint.integrate(q, along([0.0] * n, e)) for e in directions]
+    step = [dt * (w + dt * x) for w, x in zip(v, a, strict=True)]
+    after = joint.integrate(q, step)
+
+    def turned(to: Coordinates) -> Coordinates:
+        return [rate_of(number) for number in joint.difference(after, to)]
+
+    found = (
+        [change(at, v, parts) for at in moved],
+        [change(q, along(v, e), parts) for e in directions],
+        [change(q, v, {**parts, "tau": along(parts["tau"], e)}) for e in directions],
+        [turned(joint.integrate(at, step)) for at in moved],
+        [turned(joint.integrate(q, along(step, e))) for e in directions],
+    )
+    return _Own(*(columns(each, n) for each in found))
+
+
+def _scaled(x: Scalar, rows: Matrix) -> Matrix:
+    return [[x * number for number in row] for row in rows]
+
+
+def _product(A: Matrix, B: Matrix, n: int) -> Matrix:
+    """A B, of n columns."""
+    return [[dot(row, column) for column in columns(B, n)] for row in A]
+
+
+def _sum(x: Matrix, y: Matrix) -> Matrix:
+    return [plus(a, b) for a, b in zip(x, y, strict=True)]

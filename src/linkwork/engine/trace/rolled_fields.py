@@ -1,0 +1,113 @@
+"""Fields of the rolled form.
+
+A value at a place has a row of ``work``, one at a pair of places a cell of ``square``, wide enough for any that is
+stored there. A field whose values are blocks of a matrix, with a row for each degree of freedom of one joint and a
+column for each of another, is a matrix instead, ``matrix`` with its number: numbers that are used together lie
+together, whatever other joints there are, and one that is a result is kept where results are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from linkwork.engine.ir.program import ONE, Address, Terms
+from linkwork.engine.spaces import flatten, rebuild
+from linkwork.engine.trace.tracer import Traced
+
+if TYPE_CHECKING:
+    from linkwork.engine.trace.rolled import RolledTree
+
+
+Stored = dict[Any, dict[int, set[float | None]]]
+"""What was stored in a field, for each kind, or pair of kinds, and slot: constants, and None for all else."""
+
+
+class Field:
+    """Values in ``work``: written when stored, read when asked for, remembered while nothing can have changed them."""
+
+    def __init__(self, tree: RolledTree, name: str) -> None:
+        self.tree, self.name = tree, name
+        self.matrix: str | None = None
+        """What it is called as a matrix, if something was stored in it as such."""
+        self.shapes: list[tuple[Any, Any]] = []  # what was stored, newest last: for which kind, and a template
+        self.values: Stored = {}
+
+    def _key(self, key: Any) -> tuple[tuple[int | None, ...], Any]:
+        if isinstance(key, tuple):
+            return (key[0].index, key[1].index), (key[0].kind, key[1].kind)
+        return (key.index,), key.kind
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        indices, kind = self._key(key)
+        numbers = flatten(value)
+        self.shapes.append((kind, value))
+        for k, number in enumerate(numbers):
+            constant = None if isinstance(number, Traced) else float(number)
+            self.values.setdefault(kind, {}).setdefault(k, set()).add(constant)
+        self.tree.remember(self, indices, numbers)
+        for place, number in zip(self.places(key, value), numbers, strict=True):
+            self.tree.tracer.store(place, number)
+
+    def __getitem__(self, key: Any) -> Any:
+        indices, kind = self._key(key)
+        template = self._template(kind)
+        numbers = self.tree.recall(self, indices)
+        if numbers is None:
+            numbers = []
+            for k, place in enumerate(self.places(key, template)):
+                constant = self._constant(kind, k)
+                numbers.append(self.tree.read(place) if constant is None else constant)
+            self.tree.remember(self, indices, numbers)
+        return rebuild(template, iter(numbers))
+
+    def places(self, key: Any, template: Any) -> list[Address]:
+        """Where the numbers are of what is stored at a place, or at a pair of places."""
+        if isinstance(key, tuple) and self.name not in self.tree.scattered:
+            if self.tree.matrices and _is_block(key, template):
+                self.matrix = f"matrix{self.name.removeprefix('field')}"
+                return self._of_block(self.matrix, key, template)
+            self.tree.scattered.add(self.name)
+        return [self.tree.address(self.name, key, k) for k in range(len(flatten(template)))]
+
+    @staticmethod
+    def _of_block(array: str, key: Any, rows: Sequence[Sequence[Any]]) -> list[Address]:
+        if not flatten(rows):
+            return []
+        corner: Terms = ((key[0].integer("v"), "nv1"), (key[1].integer("v"), 1))
+        below: list[Terms] = [((ONE, f"nv{row}"),) if row else () for row in range(len(rows))]
+        both = zip(below, rows, strict=True)
+        return [Address(array, k, (*corner, *down)) for down, row in both for k in range(len(row))]
+
+    def _constant(self, kind: Any, slot: int) -> float | None:
+        """What is always stored there for what can be meant, if that is one constant: in the earlier trace, and so far
+        in this one.
+        """
+        found: set[float | None] = set()
+        for values in (self.tree.known.stored.get(self.name, {}) if self.tree.known else {}, self.values):
+            for stored, slots in values.items():
+                if _may_be(stored, kind):
+                    found |= slots.get(slot, set())
+        return found.pop() if len(found) == 1 else None
+
+    def _template(self, kind: Any) -> Any:
+        """The newest thing stored that can be meant: for the same kind, or for a body whose kind is not known."""
+        for stored, template in reversed(self.shapes):
+            if _may_be(stored, kind):
+                return template
+        raise KeyError(f"nothing was stored in this field for {kind}")
+
+
+def _may_be(stored: Any, asked: Any) -> bool:
+    if isinstance(stored, tuple):
+        return all(s is None or a is None or s == a for s, a in zip(stored, asked, strict=True))
+    return stored is None or asked is None or stored == asked
+
+
+def _is_block(key: tuple[Any, Any], value: Any) -> bool:
+    """Whether a value for a pair of joints is a block of a matrix over degrees of freedom."""
+    if any(node.kind is None or node.kind < 0 for node in key):
+        return False
+    rows, columns = (node.tree.kinds[node.kind].joint.nv for node in key)
+    shape = [len(row) if isinstance(row, list) else -1 for row in value] if isinstance(value, list) else None
+    return shape == [columns] * rows and len(flatten(value)) == rows * columns
