@@ -232,7 +232,11 @@ def test_the_evaluator_agrees_and_the_program_is_well_formed() -> None:
     sizes = {**tables.sizes, "places": places, "posts": 0, "knots": 0}
     found = np.zeros(model.nv)
     arrays = {f"argument{k}": x.ravel() for k, x in enumerate(arguments(state, 2))}
-    arrays |= {"result0": found, "work": np.full(rows * row, np.nan), "square": np.full(places + 99 * (len(model.bodies) + 1), np.nan)}
+    arrays |= {
+        "result0": found,
+        "work": np.full(rows * row, np.nan),
+        "square": np.full(places + 99 * (len(model.bodies) + 1), np.nan),
+    }
     arrays |= {"data": tables.data, "ints": tables.ints}
     verifier.verify(program, arrays, sizes)
     evaluator.run(program, arrays, sizes)
