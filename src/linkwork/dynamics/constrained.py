@@ -80,8 +80,8 @@ def constrained_dynamics(
             one for a few constraints), "virtual_work" (every loop is closed as soon as what it holds has been joined,
             O(n) for any number of loops if few are open at a time, and of contacts with the world; every body needs an
             inertia), or "assembly" (the same by sub-chains that meet pairwise, O(log n) steps on enough processors;
-            beyond 50 bodies interpreted, slowly, if its loops are many and unlike). All give the same; a state whose constraints are nearly redundant
-            is always taken by articulated bodies.
+            beyond 50 bodies interpreted, slowly, if its loops are many and unlike). All give the same; a state whose
+            constraints are nearly redundant is always taken by articulated bodies.
         out: a tuple of arrays for the results, written in place and returned; new ones if left out.
         time_constant: the old name of ``stabilisation``.
 
