@@ -51,6 +51,15 @@ def test_half_a_motion_is_no_experiment(
     assert capsys.readouterr().err.endswith("linkwork: interrupted\n") and not list(tmp_path.iterdir())
 
 
+def test_pages_have_the_rates_of_the_data() -> None:
+    docs = Path(__file__).parents[1] / "docs"
+    numbers = json.loads((docs / "data" / "demo.json").read_text(encoding="utf-8"))["numbers"]
+    rate, batch = (f"{round(numbers[name], -3):,.0f}" for name in ("rate", "batch_rate"))
+    control, inertia = ((docs / name).read_text(encoding="utf-8") for name in ("control.md", "operational-inertia.md"))
+    assert f"| {rate} Hz | 300 Hz |" in control and f"| {batch} states a second |" in control
+    assert f"runs at {rate} Hz" in inertia
+
+
 def _numbers(folder: Path) -> dict[str, Any]:
     return dict(json.loads((folder / "new" / "summary.json").read_text())["numbers"])
 

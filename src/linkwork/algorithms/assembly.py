@@ -33,19 +33,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from linkwork.algorithms.answers import SIX, Answer, Gone, Kept, Port
+from linkwork.algorithms.assembled_tree import AssembledTree, Part
 from linkwork.algorithms.constraint_force import bias_force, relative_bias
 from linkwork.algorithms.reactions import seen
-from linkwork.algorithms.tree import (
-    AssembledTree,
-    Body,
-    BodyForces,
-    Field,
-    JointField,
-    JointValues,
-    Part,
-    Values,
-    fields,
-)
+from linkwork.algorithms.tree import Body, BodyForces, Field, JointField, JointValues, Values, fields
 from linkwork.spatial import (
     ArticulatedInertia,
     Force,

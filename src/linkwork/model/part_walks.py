@@ -1,4 +1,4 @@
-"""The parts in which a tree is assembled, as ordinary lists: what ``algorithms.tree`` asks of ``AssembledTree``."""
+"""The parts in which a tree is assembled, as ordinary lists: what ``algorithms.assembled_tree`` asks for."""
 
 from __future__ import annotations
 
