@@ -115,6 +115,12 @@ def as_side(row: Sequence[Scalar], n: int) -> Side:
     return Side(row[:n], *row[n:])
 
 
+def both_of(given: Sequence[Scalar], dofs: Sequence[int]) -> tuple[list[Scalar], list[Scalar]]:
+    """What two vectors, one behind the other, have at some degrees of freedom."""
+    n = len(given) // 2
+    return [given[i] for i in dofs], [given[n + i] for i in dofs]
+
+
 def cone_response(cone: Cone, s: Sequence[Scalar], ratio: float) -> tuple[list[Scalar], list[list[Scalar]]]:
     """The forces of a cone, and the lower triangle of the Hessian of its cost."""
     mu, D, zero = cone.friction, cone.D, 0.0

@@ -114,38 +114,64 @@ def keep_row(lanes: int) -> str:
 
 def map_rows(name: str, what: Map, kept: KeptRows) -> str:
     """void name(given, rows), given the kernel ``name.program``."""
-    w, lanes, kind = Writer(), kept.lanes, vector(kept.lanes)
-    here = kept.found_at("%rows")
-    made = w.let(f"alloca [{lanes * (1 + what.target.width)} x double], align 64")
-    if what.first:
-        here.emptied(w, what.target)
-    with w.loop(0, here.count(w, what.source)) as one:
-        source = here.row(w, what.source, one.counter)
-        arrays = [("ptr", place) for place in (w.at(source, lanes), "%given", made)]
-        w.do(f"call void @{name}.program({listed([*arrays, *tables_with('%rows')])})")
-        flags = [w.load(place, kind, 8 * lanes) for place in (source, made)]
-        bit = "i1" if lanes == 1 else f"<{lanes} x i1>"
-        own, also = (w.let(f"fcmp ogt {kind} {flag}, {constant(0.5, lanes)}") for flag in flags)
-        both = w.let(f"and {bit} {own}, {also}")
-        w.store(
-            w.let(f"select {bit} {both}, {kind} {constant(1.0, lanes)}, {kind} {constant(0.0, lanes)}"),
-            made,
-            kind,
-            8 * lanes,
-        )
-        w.do(f"call void @keep_row(ptr {made}, ptr {here.place(w, what.target)}, i64 {1 + what.target.width})")
+    w, here = Writer(), kept.found_at("%rows")
+    if what.first and _keeps_all(what.program):
+        _map_each(w, name, what, here)
+    else:
+        _map_some(w, name, what, here)
     w.do("ret void")
     return w.function(f"internal void @{name}(ptr nocapture %given, ptr %rows)")
 
 
+def _keeps_all(program: Program) -> bool:
+    """Whether the flag that a program gives is always set."""
+    flags = [n for n in program.root.order if program.operations[n] == "store" and program.details[n].offset == 0]
+    return [program.operands[n] for n in flags] == [(1.0,)]
+
+
+def _run(w: Writer, name: str, source: str, target: str, lanes: int) -> None:
+    arrays = [("ptr", place) for place in (w.at(source, lanes), "%given", target)]
+    w.do(f"call void @{name}.program({listed([*arrays, *tables_with('%rows')])})")
+
+
+def _map_each(w: Writer, name: str, what: Map, here: KeptRows) -> None:
+    """Each row where its source is among the others, for the same lanes."""
+    kind, lanes = vector(here.lanes), here.lanes
+    source, target = (here.place(w, rows) for rows in (what.source, what.target))
+    for k in range(lanes + 1):
+        w.store(w.load(w.at(source, k, "i64"), "i64"), w.at(target, k, "i64"), "i64")
+    with w.loop(0, here.count(w, what.source)) as one:
+        old, new = (here.row(w, rows, one.counter) for rows in (what.source, what.target))
+        _run(w, name, old, new, lanes)
+        w.store(w.load(old, kind, 8 * lanes), new, kind, 8 * lanes)
+
+
+def _map_some(w: Writer, name: str, what: Map, here: KeptRows) -> None:
+    """The rows whose flags are set, behind those that there are."""
+    lanes, kind = here.lanes, vector(here.lanes)
+    made = w.let(f"alloca [{lanes * (1 + what.target.width)} x double], align 64")
+    if what.first:
+        here.emptied(w, what.target)
+    bit = "i1" if lanes == 1 else f"<{lanes} x i1>"
+    with w.loop(0, here.count(w, what.source)) as one:
+        source = here.row(w, what.source, one.counter)
+        _run(w, name, source, made, lanes)
+        flags = [w.load(place, kind, 8 * lanes) for place in (source, made)]
+        own, also = (w.let(f"fcmp ogt {kind} {flag}, {constant(0.5, lanes)}") for flag in flags)
+        both = w.let(f"and {bit} {own}, {also}")
+        flag = w.let(f"select {bit} {both}, {kind} {constant(1.0, lanes)}, {kind} {constant(0.0, lanes)}")
+        w.store(flag, made, kind, 8 * lanes)
+        with w.when(any_lane(w, both, lanes)):
+            w.do(f"call void @keep_row(ptr {made}, ptr {here.place(w, what.target)}, i64 {1 + what.target.width})")
+
+
 def fold_rows(name: str, what: Fold, kept: KeptRows) -> str:
-    """void name(memory, rows), given the kernel ``name.program``; the memory has the state, and what is given."""
+    """void name(state, given, rows), given the kernel ``name.program``."""
     w, lanes = Writer(), kept.lanes
     here = kept.found_at("%rows")
-    given = w.at("%memory", lanes * what.state)
     with w.loop(0, here.count(w, what.rows)) as one:
         row = w.at(here.row(w, what.rows, one.counter), lanes)
-        arrays = [("ptr", place) for place in ("%memory", given, row)]
+        arrays = [("ptr", place) for place in ("%state", "%given", row)]
         w.do(f"call void @{name}.program({listed([*arrays, *tables_with('%rows')])})")
     w.do("ret void")
-    return w.function(f"internal void @{name}(ptr nocapture %memory, ptr %rows)")
+    return w.function(f"internal void @{name}(ptr nocapture %state, ptr nocapture %given, ptr %rows)")
