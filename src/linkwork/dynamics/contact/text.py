@@ -117,8 +117,11 @@ class Text:
             text, width = (_cone, 3 * len(own) + 5) if friction else (_side, len(own) + 2)
             groups.append(Group(own, friction, rows.mapped(f"{name} of joints", text, width, given)))
         holds = Holds(groups, ratio=self.contacts.friction_ratio)
-        for dof, at, sign, limit, softness, margin in self.of.limited:
-            depth = sign * (place[at] - limit) - margin
+        for dof, at, bounds, softness, margin in self.of.limited:
+            sides = [(sign, sign * (place[at] - limit) - margin) for sign, limit in bounds]
+            sign, depth = sides[0]
+            for other, there in sides[1:]:  # of which one at most is passed
+                sign, depth = (where_less(depth, 0.0, *pair) for pair in ((sign, other), (depth, there)))
             b, k = spring(softness, dt)
             d = impedance(softness, depth)
             D = where_less(depth, 0.0, regularisation(d, dofs[dof]), 0.0)
