@@ -2,6 +2,6 @@
 
 In: a model, its contacts (``model.contacts``), a state. Out: accelerations and contact forces. On the way:
 ``collision`` finds points, distances and normals, ``softness`` what each row is asked for; ``costs`` are what the rows
-cost, ``newton`` finds the least with ``line`` and ``sparse``; ``text`` joins them, ``law`` makes functions in code of
-it, and ``public`` is what the user calls.
+cost, ``newton`` finds the least with ``line`` and ``sparse``, ``implicit`` its derivatives; ``text`` joins them,
+``law`` makes functions in code of it, and ``public`` is what the user calls.
 """

@@ -16,6 +16,7 @@ from linkwork.compiled.arrays import array_of, numbers
 from linkwork.compiled.kept_rows import KeptRows
 from linkwork.dynamics.contact.collision import Axis, Touch, axis_of, between, tangents, touches
 from linkwork.dynamics.contact.costs import Bond, Cone, Friction, Group, Holds, Limit, cone_response
+from linkwork.dynamics.contact.implicit import differentiable
 from linkwork.dynamics.contact.newton import minimised
 from linkwork.dynamics.contact.softness import impedance, regularisation, spring
 from linkwork.dynamics.contact.sparse import Matrix, solved
@@ -248,7 +249,9 @@ class Text:
         force = numbers(tau - self._bias(q, v, f_ext)).tolist()
         free = solved(M, force, self.sparsity)
         a = minimised(M, force, holds, free, free if start is None else numbers(start).tolist(), self.sparsity)
-        forces = self.forces(found, columns, numbers(v).tolist(), a, dt)
+        speeds = numbers(v).tolist()
+        a = differentiable(self, M, force, holds, a, found, columns, speeds, dt)
+        forces = self.forces(found, columns, speeds, a, dt)
         if drag is None:
             return Motion(array_of(a), array_of(a), forces)
         heavier = dict(M)

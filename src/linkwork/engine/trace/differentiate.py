@@ -4,15 +4,17 @@ Both run over any scalars. Over values that are being traced they write the deri
 fold, so that what is zero by structure costs nothing. The backward way takes for each instruction of the function no
 more than four in all.
 
-A choice (``less``) has the derivative of what is chosen; for the others see ``spatial.rates``.
+A choice (``less``) has the derivative of what is chosen; for the others see ``spatial.rates``. What is repeated, and
+what is done with rows, is computed again and has no derivative: a text says by ``varying_as`` what a result varies as.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from linkwork.engine.ir.evaluator import ARITHMETIC
-from linkwork.engine.ir.program import Operand, Program
+from linkwork.engine.ir.evaluator import ARITHMETIC, Kept, folded, keep, mapped, repeated
+from linkwork.engine.ir.program import WITHIN, Operand, Program
 from linkwork.errors import TracingError
 from linkwork.spatial import Scalar, where_less
 from linkwork.spatial.rates import RATES
@@ -34,8 +36,10 @@ def pushed(
                 change[n] = tangent[_number(detail.array)][detail.offset]
             elif operation in ARITHMETIC:
                 change[n] = _change(program, n, values, change)
-            elif operation not in ("store", "constant"):
-                raise _cannot(operation)
+            elif operation == "final":
+                change[n] = _UNKNOWN
+            elif operation == "store" and _of(program.operands[n][0], change) is _UNKNOWN:
+                raise _cannot("final")
         changes.append(change)
     results = _stored(program, lambda x: _of(x, values))
     return results, [_stored(program, lambda x, change=change: _of(x, change, 0.0)) for change in changes]  # type: ignore[misc]
@@ -63,8 +67,8 @@ def pulled(
                 gradient[number][k] = adjoint[n]
             elif operation in ARITHMETIC:
                 _pull(program, n, values, adjoint)
-            elif operation != "constant":
-                raise _cannot(operation)
+            elif operation == "final":
+                raise _cannot("final")
         gradients.append(gradient)
     return _stored(program, lambda x: _of(x, values)), gradients
 
@@ -74,28 +78,37 @@ def _number(array: str) -> int:
     return int(array.removeprefix("argument").removeprefix("result"))
 
 
-def _values(program: Program, arguments: Sequence[Numbers]) -> dict[int, Scalar]:
-    values: dict[int, Scalar] = {}
+_UNKNOWN = object()
+"""Stands for how a value changes that has no derivative."""
+
+
+def _values(program: Program, arguments: Sequence[Numbers]) -> dict[int, Any]:
+    values: dict[int, Any] = {}
+    kept: Kept = {}
     for n in program.root.order:
         operation, detail = program.operations[n], program.details[n]
+        operands = [_of(x, values) for x in program.operands[n]] if operation != "store" else []
         if operation == "load":
             values[n] = arguments[_number(detail.array)][detail.offset]
         elif operation == "constant":
             values[n] = detail
         elif operation in ARITHMETIC:
-            values[n] = ARITHMETIC[operation](*(_of(x, values) for x in program.operands[n]))
+            values[n] = ARITHMETIC[operation](*operands)
+        elif operation in ("keep", *WITHIN):
+            does: dict[str, Callable[..., Any]] = {"keep": keep, "map": mapped, "fold": folded, "repeat": repeated}
+            values[n] = does[operation](detail, operands, kept)
+        elif operation == "final":
+            values[n] = operands[0][detail]
         elif operation != "store":
             raise _cannot(operation)
     return values
 
 
 def _cannot(operation: str) -> TracingError:
-    if operation in ("keep", "map", "fold"):
-        return TracingError("what is kept where a condition holds, as rows of contacts are, is not differentiated", "")
-    if operation == "repeat":
+    if operation == "final":
         return TracingError(
-            "what is repeated until it has converged is not differentiated: differentiate the equations that its "
-            "result satisfies",
+            "what is repeated until it has converged, or kept where a condition holds, is not differentiated: say by "
+            "linkwork.spatial.elementary.varying_as what its result varies as",
             "",
         )
     return TracingError(
@@ -130,6 +143,10 @@ def _change(program: Program, n: int, values: dict[int, Scalar], change: dict[in
     """How the value of an instruction changes with its operands."""
     operation, operands = program.operations[n], program.operands[n]
     changes = [_of(x, change, 0.0) for x in operands]
+    if operation == "varying_as":
+        return changes[1]
+    if any(x is _UNKNOWN for x in (changes[2:] if operation == "less" else changes)):
+        return _UNKNOWN
     if operation == "less":
         if _is_zero(changes[2]) and _is_zero(changes[3]):
             return 0.0
@@ -148,6 +165,9 @@ def _pull(program: Program, n: int, values: dict[int, Scalar], adjoint: dict[int
     """Hand the adjoint of an instruction on to its operands."""
     operation, operands, own = program.operations[n], program.operands[n], adjoint[n]
     given = [_of(x, values) for x in operands]
+    if operation == "varying_as":
+        _add(adjoint, operands[1], own)
+        return
     if operation == "less":
         _add(adjoint, operands[2], where_less(given[0], given[1], own, 0.0))
         _add(adjoint, operands[3], where_less(given[0], given[1], 0.0, own))
