@@ -32,7 +32,7 @@ from linkwork.spatial import Scalar, absolute, where_less
 from linkwork.spatial.matrices import dot
 
 MOST_ITERATIONS = 100
-_CONVERGED = 1e-12
+_CONVERGED = 1e-14
 """Of the square of the last step, relative to that of all accelerations; it is still made, which squares its error."""
 _CHEAPER = 0.125
 """Where the last accelerations cost more than this part of the free ones, the search from those takes fewer iterations,

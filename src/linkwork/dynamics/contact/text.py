@@ -177,7 +177,8 @@ class Text:
             key = type(one.shape), type(one.against), one.softness
             if key not in pairs:
                 name = f"{rows.rows.name}, near {len(pairs)}"
-                pairs[key] = KeptRows(name, 19 + len(signs), sum(_like(each) == key for each in members))
+                most = sum(_like(each) == key for each in members)
+                pairs[key] = KeptRows(name, 19 + len(signs), most, packed=False)
             axis = axis_of(one.shape, places[one.frame] * one.placement)
             other = axis_of(one.against, places[one.on] * one.on_placement)
             between = axis.centre - other.centre

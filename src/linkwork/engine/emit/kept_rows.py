@@ -1,7 +1,8 @@
 """Rows that are kept while a program runs (``ir.program.Rows``), in LLVM's text.
 
 Each lane of a tile keeps its rows behind those that it has; a flag before the numbers tells which lanes have a row of
-that number. So a tile goes over as many rows as the lane with most of them has.
+that number. So a tile goes over as many rows as the lane with most of them has. Rows that are not packed lie side by
+side for all lanes, those of some lane alone too: to keep one is then a few stores.
 """
 
 from __future__ import annotations
@@ -84,8 +85,13 @@ class KeptRows:
             self.emptied(w, rows)
         some = any_lane(w, w.let(f"fcmp ogt {kind} {values[0]}, {constant(0.5, self.lanes)}"), self.lanes)
         with w.when(some):
+            number = None if rows.packed else self.count(w, rows)
+            place = "%row" if number is None else self.row(w, rows, number)
             for k, value in enumerate(values):
-                w.store(value, w.at("%row", k * self.lanes), kind, align)
+                w.store(value, w.at(place, k * self.lanes), kind, align)
+            if number is not None:
+                w.store(w.add(number, 1), w.at(self.place(w, rows), self.lanes, "i64"), "i64")
+                return
             w.do(f"call void @keep_row(ptr %row, ptr {self.place(w, rows)}, i64 {1 + rows.width})")
 
 
@@ -115,7 +121,7 @@ def keep_row(lanes: int) -> str:
 def map_rows(name: str, what: Map, kept: KeptRows) -> str:
     """void name(given, rows), given the kernel ``name.program``."""
     w, here = Writer(), kept.found_at("%rows")
-    if what.first and _keeps_all(what.program):
+    if what.first and what.source.packed and _keeps_all(what.program):
         _map_each(w, name, what, here)
     else:
         _map_some(w, name, what, here)
