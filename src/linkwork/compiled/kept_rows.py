@@ -16,8 +16,8 @@ from linkwork.engine.trace.tracer import Traced, Tracer
 
 
 class KeptRows:
-    """Rows of so many numbers, at most so many; nothing is kept in the beginning. Those that are looked at once need not
-    be ``packed``.
+    """Rows of so many numbers, at most so many; nothing is kept in the beginning. Those that are looked at once need
+    not be ``packed``.
     """
 
     def __init__(self, name: str, width: int, most: int, packed: bool = True) -> None:
