@@ -543,3 +543,48 @@ def test_a_deep_start_and_what_a_file_leaves_out_are_said(tmp_path: Path) -> Non
     with lw.interpreted():  # once
         lw.contact_points(loaded, lw.neutral(loaded), loaded.contacts)
     assert dataclasses.replace(loaded, contacts=lw.Contacts()) != loaded
+
+
+def test_derivatives_through_contacts_are_those_of_the_solution() -> None:
+    """Against differences where a contact slides, sticks, and is there while a limit is passed."""
+    builder = lw.Builder("hopper")
+    builder.add_body("trunk", joint=lw.joints.Free(), mass=3.0, inertia=(0.02, 0.02, 0.01))
+    builder.add_body("leg", "trunk", lw.joints.Prismatic("z"), mass=0.3, inertia=(1e-3, 1e-3, 1e-4), lower=-0.1)
+    builder.add_frame("foot", "leg", lw.placement((0.0, 0.0, -0.3)))
+    hopper = builder.build()
+    ground = [lw.Contact("foot", lw.Sphere(0.03), friction=0.8), lw.Contact("trunk", lw.Sphere(0.05), friction=0.0)]
+    q = np.tile(lw.neutral(hopper), (3, 1))
+    q[:, 2], q[:, 7] = [0.328, 0.3295, 0.4295], [0.0, 0.0, -0.1003]
+    q = lw.integrate(hopper, q, np.outer([1.0, 0.1, 0.1], [0, 0, 0, 0.02, 0.05, 0.1, 0]))
+    v = np.array([[1.0, 0.2, 0, 0, 0, 0, 0], [0.001, 0.0, 0.01, 0, 0, 0, 0], [0.3, 0, 0, 0, 0.1, 0, 0]])
+    tau = 0.1 * np.random.default_rng(3).normal(size=(3, 7))
+    small = 1e-6 * np.eye(21).reshape(21, 3, 1, 7).swapaxes(0, 1)
+
+    def both(q: Any, v: Any, tau: Any) -> Any:
+        a, forces = lw.contact_dynamics(hopper, q, v, tau, ground)
+        return np.concatenate([a, forces.reshape(6)])
+
+    code = lw.compile(both, q=(hopper, "configuration"), v=7, tau=7)
+    with lw.interpreted():
+        ends = [code(lw.integrate(hopper, q, s * small[0]), v + s * small[1], tau + s * small[2]) for s in (1.0, -1.0)]
+        push = code(q, v, tau)[:, 7:10]
+        exact = np.concatenate(lw.jacobian_of(code)(q, v, tau), axis=-1)
+    assert push[0, 2] > 0 and np.hypot(*push[0, :2]) == pytest.approx(0.8 * push[0, 2])  # slides
+    assert push[1, 2] > 0 and np.hypot(*push[1, :2]) < 0.7 * push[1, 2]  # sticks
+    for one, slope in zip(exact, np.moveaxis((ends[0] - ends[1]) / 2e-6, 0, -1), strict=True):
+        assert one == pytest.approx(slope, rel=1e-6, abs=1e-7 * np.abs(slope).max())
+
+
+def test_a_step_with_contacts_is_linearised_and_pulled_back() -> None:
+    ball, touch = thing(), [lw.Contact("body", lw.Sphere(0.1), friction=0.5)]
+    q, v, tau = np.r_[0, 0, 0.0995, 0, 0, 0, 1.0], np.r_[0.3, 0.1, -0.02, 0.0, 0.1, 0.2], np.zeros((1, 6))
+    with lw.interpreted():
+        A, B = lw.linearise(ball, q, v, tau[0], dt=0.002, contacts=touch)
+        made = lw.rollout(ball, q, v, tau, dt=0.002, steps=1, contacts=touch)
+        weights = np.arange(1.0, 7.0)
+        found = made.pullback(v=np.stack([0.0 * weights, weights]))
+        ends = [lw.rollout(ball, q, v + s * np.eye(6), dt=0.002, steps=1, contacts=touch) for s in (1e-6, -1e-6)]
+    slope = np.swapaxes(ends[0].v[:, 1] - ends[1].v[:, 1], 0, 1) / 2e-6
+    assert A[6:, 6:] == pytest.approx(slope, abs=1e-8) and np.abs(slope - np.eye(6)).max() > 0.01
+    assert found.v == pytest.approx(weights @ A[6:, 6:]) and found.q == pytest.approx(weights @ A[6:, :6])
+    assert found.parts["tau"][0, 0] == pytest.approx(weights @ B[6:])

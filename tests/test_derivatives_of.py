@@ -28,7 +28,7 @@ def test_every_operation_of_a_compact_trace_has_its_rates() -> None:
 PLACES = {"arccosh": (1.3, 4.0), "arctanh": (-0.8, 0.9), "arcsin": (-0.9, 0.7), "arccos": (-0.9, 0.7)}
 
 
-@pytest.mark.parametrize("name", RATES)
+@pytest.mark.parametrize("name", [name for name in RATES if name != "varying_as"])
 def test_rates_are_those_of_50_digits(name: str) -> None:
     low, high = PLACES.get(name, (0.3, 2.2))
     rng = np.random.default_rng(0)

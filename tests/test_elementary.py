@@ -85,6 +85,7 @@ BOUNDS: dict[str, tuple[float, list[tuple[Sample, ...]]]] = {
         [(uniform(-50.0, 50.0), uniform(-6.3, 6.3)), (sizes(1e-6, 1e6, -1, 1), sizes(1e-6, 1e6, -1, 1))],
     ),
     "fmod": (0.0, [(uniform(-50.0, 50.0), uniform(-6.3, 6.3)), (sizes(1e-6, 1e6, -1, 1), sizes(1e-6, 1e6, -1, 1))]),
+    "varying_as": (0.0, [(uniform(-1.0, 1.0), uniform(-1.0, 1.0))]),
 }
 """The stated bound of each function, and arguments."""
 

@@ -18,10 +18,10 @@ from linkwork.errors import TracingError
 from linkwork.spatial import where_less
 
 
-def text(x: Any) -> Any:
+def text(x: Any, packed: bool = True) -> Any:
     """The sum, and the alternating sum, of the sines of what is positive, three times over."""
     scalars = numbers(x).tolist()
-    kept = KeptRows("positive", 2, len(scalars))
+    kept = KeptRows("positive", 2, len(scalars), packed)
     for k, value in enumerate(scalars):
         kept.keep(where_less(0.0, value, 1.0, 0.0), [value, float(k)])
     sines = kept.mapped(
@@ -34,6 +34,7 @@ def text(x: Any) -> Any:
         found = sines.fold(
             lambda s, row, given: [s[1] + row[0] + given[0], s[0] - row[0]], state, [numbers(first).item()]
         )
+        found = sines.fold(lambda s, row, given: [s[0] + row[1], s[1]], found, [])  # in the memory of the last
         return [array_of(found[:1])[0], array_of(found[1:])[0], count + 1.0], count < 2.5
 
     zero = x[0] * 0.0
@@ -47,14 +48,16 @@ def by_hand(x: np.ndarray[Any, Any]) -> list[float]:
         for value in x:
             if value > 0.0:
                 state = [state[1] + np.sin(value) * x[0] + x[0], state[0] - np.sin(value) * x[0]]
+        state[0] += sum(np.flatnonzero(x > 0.0))
     return [*state, 4.0]
 
 
-def test_rows_in_every_form() -> None:
+@pytest.mark.parametrize("packed", [True, False])
+def test_rows_in_every_form(packed: bool) -> None:
     x = np.random.default_rng(0).normal(size=(23, 5))
     x[3] = -1.0  # none
     x[7] = 1.0  # all
-    fast = lw.compile(text, x=5)
+    fast = lw.compile(lambda x: text(x, packed), x=5)
     verify(fast.program, ("argument0", "result0"))
     verify(expanded(fast.program), ("argument0", "result0"))
     with lw.interpreted():
@@ -77,6 +80,8 @@ def test_rows_are_told() -> None:
         lw.jvp(fast)
     with pytest.raises(ValueError, match="needs no rows"):
         KeptRows("none", 1, 1).keep(1.0, [0.0])
+    with pytest.raises(ValueError, match="are packed"):
+        KeptRows("none", 1, 1).keep_in(KeptRows("others", 1, 1, packed=False), lambda row, given: row, [])
     broken = inner(fast.program)[0].program
     broken.instruction(broken.root, "keep", (), "nothing")
     with pytest.raises(InvalidProgram, match="nothing with rows"):

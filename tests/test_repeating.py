@@ -12,12 +12,14 @@ import numpy as np
 import pytest
 
 import linkwork as lw
+from linkwork.compiled.arrays import array_of, numbers
 from linkwork.compiled.repeating import repeat
 from linkwork.compiled.subroutine import subroutine
 from linkwork.engine.ir.passes import around_repeat
 from linkwork.engine.ir.program import Address, Program, Repeat, Subroutine, length
 from linkwork.engine.ir.verifier import InvalidProgram, verify
 from linkwork.engine.trace.replay import expanded
+from linkwork.spatial.elementary import varying_as
 
 MOST = 12
 
@@ -115,8 +117,23 @@ def test_what_cannot_be_repeated_is_said() -> None:
         lw.compile(lambda x: repeat(lambda x: ([x[:1]], x[0] > 0.0), [x], most=3)[0], x=2)
     with pytest.raises(lw.TracingError, match="pass it as an argument"):
         lw.compile(lambda x: repeat(lambda y: ([x + y], y > 0.0), [2.0 * x], most=3)[0], x=())
-    with pytest.raises(lw.TracingError, match="repeated until it has converged is not differentiated"):
+    with pytest.raises(lw.TracingError, match=r"repeated until it has converged, .* is not differentiated: say by"):
         lw.jacobian_of(lw.compile(lengths, n=(), stop=()))
+
+
+def test_the_result_of_a_search_varies_as_its_equation_does() -> None:
+    def root(x: Any) -> Any:
+        (found,) = repeat(lambda y, x: ([0.5 * (y + x / y)], (y * y - x) ** 2 > 1e-20), [1.0 + x], [x], most=MOST)
+        y, a = numbers(found).item(), numbers(x).item()
+        at = varying_as(y, 0.0)
+        return array_of([varying_as(y, (a - at * at) / (2.0 * at))])[0]
+
+    code = lw.compile(root, x=())
+    x = np.array([0.5, 2.0, 7.0])
+    assert code(x) == pytest.approx(np.sqrt(x), rel=1e-15)
+    with lw.interpreted():
+        assert lw.jacobian_of(code)(x) == pytest.approx(0.5 / np.sqrt(x), rel=1e-14)
+        assert lw.vjp(code)(x, w0=2.0)[1][0] == pytest.approx(1.0 / np.sqrt(x), rel=1e-14)
 
 
 def test_a_constant_state_is_folded() -> None:

@@ -16,10 +16,12 @@ from linkwork.engine.trace.tracer import Traced, Tracer
 
 
 class KeptRows:
-    """Rows of so many numbers, at most so many; nothing is kept in the beginning."""
+    """Rows of so many numbers, at most so many; nothing is kept in the beginning. Those that are looked at once need
+    not be ``packed``.
+    """
 
-    def __init__(self, name: str, width: int, most: int) -> None:
-        self.rows = Rows(name, width, max(1, most))
+    def __init__(self, name: str, width: int, most: int, packed: bool = True) -> None:
+        self.rows = Rows(name, width, max(1, most), packed)
         self.any = False
 
     def keep(self, flag: Any, row: Sequence[Any]) -> None:
@@ -41,6 +43,8 @@ class KeptRows:
         """Keep rows ``text(row, given)`` in others, where their first number, a flag that is not kept, is more than
         0.5.
         """
+        if not target.rows.packed:
+            raise ValueError("rows that are made of others are packed")
         if not self.any:
             return
         loaded = [k for k, x in enumerate(given) if isinstance(x, Traced)]

@@ -59,6 +59,7 @@ RATES: dict[str, tuple[Callable[..., Scalar], ...]] = {
     ),
     "remainder": (lambda a, b, r: 1.0, lambda a, b, r: -elementary.rint((a - r) / b)),
     "fmod": (lambda a, b, r: 1.0, lambda a, b, r: -elementary.rint((a - r) / b)),
+    "varying_as": (lambda x, y, r: 0.0, lambda x, y, r: 1.0),
     **dict.fromkeys(("rint", "floor", "ceil", "trunc"), (lambda a, r: 0.0,)),
 }
 """How the result r of an operation changes with each of its operands."""

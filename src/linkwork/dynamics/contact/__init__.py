@@ -3,6 +3,6 @@
 In: a model, its contacts (``model.contacts``), a state. Out: accelerations and contact forces. On the way:
 ``collision`` and ``boxes`` find points, distances and normals, ``softness`` says what each row is asked for, ``kept``
 keeps those that touch, ``drag`` is what a medium does; ``costs`` are what the rows cost, ``newton`` finds the least
-with ``line`` and ``sparse``; ``text`` joins them, ``law`` makes functions in code of it, and ``public`` is what the
-user calls.
+with ``line`` and ``sparse``, ``implicit`` its derivatives; ``text`` joins them, ``law`` makes functions in code of it,
+and ``public`` is what the user calls.
 """

@@ -50,7 +50,7 @@ class Limit(NamedTuple):
     """A degree of freedom that is pushed up (sign 1) or down (-1)."""
 
     dof: int
-    sign: float
+    sign: Scalar
     wanted: Scalar
     D: Scalar
 
@@ -102,7 +102,7 @@ class Holds:
         """The scalars of limits, frictions and bonds, in order."""
         found: list[Scalar] = []
         for limit in self.limits:
-            found += [limit.wanted, limit.D]
+            found += [limit.sign, limit.wanted, limit.D]
         for friction in self.frictions:
             found += [friction.wanted, friction.D]
         for bond in self.bonds:
@@ -112,7 +112,7 @@ class Holds:
     def of(self, scalars: Sequence[Scalar]) -> Holds:
         """The same with other scalars."""
         left = iter(scalars)
-        limits = [one._replace(wanted=next(left), D=next(left)) for one in self.limits]
+        limits = [Limit(one.dof, next(left), next(left), next(left)) for one in self.limits]
         frictions = [one._replace(wanted=next(left), D=next(left)) for one in self.frictions]
         bonds = [Bond([next(left) for _ in one.J], next(left), next(left)) for one in self.bonds]
         return Holds(self.groups, limits, frictions, bonds, self.ratio)
@@ -125,6 +125,12 @@ def as_cone(row: Sequence[Scalar], n: int) -> Cone:
 
 def as_side(row: Sequence[Scalar], n: int) -> Side:
     return Side(row[:n], *row[n:])
+
+
+def both_of(given: Sequence[Scalar], dofs: Sequence[int]) -> tuple[list[Scalar], list[Scalar]]:
+    """What two vectors, one behind the other, have at some degrees of freedom."""
+    n = len(given) // 2
+    return [given[i] for i in dofs], [given[n + i] for i in dofs]
 
 
 def cone_response(cone: Cone, s: Sequence[Scalar], ratio: float) -> tuple[list[Scalar], list[list[Scalar]]]:

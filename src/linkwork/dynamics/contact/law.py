@@ -74,10 +74,11 @@ class Touching:
                 for k in range(joint.nv):
                     low, high = body.limits.lower[k], body.limits.upper[k]
                     softness, margin = soft.get(name, (Softness(), 0.0))
-                    if np.isfinite(low):
-                        self.limited.append((v + k, q + k, 1.0, float(low), softness, margin))
-                    if np.isfinite(high):
-                        self.limited.append((v + k, q + k, -1.0, float(high), softness, margin))
+                    both = [(1.0, float(low)), (-1.0, float(high))]
+                    bounds = [(sign, limit) for sign, limit in both if np.isfinite(limit)]
+                    apart = low + margin < high - margin  # then one of them at most is passed
+                    for each in [bounds] if bounds and apart else [[bound] for bound in bounds]:
+                        self.limited.append((v + k, q + k, each, softness, margin))
             if friction:
                 for k in range(joint.nv):
                     if body.limits.friction[k]:

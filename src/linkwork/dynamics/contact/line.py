@@ -8,7 +8,7 @@ from typing import Any
 from linkwork.compiled.arrays import array_of, numbers
 from linkwork.compiled.kept_rows import KeptRows
 from linkwork.compiled.repeating import repeat
-from linkwork.dynamics.contact.costs import Cone, Group, Holds, as_cone, as_side, cone_response
+from linkwork.dynamics.contact.costs import Cone, Group, Holds, as_cone, as_side, both_of, cone_response
 from linkwork.spatial import Scalar, absolute, sqrt, where_less
 from linkwork.spatial.matrices import dot
 
@@ -102,17 +102,16 @@ def _along(group: Group, x: Sequence[Scalar], p: Sequence[Scalar]) -> KeptRows:
     n = len(group.dofs)
 
     def cone(row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
-        own, x, p = as_cone(row, n), given[:n], given[n:]
+        own, (x, p) = as_cone(row, n), both_of(given, group.dofs)
         s = [dot(each, x) - wanted for each, wanted in zip(own.J, own.wanted, strict=True)]
         return [*s, *(dot(each, p) for each in own.J), own.D, own.friction, *([] if own.spin is None else [own.spin])]
 
     def side(row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
-        own = as_side(row, n)
-        return [dot(own.J, given[:n]) - own.wanted, dot(own.J, given[n:]), own.D]
+        own, (x, p) = as_side(row, n), both_of(given, group.dofs)
+        return [dot(own.J, x) - own.wanted, dot(own.J, p), own.D]
 
-    given = [*(x[i] for i in group.dofs), *(p[i] for i in group.dofs)]
     text, width = (cone, 3 * group.friction + 2) if group.friction else (side, 3)
-    return group.rows.mapped(f"{group.rows.rows.name} along a line", text, width, given)
+    return group.rows.mapped(f"{group.rows.rows.name} along a line", text, width, [*x, *p])
 
 
 def _plus_side(state: Sequence[Scalar], step: Scalar, s: Scalar, w: Scalar, D: Scalar) -> list[Scalar]:

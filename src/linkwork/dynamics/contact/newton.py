@@ -20,6 +20,7 @@ from linkwork.dynamics.contact.costs import (
     Holds,
     as_cone,
     as_side,
+    both_of,
     cone_cost,
     cone_response,
     friction_cost,
@@ -33,13 +34,19 @@ from linkwork.spatial.matrices import dot
 MOST_ITERATIONS = 100
 _CONVERGED = 1e-14
 """Of the square of the last step, relative to that of all accelerations; it is still made, which squares its error."""
+_CHEAPER = 0.125
+"""Where the last accelerations cost more than this part of the free ones, the search from those takes fewer iterations,
+since contacts that are pressed together stick there.
+"""
 _TINY = 1e-300
 
 
 def _cheaper(
     M: Matrix, force: Sequence[Scalar], holds: Holds, a: Sequence[Scalar], b: Sequence[Scalar], sparsity: Sparsity
 ) -> list[Scalar]:
-    """Of two points the one that costs less: after an impact the last accelerations are a bad beginning."""
+    """The first of two points if it costs far less than the second, the accelerations that nothing holds: after an
+    impact, or a push, the last accelerations are a bad beginning.
+    """
     costs = []
     for x in (a, b):
         cost = 0.5 * dot(x, times(M, x, sparsity)) - dot(x, force)
@@ -52,20 +59,24 @@ def _cheaper(
             cost = cost + 0.5 * (bond.D * s * s)
         costs.append(cost)
     for group in holds.groups:
-        n = len(group.dofs)
 
-        def cone(state: Sequence[Scalar], row: Sequence[Scalar], given: Sequence[Scalar], n: int = n) -> list[Scalar]:
-            own, points = as_cone(row, n), (given[:n], given[n:])
+        def cone(
+            state: Sequence[Scalar], row: Sequence[Scalar], given: Sequence[Scalar], dofs: Sequence[int] = group.dofs
+        ) -> list[Scalar]:
+            own, points = as_cone(row, len(dofs)), both_of(given, dofs)
             found = [[dot(each, x) - w for each, w in zip(own.J, own.wanted, strict=True)] for x in points]
             return [cost + cone_cost(own, s, holds.ratio) for cost, s in zip(state, found, strict=True)]
 
-        def side(state: Sequence[Scalar], row: Sequence[Scalar], given: Sequence[Scalar], n: int = n) -> list[Scalar]:
-            own, points = as_side(row, n), (given[:n], given[n:])
+        def side(
+            state: Sequence[Scalar], row: Sequence[Scalar], given: Sequence[Scalar], dofs: Sequence[int] = group.dofs
+        ) -> list[Scalar]:
+            own, points = as_side(row, len(dofs)), both_of(given, dofs)
             return [cost + side_cost(dot(own.J, x) - own.wanted, own.D) for cost, x in zip(state, points, strict=True)]
 
-        given = [x[i] for x in (a, b) for i in group.dofs]
-        costs = group.rows.fold(cone if group.friction else side, costs, given)
-    return [where_less(costs[0], costs[1], x, y) for x, y in zip(a, b, strict=True)]
+        costs = group.rows.fold(cone if group.friction else side, costs, [*a, *b])
+    least = -0.5 * dot(b, force)  # what b would cost if nothing held
+    far_cheaper = where_less(costs[0] - least, _CHEAPER * (costs[1] - least), 1.0, 0.0)
+    return [where_less(0.5, far_cheaper, x, y) for x, y in zip(a, b, strict=True)]
 
 
 class Evaluation(NamedTuple):
@@ -102,49 +113,51 @@ def evaluated(M: Matrix, force: Sequence[Scalar], holds: Holds, a: Sequence[Scal
             for j in dofs:
                 if j <= i:
                     H[i, j] = H[i, j] + weighted * bond.J[j]
+    places, n = sparsity.places, sparsity.n
+    state = [*g, *(H[place] for place in places)]
     for group in holds.groups:
-        _with_group(g, H, group, a, holds.ratio)
-    return Evaluation(g, H, inertial)
+        state = _with_group(state, group, a, holds.ratio, places)
+    return Evaluation(state[:n], dict(zip(places, state[n:], strict=True)), inertial)
 
 
-def _with_group(g: list[Scalar], H: Matrix, group: Group, a: Sequence[Scalar], ratio: float) -> None:
-    """Gradient and Hessian with the rows of a group."""
+def _with_group(
+    state: Sequence[Scalar], group: Group, a: Sequence[Scalar], ratio: float, places: Sequence[tuple[int, int]]
+) -> list[Scalar]:
+    """Gradient and numbers of the Hessian, with the rows of a group."""
     dofs, n = group.dofs, len(group.dofs)
-    local = [(i, j) for i in range(n) for j in range(i + 1) if (dofs[i], dofs[j]) in H]
-    places = [(dofs[i], dofs[j]) for i, j in local]
 
     def cone(state: Sequence[Scalar], row: Sequence[Scalar], a: Sequence[Scalar]) -> list[Scalar]:
-        own = as_cone(row, n)
+        own, a = as_cone(row, n), [a[i] for i in dofs]
         s = [dot(each, a) - wanted for each, wanted in zip(own.J, own.wanted, strict=True)]
-        return _with_rows(state, own.J, *cone_response(own, s, ratio), local)
+        return _with_rows(state, dofs, own.J, *cone_response(own, s, ratio), places)
 
     def side(state: Sequence[Scalar], row: Sequence[Scalar], a: Sequence[Scalar]) -> list[Scalar]:
         own = as_side(row, n)
-        s = dot(own.J, a) - own.wanted
+        s = dot(own.J, [a[i] for i in dofs]) - own.wanted
         h = where_less(s, 0.0, own.D, 0.0)
-        return _with_rows(state, [own.J], [-(h * s)], [[h]], local)
+        return _with_rows(state, dofs, [own.J], [-(h * s)], [[h]], places)
 
-    state = [*(g[i] for i in dofs), *(H[place] for place in places)]
-    state = group.rows.fold(cone if group.friction else side, state, [a[i] for i in dofs])
-    for i, value in zip(dofs, state[:n], strict=True):
-        g[i] = value
-    H.update(zip(places, state[n:], strict=True))
+    return group.rows.fold(cone if group.friction else side, state, a)
 
 
 def _with_rows(
     state: Sequence[Scalar],
+    dofs: Sequence[int],
     J: Sequence[Sequence[Scalar]],
     f: Sequence[Scalar],
     h: Sequence[Sequence[Scalar]],
     places: Sequence[tuple[int, int]],
 ) -> list[Scalar]:
-    """A gradient, less Jᵀ f, and the numbers of a Hessian, with Jᵀ h J."""
-    n, r = len(J[0]), range(len(J))
-    columns = [[row[i] for row in J] for i in range(n)]
-    weighted = [[dot(column, [h[max(a, b)][min(a, b)] for a in r]) for b in r] for column in columns]
-    gradient = [x - dot(column, f) for x, column in zip(state[:n], columns, strict=True)]
-    hessian = [x + dot(weighted[i], columns[j]) for x, (i, j) in zip(state[n:], places, strict=True)]
-    return [*gradient, *hessian]
+    """A gradient, less Jᵀ f, and the numbers of a Hessian, with Jᵀ h J; J is of some degrees of freedom."""
+    size, r, found = len(state) - len(places), range(len(J)), list(state)
+    columns = {dof: [row[k] for row in J] for k, dof in enumerate(dofs)}
+    for i, column in columns.items():
+        found[i] = state[i] - dot(column, f)
+    weighted = {i: [dot(x, [h[max(a, b)][min(a, b)] for a in r]) for b in r] for i, x in columns.items()}
+    for at, (i, j) in enumerate(places, size):
+        if i in columns and j in columns:
+            found[at] = state[at] + dot(weighted[i], columns[j])
+    return found
 
 
 def minimised(

@@ -43,17 +43,23 @@ def times(A: Matrix, x: Sequence[Scalar], sparsity: Sparsity) -> list[Scalar]:
 
 
 def solved(A: Matrix, b: Sequence[Scalar], sparsity: Sparsity) -> list[Scalar]:
-    """A⁻¹ b by A = Lᵀ D L, the last rows eliminated first: branches of a mechanism stay apart."""
+    """A⁻¹ b by A = Lᵀ D L, the last rows eliminated first: branches of a mechanism stay apart. Each number is made when
+    it is needed, of all that is eliminated from it: so few of them live at once.
+    """
     A, x, before = dict(A), list(b), sparsity.before
+    after: list[list[int]] = [[i for i in reversed(range(sparsity.n)) if j in before[i]] for j in range(sparsity.n)]
     L: Matrix = {}
     inverse: dict[int, Scalar] = {}
-    for i in reversed(range(sparsity.n)):
-        inverse[i] = 1.0 / A[i, i]
-        for j in before[i]:
-            L[i, j] = A[i, j] * inverse[i]
-        for j in before[i]:
-            for k in (*before[i][: before[i].index(j)], j):
-                A[j, k] = A[j, k] - L[i, j] * A[i, k]
+    for j in reversed(range(sparsity.n)):
+        for k in (j, *before[j]):
+            for i in after[j]:
+                if k in before[i]:
+                    A[j, k] = A[j, k] - L[i, j] * A[i, k]
+            if k == j:
+                inverse[j] = 1.0 / A[j, j]
+            else:
+                L[j, k] = A[j, k] * inverse[j]
+        for i in after[j]:
             x[j] = x[j] - L[i, j] * x[i]
     for i in range(sparsity.n):
         value = x[i] * inverse[i]

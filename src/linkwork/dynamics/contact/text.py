@@ -18,6 +18,7 @@ from linkwork.dynamics.contact.boxes import Touch
 from linkwork.dynamics.contact.collision import solid_of, tangents, touches
 from linkwork.dynamics.contact.costs import Bond, Cone, Friction, Group, Holds, Limit, cone_response
 from linkwork.dynamics.contact.drag import drag
+from linkwork.dynamics.contact.implicit import differentiable
 from linkwork.dynamics.contact.kept import HEAD, keep_near, like, pushed
 from linkwork.dynamics.contact.newton import minimised
 from linkwork.dynamics.contact.softness import impedance, regularisation, spring
@@ -144,8 +145,11 @@ class Text:
             width = (friction + 1) * (len(own) + 1) + max(1, friction)
             groups.append(Group(own, friction, rows.mapped(f"{name} of joints", text, width, given)))
         holds = Holds(groups, ratio=self.contacts.friction_ratio)
-        for dof, at, sign, limit, softness, margin in self.of.limited:
-            depth = sign * (place[at] - limit) - margin
+        for dof, at, bounds, softness, margin in self.of.limited:
+            sides = [(sign, sign * (place[at] - limit) - margin) for sign, limit in bounds]
+            sign, depth = sides[0]
+            for other, there in sides[1:]:  # of which one at most is passed
+                sign, depth = (where_less(depth, 0.0, *pair) for pair in ((sign, other), (depth, there)))
             b, k = spring(softness, dt)
             d = impedance(softness, depth)
             D = where_less(depth, 0.0, regularisation(d, dofs[dof]), 0.0)
@@ -200,7 +204,8 @@ class Text:
             row = [*own.numbers(), *other.numbers(), one.margin, mass, *_frictions(one), *signs]
             if key not in pairs:
                 name = f"{rows.rows.name}, near {len(pairs)}"
-                pairs[key] = KeptRows(name, len(row), sum(like(each) == key for each in members))
+                most = sum(like(each) == key for each in members)
+                pairs[key] = KeptRows(name, len(row), most, packed=False)
             apart = own.centre - other.centre
             reach = own.reach + other.reach + one.margin
             pairs[key].keep(where_less(apart.dot(apart), reach * reach, 1.0, 0.0), row)
@@ -257,10 +262,11 @@ class Text:
             self._resist(force, self.contacts.medium, q, numbers(v).tolist(), columns)
         free = solved(M, force, self.sparsity)
         a = minimised(M, force, holds, free, free if start is None else numbers(start).tolist(), self.sparsity)
+        speeds, found = numbers(v).tolist(), self.touches(q)
+        a = differentiable(self, M, force, holds, a, found, columns, speeds, dt)
 
         def forces() -> Forces:
-            found = self.touches(q)
-            return Forces(found, *self.forces(found, columns, numbers(v).tolist(), a, dt))
+            return Forces(found, *self.forces(found, columns, speeds, a, dt))
 
         if drag is None:
             return Motion(array_of(a), array_of(a), forces)

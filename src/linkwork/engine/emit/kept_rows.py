@@ -1,7 +1,8 @@
 """Rows that are kept while a program runs (``ir.program.Rows``), in LLVM's text.
 
 Each lane of a tile keeps its rows behind those that it has; a flag before the numbers tells which lanes have a row of
-that number. So a tile goes over as many rows as the lane with most of them has.
+that number. So a tile goes over as many rows as the lane with most of them has. Rows that are not packed lie side by
+side for all lanes, those of some lane alone too: to keep one is then a few stores.
 """
 
 from __future__ import annotations
@@ -84,8 +85,13 @@ class KeptRows:
             self.emptied(w, rows)
         some = any_lane(w, w.let(f"fcmp ogt {kind} {values[0]}, {constant(0.5, self.lanes)}"), self.lanes)
         with w.when(some):
+            number = None if rows.packed else self.count(w, rows)
+            place = "%row" if number is None else self.row(w, rows, number)
             for k, value in enumerate(values):
-                w.store(value, w.at("%row", k * self.lanes), kind, align)
+                w.store(value, w.at(place, k * self.lanes), kind, align)
+            if number is not None:
+                w.store(w.add(number, 1), w.at(self.place(w, rows), self.lanes, "i64"), "i64")
+                return
             w.do(f"call void @keep_row(ptr %row, ptr {self.place(w, rows)}, i64 {1 + rows.width})")
 
 
@@ -114,38 +120,64 @@ def keep_row(lanes: int) -> str:
 
 def map_rows(name: str, what: Map, kept: KeptRows) -> str:
     """void name(given, rows), given the kernel ``name.program``."""
-    w, lanes, kind = Writer(), kept.lanes, vector(kept.lanes)
-    here = kept.found_at("%rows")
-    made = w.let(f"alloca [{lanes * (1 + what.target.width)} x double], align 64")
-    if what.first:
-        here.emptied(w, what.target)
-    with w.loop(0, here.count(w, what.source)) as one:
-        source = here.row(w, what.source, one.counter)
-        arrays = [("ptr", place) for place in (w.at(source, lanes), "%given", made)]
-        w.do(f"call void @{name}.program({listed([*arrays, *tables_with('%rows')])})")
-        flags = [w.load(place, kind, 8 * lanes) for place in (source, made)]
-        bit = "i1" if lanes == 1 else f"<{lanes} x i1>"
-        own, also = (w.let(f"fcmp ogt {kind} {flag}, {constant(0.5, lanes)}") for flag in flags)
-        both = w.let(f"and {bit} {own}, {also}")
-        w.store(
-            w.let(f"select {bit} {both}, {kind} {constant(1.0, lanes)}, {kind} {constant(0.0, lanes)}"),
-            made,
-            kind,
-            8 * lanes,
-        )
-        w.do(f"call void @keep_row(ptr {made}, ptr {here.place(w, what.target)}, i64 {1 + what.target.width})")
+    w, here = Writer(), kept.found_at("%rows")
+    if what.first and what.source.packed and _keeps_all(what.program):
+        _map_each(w, name, what, here)
+    else:
+        _map_some(w, name, what, here)
     w.do("ret void")
     return w.function(f"internal void @{name}(ptr nocapture %given, ptr %rows)")
 
 
+def _keeps_all(program: Program) -> bool:
+    """Whether the flag that a program gives is always set."""
+    flags = [n for n in program.root.order if program.operations[n] == "store" and program.details[n].offset == 0]
+    return [program.operands[n] for n in flags] == [(1.0,)]
+
+
+def _run(w: Writer, name: str, source: str, target: str, lanes: int) -> None:
+    arrays = [("ptr", place) for place in (w.at(source, lanes), "%given", target)]
+    w.do(f"call void @{name}.program({listed([*arrays, *tables_with('%rows')])})")
+
+
+def _map_each(w: Writer, name: str, what: Map, here: KeptRows) -> None:
+    """Each row where its source is among the others, for the same lanes."""
+    kind, lanes = vector(here.lanes), here.lanes
+    source, target = (here.place(w, rows) for rows in (what.source, what.target))
+    for k in range(lanes + 1):
+        w.store(w.load(w.at(source, k, "i64"), "i64"), w.at(target, k, "i64"), "i64")
+    with w.loop(0, here.count(w, what.source)) as one:
+        old, new = (here.row(w, rows, one.counter) for rows in (what.source, what.target))
+        _run(w, name, old, new, lanes)
+        w.store(w.load(old, kind, 8 * lanes), new, kind, 8 * lanes)
+
+
+def _map_some(w: Writer, name: str, what: Map, here: KeptRows) -> None:
+    """The rows whose flags are set, behind those that there are."""
+    lanes, kind = here.lanes, vector(here.lanes)
+    made = w.let(f"alloca [{lanes * (1 + what.target.width)} x double], align 64")
+    if what.first:
+        here.emptied(w, what.target)
+    bit = "i1" if lanes == 1 else f"<{lanes} x i1>"
+    with w.loop(0, here.count(w, what.source)) as one:
+        source = here.row(w, what.source, one.counter)
+        _run(w, name, source, made, lanes)
+        flags = [w.load(place, kind, 8 * lanes) for place in (source, made)]
+        own, also = (w.let(f"fcmp ogt {kind} {flag}, {constant(0.5, lanes)}") for flag in flags)
+        both = w.let(f"and {bit} {own}, {also}")
+        flag = w.let(f"select {bit} {both}, {kind} {constant(1.0, lanes)}, {kind} {constant(0.0, lanes)}")
+        w.store(flag, made, kind, 8 * lanes)
+        with w.when(any_lane(w, both, lanes)):
+            w.do(f"call void @keep_row(ptr {made}, ptr {here.place(w, what.target)}, i64 {1 + what.target.width})")
+
+
 def fold_rows(name: str, what: Fold, kept: KeptRows) -> str:
-    """void name(memory, rows), given the kernel ``name.program``; the memory has the state, and what is given."""
+    """void name(state, given, rows), given the kernel ``name.program``."""
     w, lanes = Writer(), kept.lanes
     here = kept.found_at("%rows")
-    given = w.at("%memory", lanes * what.state)
     with w.loop(0, here.count(w, what.rows)) as one:
         row = w.at(here.row(w, what.rows, one.counter), lanes)
-        arrays = [("ptr", place) for place in ("%memory", given, row)]
+        arrays = [("ptr", place) for place in ("%state", "%given", row)]
         w.do(f"call void @{name}.program({listed([*arrays, *tables_with('%rows')])})")
     w.do("ret void")
-    return w.function(f"internal void @{name}(ptr nocapture %memory, ptr %rows)")
+    return w.function(f"internal void @{name}(ptr nocapture %state, ptr nocapture %given, ptr %rows)")

@@ -71,6 +71,10 @@ class Kernel(Writer):
         self.memory: list[str] = []
         self.subroutines: dict[Subroutine, str] = {}
         """Those that have been written, by the names of their functions."""
+        self.left: set[int] = set()
+        """Folds whose state lies in memory as they left it."""
+        self.given: dict[tuple[str, ...], str] = {}
+        """Where values lie that programs over rows are given."""
         self.type, self.align = vector(lanes), 8 * lanes
         self.until_cut = _LONGEST_BLOCK if len(program.root.order) > _LONG else -1
 
@@ -219,24 +223,50 @@ class Kernel(Writer):
         """A call of the function that makes rows of others."""
         assert self.kept is not None
         symbol = f"{self.symbol}.map{n}"
-        self.memory.append(f"  %v{n} = alloca [{self.lanes * max(1, what.given)} x double], align 64")
-        for k, value in enumerate(values):
-            self.store(value, self.at(f"%v{n}", k * self.lanes), self.type, self.align)
-        self.do(f"call void @{symbol}(ptr %v{n}, ptr {self.rows_at})")
+        self.do(f"call void @{symbol}(ptr {self.given_at(values)}, ptr {self.rows_at})")
         interface = Interface((what.source.width, what.given), (1 + what.target.width,))
         program = Kernel(what.program, interface, self.lanes, f"{symbol}.program", self.kept_inside)
         self.inner += [program.text(), map_rows(symbol, what, self.kept)]
 
     def fold(self, n: int, what: Fold, values: Sequence[str]) -> None:
-        """A call of the function that takes rows into a state; %v{n} is its memory, where that is found."""
+        """A call of the function that takes rows into a state; %v{n} is its memory, where that is found: where another
+        fold left it, if that is where it comes from.
+        """
         assert self.kept is not None
         symbol = f"{self.symbol}.fold{n}"
-        self.memory.append(f"  %v{n} = alloca [{self.lanes * (what.state + what.given)} x double], align 64")
-        for k, value in enumerate(values):
-            self.store(value, self.at(f"%v{n}", k * self.lanes), self.type, self.align)
-        self.do(f"call void @{symbol}(ptr %v{n}, ptr {self.rows_at})")
+        before = self.left_by(n, what)
+        if before is None:
+            self.memory.append(f"  %v{n} = alloca [{self.lanes * what.state} x double], align 64")
+            for k, value in enumerate(values[: what.state]):
+                self.store(value, self.at(f"%v{n}", k * self.lanes), self.type, self.align)
+        else:
+            self.let(f"getelementptr i8, ptr %v{before}, i64 0", f"%v{n}")
+        self.left.add(n)
+        self.do(f"call void @{symbol}(ptr %v{n}, ptr {self.given_at(values[what.state :])}, ptr {self.rows_at})")
         program = FoldKernel(what, self.lanes, f"{symbol}.program", self.kept_inside)
         self.inner += [program.text(), fold_rows(symbol, what, self.kept)]
+
+    def left_by(self, n: int, what: Fold) -> int | None:
+        """The fold whose state a fold begins with, number by number, if that still lies where it was left."""
+        program, state = self.program, self.program.operands[n][: what.state]
+        if not state or not all(type(x) is int and program.operations[x] == "final" for x in state):
+            return None
+        (before, *others) = {program.operands[x][0] for x in state}
+        same = not others and [program.details[x] for x in state] == list(range(what.state))
+        if not same or before not in self.left or program.details[before].state != what.state:
+            return None
+        self.left.remove(before)
+        return int(before)
+
+    def given_at(self, values: Sequence[str]) -> str:
+        """Where values lie that programs over rows are given: once, for all that are given the same."""
+        key = tuple(values)
+        if key not in self.given:
+            place = self.given[key] = f"%given{len(self.given)}"
+            self.memory.append(f"  {place} = alloca [{self.lanes * max(1, len(key))} x double], align 64")
+            for k, value in enumerate(values):
+                self.store(value, self.at(place, k * self.lanes), self.type, self.align)
+        return self.given[key]
 
     def quadrant(self, name: str, lanes: int, cosine: bool, quarters: str, s: str, c: str) -> None:
         """Sine: s, c, -s, -c by the quadrant; cosine: c, -s, -c, s. The sign is flipped as a bit."""

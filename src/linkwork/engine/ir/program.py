@@ -161,14 +161,18 @@ class Subroutine:
 class Rows:
     """Rows that are kept while a program runs, and what programs inside it look at: of so many numbers each, at most so
     many. Which of them a state of a batch has is its own; those of others are as if they were not there.
+
+    Those that are looked at often are worth packing: each lane of a tile then keeps its own one behind the other, and
+    the tile has as many as the lane with most. Else it has one for all lanes wherever some lane has one.
     """
 
     name: str
     width: int
     most: int
+    packed: bool = True
 
     def __str__(self) -> str:
-        return f"{self.name} ({self.most} x {self.width})"
+        return f"{self.name} ({self.most} x {self.width}{'' if self.packed else ', not packed'})"
 
 
 @dataclass(frozen=True)

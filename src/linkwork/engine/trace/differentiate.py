@@ -5,7 +5,8 @@ fold, so that what is zero by structure costs nothing. The backward way takes fo
 more than four in all.
 
 A choice (``less``) has the derivative of what is chosen; for the others see ``spatial.rates``. A call of code with
-loops has a call of its derivatives (``derive_loops``).
+loops has a call of its derivatives (``derive_loops``). What is repeated, and what is done with rows, is computed again
+and has no derivative: a text says by ``varying_as`` what a result varies as.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from linkwork.engine.ir.evaluator import ARITHMETIC
+from linkwork.engine.ir.evaluator import ARITHMETIC, Kept, folded, keep, mapped, repeated
 from linkwork.engine.ir.program import Operand, Program
 from linkwork.engine.trace.replay import inlined
 from linkwork.errors import TracingError
@@ -29,6 +30,7 @@ def pushed(
     """The results, and how they change for each of several tangents, of which each has numbers for all arguments."""
     program = inlined(program)
     values: dict[int, Any] = {}
+    kept: Kept = {}
     changes: list[dict[int, Any]] = [{} for _ in tangents]
     for n in program.root.order:
         operation, detail = program.operations[n], program.details[n]
@@ -36,7 +38,7 @@ def pushed(
             _push_call(program, n, values, changes)
             continue
         if operation != "store":
-            values[n] = _value(program, n, values, arguments)
+            values[n] = _value(program, n, values, arguments, kept)
         for tangent, change in zip(tangents, changes, strict=True):
             if operation == "load":
                 change[n] = tangent[_number(detail.array)][detail.offset]
@@ -45,6 +47,10 @@ def pushed(
                 change[n] = whole if _is_zero(whole) else whole.part(_parts(program, n) + detail)
             elif operation in ARITHMETIC:
                 change[n] = change_of(program, n, values, change)
+            elif operation == "final":
+                change[n] = _UNKNOWN
+            elif operation == "store" and _of(program.operands[n][0], change) is _UNKNOWN:
+                raise _no_derivative()
     results = _stored(program, lambda x: _of(x, values))
     return results, [_stored(program, lambda x, change=change: _of(x, change, 0.0)) for change in changes]  # type: ignore[misc]
 
@@ -57,9 +63,10 @@ def pulled(
     """
     program = inlined(program)
     values: dict[int, Any] = {}
+    kept: Kept = {}
     for n in program.root.order:
         if program.operations[n] != "store":
-            values[n] = _value(program, n, values, arguments)
+            values[n] = _value(program, n, values, arguments, kept)
     gradients = []
     for cotangent in cotangents:
         adjoint: dict[int, Scalar] = {}
@@ -80,6 +87,8 @@ def pulled(
                 add(weights.setdefault(operands[0], {}), detail, adjoint[n])
             elif operation in ARITHMETIC:
                 pull(program, n, values, adjoint)
+            elif operation == "final":
+                raise _no_derivative()
         gradients.append(gradient)
     return _stored(program, lambda x: _of(x, values)), gradients
 
@@ -96,6 +105,8 @@ def _push_call(program: Program, n: int, values: dict[int, Any], changes: Sequen
     given = [_of(x, values) for x in program.operands[n]]
     for change in changes:
         rates = [_of(x, change, 0.0) for x in program.operands[n]]
+        if any(x is _UNKNOWN for x in rates):
+            raise _no_derivative()
         if all(map(_is_zero, rates)):
             change[n] = 0.0
         else:
@@ -124,8 +135,13 @@ def _number(array: str) -> int:
     return int(array.removeprefix("argument").removeprefix("result"))
 
 
-def _value(program: Program, n: int, values: dict[int, Any], arguments: Sequence[Numbers]) -> Any:
-    """The value of an instruction."""
+_UNKNOWN: Any = object()
+"""Stands for how a value changes that has no derivative."""
+_ON_ROWS: dict[str, Callable[..., Any]] = {"keep": keep, "map": mapped, "fold": folded, "repeat": repeated}
+
+
+def _value(program: Program, n: int, values: dict[int, Any], arguments: Sequence[Numbers], kept: Kept) -> Any:
+    """The value of an instruction; ``kept`` are the rows so far."""
     operation, operands, detail = program.operations[n], program.operands[n], program.details[n]
     if operation == "load":
         return arguments[_number(detail.array)][detail.offset]
@@ -136,15 +152,19 @@ def _value(program: Program, n: int, values: dict[int, Any], arguments: Sequence
     given = [_of(x, values) for x in operands]
     if operation == "call":
         return _called(detail, given)
+    if operation == "final":
+        return given[0][detail]
     if operation in ARITHMETIC:
         return ARITHMETIC[operation](*given)
-    if operation == "repeat":
-        raise TracingError(
-            "what is repeated until it has converged is not differentiated: differentiate the equations that its "
-            "result satisfies",
-            "",
-        )
-    raise TracingError("what is kept where a condition holds, as rows of contacts are, is not differentiated", "")
+    return _ON_ROWS[operation](detail, given, kept)
+
+
+def _no_derivative() -> TracingError:
+    return TracingError(
+        "what is repeated until it has converged, or kept where a condition holds, is not differentiated: say by "
+        "linkwork.spatial.elementary.varying_as what its result varies as",
+        "",
+    )
 
 
 def _of(x: Operand, values: dict[int, Scalar], constant: float | None = None) -> Scalar:
@@ -172,6 +192,10 @@ def change_of(program: Program, n: int, values: dict[int, Scalar], change: dict[
     """How the value of an instruction changes with its operands."""
     operation, operands = program.operations[n], program.operands[n]
     changes = [_of(x, change, 0.0) for x in operands]
+    if operation == "varying_as":
+        return changes[1]
+    if any(x is _UNKNOWN for x in (changes[2:] if operation == "less" else changes)):
+        return _UNKNOWN
     if operation == "less":
         if _is_zero(changes[2]) and _is_zero(changes[3]):
             return 0.0
@@ -190,6 +214,9 @@ def pull(program: Program, n: int, values: dict[int, Scalar], adjoint: dict[int,
     """Hand the adjoint of an instruction on to its operands."""
     operation, operands, own = program.operations[n], program.operands[n], adjoint[n]
     given = [_of(x, values) for x in operands]
+    if operation == "varying_as":
+        add(adjoint, operands[1], own)
+        return
     if operation == "less":
         add(adjoint, operands[2], where_less(given[0], given[1], own, 0.0))
         add(adjoint, operands[3], where_less(given[0], given[1], 0.0, own))

@@ -158,7 +158,8 @@ def _made_backward(model: Model, step: Step, shapes: Mapping[str, Shape]) -> Com
         own = [flat(given[name]) for name in arguments]
         after = replay(program, own)[0]
         _, ((_, by_numbers),) = pulled(difference_of(model), [after, after], [[flat(w_q)]])
-        _, (gradient,) = pulled(program, own, [[by_numbers, flat(w_v), [0.0, w_cost.item()]]])
+        of_sums = [0.0, w_cost.item(), *(0.0 for _ in own[2][2:])]
+        _, (gradient,) = pulled(program, own, [[by_numbers, flat(w_v), of_sums]])
         _, ((_, of_q),) = pulled(integrate_of(model), [own[0], [0.0] * model.nv], [[gradient[0]]])
         rest = [_shaped(gradient[k + 3], shape) for k, (name, shape) in enumerate(shapes.items()) if name != "dt"]
         return (_shaped(of_q, (model.nv,)), _shaped(gradient[1], (model.nv,)), *rest)

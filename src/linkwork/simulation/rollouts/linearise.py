@@ -29,6 +29,7 @@ from linkwork.engine.run.threads import get_threads
 from linkwork.engine.trace.differentiate import pushed
 from linkwork.errors import ArgumentError
 from linkwork.model.constraints import Constraint
+from linkwork.model.contacts import Contact
 from linkwork.model.model import Model
 from linkwork.simulation.rollouts.gradients import difference_of, flat, integrate_of
 from linkwork.simulation.rollouts.jobs import Job
@@ -76,6 +77,7 @@ def linearise(
     proximal: float = 0.0,
     f_ext: ArrayLike | None = None,
     joint_limits: bool = False,
+    contacts: Sequence[Contact] | None = None,
 ) -> Linearised:
     """One step of ``lw.rollout``, linearised about states: what LQR and model-predictive control need.
 
@@ -87,7 +89,8 @@ def linearise(
         dt: the time of the step, s.
         q_target: what a step has, as in ``lw.rollout``; likewise ``kp``, ``v_target``, ``kd``, ``damping``,
             ``friction``, ``springs``, ``effort_limits``, ``torque`` (a law is part of the step), ``parameters``,
-            ``constraints``, ``stabilisation``, ``proximal``, ``f_ext`` and ``joint_limits``.
+            ``constraints``, ``stabilisation``, ``proximal``, ``f_ext``, ``joint_limits`` and ``contacts``. Where a
+            contact is about to open, to close or to slide, the derivatives are those of the side on which it is.
 
     Returns:
         ``Linearised``: A (..., 2 nv, 2 nv) and B (..., 2 nv, nv) for x = (δq, δv), δq in the tangent space (q ⊕ δq).
@@ -104,6 +107,7 @@ def linearise(
         model, q, v, forces, dt=dt, steps=1, q_target=q_target, kp=kp, v_target=v_target, kd=kd, damping=damping,
         friction=friction, springs=springs, effort_limits=effort_limits, torque=torque, parameters=parameters,
         constraints=constraints, stabilisation=stabilisation, proximal=proximal, f_ext=f_ext, joint_limits=joint_limits,
+        contacts=contacts,
     )  # fmt: skip
     job = step._differentiable
     assert job is not None
@@ -117,9 +121,10 @@ def linearised(job: Job) -> tuple[Array, Array]:
     model, n, extras = job.model, len(job), job.extras
     shapes = {name: shape for name, shape in job.all_shapes.items() if name != "tau"}
     loops = extras.apart(model) or len(model.bodies) > MOST_BODIES
-    pushed_through = extras.stops or bool(extras.constraints and extras.proximal)
+    touching = extras.contacts is not None
+    pushed_through = extras.stops or touching or bool(extras.constraints and extras.proximal)
     apart = model.nv > (MOST_WHOLE if extras.constraints else _MOST_WHOLE)
-    if apart and extras.law is None and not extras.constraints and not extras.stops:
+    if apart and extras.law is None and not extras.constraints and not extras.stops and not touching:
         return _by_loops(job)
     memo, key = model._memo.derived, fingerprint.key("linearise", list(shapes.items()), extras.digests)
     if key not in memo:

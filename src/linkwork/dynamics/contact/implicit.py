@@ -1,0 +1,44 @@
+"""Derivatives of accelerations with contacts: through Newton's matrix where the search ended.
+
+The gradient g(a, p) of the problem is zero at its solution, whatever the parameters p (state, forces) are, so that
+
+    da = -H⁻¹ (∂g/∂p) dp,      H = M + Jᵀ H J
+
+Where a contact opens or closes, or goes over from sticking to sliding, a has a kink: the derivative is that of the side
+on which the numbers lie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from linkwork.compiled.arrays import numbers
+from linkwork.dynamics.contact.boxes import Touch
+from linkwork.dynamics.contact.costs import Holds
+from linkwork.dynamics.contact.newton import evaluated
+from linkwork.dynamics.contact.sparse import Matrix, solved
+from linkwork.spatial import Scalar, Vec3
+from linkwork.spatial.elementary import varying_as
+
+if TYPE_CHECKING:
+    from linkwork.dynamics.contact.text import Text, Twist
+
+
+def differentiable(
+    text: Text, M: Matrix, force: Sequence[Scalar], holds: Holds, a: Sequence[Scalar], found: Sequence[Touch],
+    columns: Sequence[Twist], v: Sequence[Scalar], dt: Scalar | None,
+) -> list[Scalar]:  # fmt: skip
+    """The accelerations that were found, with their derivatives."""
+    H = {place: varying_as(x, 0.0) for place, x in evaluated(M, force, holds, a, text.sparsity).hessian.items()}
+    fixed = [varying_as(x, 0.0) for x in a]
+    joints = Holds([], holds.limits, holds.frictions, holds.bonds, holds.ratio)
+    g = evaluated(M, force, joints, fixed, text.sparsity).gradient
+    pushes, spins = text.forces(found, columns, v, fixed, dt)
+    owners = (one for one in text.contacts for _ in range(one.points))
+    for touch, push, spin, one in zip(found, numbers(pushes).tolist(), spins, owners, strict=True):
+        for end, sign in ((one.frame, -1.0), (one.on, 1.0)):
+            for dof in text.path(end):
+                own = columns[dof]
+                g[dof] = g[dof] + sign * (own.at(touch.point).dot(Vec3(*push)) + own.angular.dot(spin))
+    return [varying_as(x, -y) for x, y in zip(a, solved(H, g, text.sparsity), strict=True)]
