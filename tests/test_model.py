@@ -261,3 +261,11 @@ def test_which_joints_have_motors() -> None:
     )
     with pytest.raises(lw.ModelError, match="actuated of joint 'joint_wheel' must be True or False, not 'yes'"):
         builder.add_body("wheel", actuated="yes")  # type: ignore[arg-type]
+
+
+def test_limits_that_stand_for_none_are_none_for_random_states() -> None:
+    builder = lw.Builder()
+    builder.add_body("rotor", joint=lw.joints.Revolute("z"), mass=1.0, inertia=(1, 1, 1), lower=-1e16, upper=1e16)
+    q, v = lw.random_state(builder.build(), 0, shape=50)
+    assert 2.0 < np.abs(q).max() < 3.2
+    assert np.isfinite(lw.forward_dynamics(builder.build(), q, v, [0.0])).all()

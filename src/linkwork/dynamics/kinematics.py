@@ -43,6 +43,10 @@ def neutral(model: Model, *, out: Array | None = None) -> Array:
     return put_into(out, np.array(numbers, dtype=np.float64))
 
 
+_BOUNDLESS = 1e6
+"""Limits so far apart, rad or m, stand for none, as files write them."""
+
+
 def random_state(
     model: Model,
     rng: np.random.Generator | int | None = None,
@@ -50,7 +54,7 @@ def random_state(
     *,
     out: tuple[Array, Array] | None = None,
 ) -> tuple[Array, Array]:
-    """A random configuration, inside the position limits where these are finite, and a random velocity.
+    """A random configuration, inside the position limits where these are not boundless, and a random velocity.
 
     Args:
         model: the mechanism.
@@ -71,7 +75,7 @@ def random_state(
     generator, batch = _generator(rng), _shape(shape)
     lower, upper = model.lower_limit, model.upper_limit
     with np.errstate(over="ignore", invalid="ignore"):
-        bounded = np.isfinite(upper - lower) & (lower <= upper)
+        bounded = (upper - lower < _BOUNDLESS) & (lower <= upper)
     with memory_for("states", (*batch, model.nq + model.nv)):
         if prod(batch) > 2**50:  # more than NumPy counts
             raise MemoryError
