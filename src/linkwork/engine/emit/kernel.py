@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from linkwork.engine.emit.bitwise import BitsOf, each
 from linkwork.engine.emit.call_frame import Interface, listed
 from linkwork.engine.emit.kept_rows import KeptRows, fold_rows, keep_row, map_rows, rows_of
 from linkwork.engine.emit.packing import batch, pack, rows_in_place, unpack
@@ -175,16 +176,16 @@ class Kernel(Writer):
         elif operation == "sqrt":
             self.let(f"call {kind} @llvm.sqrt.{_suffix(lanes)}({kind} {values[0]})", name)
         elif operation == "less":
-            bit = _each("i1", lanes)
+            bit = each("i1", lanes)
             condition = self.let(f"fcmp olt {kind} {values[0]}, {values[1]}")
             self.let(f"select {bit} {condition}, {kind} {values[2]}, {kind} {values[3]}", name)
         elif operation in ("quadrant_sin", "quadrant_cos"):
             self.quadrant(name, lanes, operation == "quadrant_cos", *values)
         elif operation in BITWISE:
             found = BITWISE[operation](
-                _Bits(self, lanes, self.let(f"bitcast {kind} {values[0]} to {_each('i64', lanes)}"))
+                BitsOf(self, lanes, self.let(f"bitcast {kind} {values[0]} to {each('i64', lanes)}"))
             )
-            self.let(f"bitcast {_each('i64', lanes)} {found.name} to {kind}", name)
+            self.let(f"bitcast {each('i64', lanes)} {found.name} to {kind}", name)
         else:
             raise ValueError(f"no machine code for {operation!r}; trace with expand=True")
 
@@ -270,7 +271,7 @@ class Kernel(Writer):
 
     def quadrant(self, name: str, lanes: int, cosine: bool, quarters: str, s: str, c: str) -> None:
         """Sine: s, c, -s, -c by the quadrant; cosine: c, -s, -c, s. The sign is flipped as a bit."""
-        kind, integer, bit = vector(lanes), _each("i64", lanes), _each("i1", lanes)
+        kind, integer, bit = vector(lanes), each("i64", lanes), each("i1", lanes)
 
         def number(x: int) -> str:
             return str(x) if lanes == 1 else f"splat (i64 {x})"
@@ -376,42 +377,13 @@ class FoldKernel(Kernel):
         else:
             self.emit_load(old, target)  # before it is overwritten
             before = f"%v{old}"
-        chosen = f"select {_each('i1', self.lanes)} {self.mask}, {self.type} {self.value(x)}, {self.type} {before}"
+        chosen = f"select {each('i1', self.lanes)} {self.mask}, {self.type} {self.value(x)}, {self.type} {before}"
         self.store(self.let(chosen), self.element(target, self.lanes), self.type, self.align)
-
-
-class _Bits:
-    """The bits of a value, as integers that write down what is done to them."""
-
-    def __init__(self, writer: Writer, lanes: int, name: str) -> None:
-        self.writer, self.lanes, self.name = writer, lanes, name
-
-    def _with(self, operation: str, number: int) -> _Bits:
-        number -= 2**64 if number >= 2**63 else 0
-        second = str(number) if self.lanes == 1 else f"splat (i64 {number})"
-        name = self.writer.let(f"{operation} {_each('i64', self.lanes)} {self.name}, {second}")
-        return _Bits(self.writer, self.lanes, name)
-
-    def __add__(self, number: int) -> _Bits:
-        return self._with("add", number)
-
-    def __and__(self, number: int) -> _Bits:
-        return self._with("and", number)
-
-    def __lshift__(self, number: int) -> _Bits:
-        return self._with("shl", number)
-
-    def __rshift__(self, number: int) -> _Bits:
-        return self._with("lshr", number)
 
 
 def parameters(names: Sequence[tuple[str, str]]) -> str:
     """What a function of these takes: no two pointers lead to the same memory."""
     return ", ".join(f"{kind} {'noalias nocapture ' if kind == 'ptr' else ''}%{name}" for kind, name in names)
-
-
-def _each(kind: str, lanes: int) -> str:
-    return kind if lanes == 1 else f"<{lanes} x {kind}>"
 
 
 def _suffix(lanes: int) -> str:

@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 
 from linkwork.engine.ir.program import ONE, Address, Block
-from linkwork.engine.spaces import flatten
 from linkwork.engine.trace.rolled import Known, Node, RolledTree
-from linkwork.engine.trace.rolled_fields import Field
+from linkwork.engine.trace.rolled_fields import StoredField
 from linkwork.engine.trace.tables import BODIES, Kind, Section, Tables, body_tables, packed
 from linkwork.engine.trace.tracer import Tracer
 from linkwork.model.assembly import Assembly, Part, assembly_of
@@ -208,23 +207,10 @@ class _Level:
 _ALL_BODIES = object()
 
 
-class _Field(Field):
-    """A field that knows where it was stored."""
-
-    def __init__(self, tree: RolledTree, name: str) -> None:
-        super().__init__(tree, name)
-        self.stored: list[tuple[Block, int, Any, int]] = []
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        super().__setitem__(key, value)
-        block, count = self.tree.tracer.block, len(flatten(value))
-        self.stored += [(block, n, key, k) for k, n in enumerate(block.order[len(block.order) - count :])]
-
-
 class LevelledTree(RolledTree):
     """A tree whose levels are iterations of loops in the code."""
 
-    field_type = _Field
+    field_type = StoredField
 
     def __init__(
         self,

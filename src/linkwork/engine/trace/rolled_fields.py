@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from linkwork.engine.ir.program import ONE, Address, Terms
+from linkwork.engine.ir.program import ONE, Address, Block, Terms
 from linkwork.engine.spaces import flatten, rebuild
 from linkwork.engine.trace.tracer import Traced
 
@@ -96,6 +96,19 @@ class Field:
             if _may_be(stored, kind):
                 return template
         raise KeyError(f"nothing was stored in this field for {kind}")
+
+
+class StoredField(Field):
+    """A field that knows where it was stored: the block, the instruction, the place and the slot."""
+
+    def __init__(self, tree: RolledTree, name: str) -> None:
+        super().__init__(tree, name)
+        self.stored: list[tuple[Block, int, Any, int]] = []
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(key, value)
+        block, count = self.tree.tracer.block, len(flatten(value))
+        self.stored += [(block, n, key, k) for k, n in enumerate(block.order[len(block.order) - count :])]
 
 
 def _may_be(stored: Any, asked: Any) -> bool:

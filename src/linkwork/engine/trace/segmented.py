@@ -21,9 +21,8 @@ from typing import Any
 import numpy as np
 
 from linkwork.engine.ir.program import ONE, Address, Block, Terms
-from linkwork.engine.spaces import flatten
 from linkwork.engine.trace.rolled import Known, Node, RolledTree
-from linkwork.engine.trace.rolled_fields import Field
+from linkwork.engine.trace.rolled_fields import Field, StoredField
 from linkwork.engine.trace.segmented_limbs import (
     LIMB_GROUPS,
     LIMB_SECTIONS,
@@ -136,26 +135,16 @@ class _Segment:
                 yield Body(self.tree, affine(((self.integer("first"), 1), (n, 1))), kind, n)
 
 
-class _Field(Field):
-    """A field that knows where it was stored."""
+class _Field(StoredField):
+    """A field that keeps what outlives an iteration apart from what does not."""
 
     tree: SegmentedTree
-
-    def __init__(self, tree: RolledTree, name: str) -> None:
-        super().__init__(tree, name)
-        self.stored: list[tuple[Block, int, Any, int]] = []
 
     def __getitem__(self, key: Any) -> Any:
         short_lived = isinstance(key, Body) and key.position is not None and key.group is None
         if short_lived and self.name not in self.tree.persistent:
             raise TypeError("what is stored at a body of a segment lives for one iteration of a loop over segments")
         return super().__getitem__(key)
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        super().__setitem__(key, value)
-        block = self.tree.tracer.block
-        count = len(flatten(value))
-        self.stored += [(block, n, key, k) for k, n in enumerate(block.order[len(block.order) - count :])]
 
 
 class SegmentedTree(RolledTree):

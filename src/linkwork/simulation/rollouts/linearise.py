@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwork.algorithms import STEP_PARTS, linearising, step_forces
+from linkwork.arguments import seconds
 from linkwork.compiled.arrays import array_of, is_traced, traced
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape, trace
@@ -31,9 +32,9 @@ from linkwork.errors import ArgumentError
 from linkwork.model.constraints import Constraint
 from linkwork.model.contacts import Contact
 from linkwork.model.model import Model
+from linkwork.simulation.rollouts.asked import asked_of
 from linkwork.simulation.rollouts.gradients import difference_of, flat, integrate_of
 from linkwork.simulation.rollouts.jobs import Job
-from linkwork.simulation.rollouts.rollout import rollout
 from linkwork.simulation.rollouts.steps import Extras, Step, numbered
 from linkwork.simulation.rotors import with_rotors
 
@@ -103,17 +104,15 @@ def linearise(
     """
     check_model(model)
     forces = None if tau is None else as_array(model, "tau", "velocity", tau)[..., None, :]
-    step = rollout(
-        model, q, v, forces, dt=dt, steps=1, q_target=q_target, kp=kp, v_target=v_target, kd=kd, damping=damping,
-        friction=friction, springs=springs, effort_limits=effort_limits, torque=torque, parameters=parameters,
-        constraints=constraints, stabilisation=stabilisation, proximal=proximal, f_ext=f_ext, joint_limits=joint_limits,
-        contacts=contacts,
+    asked = asked_of(
+        model, q, v, forces, dt=seconds("dt", dt), steps=1, every=1, q_target=q_target, kp=kp, v_target=v_target, kd=kd,
+        damping=damping, friction=friction, springs=springs, effort_limits=effort_limits, torque=torque,
+        parameters=parameters, cost=None, cost_parameters=None, constraints=constraints, stabilisation=stabilisation,
+        proximal=proximal, f_ext=f_ext, joint_limits=joint_limits, contacts=contacts, data={}, driven=False,
     )  # fmt: skip
-    job = step._differentiable
-    assert job is not None
-    A, B = linearised(job)
-    batch = step.q.shape[:-2]
-    return Linearised(A.reshape((*batch, *A.shape[1:])), B.reshape((*batch, *B.shape[1:])))
+    asked.check_finite()
+    A, B = linearised(asked.job)
+    return Linearised(A.reshape((*asked.batch, *A.shape[1:])), B.reshape((*asked.batch, *B.shape[1:])))
 
 
 def linearised(job: Job) -> tuple[Array, Array]:

@@ -4,38 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import replace
-from math import isfinite, prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import choice, finite_array, integer, not_negative, positive, seconds, switch
+from linkwork.arguments import choice, integer, seconds
 from linkwork.compiled.compiled_function import CompiledFunction
-from linkwork.dynamics.arguments import Array, as_batch, check_model
-from linkwork.dynamics.contact.law import touching
-from linkwork.dynamics.varied import as_parameters
-from linkwork.engine.mode import current_form
-from linkwork.engine.plans import MOST_BODIES
+from linkwork.dynamics.arguments import Array, check_model
 from linkwork.engine.rollout import records
 from linkwork.engine.run.threads import get_threads
 from linkwork.errors import ArgumentError, SimulationError, shown
-from linkwork.model.constraints import Constraint, as_constraints
-from linkwork.model.contacts import Contact, as_contacts
+from linkwork.model.constraints import Constraint
+from linkwork.model.contacts import Contact
 from linkwork.model.model import Model
 from linkwork.simulation.arguments import warn_of_range
 from linkwork.simulation.contact_steps import warn_of_depth
-from linkwork.simulation.coupled import check_within_limits, moving_together
-from linkwork.simulation.laws import Parameters, as_law, parameters_of
+from linkwork.simulation.coupled import check_within_limits
+from linkwork.simulation.laws import Parameters
 from linkwork.simulation.off_constraints import warn_of_errors
+from linkwork.simulation.rollouts.asked import asked_of
 from linkwork.simulation.rollouts.by_hand import ByHand, Policy
 from linkwork.simulation.rollouts.divergence import cut_off, explained
 from linkwork.simulation.rollouts.executors import spread
 from linkwork.simulation.rollouts.jobs import Job
-from linkwork.simulation.rollouts.parts import OVER_TIME, broadcast, check_over_time, rows, step_count, step_parts
 from linkwork.simulation.rollouts.result import Rollout
-from linkwork.simulation.rollouts.steps import Extras
 
 
 def rollout(
@@ -193,47 +186,15 @@ def rollout(
     size = None if chunk is None else integer("chunk", chunk, 1)
     held = integer("hold", hold, 1)
     _check_policy(policy, held, torque, executor)
-    extras = _extras(
-        model, step, torque, cost, constraints, stabilisation, proximal, joint_limits, contacts, friction
+    asked = asked_of(
+        model, q, v, tau, dt=step, steps=steps, every=every, q_target=q_target, kp=kp, v_target=v_target, kd=kd,
+        damping=damping, friction=friction, springs=springs, effort_limits=effort_limits, torque=torque,
+        parameters=parameters, cost=cost, cost_parameters=cost_parameters, constraints=constraints,
+        stabilisation=stabilisation, proximal=proximal, f_ext=f_ext, joint_limits=joint_limits, contacts=contacts,
+        data={"inertias": inertias, "armature": armature, "placements": placements}, driven=policy is not None,
     )  # fmt: skip
-    friction = False if extras.contacts is not None else friction
-    given = {"inertias": inertias, "armature": armature, "placements": placements}
-    data = as_parameters(model, {name: value for name, value in given.items() if value is not None})
-    if data:
-        extras = replace(extras, varied=tuple(data))
-        if extras.apart(model):
-            raise ArgumentError(f"a law that calls code with loops and {next(iter(data))} as data exclude each other")
-    own = {
-        **data,
-        **parameters_of(extras.law, "law", "parameters", parameters, 3),
-        **parameters_of(extras.cost, "cost", "cost_parameters", cost_parameters, 4),
-    }
-    (start, speed), batch = as_batch(model, (("q", "configuration"), ("v", "velocity")), (q, v))
-    parts = step_parts(
-        model, effort_limits, extras.law is not None or policy is not None, tau=tau, q_target=q_target, kp=kp,
-        v_target=v_target, kd=kd, damping=damping, friction=friction, f_ext=f_ext, springs=switch("springs", springs),
-    )  # fmt: skip
-    named = {name: parts[name] for name in OVER_TIME if name in parts}
-    named |= {called: array for called, array, _ in own.values()}
-    batch = broadcast(batch, {**parts, **{called: array for called, array, _ in own.values()}})
-    steps = step_count(steps, batch, named)
-    if not isfinite(steps * step):
-        raise ArgumentError(f"{steps} steps of dt = {step:g} s last longer than a number can say; make dt smaller")
-    n, keeps = prod(batch), every > 0
-    every = min(every or max(steps, 1), max(steps, 1))
-    every_part = {**parts, **{key: array for key, (_, array, _) in own.items()}}
-    job = Job(
-        model,
-        np.broadcast_to(start, (*batch, model.nq)).reshape(n, model.nq),  # type: ignore[arg-type]
-        np.broadcast_to(speed, (*batch, model.nv)).reshape(n, model.nv),  # type: ignore[arg-type]
-        {"dt": np.full((1, 1, 1), step), **{name: rows(array, batch) for name, array in every_part.items()}},
-        steps,
-        every,
-        current_form(),
-        extras,
-        {key: shape for key, (_, _, shape) in own.items()},
-    )
-    if steps > 1:
+    job, batch, extras, keeps = asked.job, asked.batch, asked.job.extras, every > 0
+    if job.steps > 1:
         warn_of_errors(model, job.q, extras.constraints, extras.stabilisation)
     if extras.contacts is not None:
         warn_of_depth(model, job.q, extras.contacts)
@@ -250,9 +211,7 @@ def rollout(
     else:
         status = job.run(into, get_threads()) if executor is None else spread(job, into, executor, size)
     if status & 1:
-        check_over_time(model, parts)
-        for called, array, _ in own.values():
-            finite_array(called, array)
+        asked.check_finite()
     result = _result(job, into, batch, step, keeps, out)
     result._differentiable = job if policy is None else None
     if by_hand is not None:
@@ -277,39 +236,6 @@ def _check_policy(policy: Any, hold: int, torque: Any, executor: Any) -> None:
         raise ArgumentError("a policy and a law in torque exclude each other; what drives besides can be given as tau")
     if executor is not None:
         raise ArgumentError("a policy is called here, for all trajectories at once; leave the executor out")
-
-
-def _extras(
-    model: Model, dt: float, torque: Any, cost: Any, constraints: Any, stabilisation: Any, proximal: Any, stops: Any,
-    contacts: Any, friction: Any,
-) -> Extras:  # fmt: skip
-    """What the step has beside drive and drag."""
-    own = constraints is None and bool(model.constraints)
-    held_by = model.constraints if constraints is None else as_constraints(constraints)
-    extras = Extras(
-        None if torque is None else as_law(model, "torque", torque, (model.nv,)),
-        None if cost is None else as_law(model, "cost", cost, (), ("tau",)),
-        held_by,
-        10.0 * dt if stabilisation is None else positive("stabilisation", stabilisation),
-        not_negative("proximal", proximal),
-        switch("joint_limits", stops) and contacts is None,
-        None if contacts is None else as_contacts(contacts),
-        contacts is not None and switch("friction", friction, " beside contacts, where it is the model's"),
-    )
-    if extras.contacts is not None:
-        touching(model, extras.contacts, True, extras.rough, extras.constraints)  # says what is wrong
-    if extras.constraints and extras.stops and moving_together(model, held_by) is None:
-        whose = f"model {model.name!r} has constraints, which hold unless constraints=() is passed; " if own else ""
-        raise ArgumentError(
-            f"{whose}a rollout takes constraints or joint_limits, not both, unless the constraints are couplings of "
-            f"joints without a loop; lw.simulate takes both"
-        )
-    if len(model.bodies) > MOST_BODIES and extras.stops:
-        raise ArgumentError(
-            f"a rollout takes joint_limits for up to {MOST_BODIES} bodies; model {model.name!r} has "
-            f"{len(model.bodies)}. lw.simulate takes any number"
-        )
-    return extras
 
 
 def _result(
