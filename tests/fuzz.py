@@ -198,6 +198,7 @@ VALID: dict[str, dict[str, Callable[[], Any]]] = {
         "stabilisation": lambda: 0.1,
         "proximal": lambda: 1e-6,
     },
+    "constrained_dynamics_derivatives": {"constraints": lambda: [lw.Ball("tip")], "stabilisation": lambda: 0.1},
     "impact": {"constraints": lambda: [lw.Ball("tip")], "proximal": lambda: 1e-6},
     "constrained_inverse_dynamics": {
         "constraints": lambda: [lw.Ball("tip")],
@@ -365,8 +366,8 @@ INSTANCES: dict[str, Callable[[], Any]] = {
 LEFT_OUT = {
     **dict.fromkeys(
         (
-            *("ChangeOfBasis", "CompiledFunction", "Gradients", "IKResult", "Linearised", "OperationalSpace"),
-            *("Rollout", "SystemReport"),
+            *("ChangeOfBasis", "CompiledFunction", "ConstrainedDerivatives", "Gradients", "IKResult", "Linearised"),
+            *("OperationalSpace", "Rollout", "SystemReport"),
         ),
         "a result, made by a function",
     ),

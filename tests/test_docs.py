@@ -73,14 +73,15 @@ def test_the_code_of_a_page_runs_from_top_to_bottom(
         if f'"{file.name}"' in text:
             shutil.copy(file, tmp_path)
     names: dict[str, object] = {}
-    compared = 0
+    compared, printing = 0, np.get_printoptions()  # which a page may change for itself
     library = path.stem.startswith("from-")  # a page about another one; compiled code is compared with it elsewhere
     short = library or path.stem == "day"  # many functions of many robots, each once: code would take longer to make
     for part in PARTS.finditer(text):
-        with warnings.catch_warnings(), form("interpreted") if short else nullcontext():
+        with warnings.catch_warnings(), np.printoptions(**printing), form("interpreted") if short else nullcontext():
             warnings.simplefilter("error")
             if part["code"]:
                 exec(compile(part["code"], name(path), "exec"), names)
+                printing = np.get_printoptions()
                 printed = capsys.readouterr().out
                 assert part["printed"] is None or same_text(printed, part["printed"]), printed
             else:

@@ -187,6 +187,7 @@ def test_an_animation_as_video(swing: lw.Trajectory, tmp_path: Path) -> None:
     [
         ({"q": [0.0]}, "q must have shape"),
         ({"q": np.zeros((2, 2, 24))}, "for several"),
+        ({"q": np.zeros((3000, 24))}, "up to 2000 configurations, not 3000"),
         ({"q": np.full(24, np.nan)}, r"q\[0\] \(joint 'waist_yaw'\) is nan"),
         ({"frames": ["hand"]}, "no frame named 'hand'"),
         ({"boxes": {"crate": (1, 1, 1)}}, "no body named 'crate'"),

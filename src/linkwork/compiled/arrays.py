@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.engine.trace.tracer import Condition, Traced
+from linkwork.engine.trace.conditions import Condition
+from linkwork.engine.trace.tracer import Traced
 from linkwork.errors import TracingError
 
 

@@ -11,7 +11,8 @@ import numpy as np
 from linkwork.compiled import linear_algebra
 from linkwork.compiled.arrays import TracedArray, numbers, traced
 from linkwork.compiled.scalars import SCALARS, number, select
-from linkwork.engine.trace.tracer import Condition, Traced
+from linkwork.engine.trace.conditions import Condition
+from linkwork.engine.trace.tracer import Traced
 from linkwork.errors import TracingError
 
 _ufuncs = {name: np.frompyfunc(text, text_inputs, 2 if name == "divmod" else 1) for name, text, text_inputs in (

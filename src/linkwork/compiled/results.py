@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from linkwork.compiled.arrays import numbers
-from linkwork.engine.trace.tracer import Condition, Traced
+from linkwork.engine.trace.conditions import Condition
+from linkwork.engine.trace.tracer import Traced
 from linkwork.errors import ArgumentError, TracingError
 
 Structure = Any

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.engine.trace.tracer import Condition, Traced
+from linkwork.engine.trace.conditions import Condition
+from linkwork.engine.trace.tracer import Traced
 from linkwork.spatial import atan2, elementary, sin_cos, sqrt
 
 # Scalars. A condition that is computed with is 1 or 0.

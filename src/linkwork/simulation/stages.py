@@ -7,8 +7,6 @@ that after the last gives the state at its end.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from itertools import accumulate
 from math import prod
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -20,7 +18,7 @@ from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.repeating import flat
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.dynamics.arguments import Array
-from linkwork.engine.ir.program import Address, Program
+from linkwork.engine.ir.program import renamed
 from linkwork.engine.plans.staged import Stage, stages_of
 from linkwork.simulation.torques import Source
 
@@ -30,6 +28,11 @@ class Question:
 
     def __init__(self, shapes: Sequence[Shape]) -> None:
         self.shapes = list(shapes)
+
+    @property
+    def argument_sizes(self) -> list[int]:
+        """How many numbers each thing has that Python is told."""
+        return [prod(shape) for shape in self.shapes]
 
     def __str__(self) -> str:
         return f"of Python, told {self.shapes}"
@@ -61,7 +64,7 @@ class Stages:
         self._parts: list[tuple[CompiledFunction, Callable[[Sequence[Array]], tuple[Array, ...]]]] = []
         own, carried = list(shapes.values()), (0,)
         answers: list[Shape] = []
-        for stage in stages_of(program, len(own)):
+        for stage in stages_of(program, len(own), moves=False):
             given = [*own, carried, *answers]
             shaped: list[Shape] = list(results)
             if stage.calls:
@@ -69,7 +72,8 @@ class Stages:
                 carried = (len(stage.carried),)
                 shaped = [carried, *question.shapes]
                 answers.append(answer)
-                _spread(stage.program, question.shapes)
+            else:  # which carries nothing on
+                renamed(stage.program, {f"result{k + 1}": f"result{k}" for k in range(len(results))})
             self._parts.append(_function(stage, given, shaped))
         self._given: tuple[Array, ...] = ()
 
@@ -116,25 +120,11 @@ class Stages:
         return answer
 
 
-def _spread(program: Program, shapes: Sequence[Shape]) -> None:
-    """Have what Python is told in arrays of its own, where a stage gives it as one."""
-    edges = [0, *accumulate(map(prod, shapes))]
-    for n, address in enumerate(program.details):
-        if program.operations[n] == "store" and address.array == "result1":
-            k = next(k for k in range(len(shapes)) if address.offset < edges[k + 1])
-            program.details[n] = Address(f"result{1 + k}", address.offset - edges[k])
-
-
 def _function(
     stage: Stage, given: Sequence[Shape], results: Sequence[Shape]
 ) -> tuple[CompiledFunction, Callable[[Sequence[Array]], tuple[Array, ...]]]:
-    """The function of a stage, of arguments that it uses; and what takes these from all."""
+    """The function of a stage, of arguments that it takes; and what takes these from all."""
     program = stage.program
-    loads = [n for n in program.root.order if program.operations[n] == "load"]
-    taken = sorted({int(program.details[n].array.removeprefix("argument")) for n in loads})
-    for n in loads:
-        place = taken.index(int(program.details[n].array.removeprefix("argument")))
-        program.details[n] = replace(program.details[n], array=f"argument{place}")
-    shapes = {f"argument{place}": given[k] for place, k in enumerate(taken)}
+    shapes = {f"argument{place}": given[k] for place, k in enumerate(stage.inputs)}
     structure = (tuple, [None] * len(results))
-    return CompiledFunction("simulate", shapes, lambda: program, structure, results), itemgetter(*taken)
+    return CompiledFunction("simulate", shapes, lambda: program, structure, results), itemgetter(*stage.inputs)

@@ -69,6 +69,10 @@ class Stage:
         return scene.ground(self.ground)
 
 
+_MOST_STATES = 2000
+"""Configurations in one picture: beyond, nobody sees any of them."""
+
+
 def draw(
     model: Model,
     q: ArrayLike,
@@ -113,6 +117,8 @@ def draw(
     states = check_finite(model, "q", "configuration", as_array(model, "q", "configuration", q))
     if states.ndim > 2 or not len(np.atleast_2d(states)):
         raise ArgumentError(f"q must have shape ({model.nq},), or (n, {model.nq}) for several, not {states.shape}")
+    if len(np.atleast_2d(states)) > _MOST_STATES:
+        raise ArgumentError(f"a picture shows up to {_MOST_STATES} configurations, not {len(states)}; draw a few")
     scene = stage.scene(np.atleast_2d(states), _trails(trails))
     floor = stage.under(scene)
     limits = scene.limits(floor)

@@ -96,8 +96,10 @@ class Stage:
         return (results[each] if isinstance(each, int) else each.made(arrays, states) for each in self.given)
 
 
-def stages_of(program: Program, arguments: int) -> list[Stage]:
-    """A program cut at its calls; it has so many arguments."""
+def stages_of(program: Program, arguments: int, moves: bool = True) -> list[Stage]:
+    """A program cut at its calls; it has so many arguments. Without ``moves`` the stages' programs give all arrays,
+    those of which nothing is computed, too.
+    """
     level = _levels(program)
     last = max(level.values(), default=0)
     stage_of = _latest(program, level, last)
@@ -108,7 +110,7 @@ def stages_of(program: Program, arguments: int) -> list[Stage]:
     order: list[int] = []  # the calls so far, whose results are arguments
     carried: list[int] = []
     for at in range(last + 1):
-        stage = _Builder(program, at, arguments, carried, order)
+        stage = _Builder(program, at, arguments, carried, order, moves)
         if at < last:
             later = set().union(*needed[at + 1 :])
             known = [n for n in program.root.order if stage_of[n] <= at and n in later]
@@ -200,8 +202,10 @@ def _latest(program: Program, level: dict[int, int], last: int) -> dict[int, int
 class _Builder:
     """Writes the program of one stage, instructions as they are first needed."""
 
-    def __init__(self, program: Program, at: int, arguments: int, carried: Sequence[int], calls: Sequence[int]) -> None:
-        self.whole = program
+    def __init__(
+        self, program: Program, at: int, arguments: int, carried: Sequence[int], calls: Sequence[int], moves: bool
+    ) -> None:
+        self.whole, self.moves = program, moves
         self.stage = Stage(Program(), [] if at else list(range(arguments)))
         self.numbers: dict[int, Operand] = {}
         self.carried = {n: (arguments, k) for k, n in enumerate(carried)}
@@ -260,13 +264,14 @@ class _Builder:
     def _give(self, values: Sequence[Operand]) -> None:
         sources = [self._source(x) for x in values]
         known = [source for source in sources if source is not None]
-        self.stage.given.append(Moved(known) if len(known) == len(sources) else self._store(values))
+        moved = self.moves and len(known) == len(sources)
+        self.stage.given.append(Moved(known) if moved else self._store(values))
 
     def go_on(self, carried: list[int], calls: list[int]) -> None:
         self.stage.carried, self.stage.calls = carried, calls
         self._store(carried)
         for n in calls:
-            edges = accumulate(self.whole.details[n].task().arguments, initial=0)
+            edges = accumulate(self.whole.details[n].argument_sizes, initial=0)
             for start, stop in pairwise(edges):
                 self._give(self.whole.operands[n][start:stop])
 

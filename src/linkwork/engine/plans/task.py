@@ -90,6 +90,11 @@ class Callee:
         return Task(self._named, self.model, self.absent, self.frames, bool(self.offsets), derivatives=self.derivatives)
 
     @property
+    def argument_sizes(self) -> Sequence[int]:
+        """How many numbers each of its arguments has."""
+        return self.task().arguments
+
+    @property
     def _named(self) -> Algorithm:
         found = named(self.algorithm)
         assert found is not None
