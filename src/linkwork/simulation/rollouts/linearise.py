@@ -143,8 +143,11 @@ def linearised(job: Job) -> tuple[Array, Array]:
     if loops:
         return _by_columns(kernel, [job.q, job.v, tau, *given.values()], n, model.nv)
     rows = {name: array if len(array) == n else array[0] for name, array in {"tau": tau, **given}.items()}
-    leaves, _, fine = kernel.attempt([job.q, job.v, *rows.values()])
-    _check(fine)
+    values = [job.q, job.v, *rows.values()]
+    leaves = kernel.quick(None, *values)
+    if leaves is None:
+        leaves, _, fine = kernel.attempt(values)
+        _check(fine)
     if pushed_through or not apart:
         return leaves[0], leaves[1]
     return _joined(model, extras, job.q, job.v, job.parts["dt"].item(), rows.get("f_ext"), Driven(*leaves))
