@@ -389,6 +389,8 @@ def _kept(scene: Scene, name: str, steps: int, make: Callable[[str], Any], plan_
     known, place = model._memo.plans, (key, name)
     found = known.get(place)
     if found is None:
+        if not worth and name == "asking":  # whether its code is kept cannot be told without tracing it
+            return None
         found = make(key)
         plan = plan_of(found)
         if not isinstance(plan, Traced) or not (plan.is_kept or (worth and not plan.too_long)):
