@@ -212,3 +212,9 @@ def test_what_has_no_gradient_is_said() -> None:
     driven = lw.rollout(CHAIN, np.zeros(3), np.zeros(3), dt=0.01, steps=3, policy=lambda t, q, v: -v)
     with pytest.raises(lw.ArgumentError, match="without a policy has gradients"):
         driven.pullback(q=np.ones((4, 3)))
+
+
+def test_no_states_have_no_derivatives() -> None:
+    with lw.interpreted():
+        A, B = lw.linearise(CHAIN, np.zeros((0, 3)), np.zeros(3), dt=0.01, f_ext=np.zeros((0, 1, 3, 6)))
+    assert A.shape == (0, 6, 6) and B.shape == (0, 6, 3)

@@ -139,7 +139,7 @@ def linearised(job: Job) -> tuple[Array, Array]:
         memo[key] = CompiledFunction(f"linearise of {model.name!r}", whole, lambda: found, structure, results)
     kernel: CompiledFunction = memo[key]
     tau = job.parts["tau"][:, 0] if "tau" in job.parts else np.zeros((1, model.nv))
-    given = {name: job.parts[name][:, 0].reshape((-1, *shapes[name])) for name in shapes}
+    given = {name: job.parts[name][:, 0].reshape((len(job.parts[name]), *shapes[name])) for name in shapes}
     if loops:
         return _by_columns(kernel, [job.q, job.v, tau, *given.values()], n, model.nv)
     rows = {name: array if len(array) == n else array[0] for name, array in {"tau": tau, **given}.items()}

@@ -58,7 +58,7 @@ def step_parts(model: Model, effort_limits: bool | ArrayLike, driven: bool = Fal
     if values["f_ext"] is not None:
         array = as_array(model, "f_ext", "wrenches", values["f_ext"])
         array = array if array.ndim > 2 else array[None]
-        parts["f_ext"] = array.reshape((*array.shape[:-2], -1))
+        parts["f_ext"] = array.reshape((*array.shape[:-2], 6 * len(model.bodies)))
     return parts
 
 
@@ -82,7 +82,7 @@ def check_over_time(model: Model, parts: dict[str, Array]) -> None:
             array = parts[name]
             array = array[0] if array.ndim == 2 and len(array) == 1 else array
             if name == "f_ext":
-                array = array.reshape((*array.shape[:-1], -1, 6))
+                array = array.reshape((*array.shape[:-1], len(model.bodies), 6))
             check_finite(model, name, STEP_PARTS[name], array)
 
 
