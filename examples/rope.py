@@ -20,7 +20,7 @@ ZERO = 2.404825557695773
 
 def bessel(x: np.ndarray) -> np.ndarray:
     """J₀ for small x, by its series."""
-    return sum((-(x**2) / 4) ** k / math.factorial(k) ** 2 for k in range(20))
+    return sum((-(x**2) / 4) ** k / float(math.factorial(k) ** 2) for k in range(20))
 
 
 def main() -> int:

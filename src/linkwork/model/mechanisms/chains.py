@@ -138,8 +138,8 @@ def serial_30dof() -> Model:
     Example:
         >>> import linkwork as lw
         >>> chain = lw.mechanisms.serial_30dof()
-        >>> chain.nv, chain.depth, lw.forward_kinematics(chain, lw.neutral(chain), ["tip"])[0, 2, 3].round(9)
-        (30, 10, np.float64(-3.0))
+        >>> chain.nv, chain.depth, float(lw.forward_kinematics(chain, lw.neutral(chain), ["tip"])[0, 2, 3].round(9))
+        (30, 10, -3.0)
     """
     chain = _Links("serial_30dof", 0.3, 1.0, 0.03, direction=(0.0, 0.0, -1.0))
     last = 0
