@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,37 @@ def test_accelerations_and_forces_are_mujoco_s(name: str, tmp_path: Path) -> Non
         assert abs(theirs(m, d, a[k], V[k]) - answer).max() < 1e-9 * abs(answer).max()
         if name == "planes":  # the world is on one side of every contact
             assert np.allclose(forces[k].sum(axis=0), upward[k], rtol=1e-8, atol=1e-8 * abs(forces[k]).max())
+
+
+GYMNASIUM = ("half_cheetah", "hopper", "walker2d", "ant", "humanoid", "swimmer")
+
+
+@pytest.mark.filterwarnings("ignore:.*(tendon|settotalmass):linkwork.LinkworkWarning")  # tendons without springs
+@pytest.mark.parametrize("name", GYMNASIUM)
+def test_robots_of_gymnasium_move_as_in_mujoco(name: str) -> None:
+    """With contacts, limits and motors; what these robots lie in is found without importing the package."""
+    package = find_spec("gymnasium")
+    assert package is not None and package.origin is not None, "gymnasium is one of the tests' requirements"
+    path = Path(package.origin).parent / "envs" / "mujoco" / "assets" / f"{name}.xml"
+    m, model = mujoco.MjModel.from_xml_path(str(path)), lw.load(path)
+    m.opt.cone, m.opt.integrator, m.opt.solver = 1, 0, 2  # elliptic, Euler, Newton
+    m.opt.tolerance, m.opt.iterations, m.opt.ls_iterations = 0.0, 200, 200
+    d, rng, held = mujoco.MjData(m), np.random.default_rng(5), 0
+    found = []
+    for _ in range(4):
+        mujoco.mj_resetData(m, d)
+        mujoco.mj_integratePos(m, d.qpos, rng.normal(size=m.nv) * (1.5 if name == "swimmer" else 0.25), 1.0)
+        d.qvel[:], d.ctrl[:] = rng.normal(size=m.nv), rng.uniform(-1.0, 1.0, m.nu)
+        mujoco.mj_forward(m, d)
+        found.append((*ours(m, d), d.qfrc_spring + d.qfrc_damper + d.qfrc_actuator, d.qpos.copy(), d.qacc.copy()))
+        held += d.nefc
+    q, v, tau, there, answers = (np.array(each) for each in zip(*found, strict=True))
+    with lw.interpreted():
+        a, _ = lw.contact_dynamics(model, q, v, tau, model.contacts, dt=m.opt.timestep)
+    for k, answer in enumerate(answers):
+        d.qpos[:] = there[k]
+        assert abs(theirs(m, d, a[k], v[k]) - answer).max() < 1e-9 * abs(answer).max()
+    assert held > 0
 
 
 def test_a_rollout_goes_as_mujoco_goes_to_the_bit_in_any_company(
