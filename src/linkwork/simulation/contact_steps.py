@@ -28,7 +28,7 @@ from linkwork.spatial import Quaternion, Vec3
 
 _DEEP = 0.5
 """The part of a shape's size by which it may overlap in the beginning without a warning."""
-_LOOKS = 10
+_LOOKS = 3
 """Motions of a model that are looked at: looking takes longer than a short motion does."""
 
 
