@@ -58,6 +58,12 @@ SCENES = {
         <body pos="0.3 0 0"><joint axis="0 1 0" stiffness="2" damping="0.1"/>
           <geom type="box" size="0.2 0.1 0.02" pos="0.2 0 0"/><body name="fin" pos="0.4 0 0"><geom size="0.1"/></body>
         </body></body></worldbody>""",
+    "level": """
+      <default><geom conaffinity="0"/></default>
+      <worldbody><geom type="plane" size="9 9 1" conaffinity="1"/><geom size="0.1" pos="0 0 0.15" conaffinity="1"/>
+      <body pos="0 0 0.09"><joint axis="0 0 1"/><geom size="0.1" pos="0.5 0 0" friction="0.5"/><geom size="0.05"/>
+        <body pos="0.5 0 0"><joint axis="0 0 1"/><geom type="capsule" size="0.1 0.2" pos="0.3 0 0" euler="0 90 0"/>
+          <geom size="0.05" pos="0.3 0 1"/></body></body></worldbody>""",
     "pairs": """
       <worldbody><geom name="post" type="capsule" size="0.1 0.5" contype="2" conaffinity="2" friction="0.2"/>
       <geom type="box" size="0.1 0.2 0.1" pos="0.1 0.1 0.3" euler="10 20 30" contype="4" conaffinity="2"/>

@@ -7,6 +7,7 @@ contacts are with the ground.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -197,7 +198,7 @@ class Text:
             if isinstance(one.against, Ground):
                 for touch in self._touches(one, places):
                     flag, *row = pushed(touch, one.softness, dt, one.margin, mass)
-                    rows.keep(flag, [*row, *_frictions(one), *signs])
+                    _keep_where(flag, rows, [*row, *_frictions(one), *signs], q)
                 continue
             key, own = like(one), solid_of(one.shape, places[one.frame] * one.placement)
             other = solid_of(one.against, places[one.on] * one.on_placement)
@@ -208,7 +209,7 @@ class Text:
                 pairs[key] = KeptRows(name, len(row), most, packed=False)
             apart = own.centre - other.centre
             reach = own.reach + other.reach + one.margin
-            pairs[key].keep(where_less(apart.dot(apart), reach * reach, 1.0, 0.0), row)
+            _keep_where(where_less(apart.dot(apart), reach * reach, 1.0, 0.0), pairs[key], row, q)
         for key, kept in pairs.items():
             stiff = [*spring(key[2], dt), numbers(q).flat[0]]
             keep_near(kept, rows, key, stiff, next(one.points for one in members if like(one) == key))
@@ -338,6 +339,15 @@ class Text:
         moved = [[y * x[dof] for y in columns[dof].numbers()] for dof in path]
         summed = [total(each) for each in zip(*moved, strict=True)]
         return Twist(Vec3(*summed[:3]), Vec3(*summed[3:]))
+
+
+def _keep_where(flag: Scalar, rows: KeptRows, row: Sequence[Scalar], q: Any) -> None:
+    """Keep a row where a flag is set, or always or never if that does not depend on q: of an arm over a level plane."""
+    if isinstance(flag, float):
+        if flag <= 0.5:
+            return
+        flag = where_less(numbers(q).flat[0], math.inf, flag, 0.0)
+    rows.keep(flag, row)
 
 
 def _frictions(one: Contact) -> list[float]:
