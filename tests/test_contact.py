@@ -40,7 +40,8 @@ SCENES = {
       <geom type="plane" size="9 9 1" pos="0.3 0 0" zaxis="-1 0 0.1" condim="1" conaffinity="1"/>
       <body pos="0 0 0.3"><freejoint/>
         <geom type="box" size=".1 .2 .15" friction="0.6 0.03" condim="4" solref="-800 -30"/></body>
-      <body pos="-.5 0 0.3"><joint type="slide" axis="0 0 1"/><joint axis="0 1 0"/><geom type="capsule" size=".1 .2"/>
+      <body pos="-.5 0 0.3"><joint type="slide" axis="0 0 1"/><joint axis="0 1 0"/>
+        <geom type="capsule" size=".1 .2" condim="6" friction="0.7 0.02 0.03"/>
         <body pos="0 1 0"><joint type="ball"/><geom type="cylinder" size=".1 .2"/></body></body></worldbody>""",
     "bonds": """
       <default><geom conaffinity="0"/></default>
@@ -418,6 +419,13 @@ def test_a_ball_rolls_and_no_impact_adds_energy() -> None:
         spun = lw.simulate(ball, there, [0, 0, 0, 0, 0, 5.0], 0.004, 0.004, contacts=rough, contact_forces=True)
     wrench = spun.constraint_forces[0, 0]
     assert wrench[2] > 0.0 and np.allclose(wrench / wrench[2], [0, 0, 1, 0, 0, -0.01], atol=1e-12)
+    # and rolling: force and moment lie on one cone
+    rough = [lw.Contact("ball", lw.Sphere(0.1), friction=0.7, dimensions=6, rolling_friction=0.02)]
+    with lw.interpreted():
+        rolled = lw.simulate(ball, there, [0.5, 0, 0, 0, 5.0, 0], 0.004, 0.004, contacts=rough, contact_forces=True)
+    force, moment = np.split(rolled.constraint_forces[0, 0], 2)
+    braked = moment[1] + 0.5 * 0.0001 * force[0]  # about the point, which is half-way down
+    assert braked < 0.0 and math.isclose(math.hypot(force[0] / 0.7, braked / 0.02), force[2], rel_tol=1e-9)
     # Down a slope: where it touches nothing moves, so that friction does no work; f (1/m + r²/I + R) = g sin θ.
     slope = 0.3
     leaning = [lw.Contact("ball", lw.Sphere(0.1), lw.Plane((math.sin(slope), 0.0, math.cos(slope))), friction=0.4)]
@@ -484,7 +492,7 @@ def test_bad_contacts_are_refused_by_name() -> None:
         (lambda: lw.Contact("foot0", "ball"), "shape of the contact of 'foot0'"),
         (lambda: lw.Contact("foot0", lw.Box((1, 1, 1)), lw.Capsule(1.0, 1.0)), "a box and a capsule may not"),
         (lambda: lw.Contact("foot0", lw.Box((1, 1, 1)), lw.HeightField(np.eye(2), (1, 1))), "height field"),
-        (lambda: lw.Contact("foot0", dimensions=6), "dimensions of .* rolling is not supported"),
+        (lambda: lw.Contact("foot0", dimensions=5), r"dimensions of .*\(and against rolling\), not 5"),
         (
             lambda: lw.Contact("foot0", dimensions=4, torsional_friction=0),
             "torsional_friction of the contact of 'foot0'",
@@ -576,7 +584,7 @@ def test_a_deep_start_and_what_a_file_leaves_out_are_said(tmp_path: Path) -> Non
     )
     loaded = lw.load(path)
     assert len(loaded.contacts) == 1
-    with lw.interpreted(), pytest.warns(lw.LinkworkWarning, match="rock and .*a mesh and a plane.*rolling.*on tin"):
+    with lw.interpreted(), pytest.warns(lw.LinkworkWarning, match="rock and .*a mesh and a plane.*on tin"):
         lw.contact_points(loaded, lw.neutral(loaded), loaded.contacts)
     with lw.interpreted():  # once
         lw.contact_points(loaded, lw.neutral(loaded), loaded.contacts)

@@ -157,7 +157,7 @@ class _Reader:
         return found
 
     def mixed(self, a: int, b: int) -> tuple[int, Sequence[float], Softness, float]:
-        """Dimensions, friction along the surface and against spinning, softness and margin of two geoms."""
+        """Dimensions, friction along the surface, against spinning and rolling, softness and margin of two geoms."""
         m = self.m
         margin = self.margin(m.geom_margin[[a, b]], m.geom_gap[[a, b]])
         if m.geom_priority[a] != m.geom_priority[b]:
@@ -188,8 +188,6 @@ class _Reader:
             kinds = " and ".join(f"a {_KINDS[k]}" for k in (own, other))
             self.left_out.append(f"the contact of {called}, {kinds}, which is not supported")
             return None
-        if dimensions > 4:
-            self.left_out.append(f"friction of {called} against rolling")
         on = self.bodies[m.geom_bodyid[a]] if m.geom_bodyid[a] else "world"
         return Contact(
             self.bodies[m.geom_bodyid[b]] if m.geom_bodyid[b] else "world",
@@ -197,8 +195,9 @@ class _Reader:
             self.shape(a),  # type: ignore[arg-type]
             on,
             friction=friction[0],
-            dimensions=min(dimensions, 4),
+            dimensions=dimensions,
             torsional_friction=max(friction[1], _LEAST_FRICTION),
+            rolling_friction=max(friction[2], _LEAST_FRICTION),
             placement=_placed(m.geom_pos[b], m.geom_quat[b]),
             on_placement=_placed(m.geom_pos[a], m.geom_quat[a]),
             softness=softness,

@@ -184,9 +184,10 @@ class Contact:
             spheres and capsules touch each other, boxes touch boxes and spheres.
         on: the frame that carries what it touches; the world if left out.
         friction: the coefficient of friction, the tangent of the friction cone's angle.
-        dimensions: 3, 1 for a contact without friction, or 4 for one that resists spinning as well (MuJoCo's
-            ``condim``).
-        torsional_friction: with 4 dimensions, the moment of friction about the normal over the normal force (m).
+        dimensions: 3, 1 for a contact without friction, 4 for one that resists spinning as well, or 6 for one that
+            resists spinning and rolling (MuJoCo's ``condim``).
+        torsional_friction: with 4 or 6 dimensions, the moment of friction about the normal over the normal force (m).
+        rolling_friction: with 6, that about directions along the surface (m).
         placement: of the shape in its frame, from ``lw.placement``. on_placement: of what it touches, in that frame.
         softness: how it yields. margin: the distance (m) at which it begins to act.
         name: to tell contacts apart by.
@@ -204,6 +205,7 @@ class Contact:
     friction: float = 1.0
     dimensions: int = 3
     torsional_friction: float = 0.005
+    rolling_friction: float = 0.0001
     placement: Transform = field(default_factory=Transform.identity)
     on_placement: Transform = field(default_factory=Transform.identity)
     softness: Softness = field(default_factory=Softness)
@@ -242,13 +244,13 @@ class Contact:
         if self.frame == self.on:
             raise ArgumentError(f"{called} is with itself; on must be another frame")
         object.__setattr__(self, "friction", not_negative(f"friction of {called}", self.friction))
-        if not is_integer(self.dimensions) or self.dimensions not in (1, 3, 4):
+        if not is_integer(self.dimensions) or self.dimensions not in (1, 3, 4, 6):
             raise ArgumentError(
-                f"dimensions of {called} must be 1 (without friction), 3, or 4 (with friction against spinning), not "
-                f"{shown(self.dimensions)}; friction against rolling is not supported"
+                f"dimensions of {called} must be 1 (without friction), 3, 4 (with friction against spinning) or 6 (and "
+                f"against rolling), not {shown(self.dimensions)}"
             )
-        torsional = positive(f"torsional_friction of {called}", self.torsional_friction, "metres")
-        object.__setattr__(self, "torsional_friction", torsional)
+        for what in ("torsional_friction", "rolling_friction"):
+            object.__setattr__(self, what, positive(f"{what} of {called}", getattr(self, what), "metres"))
         object.__setattr__(self, "margin", finite(f"margin of {called}", self.margin))
         for what in ("placement", "on_placement"):
             value = getattr(self, what)
@@ -268,10 +270,15 @@ class Contact:
 
     @property
     def friction_rows(self) -> int:
-        """How many directions friction acts in: none, two along the surface, or three with the rotation about the
-        normal.
+        """How many directions friction acts in: none, two along the surface, three with the rotation about the normal,
+        or five with those about the two along the surface.
         """
         return self.dimensions - 1 if self.friction > 0.0 else 0
+
+    @property
+    def coefficients(self) -> list[float]:
+        """Of friction along the surface, against spinning, and against rolling, as far as it acts."""
+        return [self.friction, self.torsional_friction, self.rolling_friction][: max(1, (self.friction_rows + 1) // 2)]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ Of s = J a - a_ref, with D = 1/R:
     friction    ½ D s²  up to |s| = R f, then f (|s| - ½ R f)             dry friction of a joint
     cone        N = μ s₀, U = μ (s₁, s₂) √ratio, T = |U|
                 0  for N >= μ T;   ½ Σ D s²  for μ N + T <= 0;   else ½ Dₘ (N - μ T)²,  Dₘ = D₀ / (μ² (1 + μ²))
-                with friction against spinning U has a third number, μ₃ s₃ √ratio, and D₃ = D₁ (μ₃/μ)²
+                with friction against spinning U has a third number, μ₃ s₃ √ratio, and D₃ = D₁ (μ₃/μ)²; against
+                rolling two more of that kind
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from linkwork.spatial.matrices import dot
 
 class Cone(NamedTuple):
     """A contact with friction: rows (3, n) of J, normal first; what they are asked for; D of the normal; μ. With
-    friction against spinning a fourth row, of the rotation about the normal, and its coefficient (m).
+    friction against spinning a fourth row, of the rotation about the normal, and its coefficient (m); with friction
+    against rolling two more, about the tangents, and theirs.
     """
 
     J: Sequence[Sequence[Scalar]]
@@ -31,11 +33,13 @@ class Cone(NamedTuple):
     D: Scalar
     friction: Scalar
     spin: Scalar | None = None
+    roll: Scalar | None = None
 
     @property
     def frictions(self) -> list[Scalar]:
         """The coefficient of each row but the normal's."""
-        return [self.friction, self.friction] if self.spin is None else [self.friction, self.friction, self.spin]
+        turns = [self.spin, self.roll, self.roll]
+        return [self.friction, self.friction, *(each for each in turns if each is not None)]
 
 
 class Side(NamedTuple):
@@ -74,13 +78,18 @@ class Bond(NamedTuple):
 
 class Group(NamedTuple):
     """Rows of contacts that some degrees of freedom move, n of them: of those with friction J (3n), what is wanted (3),
-    D and μ, and with friction against spinning (4n), (4), D and both μ; of those without J (n), what is wanted, D.
-    ``friction`` is the number of rows beside the normal one.
+    D and μ, and with friction against spinning (4n), (4), D and both μ, against rolling as well (6n), (6), D and three
+    μ; of those without J (n), what is wanted, D. ``friction`` is the number of rows beside the normal one.
     """
 
     dofs: tuple[int, ...]
     friction: int
     rows: KeptRows
+
+
+def coefficients(friction: int) -> int:
+    """How many coefficients so many rows of friction have: none, μ, and those against spinning and rolling."""
+    return (friction + 1) // 2
 
 
 @dataclass
@@ -119,7 +128,7 @@ class Holds:
 
 
 def as_cone(row: Sequence[Scalar], n: int) -> Cone:
-    m = 3 if len(row) == 3 * n + 5 else 4
+    m = {3 * n + 5: 3, 4 * n + 7: 4, 6 * n + 10: 6}[len(row)]
     return Cone([row[k * n : k * n + n] for k in range(m)], row[m * n : m * n + m], *row[m * n + m :])
 
 
@@ -168,11 +177,8 @@ def cone_response(cone: Cone, s: Sequence[Scalar], ratio: float) -> tuple[list[S
 def cone_hardness(cone: Cone, ratio: float) -> list[Scalar]:
     """D of each row."""
     tangential = cone.D * ratio
-    found = [cone.D, tangential, tangential]
-    if cone.spin is not None:
-        part = cone.spin / cone.friction
-        found.append(tangential * (part * part))
-    return found
+    parts = [each / cone.friction for each in cone.frictions[2:]]
+    return [cone.D, tangential, tangential, *(tangential * (part * part) for part in parts)]
 
 
 def cone_cost(cone: Cone, s: Sequence[Scalar], ratio: float) -> Scalar:

@@ -8,7 +8,7 @@ from typing import Any
 from linkwork.compiled.arrays import array_of, numbers
 from linkwork.compiled.kept_rows import KeptRows
 from linkwork.compiled.repeating import repeat
-from linkwork.dynamics.contact.costs import Cone, Group, Holds, as_cone, as_side, both_of, cone_response
+from linkwork.dynamics.contact.costs import Cone, Group, Holds, as_cone, as_side, both_of, coefficients, cone_response
 from linkwork.spatial import Scalar, absolute, sqrt, where_less
 from linkwork.spatial.matrices import dot
 
@@ -78,7 +78,7 @@ class Line:
                 state = _plus_friction(state, step, s, w, D, self.holds.frictions[k - limits].most)
 
         def cone(state: Sequence[Scalar], row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
-            m = len(row) // 3 + 1  # 8 numbers for 3 rows, 11 for 4
+            m = len(row) // 3 + 1  # 8 numbers for 3 rows, 11 for 4, 16 for 6
             s, w, own = row[:m], row[m : 2 * m], Cone((), (), *row[2 * m :])
             there = [x + given[0] * y for x, y in zip(s, w, strict=True)]
             f, h = cone_response(own, there, self.holds.ratio)
@@ -104,13 +104,14 @@ def _along(group: Group, x: Sequence[Scalar], p: Sequence[Scalar]) -> KeptRows:
     def cone(row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
         own, (x, p) = as_cone(row, n), both_of(given, group.dofs)
         s = [dot(each, x) - wanted for each, wanted in zip(own.J, own.wanted, strict=True)]
-        return [*s, *(dot(each, p) for each in own.J), own.D, own.friction, *([] if own.spin is None else [own.spin])]
+        return [*s, *(dot(each, p) for each in own.J), *(x for x in own[2:] if x is not None)]
 
     def side(row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
         own, (x, p) = as_side(row, n), both_of(given, group.dofs)
         return [dot(own.J, x) - own.wanted, dot(own.J, p), own.D]
 
-    text, width = (cone, 3 * group.friction + 2) if group.friction else (side, 3)
+    text = cone if group.friction else side
+    width = 2 * (group.friction + 1) + 1 + coefficients(group.friction)
     return group.rows.mapped(f"{group.rows.rows.name} along a line", text, width, [*x, *p])
 
 

@@ -64,10 +64,10 @@ def contact_dynamics(
 
     Returns:
         a (..., nv), and forces (..., p, 3) in world axes (N): at each point of each contact, on the body that carries
-        ``frame``; what it touches feels the opposite. Moments of friction against spinning are not among them;
-        ``contact_forces`` of ``lw.simulate`` has them. A sphere, an ellipsoid and a point have one point, a capsule on
-        the ground two (the end at +z first), a box or a cylinder on the ground four, a box on a box twelve places, of
-        which at most eight push; ``lw.contact_points`` says where.
+        ``frame``; what it touches feels the opposite. Moments of friction against spinning and rolling are not among
+        them; ``contact_forces`` of ``lw.simulate`` has them. A sphere, an ellipsoid and a point have one point, a
+        capsule on the ground two (the end at +z first), a box or a cylinder on the ground four, a box on a box twelve
+        places, of which at most eight push; ``lw.contact_points`` says where.
 
     Example:
         >>> import linkwork as lw
@@ -137,7 +137,7 @@ def collision_contacts(
         model: the mechanism, as ``lw.load`` made it.
         against: the ground; the plane z = 0 if left out.
         friction: the coefficient of friction.
-        dimensions: 3, 1 for no friction, or 4 for friction against spinning as well.
+        dimensions: 3, 1 for no friction, 4 for friction against spinning as well, 6 for that and against rolling.
         softness: how contacts yield; as MuJoCo's do by default, if left out.
 
     Returns:

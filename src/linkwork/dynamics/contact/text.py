@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from linkwork.compiled.arrays import array_of, numbers
 from linkwork.compiled.kept_rows import KeptRows
 from linkwork.dynamics.contact.boxes import Touch
 from linkwork.dynamics.contact.collision import solid_of, tangents, touches
-from linkwork.dynamics.contact.costs import Bond, Cone, Friction, Group, Holds, Limit, cone_response
+from linkwork.dynamics.contact.costs import Bond, Cone, Friction, Group, Holds, Limit, coefficients, cone_response
 from linkwork.dynamics.contact.drag import drag
 from linkwork.dynamics.contact.implicit import differentiable
 from linkwork.dynamics.contact.kept import HEAD, keep_near, like, pushed
@@ -39,6 +40,10 @@ from linkwork.spatial.small_matrices import skew
 
 if TYPE_CHECKING:
     from linkwork.dynamics.contact.law import Touching
+
+
+_AXES = (0, 0, 1, 3)
+"""About how many axes friction of so many coefficients resists rotation: the normal, then the tangents."""
 
 
 class Twist(NamedTuple):
@@ -65,7 +70,7 @@ class Twist(NamedTuple):
 
 
 class Forces(NamedTuple):
-    """Where points are; the force (N) at each, in world axes (points, 3), and the moment (N m) about its normal."""
+    """Where points are; the force (N) at each, in world axes (points, 3), and the moment (N m) there."""
 
     touches: list[Touch]
     forces: Any
@@ -139,11 +144,11 @@ class Text:
         for number, (own, friction, members) in enumerate(self.of.groups):
             name = f"{'cones' if friction else 'sides'} {number}"
             points = sum(one.points for one in members)
-            rows = KeptRows(name, HEAD + max(1, friction - 1) + len(own), points)
+            rows = KeptRows(name, HEAD + max(1, coefficients(friction)) + len(own), points)
             self._keep(rows, own, members, q, dt)
             given = [*(x for k in own for x in columns[k].numbers()), *(x[k] for x in (speeds, turning) for k in own)]
-            text = _spinning_cone if friction == 3 else _cone if friction else _side
-            width = (friction + 1) * (len(own) + 1) + max(1, friction)
+            text = partial(_cone, coefficients=coefficients(friction)) if friction else _side
+            width = (friction + 1) * (len(own) + 1) + 1 + coefficients(friction)
             groups.append(Group(own, friction, rows.mapped(f"{name} of joints", text, width, given)))
         holds = Holds(groups, ratio=self.contacts.friction_ratio)
         for dof, at, bounds, softness, margin in self.of.limited:
@@ -198,11 +203,11 @@ class Text:
             if isinstance(one.against, Ground):
                 for touch in self._touches(one, places):
                     flag, *row = pushed(touch, one.softness, dt, one.margin, mass)
-                    _keep_where(flag, rows, [*row, *_frictions(one), *signs], q)
+                    _keep_where(flag, rows, [*row, *one.coefficients, *signs], q)
                 continue
             key, own = like(one), solid_of(one.shape, places[one.frame] * one.placement)
             other = solid_of(one.against, places[one.on] * one.on_placement)
-            row = [*own.numbers(), *other.numbers(), one.margin, mass, *_frictions(one), *signs]
+            row = [*own.numbers(), *other.numbers(), one.margin, mass, *one.coefficients, *signs]
             if key not in pairs:
                 name = f"{rows.rows.name}, near {len(pairs)}"
                 most = sum(like(each) == key for each in members)
@@ -304,7 +309,7 @@ class Text:
         self, found: Sequence[Touch], columns: Sequence[Twist], v: Sequence[Scalar], a: Sequence[Scalar],
         dt: Scalar | None,
     ) -> tuple[Any, list[Vec3]]:  # fmt: skip
-        """The force at each point, in world axes, and the moment of friction against spinning."""
+        """The force at each point, in world axes, and the moment of friction against spinning and rolling."""
         rate = [x + y for x, y in zip(a, self._turning(v), strict=True)]
         speeds, rates = ({end: self._twist(end, columns, each) for end in self.ends} for each in (v, rate))
         heavy = self._masses()
@@ -320,15 +325,16 @@ class Text:
                 directions = [touch.normal, *(tangents(touch.normal) if one.friction_rows else ())]
                 s = [direction.dot(lacking.at(touch.point)) for direction in directions]
                 s[0] = s[0] + k * d * depth
-                if one.friction_rows == 3:
-                    s.append(touch.normal.dot(lacking.angular))
+                axes = directions[: _AXES[coefficients(one.friction_rows)]]
+                s += [axis.dot(lacking.angular) for axis in axes]
                 if one.friction_rows:
-                    sizes, _ = cone_response(Cone((), (), D, *_frictions(one)), s, self.contacts.friction_ratio)
+                    sizes, _ = cone_response(Cone((), (), D, *one.coefficients), s, self.contacts.friction_ratio)
                 else:
                     sizes = [where_less(s[0], 0.0, -(D * s[0]), 0.0)]
                 parts = [direction * size for direction, size in zip(directions, sizes, strict=False)]
                 forces += [total(xs) for xs in zip(*(part.numbers() for part in parts), strict=True)]
-                spins.append(touch.normal * sizes[3] if one.friction_rows == 3 else Vec3.zero())
+                turning = [axis * size for axis, size in zip(axes, sizes[3:], strict=True)]
+                spins.append(sum(turning, Vec3.zero()))
         return array_of(forces).reshape(self.points, 3), spins
 
     def _twist(self, end: str, columns: Sequence[Twist], x: Sequence[Scalar]) -> Twist:
@@ -350,26 +356,21 @@ def _keep_where(flag: Scalar, rows: KeptRows, row: Sequence[Scalar], q: Any) -> 
     rows.keep(flag, row)
 
 
-def _frictions(one: Contact) -> list[float]:
-    """The coefficients of its rows."""
-    return [one.friction, one.torsional_friction] if one.friction_rows == 3 else [one.friction]
-
-
-def _cone(row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
-    """A kept row in the joints."""
-    normal = Vec3(*row[3:6])
-    J, wanted = _in_joints(row, [normal, *tangents(normal)], given)
-    return [*(x for each in J for x in each), *wanted, row[8], row[9]]
-
-
-def _spinning_cone(row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
-    """The same with the rotation about the normal."""
-    normal, signs, b = Vec3(*row[3:6]), row[HEAD + 2 :], row[7]
-    J, wanted = _in_joints([*row[: HEAD + 1], *signs], [normal, *tangents(normal)], given)
+def _cone(row: Sequence[Scalar], given: Sequence[Scalar], coefficients: int) -> list[Scalar]:
+    """A kept row in the joints; with friction against spinning also the rotation about the normal, with friction
+    against rolling those about the tangents.
+    """
+    normal, signs, b = Vec3(*row[3:6]), row[HEAD + coefficients :], row[7]
+    directions = [normal, *tangents(normal)]
+    J, wanted = _in_joints([*row[: HEAD + 1], *signs], directions, given)
     n = len(signs)
-    turns = [sign * normal.dot(Vec3(*given[6 * k + 3 : 6 * k + 6])) for k, sign in enumerate(signs)]
-    held = -(b * dot(turns, given[6 * n : 7 * n]))
-    return [*(x for each in (*J, turns) for x in each), *wanted, held, row[8], row[9], row[10]]
+    spins = [Vec3(*given[6 * k + 3 : 6 * k + 6]) for k in range(n)]
+    turns = [
+        [sign * axis.dot(spin) for sign, spin in zip(signs, spins, strict=True)]
+        for axis in directions[: _AXES[coefficients]]
+    ]
+    held = [-(b * dot(each, given[6 * n : 7 * n])) for each in turns]
+    return [*(x for each in (*J, *turns) for x in each), *wanted, *held, row[8], *row[HEAD : HEAD + coefficients]]
 
 
 def _side(row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
