@@ -148,11 +148,12 @@ GYMNASIUM = ("half_cheetah", "hopper", "walker2d", "ant", "humanoid", "swimmer")
 
 @pytest.mark.filterwarnings("ignore:.*(tendon|settotalmass):linkwork.LinkworkWarning")  # tendons without springs
 @pytest.mark.parametrize("name", GYMNASIUM)
-def test_robots_of_gymnasium_move_as_in_mujoco(name: str) -> None:
+def test_robots_of_gymnasium_move_as_in_mujoco(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With contacts, limits and motors; what these robots lie in is found without importing the package."""
     package = find_spec("gymnasium")
     assert package is not None and package.origin is not None, "gymnasium is one of the tests' requirements"
     path = Path(package.origin).parent / "envs" / "mujoco" / "assets" / f"{name}.xml"
+    monkeypatch.chdir(tmp_path)  # where MuJoCo writes a log of its warnings
     m, model = mujoco.MjModel.from_xml_path(str(path)), lw.load(path)
     m.opt.cone, m.opt.integrator, m.opt.solver = 1, 0, 2  # elliptic, Euler, Newton
     m.opt.tolerance, m.opt.iterations, m.opt.ls_iterations = 0.0, 200, 200
