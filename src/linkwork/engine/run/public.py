@@ -9,7 +9,6 @@ Python has no such objects, the function stays what it is.
 from __future__ import annotations
 
 import ctypes
-import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, update_wrapper
@@ -150,13 +149,15 @@ def serve(
     """
     if not isinstance(made, _Called):
         return
-    function = made.__wrapped__
-    parameters = inspect.signature(function).parameters
-    names = [sys.intern(name) for name in parameters]
+    function: Any = made.__wrapped__
+    written, positional = function.__code__, function.__code__.co_argcount  # a signature object would cost more
+    names = [sys.intern(name) for name in written.co_varnames[: positional + written.co_kwonlyargcount]]
     if len(names) > MOST_PARAMETERS:
         raise ValueError(f"{function.__name__} has {len(names)} parameters, more than {MOST_PARAMETERS}")
     known = {"model", "frames", "out", *choosers, *arguments}
-    defaults = [parameter.default for parameter in parameters.values()]
+    at_end = function.__defaults__ or ()
+    defaults = dict(zip(names[positional - len(at_end) : positional], at_end, strict=True))
+    defaults |= function.__kwdefaults__ or {}
     words = {
         "setting": address(setting),
         "function": id(function),
@@ -164,7 +165,7 @@ def serve(
         "choosers": len(choosers),
         "arguments": len(arguments),
         "parameters": len(names),
-        "positional": sum(one.kind is one.POSITIONAL_OR_KEYWORD for one in parameters.values()),
+        "positional": positional,
         "frames": names.index("frames") if "frames" in names else -1,
         "out": names.index("out"),
     }
@@ -172,13 +173,13 @@ def serve(
         PARAMETER.pack(
             {
                 "name": id(name),
-                "default": 0 if default is inspect.Parameter.empty else id(default),
+                "default": id(defaults[name]) if name in defaults else 0,
                 "fixed": name not in known,
                 "chooser": names.index(choosers[k]) if k < len(choosers) else 0,
                 "argument": names.index(arguments[k]) if k < len(arguments) else 0,
             }
         )
-        for k, (name, default) in enumerate(zip(names, defaults, strict=True))
+        for k, name in enumerate(names)
     ]
     record = np.concatenate([PUBLIC.pack(words), *each])
     _forever.append((record, setting, kept, function, algorithm, names, defaults))
