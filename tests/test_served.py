@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import copy
+import doctest
+import gc
+import inspect
+import pickle
+import pydoc
 import sys
 import threading
+import typing
+import weakref
 from collections.abc import Callable
-from types import FrameType
+from functools import partial
+from types import FrameType, MethodType
 from typing import Any
 
 import numpy as np
 import pytest
 
 import linkwork as lw
+from linkwork.dynamics import dynamics
 from linkwork.engine.emit import python_calls
 from linkwork.engine.emit.python_calls import array_maker
-from linkwork.engine.run import entries
+from linkwork.engine.run import entries, public
 from linkwork.engine.run.memory import aligned
 from linkwork.joints import Free, Prismatic, Revolute, Spherical
 from strategies import Array, random_tree, state_of
@@ -179,7 +189,7 @@ def calls_in_python(call: Callable[[], Any]) -> list[str]:
 
 
 @pytest.mark.parametrize("name", SERVED)
-def test_nothing_of_ours_runs_between_a_public_function_and_its_code(name: str) -> None:
+def test_no_line_of_python_stands_before_the_code(name: str) -> None:
     for batch in BATCHES:
         s = state_of(MODEL, 8, batch)
         out = empty_like(SERVED[name](s))
@@ -187,7 +197,7 @@ def test_nothing_of_ours_runs_between_a_public_function_and_its_code(name: str) 
         SERVED[name](s)  # points are kept the second time
         for to in ({}, {"out": out}):
             found = calls_in_python(lambda to=to, s=s: SERVED[name](s, **to))  # type: ignore[misc]
-            assert [f for f in found if f != "__hash__"] == found[:1], (batch, found)
+            assert [f for f in found if f != "__hash__"] == [], (batch, found)
 
 
 def test_arguments_without_leading_axes_go_for_every_state() -> None:
@@ -195,7 +205,7 @@ def test_arguments_without_leading_axes_go_for_every_state() -> None:
     wanted = lw.forward_dynamics(MODEL, np.repeat(s.q[:1], 6, axis=0), s.v, np.repeat(s.tau[:1], 6, axis=0))
     for _ in range(2):
         assert np.array_equal(lw.forward_dynamics(MODEL, s.q[0], s.v, s.tau[0]), wanted)
-    assert len(calls_in_python(lambda: lw.forward_dynamics(MODEL, s.q[0], s.v, s.tau[0]))) == 1
+    assert calls_in_python(lambda: lw.forward_dynamics(MODEL, s.q[0], s.v, s.tau[0])) == []
 
 
 def test_large_results_begin_at_a_cache_line() -> None:
@@ -251,16 +261,16 @@ def test_a_method_of_other_dynamics_is_no_method() -> None:
 def test_results_are_made_by_numpys_own_function_or_by_numpy_empty_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where NumPy's table of functions is not as known, arrays are made as Python makes them: the same, but slower."""
     assert array_maker()
-    made = entries.make("quick")
+    made = entries.make()
     monkeypatch.setattr(entries, "array_maker", lambda: 0)
-    called = entries.make("quick")
+    called = entries.make()
     deep = [(1,) * 29, (2, *(1,) * 28)] + [(1,) * 40] * (np.lib.NumpyVersion(np.__version__) >= "2.0.0")
     for batch in (*BATCHES, *deep):
         s = state_of(MODEL, batch)
         for name, given in (("mass_matrix", (s.q,)), ("energy", (s.q, s.v)), ("integrate", (s.q, s.v))):
             expected = several(getattr(lw, name)(MODEL, *given))
             for builtin in (made, called):
-                found = several(builtin(name, MODEL, None, *given))
+                found = several(builtin(MODEL._memo.quick[name], None, *given))
                 assert [one.tobytes() for one in found] == [one.tobytes() for one in expected]
                 for one, other in zip(found, expected, strict=True):
                     assert type(one) is np.ndarray and one.shape == other.shape and one.flags.carray
@@ -274,3 +284,134 @@ def test_a_table_of_another_numpy_is_not_called(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.undo()
     array_maker.cache_clear()
     assert array_maker() != 0
+
+
+# The objects that stand for public functions
+
+
+def test_a_public_function_is_to_python_what_its_function_is() -> None:
+    for function in (lw.forward_dynamics, lw.jacobian, lw.energy):
+        own: Any = inspect.unwrap(function)
+        assert inspect.isfunction(own) and inspect.isroutine(function) and callable(function)
+        assert inspect.signature(function) == inspect.signature(own)
+        assert typing.get_type_hints(function) == typing.get_type_hints(own)
+        assert inspect.getsource(function).startswith("@call.public(")
+        for name in ("__name__", "__qualname__", "__module__", "__doc__"):
+            assert getattr(function, name) == getattr(own, name)
+        assert repr(function).startswith(f"<function {own.__name__} at ")
+        assert pickle.loads(pickle.dumps(function)) is function and copy.deepcopy(function) is function
+        assert weakref.ref(function)() is function
+    assert "Example:" in pydoc.render_doc(lw.energy) and "energy(model: 'Model'" in pydoc.plain(
+        pydoc.render_doc(lw.energy)
+    )
+    assert any("forward_dynamics" in test.name for test in doctest.DocTestFinder().find(dynamics))
+
+
+def test_a_public_function_binds_and_can_be_a_partial() -> None:
+    s = state_of(MODEL, 13)
+    wanted = lw.gravity_torques(MODEL, s.q)
+
+    class Robot:
+        torques = lw.gravity_torques
+        q = s.q
+
+    bound = Robot().torques
+    assert bound.__func__ is lw.gravity_torques  # type: ignore[attr-defined]
+    with pytest.raises(lw.ArgumentError, match="model must be a linkwork Model"):
+        bound(s.q)  # type: ignore[arg-type]
+    for call in (partial(lw.gravity_torques, MODEL), MethodType(lw.gravity_torques, MODEL)):
+        assert np.array_equal(call(s.q), wanted) and np.array_equal(call(q=s.q), wanted)
+        assert calls_in_python(lambda call=call: call(s.q)) == []  # type: ignore[misc]
+
+
+def test_arguments_by_name_and_by_place_are_served_alike() -> None:
+    s = state_of(MODEL, 14)
+    wanted = [lw.forward_dynamics(MODEL, s.q, s.v, s.tau, s.f_ext), lw.jacobian(MODEL, s.q, WHERE, "world")]
+    named = {"q": s.q, "v": s.v, "tau": s.tau, "f_ext": s.f_ext}
+    calls: list[Callable[[], Any]] = [
+        lambda: lw.forward_dynamics(MODEL, s.q, s.v, f_ext=s.f_ext, tau=s.tau, method="articulated_body"),
+        lambda: lw.jacobian(reference="world", frames=tuple(WHERE), q=s.q, model=MODEL),
+        lambda: lw.forward_dynamics(MODEL, **named),
+        lambda: lw.jacobian(*(MODEL, s.q, WHERE), reference="world", out=None),
+    ]
+    for k, call in enumerate(calls):
+        call()
+        assert np.array_equal(call(), wanted[k % 2]) and calls_in_python(call) == []
+
+
+def test_what_does_not_fit_the_parameters_is_pythons_own_error() -> None:
+    s = state_of(MODEL, 15)
+    lw.gravity_torques(MODEL, s.q)
+    wrong: list[tuple[Callable[[], Any], str]] = [
+        (lambda: lw.gravity_torques(), "missing 2 required"),  # type: ignore[call-arg]
+        (lambda: lw.gravity_torques(MODEL), "missing 1 required"),  # type: ignore[call-arg]
+        (lambda: lw.gravity_torques(MODEL, s.q, s.q), "takes 2 positional"),  # type: ignore[misc]
+        (lambda: lw.gravity_torques(MODEL, s.q, q=s.q), "multiple values"),  # type: ignore[misc]
+        (lambda: lw.gravity_torques(MODEL, s.q, depth=1), "unexpected keyword"),  # type: ignore[call-arg]
+        (lambda: lw.gravity_torques(*[MODEL] * 50), "takes 2 positional"),  # type: ignore[arg-type]
+    ]
+    for call, words in wrong:
+        with pytest.raises(TypeError, match=rf"gravity_torques\(\) .*{words}"):
+            call()
+
+
+def test_a_choice_of_another_class_is_left_to_python() -> None:
+    class Name(str):
+        def __hash__(self) -> int:
+            raise RuntimeError("no hash")
+
+    class Frames(list[Any]):
+        pass
+
+    s = state_of(MODEL, 16)
+    wanted = lw.jacobian(MODEL, s.q, "f1", "world")
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="no hash"):
+            lw.jacobian(MODEL, s.q, "f1", Name("world"))
+        assert np.array_equal(lw.jacobian(MODEL, s.q, Frames(["f1"]), "world"), wanted)
+        for frames in (["f1"], ("f1",), "f1"):
+            assert np.array_equal(lw.jacobian(MODEL, s.q, frames, "world"), wanted)
+        with pytest.raises(lw.ArgumentError, match="frames must hold names"):
+            lw.jacobian(MODEL, s.q, [("f1", "post")], "world")  # type: ignore[list-item]
+        with pytest.raises(lw.ArgumentError, match="reference must be one of"):
+            lw.jacobian(MODEL, s.q, "f1", ["world"])  # type: ignore[arg-type]
+
+
+def test_a_public_function_keeps_no_reference() -> None:
+    s = state_of(MODEL, 17)
+    frames, out = [*WHERE], np.empty((12, MODEL.nv))
+    short = s.q[:-1].copy()
+    for _ in range(3):
+        lw.jacobian(MODEL, s.q, frames, "world", out=out)
+    held = [s.q, short, frames, out, MODEL, lw.jacobian, *MODEL._memo.frames[tuple(WHERE)].quick.values()]
+    gc.collect()
+    counts = [sys.getrefcount(one) for one in held]
+    for _ in range(50):
+        lw.jacobian(MODEL, s.q, frames, "world", out=out)
+        lw.jacobian(MODEL, s.q, frames=frames, reference="world")
+        for bad in (short, None, 3.0):
+            with pytest.raises((lw.ArgumentError, TypeError)):
+                lw.jacobian(MODEL, bad, frames, "world")
+    gc.collect()
+    assert [sys.getrefcount(one) for one in held] == counts
+
+
+def test_where_python_has_no_such_objects_a_function_stays_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    def plain() -> None:
+        """Nothing."""
+
+    monkeypatch.setattr(public, "_class", lambda: None)
+    assert public.public(plain) is plain
+    public.serve(plain, "energy", (), ("q",), np.zeros(1, dtype=np.int64))  # nothing happens
+
+
+def test_an_object_that_code_does_not_answer_yet_is_answered_by_its_function() -> None:
+    def doubled(x: float, *, times: float = 2.0) -> float:
+        return times * x
+
+    made = public.public(doubled)
+    assert made is not doubled and made(3.0) == 6.0 and made(x=3.0, times=3.0) == 9.0
+    with pytest.raises(TypeError, match="missing 1 required"):
+        made()  # type: ignore[call-arg]
+    with pytest.raises(AttributeError):
+        type(made)()()  # belongs to no function

@@ -7,28 +7,13 @@ q, v = lw.random_state(arm, 0, shape=1000)           # a batch of 1000 states
 a = lw.forward_dynamics(arm, q, v, tau=0 * v)        # (1000, nv)
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from linkwork import joints, spatial
 from linkwork.change_of_basis import ChangeOfBasis, change_of_basis
 from linkwork.dynamics import (
-    Ball,
-    Constraint,
-    Coupling,
-    Hinge,
-    OperationalSpace,
-    PointOnPlane,
-    Rolling,
-    Weld,
-    actuator_torques,
     centre_of_mass,
-    constrained_dynamics,
-    constrained_dynamics_and_reactions,
-    constrained_inverse_dynamics,
     difference,
-    dynamically_consistent_inverse,
-    effective_mass,
     energy,
     evaluate,
     external_wrench,
@@ -44,7 +29,6 @@ from linkwork.dynamics import (
     frame_velocity,
     frame_velocity_derivatives,
     gravity_torques,
-    impact,
     integrate,
     inverse_dynamics,
     inverse_dynamics_and_reactions,
@@ -59,11 +43,8 @@ from linkwork.dynamics import (
     momentum_derivatives,
     neutral,
     nonlinear_effects,
-    null_space_torque,
-    operational_bias,
     operational_inertia,
     operational_inertia_inverse,
-    operational_space,
     random_state,
     torque_regressor,
 )
@@ -82,6 +63,7 @@ from linkwork.errors import (
     TracingError,
     UnknownNameError,
 )
+from linkwork.late import late
 from linkwork.model import Actuator, Builder, Frame, Model, Point, merge_fixed, placement, with_inertial_parameters
 from linkwork.model.contacts import (
     Box,
@@ -102,6 +84,26 @@ if TYPE_CHECKING:
     from linkwork.compiled.compiled_function import CompiledFunction
     from linkwork.compiled.compiling import compile
     from linkwork.compiled.derivatives import jacobian_of, jvp, vjp
+    from linkwork.dynamics import (
+        Ball,
+        Constraint,
+        Coupling,
+        Hinge,
+        OperationalSpace,
+        PointOnPlane,
+        Rolling,
+        Weld,
+        actuator_torques,
+        constrained_dynamics,
+        constrained_dynamics_and_reactions,
+        constrained_inverse_dynamics,
+        dynamically_consistent_inverse,
+        effective_mass,
+        impact,
+        null_space_torque,
+        operational_bias,
+        operational_space,
+    )
     from linkwork.dynamics.constrained_derivatives import ConstrainedDerivatives, constrained_dynamics_derivatives
     from linkwork.dynamics.contact.public import collision_contacts, contact_dynamics, contact_points
     from linkwork.dynamics.inverse_kinematics import IKResult, inverse_kinematics
@@ -246,34 +248,47 @@ __all__ = [
     "with_inertial_parameters",
 ]
 
-_LATE = {
-    "linkwork.compiled.compiled_function": ("CompiledFunction",),
-    "linkwork.compiled.compiling": ("compile",),
-    "linkwork.compiled.derivatives": ("jacobian_of", "jvp", "vjp"),
-    "linkwork.control": (),
-    "linkwork.dynamics.contact.public": ("collision_contacts", "contact_dynamics", "contact_points"),
-    "linkwork.dynamics.constrained_derivatives": ("ConstrainedDerivatives", "constrained_dynamics_derivatives"),
-    "linkwork.dynamics.inverse_kinematics": ("IKResult", "inverse_kinematics"),
-    "linkwork.dynamics.loops": ("close_loops",),
-    "linkwork.dynamics.pose_errors": ("pose_error",),
-    "linkwork.engine.system_check": ("SystemReport", "system_check"),
-    "linkwork.formats": ("load", "save"),
-    "linkwork.model.mechanisms": (),
-    "linkwork.simulation": ("Controller", "Rollout", "Trajectory", "rollout", "simulate"),
-    "linkwork.simulation.rollouts.gradients": ("Gradients",),
-    "linkwork.simulation.rollouts.linearise": ("Linearised", "linearise"),
-    "linkwork.viewer": ("View", "animate", "draw", "motion_sequence", "save_html", "show"),
-}
-"""Modules that are imported when they, or these things of theirs, are first used: most scripts use few of them."""
-
-
-def __getattr__(name: str) -> Any:
-    for module, things in _LATE.items():
-        if name in things or (not things and name == module.rpartition(".")[2]):
-            found = import_module(module)
-            globals()[name] = found = getattr(found, name) if things else found
-            return found
-    raise AttributeError(f"module 'linkwork' has no attribute {name!r}")
+__getattr__ = late(
+    __name__,
+    {
+        "linkwork.compiled.compiled_function": ("CompiledFunction",),
+        "linkwork.compiled.compiling": ("compile",),
+        "linkwork.compiled.derivatives": ("jacobian_of", "jvp", "vjp"),
+        "linkwork.control": (),
+        "linkwork.dynamics": (
+            "Ball",
+            "Constraint",
+            "Coupling",
+            "Hinge",
+            "OperationalSpace",
+            "PointOnPlane",
+            "Rolling",
+            "Weld",
+            "actuator_torques",
+            "constrained_dynamics",
+            "constrained_dynamics_and_reactions",
+            "constrained_inverse_dynamics",
+            "dynamically_consistent_inverse",
+            "effective_mass",
+            "impact",
+            "null_space_torque",
+            "operational_bias",
+            "operational_space",
+        ),
+        "linkwork.dynamics.contact.public": ("collision_contacts", "contact_dynamics", "contact_points"),
+        "linkwork.dynamics.constrained_derivatives": ("ConstrainedDerivatives", "constrained_dynamics_derivatives"),
+        "linkwork.dynamics.inverse_kinematics": ("IKResult", "inverse_kinematics"),
+        "linkwork.dynamics.loops": ("close_loops",),
+        "linkwork.dynamics.pose_errors": ("pose_error",),
+        "linkwork.engine.system_check": ("SystemReport", "system_check"),
+        "linkwork.formats": ("load", "save"),
+        "linkwork.model.mechanisms": (),
+        "linkwork.simulation": ("Controller", "Rollout", "Trajectory", "rollout", "simulate"),
+        "linkwork.simulation.rollouts.gradients": ("Gradients",),
+        "linkwork.simulation.rollouts.linearise": ("Linearised", "linearise"),
+        "linkwork.viewer": ("View", "animate", "draw", "motion_sequence", "save_html", "show"),
+    },
+)
 
 
 def __dir__() -> list[str]:

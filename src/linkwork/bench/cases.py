@@ -17,8 +17,12 @@ from linkwork.algorithms import FORWARD_DYNAMICS
 from linkwork.control import OperationalSpaceController, Posture, Task
 from linkwork.errors import LinkworkWarning
 from linkwork.model import Model, Point
+from linkwork.simulation.rollouts.linearise import Linearised, linearise
 
 Array = NDArray[np.float64]
+
+STEP = 1e-4
+"""Seconds of a step: short enough for the light fingers of a random robot."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,8 @@ class Case:
     """How many it is asked about."""
     least_nv: int = 0
     """Degrees of freedom that a mechanism needs for it."""
+    in_place: bool = True
+    """Whether it takes ``out``."""
 
     @property
     def base(self) -> str:
@@ -99,6 +105,12 @@ def _torque(model: Model, q: Array, v: Array, frames: list[str], out: Array | No
     return controller.torque(0.0, q, v) if q.ndim == 1 else controller.torques(0.0, q, v, out=out)
 
 
+def _linearised(model: Model, q: Array, v: Array, tau: Array) -> Linearised:
+    """A step of the tree alone."""
+    bare: dict[str, Any] = {"damping": False, "friction": False, "springs": False, "effort_limits": False}
+    return linearise(model, q, v, tau, dt=STEP, constraints=(), **bare)
+
+
 CASES: tuple[Case, ...] = (
     *(Case(f"forward_dynamics {method}", ("q", "v", "tau"), _forward(method)) for method in FORWARD_DYNAMICS),
     Case("forward_dynamics_and_reactions", ("q", "v", "tau"), dynamics.forward_dynamics_and_reactions),
@@ -121,6 +133,7 @@ CASES: tuple[Case, ...] = (
     Case("momentum", ("q", "v"), dynamics.momentum),
     Case("inverse_dynamics_derivatives", ("q", "v", "a"), dynamics.inverse_dynamics_derivatives),
     Case("forward_dynamics_derivatives", ("q", "v", "tau"), dynamics.forward_dynamics_derivatives),
+    Case("linearise", ("q", "v", "tau"), _linearised, in_place=False),
     Case("mass_matrix_inverse", ("q",), dynamics.mass_matrix_inverse),
     Case("torque_regressor", ("q", "v", "a"), dynamics.torque_regressor),
     Case("inverse_dynamics_vjp", ("q", "v", "a", "tau"), dynamics.inverse_dynamics_vjp),

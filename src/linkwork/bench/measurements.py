@@ -190,12 +190,14 @@ def _batch(case: Case, states: States, threads: int, peers: dict[str, Peer], set
     set_threads(threads)
     try:
         rivals = {name: peer.batch(case, states, threads) for name, peer in peers.items()}
-        mine, in_place = (ours(case, states.model, states, single=False, in_place=to) for to in (False, True))
-        row = _row(case, mine, {**rivals, "in_place": in_place}, settings)
+        if case.in_place:
+            rivals["in_place"] = ours(case, states.model, states, single=False, in_place=True)
+        row = _row(case, ours(case, states.model, states, single=False), rivals, settings)
     finally:
         set_threads(None)
-    own = row["peers"].pop("in_place")
-    return row | {"in_place": own["seconds"], "kind": "batch", "threads": threads, "states": len(states)}
+    own = row["peers"].pop("in_place", None)
+    row |= {"in_place": own["seconds"]} if own else {}
+    return row | {"kind": "batch", "threads": threads, "states": len(states)}
 
 
 def _row(case: Case, mine: Contestant, rivals: dict[str, Contestant | None], settings: Settings) -> dict[str, Any]:

@@ -98,7 +98,8 @@ def size_table(
                 row = rows[function, size]
                 peer = row["peers"].get("pin", {})
                 ratio = f" {'~' if peer['disturbed'] else ''}×{peer['ratio']:.1f}" if "ratio" in peer else ""
-                line.append(f"{duration(row['seconds'])} ({duration(row['in_place'])}){ratio}")
+                own = f" ({duration(row['in_place'])})" if "in_place" in row else ""
+                line.append(f"{duration(row['seconds'])}{own}{ratio}")
             lines.append(line)
     heading = ["robot", "function"] if functions else ["function"]
     return [*heading, *(f"{size:,} states" if size > 1 else "1 state" for size in sizes)], lines
@@ -206,7 +207,8 @@ def target_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
 
 def markdown(data: dict[str, Any]) -> str:
     """Short tables for a page: each model's main functions, chains, and what it was measured with."""
-    main = ("forward_dynamics articulated_body", "inverse_dynamics", "mass_matrix", "jacobian")
+    main = ("forward_dynamics articulated_body", "inverse_dynamics", "mass_matrix", "jacobian",
+            "forward_dynamics_derivatives", "inverse_dynamics_derivatives", "linearise")  # fmt: skip
     peers = [name for name in data["notes"] if any(name in r["peers"] for m in data["models"] for r in m["rows"])]
     titles = [PEERS.get(name, name) for name in peers]
     heading = ["robot", "function", "one call", *titles, "batch, one thread", *titles]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.bench.cases import States
+from linkwork.bench.cases import STEP, States
 from linkwork.bench.contest import Array, Contestant, UnavailableError, contest
 from linkwork.bench.machine import resident_memory
 from linkwork.bench.peers import Factory
@@ -22,8 +22,6 @@ from linkwork.model import Model
 from linkwork.simulation import Rollout, Trajectory, rollout
 from linkwork.simulation.simulate import simulate
 
-STEP = 1e-4
-"""Seconds: short enough for the light fingers of a random robot."""
 LONGER = 50
 """The steps of a simulation over those of a rollout: a few would not be worth machine code."""
 _UNDAMPED: dict[str, Any] = {"damping": False, "friction": False, "springs": False, "constraints": ()}

@@ -1,8 +1,7 @@
 """The public functions: they check arguments once, pick method and engine, and return arrays."""
 
-from linkwork.dynamics.actuators import actuator_torques
-from linkwork.dynamics.constrained import constrained_dynamics, constrained_dynamics_and_reactions
-from linkwork.dynamics.constrained_inverse import constrained_inverse_dynamics
+from typing import TYPE_CHECKING
+
 from linkwork.dynamics.derivatives import (
     forward_dynamics_derivatives,
     frame_acceleration_derivatives,
@@ -23,7 +22,6 @@ from linkwork.dynamics.dynamics import (
     nonlinear_effects,
 )
 from linkwork.dynamics.evaluate import evaluate
-from linkwork.dynamics.impact import impact
 from linkwork.dynamics.kinematics import (
     difference,
     forward_kinematics,
@@ -44,15 +42,22 @@ from linkwork.dynamics.products import (
     inverse_dynamics_vjp,
 )
 from linkwork.dynamics.reactions import forward_dynamics_and_reactions, inverse_dynamics_and_reactions
-from linkwork.dynamics.task_space import (
-    OperationalSpace,
-    dynamically_consistent_inverse,
-    effective_mass,
-    null_space_torque,
-    operational_bias,
-    operational_space,
-)
-from linkwork.model.constraints import Ball, Constraint, Coupling, Hinge, PointOnPlane, Rolling, Weld
+from linkwork.late import late
+
+if TYPE_CHECKING:
+    from linkwork.dynamics.actuators import actuator_torques
+    from linkwork.dynamics.constrained import constrained_dynamics, constrained_dynamics_and_reactions
+    from linkwork.dynamics.constrained_inverse import constrained_inverse_dynamics
+    from linkwork.dynamics.impacts import impact
+    from linkwork.dynamics.task_space import (
+        OperationalSpace,
+        dynamically_consistent_inverse,
+        effective_mass,
+        null_space_torque,
+        operational_bias,
+        operational_space,
+    )
+    from linkwork.model.constraints import Ball, Constraint, Coupling, Hinge, PointOnPlane, Rolling, Weld
 
 __all__ = [
     "Ball",
@@ -109,3 +114,33 @@ __all__ = [
     "random_state",
     "torque_regressor",
 ]
+
+__getattr__ = late(
+    __name__,
+    {
+        "linkwork.dynamics.actuators": ("actuator_torques",),
+        "linkwork.dynamics.constrained": (
+            "constrained_dynamics",
+            "constrained_dynamics_and_reactions",
+        ),
+        "linkwork.dynamics.constrained_inverse": ("constrained_inverse_dynamics",),
+        "linkwork.dynamics.impacts": ("impact",),
+        "linkwork.dynamics.task_space": (
+            "OperationalSpace",
+            "dynamically_consistent_inverse",
+            "effective_mass",
+            "null_space_torque",
+            "operational_bias",
+            "operational_space",
+        ),
+        "linkwork.model.constraints": (
+            "Ball",
+            "Constraint",
+            "Coupling",
+            "Hinge",
+            "PointOnPlane",
+            "Rolling",
+            "Weld",
+        ),
+    },
+)

@@ -169,6 +169,6 @@ def _asked(model: Model, frames: Frames) -> Asked:
         if len(known) >= 1000:  # points that move from call to call
             known.clear()
         known[key] = found
-    if listed is not frames:
-        known[frames] = found
+    if len(key) == 1:
+        known[key[0]] = found
     return found

@@ -20,7 +20,10 @@ from linkwork.engine.function import function
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import Plan
 from linkwork.engine.plans.task import moved
-from linkwork.engine.run.entries import Entry, Holder, held, make
+from linkwork.engine.run import entries
+from linkwork.engine.run.entries import Entry, Holder, held
+from linkwork.engine.run.public import Function, Names, serve
+from linkwork.engine.run.public import public as public_object
 from linkwork.engine.spaces import SPACES
 from linkwork.engine.trace.interpreter import evaluate
 from linkwork.errors import ArgumentError, SingularError
@@ -104,8 +107,8 @@ def _keep(name: str, plan: Plan, table: dict[str, Holder | None], form: str, off
     """From now on, the builtins serve "one" state or a "batch" of plain arrays."""
     count = len(plan.task.argument_shapes)
     holder = table.get(name)
-    entries: dict[int, Entry] = holder[1] if holder else {}
-    entry = entries.get(count)
+    known: dict[int, Entry] = holder[1] if holder else {}
+    entry = known.get(count)
     if entry is not None:
         if form not in entry.forms:
             plan.serve(entry, form, offsets)
@@ -113,11 +116,11 @@ def _keep(name: str, plan: Plan, table: dict[str, Holder | None], form: str, off
         table[name] = None  # points may move from call to call: these may be asked for once only
     elif (entry := plan.entry()) is not None:
         plan.serve(entry, form, offsets)
-        table[name] = held({**entries, count: entry})
+        table[name] = held({**known, count: entry})
         _install()
 
 
-# The ways into it. The builtins take their places as soon as there is anything that they can serve.
+# The ways into it
 
 
 def every(name: str, model: Model, out: Any, *values: ArrayLike | None) -> Any:
@@ -149,23 +152,39 @@ def _nothing(*_: object) -> None:
     return None
 
 
-quick: Callable[..., Any] = every
-"""(name, model, out, arguments...): plain arrays are served at once, all else goes to ``every``."""
-quick_frames: Callable[..., Any] = every_frames
-"""(name, model, frames, out, arguments...): the same with ``every_frames``."""
-tried: Callable[..., Any] = _nothing
-tried_frames: Callable[..., Any] = _nothing
-"""The same, with None for what is not served at once."""
 served: Callable[..., Any] = _nothing
-"""(holder, out, arguments...): in the same way, given the holder of an entry."""
+"""(holder, out, arguments...): a builtin as soon as there is anything that it can serve; None for what is not."""
+_public: list[tuple[Any, Names, tuple[str, ...]]] = []
+
+
+def public(algorithm: Names, *choosers: str) -> Callable[[Function], Function]:
+    """Calls of a function with plain arrays are answered by code, as soon as there is anything to serve; its own lines
+    are for all else. It has parameters of the names ``model``, ``out``, those of the algorithm's arguments, and
+    ``frames`` if it asks about some; what else it has must be left out.
+
+    Args:
+        algorithm: the name in the catalogue, or a table of names (or of tables) by what a parameter is.
+        choosers: the parameter that chooses from each table.
+    """
+
+    def made(function: Function) -> Function:
+        found = public_object(function)
+        _public.append((found, algorithm, choosers))
+        return found
+
+    return made
 
 
 @cache
 def _install() -> None:
-    global quick, quick_frames, tried, tried_frames, served
-    forced = ctypes.addressof(mode.forced)
-    served, tried, tried_frames = (make(name, forced) for name in ("served", "quick", "quick_frames"))
-    quick, quick_frames = make("quick", forced, every), make("quick_frames", forced, every_frames)
+    global served
+    served = mode.served()
+    setting, kept = entries.setting(ctypes.addressof(mode.forced))
+    for found, algorithm, choosers in _public:
+        name = algorithm
+        while not isinstance(name, str):
+            name = next(iter(name.values()))
+        serve(found, algorithm, choosers, [argument for argument, _ in ALGORITHMS[name].arguments], setting, kept)
 
 
 def diagnose(

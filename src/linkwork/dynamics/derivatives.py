@@ -17,7 +17,13 @@ from linkwork.model.model import Model
 Two = tuple[Array, Array]
 Three = tuple[Array, Array, Array]
 
+_VELOCITY, _ACCELERATION = (
+    {reference: f"frame_{what}_derivatives/{reference}" for reference in REFERENCES}
+    for what in ("velocity", "acceleration")
+)
 
+
+@call.public("inverse_dynamics_derivatives")
 def inverse_dynamics_derivatives(
     model: Model,
     q: ArrayLike,
@@ -49,9 +55,10 @@ def inverse_dynamics_derivatives(
         >>> dtau_dq.round(12)  # it hangs: m g l
         array([[4.905]])
     """
-    return call.quick("inverse_dynamics_derivatives", model, out, q, v, a, f_ext)
+    return call.every("inverse_dynamics_derivatives", model, out, q, v, a, f_ext)
 
 
+@call.public("forward_dynamics_derivatives")
 def forward_dynamics_derivatives(
     model: Model,
     q: ArrayLike,
@@ -87,9 +94,10 @@ def forward_dynamics_derivatives(
         >>> Minv
         array([[0.5]])
     """
-    return call.quick("forward_dynamics_derivatives", model, out, q, v, tau, f_ext)
+    return call.every("forward_dynamics_derivatives", model, out, q, v, tau, f_ext)
 
 
+@call.public("mass_matrix_inverse")
 def mass_matrix_inverse(model: Model, q: ArrayLike, *, out: Array | None = None) -> Array:
     """The inverse of the joint-space mass matrix, by articulated bodies: the matrix itself is never formed.
 
@@ -111,9 +119,10 @@ def mass_matrix_inverse(model: Model, q: ArrayLike, *, out: Array | None = None)
         >>> lw.mass_matrix_inverse(builder.build(), [0.3])
         array([[0.5]])
     """
-    return call.quick("mass_matrix_inverse", model, out, q)
+    return call.every("mass_matrix_inverse", model, out, q)
 
 
+@call.public("torque_regressor")
 def torque_regressor(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, out: Array | None = None) -> Array:
     """The matrix Y that joint forces are inertial parameters times: tau = Y π + armature · a, without external forces.
 
@@ -136,9 +145,10 @@ def torque_regressor(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, 
         >>> np.allclose(tau, lw.nonlinear_effects(arm, q, v))
         True
     """
-    return call.quick("torque_regressor", model, out, q, v, a)
+    return call.every("torque_regressor", model, out, q, v, a)
 
 
+@call.public("momentum_derivatives")
 def momentum_derivatives(model: Model, q: ArrayLike, v: ArrayLike, *, out: Two | None = None) -> Two:
     """The derivatives of ``lw.momentum`` with respect to q and v; the second is the centroidal momentum matrix.
 
@@ -160,9 +170,10 @@ def momentum_derivatives(model: Model, q: ArrayLike, v: ArrayLike, *, out: Two |
         >>> dh_dv.ravel()
         array([0., 0., 2., 0., 0., 0.])
     """
-    return call.quick("momentum_derivatives", model, out, q, v)
+    return call.every("momentum_derivatives", model, out, q, v)
 
 
+@call.public(_VELOCITY, "reference")
 def frame_velocity_derivatives(
     model: Model,
     q: ArrayLike,
@@ -193,11 +204,11 @@ def frame_velocity_derivatives(
         >>> dv_dq[0]  # a bent elbow lets the tip move along its own x
         array([0., 1.])
     """
-    if not isinstance(reference, str) or reference not in REFERENCES:
-        choice("reference", reference, REFERENCES)
-    return call.quick_frames(f"frame_velocity_derivatives/{reference}", model, frames, out, q, v)
+    name = _VELOCITY[choice("reference", reference, REFERENCES)]
+    return call.every_frames(name, model, frames, out, q, v)
 
 
+@call.public(_ACCELERATION, "reference")
 def frame_acceleration_derivatives(
     model: Model,
     q: ArrayLike,
@@ -230,6 +241,5 @@ def frame_acceleration_derivatives(
         >>> found[1][0]  # towards the axis, twice the speed
         array([-6.])
     """
-    if not isinstance(reference, str) or reference not in REFERENCES:
-        choice("reference", reference, REFERENCES)
-    return call.quick_frames(f"frame_acceleration_derivatives/{reference}", model, frames, out, q, v, a)
+    name = _ACCELERATION[choice("reference", reference, REFERENCES)]
+    return call.every_frames(name, model, frames, out, q, v, a)

@@ -19,6 +19,7 @@ from linkwork.spatial import ArticulatedInertia
 _METHODS = (*FORWARD_DYNAMICS, "assembly", *CHAIN_METHODS, *STUDIES)
 
 
+@call.public("inverse_dynamics")
 def inverse_dynamics(
     model: Model,
     q: ArrayLike,
@@ -64,9 +65,10 @@ def inverse_dynamics(
         state = {"q": q, "v": v, "a": a, "f_ext": f_ext}
         check_model(model)
         return with_parameters("inverse_dynamics", model, state, {**given, "placements": placements}, out=out)
-    return call.quick("inverse_dynamics", model, out, q, v, a, f_ext)
+    return call.every("inverse_dynamics", model, out, q, v, a, f_ext)
 
 
+@call.public("nonlinear_effects")
 def nonlinear_effects(model: Model, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
     """The joint forces of gravity, Coriolis and centrifugal effects: inverse dynamics at zero acceleration.
 
@@ -85,9 +87,10 @@ def nonlinear_effects(model: Model, q: ArrayLike, v: ArrayLike, *, out: Array | 
         >>> lw.nonlinear_effects(pendulum, [0.0], [2.0])
         array([-4.905])
     """
-    return call.quick("nonlinear_effects", model, out, q, v)
+    return call.every("nonlinear_effects", model, out, q, v)
 
 
+@call.public("gravity_torques")
 def gravity_torques(model: Model, q: ArrayLike, *, out: Array | None = None) -> Array:
     """The joint forces that hold the mechanism at rest.
 
@@ -106,9 +109,10 @@ def gravity_torques(model: Model, q: ArrayLike, *, out: Array | None = None) -> 
         array([[-4.905],
                [ 0.   ]])
     """
-    return call.quick("gravity_torques", model, out, q)
+    return call.every("gravity_torques", model, out, q)
 
 
+@call.public("mass_matrix")
 def mass_matrix(model: Model, q: ArrayLike, *, out: Array | None = None) -> Array:
     """The joint-space mass matrix M (composite rigid bodies), rotors included.
 
@@ -127,9 +131,10 @@ def mass_matrix(model: Model, q: ArrayLike, *, out: Array | None = None) -> Arra
         >>> lw.mass_matrix(builder.build(), [0.3])
         array([[2.]])
     """
-    return call.quick("mass_matrix", model, out, q)
+    return call.every("mass_matrix", model, out, q)
 
 
+@call.public({method: method for method in _METHODS}, "method")
 def forward_dynamics(
     model: Model,
     q: ArrayLike,
@@ -206,10 +211,6 @@ def forward_dynamics(
         state = {"q": q, "v": v, "tau": tau, "f_ext": f_ext}
         check_model(model)
         return with_parameters("forward_dynamics", model, state, {**given, "placements": placements}, method, out)
-    if main_chain is None and i_x is None:
-        answer: Array | None = call.tried(method, model, out, q, v, tau, f_ext)
-        if answer is not None:
-            return answer
     check_model(model)
     check_inertias(method, model)
     if main_chain is not None and method not in CHAIN_METHODS:
@@ -238,6 +239,7 @@ def _matrices(model: Model, i_x: ArrayLike) -> list[ArticulatedInertia]:
     return [ArticulatedInertia.from_rows(matrix.tolist()) for matrix in each]
 
 
+@call.public("energy")
 def energy(model: Model, q: ArrayLike, v: ArrayLike, *, out: tuple[Array, Array] | None = None) -> tuple[Array, Array]:
     """Kinetic and potential energy.
 
@@ -258,9 +260,10 @@ def energy(model: Model, q: ArrayLike, v: ArrayLike, *, out: tuple[Array, Array]
         >>> float(kinetic), float(potential)
         (16.0, 60.0)
     """
-    return call.quick("energy", model, out, q, v)
+    return call.every("energy", model, out, q, v)
 
 
+@call.public("momentum")
 def momentum(model: Model, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
     """The momentum of the whole about its centre of mass, in the world's axes.
 
@@ -280,9 +283,10 @@ def momentum(model: Model, q: ArrayLike, v: ArrayLike, *, out: Array | None = No
         >>> lw.momentum(builder.build(), [3.0], [4.0])
         array([0., 0., 8., 0., 0., 0.])
     """
-    return call.quick("momentum", model, out, q, v)
+    return call.every("momentum", model, out, q, v)
 
 
+@call.public("centre_of_mass")
 def centre_of_mass(model: Model, q: ArrayLike, *, out: Array | None = None) -> Array:
     """Where the centre of mass of the whole is.
 
@@ -299,4 +303,4 @@ def centre_of_mass(model: Model, q: ArrayLike, *, out: Array | None = None) -> A
         >>> lw.centre_of_mass(lw.mechanisms.serial_chain(2), [0.0, 0.0])
         array([1., 0., 0.])
     """
-    return call.quick("centre_of_mass", model, out, q)
+    return call.every("centre_of_mass", model, out, q)

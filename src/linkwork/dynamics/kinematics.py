@@ -86,6 +86,7 @@ def random_state(
     return put_into(out, q, generator.normal(size=(*batch, model.nv)))
 
 
+@call.public("integrate")
 def integrate(model: Model, q: ArrayLike, dv: ArrayLike, *, out: Array | None = None) -> Array:
     """The configuration reached from q by moving at a constant rate for a unit of time, exact on the manifold.
 
@@ -103,9 +104,10 @@ def integrate(model: Model, q: ArrayLike, dv: ArrayLike, *, out: Array | None = 
         >>> lw.integrate(lw.mechanisms.serial_chain(2), [0.1, 0.2], [1.0, 2.0])
         array([1.1, 2.2])
     """
-    return call.quick("integrate", model, out, q, dv)
+    return call.every("integrate", model, out, q, dv)
 
 
+@call.public("difference")
 def difference(model: Model, q0: ArrayLike, q1: ArrayLike, *, out: Array | None = None) -> Array:
     """The constant rate that leads from q0 to q1 in a unit of time: the inverse of ``integrate``.
 
@@ -123,9 +125,10 @@ def difference(model: Model, q0: ArrayLike, q1: ArrayLike, *, out: Array | None 
         >>> lw.difference(lw.mechanisms.serial_chain(2), [0.0, 0.0], [1.0, 2.0])
         array([1., 2.])
     """
-    return call.quick("difference", model, out, q0, q1)
+    return call.every("difference", model, out, q0, q1)
 
 
+@call.public("frame_placements")
 def forward_kinematics(model: Model, q: ArrayLike, frames: Frames, *, out: Array | None = None) -> Array:
     """Where frames are.
 
@@ -144,9 +147,10 @@ def forward_kinematics(model: Model, q: ArrayLike, frames: Frames, *, out: Array
         >>> lw.forward_kinematics(arm, [0.0, 0.0], ["tip"])[0, :3, 3]
         array([2., 0., 0.])
     """
-    return call.quick_frames("frame_placements", model, frames, out, q)
+    return call.every_frames("frame_placements", model, frames, out, q)
 
 
+@call.public(_JACOBIAN, "reference")
 def jacobian(
     model: Model, q: ArrayLike, frames: Frames, reference: str = "local", *, out: Array | None = None
 ) -> Array:
@@ -172,12 +176,11 @@ def jacobian(
         >>> lw.jacobian(arm, [0.0, 0.0], [lw.Point("tip", axes="position")], "local")[1]
         array([2., 1.])
     """
-    name = _JACOBIAN.get(reference) if type(reference) is str else None
-    if name is None:
-        name = _JACOBIAN[choice("reference", reference, REFERENCES)]
-    return call.quick_frames(name, model, frames, out, q)
+    name = _JACOBIAN[choice("reference", reference, REFERENCES)]
+    return call.every_frames(name, model, frames, out, q)
 
 
+@call.public(_DRIFT, "reference")
 def jacobian_drift(
     model: Model, q: ArrayLike, v: ArrayLike, frames: Frames, reference: str = "local", *, out: Array | None = None
 ) -> Array:
@@ -201,12 +204,11 @@ def jacobian_drift(
         >>> lw.jacobian_drift(arm, [0.0], [3.0], ["tip"], "local_world_aligned")[:3]  # centripetal, ω² r
         array([-9.,  0.,  0.])
     """
-    name = _DRIFT.get(reference) if type(reference) is str else None
-    if name is None:
-        name = _DRIFT[choice("reference", reference, REFERENCES)]
-    return call.quick_frames(name, model, frames, out, q, v)
+    name = _DRIFT[choice("reference", reference, REFERENCES)]
+    return call.every_frames(name, model, frames, out, q, v)
 
 
+@call.public(_VELOCITY, "reference")
 def frame_velocity(
     model: Model, q: ArrayLike, v: ArrayLike, frames: Frames, reference: str = "local", *, out: Array | None = None
 ) -> Array:
@@ -229,16 +231,12 @@ def frame_velocity(
         >>> lw.frame_velocity(arm, [0.0], [3.0], ["tip"])[0]
         array([0., 3., 0., 0., 0., 3.])
     """
-    name = _VELOCITY.get(reference) if type(reference) is str else None
-    if name is None:
-        name = _VELOCITY[choice("reference", reference, REFERENCES)]
-    answer: Array | None = call.tried_frames(name, model, frames, out, q, v)
-    if answer is None:
-        _check_poses(model, frames, "frame_velocity")
-        answer = call.every_frames(name, model, frames, out, q, v)
-    return answer
+    name = _VELOCITY[choice("reference", reference, REFERENCES)]
+    _check_poses(model, frames, "frame_velocity")
+    return call.every_frames(name, model, frames, out, q, v)
 
 
+@call.public(_ACCELERATION, "reference")
 def frame_acceleration(
     model: Model,
     q: ArrayLike,
@@ -269,14 +267,9 @@ def frame_acceleration(
         >>> lw.frame_acceleration(arm, [0.0], [3.0], [2.0], ["tip"], "local_world_aligned")[0, :3]
         array([-9.,  2.,  0.])
     """
-    name = _ACCELERATION.get(reference) if type(reference) is str else None
-    if name is None:
-        name = _ACCELERATION[choice("reference", reference, REFERENCES)]
-    answer: Array | None = call.tried_frames(name, model, frames, out, q, v, a)
-    if answer is None:
-        _check_poses(model, frames, "frame_acceleration")
-        answer = call.every_frames(name, model, frames, out, q, v, a)
-    return answer
+    name = _ACCELERATION[choice("reference", reference, REFERENCES)]
+    _check_poses(model, frames, "frame_acceleration")
+    return call.every_frames(name, model, frames, out, q, v, a)
 
 
 def _generator(rng: Any) -> np.random.Generator:

@@ -20,6 +20,7 @@ _INVERSES = {method: f"operational/{method}" for method in OPERATIONAL}
 _INERTIAS = {method: f"operational_inertia/{method}" for method in OPERATIONAL}
 
 
+@call.public(_INVERSES, "method")
 def operational_inertia_inverse(
     model: Model, q: ArrayLike, frames: Frames, method: str = "auto", *, out: Array | None = None
 ) -> Array:
@@ -51,8 +52,10 @@ def operational_inertia_inverse(
                [0. , 0. , 0. ],
                [0. , 0. , 0. ]])
     """
-    name = _INVERSES[chosen(as_frames(model, frames), method)]
-    return call.quick_frames(name, model, frames, out, q)
+    known = chosen(as_frames(model, frames), method)
+    if known != method:
+        return operational_inertia_inverse(model, q, frames, known, out=out)
+    return call.every_frames(_INVERSES[method], model, frames, out, q)
 
 
 def operational_inertia(
@@ -103,12 +106,20 @@ def operational_inertia(
     kept, rest = asked.mask
     rest = rest + damping * kept if damping else rest
     try:
-        return call.quick_frames(_INERTIAS[method], model, frames, out, q, kept, rest)
+        return _inertia(model, q, frames, kept, rest, method, out=out)
     except SingularError:
         inverted(asked, operational_inertia_inverse(model, q, frames, method), damping)
         raise
 
 
+@call.public(_INERTIAS, "method")
+def _inertia(
+    model: Model, q: ArrayLike, frames: Frames, kept: Array, damping: Array, method: str, *, out: Array | None
+) -> Array:
+    return call.every_frames(_INERTIAS[method], model, frames, out, q, kept, damping)
+
+
+@call.public("force_responses")
 def force_responses(model: Model, q: ArrayLike, frames: Frames, *, out: Array | None = None) -> Array:
     """J M⁻¹: the joint accelerations that unit forces at points cause, by propagation; neither J nor M⁻¹ is formed.
 
@@ -131,7 +142,7 @@ def force_responses(model: Model, q: ArrayLike, frames: Frames, *, out: Array | 
                [0. ],
                [0. ]])
     """
-    return call.quick_frames("force_responses", model, frames, out, q)
+    return call.every_frames("force_responses", model, frames, out, q)
 
 
 def chosen(asked: Asked, method: str) -> str:

@@ -22,6 +22,7 @@ _pulling_back = cache(pulling_back)
 _OF_INVERSE, _OF_FORWARD = ("q", "v", "a"), ("q", "v", "tau")
 
 
+@call.public("inverse_dynamics_vjp")
 def inverse_dynamics_vjp(
     model: Model,
     q: ArrayLike,
@@ -62,6 +63,7 @@ def inverse_dynamics_vjp(
     return _pulled_back("inverse_dynamics_vjp", model, wrt, out, q, v, a, weights, f_ext)
 
 
+@call.public("forward_dynamics_vjp")
 def forward_dynamics_vjp(
     model: Model,
     q: ArrayLike,
@@ -105,6 +107,7 @@ def forward_dynamics_vjp(
     return _pulled_back("forward_dynamics_vjp", model, wrt, out, q, v, tau, weights, f_ext)
 
 
+@call.public("inverse_dynamics_jvp")
 def inverse_dynamics_jvp(
     model: Model,
     q: ArrayLike,
@@ -147,6 +150,7 @@ def inverse_dynamics_jvp(
     return _pushed_forward("inverse_dynamics_jvp", model, (q, v, a), (dq, dv, da), f_ext, df_ext, dparameters, out)
 
 
+@call.public("forward_dynamics_jvp")
 def forward_dynamics_jvp(
     model: Model,
     q: ArrayLike,
@@ -195,8 +199,7 @@ def forward_dynamics_jvp(
 
 def _pulled_back(name: str, model: Model, wrt: Sequence[str], out: Any, *values: Any) -> tuple[Array, ...]:
     if wrt is _OF_INVERSE or wrt is _OF_FORWARD:
-        usual: tuple[Array, ...] = call.quick(name, model, out, *values)
-        return usual
+        return call.every(name, model, out, *values)
     check_model(model)
     algorithm = _pulling_back(name, _names(name, wrt))
     results = call.call(algorithm, model, values, table=model._memo.quick, out=_alone(algorithm, out))
@@ -237,7 +240,7 @@ def _pushed_forward(
         nothing = np.zeros((len(model.bodies), 6))
         f_ext, df_ext = (nothing if forces is None else forces for forces in (f_ext, df_ext))
     if dparameters is None:
-        found: Array = call.quick(name, model, out, *state, *given, f_ext, df_ext)
+        found: Array = call.every(name, model, out, *state, *given, f_ext, df_ext)
     else:
-        found = call.quick(f"{name}/parameters", model, out, *state, *given, f_ext, df_ext, dparameters)
+        found = call.every(f"{name}/parameters", model, out, *state, *given, f_ext, df_ext, dparameters)
     return found

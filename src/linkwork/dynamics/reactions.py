@@ -16,9 +16,11 @@ from linkwork.errors import ArgumentError, shown, suggestion
 from linkwork.model.model import Model, Point
 
 METHODS = ("articulated_body", "virtual_work")
-_NAMES = {(method, frame): f"{method}_reactions/{frame}" for method in METHODS for frame in FRAMES}
+_FORWARD = {method: {frame: f"{method}_reactions/{frame}" for frame in FRAMES} for method in METHODS}
+_INVERSE = {frame: f"inverse_dynamics_reactions/{frame}" for frame in FRAMES}
 
 
+@call.public(_FORWARD, "method", "frame")
 def forward_dynamics_and_reactions(
     model: Model,
     q: ArrayLike,
@@ -72,19 +74,16 @@ def forward_dynamics_and_reactions(
         array([[  4.,   0.,  50.,   0., -10.,   0.],
                [  4.,   0.,  20.,   0.,   0.,   0.]])
     """
-    named = isinstance(method, str) and isinstance(frame, str) and _NAMES.get((method, frame))
-    if not named and _is_frame(model, frame):
+    if not (isinstance(frame, str) and frame in FRAMES) and _is_frame(model, frame):
         a, wrenches = forward_dynamics_and_reactions(model, q, v, tau, f_ext, method, "world")
         return _from(frame, model, q, a, wrenches, out)
-    name = named or f"{choice('method', method, METHODS)}_reactions/{frame}"
-    answer: tuple[Array, Array] | None = call.tried(name, model, out, q, v, tau, f_ext)
-    if answer is None:
-        check_model(model)
-        check_inertias(method, model)
-        answer = call.every(name, model, out, q, v, tau, f_ext)
-    return answer
+    name = f"{choice('method', method, METHODS)}_reactions/{frame}"
+    check_model(model)
+    check_inertias(method, model)
+    return call.every(name, model, out, q, v, tau, f_ext)
 
 
+@call.public(_INVERSE, "frame")
 def inverse_dynamics_and_reactions(
     model: Model,
     q: ArrayLike,
@@ -129,8 +128,7 @@ def inverse_dynamics_and_reactions(
                [  4.,   0.,  20.,   0.,   0.,   0.]])
     """
     if isinstance(frame, str) and frame in FRAMES:
-        found: tuple[Array, Array] = call.quick(f"inverse_dynamics_reactions/{frame}", model, out, q, v, a, f_ext)
-        return found
+        return call.every(_INVERSE[frame], model, out, q, v, a, f_ext)
     _is_frame(model, frame)
     tau, wrenches = inverse_dynamics_and_reactions(model, q, v, a, f_ext, "world")
     return _from(frame, model, q, tau, wrenches, out)

@@ -59,7 +59,7 @@ def form(name: str) -> Iterator[None]:
 @cache
 def served() -> Callable[..., Any]:
     """The builtin (holder, out, arguments...) that serves plain arrays while no form is asked for."""
-    return make("served", ctypes.addressof(forced))
+    return make(ctypes.addressof(forced))
 
 
 def current_form() -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwork.bench.cases import Case, States
+from linkwork.bench.cases import STEP, Case, States
 from linkwork.bench.contest import Contestant, UnavailableError, flat, looped
 from linkwork.bench.peers.inertia import about_centre
 from linkwork.joints import Free, Helical, Joint, Planar, Prismatic, Revolute, Spherical, Universal
@@ -162,7 +162,22 @@ class Pinocchio:
         def momentum(q: Array, v: Array) -> Any:
             return pin.computeCentroidalMomentum(model, data, q, v).vector
 
+        nv, step = model.nv, np.empty((2 * model.nv, 3 * model.nv))
+        ahead, after = step[:nv], step[nv:]
+
+        def linearise(q: Array, v: Array, tau: Array) -> Array:
+            """Columns of q, v and tau of what a step leads to: v⁺ = v + h a, then q⁺ = q ⊕ h v⁺."""
+            da_dq, da_dv, upper = pin.computeABADerivatives(model, data, q, v, tau)
+            after[:, :nv], after[:, nv : 2 * nv] = STEP * da_dq, STEP * da_dv
+            after[:, 2 * nv :] = STEP * (np.triu(upper) + np.triu(upper, 1).T)
+            np.einsum("ii->i", after[:, nv : 2 * nv])[:] += 1.0
+            by_q, by_v = pin.dIntegrate(model, q, STEP * (v + STEP * data.ddq))
+            ahead[:] = STEP * (by_v @ after)
+            ahead[:, :nv] += by_q
+            return step
+
         return {
+            "linearise": ("pin.computeABADerivatives, pin.dIntegrate", linearise),
             "forward_kinematics": ("pin.forwardKinematics", placement),
             "frame_velocity": ("pin.forwardKinematics", velocity),
             "frame_acceleration": ("pin.forwardKinematics", acceleration),
@@ -194,7 +209,14 @@ def _symmetric_last(matrices: Any, _: int) -> Array:
     return np.concatenate([np.ravel(matrices[0]), np.ravel(matrices[1]), _symmetric(matrices[2], 0)])
 
 
+def _two_blocks(step: Any, _: int) -> Array:
+    """A and B, which stand side by side."""
+    columns = step.shape[-1] // 3 * 2
+    return np.concatenate([np.ravel(step[:, :columns]), np.ravel(step[:, columns:])])
+
+
 _IN_ROWS: dict[str, Callable[[Any, int], Array]] = {
+    "linearise": _two_blocks,
     "mass_matrix": _symmetric,
     "mass_matrix_inverse": _symmetric,
     "inverse_dynamics_derivatives": _symmetric_last,

@@ -1,16 +1,14 @@
 """The builtins: functions of Python, made from generated code, that serve a call without a line of Python.
 
-They are ordinary METH_FASTCALL functions of C's stable ABI, one module for all plans. A plan that they can serve has an
-``ENTRY``: words that tell the shapes of its arrays and where its code is. A builtin looks at each argument (is it a
-contiguous float64 array of the right shape, for one state or with the same leading axes as the others?), makes the
-results with NumPy's own function or takes the caller's ``out``, runs the code and returns the array, or a tuple of
-several. What does not fit, or is not finite, it does not serve: then Python takes the slower way, which tells why.
+They use C's stable ABI, one module for all plans. A plan that they can serve has an ``ENTRY``: words that tell the
+shapes of its arrays and where its code is. A builtin looks at each argument (is it a contiguous float64 array of the
+right shape, for one state or with the same leading axes as the others?), makes the results with NumPy's own function or
+takes the caller's ``out``, runs the code and returns the array, or a tuple of several. What does not fit, or is not
+finite, it does not serve: then Python takes the slower way, which tells why.
 
-    quick         (name, model, out, arguments...): finds the entry in the model's memo
-    quick_frames  (name, model, frames, out, arguments...): the same for an algorithm that is asked about frames
-    served        (holder, out, arguments...): given the holder of the entry
-
-What is not served goes to the function ``otherwise`` with all that was given; None if there is no such function.
+    public  what a public function's object is called with (``run.public``): binds the arguments to its parameters, and
+            finds the entry in the model's memo; what is not served goes to the function itself
+    served  (holder, out, arguments...): given the holder of the entry; None for what is not served
 """
 
 from __future__ import annotations
@@ -20,12 +18,20 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from linkwork.engine.emit.python_calls import SETTING, SYMBOLS, PythonWriter, array_fields_are_known
+from linkwork.engine.emit.python_calls import (
+    MOST_PARAMETERS,
+    PARAMETER,
+    PUBLIC,
+    RECORD,
+    SETTING,
+    SYMBOLS,
+    PythonWriter,
+    array_fields_are_known,
+)
 from linkwork.engine.emit.writer import Value
 
-NAMES = ("quick", "quick_frames", "served")
+NAMES = ("public", "served")
 _FASTCALL = 0x0080
-_CAPSULE = b"linkwork entry"
 
 
 def available() -> bool:
@@ -49,21 +55,23 @@ class _Method(ctypes.Structure):
     )
 
 
-def make(name: str, address: int, setting: int, *kept: object) -> Callable[..., Any]:
-    """The Python callable for a builtin at an address, with the words of its ``SETTING`` at another; it keeps what must
-    live as long.
+def make(address: int, setting: int, *kept: object) -> Callable[..., Any]:
+    """The Python callable ``served``, whose code is at an address, with the words of its ``SETTING`` at another; it
+    keeps what must live as long.
     """
-    method = _Method(name.encode(), address, _FASTCALL, None)
+    method = _Method(b"served", address, _FASTCALL, None)
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype, new.argtypes = ctypes.py_object, (ctypes.POINTER(_Method), ctypes.py_object, ctypes.c_void_p)
     return new(ctypes.byref(method), (setting, method, *kept), None)
 
 
 def holder(entry: int, *kept: object) -> tuple[Any, ...]:
-    """What a builtin takes for an entry at an address: it keeps what must live as long."""
+    """What a builtin takes for an entry at an address: it keeps what must live as long. The capsule has no name, whose
+    comparison would cost more than all else that is done with it.
+    """
     new = ctypes.pythonapi.PyCapsule_New
     new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
-    return (new(entry, _CAPSULE, None), *kept)
+    return (new(entry, None, None), *kept)
 
 
 def text() -> str:
@@ -71,9 +79,8 @@ def text() -> str:
     from linkwork.engine.emit import serve
 
     declared = [f"declare {kind.format(f'@{name}')}" for name, kind in SYMBOLS.items()]
-    name = f'@capsule = internal constant [{len(_CAPSULE) + 1} x i8] c"{_CAPSULE.decode()}\\00"'
-    functions = [serve.text(), _find(), _otherwise()]
-    return "\n".join([*declared, name, *functions, *map(_builtin, NAMES)])
+    functions = [serve.text(), _find(), _key(), _parameter(), _Public().text(), _Served().text()]
+    return "\n".join([*declared, *functions])
 
 
 def _find() -> str:
@@ -99,93 +106,192 @@ def _find() -> str:
     return w.function("internal ptr @find(ptr %object, ptr %name, ptr %key)")
 
 
-def _otherwise() -> str:
-    """ptr otherwise(setting, objects, count): the answer of Python's way, or None."""
+def _key() -> str:
+    """ptr key(setting, frames): what frames are known by, a new reference; null, without an error, if there is none. A
+    list is no key: a tuple of what it holds is, or a name that is alone.
+    """
     w = PythonWriter()
-    function = SETTING.get(w, "%setting", "otherwise")
-    w.leave_if(w.null(function), "none")
-    given = w.call("PyTuple_New", ("i64", "%count"))
-    w.leave_if(w.null(given), "lost")
-    with w.each("%count") as k:
-        item = w.load(w.at("%objects", k, "ptr"), "ptr")
-        w.call("Py_IncRef", ("ptr", item))
-        w.call("PyTuple_SetItem", ("ptr", given), ("i64", k), ("ptr", item))
-    answer = w.call("PyObject_CallObject", ("ptr", function), ("ptr", given))
-    w.call("Py_DecRef", ("ptr", given))
-    w.do(f"ret ptr {answer}")
-    w.begin("none")
-    none = SETTING.get(w, "%setting", "none")
-    w.call("Py_IncRef", ("ptr", none))
-    w.do(f"ret ptr {none}")
-    w.begin("lost")
-    w.do("ret ptr null")
-    return w.function("internal ptr @otherwise(ptr %setting, ptr %objects, i64 %count)")
+    known, several, only = (w.block(part) for part in ("known", "several", "only"))
+    w.leave_if(w.compare("eq", w.has_type("%frames", SETTING.get(w, "%setting", "list")), 0, "i1"), known)
+    w.leave_if(w.compare("ne", w.call("PyList_Size", ("ptr", "%frames")), 1), several)
+    item = w.call("PyList_GetItem", ("ptr", "%frames"), ("i64", 0))
+    w.branch(w.has_type(item, SETTING.get(w, "%setting", "str")), only, several)
+    w.begin(only)
+    w.call("Py_IncRef", ("ptr", item))
+    w.do(f"ret ptr {item}")
+    w.begin(several)
+    made = w.call("PyList_AsTuple", ("ptr", "%frames"))
+    with w.when(w.null(made)):
+        w.call("PyErr_Clear")
+    w.do(f"ret ptr {made}")
+    w.begin(known)
+    w.call("Py_IncRef", ("ptr", "%frames"))
+    w.do("ret ptr %frames")
+    return w.function("internal ptr @key(ptr %setting, ptr %frames)")
+
+
+def _parameter() -> str:
+    """i64 parameter(record, name, first): which parameter from the first on has a name; the number of all if none."""
+    w = PythonWriter()
+    count = PUBLIC.get(w, "%record", "parameters")
+    with w.each(count, "%first") as k:
+        same = w.compare("eq", PARAMETER.get(w, w.parameter("%record", k), "name"), "%name", "ptr")
+        with w.when(same):
+            w.do(f"ret i64 {k}")
+            w.begin(w.block("after"))
+    w.do(f"ret i64 {count}")
+    return w.function("internal i64 @parameter(ptr %record, ptr %name, i64 %first)")
 
 
 class _Builtin(PythonWriter):
     """Writes one of ``NAMES``."""
 
-    def text(self, name: str) -> str:
-        before = {"quick": 3, "quick_frames": 4, "served": 2}[name]
-        setting = self.call("PyLong_AsVoidPtr", ("ptr", self.call("PyTuple_GetItem", ("ptr", "%self"), ("i64", 0))))
-        self.setting = setting
-        self.leave_if(self.compare("slt", "%count", before), "otherwise")
-        forced = self.load(SETTING.get(self, setting, "forced"), "i64")
-        self.leave_if(self.compare("ne", forced, 0), "otherwise")
-        holder = {"quick": self.by_model, "quick_frames": self.by_frames, "served": self.given}[name]()
-        first = self.call("PyTuple_GetItem", ("ptr", holder), ("i64", 0))
-        entry = self.block("entry"), self.block("foreign"), self.block("capsule")
-        self.branch(self.null(first), entry[1], entry[2])
-        self.begin(entry[2])
-        record = self.call("PyCapsule_GetPointer", ("ptr", first), ("ptr", "@capsule"))
-        self.branch(self.null(record), entry[1], entry[0])
-        self.begin(entry[1])
-        self.call("PyErr_Clear")
-        self.call("Py_DecRef", ("ptr", holder))
-        self.jump("otherwise")
-        self.begin(entry[0])
-        out, objects = self.object(before - 1), self.at("%objects", before, "ptr")
-        count = self.present(before)
-        answer = self.call("serve", ("ptr", setting), ("ptr", record), ("ptr", out), ("ptr", objects), ("i64", count))
-        self.call("Py_DecRef", ("ptr", holder))
-        self.leave_if(self.null(answer), "unserved")
-        self.do(f"ret ptr {answer}")
-        self.begin("unserved")
-        error = self.call("PyErr_Occurred")
-        self.leave_if(self.null(error), "otherwise")
-        self.do("ret ptr null")
-        self.begin("otherwise")
-        other = self.call("otherwise", ("ptr", setting), ("ptr", "%objects"), ("i64", "%count"))
-        self.do(f"ret ptr {other}")
-        return self.function(f"ptr @{name}(ptr %self, ptr %objects, i64 %count)")
+    setting: str
 
-    def object(self, k: Value) -> str:
-        return self.load(self.at("%objects", k, "ptr"), "ptr")
+    def item(self, array: str, k: Value) -> str:
+        return self.load(self.at(array, k, "ptr"), "ptr")
 
     def python(self, name: str) -> str:
         return SETTING.get(self, self.setting, name)
 
-    def present(self, before: int) -> str:
+    def may_serve(self) -> None:
+        """Go on while no form of running is asked for."""
+        self.leave_if(self.compare("ne", self.load(self.python("forced"), "i64"), 0), "otherwise")
+
+    def answer(self, holder: str, out: str, objects: str, count: str) -> None:
+        """Return what the holder's entry answers, or go on; the reference to the holder is given back."""
+        foreign, capsule, entry, unserved = (self.block(part) for part in ("foreign", "capsule", "entry", "unserved"))
+        first = self.call("PyTuple_GetItem", ("ptr", holder), ("i64", 0))
+        self.branch(self.null(first), foreign, capsule)
+        self.begin(capsule)
+        record = self.call("PyCapsule_GetPointer", ("ptr", first), ("ptr", "null"))
+        self.branch(self.null(record), foreign, entry)
+        self.begin(foreign)
+        self.call("PyErr_Clear")
+        self.call("Py_DecRef", ("ptr", holder))
+        self.jump("otherwise")
+        self.begin(entry)
+        given = ("ptr", self.setting), ("ptr", record), ("ptr", out), ("ptr", objects), ("i64", count)
+        answer = self.call("serve", *given)
+        self.call("Py_DecRef", ("ptr", holder))
+        self.leave_if(self.null(answer), unserved)
+        self.do(f"ret ptr {answer}")
+        self.begin(unserved)
+        self.leave_if(self.null(self.call("PyErr_Occurred")), "otherwise")
+        self.do("ret ptr null")
+
+    def present(self, objects: str, all_of_them: str) -> str:
         """How many arguments there are, those at the end not counted that are None."""
-        place = self.variable("i64", "%count")
         look, last, less, done = (self.block(part) for part in ("look", "last", "less", "done"))
+        before, count, fewer = self.label, self.name(), self.name()
         self.jump(look)
         self.begin(look)
-        count = self.load(place, "i64")
-        self.branch(self.compare("sgt", count, before), last, done)
+        self.let(f"phi i64 [ {all_of_them}, %{before} ], [ {fewer}, %{less} ]", count)
+        self.branch(self.compare("sgt", count, 0), last, done)
         self.begin(last)
-        item = self.object(self.sub(count, 1))
+        item = self.item(objects, self.sub(count, 1))
         self.branch(self.compare("eq", item, self.python("none"), "ptr"), less, done)
         self.begin(less)
-        self.store(self.sub(count, 1), place, "i64")
+        self.let(f"sub i64 {count}, 1", fewer)
         self.jump(look)
         self.begin(done)
-        return self.sub(count, before)
+        return count
 
-    def given(self) -> str:
-        holder = self.object(0)
+
+class _Served(_Builtin):
+    """ptr served(self, objects, count): a METH_FASTCALL function."""
+
+    def text(self) -> str:
+        first = self.call("PyTuple_GetItem", ("ptr", "%self"), ("i64", 0))
+        self.setting = self.call("PyLong_AsVoidPtr", ("ptr", first))
+        self.leave_if(self.compare("slt", "%count", 2), "otherwise")
+        self.may_serve()
+        holder, objects = self.item("%objects", 0), self.at("%objects", 2, "ptr")
         self.call("Py_IncRef", ("ptr", holder))
-        return holder
+        count = self.present(objects, self.sub("%count", 2))
+        self.answer(holder, self.item("%objects", 1), objects, count)
+        self.begin("otherwise")
+        none = self.python("none")
+        self.call("Py_IncRef", ("ptr", none))
+        self.do(f"ret ptr {none}")
+        return self.function("ptr @served(ptr %self, ptr %objects, i64 %count)")
+
+
+class _Public(_Builtin):
+    """ptr public(self, objects, given, keywords): a vectorcall function, whose self has the words of a ``PUBLIC``."""
+
+    def text(self) -> str:
+        self.bound = self.let(f"alloca [{MOST_PARAMETERS} x ptr], align 8")
+        arguments = self.let(f"alloca [{MOST_PARAMETERS} x ptr], align 8")
+        self.record = self.field("%self", RECORD, "ptr")
+        self.setting = PUBLIC.get(self, self.record, "setting")
+        self.may_serve()
+        self.bind(self.let(f"and i64 %given, {2**63 - 1}"))  # but for the flag of vectorcall
+        name = self.chosen()
+        count = PUBLIC.get(self, self.record, "arguments")
+        with self.each(count) as k:
+            self.store(self.parameter_at("argument", k), self.at(arguments, k, "ptr"), "ptr")
+        present = self.present(arguments, count)
+        by_frames, by_model, found = (self.block(part) for part in ("by_frames", "by_model", "found"))
+        asked = self.compare("sge", PUBLIC.get(self, self.record, "frames"), 0)
+        self.branch(asked, by_frames, by_model)
+        self.begin(by_frames)
+        of_frames, from_frames = self.by_frames(name), self.label
+        self.jump(found)
+        self.begin(by_model)
+        of_model = self.found(self.item(self.bound, 0), "of_model", name)
+        from_model = self.label
+        self.jump(found)
+        self.begin(found)
+        holder = self.let(f"phi ptr [ {of_frames}, %{from_frames} ], [ {of_model}, %{from_model} ]")
+        self.answer(holder, self.bound_at("out"), arguments, present)
+        self.begin("otherwise")
+        given = ("ptr", "%objects"), ("i64", "%given"), ("ptr", "%keywords")
+        other = self.call("PyObject_Vectorcall", ("ptr", PUBLIC.get(self, self.record, "function")), *given)
+        self.do(f"ret ptr {other}")
+        return self.function("ptr @public(ptr %self, ptr %objects, i64 %given, ptr %keywords)")
+
+    def bind(self, count: str) -> None:
+        """What each parameter is: go on if all are given or have a default, and those are left out that must be."""
+        everything = PUBLIC.get(self, self.record, "parameters")
+        self.leave_if(self.compare("sgt", count, PUBLIC.get(self, self.record, "positional")), "otherwise")
+        with self.each(count) as k:
+            self.store(self.item("%objects", k), self.at(self.bound, k, "ptr"), "ptr")
+        with self.each(everything, count) as k:
+            default = PARAMETER.get(self, self.parameter(self.record, k), "default")
+            self.store(default, self.at(self.bound, k, "ptr"), "ptr")
+        with self.when(self.compare("ne", "%keywords", "null", "ptr")):
+            named = self.call("PyTuple_Size", ("ptr", "%keywords"))
+            with self.each(named) as k:
+                name = self.call("PyTuple_GetItem", ("ptr", "%keywords"), ("i64", k))
+                which = self.call("parameter", ("ptr", self.record), ("ptr", name), ("i64", count))
+                self.leave_if(self.compare("eq", which, everything), "otherwise")
+                self.store(self.item("%objects", self.add(count, k)), self.at(self.bound, which, "ptr"), "ptr")
+        with self.each(everything) as k:
+            value, parameter = self.item(self.bound, k), self.parameter(self.record, k)
+            self.leave_if(self.null(value), "otherwise")
+            fixed = self.compare("ne", PARAMETER.get(self, parameter, "fixed"), 0)
+            given = self.compare("ne", value, PARAMETER.get(self, parameter, "default"), "ptr")
+            self.leave_if(self.all_of([fixed, given]), "otherwise")
+
+    def parameter_at(self, what: str, k: Value) -> str:
+        """What the parameter is whose number is this word of parameter k's."""
+        return self.item(self.bound, PARAMETER.get(self, self.parameter(self.record, k), what))
+
+    def bound_at(self, name: str) -> str:
+        """What the parameter is whose number is this word of the record."""
+        return self.item(self.bound, PUBLIC.get(self, self.record, name))
+
+    def chosen(self) -> str:
+        """The algorithm's name, from a table for each parameter that chooses it: go on if there is one."""
+        name = self.variable("ptr", PUBLIC.get(self, self.record, "algorithm"))
+        with self.each(PUBLIC.get(self, self.record, "choosers")) as k:
+            key = self.parameter_at("chooser", k)
+            self.leave_if(self.compare("eq", self.has_type(key, self.python("str")), 0, "i1"), "otherwise")
+            item = self.call("PyDict_GetItemWithError", ("ptr", self.load(name, "ptr")), ("ptr", key))
+            self.leave_if(self.null(item), "otherwise")
+            self.store(item, name, "ptr")
+        return self.load(name, "ptr")
 
     def found(self, owner: str, table: str, key: str) -> str:
         """The item of a table of an object, a new reference; go on if there is one."""
@@ -193,29 +299,14 @@ class _Builtin(PythonWriter):
         self.leave_if(self.null(item), "otherwise")
         return item
 
-    def by_model(self) -> str:
-        return self.found(self.object(1), "of_model", self.object(0))
-
-    def by_frames(self) -> str:
-        """Frames may be a list, which is no key: then a tuple of them is."""
-        frames = self.object(2)
-        key = self.variable("ptr", frames)
-        self.call("Py_IncRef", ("ptr", frames))
-        with self.when(self.has_type(frames, self.python("list"))):
-            made = self.call("PyList_AsTuple", ("ptr", frames))
-            self.call("PyErr_Clear")
-            with self.when(self.compare("ne", made, "null", "ptr")):
-                self.call("Py_DecRef", ("ptr", frames))
-                self.store(made, key, "ptr")
-        held = self.load(key, "ptr")
-        asked = self.call("find", ("ptr", self.object(1)), ("ptr", self.python("frames")), ("ptr", held))
-        self.call("Py_DecRef", ("ptr", held))
+    def by_frames(self, name: str) -> str:
+        key = self.call("key", ("ptr", self.setting), ("ptr", self.bound_at("frames")))
+        self.leave_if(self.null(key), "otherwise")
+        model = self.item(self.bound, 0)
+        asked = self.call("find", ("ptr", model), ("ptr", self.python("frames")), ("ptr", key))
+        self.call("Py_DecRef", ("ptr", key))
         self.leave_if(self.null(asked), "otherwise")
-        item = self.call("find", ("ptr", asked), ("ptr", self.python("of_frames")), ("ptr", self.object(0)))
+        item = self.call("find", ("ptr", asked), ("ptr", self.python("of_frames")), ("ptr", name))
         self.call("Py_DecRef", ("ptr", asked))
         self.leave_if(self.null(item), "otherwise")
         return item
-
-
-def _builtin(name: str) -> str:
-    return _Builtin().text(name)

@@ -47,7 +47,33 @@ ARRAY = CallFrame(
     )
 )
 """Follows the entry for each argument and result."""
-_OBJECTS = ("none", "array", "list", "dtype", "empty", "otherwise", "of_model", "frames", "of_frames")
+MOST_PARAMETERS = 20
+"""Of a public function that a builtin serves."""
+PUBLIC = CallFrame(
+    (
+        ("ptr", "setting"),
+        ("ptr", "function"),  # what is not served goes there
+        ("ptr", "algorithm"),  # its name, or tables that lead to it
+        ("i64", "choosers"),  # so many tables, one for each parameter that chooses
+        ("i64", "arguments"),
+        ("i64", "parameters"),  # the first is the model
+        ("i64", "positional"),  # so many of them may be given without a name
+        ("i64", "frames"),  # which parameter this is, or -1
+        ("i64", "out"),  # and this
+    )
+)
+"""What a public function's object knows of its parameters."""
+PARAMETER = CallFrame(
+    (
+        ("ptr", "name"),
+        ("ptr", "default"),  # or 0
+        ("i64", "fixed"),  # whether nothing is served unless it is the default
+        ("i64", "chooser"),  # the k-th of the parameters that choose, in the words of parameter k
+        ("i64", "argument"),  # and of those that are arguments of the algorithm
+    )
+)
+"""Follows it for each parameter."""
+_OBJECTS = ("none", "array", "list", "str", "dtype", "empty", "of_model", "frames", "of_frames")
 SETTING = CallFrame(tuple(("ptr", name) for name in ("forced", "create", *_OBJECTS)))
 """What the builtins are made with: the addresses of a number that is 0 while they may serve and of NumPy's PyArray_New
 (or 0), and objects of Python's.
@@ -57,6 +83,8 @@ Code refers to Python's functions by name, but to none of its data: that may be 
 VIEW = 80
 """Bytes of a Py_buffer, as fixed by the stable ABI."""
 _HEAD = object.__basicsize__
+VECTORCALL, DICT, WEAK, RECORD = (_HEAD + 8 * k for k in range(4))
+"""Where the fields of a public function's object are, and how large it is: ``RECORD + 8``."""
 CLASS, DATA, AXES, LENGTHS, DTYPE, FLAGS = (_HEAD + offset for offset in (-8, 0, 8, 16, 40, 48))
 """Where the class of any object and the fields of an array of NumPy's are in memory, as fixed by the ABIs;
 ``array_fields_are_known`` looks."""
@@ -73,6 +101,7 @@ SYMBOLS = {
     "Py_IncRef": "void {}(ptr)",
     "Py_DecRef": "void {}(ptr)",
     "PyObject_CallObject": "ptr {}(ptr, ptr)",
+    "PyObject_Vectorcall": "ptr {}(ptr, ptr, i64, ptr)",
     "PyObject_GetAttr": "ptr {}(ptr, ptr)",
     "PyDict_GetItemWithError": "ptr {}(ptr, ptr)",
     "PyTuple_GetItem": "ptr {}(ptr, i64)",
@@ -80,13 +109,15 @@ SYMBOLS = {
     "PyTuple_Size": "i64 {}(ptr)",
     "PyTuple_New": "ptr {}(i64)",
     "PyList_AsTuple": "ptr {}(ptr)",
+    "PyList_GetItem": "ptr {}(ptr, i64)",
+    "PyList_Size": "i64 {}(ptr)",
     "PyLong_FromSsize_t": "ptr {}(i64)",
     "PyLong_AsVoidPtr": "ptr {}(ptr)",
     "PyCapsule_GetPointer": "ptr {}(ptr, ptr)",
     "PyEval_SaveThread": "ptr {}()",
     "PyEval_RestoreThread": "void {}(ptr)",
 }
-"""The functions of Python that they call, all of the stable ABI."""
+"""The functions of Python that they call, all of the stable ABI of Python 3.12."""
 
 
 KINDS = {
@@ -98,7 +129,8 @@ KINDS = {
     "forget": "void",
     "serve": "ptr",
     "find": "ptr",
-    "otherwise": "ptr",
+    "key": "ptr",
+    "parameter": "i64",
 }
 """What the module's own functions return."""
 
@@ -141,6 +173,10 @@ class PythonWriter(Writer):
     def array(self, record: str, k: Value) -> str:
         """The words of array k of an entry."""
         return self.at(record, self.add(self.mul(k, len(ARRAY.words)), len(ENTRY.words)), "i64")
+
+    def parameter(self, record: str, k: Value) -> str:
+        """The words of parameter k of a public function."""
+        return self.at(record, self.add(self.mul(k, len(PARAMETER.words)), len(PUBLIC.words)), "i64")
 
     @contextmanager
     def each(self, count: Value, first: Value = 0) -> Iterator[str]:

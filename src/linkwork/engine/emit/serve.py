@@ -47,7 +47,7 @@ class _Serve(PythonWriter):
         self.leading, self.made, self.status = (self.variable("i64", 0) for _ in range(3))
         self.states, self.lengths = self.variable("i64", 1), self.variable("ptr", "null")
         self.record = self.entry()
-        self.leave_if(self.compare("ne", self.locked(), 0), "nothing")
+        self.lock()
         arguments, results = (ENTRY.get(self, self.record, name) for name in ("arguments", "results"))
         with self.each(arguments) as k:
             self.take(k)
@@ -89,12 +89,16 @@ class _Serve(PythonWriter):
         self.begin(found)
         return record
 
-    def locked(self) -> str:
-        """What the word busy was before it was set."""
-        return self.let(f"atomicrmw xchg ptr {ENTRY.get(self, self.record, 'busy')}, i64 1 acquire")
+    def lock(self) -> None:
+        """Set the word busy: go on if it was not. Both are done with the interpreter's lock held, so that no other
+        thread comes between.
+        """
+        busy = ENTRY.get(self, self.record, "busy")
+        self.leave_if(self.compare("ne", self.load(busy, "i64"), 0), "nothing")
+        self.store(1, busy, "i64")
 
     def unlock(self) -> None:
-        self.do(f"store atomic i64 0, ptr {ENTRY.get(self, self.record, 'busy')} release, align 8")
+        self.store(0, ENTRY.get(self, self.record, "busy"), "i64")
 
     def place(self, k: Value) -> str:
         return self.at(self.places, self.mul(k, len(PLACE.words)), "i64")

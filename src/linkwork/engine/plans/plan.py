@@ -62,7 +62,7 @@ class Plan(ABC):
             return None
         for form in forms:
             self.serve(entry, form)
-        return partial(make("served"), held({entry.arguments: entry}))
+        return partial(make(), held({entry.arguments: entry}))
 
 
 class Interpreted(Plan):

@@ -95,22 +95,25 @@ def held(entries: dict[int, Entry]) -> Holder:
 _NEVER = np.zeros(1, dtype=np.int64)
 
 
-def make(name: str, forced: int = 0, otherwise: Callable[..., Any] | None = None) -> Callable[..., Any]:
-    """A builtin of ``builtin.NAMES``, which serves while the number at an address is 0, if one is given; what it does
-    not serve goes to ``otherwise``, or is answered by None.
+def setting(forced: int = 0) -> tuple[Words, object]:
+    """What builtins are made with that serve while the number at an address is 0, if one is given; and what must live
+    as long as they do.
     """
-    objects = {"array": np.ndarray, "list": list, "dtype": np.dtype(np.float64), "empty": np.empty}
-    objects["otherwise"] = otherwise
-    words = {name: id(value) if value is not None else 0 for name, value in objects.items()} | {"none": id(None)}
+    objects = {"array": np.ndarray, "list": list, "str": str, "dtype": np.dtype(np.float64), "empty": np.empty}
     names = {"of_model": "_quick", "frames": "_frames", "of_frames": "quick"}  # attributes that are tables
-    words |= {name: id(text) for name, text in names.items()}
-    setting = SETTING.pack({**words, "forced": forced or address(_NEVER), "create": array_maker()})
-    code = _code()
-    return builtin.make(name, code.addresses[name], address(setting), setting, code, objects, names)
+    words = {name: id(value) for name, value in (objects | names | {"none": None}).items()}
+    return SETTING.pack({**words, "forced": forced or address(_NEVER), "create": array_maker()}), (objects, names)
+
+
+def make(forced: int = 0) -> Callable[..., Any]:
+    """The builtin ``served``, with such a setting."""
+    words, kept = setting(forced)
+    return builtin.make(code().addresses["served"], address(words), words, code(), kept)
 
 
 @cache
-def _code() -> jit.Code:
+def code() -> jit.Code:
+    """That of all builtins."""
     return loader.load(
         loader.key_of(jit.host(), "builtins", object.__basicsize__), builtin.text, jit.host(), builtin.NAMES
     )

@@ -1,0 +1,187 @@
+"""Public functions as objects that generated code answers, so that no line of Python stands before the code.
+
+Such an object is to a user what its function is: it has its name, documentation and signature, binds as a method does,
+and is pickled by its name. Calls go to the address in its vectorcall field: nowhere at first, so that Python calls the
+function; and to the builtin ``public`` (``emit.builtin``) as soon as there is anything that it can serve. Where this
+Python has no such objects, the function stays what it is.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, update_wrapper
+from types import MethodType
+from typing import Any, TypeVar
+
+import numpy as np
+
+from linkwork.engine.emit import builtin
+from linkwork.engine.emit.call_frame import Words
+from linkwork.engine.emit.python_calls import (
+    DICT,
+    MOST_PARAMETERS,
+    PARAMETER,
+    PUBLIC,
+    RECORD,
+    VECTORCALL,
+    WEAK,
+)
+from linkwork.engine.run.entries import code
+from linkwork.engine.run.memory import address
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Names = str | Mapping[str, Any]
+"""An algorithm's name, or tables that lead to it, one in another."""
+
+
+class _Called:
+    """What Python does with a public function's object."""
+
+    __slots__ = ()
+    __wrapped__: Callable[..., Any]
+    __qualname__: str
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        return self.__wrapped__(*given, **named)
+
+    def __get__(self, owner: object, kind: type | None = None) -> Any:
+        return self if owner is None else MethodType(self, owner)
+
+    def __repr__(self) -> str:
+        return repr(self.__wrapped__)
+
+    def __reduce__(self) -> str:
+        return self.__qualname__
+
+
+class _Member(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("kind", ctypes.c_int),
+        ("offset", ctypes.c_ssize_t),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+class _GetSet(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("get", ctypes.c_void_p),
+        ("set", ctypes.c_void_p),
+        ("doc", ctypes.c_char_p),
+        ("closure", ctypes.c_void_p),
+    )
+
+
+class _Slot(ctypes.Structure):
+    _fields_ = (("slot", ctypes.c_int), ("value", ctypes.c_void_p))
+
+
+class _Spec(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("basicsize", ctypes.c_int),
+        ("itemsize", ctypes.c_int),
+        ("flags", ctypes.c_uint),
+        ("slots", ctypes.POINTER(_Slot)),
+    )
+
+
+_MEMBERS, _GETSET = 72, 73
+"""Numbers of slots, as fixed by the stable ABI."""
+_HAS_VECTORCALL = 1 << 11
+_SIZE, _READ_ONLY = 19, 1
+"""Of a member: that it is a Py_ssize_t, and not to be set."""
+
+
+_SYMBOLS = ("PyType_FromSpecWithBases", "PyObject_GenericGetDict")
+
+
+@cache
+def _class() -> type | None:
+    """The class of these objects; None where this Python has none."""
+    debugged = hasattr(sys, "gettotalrefcount")  # such a Python asks for what this class inherits
+    if debugged or not builtin.available() or not all(hasattr(ctypes.pythonapi, name) for name in _SYMBOLS):
+        return None
+    offsets = {b"__vectorcalloffset__": VECTORCALL, b"__dictoffset__": DICT, b"__weaklistoffset__": WEAK}
+    members = (_Member * 4)(*[_Member(name, _SIZE, offset, _READ_ONLY, None) for name, offset in offsets.items()])
+    attributes = ctypes.cast(ctypes.pythonapi.PyObject_GenericGetDict, ctypes.c_void_p).value
+    getset = (_GetSet * 2)(_GetSet(b"__dict__", attributes, None, None, None))
+    slots = (_Slot * 3)(_Slot(_MEMBERS, ctypes.addressof(members)), _Slot(_GETSET, ctypes.addressof(getset)))
+    spec = _Spec(b"linkwork.function", RECORD + 8, 0, _HAS_VECTORCALL, slots)
+    make = ctypes.pythonapi.PyType_FromSpecWithBases
+    make.restype, make.argtypes = ctypes.py_object, (ctypes.POINTER(_Spec), ctypes.py_object)
+    made: type = make(ctypes.byref(spec), (_Called,))
+    _forever.append((members, getset, slots, spec))
+    return made
+
+
+_forever: list[object] = []
+"""What generated code refers to: as public functions do, it lives as long as the process."""
+
+
+def public(function: Function) -> Function:
+    """The object that stands for a function."""
+    kind = _class()
+    if kind is None:
+        return function
+    made: Any = kind()
+    _forever.append(update_wrapper(made, function))
+    return made
+
+
+def serve(
+    made: Any, algorithm: Names, choosers: Sequence[str], arguments: Sequence[str], setting: Words, *kept: object
+) -> None:
+    """From now on, code answers calls of a public function's object.
+
+    Args:
+        made: the object; if it is the function itself, nothing happens.
+        algorithm: the algorithm's name, or tables that lead to it by what the parameters are that choose it.
+        choosers: these parameters.
+        arguments: the parameters that are arguments of the algorithm. Those that are neither, nor the model, frames or
+            out, must be left out.
+        setting: what the builtin is made with (``entries.setting``).
+        kept: what must live as long.
+    """
+    if not isinstance(made, _Called):
+        return
+    function: Any = made.__wrapped__
+    written, positional = function.__code__, function.__code__.co_argcount  # a signature object would cost more
+    names = [sys.intern(name) for name in written.co_varnames[: positional + written.co_kwonlyargcount]]
+    if len(names) > MOST_PARAMETERS:
+        raise ValueError(f"{function.__name__} has {len(names)} parameters, more than {MOST_PARAMETERS}")
+    known = {"model", "frames", "out", *choosers, *arguments}
+    at_end = function.__defaults__ or ()
+    defaults = dict(zip(names[positional - len(at_end) : positional], at_end, strict=True))
+    defaults |= function.__kwdefaults__ or {}
+    words = {
+        "setting": address(setting),
+        "function": id(function),
+        "algorithm": id(algorithm),
+        "choosers": len(choosers),
+        "arguments": len(arguments),
+        "parameters": len(names),
+        "positional": positional,
+        "frames": names.index("frames") if "frames" in names else -1,
+        "out": names.index("out"),
+    }
+    each = [
+        PARAMETER.pack(
+            {
+                "name": id(name),
+                "default": id(defaults[name]) if name in defaults else 0,
+                "fixed": name not in known,
+                "chooser": names.index(choosers[k]) if k < len(choosers) else 0,
+                "argument": names.index(arguments[k]) if k < len(arguments) else 0,
+            }
+        )
+        for k, name in enumerate(names)
+    ]
+    record = np.concatenate([PUBLIC.pack(words), *each])
+    _forever.append((record, setting, kept, function, algorithm, names, defaults))
+    ctypes.c_void_p.from_address(id(made) + RECORD).value = address(record)
+    ctypes.c_void_p.from_address(id(made) + VECTORCALL).value = code().addresses["public"]
