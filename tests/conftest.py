@@ -143,8 +143,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Compiled code is kept for all processes of a run and for the next run; never in the user's cache. What commands
-    print does not depend on the terminal.
+    """Compiled code is kept for all processes of a run and for the next run; never in the user's cache. So is
+    bytecode. What commands print does not depend on the terminal.
     """
     for name in ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
         os.environ.pop(name, None)
@@ -152,6 +152,9 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["LINKWORK_CACHE_DIR"] = str(_kept_code(config))
         if obstacle():  # a checkout that others can write to
             os.environ["LINKWORK_CACHE_DIR"] = str(_temporary(config))
+        if config.cache is not None:  # tests start many processes
+            os.environ["PYTHONPYCACHEPREFIX"] = str(config.cache.mkdir("bytecode"))
+            os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def _kept_code(config: pytest.Config) -> Path:
