@@ -152,7 +152,7 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["LINKWORK_CACHE_DIR"] = str(_kept_code(config))
         if obstacle():  # a checkout that others can write to
             os.environ["LINKWORK_CACHE_DIR"] = str(_temporary(config))
-        if config.cache is not None:  # tests start many processes
+        if getattr(config, "cache", None) is not None:  # absent with -p no:cacheprovider
             os.environ["PYTHONPYCACHEPREFIX"] = str(config.cache.mkdir("bytecode"))
             os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
