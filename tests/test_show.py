@@ -138,9 +138,10 @@ def test_sliders_layers_and_shapes_of_a_model(shown: Any) -> None:
     felt = np.linalg.inv(inverse[:2, :2])  # kg, in the plane
     wide = 0.5 * arm.length * np.sqrt(felt.diagonal() / ARM.mass)
     assert np.ptp(arm._ellipsoid.vertices[:, :2], axis=0) == pytest.approx(wide, rel=0.02)
-    before = len(arm.meshes)
-    view._each(lambda actor: actor.wear("skeleton"))
-    assert len(arm.meshes) == before
+    before = arm.meshes
+    view._wear("skeleton")
+    assert len(arm.meshes) == len(before) and arm.meshes[0][1] is not before[0][1]
+    assert all(handle._impl.click_cb for _, handle in arm.meshes)  # bodies can be clicked as before
     names = [name for name, _, _ in sliders_of(lw.mechanisms.free_box(), 1.0)]
     assert len(names) == 6 and names[0].endswith(" 1")
 
@@ -211,6 +212,7 @@ def test_forces_of_a_simulation_while_it_runs(shown: Any, monkeypatch: pytest.Mo
     load[0, 0] = 0.5 * 9.81 * box.mass
     view = shown(box)
     (actor,) = view._actors
+    before = view._server.scene.get_handle_by_name("/ground").position[2]  # under the box, where it was shown
     along_y = np.array([0.0, 0.5 * actor.length, 0.0])
     view._pull.hold(1, np.zeros(3), q[:3] + along_y)
     pushed, arrows, see = list[np.ndarray](), list[dict[str, np.ndarray]](), view.see
@@ -223,7 +225,10 @@ def test_forces_of_a_simulation_while_it_runs(shown: Any, monkeypatch: pytest.Mo
         return going_on
 
     monkeypatch.setattr(view, "see", look)
-    motion = lw.simulate(box, q, np.zeros(6), 0.002, 0.002, contacts=ball, f_ext=load, viewer=view)
+    with lw.interpreted():
+        motion = lw.simulate(box, q, np.zeros(6), 0.002, 0.002, contacts=ball, f_ext=load, viewer=view)
+    ground = view._server.scene.get_handle_by_name("/ground")
+    assert ground.position[2] == 0.0 > before
     assert control(view, "contact forces").value and motion.constraint_forces.shape == (2, 0, 6)  # drawn, not kept
     assert arrows[0]["contact forces"] == pytest.approx(pushed[0][None], rel=1e-5, abs=1e-6)
     assert pushed[0][2] > 0.1 * actor.length

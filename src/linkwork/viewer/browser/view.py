@@ -13,8 +13,8 @@ from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.kinematics import integrate, neutral
 from linkwork.errors import ArgumentError
 from linkwork.model.constraints import Constraint
-from linkwork.model.contacts import Contacts
-from linkwork.model.model import Model
+from linkwork.model.contacts import Contacts, Plane
+from linkwork.model.model import WORLD, Model
 from linkwork.simulation.trajectory import ARRAYS, Trajectory
 from linkwork.simulation.watching import Seen
 from linkwork.viewer.browser.actor import LAYERS, Actor, sliders_of
@@ -23,6 +23,7 @@ from linkwork.viewer.browser.pulling import Pull
 from linkwork.viewer.browser.server import LOOPBACK, stop
 from linkwork.viewer.forces import FORCES, Forces, newton_length
 from linkwork.viewer.motions import Motion
+from linkwork.viewer.skeleton import matrix
 
 _RATE = 30.0  # pictures a second
 _MOST_SLIDERS = 80
@@ -81,14 +82,11 @@ class View:
             self._playing.on_update(lambda event: self._go_on(event, self._playing.value))
             self._speed.on_update(lambda _: self._faster(float(self._speed.value)))
             self._time.on_update(lambda event: self._jump(event, self._time.value))
-            steps.on_click(
-                lambda event: self._jump(event, self._clock.now() + (step if steps.value == "on" else -step))
-            )
+            steps.on_click(lambda event: self._step(event, step if steps.value == "on" else -step))
         with gui.add_folder("Show") as self._show:
             kinds = list(dict.fromkeys(kind for actor in self._actors for kind in actor.kinds))
             look = gui.add_dropdown("bodies", kinds, initial_value=shapes if shapes in kinds else "skeleton", order=0)
-            look.on_update(lambda _: self._each(lambda actor: actor.wear(look.value)))
-            self._grip_again(look)
+            look.on_update(lambda _: self._wear(look.value))
             clear = gui.add_checkbox("see through", False, hint="bodies, to axes and ellipsoids inside", order=1)
             clear.on_update(lambda _: self._each(lambda actor: actor.see_through(clear.value)))
             self._longer = gui.add_slider("force scale", -2.0, 2.0, 0.1, 0.0, hint="a power of ten", order=101)
@@ -163,8 +161,10 @@ class View:
                     handle.on_drag("left", modifier="cmd/ctrl")(dragged)
                     handle.on_drag("left", modifier="shift")(dragged)
 
-    def _grip_again(self, look: Any) -> None:
-        look.on_update(lambda _: self._grips())
+    def _wear(self, shapes: str) -> None:
+        with self._lock:
+            self._each(lambda actor: actor.wear(shapes))
+            self._grips()  # the meshes are others
 
     def _drag(self, event: Any, body: int) -> None:
         actor = self._actors[0]
@@ -206,6 +206,11 @@ class View:
             return
         self._clock.go(time)
         self._playing.value = False
+
+    def _step(self, event: Any, time: float) -> None:
+        """So much further; the slider shows where."""
+        self._jump(event, self._clock.now() + time)
+        self._time.value = round(self._clock.now(), 3)
 
     # What is shown at a time
 
@@ -260,6 +265,9 @@ class View:
         skeleton = self._actors[0].looks.skeleton
         self._live = Forces(skeleton, touched or len(constraints), known, constraints, contacts, None)
         self._ending, self._began = False, perf_counter()
+        floor = _floor(contacts)
+        if floor is not None:
+            self._server.scene.get_handle_by_name("/ground").position = (0.0, 0.0, floor)
         with self._show:
             for kind in self._live.kinds:
                 self._add_layer(kind)
@@ -345,6 +353,18 @@ class View:
     def _repr_html_(self) -> str:
         """In a notebook the page itself."""
         return f'<iframe src="{self.url}" width="100%" height="480" style="border:0"></iframe>'
+
+
+def _floor(contacts: Contacts | None) -> float | None:
+    """The height (m) of the lowest level plane of the world that is touched."""
+    heights = []
+    for one in contacts or ():
+        if isinstance(one.against, Plane) and one.on == WORLD:
+            place = matrix(one.on_placement)
+            normal = place[:3, :3] @ np.array(one.against.normal)
+            if normal[2] > 1.0 - 1e-9:
+                heights.append(float(place[2, 3] + one.against.height))
+    return min(heights, default=None)
 
 
 def _inertia(actor: Actor, frame: str) -> None:
