@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
+from scipy.spatial.transform import Rotation
 
 import linkwork as lw
 from test_show import resting_on_a_point
@@ -69,6 +70,12 @@ class Page:
         return np.asarray(image.convert("RGB"), dtype=int)
 
 
+def matrix(wxyz: Any) -> np.ndarray:
+    """The rotation of a quaternion."""
+    w, *xyz = wxyz
+    return np.asarray(Rotation.from_quat([*xyz, w]).as_matrix())
+
+
 def coloured(picture: np.ndarray) -> int:
     """How many pixels have a colour; ground and background are grey."""
     return int((np.ptp(picture, axis=-1) > 40).sum())
@@ -93,7 +100,16 @@ def test_a_saved_page_plays_without_a_network(browser: Any, tmp_path: Path) -> N
         assert all(coloured(picture) > 150 for picture in pictures)  # the pendulum, and later its trail
         assert (abs(pictures[0] - pictures[1]).max(axis=-1) > 40).sum() > 150  # it has moved
         assert page.page.inner_text("#clock").startswith("1.00")
+        label = page.page.locator("#name")
+        assert not label.is_visible()
+        links = lw.forward_kinematics(swing.model, swing.q[100], swing.model.body_names)
+        for name, link in zip(swing.model.body_names, links, strict=True):  # the mouse rests on the middle of a link
+            seen = "([x, y, z]) => { const m = linkwork.camera.matrix(420, 320), at = (k) => m[k] * x + m[4 + k] * y + "
+            seen += "m[8 + k] * z + m[12 + k]; return [210 * (1 + at(0) / at(3)), 160 * (1 - at(1) / at(3))]; }"
+            page.page.mouse.move(*page.page.evaluate(seen, (link[:3, 3] - 0.5 * link[:3, 2]).tolist()))
+            page.until(lambda name=name: label.is_visible() and label.inner_text() == name)  # type: ignore[misc]
         page.page.mouse.move(210, 100)
+        assert not label.is_visible()
         page.page.mouse.down()
         page.page.mouse.move(300, 130)
         page.page.mouse.up()
@@ -139,6 +155,17 @@ def test_a_live_view_plays_a_motion_and_its_sliders_move_a_model(browser: Any) -
             page.page.wait_for_timeout(500)  # for the picture
             pictures.append(page.picture(**beside))
         assert (abs(pictures[0] - pictures[1]).max(axis=-1) > 40).sum() > 50  # it has moved
+        (client,) = view._server.get_clients().values()
+        label = page.page.locator("#linkwork-name")
+        link = lw.forward_kinematics(model, swing.q[-1], ["body2"])[0]
+        seen = (link[:3, 3] - 0.5 * link[:3, 2] + view._actors[0].aside - client.camera.position) @ matrix(
+            client.camera.wxyz
+        )
+        middle = 0.5 * np.array([640.0, 300.0])
+        page.page.mouse.move(*(middle + middle[1] / np.tan(0.5 * client.camera.fov) * seen[:2] / seen[2]))
+        page.until(lambda: label.is_visible() and label.inner_text() == "body2")
+        page.page.mouse.move(10, 290)
+        page.until(lambda: not label.is_visible())
         joint.focus()
         page.page.keyboard.press("End")
         page.until(lambda: view._actors[1].q[-1] > 3.0)

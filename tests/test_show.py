@@ -16,6 +16,7 @@ import pytest
 
 import linkwork as lw
 from linkwork import cli
+from linkwork.simulation.watching import Seen
 from linkwork.viewer.browser.actor import LAYERS, sliders_of
 from linkwork.viewer.browser.clock import Clock
 from linkwork.viewer.browser.pulling import Pull
@@ -137,9 +138,10 @@ def test_sliders_layers_and_shapes_of_a_model(shown: Any) -> None:
     felt = np.linalg.inv(inverse[:2, :2])  # kg, in the plane
     wide = 0.5 * arm.length * np.sqrt(felt.diagonal() / ARM.mass)
     assert np.ptp(arm._ellipsoid.vertices[:, :2], axis=0) == pytest.approx(wide, rel=0.02)
-    before = len(arm.meshes)
-    view._each(lambda actor: actor.wear("skeleton"))
-    assert len(arm.meshes) == before
+    before = arm.meshes
+    view._wear("skeleton")
+    assert len(arm.meshes) == len(before) and arm.meshes[0][1] is not before[0][1]
+    assert all(handle._impl.click_cb for _, handle in arm.meshes)  # bodies can be clicked as before
     names = [name for name, _, _ in sliders_of(lw.mechanisms.free_box(), 1.0)]
     assert len(names) == 6 and names[0].endswith(" 1")
 
@@ -204,6 +206,40 @@ def test_forces_of_contacts_and_joints_that_they_load(shown: Any, tmp_path: Path
             lw.save_html(wrong, tmp_path / "box.html", contacts=[lw.Contact("box", lw.Box((0.1, 0.1, 0.1)))] * 2)
 
 
+def test_forces_of_a_simulation_while_it_runs(shown: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    rests, ball = resting_on_a_point()
+    box, q, load = rests.model, rests.q[0] - [0.0, 0.0, 0.005, 0.0, 0.0, 0.0, 0.0], np.zeros((1, 6))
+    load[0, 0] = 0.5 * 9.81 * box.mass
+    view = shown(box)
+    (actor,) = view._actors
+    before = view._server.scene.get_handle_by_name("/ground").position[2]  # under the box, where it was shown
+    along_y = np.array([0.0, 0.5 * actor.length, 0.0])
+    view._pull.hold(1, np.zeros(3), q[:3] + along_y)
+    pushed, arrows, see = list[np.ndarray](), list[dict[str, np.ndarray]](), view.see
+
+    def look(state: Seen) -> bool:
+        view._layer("reaction forces", True)
+        going_on = bool(see(state))
+        pushed.append(view._metres(actor) * state.constraint_forces[0, :3])
+        arrows.append({kind: np.diff(each.points, axis=1)[:, 0] for kind, each in actor._forces.items()})
+        return going_on
+
+    monkeypatch.setattr(view, "see", look)
+    with lw.interpreted():
+        motion = lw.simulate(box, q, np.zeros(6), 0.002, 0.002, contacts=ball, f_ext=load, viewer=view)
+    ground = view._server.scene.get_handle_by_name("/ground")
+    assert ground.position[2] == 0.0 > before
+    assert control(view, "contact forces").value and motion.constraint_forces.shape == (2, 0, 6)  # drawn, not kept
+    assert arrows[0]["contact forces"] == pytest.approx(pushed[0][None], rel=1e-5, abs=1e-6)
+    assert pushed[0][2] > 0.1 * actor.length
+    external = np.array([[0.25 * actor.length, 0.0, 0.0], along_y])  # the load, and how far the hand pulls
+    assert arrows[0]["external forces"] == pytest.approx(external, rel=1e-5, abs=1e-6)
+    assert len(arrows[0]["reaction forces"]) == 0  # the free joint bears nothing, whatever pulls
+    assert len(actor._forces["external forces"].points) == 0 and len(actor._forces["contact forces"].points) == 1
+    view._refresh()
+    assert len(actor._forces["contact forces"].points) == 0  # it may stand elsewhere now
+
+
 def test_the_clock_runs_stands_and_goes_round() -> None:
     clock = Clock(1.0, 3.0)
     clock.go(5.0)
@@ -229,14 +265,14 @@ def test_a_hand_pulls_a_point_where_it_wants_it(shown: Any) -> None:
     assert wrench[3:] == pytest.approx(np.cross(point, wrench[:3]))
     view = shown(ARM)
     target = np.array([1.0, 1.5, 0.0])
-    view._live = True
+    view.begin(ARM, (), None)
     event = {"client": None, "start_position": (2.5, 0.0, 0.0), "end_position": tuple(target), "phase": "start"}
     view._drag(type("Event", (), event), 3)
     assert view._pull.held()[0] == 3 and view._pull.held()[1] == pytest.approx([0.5, 0.0, 0.0])
     motion = lw.simulate(
         ARM, np.zeros(3), np.zeros(3), 0.2, 0.01, torque=lambda t, q, v: lw.gravity_torques(ARM, q), viewer=view
     )
-    assert not motion.interrupted and view._pull.held()[0] == 0 and not view._live  # let go at the end
+    assert not motion.interrupted and view._pull.held()[0] == 0 and view._live is None  # let go at the end
     assert abs(motion.q[-1]).max() > 0.01 and view._actors[0].q.shape == (3,)
     load = lw.simulate(ARM, np.zeros(3), np.zeros(3), 0.05, 0.01, f_ext=np.ones((3, 6)))
     seen = lw.simulate(ARM, np.zeros(3), np.zeros(3), 0.05, 0.01, f_ext=np.ones((3, 6)), viewer=view)
@@ -249,13 +285,13 @@ class Impatient:
     def __init__(self, after: int) -> None:
         self.left, self.said = after, list[str]()
 
-    def begin(self, model: lw.Model) -> None:
+    def begin(self, model: lw.Model, constraints: Any, contacts: Any) -> None:
         self.said.append("begin")
 
     def pulled(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         return np.zeros((3, 6))
 
-    def see(self, t: float, q: np.ndarray, v: np.ndarray) -> bool:
+    def see(self, state: Seen) -> bool:
         self.left -= 1
         return self.left > 0
 

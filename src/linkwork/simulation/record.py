@@ -32,7 +32,7 @@ class Record:
         i, (times, qs, vs, accelerations, torques, wrenches) = self._count, self._rows
         times[i], qs[i], vs[i] = t, q, v
         accelerations[i], torques[i], forces = answer
-        if forces.size:
+        if wrenches.size:  # else they are not wanted
             wrenches[i] = forces
         self._count += 1
 

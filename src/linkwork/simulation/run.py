@@ -16,7 +16,7 @@ from linkwork.simulation.plant import Plant
 from linkwork.simulation.record import Record
 from linkwork.simulation.resistance import StictionAndStops
 from linkwork.simulation.stages import Begun, Stages
-from linkwork.simulation.watching import Ended
+from linkwork.simulation.watching import Watched
 
 
 class Run:
@@ -36,10 +36,10 @@ class Run:
         every: int,
         dt: float,
         bar: Bar | None,
-        watch: Callable[[float, Array, Array], bool] | None = None,
+        watched: Watched | None = None,
     ) -> None:
         self.plant, self.step, self.resistance, self.states = plant, step, resistance, states
-        self.steps, self.every, self.dt, self.bar, self.watch = steps, every, dt, bar, watch
+        self.steps, self.every, self.dt, self.bar, self.watched = steps, every, dt, bar, watched
         self.t, self.v = 0.0, np.zeros(0)
         self.machine: Machine | None = None
         self.driven: Callable[..., Any] | None = None
@@ -79,8 +79,8 @@ class Run:
             answer, after = self._answer(k, q, v)
             if k % every == 0 or k == steps:
                 add(self.t, q, v, answer)
-            if self.watch is not None and not self.watch(self.t, q, v):
-                raise Ended
+            if self.watched is not None:
+                self.watched.see(self.t, q, v, answer)
             if k == steps:
                 return
             if self.machine is not None:

@@ -41,7 +41,7 @@ from linkwork.simulation.resistance import StictionAndStops
 from linkwork.simulation.run import Run
 from linkwork.simulation.torques import Controller, Torque, driven_by, following, plain_function, source_of
 from linkwork.simulation.trajectory import Trajectory
-from linkwork.simulation.watching import Ended, as_viewer, with_hand
+from linkwork.simulation.watching import Ended, Watched, as_viewer
 
 Load = Callable[[float, Array, Array], ArrayLike] | ArrayLike | None
 
@@ -127,8 +127,8 @@ def simulate(
         atol: for "adaptive": absolute tolerance of a step.
         progress: show a bar on stderr; by default if that is a terminal, or in a notebook, and the run takes more than
             a second; ``LINKWORK_PROGRESS=0`` in the environment switches this default off.
-        viewer: a view, as from ``lw.show(model)``, that shows the motion in real time while it is computed, and in
-            which bodies can be pulled with the mouse; its button "end" does what Ctrl-C does.
+        viewer: a view, as from ``lw.show(model)``, that shows the motion and its forces in real time while it is
+            computed, and in which bodies can be pulled with the mouse; its button "end" does what Ctrl-C does.
 
     Returns:
         A Trajectory with the states at multiples of dt, the first included. Ctrl-C ends the simulation early and
@@ -179,9 +179,9 @@ def simulate(
     if isinstance(load, CompiledFunction):
         load = as_law(model, "f_ext", load, (len(model.bodies), 6))
         parameters_of(load, "load", "f_ext", None, 3)
-    watched = as_viewer(viewer)
-    if watched is not None:
-        load = with_hand(watched, load)
+    watched = None if viewer is None else Watched(as_viewer(viewer), load)
+    load = load if watched is None else watched
+    forces_wanted = switch("contact_forces", contact_forces)
     if effort_limits and torque is not None:
         warn_of_no_effort(model)
     law = as_law(model, "torque", torque, (model.nv,)) if isinstance(torque, CompiledFunction) else None
@@ -204,21 +204,21 @@ def simulate(
         springs=sprung,
         touching=touched,
         dt=length,
-        contact_forces=switch("contact_forces", contact_forces),
+        contact_forces=forces_wanted or watched is not None,
     )
     scene = Scene(
         model, integrator, step, held_by, time_constant, proximal, tuple(damper.tolist()), tuple(most.tolist()),
         tuple(resistance.joints), driven_by(torque), law, held if law is not None else 0,
         isinstance(load, np.ndarray), load if isinstance(load, CompiledFunction) else None, sprung,
-        touched, plant.contact_forces,
+        touched, forces_wanted,
     )  # fmt: skip
     bar_wanted = Bar.wanted(None if progress is None else switch("progress", progress))
     states = Record(model, steps, every, scene.wrenches, length)
     bar = Bar(f"simulating {model.name}", steps) if bar_wanted else None
-    run = Run(plant, step, resistance, states, steps, every, length, bar, None if watched is None else watched.see)
+    run = Run(plant, step, resistance, states, steps, every, length, bar, watched)
     try:
         if watched is not None:
-            watched.begin(model)
+            watched.viewer.begin(model, held_by, None if touched is None else touched.contacts)
         if by_default and integrator != "adaptive" and (load is None or not plain_function(load)):
             given = dict(zip(scene.parameters, (each.reshape(1, -1) for each in own), strict=True))
             if scene.loaded:
@@ -237,7 +237,7 @@ def simulate(
         if bar is not None:
             bar.close()
         if watched is not None:
-            watched.done()
+            watched.viewer.done()
     path = states.trajectory()
     if not joint_limits and smooth:
         warn_of_range(model, path.q)

@@ -33,28 +33,32 @@ class Forces:
     """What acts in one motion, as far as it is known.
 
     Args:
-        motion: whose trajectory has recorded forces of constraints or contacts, or none.
         skeleton: of its model.
+        recorded: how many forces of constraints or contacts its states have.
+        driven: whether its accelerations are known.
         constraints: what the recorded forces are of, if not of contacts; the model's own if they are as many.
         contacts: what they are of; None for none.
         f_ext: loads (nbodies, 6) on the bodies of this model; None for none.
+
+    Attributes:
+        f_ext: these loads. They may be set anew for each state.
     """
 
     def __init__(
-        self, motion: Motion, skeleton: Skeleton, constraints: Sequence[Constraint], contacts: Any, f_ext: Array | None
-    ) -> None:
-        self.model, self._skeleton, self._f_ext = motion.model, skeleton, f_ext
-        recorded = 0 if motion.trajectory is None else motion.trajectory.constraint_forces.shape[1]
-        touched = None if contacts is None or not recorded else touching(motion.model, contacts)
+        self, skeleton: Skeleton, recorded: int, driven: bool, constraints: Sequence[Constraint], contacts: Any,
+        f_ext: Array | None,
+    ) -> None:  # fmt: skip
+        self.model, self._skeleton, self.f_ext = skeleton.model, skeleton, f_ext
+        touched = None if contacts is None or not recorded else touching(self.model, contacts)
         self._touched = touched if touched is not None and touched.points == recorded else None
-        held = tuple(constraints) or motion.model.constraints
+        held = tuple(constraints) or self.model.constraints
         self._held = held if recorded and len(held) == recorded and self._touched is None else ()
         said = not recorded or self._touched is not None or bool(self._held)
         self.kinds = tuple(
             kind
             for kind, there in (
                 ("contact forces", self._touched is not None),
-                ("reaction forces", said and motion.driven),
+                ("reaction forces", said and driven),
                 ("constraint forces", any(not isinstance(one, Coupling) for one in self._held)),
                 ("external forces", f_ext is not None),
             )
@@ -74,8 +78,8 @@ class Forces:
             return poses[..., :3, 3], _turned(poses, states.constraint_forces[:, which, :3])
         poses = self._skeleton.placements(q)[:, 1:]
         if kind == "external forces":
-            assert self._f_ext is not None
-            return poses[..., :3, 3], _turned(poses, self._f_ext[None, :, :3])
+            assert self.f_ext is not None
+            return poses[..., :3, 3], _turned(poses, self.f_ext[None, :, :3])
         assert states is not None
         _, wrenches = inverse_dynamics_and_reactions(self.model, q, states.v, states.a, self._loads(q, states))
         return poses[..., :3, 3], _turned(poses, wrenches[..., :3])
@@ -101,8 +105,8 @@ class Forces:
             act(_point(one.frame_a).frame, np.concatenate([force, about], axis=-1))
             act(_point(one.frame_b).frame, -np.concatenate([force, about], axis=-1))
         if not found:
-            return self._f_ext
-        return external_wrench(self.model, q, found, "world") + (0.0 if self._f_ext is None else self._f_ext)
+            return self.f_ext
+        return external_wrench(self.model, q, found, "world") + (0.0 if self.f_ext is None else self.f_ext)
 
 
 _HALVES = slice(0, 3), slice(3, 6)
@@ -117,15 +121,14 @@ def forces_of(
     if load is not None and load.shape != (len(first.bodies), 6):
         raise ArgumentError(f"f_ext must have shape ({len(first.bodies)}, 6), not {load.shape}")
     found = [
-        Forces(motion, skeleton, held, contacts, load if motion.model is first else None)
+        Forces(skeleton, motion.recorded, motion.driven, held, contacts, load if motion.model is first else None)
         for motion, skeleton in zip(motions, skeletons, strict=True)
     ]
     shown = any("contact forces" in each.kinds for each in found)
     points = 0 if contacts is None or shown else touching(first, contacts).points
     if points:
-        recorded = 0 if motions[0].trajectory is None else motions[0].trajectory.constraint_forces.shape[1]
         raise ArgumentError(
-            f"contacts have {points} points, but the motion has recorded {recorded} forces; "
+            f"contacts have {points} points, but the motion has recorded {motions[0].recorded} forces; "
             "lw.simulate(..., contacts=contacts, contact_forces=True) records those of contacts"
         )
     return found

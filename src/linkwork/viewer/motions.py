@@ -37,6 +37,11 @@ class Motion:
             return 0.0, 0.0
         return float(self.trajectory.t[0]), float(self.trajectory.t[-1])
 
+    @property
+    def recorded(self) -> int:
+        """How many forces of constraints or contacts its states have."""
+        return 0 if self.trajectory is None else self.trajectory.constraint_forces.shape[1]
+
     def at(self, times: Array) -> Array:
         """Configurations (M, nq) at increasing times; before the first state and after the last it rests."""
         states = self.states(times)

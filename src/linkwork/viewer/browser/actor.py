@@ -174,6 +174,11 @@ class Actor:
         long = np.linalg.norm(forces, axis=1) * scale > 0.01 * self.length
         self._forces[kind].points = np.stack([places + self.aside, ends], axis=1)[long].astype(np.float32)
 
+    def no_arrows(self, kind: str) -> None:
+        """Take them away."""
+        if kind in self._forces and len(self._forces[kind].points):
+            self._forces[kind].points = _NOTHING
+
     def _mesh(self, name: str, mesh: Mesh) -> Any:
         red, green, blue, opacity = mesh.colour or (0.7, 0.7, 0.7, 1.0)
         return self.scene.add_mesh_simple(

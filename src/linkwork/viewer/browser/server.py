@@ -1,16 +1,19 @@
 """viser's server, for this machine alone: bound to the loopback address, on a free port, never shared by a tunnel.
 
 A page of any other site that is open in the same browser could connect to it, too. Browsers say where a page comes
-from; viser does not look at that, so what answers requests is wrapped when viser starts.
+from; viser does not look at that, so what answers requests is wrapped when viser starts. The page itself gets a script
+of ours, for what viser does not do.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
+import json
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from http import HTTPStatus
+from importlib import resources
 from threading import Lock
 from typing import Any
 
@@ -21,8 +24,8 @@ _NAMES = (LOOPBACK, "localhost", "[::1]")
 _starting = Lock()
 
 
-def local_server(title: str, port: int = 0) -> Any:
-    """A server; port 0 is any that is free."""
+def local_server(title: str, names: Sequence[Sequence[str]], port: int = 0) -> Any:
+    """A server; ``names`` are those of the bodies of each mechanism, port 0 is any that is free."""
     try:
         import viser
     except ImportError:
@@ -33,7 +36,10 @@ def local_server(title: str, port: int = 0) -> Any:
             """None: a page may ask for a public address, and gets none."""
             return None
 
-    with contextlib.redirect_stdout(io.StringIO()), _own_pages_only():  # what there is to say, the view says
+    with (
+        contextlib.redirect_stdout(io.StringIO()),
+        _own_pages_only(_script(names)),
+    ):  # what there is to say, the view says
         server = Local(host=LOOPBACK, port=port, label=title, verbose=False)
     found = server.get_port()
     if port and found != port:
@@ -44,8 +50,10 @@ def local_server(title: str, port: int = 0) -> Any:
 
 
 @contextlib.contextmanager
-def _own_pages_only() -> Iterator[None]:
-    """A server of viser's that starts meanwhile refuses requests of pages that it has not served itself."""
+def _own_pages_only(script: bytes) -> Iterator[None]:
+    """A server of viser's that starts meanwhile refuses requests of pages that it has not served itself, and adds a
+    script to its own.
+    """
     import websockets.asyncio.server as websocket_servers
 
     plain, guarded = websocket_servers.serve, []
@@ -58,7 +66,9 @@ def _own_pages_only() -> Iterator[None]:
         def answer(connection: Any, request: Any) -> Any:
             if not _of_its_own(request.headers.get_all("Origin"), request.headers.get_all("Host")):
                 return connection.respond(HTTPStatus.FORBIDDEN, "this view is for its own page\n")
-            return process_request(connection, request)
+            with contextlib.suppress(KeyError):
+                del request.headers["Accept-Encoding"]  # as it is: nothing is gained by packing it for this machine
+            return _with_script(process_request(connection, request), script)
 
         return plain(*arguments, process_request=answer, **options)
 
@@ -71,6 +81,22 @@ def _own_pages_only() -> Iterator[None]:
     if not guarded:
         message = "this version of viser answers pages of other sites that are open in your browser, too"
         warnings.warn(message, LinkworkWarning, stacklevel=4)
+
+
+def _script(names: Sequence[Sequence[str]]) -> bytes:
+    """The element of the page; nothing of a name can end it."""
+    text = (resources.files("linkwork.viewer.browser") / "page.js").read_text(encoding="utf-8")
+    known = json.dumps([list(each) for each in names]).replace("<", "\\u003c")
+    return f"<script>\nconst NAMES = {known};\n{text}</script>\n".encode()
+
+
+def _with_script(response: Any, script: bytes) -> Any:
+    """An answer, with the script at its end if it is a page."""
+    if response is not None and response.headers.get("Content-Type", "").startswith("text/html"):
+        response.body += script
+        del response.headers["Content-Length"]
+        response.headers["Content-Length"] = str(len(response.body))
+    return response
 
 
 def _of_its_own(origins: list[str], hosts: list[str]) -> bool:

@@ -77,7 +77,7 @@ def show(
     step = 1.2 * max(each.skeleton.length for each in looks.values()) if apart is None else apart
     skeletons = [looks[id(motion.model)].skeleton for motion in motions]
     acting = forces_of(motions, skeletons, constraints, contacts, f_ext)
-    server = local_server(motions[0].model.name, number)
+    server = local_server(motions[0].model.name, [looks[id(motion.model)].names for motion in motions], number)
     try:
         actors = []
         for index, motion in enumerate(motions):
@@ -110,10 +110,12 @@ def _ground(server: Any, actors: list[Actor]) -> None:
     server.scene.add_light_directional("/light/sun", intensity=2.0, position=(0.4, -0.5, 0.8))
     camera = Camera(-55.0, 15.0)
     right, _, toward = camera.axes
-    centre = 0.5 * (points.min(axis=0) + points.max(axis=0)) + 0.3 * size * right  # the controls are on the right
-    server.initial_camera.fov = np.radians(45.0)
+    low, high, wide = points.min(axis=0), points.max(axis=0), np.radians(45.0)
+    away = 0.6 * float(np.linalg.norm(high - low)) / np.sin(0.5 * wide)  # all of it, with a fifth to spare
+    centre = 0.5 * (low + high) + 0.17 * away * right  # the controls are on the right
+    server.initial_camera.fov = wide
     server.initial_camera.look_at = tuple(centre.tolist())
-    server.initial_camera.position = tuple((centre + 1.7 * size * toward).tolist())
+    server.initial_camera.position = tuple((centre + away * toward).tolist())
 
 
 def _desktop() -> bool:

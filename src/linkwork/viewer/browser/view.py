@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from time import perf_counter, sleep
 from typing import Any
 
@@ -11,13 +12,18 @@ import numpy as np
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.kinematics import integrate, neutral
 from linkwork.errors import ArgumentError
-from linkwork.model.model import Model
+from linkwork.model.constraints import Constraint
+from linkwork.model.contacts import Contacts, Plane
+from linkwork.model.model import WORLD, Model
+from linkwork.simulation.trajectory import ARRAYS, Trajectory
+from linkwork.simulation.watching import Seen
 from linkwork.viewer.browser.actor import LAYERS, Actor, sliders_of
 from linkwork.viewer.browser.clock import Clock
 from linkwork.viewer.browser.pulling import Pull
 from linkwork.viewer.browser.server import LOOPBACK, stop
 from linkwork.viewer.forces import FORCES, Forces, newton_length
 from linkwork.viewer.motions import Motion
+from linkwork.viewer.skeleton import matrix
 
 _RATE = 30.0  # pictures a second
 _MOST_SLIDERS = 80
@@ -47,10 +53,12 @@ class View:
         self._closed = threading.Event()
         self._clock = Clock(min(motion.span[0] for motion in motions), max(motion.span[1] for motion in motions))
         self._pull = Pull(actors[0].model, actors[0].looks.skeleton)
-        self._live = False
+        self._live: Forces | None = None
+        """What acts in a simulation that runs."""
+        self._hand = np.zeros((0, 6))
         self._ending = False
         self._began = self._shown_at = 0.0
-        self._scale = 1.0
+        self._boxes: dict[str, Any] = {}
         for actor, motion in zip(actors, motions, strict=True):
             actor.wear(shapes)
             actor.move(motion.q)
@@ -74,34 +82,38 @@ class View:
             self._playing.on_update(lambda event: self._go_on(event, self._playing.value))
             self._speed.on_update(lambda _: self._faster(float(self._speed.value)))
             self._time.on_update(lambda event: self._jump(event, self._time.value))
-            steps.on_click(
-                lambda event: self._jump(event, self._clock.now() + (step if steps.value == "on" else -step))
-            )
-        with gui.add_folder("Show"):
+            steps.on_click(lambda event: self._step(event, step if steps.value == "on" else -step))
+        with gui.add_folder("Show") as self._show:
             kinds = list(dict.fromkeys(kind for actor in self._actors for kind in actor.kinds))
-            look = gui.add_dropdown("bodies", kinds, initial_value=shapes if shapes in kinds else "skeleton")
-            look.on_update(lambda _: self._each(lambda actor: actor.wear(look.value)))
-            self._grip_again(look)
-            clear = gui.add_checkbox("see through", False, hint="bodies, to what is inside: forces, axes, ellipsoids")
+            look = gui.add_dropdown("bodies", kinds, initial_value=shapes if shapes in kinds else "skeleton", order=0)
+            look.on_update(lambda _: self._wear(look.value))
+            clear = gui.add_checkbox("see through", False, hint="bodies, to axes and ellipsoids inside", order=1)
             clear.on_update(lambda _: self._each(lambda actor: actor.see_through(clear.value)))
-            self._longer = gui.add_slider("force scale", -2.0, 2.0, 0.1, 0.0, hint="a power of ten", order=1e9)
+            self._longer = gui.add_slider("force scale", -2.0, 2.0, 0.1, 0.0, hint="a power of ten", order=101)
             self._longer.on_update(lambda _: self._refresh())
-            for layer in (*LAYERS, *self._kinds_of_forces()):
-                box = gui.add_checkbox(layer, layer in ("contact forces", "external forces"))
-                box.on_update(lambda _, layer=layer, box=box: self._layer(layer, box.value))
-                if box.value:
-                    self._layer(layer, True)
+            for layer in LAYERS:
+                self._add_layer(layer)
+            for layer in FORCES:  # of the mouse that pulls, at least
+                if layer == "external forces" or any(layer in forces.kinds for forces in self._acting):
+                    self._add_layer(layer)
             names = ("nowhere", *self._actors[0].model.frame_names[1:501])
             point = gui.add_dropdown(
-                "operational inertia", names, hint="an ellipsoid at a frame: long where it is heavy"
+                "operational inertia", names, hint="an ellipsoid at a frame: long where it is heavy", order=100
             )
             point.on_update(lambda _: self._each(lambda actor: _inertia(actor, point.value)))
-        self._picked = gui.add_markdown("*click a body for its name, and again to hide it*")
+        self._picked = gui.add_markdown("*click a body to keep its name*")
         self._sliders()
 
-    def _kinds_of_forces(self) -> list[str]:
-        there = {kind for forces in self._acting for kind in forces.kinds}
-        return [kind for kind in FORCES if kind in there or kind == "external forces"]  # the mouse may pull, too
+    def _add_layer(self, layer: str) -> None:
+        """A box for it, if there is none; some are seen from the beginning."""
+        if layer in self._boxes:
+            return
+        self._boxes[layer] = box = self._server.gui.add_checkbox(
+            layer, layer in ("contact forces", "external forces"), order=2 + (*LAYERS, *FORCES).index(layer)
+        )
+        box.on_update(lambda _: self._layer(layer, box.value))
+        if box.value:
+            self._layer(layer, True)
 
     def _sliders(self) -> None:
         """Of the joints of every model that rests."""
@@ -149,12 +161,14 @@ class View:
                     handle.on_drag("left", modifier="cmd/ctrl")(dragged)
                     handle.on_drag("left", modifier="shift")(dragged)
 
-    def _grip_again(self, look: Any) -> None:
-        look.on_update(lambda _: self._grips())
+    def _wear(self, shapes: str) -> None:
+        with self._lock:
+            self._each(lambda actor: actor.wear(shapes))
+            self._grips()  # the meshes are others
 
     def _drag(self, event: Any, body: int) -> None:
         actor = self._actors[0]
-        if event.phase == "end" or not self._live:
+        if event.phase == "end" or self._live is None:
             self._pull.let_go()
             return
         target = np.array(event.end_position) - actor.aside
@@ -193,13 +207,18 @@ class View:
         self._clock.go(time)
         self._playing.value = False
 
+    def _step(self, event: Any, time: float) -> None:
+        """So much further; the slider shows where."""
+        self._jump(event, self._clock.now() + time)
+        self._time.value = round(self._clock.now(), 3)
+
     # What is shown at a time
 
     def _play(self) -> None:
         """Until the view is closed: put everything where it is at the time, as often as eyes can see."""
         before = None
         while not self._closed.wait(1.0 / _RATE):
-            if self._live or not self._clock.last > self._clock.first:
+            if self._live is not None or not self._clock.last > self._clock.first:
                 continue
             now = self._clock.now()
             if now != before:
@@ -216,13 +235,15 @@ class View:
                 self._time.value = round(float(time), 3)
 
     def _refresh(self) -> None:
-        if not self._live:
+        if self._live is None:
             self._forces(self._clock.now())
 
     def _forces(self, time: float) -> None:
         for motion, actor, acting in zip(self._motions, self._actors, self._acting, strict=True):
             wanted = [kind for kind in acting.kinds if kind in actor.shown]
             states = motion.states(np.array([time])) if wanted else None
+            for kind in actor.shown - set(wanted):
+                actor.no_arrows(kind)  # which a simulation has left there
             for kind in wanted:
                 places, forces = acting.at(kind, actor.q[None] if states is None else states.q, states)
                 actor.arrows(kind, places[0], forces[0], self._metres(actor))
@@ -233,13 +254,23 @@ class View:
 
     # A simulation while it runs: what lw.simulate(..., viewer=view) calls
 
-    def begin(self, model: Model) -> None:
+    def begin(self, model: Model, constraints: Sequence[Constraint], contacts: Contacts | None) -> None:
         """A simulation of the first model that is shown begins."""
         if self._closed.is_set():
             raise ArgumentError("the view is closed; make another with lw.show")
         if model != self._actors[0].model:
             raise ArgumentError(f"the view shows {self._actors[0].model.name!r}, but {model.name!r} is simulated")
-        self._live, self._ending, self._began = True, False, perf_counter()
+        touched = 0 if contacts is None else sum(one.points for one in contacts)
+        known = contacts is None or not constraints  # with contacts, the forces of constraints are not told
+        skeleton = self._actors[0].looks.skeleton
+        self._live = Forces(skeleton, touched or len(constraints), known, constraints, contacts, None)
+        self._ending, self._began = False, perf_counter()
+        floor = _floor(contacts)
+        if floor is not None:
+            self._server.scene.get_handle_by_name("/ground").position = (0.0, 0.0, floor)
+        with self._show:
+            for kind in self._live.kinds:
+                self._add_layer(kind)
         if not hasattr(self, "_end"):
             with self._server.gui.add_folder("Simulation"):
                 self._said = self._server.gui.add_markdown("")
@@ -248,12 +279,14 @@ class View:
 
     def pulled(self, q: Array, v: Array) -> Array:
         """The wrench (nbodies, 6) on each body, in its own frame, of what is pulled with the mouse."""
-        return self._pull.wrenches(q, v)
+        self._hand = self._pull.wrenches(q, v)
+        return self._hand
 
-    def see(self, t: float, q: Array, v: Array) -> bool:
+    def see(self, state: Seen) -> bool:
         """Show a state at its time, not before it; whether to go on."""
+        t = state.t
         if t - self._shown_at >= 1.0 / _RATE or t <= self._shown_at:
-            self._show_live(t, q)
+            self._show_live(state)
         ahead = t - (perf_counter() - self._began)
         if ahead > 0.002:
             sleep(ahead)
@@ -261,25 +294,35 @@ class View:
             self._began -= ahead
         return not self._ending and not self._closed.is_set()
 
-    def _show_live(self, t: float, q: Array) -> None:
-        self._shown_at = t
-        actor = self._actors[0]
+    def _show_live(self, state: Seen) -> None:
+        assert self._live is not None
+        self._shown_at = state.t
+        actor, live, scale = self._actors[0], self._live, self._metres(self._actors[0])
+        arrays = {name: np.array(getattr(state, name))[None] for name in ARRAYS}
+        here = Trajectory(actor.model, **arrays, interrupted=False)
         with self._lock, self._server.atomic():
-            actor.move(q)
+            actor.move(state.q)
+            for kind in live.kinds:
+                if kind in actor.shown:
+                    live.f_ext = state.f_ext
+                    places, forces = live.at(kind, here.q, here)
+                    actor.arrows(kind, places[0], forces[0], scale)
+            live.f_ext = state.f_ext - self._hand
+            places, forces = live.at("external forces", here.q, here)
             body, point, target = self._pull.held()
-            places = np.zeros((0, 3))
-            ends = places
-            if body:
+            if body:  # from the point that is pulled to where the mouse is
                 pose = actor.placements[body]
-                places = (pose[:3, :3] @ point + pose[:3, 3])[None]
-                ends = target[None] - places
-            actor.arrows("external forces", places, ends, 1.0)
-            self._said.content = f"t = {t:.2f} s; pull a body with shift or ctrl and the mouse"
+                held = pose[:3, :3] @ point + pose[:3, 3]
+                places = np.append(places, held[None, None], axis=1)
+                forces = np.append(forces, (target - held)[None, None] / scale, axis=1)
+            actor.arrows("external forces", places[0], forces[0], scale)
+            self._said.content = f"t = {state.t:.2f} s; pull a body with shift or ctrl and the mouse"
 
     def done(self) -> None:
         """The simulation has ended."""
-        self._live, self._shown_at = False, 0.0
+        self._live, self._shown_at = None, 0.0
         self._pull.let_go()
+        self._actors[0].no_arrows("external forces")
 
     # The view itself
 
@@ -310,6 +353,18 @@ class View:
     def _repr_html_(self) -> str:
         """In a notebook the page itself."""
         return f'<iframe src="{self.url}" width="100%" height="480" style="border:0"></iframe>'
+
+
+def _floor(contacts: Contacts | None) -> float | None:
+    """The height (m) of the lowest level plane of the world that is touched."""
+    heights = []
+    for one in contacts or ():
+        if isinstance(one.against, Plane) and one.on == WORLD:
+            place = matrix(one.on_placement)
+            normal = place[:3, :3] @ np.array(one.against.normal)
+            if normal[2] > 1.0 - 1e-9:
+                heights.append(float(place[2, 3] + one.against.height))
+    return min(heights, default=None)
 
 
 def _inertia(actor: Actor, frame: str) -> None:

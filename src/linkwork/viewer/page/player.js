@@ -28,6 +28,7 @@ class Player {
       this.stale = true;
     }
     if (this.stale) this.draw();
+    if (this.playing && this.mouse && now - this.named > 150) this.name(this.mouse);  // bodies move under it
     requestAnimationFrame((then) => this.tick(then));
   }
 
@@ -126,6 +127,7 @@ class Player {
 
   // The name of the body under the mouse, beside it.
   name(event) {
+    [this.mouse, this.named] = [event, performance.now()];
     const label = this.on("name"), found = event && this.picture.named(this.camera, event.offsetX, event.offsetY);
     label.hidden = !found;
     if (!found) return;
