@@ -17,6 +17,7 @@ import pytest
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS, SEGMENTS
 from linkwork.engine.code import jit
+from linkwork.engine.emit import mailbox as places
 from linkwork.engine.emit.call_frame import Words
 from linkwork.engine.ir import evaluator, verifier
 from linkwork.engine.plans import Task, in_parallel, plan_for
@@ -314,10 +315,10 @@ def test_helpers_of_a_call_that_is_interrupted_come_back(monkeypatch: pytest.Mon
         lw.set_threads(None)
     (helper,) = helper_threads._helpers
     mailbox = helper._mailbox
-    while mailbox[helper_threads.JOB] or not mailbox[helper_threads.ASLEEP]:
+    while mailbox[places.JOB] or not mailbox[places.ASLEEP]:
         time.sleep(0.05)  # it comes back for another job, and goes to sleep when there is none
-    assert mailbox[helper_threads.ASLEEP]
-    assert not mailbox[helper_threads.JOB] and not mailbox[helper_threads.BUSY]
+    assert mailbox[places.ASLEEP]
+    assert not mailbox[places.JOB] and not mailbox[places.BUSY]
 
 
 def test_without_more_threads_a_call_does_all_itself(monkeypatch: pytest.MonkeyPatch) -> None:
