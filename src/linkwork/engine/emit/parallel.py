@@ -15,7 +15,7 @@ finds no iteration left, and touches nothing but the words and the team. What an
 who takes it.
 
 A crew tells of helpers that code may ask without Python's help (``CREW``, then ``MEMBER`` for each). They are asked if
-all of them are free and awake: one that comes late to a call would find the team, the same in every call, in the next.
+all of them are free: one that comes late to a call would find the team, the same in every call, in the next.
 """
 
 from __future__ import annotations
@@ -277,7 +277,9 @@ def _batch(interface: Interface) -> list[str]:
 
 
 def _begin(interface: Interface) -> str:
-    """i1 begin(words, crew, members, wanted): asks so many members of a crew; whether all were free and awake."""
+    """i1 begin(words, crew, members, wanted): asks so many members of a crew, if these are awake and all are free;
+    whether they were.
+    """
     w, frame = Writer(), interface.one_state
 
     def member(k: str) -> str:
@@ -289,9 +291,10 @@ def _begin(interface: Interface) -> str:
         claimed = w.let(f"call i64 @claim(ptr {box})")
         w.store(claimed, MEMBER.pointer(w, each, "claimed"), "i64")
         awake = w.let(f"xor i64 {acquired(w, mailbox.place(w, box, mailbox.ASLEEP))}, 1")
-        own.carry(w.add(own.carried[0], w.let(f"and i64 {claimed}, {awake}")))
-    fit = w.compare("eq", own.carried[0], "%members")
-    ready = w.all_of([fit, w.compare("sle", "%wanted", "%members")])
+        fit = w.either(w.compare("slt", own.counter, "%wanted"), "i64", awake, 1)
+        own.carry(w.add(own.carried[0], w.let(f"and i64 {claimed}, {fit}")))
+    all_fit = w.compare("eq", own.carried[0], "%members")
+    ready = w.all_of([all_fit, w.compare("sle", "%wanted", "%members")])
     with w.when(ready):
         team = CREW.get(w, "%crew", "team")
         with w.loop(0, CREW.get(w, "%crew", "size")) as place:

@@ -88,37 +88,42 @@ class InParallel(Compiled):
     def served_words(self, code: jit.Code, form: str) -> dict[str, int]:
         if form == "batch" or not self.worth_a_team or self.threads is not None:
             return {}
-        if self._crew is None:
-            store, team = self._team(code)
-            head = {
-                "members": 0,
-                "most": self.most_threads,
-                "threads": address(threads.wanted),
-                "team": address(team),
-                "size": parallel.team_size(self.loops(code)),
-                "yield": yield_function(),
-            }
-            room = np.zeros(min(self.most_threads, _LARGEST_CREW) * len(parallel.MEMBER.words), dtype=np.int64)
-            self._crew = np.concatenate([parallel.CREW.pack(head), room])
-            self._at_hand = [code, store, self._crew]
-            finalize(self, _part, self._members, self._at_hand).atexit = False
-            self._enlist(code)
-        return {"crew": address(self._crew)}
+        with jit.lock:
+            crew = self._crew if self._crew is not None else self._new_crew(code)
+        self._enlist(code)
+        return {"crew": address(crew)}
+
+    def _new_crew(self, code: jit.Code) -> Words:
+        store, team = self._team(code)
+        head = {
+            "members": 0,
+            "most": self.most_threads,
+            "threads": address(threads.wanted),
+            "team": address(team),
+            "size": parallel.team_size(self.loops(code)),
+            "yield": yield_function(),
+        }
+        room = np.zeros(min(self.most_threads, _LARGEST_CREW) * len(parallel.MEMBER.words), dtype=np.int64)
+        self._crew = crew = np.concatenate([parallel.CREW.pack(head), room])
+        self._at_hand += [code, store, crew]
+        finalize(self, _part, self._members, self._at_hand).atexit = False
+        return crew
 
     def _enlist(self, code: jit.Code) -> None:
         """All helpers that there are become members of the crew, if there is one."""
         crew = self._crew
         if crew is None or self._busy[0]:
             return
-        rows = crew[len(parallel.CREW.words) :].reshape(-1, len(parallel.MEMBER.words))
-        for helper in hired()[len(self._members) : len(rows)]:
-            words = np.zeros(len(self.interface.one_state.words), dtype=np.int64)
-            work = aligned(self.own_work(code))
-            known = {"mailbox": helper.mailbox, "words": address(words), "work": address(work), "claimed": 0}
-            parallel.MEMBER.put(rows[len(self._members)], known)
-            self._members.append(helper)
-            self._at_hand += [words, work]
-            parallel.CREW.put(crew, {"members": len(self._members)})
+        with jit.lock:
+            rows = crew[len(parallel.CREW.words) :].reshape(-1, len(parallel.MEMBER.words))
+            for helper in hired()[len(self._members) : len(rows)]:
+                words = np.zeros(len(self.interface.one_state.words), dtype=np.int64)
+                work = aligned(self.own_work(code))
+                known = {"mailbox": helper.mailbox, "words": address(words), "work": address(work), "claimed": 0}
+                parallel.MEMBER.put(rows[len(self._members)], known)
+                self._members.append(helper)
+                self._at_hand += [words, work]
+                parallel.CREW.put(crew, {"members": len(self._members)})
 
 
 def _part(members: list[Helper], at_hand: list[object]) -> None:
