@@ -304,7 +304,12 @@ def test_builtins_ask_helpers_themselves(monkeypatch: pytest.MonkeyPatch) -> Non
     q, v, tau = np.random.default_rng(0).normal(size=(3, model.nv))
     call = partial(lw.forward_dynamics, model, q, v, tau, method="constraint_force")
     asked: list[int] = []
-    monkeypatch.setattr(in_parallel, "ask", lambda *job: (asked.append(1), helper_threads.ask(*job)))
+
+    def ask(*job: Any) -> None:
+        asked.append(1)
+        helper_threads.ask(*job)
+
+    monkeypatch.setattr(in_parallel, "ask", ask)
     lw.set_threads(2)
     try:
         wanted = call()
