@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import json
 import re
 import shlex
 import shutil
@@ -20,7 +21,7 @@ import numpy as np
 import pytest
 
 import robots
-from linkwork import cli
+from linkwork import cli, reproduce
 from linkwork.bench import pages
 from linkwork.engine.mode import form
 
@@ -166,3 +167,15 @@ def test_tables_have_their_markers(page: str, table: str) -> None:
     path = ROOT / "docs" / f"{page}.md"
     head, tail = pages.around(path, table)
     assert head and tail and "|" in path.read_text(encoding="utf-8")[len(head) : -len(tail)]
+
+
+@pytest.mark.parametrize("experiment", reproduce.PAGES)
+def test_the_tables_of_a_page_are_those_of_its_data(experiment: str) -> None:
+    path = ROOT / "docs" / f"{experiment}.md"
+    data = json.loads((ROOT / "docs" / "data" / f"{experiment}.json").read_text(encoding="utf-8"))
+    found = reproduce.PAGES[experiment](data)
+    marked = {*re.findall(r"^<!-- (?!end)(.*) -->$", path.read_text(encoding="utf-8"), re.MULTILINE)}
+    assert marked - {"methods"} == {*found}, "methods are those of benchmarks/operational_methods.py"
+    for name, table in found.items():
+        head, tail = pages.around(path, name)
+        assert path.read_text(encoding="utf-8") == f"{head}{table}\n{tail}", name

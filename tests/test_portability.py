@@ -22,7 +22,7 @@ from linkwork.algorithms import ALGORITHMS, stepping
 from linkwork.cli import doctor
 from linkwork.engine import mode, system_check
 from linkwork.engine.code import jit, loader
-from linkwork.engine.emit import builtin
+from linkwork.engine.emit import builtin, mailbox
 from linkwork.engine.emit.spinning import spinning
 from linkwork.engine.plans import Task, plan_for
 from linkwork.engine.plans.plan import Compiled
@@ -121,22 +121,22 @@ def test_the_builtins_need_functions_of_pythons_and_nothing_else(target: str) ->
 
 def test_threads_share_memory_by_ordered_instructions_and_pause(target: str) -> None:
     triple, name, _ = TARGETS[target]
-    made = assembly(helper_threads.text(triple), (name, ""))
+    made = assembly(mailbox.text(triple), (name, ""))
     exported, needed = symbols(made)
-    assert exported == {"serve", "is_free", "offer"} and not needed
+    assert exported == {"serve", "claim", "offer"} and not needed
     if spinning(triple).pause.endswith("pause()"):
         assert re.search(r"^\s+pause", made, re.MULTILINE) and "xchg" in made
     else:
         assert re.search(r"^\s+yield", made, re.MULTILINE)
         offer = made[re.search(r"^_?offer:", made, re.MULTILINE).start() :]  # type: ignore[union-attr]
         assert re.search(r"stlu?r", offer) and "ldar" in offer
-        free = made[re.search(r"^_?is_free:", made, re.MULTILINE).start() :]  # type: ignore[union-attr]
-        assert len(re.findall(r"lda\w*r\b", free[: free.index("ret")])) == 2
+        claim = made[re.search(r"^_?claim:", made, re.MULTILINE).start() : made.index(offer)]  # type: ignore[union-attr]
+        assert len(re.findall(r"ldap?u?r\b", claim)) == 2, "what the helper writes"
 
 
 def test_python_writes_nothing_that_a_helper_may_be_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a mailbox, only places that are published afterwards."""
-    helper = helper_threads._Helper()
+    helper = helper_threads.Helper()
     written: list[int] = []
 
     class Watched(np.ndarray[Any, Any]):
@@ -153,7 +153,7 @@ def test_python_writes_nothing_that_a_helper_may_be_reading(monkeypatch: pytest.
     function = helper_threads.ctypes.CFUNCTYPE(helper_threads.ctypes.c_int64, helper_threads.ctypes.c_void_p)
     job = function(lambda _: calls.append(1) or 0)  # type: ignore[func-returns-value]
     helper.offer(helper_threads.ctypes.cast(job, helper_threads.ctypes.c_void_p).value or 0, words, 1, 8, (job,))
-    assert written == [helper_threads.FUNCTION, helper_threads.OFFERED]
+    assert written == [mailbox.FUNCTION, mailbox.OFFERED]
     for _ in range(6000):
         if calls:
             break

@@ -308,3 +308,8 @@ def test_no_digits_are_missed_where_none_are_lost(method: str) -> None:
         warnings.simplefilter("error")
         for model in (floating(1.0), growing(3.0), far(1.0), lw.mechanisms.humanoid()):
             lw.forward_dynamics(model, *state(model), method=method)
+
+
+def test_a_long_chain_of_sound_links_is_not_doubtful() -> None:
+    """Otherwise what is handed on from joint to joint would grow until the first of them were refused."""
+    assert not any(doubtful_joints(lw.mechanisms.serial_chain(6000, "spherical")))

@@ -8,7 +8,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,9 @@ import pytest
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS, SEGMENTS
 from linkwork.engine.code import jit
+from linkwork.engine.emit import mailbox as places
 from linkwork.engine.emit.call_frame import Words
+from linkwork.engine.function import function
 from linkwork.engine.ir import evaluator, verifier
 from linkwork.engine.plans import Task, in_parallel, plan_for
 from linkwork.engine.plans.segmented import Padded, Reordered, Segmented
@@ -296,6 +298,34 @@ def test_a_call_in_the_middle_of_a_call(monkeypatch: pytest.MonkeyPatch) -> None
     assert len(calls) == 2 and np.array_equal(bits(found), bits(wanted[0]))
 
 
+def test_builtins_ask_helpers_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether these are awake or not, and nobody if one thread is wanted."""
+    monkeypatch.setattr(in_parallel, "_WORTH_A_TEAM", 1)
+    model = lw.mechanisms.serial_chain(100)
+    q, v, tau = np.random.default_rng(0).normal(size=(3, model.nv))
+    call = partial(lw.forward_dynamics, model, q, v, tau, method="constraint_force")
+    asked: list[int] = []
+
+    def ask(*job: Any) -> None:
+        asked.append(1)
+        helper_threads.ask(*job)
+
+    monkeypatch.setattr(in_parallel, "ask", ask)
+    lw.set_threads(2)
+    try:
+        wanted = call()
+        assert all(np.array_equal(bits(call()), bits(wanted)) for _ in range(300))
+        assert asked, "Python hires helpers, and wakes them"
+        plan = function(ALGORITHMS["constraint_force"], model, ("f_ext",), (), False, "auto")
+        assert isinstance(plan, Segmented) and plan._members == helper_threads.hired()[:1]
+        assert not plan._members[0]._mailbox[places.CLAIMED]
+        lw.set_threads(1)
+        monkeypatch.setattr(plan, "call_one", None)
+        assert np.array_equal(bits(call()), bits(wanted))
+    finally:
+        lw.set_threads(None)
+
+
 def test_helpers_of_a_call_that_is_interrupted_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(in_parallel, "_WORTH_A_TEAM", 1)
     monkeypatch.setattr(helper_threads, "_helpers", [])
@@ -315,10 +345,10 @@ def test_helpers_of_a_call_that_is_interrupted_come_back(monkeypatch: pytest.Mon
         lw.set_threads(None)
     (helper,) = helper_threads._helpers
     mailbox = helper._mailbox
-    while mailbox[helper_threads.JOB] or not mailbox[helper_threads.ASLEEP]:
+    while mailbox[places.JOB] or not mailbox[places.ASLEEP]:
         time.sleep(0.05)  # it comes back for another job, and goes to sleep when there is none
-    assert mailbox[helper_threads.ASLEEP]
-    assert not mailbox[helper_threads.JOB] and not mailbox[helper_threads.BUSY]
+    assert mailbox[places.ASLEEP]
+    assert not mailbox[places.JOB] and not mailbox[places.BUSY]
 
 
 def test_without_more_threads_a_call_does_all_itself(monkeypatch: pytest.MonkeyPatch) -> None:

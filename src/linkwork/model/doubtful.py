@@ -26,7 +26,7 @@ SURELY = 8.0 * ROUNDING
 """Of the largest terms that can cancel: a joint that moves more is not doubtful."""
 REACH = 1e3
 """How far (m) a sliding joint is taken to carry its body."""
-FAR = 10_000
+FAR = 1000
 """How many links of a chain can be stretched out as one. Beyond, a second moment, which grows with the third power of
 the length, is taken for that of so many links: the others give way."""
 

@@ -114,8 +114,8 @@ class Interface:
 
     @cached_property
     def one_state(self) -> CallFrame:
-        """One state of parallel loops: a team of threads (or 0), arguments and results."""
-        return CallFrame((("ptr", "team"), *self.kernel))
+        """One state of parallel loops: a team of threads, a crew that may be asked (or 0 for them), arrays."""
+        return CallFrame((("ptr", "team"), ("ptr", "crew"), *self.kernel))
 
     @cached_property
     def time_loop(self) -> CallFrame:

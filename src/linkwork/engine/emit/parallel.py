@@ -2,7 +2,7 @@
 
     kernel   the program; outside of parallel loops one lane, there ``lanes`` iterations at once
     batch    i64 (ptr to the words of ``Interface.one_state``): runs the kernel on one state; returns a status as in
-             ``kernel``
+             ``kernel``; with a crew it first asks that to help, and returns NOBODY if it cannot
     help     i64 (the same words): takes part in the parallel loops of a call of ``batch`` that runs on another thread
 
 A team is an array of integers that are 0 at the start, or null for none: first the number of loops that were begun (or
@@ -13,13 +13,17 @@ who begins a loop takes the first that are left, helpers the last, so that what 
 mostly finds in its own caches in the next. A loop has ended when all iterations are done. A helper that comes late
 finds no iteration left, and touches nothing but the words and the team. What an iteration computes does not depend on
 who takes it.
+
+A crew tells of helpers that code may ask without Python's help (``CREW``, then ``MEMBER`` for each). They are asked if
+all of them are free: one that comes late to a call would find the team, the same in every call, in the next.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from linkwork.engine.emit.call_frame import Interface, listed
+from linkwork.engine.emit import mailbox
+from linkwork.engine.emit.call_frame import CallFrame, Interface, listed
 from linkwork.engine.emit.kernel import declarations, parameters
 from linkwork.engine.emit.scattered import Scattered
 from linkwork.engine.emit.spinning import acquired, release, wait
@@ -36,6 +40,16 @@ who begins them."""
 TAKEN, HELPED, WHICH, COUNT, LAST, DONE = 0, 1, 2, 3, 4, CACHE_LINE
 """Where a loop of a team has how many iterations were taken, and by helpers, its number in the program, how many there
 are, the last of them, and how many are done."""
+
+
+CREW = CallFrame(
+    (("i64", "members"), ("i64", "most"), ("ptr", "threads"), ("ptr", "team"), ("i64", "size"), ("ptr", "yield"))
+)
+"""How many members there are and threads can be at work, where the number of threads that are wanted stands; the team
+and its size; the function that yields."""
+MEMBER = CallFrame((("ptr", "mailbox"), ("ptr", "words"), ("ptr", "work"), ("i64", "claimed")))
+NOBODY = 4
+"""The status of a call that was not begun, since helpers are asleep or at something else."""
 
 
 def team_size(loops: int) -> int:
@@ -62,7 +76,15 @@ def module(
     count = len(kernel.iterations)
     for number in range(count):
         parts += [_share(interface, number), _take(interface, number, False), _take(interface, number, True)]
-    parts += [_batch(interface), _help(interface, count), sweep("finite", lanes), wait(triple), more]
+    parts += [
+        mailbox.claim(internal=True),
+        _state(interface),
+        *_batch(interface),
+        _help(interface, count),
+        sweep("finite", lanes),
+        wait(triple),
+        more,
+    ]
     return "\n".join([*parts, declarations({1, lanes})])
 
 
@@ -212,7 +234,8 @@ def _take(interface: Interface, number: int, helping: bool) -> str:
     return w.function(f"internal void @{name}({parameters(interface.kernel)}, i64 %next, ptr %loop)")
 
 
-def _batch(interface: Interface) -> str:
+def _state(interface: Interface) -> str:
+    """i64 state(words): one state, with the team that its words have."""
     w = Writer()
     interface.one_state.read(w)
     given = len(interface.arguments)
@@ -225,7 +248,74 @@ def _batch(interface: Interface) -> str:
     w.do(f"call void @kernel({_handed_on(interface)}, ptr %team)")
     after = finite(interface.result_names, interface.counts[given:], 2)
     w.do(f"ret i64 {w.let(f'or i64 {before}, {after}')}")
-    return w.function("i64 @batch(ptr nocapture %words)")
+    return w.function("internal i64 @state(ptr nocapture %words)")
+
+
+def _batch(interface: Interface) -> list[str]:
+    w, frame = Writer(), interface.one_state
+    crew = frame.get(w, "%words", "crew")
+    with w.when(w.compare("eq", crew, "null", "ptr")):
+        w.do(f"ret i64 {w.let('call i64 @state(ptr %words)')}")
+        w.begin(w.block("never"))
+    members, most = (CREW.get(w, crew, name) for name in ("members", "most"))
+    wanted = w.load(CREW.get(w, crew, "threads"), "i64")
+    wanted = w.sub(w.either(w.compare("slt", wanted, most), "i64", wanted, most), 1)
+    team = frame.pointer(w, "%words", "team")
+    w.store("null", team, "ptr")
+    with w.when(w.compare("sle", wanted, 0)):
+        w.do(f"ret i64 {w.let('call i64 @state(ptr %words)')}")
+        w.begin(w.block("never"))
+    w.store(CREW.get(w, crew, "team"), team, "ptr")
+    begun = w.let(f"call i1 @begin(ptr %words, ptr {crew}, i64 {members}, i64 {wanted})")
+    with w.when(begun):
+        status = w.let("call i64 @state(ptr %words)")
+        release(w, OVER, CREW.get(w, crew, "team"))
+        w.do(f"ret i64 {status}")
+        w.begin(w.block("never"))
+    w.do(f"ret i64 {NOBODY}")
+    return [_begin(interface), w.function("i64 @batch(ptr nocapture %words)")]
+
+
+def _begin(interface: Interface) -> str:
+    """i1 begin(words, crew, members, wanted): asks so many members of a crew, if these are awake and all are free;
+    whether they were.
+    """
+    w, frame = Writer(), interface.one_state
+
+    def member(k: str) -> str:
+        return w.at("%crew", w.add(w.mul(k, len(MEMBER.words)), len(CREW.words)), "i64")
+
+    with w.loop(0, "%members", carried=[("i64", "0")]) as own:
+        each = member(own.counter)
+        box = MEMBER.get(w, each, "mailbox")
+        claimed = w.let(f"call i64 @claim(ptr {box})")
+        w.store(claimed, MEMBER.pointer(w, each, "claimed"), "i64")
+        awake = w.let(f"xor i64 {acquired(w, mailbox.place(w, box, mailbox.ASLEEP))}, 1")
+        fit = w.either(w.compare("slt", own.counter, "%wanted"), "i64", awake, 1)
+        own.carry(w.add(own.carried[0], w.let(f"and i64 {claimed}, {fit}")))
+    all_fit = w.compare("eq", own.carried[0], "%members")
+    ready = w.all_of([all_fit, w.compare("sle", "%wanted", "%members")])
+    with w.when(ready):
+        team = CREW.get(w, "%crew", "team")
+        with w.loop(0, CREW.get(w, "%crew", "size")) as place:
+            w.store(0, w.at(team, place.counter, "i64"), "i64")
+        w.store(CREW.get(w, "%crew", "yield"), w.at(team, YIELD, "i64"), "ptr")
+        with w.loop(0, "%wanted") as asked:
+            each = member(asked.counter)
+            box, words = (MEMBER.get(w, each, name) for name in ("mailbox", "words"))
+            with w.loop(0, len(frame.words)) as word:
+                w.store(w.load(w.at("%words", word.counter, "i64"), "i64"), w.at(words, word.counter, "i64"), "i64")
+            w.store(MEMBER.get(w, each, "work"), frame.pointer(w, words, "work"), "ptr")
+            w.store("@help", mailbox.place(w, box, mailbox.FUNCTION), "ptr")
+            asleep = mailbox.put(w, box, w.let(f"ptrtoint ptr {words} to i64"))
+            with w.when(w.compare("ne", asleep, 0)):  # it fell asleep before it saw the job: nobody would wake it
+                w.let(f"atomicrmw xchg ptr {box}, i64 0 seq_cst")
+    with w.loop(0, "%members") as own:
+        each = member(own.counter)
+        with w.when(w.compare("ne", MEMBER.get(w, each, "claimed"), 0)):
+            release(w, 0, mailbox.place(w, MEMBER.get(w, each, "mailbox"), mailbox.CLAIMED))
+    w.do(f"ret i1 {ready}")
+    return w.function("internal i1 @begin(ptr %words, ptr %crew, i64 %members, i64 %wanted)")
 
 
 def _help(interface: Interface, loops: int) -> str:

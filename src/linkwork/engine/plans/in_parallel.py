@@ -5,27 +5,34 @@ everywhere.
 from __future__ import annotations
 
 from abc import abstractmethod
+from weakref import finalize
 
 import numpy as np
 
 from linkwork.engine.code import jit
 from linkwork.engine.emit import parallel
 from linkwork.engine.emit.call_frame import Words
-from linkwork.engine.plans.plan import Compiled, Offsets
+from linkwork.engine.plans.plan import Compiled
 from linkwork.engine.plans.task import Task
 from linkwork.engine.run import threads
-from linkwork.engine.run.entries import Entry
-from linkwork.engine.run.helper_threads import ask, yield_function
-from linkwork.engine.run.memory import address
+from linkwork.engine.run.helper_threads import Helper, ask, hired, yield_function
+from linkwork.engine.run.memory import address, aligned
 
 _WORTH_A_TEAM = 1500
 """Bodies from which on helpers pay."""
+_LARGEST_CREW = 256
 
 
 class InParallel(Compiled):
     task: Task
     threads: int | None = None
     """Over how many one state is spread; None for as many as there are, if there are bodies enough."""
+
+    def __init__(self, task: Task, cpu: tuple[str, str] | None = None, lanes: int | None = None) -> None:
+        super().__init__(task, cpu, lanes)
+        self._crew: Words | None = None
+        self._members: list[Helper] = []
+        self._at_hand: list[object] = []
 
     @property
     @abstractmethod
@@ -59,17 +66,67 @@ class InParallel(Compiled):
         if wanted < 2:
             return batch(address(words))
         team_at, work = self.interface.one_state.indices(("team", "work"))
-        store = np.zeros(parallel.team_size(self.loops(code)) + parallel.CACHE_LINE, dtype=np.int64)
-        team = store[-address(store) % 64 // 8 :]
-        team[parallel.YIELD] = yield_function()
+        store, team = self._team(code)
         words = words.copy()
         words[team_at] = address(team)
         try:
             ask(wanted - 1, code.addresses["help"], words, work, self.own_work(code), store, code)
+            self._enlist(code)
             return batch(address(words))
         finally:  # of a call that Ctrl-C ends before it has begun, too: helpers must not wait for it
             team[parallel.BEGUN] = parallel.OVER
 
-    def serve(self, entry: Entry, form: str, offsets: Offsets = ()) -> None:
-        if form == "batch" or not self.worth_a_team:
-            super().serve(entry, form, offsets)
+    def _team(self, code: jit.Code) -> tuple[Words, Words]:
+        """A team, and what keeps it."""
+        store = np.zeros(parallel.team_size(self.loops(code)) + parallel.CACHE_LINE, dtype=np.int64)
+        team = store[-address(store) % 64 // 8 :]
+        team[parallel.YIELD] = yield_function()
+        return store, team
+
+    # By the builtins, which ask helpers without Python's help
+
+    def served_words(self, code: jit.Code, form: str) -> dict[str, int]:
+        if form == "batch" or not self.worth_a_team or self.threads is not None:
+            return {}
+        with jit.lock:
+            crew = self._crew if self._crew is not None else self._new_crew(code)
+        self._enlist(code)
+        return {"crew": address(crew)}
+
+    def _new_crew(self, code: jit.Code) -> Words:
+        store, team = self._team(code)
+        head = {
+            "members": 0,
+            "most": self.most_threads,
+            "threads": address(threads.wanted),
+            "team": address(team),
+            "size": parallel.team_size(self.loops(code)),
+            "yield": yield_function(),
+        }
+        room = np.zeros(min(self.most_threads, _LARGEST_CREW) * len(parallel.MEMBER.words), dtype=np.int64)
+        self._crew = crew = np.concatenate([parallel.CREW.pack(head), room])
+        self._at_hand += [code, store, crew]
+        finalize(self, _part, self._members, self._at_hand).atexit = False
+        return crew
+
+    def _enlist(self, code: jit.Code) -> None:
+        """All helpers that there are become members of the crew, if there is one."""
+        crew = self._crew
+        if crew is None or self._busy[0]:
+            return
+        with jit.lock:
+            rows = crew[len(parallel.CREW.words) :].reshape(-1, len(parallel.MEMBER.words))
+            for helper in hired()[len(self._members) : len(rows)]:
+                words = np.zeros(len(self.interface.one_state.words), dtype=np.int64)
+                work = aligned(self.own_work(code))
+                known = {"mailbox": helper.mailbox, "words": address(words), "work": address(work), "claimed": 0}
+                parallel.MEMBER.put(rows[len(self._members)], known)
+                self._members.append(helper)
+                self._at_hand += [words, work]
+                parallel.CREW.put(crew, {"members": len(self._members)})
+
+
+def _part(members: list[Helper], at_hand: list[object]) -> None:
+    """A plan is gone: what its members may be at stays as long as they are."""
+    for helper in members:
+        helper.keep(at_hand)

@@ -27,7 +27,7 @@ Found = tuple[list[Array], int]
 
 NOT_FINITE_ARGUMENT, NOT_FINITE_RESULT = 1, 2
 """Bits of a status."""
-_MOST_MEMORY = 4 * 2**20
+_MOST_MEMORY = 16 * 2**20
 """Bytes of a plan's own for calls by the builtins; code that works in more is not called often enough to matter."""
 
 
@@ -254,7 +254,7 @@ class Compiled(Plan):
             return
         frame, words = self.frame(name), self.template(name, lanes)
         own = {part: self._memory(part, form, size) for part, size in sizes.items()}
-        frame.put(words, {part: address(memory) for part, memory in own.items()})
+        frame.put(words, {part: address(memory) for part, memory in own.items()} | self.served_words(code, form))
         if name == "batch":
             frame.put(words, {"states": 1})
         fixed = self.fixed_arguments(offsets)
@@ -263,6 +263,10 @@ class Compiled(Plan):
         for argument, array in zip(names[first:], fixed, strict=False):
             frame.put(words, {argument: address(array)})
         entry.add(form, code, frame, words, names[:first] + self.interface.result_names, self, fixed, own)
+
+    def served_words(self, code: jit.Code, form: str) -> dict[str, int]:
+        """Further words of a call frame that are the same in every call through one entry."""
+        return {}
 
     def fixed_arguments(self, offsets: Offsets) -> list[Array]:
         """Arguments of the code that are the same in every call through one entry."""

@@ -4,16 +4,19 @@ the lanes, as everywhere.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from linkwork.engine.code import fingerprint, jit
 from linkwork.engine.emit import kernel, parallel
 from linkwork.engine.ir.program import Program
 from linkwork.engine.plans.in_parallel import InParallel
-from linkwork.engine.plans.plan import Arrays, Found, Offsets, Plan, given_back
+from linkwork.engine.plans.plan import Array, Arrays, Found, Offsets, Plan, given_back
 from linkwork.engine.plans.rolled import RolledProgram, rolled_interface, widths_laid_out
 from linkwork.engine.plans.task import Task
 from linkwork.engine.run.memory import address, aligned
@@ -130,50 +133,78 @@ class Segmented(InParallel):
         return code.integers[-1]
 
 
-class Reordered(Plan):
-    """A plan for a mechanism whose bodies must be lined up first: numbers are brought into their order and back."""
+class _Around(Plan):
+    """A plan for numbers that are brought into the places where another one wants them, and back."""
 
     task: Task
 
-    def __init__(self, task: Task, inner: Plan, order: LinedUp) -> None:
+    def __init__(self, task: Task, inner: Plan) -> None:
         super().__init__(task)
-        self.inner, self.order = inner, order
+        self.inner = inner
+
+    @cached_property
+    def _served(self) -> Callable[..., Any] | None:
+        return self.inner.served("one")
+
+    def present(self, arguments: Arrays) -> Iterator[tuple[Array, str]]:
+        """The arguments that there are, each with its space."""
+        spaces = [space for name, space in self.task.algorithm.arguments if name not in self.task.absent]
+        return zip(arguments, spaces, strict=True)
+
+    def run_inner(self, arguments: Arrays, states: int) -> Found:
+        if states == 1 and self._served:
+            answer = self._served(None, *(array[0] for array in arguments))
+            if answer is not None:
+                return [result[None] for result in (answer if isinstance(answer, tuple) else (answer,))], 0
+        return self.inner.run(arguments, states)
+
+
+class Reordered(_Around):
+    """A plan for a mechanism whose bodies must be lined up first."""
+
+    def __init__(self, task: Task, inner: Plan, order: LinedUp) -> None:
+        super().__init__(task, inner)
+        wrenches = (6 * order.bodies[:, None] + np.arange(6)).ravel()
+        self.columns = {"configuration": order.q, "velocity": order.v, "wrenches": wrenches}
 
     def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:
-        bodies = self.order.bodies
-        wrenches = (6 * bodies[:, None] + np.arange(6)).ravel()
-        columns = {"configuration": self.order.q, "velocity": self.order.v, "wrenches": wrenches}
-        present = [space for name, space in self.task.algorithm.arguments if name not in self.task.absent]
-        ordered = [np.ascontiguousarray(a[:, columns[space]]) for a, space in zip(arguments, present, strict=True)]
-        results, status = self.inner.run(ordered, states)
+        ordered = [np.take(a, self.columns[space], axis=1, mode="clip") for a, space in self.present(arguments)]
+        results, status = self.run_inner(ordered, states)
         found = []
         for result, space in zip(results, self.task.algorithm.results, strict=True):
             own = np.empty_like(result)
-            own[:, columns[space]] = result
+            own[:, self.columns[space]] = result
             found.append(own)
         return given_back(found, out), status
 
 
-class Padded(Plan):
+class Padded(_Around):
     """A plan for a chain whose joints are in no order: each gets as many coordinates as the largest has."""
 
-    task: Task
-
     def __init__(self, task: Task, inner: Plan, mixed: Blended) -> None:
-        super().__init__(task)
-        self.inner, self.mixed = inner, mixed
-        rest = [x for body in mixed.model.bodies for x in body.joint.neutral()]
-        self.filled = {"configuration": np.array(rest), "velocity": np.zeros(mixed.model.nv)}
+        super().__init__(task, inner)
+        self.mixed = mixed
+        rest = np.array([x for body in mixed.model.bodies for x in body.joint.neutral()])
+        self.sources = {
+            "configuration": _sources(mixed.q, rest),
+            "velocity": _sources(mixed.v, np.zeros(mixed.model.nv)),
+        }
 
     def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:
-        where = {"configuration": self.mixed.q, "velocity": self.mixed.v}
-        present = [space for name, space in self.task.algorithm.arguments if name not in self.task.absent]
         given = []
-        for array, space in zip(arguments, present, strict=True):
-            if space in where:
-                full = np.tile(self.filled[space], (len(array), 1))
-                full[:, where[space]] = array
-                array = full
+        for array, space in self.present(arguments):
+            if space in self.sources:
+                places, rest = self.sources[space]
+                spread = np.concatenate([array, np.broadcast_to(rest, (len(array), rest.size))], axis=1)
+                array = np.take(spread, places, axis=1, mode="clip")  # which looks for no number out of bounds
             given.append(array)
-        results, status = self.inner.run(given, states)
-        return given_back([np.ascontiguousarray(result[:, self.mixed.v]) for result in results], out), status
+        results, status = self.run_inner(given, states)
+        return given_back([np.take(result, self.mixed.v, axis=1, mode="clip") for result in results], out), status
+
+
+def _sources(places: NDArray[np.int64], rest: Array) -> tuple[NDArray[np.int64], Array]:
+    """Where each number is found among those that have these places and, behind them, what the others are; these."""
+    free = np.setdiff1d(np.arange(rest.size), places)
+    found = np.empty(rest.size, dtype=np.int64)
+    found[places], found[free] = np.arange(places.size), places.size + np.arange(free.size)
+    return found, rest[free]

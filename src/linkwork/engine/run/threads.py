@@ -11,6 +11,8 @@ from operator import or_
 from queue import SimpleQueue
 from typing import Any
 
+import numpy as np
+
 from linkwork.arguments import integer
 
 WORTH_A_THREAD = 500e-6
@@ -49,6 +51,7 @@ def set_threads(count: int | None) -> None:
     """
     global _chosen
     _chosen = None if count is None else integer("threads", count, 1, MOST_THREADS)
+    wanted[0] = get_threads()
 
 
 def get_threads() -> int:
@@ -60,6 +63,10 @@ def get_threads() -> int:
         True
     """
     return _chosen or cores()
+
+
+wanted = np.array([get_threads()], dtype=np.int64)
+"""The same where generated code finds it."""
 
 
 def parts(states: int, lanes: int, seconds: float) -> list[tuple[int, int]]:

@@ -18,7 +18,6 @@ from linkwork.bench.cases import States
 from linkwork.bench.contest import Array, Contestant
 from linkwork.dynamics import forward_dynamics
 from linkwork.engine.plans import MOST_BODIES, Task, plan_for
-from linkwork.engine.plans.segmented import Segmented
 from linkwork.engine.run.threads import cores, set_threads
 from linkwork.model import Model
 from linkwork.model.segments import cut
@@ -67,16 +66,15 @@ def _contestants(model: Model) -> dict[str, Contestant]:
 
 
 def _scalar(model: Model) -> Callable[..., Any]:
-    """On one lane; a chain that is long enough for a team of threads is not served by the short path."""
+    """On one lane, called as the public function calls it; the longest chains are not served by the builtins."""
     plan = plan_for(Task(SEGMENTS, model, ("f_ext",)), lanes=1)
     served = plan.served("one")
 
     def run(*state: Array) -> Array:
-        (result,), _ = plan.run([array[None] for array in state], 1)
-        return np.asarray(result[0])
+        found = served(None, *state) if served else None
+        return np.asarray(plan.run([array[None] for array in state], 1)[0][0][0]) if found is None else found
 
-    short = isinstance(plan, Segmented) and not plan.worth_a_team and served is not None
-    return partial(served, None) if short and served else run
+    return run
 
 
 def _together(function: Callable[..., Array]) -> Callable[..., Array]:
