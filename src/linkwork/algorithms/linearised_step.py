@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from linkwork.algorithms.articulated_body import articulated_motion
 from linkwork.algorithms.inverse_dynamics_derivatives import derivatives_of_forces, moving
-from linkwork.algorithms.mass_matrix_inverse import giving_way, solve, symmetric
+from linkwork.algorithms.mass_matrix_inverse import giving_way, solve, symmetric, zeros
 from linkwork.algorithms.step import force_and_rotor, forces
 from linkwork.algorithms.tree import Body, BodyForces, Field, JointValues, OrderedTree
 from linkwork.spatial import Coordinates, Scalar
@@ -49,8 +49,9 @@ def linearised_step(
     force, rotor = forces(tree, q, v, dt, **parts)
     found = articulated_motion(tree, q, v, force, load, rotor)
     motion = moving(tree, q, v, found.qdd, load)
-    dq, dv, _ = derivatives_of_forces(tree, motion)
-    a_q, a_v, inverse = solve(tree, giving_way(tree, motion.X0, found.step), dq, dv)
+    a_q, a_v, inverse = zeros(tree, 3)
+    derivatives_of_forces(tree, motion, a_q, a_v)
+    solve(tree, giving_way(tree, motion.X0, found.step), inverse, a_q, a_v)
     symmetric(tree, inverse)
     own: Field[_Own] = tree.field()
     of_q: list[Field[Matrix]] = [tree.field() for _ in range(3)]

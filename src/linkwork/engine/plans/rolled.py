@@ -14,8 +14,10 @@ from linkwork.engine.code import fingerprint, jit
 from linkwork.engine.emit import kernel
 from linkwork.engine.emit.call_frame import Interface
 from linkwork.engine.emit.time_loop import time_loop
+from linkwork.engine.ir.handing import reuse_rows
+from linkwork.engine.ir.layout import lay_out_fields
 from linkwork.engine.ir.merge import merge_cases
-from linkwork.engine.ir.passes import eliminate_dead_code, lay_out_fields
+from linkwork.engine.ir.passes import eliminate_dead_code
 from linkwork.engine.ir.program import Program
 from linkwork.engine.plans.plan import Array, Arrays, Compiled, Found, Offsets, Plan
 from linkwork.engine.plans.task import Task, moved
@@ -38,15 +40,17 @@ class RolledProgram(NamedTuple):
 
 def laid_out(program: Program) -> RolledProgram:
     """A rolled program without dead code, its fields in ``work`` and ``square``."""
-    widths = widths_laid_out(program)
+    widths = widths_laid_out(program, grouped=True)
     return RolledProgram(program, widths["row"], widths["cell"], widths["matrices"])
 
 
-def widths_laid_out(program: Program) -> dict[str, int]:
+def widths_laid_out(program: Program, grouped: bool = False) -> dict[str, int]:
     """The same; how wide each part of ``work`` and ``square`` is."""
     eliminate_dead_code(program)
     merge_cases(program)
-    return lay_out_fields(program)
+    if grouped:
+        reuse_rows(program)
+    return lay_out_fields(program, grouped)
 
 
 def rolled_interface(task: Task, sizes: Sequence[str]) -> Interface:
@@ -130,6 +134,7 @@ class Rolled(Compiled):
         return {
             **self.model_tables.sizes,
             "last_body": len(self.task.model.bodies),
+            "rows": self.rows,
             "frame_count": frames,
             "square_row": self.rows * cell,
             "matrices": self.rows**2 * cell,

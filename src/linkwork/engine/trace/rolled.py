@@ -25,6 +25,7 @@ from linkwork.engine.trace.tables import (
     CARRIED,
     FRAME_JUNCTIONS,
     FRAMES,
+    HANDED,
     INERTIA,
     JUNCTIONS,
     PLACEMENT,
@@ -259,8 +260,15 @@ class RolledTree(PathWalks, LoopWalks, Walks):
         kinds: Sequence[int] | None = None,
     ) -> Iterator[Node]:
         kinds = range(len(self.kinds)) if kinds is None else kinds
-        for counter, kind in self._loop(walk, 1, "last_body", kinds, self._kind_address, start, stop, successor):
+        handed = self._handed if walk == "up" else None
+        for counter, kind in self._loop(
+            walk, 1, "last_body", kinds, self._kind_address, start, stop, successor, handed
+        ):
             yield Node(self, counter, kind)
+
+    @staticmethod
+    def _handed(counter: int) -> tuple[Address, Address, Address]:
+        return BODIES.address("parent", counter), HANDED.address("row", counter), HANDED.address("earlier", counter)
 
     @staticmethod
     def _kind_address(counter: int) -> Address:
@@ -276,16 +284,19 @@ class RolledTree(PathWalks, LoopWalks, Walks):
         start: int | None = None,
         stop: int | None = None,
         successor: Callable[[int], Address] = lambda counter: BODIES.address("parent", counter),
+        handed: Callable[[int], tuple[Address, Address, Address]] | None = None,
     ) -> Iterator[tuple[int, int]]:
         """Yields once for each case, while everything that is traced goes into that case.
 
-        ``kind`` tells where the kind of an iteration is read, given the counter; ``successor`` where a climb goes on.
+        ``kind`` tells where the kind of an iteration is read, given the counter; ``successor`` where a climb goes on;
+        ``handed`` where what is handed on may be left.
         """
         program = self.tracer.program
         counter = program.instruction(Block(), "counter", ())
         loop = Loop(walk, counter, first, last, start, [], stop, kind(counter) if kind and len(cases) > 1 else None)
         if walk == "climb":
             loop.successor = successor(counter)
+        loop.handed = handed(counter) if handed else None
         outside = self.tracer.block
         for case in cases:
             block = Block()
