@@ -13,7 +13,7 @@ so that it is symmetric to the last bit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from linkwork.algorithms.force_propagators import Propagators
@@ -78,12 +78,24 @@ def symmetric(tree: OrderedTree, X: Field[Matrix]) -> Field[Matrix]:
     return X
 
 
-def solve(tree: OrderedTree, joints: Field[GivingWay], inverse: Field[Matrix], *right: Field[Matrix]) -> None:
-    """Put M⁻¹ in the place of ``inverse``, which is zero, and -M⁻¹ R in that of each right-hand side R."""
+Taken = Callable[[Body, Body, list[Matrix]], None]
+"""What takes the blocks of a joint and a column, of each right-hand side and last of M⁻¹."""
+
+
+def solve(
+    tree: OrderedTree,
+    joints: Field[GivingWay],
+    inverse: Field[Matrix],
+    *right: Field[Matrix],
+    taken: Taken | None = None,
+) -> None:
+    """Find -M⁻¹ R of each right-hand side R, and M⁻¹: each stands in the place of R, and of ``inverse``, which is zero,
+    unless it is ``taken``.
+    """
     solution = _Solution(tree, joints, (*right, inverse))
     for column in tree.outward():
         solution.inward(column)
-        solution.outward(column)
+        solution.outward(column, taken or solution.put)
 
 
 class _Solution:
@@ -94,8 +106,8 @@ class _Solution:
         self.p, self.f = fields(tree, list, 2)
         self.P: Field[list[Motion]] = tree.field()
 
-    def outward(self, column: Body) -> None:
-        """x of every joint, in the place of its y."""
+    def outward(self, column: Body, taken: Taken) -> None:
+        """x of every joint."""
         P, n = self.P, column.joint.nv
         P[self.tree.world] = [Motion.zero()] * (len(self.X) * n)
         for body in self.tree.outward():
@@ -104,7 +116,7 @@ class _Solution:
             both = zip(y, P[body.parent], strict=True)
             x = [minus(given, [motion.dot(force) for force in K]) for given, motion in both]
             P[body] = [motion + S.times(rates) for motion, rates in zip(P[body.parent], x, strict=True)]
-            self.put(body, column, x)
+            taken(body, column, self.blocks(body, column, x))
 
     def inward(self, column: Body) -> None:
         """y of what the column's joint carries, of itself and of its ancestors, in the place of R."""
@@ -128,11 +140,15 @@ class _Solution:
         right = [R[body, column] for R in self.X[:-1]]
         tau = [*([-row[k] for row in R] for R in right for k in range(column.joint.nv)), *last]
         u = [minus(own, S.dot(force)) for own, force in zip(tau, p, strict=True)]
-        self.put(body, column, [D.solve(each) for each in u])
+        self.put(body, column, self.blocks(body, column, [D.solve(each) for each in u]))
         return [force + combination(K, each) for force, each in zip(p, u, strict=True)]
 
-    def put(self, body: Body, column: Body, x: Sequence[list[Scalar]]) -> None:
-        """Store the columns of each matrix, of the first ones if there are no more."""
+    def blocks(self, body: Body, column: Body, x: Sequence[list[Scalar]]) -> list[Matrix]:
+        """The columns of each matrix as its block; of the first ones, if there are no more."""
         n = column.joint.nv
-        for k, X in enumerate(self.X[: len(x) // n] if n else ()):
-            X[body, column] = columns(x[k * n : (k + 1) * n], body.joint.nv)
+        return [columns(x[k : k + n], body.joint.nv) for k in range(0, len(x), n)] if n else []
+
+    def put(self, body: Body, column: Body, blocks: list[Matrix]) -> None:
+        """Leave blocks in the places of the matrices."""
+        for X, block in zip(self.X, blocks, strict=False):
+            X[body, column] = block

@@ -38,14 +38,16 @@ class RolledProgram(NamedTuple):
     matrices: int
 
 
-def laid_out(program: Program) -> RolledProgram:
+def laid_out(program: Program, grouped: bool = True) -> RolledProgram:
     """A rolled program without dead code, its fields in ``work`` and ``square``."""
-    widths = widths_laid_out(program, grouped=True)
+    widths = widths_laid_out(program, grouped)
     return RolledProgram(program, widths["row"], widths["cell"], widths["matrices"])
 
 
 def widths_laid_out(program: Program, grouped: bool = False) -> dict[str, int]:
-    """The same; how wide each part of ``work`` and ``square`` is."""
+    """The same; how wide each part of ``work`` and ``square`` is. If ``grouped``, fields that loops use together
+    lie together, and what is only handed on is overwritten.
+    """
     eliminate_dead_code(program)
     merge_cases(program)
     if grouped:
@@ -139,7 +141,7 @@ class Rolled(Compiled):
             "square_row": self.rows * cell,
             "matrices": self.rows**2 * cell,
             "nv_square": nv**2,
-            **{f"nv{k}": k * nv for k in range(1, 7)},
+            **{f"nv{k}": k * nv for k in range(1, 13)},
             **{f"wide{k}": 6 * k * frames for k in range(1, 7)},
             **{f"parameters{k}": 10 * k * len(self.task.model.bodies) for k in range(1, 7)},
             **{str(name): count for name, count in (*counts, *results)},

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from linkwork.algorithms import Algorithm
-from linkwork.engine.ir.program import ONE, Address, Block, Loop, Program, Terms, renamed
+from linkwork.engine.ir.program import ONE, Address, Block, Loop, Program, Terms
 from linkwork.engine.spaces import SPACES
-from linkwork.engine.trace.rolled_fields import Field, Stored
+from linkwork.engine.trace.rolled_fields import Field, InResult, Stored, put_in_results
 from linkwork.engine.trace.rolled_loops import LoopWalks
 from linkwork.engine.trace.rolled_paths import PathWalks
 from linkwork.engine.trace.tables import (
@@ -175,7 +175,7 @@ class RolledTree(PathWalks, LoopWalks, Walks):
         """Without ``matrices``, blocks of matrices are values at pairs of places like all others."""
         self.tracer, self.kinds, self.width, self.matrices = tracer, kinds, width, matrices
         self.known, self.scattered = known, set(known.scattered if known else ())
-        self.results: dict[str, str] = {}
+        self.results: dict[str, InResult] = {}
         self.world = Node(self, None, None)
         self.world.kind = -1
         self.doubtful = any(kind.doubtful for kind in kinds)
@@ -309,11 +309,13 @@ class RolledTree(PathWalks, LoopWalks, Walks):
         self._memory[-1].clear()
         program.instruction(outside, "loop", (), loop)
 
-    def is_result(self, array: str, field: Field) -> bool:
-        """Have a field that is a matrix kept in the place of a result."""
+    def is_result(self, array: str, field: Field, wide: int = 1, before: Terms = ()) -> bool:
+        """Have a field that is a matrix kept in the place of a result, in whose rows there is place for so many, at a
+        distance from its beginning.
+        """
         if field.matrix is None or field.matrix in self.results or field.name in self.scattered:
             return False
-        self.results[field.matrix] = array
+        self.results[field.matrix] = InResult(array, wide, before)
         return True
 
     def store_where_made(self, array: str, lane_stride: str, field: Any) -> bool:
@@ -362,7 +364,7 @@ def roll(
         program = _roll_once(algorithm, tree, absent)
         found = Known({field.name: field.values for field in tree.fields}, frozenset(tree.scattered))
         if found == known:
-            return renamed(program, tree.results)
+            return put_in_results(program, tree.results)
         known = found
 
 

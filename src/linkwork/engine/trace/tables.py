@@ -99,14 +99,14 @@ SIZES = (
     *("last_body", "rows", *(f"last_{row}" for row in LASTS)),
     *("square_row", "matrices", "nv_square", "frame_data", "frame_count"),
     *(str(section.begin) for section in TOLD),
-    *(f"nv{k}" for k in range(1, 7)),
+    *(f"nv{k}" for k in range(1, 13)),
     *(f"wide{k}" for k in range(1, 7)),
     *(f"parameters{k}" for k in range(1, 7)),
 )
 """The sizes that rolled code is told: the last of bodies and of what ``LASTS`` has; rows of ``work``; numbers in a row
 of the square; where matrices begin there, and how many numbers one has; where the frames' placements begin in ``data``;
-how many frames there are; where sections of ``ints`` begin; multiples of nv, of six numbers for each frame and of ten for each
-body.
+how many frames there are; where sections of ``ints`` begin; multiples of nv, of six numbers for each frame and of
+ten for each body.
 """
 
 

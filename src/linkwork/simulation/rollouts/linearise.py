@@ -25,8 +25,6 @@ from linkwork.engine.function import function
 from linkwork.engine.ir.program import Program
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import MOST_BODIES
-from linkwork.engine.run.memory import empty
-from linkwork.engine.run.threads import get_threads
 from linkwork.engine.trace.differentiate import pushed
 from linkwork.errors import ArgumentError
 from linkwork.model.constraints import Constraint
@@ -40,8 +38,6 @@ from linkwork.simulation.rotors import with_rotors
 
 _MOST_WHOLE = 20
 """Degrees of freedom up to which one kernel is made of a step without constraints."""
-_TOGETHER = 32
-"""States, for each thread, whose blocks are put together at once, while they are in a cache."""
 
 
 class Linearised(NamedTuple):
@@ -176,23 +172,11 @@ def _by_loops(job: Job) -> tuple[Array, Array]:
     parts = {name: array[:, 0].reshape(len(array), -1) for name, array in job.parts.items() if name != "dt"}
     given = {"q": job.q, "v": job.v, "tau": np.zeros((1, nv)), **parts, "dt": job.parts["dt"].reshape(-1, 1)}
     arguments = [given[name] for name, _ in algorithm.arguments]
-    A, B = empty((n, 2 * nv, 2 * nv)), empty((n, 2 * nv, nv))
-    together = min(n, _TOGETHER * get_threads())
-    out = [np.empty((together, nv * nv)) for _ in algorithm.results]
-    for first in range(0, n, together):
-        states = slice(first, min(first + together, n))
-        rows = [np.broadcast_to(x, (n, x.shape[1]))[states] for x in arguments]
-        found, status = plan.run(rows, len(rows[0]), out=[block[: len(rows[0])] for block in out])
-        blocks = [block.reshape(-1, nv, nv) for block in found]
-        if status:
-            fine = np.all([np.isfinite(block).all(axis=(1, 2)) for block in blocks], axis=0)
-            raise ArgumentError(
-                f"the step has no finite derivatives at state {first + int(np.argmin(fine))} of the batch"
-            )
-        for k, block in enumerate(blocks):
-            half, of = divmod(k, 3)
-            target = B if of == 2 else A[..., of * nv : (of + 1) * nv]
-            target[states, half * nv : (half + 1) * nv] = block
+    rows = [np.ascontiguousarray(x) if len(x) == n else np.broadcast_to(x, (n, x.shape[1])) for x in arguments]
+    (A, B), status = plan.run(rows, n)
+    A, B = A.reshape(n, 2 * nv, 2 * nv), B.reshape(n, 2 * nv, nv)
+    if status:
+        _check(np.isfinite(A).all(axis=(1, 2)) & np.isfinite(B).all(axis=(1, 2)))
     return A, B
 
 
