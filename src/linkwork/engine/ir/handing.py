@@ -50,8 +50,8 @@ class _Uses:
             if isinstance(detail, Loop):
                 if detail.successor is not None:
                     self.kept.add(detail.successor.array)
-                for _, case in detail.cases:
-                    self.block(case, detail)
+                for _, inside in detail.cases:
+                    self.block(inside, detail)
             elif isinstance(detail, Address) and detail.array.startswith("field") and detail.terms:
                 if not self.handed(n, detail, loop):
                     self.kept.add(detail.array)

@@ -13,6 +13,7 @@ import numpy as np
 from linkwork.engine.code import fingerprint, jit
 from linkwork.engine.emit import kernel
 from linkwork.engine.emit.call_frame import Interface
+from linkwork.engine.emit.packing import compile_time_integers
 from linkwork.engine.emit.time_loop import time_loop
 from linkwork.engine.ir.handing import reuse_rows
 from linkwork.engine.ir.layout import lay_out_fields
@@ -99,7 +100,7 @@ class Rolled(Compiled):
 
     def text(self, lanes: int) -> str:
         program, *widths = self.program
-        more = kernel.compile_time_integers(widths)
+        more = compile_time_integers(widths)
         if self.task.over_time:
             more += time_loop(self.interface, lanes)
         return kernel.module(program, self.interface, lanes, more, self.zeroed)
