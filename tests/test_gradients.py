@@ -90,11 +90,29 @@ def test_a_step_is_linearised_in_the_tangent_space(monkeypatch: pytest.MonkeyPat
     many = lw.linearise(model, np.stack([q, q]), v, dt=0.02, damping=0.5)
     assert many.A.shape == (2, 2 * model.nv, 2 * model.nv) and np.array_equal(many.A[0], many.A[1])
     monkeypatch.setattr(MANY, 0)
-    monkeypatch.setattr("linkwork.simulation.rollouts.linearise._TOGETHER", 1)
     with lw.interpreted():
         as_many = lw.linearise(model, np.stack([q, q]), v, dt=0.02, damping=0.5)
     close(as_many.A, many.A, 1e-12)
     close(as_many.B, many.B, 1e-12)
+
+
+@pytest.mark.parametrize("most", [20, 0])
+def test_a_plain_step_is_linearised_alike_however_it_is_called(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MANY, most)
+    model = lw.mechanisms.serial_chain(2)
+    q, v = lw.random_state(model, 1, shape=3)
+    tau = np.full(model.nv, 0.5)
+    first = [lw.linearise(model, x, y, tau, dt=0.02) for x, y in zip(q, v, strict=True)]
+    for k in range(3):  # served by now, as are batches after the first
+        again, many = lw.linearise(model, q[k], v[k], tau, dt=0.02), lw.linearise(model, q, v, tau, dt=0.02)
+        for one, other, all_of_them in zip(first[k], again, many, strict=True):
+            assert np.array_equal(one, other) and np.array_equal(one, all_of_them[k])
+    assert not np.array_equal(lw.linearise(model, q[0], v[0], tau, dt=0.01).A, first[0].A)
+    assert not np.array_equal(lw.linearise(model, q[0], v[0], tau, dt=0.02, damping=1.0).A, first[0].A)
+    with pytest.raises(lw.ArgumentError, match="tau"):
+        lw.linearise(model, q[0], v[0], [1.0, np.nan], dt=0.02)
+    with pytest.raises(lw.ArgumentError, match="dt"):
+        lw.linearise(model, q[0], v[0], tau, dt=-0.02)
 
 
 def test_a_linearised_step_has_the_same_bits_in_loops() -> None:

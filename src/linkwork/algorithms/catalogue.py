@@ -308,7 +308,7 @@ def stepping(parts: Iterable[str]) -> Algorithm:
 
 def linearising(parts: Iterable[str]) -> Algorithm:
     """A step with these parts, tau among them, linearised."""
-    return _of_parts("linearised_step", linearised_step, parts, ("full_matrix",) * 6)
+    return _of_parts("linearised_step", linearised_step, parts, ("of_states", "of_inputs"))
 
 
 def step_forces(parts: Iterable[str]) -> Algorithm:

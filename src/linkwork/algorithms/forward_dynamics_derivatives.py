@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from linkwork.algorithms.articulated_body import articulated_motion
 from linkwork.algorithms.inverse_dynamics_derivatives import derivatives_of_forces, moving
-from linkwork.algorithms.mass_matrix_inverse import giving_way, solve, symmetric
+from linkwork.algorithms.mass_matrix_inverse import giving_way, solve, symmetric, zeros
 from linkwork.algorithms.tree import BodyForces, Field, JointValues, OrderedTree
 from linkwork.spatial.matrices import Matrix
 
@@ -21,7 +21,7 @@ def forward_dynamics_derivatives(
     """∂q̈/∂q, ∂q̈/∂q̇ and M⁻¹, a block for each pair of joints."""
     found = articulated_motion(tree, q, v, tau, f_ext)
     motion = moving(tree, q, v, found.qdd, f_ext)
-    dq, dv, _ = derivatives_of_forces(tree, motion)
-    joints = giving_way(tree, motion.X0, found.step)
-    by_q, by_v, by_tau = solve(tree, joints, dq, dv)
+    by_q, by_v, by_tau = zeros(tree, 3)
+    derivatives_of_forces(tree, motion, by_q, by_v)
+    solve(tree, giving_way(tree, motion.X0, found.step), by_tau, by_q, by_v)
     return by_q, by_v, symmetric(tree, by_tau)

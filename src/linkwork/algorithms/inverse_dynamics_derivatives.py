@@ -20,7 +20,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from linkwork.algorithms.joint_motions import JointMotion, joint_motions
-from linkwork.algorithms.tree import BodyForces, Field, JointValues, Tree
+from linkwork.algorithms.tree import BodyForces, Field, JointValues, Tree, fields
 from linkwork.spatial import Columns, Force, Inertia, Transform, Vec3, plus_diagonal
 from linkwork.spatial.coriolis import Coriolis
 from linkwork.spatial.matrices import Matrix, columns, plus
@@ -51,14 +51,13 @@ def inverse_dynamics_derivatives(
     tree: Tree, q: JointValues, v: JointValues, a: JointValues, f_ext: BodyForces
 ) -> tuple[Field[Matrix], Field[Matrix], Field[Matrix]]:
     """∂τ/∂q, ∂τ/∂q̇ and M, as blocks for each joint and its ancestors, above and below the diagonal."""
-    return derivatives_of_forces(tree, moving(tree, q, v, a, f_ext))
+    dq, dv = fields(tree, list, 2)
+    return dq, dv, derivatives_of_forces(tree, moving(tree, q, v, a, f_ext), dq, dv)
 
 
-def derivatives_of_forces(tree: Tree, found: Moving) -> tuple[Field[Matrix], Field[Matrix], Field[Matrix]]:
-    """The same, from what the outward recursion found."""
+def derivatives_of_forces(tree: Tree, found: Moving, dq: Field[Matrix], dv: Field[Matrix]) -> Field[Matrix]:
+    """The same, from what the outward recursion found: M, and the others in the places that are given."""
     _, joints, I, B, F = found
-    dq: Field[Matrix] = tree.field()
-    dv: Field[Matrix] = tree.field()
     M: Field[Matrix] = tree.field()
     I[tree.world], B[tree.world], F[tree.world] = Inertia.zero(), Coriolis.zero(), Force.zero()
 
@@ -87,7 +86,7 @@ def derivatives_of_forces(tree: Tree, found: Moving) -> tuple[Field[Matrix], Fie
         B[body.parent] = B[body.parent] + B[body]
         F[body.parent] = F[body.parent] + F[body]
 
-    return dq, dv, M
+    return M
 
 
 def _through(B: Coriolis, motions: Columns) -> list[Force]:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from linkwork.algorithms.articulated_body import articulated_motion
 from linkwork.algorithms.inverse_dynamics_derivatives import derivatives_of_forces, moving
-from linkwork.algorithms.mass_matrix_inverse import giving_way, solve, symmetric
+from linkwork.algorithms.mass_matrix_inverse import giving_way, solve, zeros
 from linkwork.algorithms.step import force_and_rotor, forces
 from linkwork.algorithms.tree import Body, BodyForces, Field, JointValues, OrderedTree
 from linkwork.spatial import Coordinates, Scalar
@@ -41,17 +41,14 @@ def linearised_step(
     dt: Scalar,
     f_ext: BodyForces | None = None,
     **parts: JointValues,
-) -> tuple[Field[Matrix], ...]:
-    """∂q⁺ and then ∂v⁺, each with respect to q, v and τ: a block for each pair of joints. ``parts`` are those of
-    ``step``, tau among them.
+) -> tuple[list[list[Field[Matrix]]], list[list[Field[Matrix]]]]:
+    """∂q⁺ and ∂v⁺ with respect to q and v, then with respect to τ: a block for each pair of joints. ``parts`` are those
+    of ``step``, tau among them.
     """
     load = tree.unloaded() if f_ext is None else f_ext
     force, rotor = forces(tree, q, v, dt, **parts)
     found = articulated_motion(tree, q, v, force, load, rotor)
     motion = moving(tree, q, v, found.qdd, load)
-    dq, dv, _ = derivatives_of_forces(tree, motion)
-    a_q, a_v, inverse = solve(tree, giving_way(tree, motion.X0, found.step), dq, dv)
-    symmetric(tree, inverse)
     own: Field[_Own] = tree.field()
     of_q: list[Field[Matrix]] = [tree.field() for _ in range(3)]
     of_v: list[Field[Matrix]] = [tree.field() for _ in range(3)]
@@ -61,18 +58,19 @@ def linearised_step(
             body, q[body], v[body], found.qdd[body], dt, {name: each[body] for name, each in parts.items()}
         )
 
-    for body in tree.outward():
-        E = own[body].E
-        for other in tree.outward():
-            Y, n, here = inverse[body, other], other.joint.nv, own[other]
-            changes = [
-                _sum(a_q[body, other], _product(Y, here.by_q, n)),
-                _sum(a_v[body, other], _product(Y, here.by_v, n)),
-                _product(Y, here.by_tau, n),
-            ]
+    def taken(body: Body, column: Body, blocks: list[Matrix]) -> None:
+        """Of how accelerations vary with what a joint does, how q and v after the step do."""
+        if blocks:
+            (a_q, a_v, Y), n, E, here = blocks, column.joint.nv, own[body].E, own[column]
+            by_q, by_v, by_tau = (_product(Y, each, n) for each in (here.by_q, here.by_v, here.by_tau))
+            changes = (_sum(a_q, by_q), _sum(a_v, by_v), by_tau)
             for change, positions, rates in zip(changes, of_q, of_v, strict=True):
-                rates[body, other] = rate = _scaled(dt, change)
-                positions[body, other] = _product(E, _scaled(dt, rate), n)
+                rates[body, column] = rate = _scaled(dt, change)
+                positions[body, column] = _product(E, _scaled(dt, rate), n)
+
+    by_q, by_v, inverse = zeros(tree, 3)
+    derivatives_of_forces(tree, motion, by_q, by_v)
+    solve(tree, giving_way(tree, motion.X0, found.step), inverse, by_q, by_v, taken=taken)
 
     for body in tree.outward():
         _, _, _, C, E = own[body]
@@ -80,7 +78,7 @@ def linearised_step(
         of_q[0][body, body] = _sum(of_q[0][body, body], C)
         of_q[1][body, body] = _sum(of_q[1][body, body], _scaled(dt, E))
 
-    return (*of_q, *of_v)
+    return [of_q[:2], of_v[:2]], [of_q[2:], of_v[2:]]
 
 
 def _own(

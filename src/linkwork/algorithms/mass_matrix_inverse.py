@@ -1,8 +1,8 @@
 """M⁻¹, and -M⁻¹ R for right-hand sides R, by articulated bodies, O(n) for each column; M is never formed.
 
     for each column, p and P zero at first
-    inward    y = -D⁻¹ (R + Sᵀ p),   pₚ += p + U y
-    outward   x = y - Kᵀ Pₚ,   P = Pₚ + S x                     with K = U D⁻¹
+    inward    u = -R - Sᵀ p,   y = D⁻¹ u,   pₚ += p + K u       with K = U D⁻¹
+    outward   x = y - Kᵀ Pₚ,   P = Pₚ + S x
 
 What articulated bodies do with joint forces alone (Featherstone 1983), in the frame of the root (``root_frame``), where
 nothing is moved. R has blocks for joints of which one carries the other, as derivatives of joint forces have, so that
@@ -13,7 +13,7 @@ so that it is symmetric to the last bit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from linkwork.algorithms.force_propagators import Propagators
@@ -32,10 +32,9 @@ class Joints(Protocol):
 
 
 class GivingWay(NamedTuple):
-    """How a joint gives way: its motions S, U = Iᴬ S and K = U D⁻¹, in the root's frame, and D."""
+    """How a joint gives way: its motions S and K = U D⁻¹ of U = Iᴬ S, in the root's frame, and D."""
 
     S: Columns
-    U: list[Force]
     K: list[Force]
     D: Factor
 
@@ -43,7 +42,8 @@ class GivingWay(NamedTuple):
 def mass_matrix_inverse(tree: OrderedTree, q: JointValues) -> tuple[Field[Matrix]]:
     """M⁻¹, a block for each pair of joints."""
     X0, _ = root_frames(tree, q)
-    (X,) = solve(tree, giving_way(tree, X0, Propagators(tree, q)))
+    (X,) = zeros(tree, 1)
+    solve(tree, giving_way(tree, X0, Propagators(tree, q)), X)
     return (symmetric(tree, X),)
 
 
@@ -54,9 +54,18 @@ def giving_way(tree: Tree, X0: Field[Transform], found: Joints) -> Field[GivingW
         X, D = X0[body], found.D[body]
         S = Columns([X.to_parent(column) for column in found.S[body].columns()])
         U = [X.to_parent(force) for force in found.U[body]]
-        K = [combination(U, D.solve(unit)) for unit in units(body.joint.nv)]
-        joints[body] = GivingWay(S, U, K, D)
+        joints[body] = GivingWay(S, [combination(U, D.solve(unit)) for unit in units(body.joint.nv)], D)
     return joints
+
+
+def zeros(tree: Tree, count: int) -> list[Field[Matrix]]:
+    """So many matrices of zeros, a block for each pair of joints."""
+    found: list[Field[Matrix]] = [tree.field() for _ in range(count)]
+    for body in tree.outward():
+        for other in tree.outward():
+            for X in found:
+                X[body, other] = [[0.0] * other.joint.nv for _ in range(body.joint.nv)]
+    return found
 
 
 def symmetric(tree: OrderedTree, X: Field[Matrix]) -> Field[Matrix]:
@@ -69,74 +78,77 @@ def symmetric(tree: OrderedTree, X: Field[Matrix]) -> Field[Matrix]:
     return X
 
 
-def solve(tree: OrderedTree, joints: Field[GivingWay], *right: Field[Matrix]) -> list[Field[Matrix]]:
-    """-M⁻¹ R for each right-hand side R, and last M⁻¹, a block for each pair of joints."""
-    columns_of = _Columns(tree, joints, right)
-    found: list[Field[Matrix]] = [tree.field() for _ in (*right, None)]
-    done: list[Field[Matrix]] = [tree.field() for _ in range(5)]  # columns of a joint but the last
+Taken = Callable[[Body, Body, list[Matrix]], None]
+"""What takes the blocks of a joint and a column, of each right-hand side and last of M⁻¹."""
+
+
+def solve(
+    tree: OrderedTree,
+    joints: Field[GivingWay],
+    inverse: Field[Matrix],
+    *right: Field[Matrix],
+    taken: Taken | None = None,
+) -> None:
+    """Find -M⁻¹ R of each right-hand side R, and M⁻¹: each stands in the place of R, and of ``inverse``, which is zero,
+    unless it is ``taken``.
+    """
+    solution = _Solution(tree, joints, (*right, inverse))
     for column in tree.outward():
-        each = range(column.joint.nv)
-        for k in each[:-1]:
-            for body, x in columns_of.outward(column, k):
-                done[k][body] = x
-        for body, x in columns_of.outward(column, each[-1]) if each else columns_of.none():
-            for X, *numbers in zip(found, *(done[k][body] for k in each[:-1]), x, strict=True):
-                X[body, column] = columns(numbers[: len(each)], body.joint.nv)
-    return found
+        solution.inward(column)
+        solution.outward(column, taken or solution.put)
 
 
-class _Columns:
-    """Columns of -M⁻¹ R for each R, and of M⁻¹, one at a time."""
+class _Solution:
+    """Columns of right-hand sides, the last of which is that of M⁻¹, solved in place, those of one joint at a time."""
 
-    def __init__(self, tree: OrderedTree, joints: Field[GivingWay], right: Sequence[Field[Matrix]]) -> None:
-        self.tree, self.joints, self.right, self.count = tree, joints, right, len(right) + 1
+    def __init__(self, tree: OrderedTree, joints: Field[GivingWay], X: Sequence[Field[Matrix]]) -> None:
+        self.tree, self.joints, self.X = tree, joints, X
         self.p, self.f = fields(tree, list, 2)
-        self.y: Field[Matrix] = tree.field()
         self.P: Field[list[Motion]] = tree.field()
 
-    def none(self) -> Iterator[tuple[Body, Matrix]]:
-        """Every body, with zeros."""
+    def outward(self, column: Body, taken: Taken) -> None:
+        """x of every joint."""
+        P, n = self.P, column.joint.nv
+        P[self.tree.world] = [Motion.zero()] * (len(self.X) * n)
         for body in self.tree.outward():
-            yield body, self.zero(body)
-
-    def zero(self, body: Body) -> Matrix:
-        return [[0.0] * body.joint.nv] * self.count
-
-    def outward(self, column: Body, k: int) -> Iterator[tuple[Body, Matrix]]:
-        """Every body, with column k of a joint at its own."""
-        self.inward(column, k)
-        P = self.P
-        P[self.tree.world] = [Motion.zero()] * self.count
-        for body in self.tree.outward():
-            S, _, K, _ = self.joints[body]
-            both = zip(self.y[body], P[body.parent], strict=True)
+            S, K, _ = self.joints[body]
+            y = [each for X in self.X for each in columns(X[body, column], n)]
+            both = zip(y, P[body.parent], strict=True)
             x = [minus(given, [motion.dot(force) for force in K]) for given, motion in both]
             P[body] = [motion + S.times(rates) for motion, rates in zip(P[body.parent], x, strict=True)]
-            yield body, x
+            taken(body, column, self.blocks(body, column, x))
 
-    def inward(self, column: Body, k: int) -> None:
-        """y of every joint."""
-        tree, p, f, y = self.tree, self.p, self.f, self.y
-        nothing = [Force.zero()] * len(self.right)
+    def inward(self, column: Body) -> None:
+        """y of what the column's joint carries, of itself and of its ancestors, in the place of R."""
+        tree, p, f, n = self.tree, self.p, self.f, column.joint.nv
+        nothing, none = [Force.zero()] * (len(self.X) * n - n), [Force.zero()] * n
         p[column] = nothing
-        for body in tree.outward():
-            y[body] = self.zero(body)
         for body in tree.carried_by(column):
             p[body] = nothing
         for body in tree.carried_by(column):
-            given, felt = self.given(body, column, k, p[body])
-            y[body] = [*given, [0.0] * body.joint.nv]
+            felt = self.given(body, column, p[body])
             p[body.parent] = [x + force for x, force in zip(p[body.parent], felt, strict=True)]
-        carried, one = [*p[column], Force.zero()], units(column.joint.nv)[k]
-        y[column], f[column.parent] = self.given(column, column, k, carried, one)
+        f[column.parent] = self.given(column, column, [*p[column], *none], units(n))
         for body in tree.ancestors(column):
-            y[body], f[body.parent] = self.given(body, column, k, f[body], [0.0] * body.joint.nv)
+            f[body.parent] = self.given(body, column, f[body], [[0.0] * body.joint.nv] * n)
 
-    def given(
-        self, body: Body, column: Body, k: int, p: Sequence[Force], *last: list[Scalar]
-    ) -> tuple[Matrix, list[Force]]:
-        """How a joint gives way to forces p behind it and to its own, and what its parent feels."""
-        S, U, _, D = self.joints[body]
-        own = [*([-row[k] for row in R[body, column]] for R in self.right), *last]
-        y = [D.solve(minus(tau, S.dot(force))) for force, tau in zip(p, own, strict=True)]
-        return y, [force + combination(U, given) for force, given in zip(p, y, strict=True)]
+    def given(self, body: Body, column: Body, p: Sequence[Force], last: Sequence[list[Scalar]] = ()) -> list[Force]:
+        """Have a joint give way to forces p behind it and to its own, the ``last`` of which are no right-hand side's;
+        what its parent feels.
+        """
+        S, K, D = self.joints[body]
+        right = [R[body, column] for R in self.X[:-1]]
+        tau = [*([-row[k] for row in R] for R in right for k in range(column.joint.nv)), *last]
+        u = [minus(own, S.dot(force)) for own, force in zip(tau, p, strict=True)]
+        self.put(body, column, self.blocks(body, column, [D.solve(each) for each in u]))
+        return [force + combination(K, each) for force, each in zip(p, u, strict=True)]
+
+    def blocks(self, body: Body, column: Body, x: Sequence[list[Scalar]]) -> list[Matrix]:
+        """The columns of each matrix as its block; of the first ones, if there are no more."""
+        n = column.joint.nv
+        return [columns(x[k : k + n], body.joint.nv) for k in range(0, len(x), n)] if n else []
+
+    def put(self, body: Body, column: Body, blocks: list[Matrix]) -> None:
+        """Leave blocks in the places of the matrices."""
+        for X, block in zip(self.X, blocks, strict=False):
+            X[body, column] = block

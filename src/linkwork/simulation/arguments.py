@@ -21,6 +21,7 @@ from linkwork.engine.spaces import SPACES
 from linkwork.errors import ArgumentError, LinkworkWarning, shown
 from linkwork.joints import Prismatic
 from linkwork.memory import check_memory, not_enough_memory
+from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
 
 _MOST_STEPS = 10**15
@@ -143,9 +144,15 @@ def _not_negative(model: Model, name: str, value: Any, own: Array, none: float) 
     raise ArgumentError(f"{name} of {which} is {array[where]}; it must be 0 or more")
 
 
+@kept_with_model
+def without_effort(model: Model) -> list[str]:
+    """The joints whose effort limits are 0."""
+    return [body.joint_name for body in model.bodies if body.joint.nv and not any(body.limits.effort)]
+
+
 def warn_of_no_effort(model: Model, above: int = 3) -> None:
     """Of effort limits that are 0, at the call that is so many frames above."""
-    stuck = [body.joint_name for body in model.bodies if body.joint.nv and not any(body.limits.effort)]
+    stuck = without_effort(model)
     if stuck:
         warnings.warn(
             f"model {model.name!r} gives an effort limit of 0 for {', '.join(map(repr, stuck[:5]))}"

@@ -38,15 +38,6 @@ def module(program: Program, interface: Interface, lanes: int, more: str = "", z
     return "\n".join([*parts, declarations({lanes, *map(program.lanes, program.root.order)})])
 
 
-def compile_time_integers(numbers: Sequence[int]) -> str:
-    """A function ``integer`` that returns compile-time integers, number 0 being how many there are."""
-    numbers = [len(numbers), *numbers]
-    w = Writer()
-    w.do(f"ret i64 {w.load(w.at('@integers', '%which', 'i64'), 'i64')}")
-    array = f"@integers = internal constant [{len(numbers)} x i64] [{listed(('i64', str(n)) for n in numbers)}]\n"
-    return array + w.function("i64 @integer(i64 %which)")
-
-
 _LONG, _LONGEST_BLOCK = 12_000, 1500
 """A program of so many instructions is cut into basic blocks of so many: LLVM's time grows with the square of more."""
 
@@ -70,6 +61,7 @@ class Kernel(Writer):
         self.inner: list[str] = []
         """The functions that it calls."""
         self.memory: list[str] = []
+        self.outer: tuple[int, int] | None = None  # the outermost loop's counter, and where its next row is
         self.subroutines: dict[Subroutine, str] = {}
         """Those that have been written, by the names of their functions."""
         self.left: set[int] = set()
@@ -302,9 +294,20 @@ class Kernel(Writer):
             self.load(self.element(address, self.lanes), self.type, self.align, f"%v{n}")
 
     def emit_store(self, x: Operand, address: Address) -> None:
-        self.store(self.value(x), self.element(address, self.lanes), self.type, self.align)
+        """Store a number, and prefetch that of the next row in an outermost loop, whose stores would wait for it."""
+        place, (counter, on) = self.element(address, self.lanes), self.outer or (0, 0)
+        self.store(self.value(x), place, self.type, self.align)
+        stride = next((stride for index, stride in address.terms if index == counter), None)
+        if on and isinstance(stride, int) and self.lanes > 1:
+            self.prefetch_line(self.at(place, on * stride * self.lanes))
 
     def emit_loop(self, loop: Loop) -> None:
+        around = self.outer
+        self.outer = (0, 0) if around else (loop.counter, -1 if loop.walk == "down" else 1)
+        self.emit_walk(loop)
+        self.outer = around
+
+    def emit_walk(self, loop: Loop) -> None:
         tag, counter = self.block("L"), f"%v{loop.counter}"
         first, last = (bound if isinstance(bound, int) else f"%{bound}" for bound in (loop.first, loop.last))
         last = f"%v{loop.stop}" if loop.walk == "up" and loop.stop is not None else last

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linkwork.engine.emit.call_frame import Interface
+from linkwork.engine.emit.call_frame import Interface, listed
 from linkwork.engine.emit.writer import Writer, sweep, vector, zero
 
 AHEAD = 4
@@ -166,3 +166,12 @@ def _run_rows(
         copied = w.either(full, "i64", 0, w.mul(valid, count))
         w.do(f"call void @copy(ptr {place}, ptr {target}, i64 {copied})")
     return [good]
+
+
+def compile_time_integers(numbers: Sequence[int]) -> str:
+    """A function ``integer`` that returns compile-time integers, number 0 being how many there are."""
+    numbers = [len(numbers), *numbers]
+    w = Writer()
+    w.do(f"ret i64 {w.load(w.at('@integers', '%which', 'i64'), 'i64')}")
+    array = f"@integers = internal constant [{len(numbers)} x i64] [{listed(('i64', str(n)) for n in numbers)}]\n"
+    return array + w.function("i64 @integer(i64 %which)")

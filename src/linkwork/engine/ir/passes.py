@@ -1,8 +1,8 @@
-"""Passes over a traced program: dead code goes, what is left finds its place."""
+"""Passes over a traced program: dead code goes, what is left finds its order."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from linkwork.engine.ir.program import ONE, Address, Block, Loop, Program, Repeat, inner, length
 
@@ -108,58 +108,6 @@ def _read(detail: Address | Loop) -> list[Address]:
 def _is_of_a_body(program: Program, address: Address) -> bool:
     """Whether a field is read at a loop's counter, which is never the world: that has no terms."""
     return bool(address.terms) and all(program.operations[index] == "counter" for index, _ in address.terms)
-
-
-IN_SQUARE = ("cell", "place", "post", "knot")
-"""What ``square`` consists of."""
-
-
-def lay_out_fields(program: Program) -> dict[str, int]:
-    """Give each used slot of each field its place in a row of ``work``, or in a cell or another part of ``square`` if
-    it is addressed by these, and each matrix its place in ``square``; how wide a "row" and each of these become, and
-    how many "matrices" there are.
-    """
-    fields = [n for n in program.walk() if isinstance(program.details[n], Address)]
-    fields = [n for n in fields if program.details[n].array.startswith("field")]
-    in_square = {
-        program.details[n].array: stride for n in fields for _, stride in program.details[n].terms
-        if stride in IN_SQUARE
-    }  # fmt: skip
-    slots: dict[str, dict[tuple[str, int], int]] = {stride: {} for stride in ("row", *IN_SQUARE)}
-    for n in fields:
-        address = program.details[n]
-        stride = in_square.get(address.array, "row")
-        slots[stride].setdefault((address.array, address.offset), len(slots[stride]))
-    widths = {stride: len(found) for stride, found in slots.items()}
-
-    def placed(address: Address) -> Address:
-        stride = in_square.get(address.array, "row")
-        slot = slots[stride][address.array, address.offset]
-        terms = tuple((i, widths.get(s, s) if isinstance(s, str) else s) for i, s in address.terms)
-        return replace(address, array="work" if stride == "row" else "square", offset=slot, terms=terms)
-
-    for n in program.walk():
-        detail = program.details[n]
-        if isinstance(detail, Address) and detail.array.startswith("field"):
-            program.details[n] = placed(detail)
-        elif isinstance(detail, Loop) and detail.successor and detail.successor.array.startswith("field"):
-            detail.successor = placed(detail.successor)
-    return {**widths, "matrices": _lay_out_matrices(program)}
-
-
-def _lay_out_matrices(program: Program) -> int:
-    """Put one matrix behind the other, from where "matrices" tells; how many there are."""
-    numbers: dict[str, int] = {}
-    size = program.instruction(Block(), "affine", (), Address("", 0, ((ONE, "nv_square"),)))
-    for n in program.walk():
-        address = program.details[n]
-        if isinstance(address, Address) and address.array.startswith("matrix"):
-            number = numbers.setdefault(address.array, len(numbers))
-            before = ((ONE, "matrices"), *(((size, number),) if number else ()))
-            program.details[n] = replace(address, array="square", terms=(*address.terms, *before))
-    if len(numbers) > 1:
-        program.root.order.insert(0, size)
-    return len(numbers)
 
 
 @dataclass(frozen=True)

@@ -119,6 +119,10 @@ class Loop:
     successor: Address | None = None
     same: dict[int, int] = field(default_factory=dict)
     """Kinds that do what another kind does, which has the case."""
+    handed: tuple[Address, Address, Address] | None = None
+    """Of a walk up in which each iteration follows on an earlier one, or on none (0): where it reads which, the row in
+    which it may leave what only those that follow on it read, and the row in which the earlier one left it.
+    """
 
     @property
     def integers(self) -> list[int]:

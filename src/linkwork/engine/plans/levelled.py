@@ -7,6 +7,7 @@ from functools import cached_property, partial
 
 from linkwork.engine.code import fingerprint, jit
 from linkwork.engine.emit import kernel, parallel
+from linkwork.engine.emit.packing import compile_time_integers
 from linkwork.engine.ir.program import Program
 from linkwork.engine.plans.in_parallel import InParallel
 from linkwork.engine.plans.rolled import RolledProgram, rolled_interface, widths_laid_out
@@ -68,7 +69,7 @@ class ByLevels(InParallel):
     def text(self, lanes: int) -> str:
         program, widths = self._rolled
         widths_told = [widths[part] for part in ("cell", "place", "post")]
-        integers = kernel.compile_time_integers([*widths_told, *parallel.parallel_loops(program)])
+        integers = compile_time_integers([*widths_told, *parallel.parallel_loops(program)])
         if lanes > 1:
             return kernel.module(program, self.interface, lanes, integers)
         return parallel.module(program, self.interface, self.lanes, jit.triple(), integers, group=1)

@@ -13,9 +13,12 @@ import numpy as np
 from linkwork.engine.code import fingerprint, jit
 from linkwork.engine.emit import kernel
 from linkwork.engine.emit.call_frame import Interface
+from linkwork.engine.emit.packing import compile_time_integers
 from linkwork.engine.emit.time_loop import time_loop
+from linkwork.engine.ir.handing import reuse_rows
+from linkwork.engine.ir.layout import lay_out_fields
 from linkwork.engine.ir.merge import merge_cases
-from linkwork.engine.ir.passes import eliminate_dead_code, lay_out_fields
+from linkwork.engine.ir.passes import eliminate_dead_code
 from linkwork.engine.ir.program import Program
 from linkwork.engine.plans.plan import Array, Arrays, Compiled, Found, Offsets, Plan
 from linkwork.engine.plans.task import Task, moved
@@ -36,17 +39,21 @@ class RolledProgram(NamedTuple):
     matrices: int
 
 
-def laid_out(program: Program) -> RolledProgram:
+def laid_out(program: Program, grouped: bool = True) -> RolledProgram:
     """A rolled program without dead code, its fields in ``work`` and ``square``."""
-    widths = widths_laid_out(program)
+    widths = widths_laid_out(program, grouped)
     return RolledProgram(program, widths["row"], widths["cell"], widths["matrices"])
 
 
-def widths_laid_out(program: Program) -> dict[str, int]:
-    """The same; how wide each part of ``work`` and ``square`` is."""
+def widths_laid_out(program: Program, grouped: bool = False) -> dict[str, int]:
+    """The same; how wide each part of ``work`` and ``square`` is. If ``grouped``, fields that loops use together
+    lie together, and what is only handed on is overwritten.
+    """
     eliminate_dead_code(program)
     merge_cases(program)
-    return lay_out_fields(program)
+    if grouped:
+        reuse_rows(program)
+    return lay_out_fields(program, grouped)
 
 
 def rolled_interface(task: Task, sizes: Sequence[str]) -> Interface:
@@ -93,7 +100,7 @@ class Rolled(Compiled):
 
     def text(self, lanes: int) -> str:
         program, *widths = self.program
-        more = kernel.compile_time_integers(widths)
+        more = compile_time_integers(widths)
         if self.task.over_time:
             more += time_loop(self.interface, lanes)
         return kernel.module(program, self.interface, lanes, more, self.zeroed)
@@ -130,11 +137,12 @@ class Rolled(Compiled):
         return {
             **self.model_tables.sizes,
             "last_body": len(self.task.model.bodies),
+            "rows": self.rows,
             "frame_count": frames,
             "square_row": self.rows * cell,
             "matrices": self.rows**2 * cell,
             "nv_square": nv**2,
-            **{f"nv{k}": k * nv for k in range(1, 7)},
+            **{f"nv{k}": k * nv for k in range(1, 13)},
             **{f"wide{k}": 6 * k * frames for k in range(1, 7)},
             **{f"parameters{k}": 10 * k * len(self.task.model.bodies) for k in range(1, 7)},
             **{str(name): count for name, count in (*counts, *results)},

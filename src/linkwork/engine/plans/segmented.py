@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from linkwork.engine.code import fingerprint, jit
 from linkwork.engine.emit import kernel, parallel
+from linkwork.engine.emit.packing import compile_time_integers
 from linkwork.engine.ir.program import Program
 from linkwork.engine.plans.in_parallel import InParallel
 from linkwork.engine.plans.plan import Array, Arrays, Found, Offsets, Plan, given_back
@@ -83,8 +84,8 @@ class Segmented(InParallel):
     def text(self, lanes: int) -> str:
         program, widths = self._rolled
         if lanes > 1:
-            return kernel.module(program, self.interface, lanes, kernel.compile_time_integers([*widths.values()]))
-        integers = kernel.compile_time_integers([*widths.values(), parallel.parallel_loops(program)[0]])
+            return kernel.module(program, self.interface, lanes, compile_time_integers([*widths.values()]))
+        integers = compile_time_integers([*widths.values(), parallel.parallel_loops(program)[0]])
         return parallel.module(program, self.interface, self.group, jit.triple(), integers)
 
     def _group(self, frame: str) -> int:

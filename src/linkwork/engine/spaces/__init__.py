@@ -7,6 +7,7 @@ error, is in its class too.
 """
 
 from linkwork.engine.spaces.flatten import flatten, rebuild
-from linkwork.engine.spaces.space import OFFSETS, SPACES, Owner, Space, shape, shifted, size
+from linkwork.engine.spaces.joint_matrices import SPACES, shape, size
+from linkwork.engine.spaces.space import OFFSETS, Owner, Space, shifted
 
 __all__ = ["OFFSETS", "SPACES", "Owner", "Space", "flatten", "rebuild", "shape", "shifted", "size"]

@@ -1,4 +1,6 @@
-"""One class for each space: shapes, the way between flat numbers and values, and names for errors."""
+"""One class for each space: shapes, the way between flat numbers and values, and names for errors; those of matrices of
+joints are in ``joint_matrices``.
+"""
 
 from __future__ import annotations
 
@@ -236,7 +238,7 @@ class Columns(Space):
             for body in self.bodies(tree, frame):
                 if columns := [motion.numbers() for motion in value[frame, body]]:
                     terms: Terms = ((frame.index, "nv6"), (body.integer("v"), 1))
-                    _store_rows(tree, array, list(zip(*columns, strict=True)), terms, "nv")
+                    store_rows(tree, array, list(zip(*columns, strict=True)), terms, "nv")
 
 
 class PathColumns(Columns):
@@ -244,67 +246,6 @@ class PathColumns(Columns):
 
     def bodies(self, tree: Any, frame: Any) -> Iterator[Any]:
         return tree.path(frame.body)
-
-
-class Matrix(Space):
-    """A block for each joint and its ancestors, above and below the diagonal."""
-
-    patterned = True
-
-    def pairs(self, tree: Any) -> Iterator[tuple[Any, Any]]:
-        """The rows and columns of its blocks."""
-        for body in tree.outward():
-            yield body, body
-            for other in tree.ancestors(body):
-                yield body, other
-                yield other, body
-
-    def gather(self, model: Model, frames: int, value: Any) -> list[Scalar]:
-        flat: list[Scalar] = [0.0] * self.size(model, frames)
-        starts = list(enumerate(zip(model.v_start, model.bodies, strict=True), 1))
-        for (number, (column, body)), (other, (first, _)) in product(starts, repeat=2):
-            for i, row in enumerate(value.get((other, number)) or ()):
-                start = (first + i) * model.nv + column
-                flat[start : start + body.joint.nv] = row
-        return flat
-
-    def store(self, tree: Any, array: str, value: Any) -> None:
-        for a, b in () if tree.is_result(array, value) else self.pairs(tree):
-            if rows := value[a, b]:
-                _store_rows(tree, array, rows, ((a.integer("v"), "nv1"), (b.integer("v"), 1)), "nv")
-
-
-class FullMatrix(Matrix):
-    """A block for each pair of joints."""
-
-    patterned = False
-
-    def pairs(self, tree: Any) -> Iterator[tuple[Any, Any]]:
-        for body in tree.outward():
-            for other in tree.outward():
-                yield body, other
-
-
-class Regressor(Space):
-    """A row for each degree of freedom, ten columns for each body; zeros for bodies that are not behind the joint."""
-
-    patterned = True
-
-    def gather(self, model: Model, frames: int, value: Any) -> list[Scalar]:
-        width = 10 * len(model.bodies)
-        flat: list[Scalar] = [0.0] * (model.nv * width)
-        for body in range(1, len(model.bodies) + 1):
-            for joint, first in enumerate(model.v_start, 1):
-                for i, row in enumerate(value.get((joint, body)) or ()):
-                    start = (first + i) * width + 10 * (body - 1)
-                    flat[start : start + 10] = row
-        return flat
-
-    def store(self, tree: Any, array: str, value: Any) -> None:
-        for body in tree.outward():
-            for joint in tree.path(body):
-                terms: Terms = ((joint.integer("v"), "parameters1"), (body.number, 10))
-                _store_rows(tree, array, value[joint, body], terms, "parameters", -10)
 
 
 class ForceColumns(Space):
@@ -317,7 +258,7 @@ class ForceColumns(Space):
     def store(self, tree: Any, array: str, value: Any) -> None:
         for body in tree.outward():
             if columns := [force.numbers() for force in value[body]]:
-                _store_rows(tree, array, list(zip(*columns, strict=True)), ((body.integer("v"), 1),), "nv")
+                store_rows(tree, array, list(zip(*columns, strict=True)), ((body.integer("v"), 1),), "nv")
 
 
 class Operational(Space):
@@ -338,7 +279,7 @@ class Operational(Space):
             for other in tree.frames():
                 columns = [motion.numbers() for motion in value[frame, other]]
                 terms: Terms = ((frame.index, "wide6"), (other.index, 6))
-                _store_rows(tree, array, list(zip(*columns, strict=True)), terms, "wide")
+                store_rows(tree, array, list(zip(*columns, strict=True)), terms, "wide")
 
 
 class Triples(Space):
@@ -349,7 +290,7 @@ class Triples(Space):
         return [list(numbers[rows * r : rows * (r + 1)]) for r in range(rows)]
 
 
-def _store_rows(tree: Any, array: str, rows: Sequence[Sequence[Any]], terms: Terms, size: str, before: int = 0) -> None:
+def store_rows(tree: Any, array: str, rows: Sequence[Sequence[Any]], terms: Terms, size: str, before: int = 0) -> None:
     """Store a block by rows, which are a size apart; the first number is ``before`` from the terms' place."""
     for row, numbers in enumerate(rows):
         below: Terms = ((ONE, f"{size}{row}"),) if row else ()
@@ -357,41 +298,8 @@ def _store_rows(tree: Any, array: str, rows: Sequence[Sequence[Any]], terms: Ter
             tree.tracer.store(Address(array, k + before, (*terms, *below)), number)
 
 
-SPACES: dict[str, Space] = {
-    "configuration": Joints("q"),
-    "velocity": Joints("v"),
-    "wrenches": Wrenches(),
-    "matrix": Matrix(lambda model, frames: (model.nv, model.nv)),
-    "full_matrix": FullMatrix(lambda model, frames: (model.nv, model.nv)),
-    "parameters": Parameters(),
-    "regressor": Regressor(lambda model, frames: (model.nv, 10 * len(model.bodies))),
-    "momentum_matrix": ForceColumns(lambda model, frames: (6, model.nv)),
-    "poses": Poses(4, 4),
-    "twists": Frames(6),
-    "conditions": Frames(6, 6),
-    "stacked_twists": StackedTwists(),
-    "jacobian": PathColumns(lambda model, frames: (6 * frames, model.nv)),
-    "responses": Columns(lambda model, frames: (6 * frames, model.nv)),
-    "operational": Operational(lambda model, frames: (6 * frames, 6 * frames)),
-    "triples": Triples(lambda model, frames: (3 * frames, 3 * frames)),
-    "vector": Space(lambda model, frames: (3,)),
-    "wrench": Space(lambda model, frames: (6,)),
-    "scalar": Space(lambda model, frames: ()),
-}
-"""The spaces by the names that algorithms give them."""
-
 OFFSETS = Frames(3)
 """Three numbers that move each frame, which specialised code takes as a last argument."""
-
-
-def shape(space: str, model: Model, frames: int = 0) -> tuple[int, ...]:
-    """The shape of one state's array in a space."""
-    return SPACES[space].shape(model, frames)
-
-
-def size(space: str, model: Model, frames: int = 0) -> int:
-    """How many numbers one state has in a space."""
-    return SPACES[space].size(model, frames)
 
 
 def shifted(placement: Transform, offset: Sequence[Scalar]) -> Transform:

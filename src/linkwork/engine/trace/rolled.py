@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from linkwork.algorithms import Algorithm
-from linkwork.engine.ir.program import ONE, Address, Block, Loop, Program, Terms, renamed
+from linkwork.engine.ir.program import ONE, Address, Block, Loop, Program, Terms
 from linkwork.engine.spaces import SPACES
-from linkwork.engine.trace.rolled_fields import Field, Stored
+from linkwork.engine.trace.rolled_fields import Field, InResult, Stored, put_in_results
 from linkwork.engine.trace.rolled_loops import LoopWalks
 from linkwork.engine.trace.rolled_paths import PathWalks
 from linkwork.engine.trace.tables import (
@@ -25,6 +25,7 @@ from linkwork.engine.trace.tables import (
     CARRIED,
     FRAME_JUNCTIONS,
     FRAMES,
+    HANDED,
     INERTIA,
     JUNCTIONS,
     PLACEMENT,
@@ -174,7 +175,7 @@ class RolledTree(PathWalks, LoopWalks, Walks):
         """Without ``matrices``, blocks of matrices are values at pairs of places like all others."""
         self.tracer, self.kinds, self.width, self.matrices = tracer, kinds, width, matrices
         self.known, self.scattered = known, set(known.scattered if known else ())
-        self.results: dict[str, str] = {}
+        self.results: dict[str, InResult] = {}
         self.world = Node(self, None, None)
         self.world.kind = -1
         self.doubtful = any(kind.doubtful for kind in kinds)
@@ -259,8 +260,15 @@ class RolledTree(PathWalks, LoopWalks, Walks):
         kinds: Sequence[int] | None = None,
     ) -> Iterator[Node]:
         kinds = range(len(self.kinds)) if kinds is None else kinds
-        for counter, kind in self._loop(walk, 1, "last_body", kinds, self._kind_address, start, stop, successor):
+        handed = self._handed if walk == "up" else None
+        for counter, kind in self._loop(
+            walk, 1, "last_body", kinds, self._kind_address, start, stop, successor, handed
+        ):
             yield Node(self, counter, kind)
+
+    @staticmethod
+    def _handed(counter: int) -> tuple[Address, Address, Address]:
+        return BODIES.address("parent", counter), HANDED.address("row", counter), HANDED.address("earlier", counter)
 
     @staticmethod
     def _kind_address(counter: int) -> Address:
@@ -276,16 +284,19 @@ class RolledTree(PathWalks, LoopWalks, Walks):
         start: int | None = None,
         stop: int | None = None,
         successor: Callable[[int], Address] = lambda counter: BODIES.address("parent", counter),
+        handed: Callable[[int], tuple[Address, Address, Address]] | None = None,
     ) -> Iterator[tuple[int, int]]:
         """Yields once for each case, while everything that is traced goes into that case.
 
-        ``kind`` tells where the kind of an iteration is read, given the counter; ``successor`` where a climb goes on.
+        ``kind`` tells where the kind of an iteration is read, given the counter; ``successor`` where a climb goes on;
+        ``handed`` where what is handed on may be left.
         """
         program = self.tracer.program
         counter = program.instruction(Block(), "counter", ())
         loop = Loop(walk, counter, first, last, start, [], stop, kind(counter) if kind and len(cases) > 1 else None)
         if walk == "climb":
             loop.successor = successor(counter)
+        loop.handed = handed(counter) if handed else None
         outside = self.tracer.block
         for case in cases:
             block = Block()
@@ -298,11 +309,13 @@ class RolledTree(PathWalks, LoopWalks, Walks):
         self._memory[-1].clear()
         program.instruction(outside, "loop", (), loop)
 
-    def is_result(self, array: str, field: Field) -> bool:
-        """Have a field that is a matrix kept in the place of a result."""
+    def is_result(self, array: str, field: Field, wide: int = 1, before: Terms = ()) -> bool:
+        """Have a field that is a matrix kept in the place of a result, in whose rows there is place for so many, at a
+        distance from its beginning.
+        """
         if field.matrix is None or field.matrix in self.results or field.name in self.scattered:
             return False
-        self.results[field.matrix] = array
+        self.results[field.matrix] = InResult(array, wide, before)
         return True
 
     def store_where_made(self, array: str, lane_stride: str, field: Any) -> bool:
@@ -351,7 +364,7 @@ def roll(
         program = _roll_once(algorithm, tree, absent)
         found = Known({field.name: field.values for field in tree.fields}, frozenset(tree.scattered))
         if found == known:
-            return renamed(program, tree.results)
+            return put_in_results(program, tree.results)
         known = found
 
 

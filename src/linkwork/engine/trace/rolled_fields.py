@@ -8,15 +8,42 @@ together, whatever other joints there are, and one that is a result is kept wher
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from linkwork.engine.ir.program import ONE, Address, Block, Terms
+from linkwork.engine.ir.program import ONE, Address, Block, Program, Terms
 from linkwork.engine.spaces import flatten, rebuild
 from linkwork.engine.trace.tracer import Traced
 
 if TYPE_CHECKING:
     from linkwork.engine.trace.rolled import RolledTree
+
+
+class InResult(NamedTuple):
+    """Where a matrix is kept in a result: rows are so many times nv long, and it lies so far from the beginning."""
+
+    array: str
+    wide: int = 1
+    before: Terms = ()
+
+    def place(self, address: Address, begin: Terms) -> Address:
+        terms = ((i, f"nv{self.wide * int(s[2:])}" if isinstance(s, str) else s) for i, s in address.terms)
+        return replace(address, array=self.array, terms=(*terms, *begin))
+
+
+def put_in_results(program: Program, results: Mapping[str, InResult]) -> Program:
+    """Have matrices lie in results, by their names."""
+    begins: dict[Terms, Terms] = {(): ()}
+    for n, address in enumerate(program.details):
+        if isinstance(address, Address) and address.array in results:
+            found = results[address.array]
+            if found.before not in begins:
+                begin = program.instruction(Block(), "affine", (), Address("", 0, found.before))
+                begins[found.before] = ((begin, 1),)
+                program.root.order.insert(0, begin)
+            program.details[n] = found.place(address, begins[found.before])
+    return program
 
 
 Stored = dict[Any, dict[int, set[float | None]]]

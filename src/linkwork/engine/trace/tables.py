@@ -84,8 +84,10 @@ FAMILIES = Section(("newest", "older"), "family_ints")
 CARRIED = Section(("last", "before"), "carried_ints")
 """A row for each body, the world's first: the last that it carries in depth-first order, and the one before it there.
 """
+HANDED = Section(("row", "earlier"), "handed_ints")
+"""A row for each body, the world's first: the row that what its children alone read is left in, and its parent's."""
 TOLD = (
-    *(FRAMES, JUNCTIONS, FRAME_JUNCTIONS, ANCESTORS, FAMILIES, CARRIED, PATHS, STATIONS, POINTS, PLACES),
+    *(FRAMES, JUNCTIONS, FRAME_JUNCTIONS, ANCESTORS, FAMILIES, CARRIED, HANDED, PATHS, STATIONS, POINTS, PLACES),
     *(JOININGS, LOOP_ENDS, CROSSINGS, PAIRS),
 )
 """The sections of which rolled code is told where they begin."""
@@ -94,17 +96,17 @@ LASTS = ("frame", "junction", "path", "station", "loop", "strand", "coupling")
 
 
 SIZES = (
-    *("last_body", *(f"last_{row}" for row in LASTS)),
+    *("last_body", "rows", *(f"last_{row}" for row in LASTS)),
     *("square_row", "matrices", "nv_square", "frame_data", "frame_count"),
     *(str(section.begin) for section in TOLD),
-    *(f"nv{k}" for k in range(1, 7)),
+    *(f"nv{k}" for k in range(1, 13)),
     *(f"wide{k}" for k in range(1, 7)),
     *(f"parameters{k}" for k in range(1, 7)),
 )
-"""The sizes that rolled code is told: the last of bodies and of what ``LASTS`` has; numbers in a row of the square;
-where matrices begin there, and how many numbers one has; where the frames' placements begin in ``data``; how many
-frames there are; where sections of ``ints`` begin; multiples of nv, of six numbers for each frame and of ten for each
-body.
+"""The sizes that rolled code is told: the last of bodies and of what ``LASTS`` has; rows of ``work``; numbers in a row
+of the square; where matrices begin there, and how many numbers one has; where the frames' placements begin in ``data``;
+how many frames there are; where sections of ``ints`` begin; multiples of nv, of six numbers for each frame and of
+ten for each body.
 """
 
 
@@ -260,6 +262,19 @@ def _families(parents: Sequence[int]) -> list[list[int]]:
     return rows
 
 
+def _handed(parents: Sequence[int]) -> list[tuple[int, int]]:
+    """The rows of ``HANDED``: one is used again when the last child has read it, by that child itself if need be."""
+    last = {parent: body for body, parent in enumerate(parents[1:], 1)}
+    row, free = [0] * len(parents), list(range(len(parents) - 1, 0, -1))
+    for body, parent in enumerate(parents[1:], 1):
+        if parent and last[parent] == body:
+            free.append(row[parent])
+        row[body] = free.pop()
+        if body not in last:
+            free.append(row[body])
+    return [(row[body], row[parent]) for body, parent in enumerate(parents)]
+
+
 def tables_of(
     model: Model, frames: Sequence[Frame] = (), pairs: bool = False, loops: bool = False, families: bool = False
 ) -> Tables:
@@ -287,6 +302,7 @@ def tables_of(
         (ANCESTORS, ancestors),
         (FAMILIES, _families(parents)),
         (CARRIED, depth_first(parents)),
+        (HANDED, _handed(parents)),
         *walks.items(),
         (JOININGS, steps.joinings if loops else []),
         (LOOP_ENDS, steps.ends),

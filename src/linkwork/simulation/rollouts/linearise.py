@@ -13,6 +13,7 @@ from linkwork.arguments import seconds
 from linkwork.compiled.arrays import array_of, is_traced, traced
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape, trace
+from linkwork.dynamics import call
 from linkwork.dynamics.arguments import Array, as_array, check_model
 from linkwork.dynamics.constrained_derivatives import MOST_WHOLE, Responses, derivatives_of, pulls_of, sizes_of
 from linkwork.dynamics.constraint_solvers import JoinedSolver, TracedSolver
@@ -21,27 +22,23 @@ from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.dynamics.held import HeldBy, held_by
 from linkwork.dynamics.traced import traced_call
 from linkwork.engine.code import fingerprint
-from linkwork.engine.function import function
-from linkwork.engine.ir.program import Program
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import MOST_BODIES
-from linkwork.engine.run.memory import empty
-from linkwork.engine.run.threads import get_threads
 from linkwork.engine.trace.differentiate import pushed
 from linkwork.errors import ArgumentError
 from linkwork.model.constraints import Constraint
 from linkwork.model.contacts import Contact
 from linkwork.model.model import Model
+from linkwork.simulation.arguments import without_effort
 from linkwork.simulation.rollouts.asked import asked_of
-from linkwork.simulation.rollouts.gradients import difference_of, flat, integrate_of
+from linkwork.simulation.rollouts.gradients import flat, integrate_of
 from linkwork.simulation.rollouts.jobs import Job
+from linkwork.simulation.rollouts.pushed_steps import along, by_pushing, in_tangent_space, tangents
 from linkwork.simulation.rollouts.steps import Extras, Step, numbered
 from linkwork.simulation.rotors import with_rotors
 
 _MOST_WHOLE = 20
 """Degrees of freedom up to which one kernel is made of a step without constraints."""
-_TOGETHER = 32
-"""States, for each thread, whose blocks are put together at once, while they are in a cache."""
 
 
 class Linearised(NamedTuple):
@@ -103,20 +100,49 @@ def linearise(
         ((2, 2), (2, 1))
     """
     check_model(model)
+    step = seconds("dt", dt)
+    given = {
+        "q_target": q_target, "kp": kp, "v_target": v_target, "kd": kd, "damping": damping, "friction": friction,
+        "springs": springs, "effort_limits": effort_limits, "torque": torque, "parameters": parameters,
+        "constraints": constraints, "stabilisation": stabilisation, "proximal": proximal, "f_ext": f_ext,
+        "joint_limits": joint_limits, "contacts": contacts,
+    }  # fmt: skip
+    usual = linearise.__kwdefaults__ or {}
+    plain = current_form() == "auto" and all(value is usual[name] for name, value in given.items())
+    memo, key = model._memo.derived, (linearise, tau is None)
+    if plain and key in memo:
+        answer = memo[key](q, v, tau, step)
+        if answer is not None:
+            return Linearised(*answer)
     forces = None if tau is None else as_array(model, "tau", "velocity", tau)[..., None, :]
     asked = asked_of(
-        model, q, v, forces, dt=seconds("dt", dt), steps=1, every=1, q_target=q_target, kp=kp, v_target=v_target, kd=kd,
-        damping=damping, friction=friction, springs=springs, effort_limits=effort_limits, torque=torque,
-        parameters=parameters, cost=None, cost_parameters=None, constraints=constraints, stabilisation=stabilisation,
-        proximal=proximal, f_ext=f_ext, joint_limits=joint_limits, contacts=contacts, data={}, driven=False,
-    )  # fmt: skip
+        model, q, v, forces, dt=step, steps=1, every=1, cost=None, cost_parameters=None, data={}, driven=False, **given
+    )
     asked.check_finite()
-    A, B = linearised(asked.job)
+    A, B, served = linearised(asked.job)
+    if plain and served is not None and not (forces is not None and without_effort(model)):
+        memo[key] = _plainly(asked.job, *served)
     return Linearised(A.reshape((*asked.batch, *A.shape[1:])), B.reshape((*asked.batch, *B.shape[1:])))
 
 
-def linearised(job: Job) -> tuple[Array, Array]:
-    """A (n, 2nv, 2nv) and B (n, 2nv, nv) of the first step."""
+Served = tuple[Callable[..., Any], Sequence[str]]
+"""A function (out, arguments...) that serves plain arrays, or says None, and what its arguments are called."""
+
+
+def _plainly(job: Job, serve: Callable[..., Any], names: Sequence[str]) -> Callable[..., Any]:
+    """A function of q, v, tau and dt that serves plain arrays, or says None, with all else as in a job."""
+    same = {name: array[0, 0].copy() for name, array in job.parts.items()}
+    same.setdefault("tau", np.zeros(job.model.nv))
+
+    def found(q: Any, v: Any, tau: Any, dt: float) -> Any:
+        own = {"q": q, "v": v, "dt": np.array(dt), **({} if tau is None else {"tau": tau})}
+        return serve(None, *(own[name] if name in own else same[name] for name in names))
+
+    return found
+
+
+def linearised(job: Job) -> tuple[Array, Array, Served | None]:
+    """A (n, 2nv, 2nv) and B (n, 2nv, nv) of the first step; and what serves such steps, if there is such a thing."""
     model, n, extras = job.model, len(job), job.extras
     shapes = {name: shape for name, shape in job.all_shapes.items() if name != "tau"}
     loops = extras.apart(model) or len(model.bodies) > MOST_BODIES
@@ -128,9 +154,9 @@ def linearised(job: Job) -> tuple[Array, Array]:
     memo, key = model._memo.derived, fingerprint.key("linearise", list(shapes.items()), extras.digests)
     if key not in memo:
         if loops:
-            text: Callable[..., Any] = _along(model, Step(model, extras), shapes)
+            text: Callable[..., Any] = along(model, Step(model, extras), shapes)
         elif pushed_through:
-            text = _by_pushing(model, Step(model, extras), shapes)
+            text = by_pushing(model, Step(model, extras), shapes)
         else:
             text = _driven(model, extras, shapes) if apart else _by_recursion(model, extras, shapes)
         whole: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,), **shapes}
@@ -141,7 +167,7 @@ def linearised(job: Job) -> tuple[Array, Array]:
     tau = job.parts["tau"][:, 0] if "tau" in job.parts else np.zeros((1, model.nv))
     given = {name: job.parts[name][:, 0].reshape((len(job.parts[name]), *shapes[name])) for name in shapes}
     if loops:
-        return _by_columns(kernel, [job.q, job.v, tau, *given.values()], n, model.nv)
+        return *_by_columns(kernel, [job.q, job.v, tau, *given.values()], n, model.nv), None
     rows = {name: array if len(array) == n else array[0] for name, array in {"tau": tau, **given}.items()}
     values = [job.q, job.v, *rows.values()]
     leaves = kernel.quick(None, *values)
@@ -149,8 +175,8 @@ def linearised(job: Job) -> tuple[Array, Array]:
         leaves, _, fine = kernel.attempt(values)
         _check(fine)
     if pushed_through or not apart:
-        return leaves[0], leaves[1]
-    return _joined(model, extras, job.q, job.v, job.parts["dt"].item(), rows.get("f_ext"), Driven(*leaves))
+        return leaves[0], leaves[1], (lambda *given: kernel.quick(*given), ["q", "v", "tau", *shapes])
+    return *_joined(model, extras, job.q, job.v, job.parts["dt"].item(), rows.get("f_ext"), Driven(*leaves)), None
 
 
 def _check(fine: NDArray[np.bool_]) -> None:
@@ -168,101 +194,21 @@ def _by_columns(kernel: CompiledFunction, given: Sequence[Array], n: int, nv: in
     return both[:, :, : 2 * nv].copy(), both[:, :, 2 * nv :].copy()
 
 
-def _by_loops(job: Job) -> tuple[Array, Array]:
+def _by_loops(job: Job) -> tuple[Array, Array, Served]:
     """A and B of a step without a law, by one algorithm, which may stay in loops."""
-    model, n, nv = job.model, len(job), job.model.nv
+    model, table = job.model, job.model._memo.quick
     algorithm = linearising([*(name for name in job.parts if name in STEP_PARTS), "tau"])
-    plan = function(algorithm, model, form=current_form())
-    parts = {name: array[:, 0].reshape(len(array), -1) for name, array in job.parts.items() if name != "dt"}
-    given = {"q": job.q, "v": job.v, "tau": np.zeros((1, nv)), **parts, "dt": job.parts["dt"].reshape(-1, 1)}
-    arguments = [given[name] for name, _ in algorithm.arguments]
-    A, B = empty((n, 2 * nv, 2 * nv)), empty((n, 2 * nv, nv))
-    together = min(n, _TOGETHER * get_threads())
-    out = [np.empty((together, nv * nv)) for _ in algorithm.results]
-    for first in range(0, n, together):
-        states = slice(first, min(first + together, n))
-        rows = [np.broadcast_to(x, (n, x.shape[1]))[states] for x in arguments]
-        found, status = plan.run(rows, len(rows[0]), out=[block[: len(rows[0])] for block in out])
-        blocks = [block.reshape(-1, nv, nv) for block in found]
-        if status:
-            fine = np.all([np.isfinite(block).all(axis=(1, 2)) for block in blocks], axis=0)
-            raise ArgumentError(
-                f"the step has no finite derivatives at state {first + int(np.argmin(fine))} of the batch"
-            )
-        for k, block in enumerate(blocks):
-            half, of = divmod(k, 3)
-            target = B if of == 2 else A[..., of * nv : (of + 1) * nv]
-            target[states, half * nv : (half + 1) * nv] = block
-    return A, B
+    given = {"q": job.q, "v": job.v, "tau": np.zeros((1, model.nv)), **{k: x[:, 0] for k, x in job.parts.items()}}
+    given["dt"] = given["dt"][0, 0]
+    if "f_ext" in given:
+        given["f_ext"] = given["f_ext"].reshape(-1, len(model.bodies), 6)
+    names = [name for name, _ in algorithm.arguments]
+    A, B = call.call(algorithm, model, [given[name] for name in names], table=table)
 
+    def served(out: Any, *values: Any) -> Any:
+        return call.served(table.get(algorithm.name), out, *values)
 
-def _tangents(model: Model, q: list[Any], others: Sequence[int]) -> list[list[list[Any]]]:
-    """The unit directions of q, in the tangent space, of v and of tau, for arguments q, v, tau and others of so many
-    numbers.
-    """
-    nv, found = model.nv, []
-    for which in range(3):
-        for k in range(nv):
-            unit = [float(i == k) for i in range(nv)]
-            own: list[list[Any]] = [[0.0] * model.nq, [0.0] * nv, [0.0] * nv]
-            if which == 0:
-                _, ((own[0],),) = pushed(integrate_of(model), [q, [0.0] * nv], [[[0.0] * model.nq, unit]])
-            else:
-                own[which] = unit
-            found.append([*own, *([0.0] * size for size in others)])
-    return found
-
-
-def _in_tangent_space(model: Model, q: list[Any], change: list[Any]) -> list[Any]:
-    """A change of q's numbers as a tangent vector at q."""
-    _, ((found,),) = pushed(difference_of(model), [q, q], [[[0.0] * model.nq, change]])
-    return found
-
-
-def _advancing(model: Model, step: Step, shapes: Mapping[str, Shape], names: Sequence[str]) -> Program:
-    """The program of a step: from q, v, tau, dt and what has these names to q and v."""
-    arguments: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,), "dt": ()}
-    arguments |= {name: shapes[name] for name in names}
-
-    def advance(q: Any, v: Any, tau: Any, dt: Any, **given: Any) -> tuple[Any, Any]:
-        ordered = {
-            name: tau if name == "tau" else given[name] for name in (*STEP_PARTS, *names) if name in (*names, "tau")
-        }
-        after, end, _ = step.advance(q, v, traced(np.zeros(step.extras.sums(model)).astype(object)), dt, **ordered)
-        return after, end
-
-    return trace("step", advance, arguments)[0]
-
-
-def _along(model: Model, step: Step, shapes: Mapping[str, Shape]) -> Callable[..., Any]:
-    """The text for any step along one direction of q, in the tangent space, v and tau."""
-
-    def text(q: Any, v: Any, tau: Any, dt: Any, direction: Any, **given: Any) -> Any:
-        nv, names = model.nv, list(given)
-        own = [flat(x) for x in (q, v, tau, dt, *(given[name] for name in names))]
-        along = flat(direction)
-        _, ((dq,),) = pushed(integrate_of(model), [own[0], [0.0] * nv], [[[0.0] * model.nq, along[:nv]]])
-        others = [[0.0] * len(each) for each in own[3:]]
-        program = _advancing(model, step, shapes, names)
-        (after, _), ((d_after, dv),) = pushed(program, own, [[dq, along[nv : 2 * nv], along[2 * nv :], *others]])
-        return array_of([*_in_tangent_space(model, after, d_after), *dv])
-
-    return text
-
-
-def _by_pushing(model: Model, step: Step, shapes: Mapping[str, Shape]) -> Callable[..., tuple[Any, Any]]:
-    """The text for any step: its program with every direction in turn."""
-
-    def text(q: Any, v: Any, tau: Any, dt: Any, **given: Any) -> tuple[Any, Any]:
-        program = _advancing(model, step, shapes, list(given))
-        own = [flat(x) for x in (q, v, tau, dt, *given.values())]
-        directions = _tangents(model, own[0], [len(each) for each in own[3:]])
-        (after, _), changes = pushed(program, own, directions)
-        columns = [[*_in_tangent_space(model, after, dq), *dv] for dq, dv in changes]
-        matrix = np.array(columns, dtype=object).reshape(3 * model.nv, 2 * model.nv).T
-        return traced(matrix[:, : 2 * model.nv].copy()), traced(matrix[:, 2 * model.nv :].copy())
-
-    return text
+    return A, B, (served, names)
 
 
 class Driven(NamedTuple):
@@ -299,7 +245,7 @@ def _driven(model: Model, extras: Extras, shapes: Mapping[str, Shape]) -> Callab
         arguments: dict[str, Shape] = {"q": (model.nq,), "v": (nv,), "tau": (nv,), "dt": ()}
         program, _, _ = trace("forces", forces, arguments | {name: shapes[name] for name in names})
         own = [flat(x) for x in (q, v, tau, dt, *(given[name] for name in names))]
-        (f, r), changes = pushed(program, own, _tangents(model, own[0], [len(each) for each in own[3:]]))
+        (f, r), changes = pushed(program, own, tangents(model, own[0], [len(each) for each in own[3:]]))
         df, dr = (traced(np.array([each[k] for each in changes], dtype=object).T) for k in range(2))
         driving, f_ext, rotored = array_of(f), given.get("f_ext"), with_rotors(model, r)
         sizes, a = traced(np.zeros(0).astype(object)), None
@@ -385,6 +331,6 @@ def _moved(model: Model, q: list[Any], step: list[Any]) -> tuple[Any, Any]:
     lifted = [pushed(program, [q, [0.0] * nv], [[[0.0] * model.nq, unit]])[1][0][0] for unit in units]
     directions = [[each, [0.0] * nv] for each in lifted] + [[[0.0] * model.nq, unit] for unit in units]
     (after,), changes = pushed(program, [q, step], directions)
-    columns = [_in_tangent_space(model, after, change) for (change,) in changes]
+    columns = [in_tangent_space(model, after, change) for (change,) in changes]
     matrix = np.array(columns, dtype=object).reshape(2 * nv, nv).T
     return traced(matrix[:, :nv].copy()), traced(matrix[:, nv:].copy())

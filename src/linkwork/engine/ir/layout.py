@@ -1,0 +1,115 @@
+"""Where the fields of a program with loops lie: numbers that loops use together side by side.
+
+A number of a field at a place becomes one of a row of ``work``, or of a cell or another part of ``square``. Rows may be
+cut into groups, of numbers that the same loops within loops use: these then find what they need in few pages and cache
+lines, whatever else there is at a place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from linkwork.engine.ir.program import ONE, Address, Block, Loop, Program, Terms
+
+IN_SQUARE = ("cell", "place", "post", "knot")
+"""What ``square`` consists of."""
+
+Number = tuple[str, int]
+"""A field, and which of its numbers."""
+
+
+def lay_out_fields(program: Program, grouped: bool = False) -> dict[str, int]:
+    """Give each used number of each field its place in a row of ``work``, or in a cell or another part of ``square`` if
+    it is addressed by these, and each matrix its place in ``square``; how wide a "row" and each of these become, and
+    how many "matrices" there are. If rows are ``grouped``, the size "rows" tells how many there are.
+    """
+    used = [program.details[n] for n in program.walk() if _is_of_field(program.details[n])]
+    in_square = {
+        address.array: s for address in used for _, s in address.terms if isinstance(s, str) and s in IN_SQUARE
+    }
+    inside: dict[str, dict[Number, int]] = {part: {} for part in IN_SQUARE}
+    rows: dict[frozenset[int], dict[Number, int]] = {}
+    loops = _loops_that_use(program) if grouped else {}
+    for address in used:
+        number = (address.array, address.offset)
+        part = in_square.get(address.array)
+        slots = inside[part] if part else rows.setdefault(loops.get(number, frozenset()), {})
+        slots.setdefault(number, len(slots))
+    widths = {"row": sum(map(len, rows.values())), **{part: len(slots) for part, slots in inside.items()}}
+    groups = _groups(program, list(rows.values()))
+
+    def placed(address: Address) -> Address:
+        number, part = (address.array, address.offset), in_square.get(address.array)
+        slot, width, begin = (inside[part][number], 0, ()) if part else groups[number]
+        own = {**widths, "row": width}
+        terms = tuple((i, own.get(s, s) if isinstance(s, str) else s) for i, s in address.terms)
+        return replace(address, array="square" if part else "work", offset=slot, terms=(*terms, *begin))
+
+    for n in program.walk():
+        detail = program.details[n]
+        if _is_of_field(detail):
+            program.details[n] = placed(detail)
+        elif isinstance(detail, Loop) and detail.successor and _is_of_field(detail.successor):
+            detail.successor = placed(detail.successor)
+    return {**widths, "matrices": _lay_out_matrices(program)}
+
+
+def _is_of_field(detail: object) -> bool:
+    return isinstance(detail, Address) and detail.array.startswith("field")
+
+
+def _groups(program: Program, rows: list[dict[Number, int]]) -> dict[Number, tuple[int, int, Terms]]:
+    """For each number its place in the row of its group, how wide that is, and where the group begins."""
+    found: dict[Number, tuple[int, int, Terms]] = {}
+    count = program.instruction(Block(), "affine", (), Address("", 0, ((ONE, "rows"),)))
+    begins: list[int] = []
+    before = 0
+    for slots in rows:
+        if before:
+            begins.append(program.instruction(Block(), "affine", (), Address("", 0, ((count, before),))))
+        begin: Terms = ((begins[-1], 1),) if before else ()
+        found.update({number: (slot, len(slots), begin) for number, slot in slots.items()})
+        before += len(slots)
+    program.root.order[:0] = [count, *begins] if begins else []
+    return found
+
+
+def _loops_that_use(program: Program) -> dict[Number, frozenset[int]]:
+    """The loops that use a number where it is used in loops within loops: the innermost."""
+    deepest: dict[Number, int] = {}
+    loops: dict[Number, set[int]] = {}
+    for n, around in _within(program, program.root, ()):
+        detail = program.details[n]
+        if not _is_of_field(detail):
+            continue
+        number, depth = (detail.array, detail.offset), len(around)
+        if depth > deepest.get(number, 1):
+            deepest[number], loops[number] = depth, set()
+        if depth == deepest.get(number):
+            loops[number].add(around[-1])
+    return {number: frozenset(found) for number, found in loops.items()}
+
+
+def _within(program: Program, block: Block, around: tuple[int, ...]) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """All instructions, with the loops around them."""
+    for n in block.order:
+        yield n, around
+        if program.operations[n] == "loop":
+            for _, case in program.details[n].cases:
+                yield from _within(program, case, (*around, n))
+
+
+def _lay_out_matrices(program: Program) -> int:
+    """Put one matrix behind the other, from where "matrices" tells; how many there are."""
+    numbers: dict[str, int] = {}
+    size = program.instruction(Block(), "affine", (), Address("", 0, ((ONE, "nv_square"),)))
+    for n in program.walk():
+        address = program.details[n]
+        if isinstance(address, Address) and address.array.startswith("matrix"):
+            number = numbers.setdefault(address.array, len(numbers))
+            before = ((ONE, "matrices"), *(((size, number),) if number else ()))
+            program.details[n] = replace(address, array="square", terms=(*address.terms, *before))
+    if len(numbers) > 1:
+        program.root.order.insert(0, size)
+    return len(numbers)
