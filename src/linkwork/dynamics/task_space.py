@@ -144,10 +144,11 @@ def _arrays(out: OperationalSpace) -> tuple[Array, ...]:
 def _space(points: AtPoints, q: Array, v: Array, damping: Any) -> tuple[Array, ...]:
     """J, J̇v, Λ⁻¹, Λ, J̄, μ = J̄ᵀ c - Λ J̇v and p = J̄ᵀ g."""
     drift, inverse = points.drift(q, v), points.inertia_inverse(q)
+    model = points.asked.model
+    gravity = gravity_torques(model, q)
+    moving = nonlinear_effects(model, q, v) - gravity
     inertia = points.inertia(inverse, damping)
     consistent = points.consistent_inverse(q, inertia)
-    gravity = gravity_torques(points.asked.model, q)
-    moving = nonlinear_effects(points.asked.model, q, v) - gravity
     felt = transposed(consistent)
     mu, p = _times(felt, moving) - _times(inertia, drift), _times(felt, gravity)
     return points.jacobian(q), drift, inverse, inertia, consistent, mu, p
