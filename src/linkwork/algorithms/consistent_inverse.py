@@ -72,6 +72,6 @@ def consistent_inverse(
 
 
 def _given_way(L: Propagators, body: Body) -> list[Force]:
-    """U D⁻¹, a column for each degree of freedom: the joint gives way to an acceleration a of its parent by -D⁻¹ Uᵀ a."""
+    """U D⁻¹, a column for each degree of freedom: to an acceleration a of its parent a joint gives way by -D⁻¹ Uᵀ a."""
     columns = [L.D[body].solve(column) for column in transposed([force.numbers() for force in L.U[body]])]
     return [Force.from_numbers(row) for row in transposed(columns)]
