@@ -14,6 +14,7 @@ import linkwork as lw
 from linkwork.engine.code import jit
 from linkwork.engine.emit import kernel, row_kernel
 from linkwork.engine.emit.call_frame import Interface
+from linkwork.engine.ir.passes import schedule
 from linkwork.engine.ir.program import Address, Operand, Program
 from linkwork.engine.run.memory import address, aligned
 from strategies import Array, pool, state_of
@@ -37,16 +38,24 @@ class Batch:
     """``products`` as machine code, with results in tiles or as rows."""
 
     def __init__(
-        self, way: str, result: Sequence[Operand], count: int, cpu: tuple[str, str] | None, lanes: int
+        self,
+        way: str,
+        result: Sequence[Operand],
+        count: int,
+        cpu: tuple[str, str] | None,
+        lanes: int,
+        program: Program | None = None,
+        work: int = 0,
     ) -> None:
-        cpu, interface, program = cpu or jit.host(), Interface((count,), (len(result),)), products(result, count)
+        cpu, interface = cpu or jit.host(), Interface((count,), (len(result),))
+        program = program or products(result, count)
         if way == "rows":
             text = row_kernel.module(program, interface, lanes, jit.register_constraint(cpu, lanes))
         else:
             text = kernel.module(program, interface, lanes)
         self.text, self.width, self.frame = text, len(result), interface.batch
         self.tile = aligned(lanes * (count + len(result)))
-        self.work = aligned(lanes * len(result))
+        self.work = aligned(lanes * (work or len(result)))
         self.run = jit.link(jit.compile_object(text, cpu), ["batch"]).function("batch")
 
     def __call__(self, inputs: Array) -> tuple[Array, int]:
@@ -169,3 +178,26 @@ def test_a_long_program_is_cut_into_basic_blocks_and_keeps_its_bits(way: str, mo
     assert "never" not in whole.text and parted.text.count("label %never") > 10
     (expected, status), (found, same) = whole(inputs), parted(inputs)
     assert status == same and expected.tobytes() == found.tobytes()
+
+
+@pytest.mark.parametrize(("cpu", "lanes"), LANES[1:3], ids=["host_4", "sse2_2"])
+def test_values_that_wait_long_keep_their_bits(
+    cpu: tuple[str, str] | None, lanes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, count = Program(), 12
+    values = [program.instruction(program.root, "load", (), Address("argument0", k)) for k in range(count)]
+    for k in range(60):
+        operation = "sub" if k % 2 else "add"
+        values.append(program.instruction(program.root, operation, (values[-1], values[-1 - 5 * k % count])))
+    for place in range(5):
+        program.instruction(program.root, "store", (values[-1 - 3 * place],), Address("result0", place))
+    schedule(program)
+    inputs = 1.0 + 0.01 * np.random.default_rng(3).normal(size=(2 * lanes + 1, count))
+    found = []
+    for wait in (10**6, 3):
+        monkeypatch.setattr(row_kernel, "_LONG_WAIT", wait)
+        slots, work = row_kernel.waiting(program, 5)
+        assert len(set(slots.values())) == work - 5 and (len(slots) > work - 5 > 0 if wait == 3 else not slots)
+        batch = Batch("rows", [0.0] * 5, count, cpu, lanes, program, work)
+        found.append(batch(inputs))
+    assert found[0][1] == found[1][1] == 0 and found[0][0].tobytes() == found[1][0].tobytes()

@@ -69,11 +69,12 @@ class AtPoints:
         found = self._whole("force_responses", q)
         return self.asked.rows(found if self.reference == "local" else self._turn(q) @ found, -2)
 
-    def consistent_inverse(self, q: Array, inertia: Array) -> Array:
-        """J̄ = M⁻¹ Jᵀ Λ."""
+    def consistent_inverse(self, q: Array, inertia: Array, *forces: Array) -> tuple[Array, ...]:
+        """J̄ = M⁻¹ Jᵀ Λ, and J̄ᵀ τ for each τ of joint forces."""
         asked = self.asked
         if not is_traced(inertia) or inertia.ndim > 2 or len(asked.model.bodies) > MOST_BODIES:
-            return transposed(self.responses(q)) @ inertia
+            found = transposed(self.responses(q)) @ inertia
+            return found, *(times(transposed(found), tau) for tau in forces)
         from linkwork.dynamics.traced import traced_call
 
         size = 6 * len(asked.frames)
@@ -82,9 +83,11 @@ class AtPoints:
         weights = np.zeros((size, size), dtype=object)
         weights[kept] = numbers(inertia @ seen[kept])
         text = partial(consistent_inverse, weights=weights.tolist())
-        algorithm = Algorithm("consistent_inverse", text, (("q", "configuration"),), ("responses",))
-        (found,) = traced_call(algorithm, asked.model, [q], asked.frames, self.offsets)
-        return transposed(asked.rows(found, -2))
+        arguments = (("q", "configuration"), *((f"tau{k}", "velocity") for k in range(len(forces))))
+        results = ("responses", *["stacked_twists"] * len(forces))
+        algorithm = Algorithm("consistent_inverse", text, arguments, results)
+        rows, *felt = traced_call(algorithm, asked.model, [q, *forces], asked.frames, self.offsets)
+        return transposed(asked.rows(rows, -2)), *(asked.rows(each, -1) for each in felt)
 
     def accelerations(self, q: Array, tau: Array) -> Array:
         """J M⁻¹ τ."""

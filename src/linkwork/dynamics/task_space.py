@@ -142,15 +142,15 @@ def _arrays(out: OperationalSpace) -> tuple[Array, ...]:
 
 
 def _space(points: AtPoints, q: Array, v: Array, damping: Any) -> tuple[Array, ...]:
-    """J, J̇v, Λ⁻¹, Λ, J̄, μ = J̄ᵀ c - Λ J̇v and p = J̄ᵀ g."""
-    drift, inverse = points.drift(q, v), points.inertia_inverse(q)
+    """J, J̇v, Λ⁻¹, Λ, J̄, μ = J̄ᵀ c - Λ J̇v and p = J̄ᵀ g; in an order in which little has to wait for Λ."""
+    model = points.asked.model
+    gravity = gravity_torques(model, q)
+    moving = nonlinear_effects(model, q, v) - gravity
+    J, drift, inverse = points.jacobian(q), points.drift(q, v), points.inertia_inverse(q)
     inertia = points.inertia(inverse, damping)
-    consistent = points.consistent_inverse(q, inertia)
-    gravity = gravity_torques(points.asked.model, q)
-    moving = nonlinear_effects(points.asked.model, q, v) - gravity
-    felt = transposed(consistent)
-    mu, p = _times(felt, moving) - _times(inertia, drift), _times(felt, gravity)
-    return points.jacobian(q), drift, inverse, inertia, consistent, mu, p
+    with memory_for("vectors", drift.shape):
+        consistent, felt, p = points.consistent_inverse(q, inertia, moving, gravity)
+    return J, drift, inverse, inertia, consistent, felt - _times(inertia, drift), p
 
 
 _Q, _V, _TAU, _DAMPING = ("q", "configuration"), ("v", "velocity"), ("tau", "velocity"), ("damping", "scalar")
@@ -188,8 +188,8 @@ def dynamically_consistent_inverse(
     return _one(_CONSISTENT_INVERSE, model, frames, method, out, q)
 
 
-def _consistent_inverse(points: AtPoints, q: Array) -> tuple[Array]:
-    return (points.consistent_inverse(q, points.inertia(points.inertia_inverse(q), 0.0)),)
+def _consistent_inverse(points: AtPoints, q: Array) -> tuple[Array, ...]:
+    return points.consistent_inverse(q, points.inertia(points.inertia_inverse(q), 0.0))
 
 
 _CONSISTENT_INVERSE = Question("dynamically_consistent_inverse", _consistent_inverse, (_Q,), ("vr",))

@@ -6,6 +6,9 @@ slot. It loses the sign of its zeros once, and is looked at once, whether it is 
 of the rows, as many numbers as there are lanes: a table tells their slots, and they are transposed and stored for all
 states. Strips of zeros have a loop of their own.
 
+A value that is not used for long waits in a slot of ``work``, too, and is loaded again: a slot that is free again is
+taken by the next, while LLVM would give most of these values places of their own, more than the first-level cache has.
+
 Cache lines that will be written are prefetched, or the stores would wait for them: by the loops, and, if the rows of a
 tile fit into the first-level cache, or there is much to do for each line, while arithmetic goes on. LLVM moves a
 prefetch to wherever it pleases, so it stands in inline assembly that a value goes through.
@@ -15,15 +18,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from heapq import heappop, heappush
 
 from linkwork.engine.emit.call_frame import Interface, listed
-from linkwork.engine.emit.kernel import BINARY, Kernel, declarations
+from linkwork.engine.emit.kernel import BINARY, Kernel, compile_time_integers, declarations
 from linkwork.engine.emit.packing import AHEAD, batch, pack
 from linkwork.engine.emit.writer import Writer, constant
-from linkwork.engine.ir.program import Address, Block, Operand, Program
+from linkwork.engine.ir.program import ARITHMETIC, Address, Block, Operand, Program
 
 _SUMS = 4
 """Sums that become NaN by what is not finite: several, so that one addition need not wait for the last."""
+_LONG_WAIT = 150
+"""Instructions without a use, after which a value is not in a register any more."""
 _CACHE_LINE = 64
 """Bytes."""
 _TOGETHER = 4
@@ -56,6 +62,9 @@ class RowKernel(Kernel):
         self.slots: dict[tuple[type, Operand], int] = {}
         self.sums = [constant(0.0, lanes)] * _SUMS
         self.tables: list[str] = []
+        results = len({(type(x), x) for row in self.rows.values() for x in row.values()})
+        self.waiting, self.work = waiting(program, results)
+        self.position, self.used = 0, dict[int, int]()  # where values were last used
 
     def body(self) -> None:
         order, done = self.program.root.order, 0
@@ -72,7 +81,24 @@ class RowKernel(Kernel):
         self.do(f"ret i1 {self.is_finite(total, self.lanes)}")
 
     def value(self, x: Operand | tuple[float, ...]) -> str:
-        return self.renamed[x] if type(x) is int and x in self.renamed else super().value(x)
+        if type(x) is not int:
+            return super().value(x)
+        operation, last = self.program.operations[x], self.used.get(x, self.position)
+        self.used[x] = self.position
+        if self.position - last > _LONG_WAIT and (x in self.waiting or operation == "load"):
+            place = (
+                self.slot(self.waiting[x]) if x in self.waiting else self.element(self.program.details[x], self.lanes)
+            )
+            self.renamed[x] = self.load(place, self.type, self.align)
+        return self.renamed.get(x) or super().value(x)
+
+    def instructions(self, block: Block) -> None:
+        for n in block.order:
+            self.position += 1
+            self.used[n] = self.position
+            super().instructions(Block([n]))
+            if n in self.waiting:
+                self.store(f"%v{n}", self.slot(self.waiting[n]), self.type, self.align)
 
     def prefetches(self) -> list[tuple[int, str, range]]:
         """After which position in the order which cache lines of a result are prefetched; none if they do not fit."""
@@ -163,16 +189,37 @@ class RowKernel(Kernel):
                 self.do(f"call void @llvm.masked.store.v{self.lanes}f64.p0({part})")
 
 
+def waiting(program: Program, first: int) -> tuple[dict[int, int], int]:
+    """The slots, from the ``first`` on, of values that are not used for long; and how many slots there are then."""
+    order, last, apart = program.root.order, dict[int, int](), dict[int, int]()
+    made = {n: k for k, n in enumerate(order) if program.operations[n] in (*ARITHMETIC, "final")}
+    for k, n in enumerate(order):
+        for x in program.operands[n]:
+            if type(x) is int and x in made:
+                apart[x] = max(apart.get(x, 0), k - last.get(x, made[x]))
+                last[x] = k
+    slots: dict[int, int] = {}
+    free: list[int] = []
+    taken: list[tuple[int, int]] = []  # until when, and which
+    for n in (n for n in order if apart.get(n, 0) > _LONG_WAIT):
+        while taken and taken[0][0] < made[n]:
+            free.append(heappop(taken)[1])
+        slots[n] = free.pop() if free else first + len(taken)
+        heappush(taken, (last[n], slots[n]))
+    return slots, max(slots.values(), default=first - 1) + 1
+
+
 def _with_later(starts: Sequence[int]) -> list[list[int]]:
     """Each with the one that is stored so many strips after it, which need not lie right behind."""
     return [[start, starts[min(k + AHEAD, len(starts) - 1)]] for k, start in enumerate(starts)]
 
 
 def module(program: Program, interface: Interface, lanes: int, constraint: str | None) -> str:
-    """The text of an LLVM module of such a kernel and ``batch``."""
+    """The text of an LLVM module of such a kernel, ``batch``, and how many slots ``work`` has (``integer``)."""
     kernel = RowKernel(program, interface, lanes, constraint)
     text = kernel.text()
     rest = [pack(lanes), _copy(), batch(interface, lanes, rows=True), _declarations(lanes)]
+    rest.append(compile_time_integers([kernel.work]))
     return "\n".join([*kernel.tables, text, *rest])
 
 

@@ -29,7 +29,7 @@ class StraightLine(Compiled):
         return loader.is_kept(self.key(1)) or loader.is_kept(self.key(self.lanes))
 
     def symbols(self, lanes: int) -> list[str]:
-        return [self.entry_point]
+        return [self.entry_point, *(["integer"] if lanes > 1 and not self.task.over_time else [])]
 
     def text(self, lanes: int) -> str:
         from linkwork.engine.emit import kernel, refilled, row_kernel
@@ -41,7 +41,7 @@ class StraightLine(Compiled):
         if lanes > 1:
             around = around_repeat(self.program, len(self.interface.arguments))
             if around is not None:
-                return refilled.module(around, self.interface, lanes)
+                return refilled.module(around, self.interface, lanes) + kernel.compile_time_integers([0])
             return row_kernel.module(self.program, self.interface, lanes, jit.register_constraint(self.cpu, lanes))
         return kernel.module(self.one_state_program, self.interface, 1)
 
@@ -49,4 +49,4 @@ class StraightLine(Compiled):
         return {}
 
     def workspace(self, code: jit.Code, lanes: int, frame: str) -> dict[str, int]:
-        return {"work": lanes * sum(self.task.results)} if lanes > 1 else {}
+        return {"work": lanes * code.integers[0]} if "integer" in code.addresses else {}
