@@ -190,6 +190,11 @@ def test_what_makes_no_motion_and_too_many_bodies_are_said() -> None:
         lw.forward_dynamics(large, *np.zeros((3, 51)), inertias=large.inertial_parameters)
 
 
+def test_inertias_of_many_worlds_are_served_as_they_lie() -> None:
+    """Multiples of the model's parameters are contiguous, so that code reads them without a copy."""
+    assert INERTIAS.flags.c_contiguous and INERTIAS.shape == (N, 4, 10)
+
+
 def test_soundness_agrees_with_eigenvalues() -> None:
     """Of random inertias about half can be; those that are clear by few operations are none else."""
     for _ in range(200):
