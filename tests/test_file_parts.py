@@ -276,29 +276,6 @@ def test_what_follows_a_joint_stops_it() -> None:
             lw.rollout(model, [0.06, 0.0, 0.0, 0.2], [0.0] * 4, dt=0.01, steps=1, joint_limits=True)
 
 
-def test_loops_and_stops_in_a_rollout_are_refused_in_clear_words() -> None:
-    arm = lw.mechanisms.serial_chain(3)
-    closed = replace(arm, constraints=(lw.Ball("tip"),))
-    zero = [0.0] * 3
-    words = r"model 'serial_chain' has constraints, which hold unless constraints=\(\) is passed; a rollout takes con"
-    with pytest.raises(lw.ArgumentError, match=words):
-        lw.rollout(closed, zero, zero, dt=0.01, steps=1, joint_limits=True)
-    with pytest.raises(lw.ArgumentError, match=r"^a rollout takes constraints or joint_limits, not both"):
-        lw.rollout(arm, zero, zero, dt=0.01, steps=1, joint_limits=True, constraints=[lw.Ball("tip")])
-    with lw.interpreted():
-        lw.rollout(closed, zero, zero, dt=0.01, steps=1, joint_limits=True, constraints=())
-    large = lw.mechanisms.serial_chain(60)
-    with pytest.raises(lw.ArgumentError, match="a rollout takes joint_limits for up to 50 bodies"):
-        lw.rollout(large, [0.0] * 60, [0.0] * 60, dt=0.01, steps=1, joint_limits=True)
-    for wrong, words in (
-        ((lw.Ball("tup"),), "'tup'"),
-        ((lw.Coupling("joint1", "joint9"),), r"Coupling\('joint1', 'joint9'.*of model 'serial_chain': .*'joint9'"),
-        ([lw.Ball("tip")], "constraints of model 'serial_chain' must be a tuple of these"),
-    ):
-        with pytest.raises(lw.LinkworkError, match=words):
-            replace(arm, constraints=wrong)  # type: ignore[arg-type]
-
-
 def test_constraints_are_renamed() -> None:
     point = lw.Weld(lw.Point("tip", (1.0, 0.0, 0.0)), "base")
     renamed = point.renamed(lambda frame: f"left/{frame}", str)

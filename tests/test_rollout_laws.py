@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import pickle
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -197,6 +198,30 @@ def test_joints_stop_at_their_limits_as_in_a_simulation() -> None:
     assert (abs(found.q[:, 0] - 0.7) < 1e-12).any()
 
 
+def test_joints_of_a_loop_stop_at_their_limits_as_in_a_simulation() -> None:
+    """The crank of a four-bar linkage is driven one way, where the rocker stops first, and the other."""
+    model, loop, q = four_bar()
+    ends = {0: (q[0] - 0.2, q[0] + 0.3), 2: (q[2] - 1.0, q[2] + 0.05)}
+    bodies = list(model.bodies)
+    for k, (low, high) in ends.items():
+        limits = replace(bodies[k].limits, lower=(float(low),), upper=(float(high),))
+        bodies[k] = replace(bodies[k], limits=limits)
+    model = replace(model, bodies=tuple(bodies))
+    given: dict[str, Any] = {"constraints": loop, "proximal": 1e-8, "joint_limits": True}
+    tau = np.zeros((2, 60, 3))
+    tau[0, :, 0], tau[1, :, 0] = 9.0, -9.0
+    many = lw.rollout(model, q, np.zeros(3), tau, dt=5e-3, **given)
+    for k, joint, end in ((0, 2, ends[2][1]), (1, 0, ends[0][0])):
+        one = lw.simulate(model, q, np.zeros(3), 0.3, 5e-3, tau=tau[k], **given)
+        close(many.q[k], one.q, 1e-10)
+        close(many.v[k], one.v, 1e-9)
+        close(many.trajectory(k).constraint_forces[:-1], one.constraint_forces[:-1], 1e-6)
+        assert many.q[k, -1, joint] == end and (many.q[k, 1:, joint] != end).any()
+        assert abs(lw.forward_kinematics(model, many.q[k], ["end"])[:, 0, :3, 3] - [0.9, 0.0, 0.0]).max() < 1e-3
+    with lw.interpreted():
+        assert lw.rollout(model, q, np.zeros(3), tau[1], dt=5e-3, **given).q.tobytes() == many.q[1].tobytes()
+
+
 def test_a_trajectory_of_a_rollout_is_that_of_a_simulation() -> None:
     tau = np.random.default_rng(0).normal(size=(20, 2))
     many = lw.rollout(**START, tau=tau, steps=20, record=6)
@@ -263,7 +288,6 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "limits": ({"joint_limits": 1.0}, "joint_limits must be True or False"),
     "loads": ({"f_ext": np.zeros((1, 6))}, "f_ext must have shape"),
     "load_nan": ({"f_ext": np.full((2, 6), np.nan)}, r"f_ext\[0, 0\] \(body 'body1'\) is nan"),
-    "both": ({"constraints": [lw.Ball("body2")], "joint_limits": True}, "constraints or joint_limits, not both"),
     "many_bodies": (
         {"model": lw.mechanisms.serial_chain(51), "q": np.zeros(51), "v": np.zeros(51), "joint_limits": True},
         "joint_limits for up to 50 bodies; model 'serial_chain' has 51",

@@ -141,7 +141,7 @@ def _is_frame(model: Model, frame: str | Point) -> bool:
     if isinstance(name, str) and (name in FRAMES or name in model.frame_names):
         return isinstance(frame, Point) or name not in FRAMES
     words = ", ".join(map(repr, FRAMES))
-    near = suggestion(name, (*FRAMES, *model.frame_names))
+    near = suggestion(name, tuple(dict.fromkeys((*FRAMES, *model.frame_names))))
     raise ArgumentError(f"frame must be one of {words}, or a frame of model {model.name!r}, not {shown(frame)}{near}")
 
 

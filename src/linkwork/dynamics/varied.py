@@ -87,26 +87,20 @@ def fitness(inertias: Any) -> tuple[Any, Any]:
     return mass, np.where(half == 0.0, 0.0, least)
 
 
-def soundness(model: Model, inertias: Any) -> list[Any]:
-    """Of inertias (nbodies, 10), numbers that are positive if all bodies clearly can be, by few operations: mass, and
-    leading minors of the second moment about the centre times the mass. A body of the model that is flat, a point, or
-    without mass has no such minors, and is judged by ``fitness``.
+def soundness(clear: bool, inertia: Any) -> list[Any]:
+    """Of a body's ten numbers, numbers that are positive if it clearly can be, by few operations: mass, and leading
+    minors of the second moment about the centre times the mass. A body that is flat, a point, or without mass in the
+    model is not ``clear``: it has no such minors, and is judged by ``fitness``.
     """
-    clear = [body.inertia.mass > 0.0 and clearly_possible(about_centre(body.inertia)) for body in model.bodies]
-    parts = []
-    if any(clear):
-        own = inertias[[k for k, each in enumerate(clear) if each]]
-        m, x, y, z, xx, xy, yy, xz, yz, zz = (own[:, k] for k in range(10))
-        half = 0.5 * (xx + yy + zz)
-        a, b, c = m * (half - xx) - x * x, m * (half - yy) - y * y, m * (half - zz) - z * z
-        d, e, f = m * xy + x * y, m * xz + x * z, m * yz + y * z
-        minor = a * b - d * d
-        whole = c * minor - a * (f * f) - b * (e * e) - 2.0 * (d * (e * f))
-        parts += [m, a, minor, whole]
-    if not all(clear):
-        mass, least = fitness(inertias[[k for k, each in enumerate(clear) if not each]])
-        parts += [np.where(mass < 0.0, -1.0, 1.0), np.where(least < _IMPOSSIBLE, -1.0, 1.0)]
-    return parts
+    if not clear:
+        mass, least = fitness(inertia)
+        return [np.where(mass < 0.0, -1.0, 1.0), np.where(least < _IMPOSSIBLE, -1.0, 1.0)]
+    m, x, y, z, xx, xy, yy, xz, yz, zz = (inertia[k] for k in range(10))
+    half = 0.5 * (xx + yy + zz)
+    a, b, c = m * (half - xx) - x * x, m * (half - yy) - y * y, m * (half - zz) - z * z
+    d, e, f = m * xy + x * y, m * xz + x * z, m * yz + y * z
+    minor = a * b - d * d
+    return [m, a, minor, c * minor - a * (f * f) - b * (e * e) - 2.0 * (d * (e * f))]
 
 
 def _least(values: Sequence[Any]) -> Any:
@@ -115,6 +109,23 @@ def _least(values: Sequence[Any]) -> Any:
         rest = values[len(values) // 2 * 2 :]
         values = [*map(np.minimum, values[0:-1:2], values[1::2]), *rest]
     return values[0]
+
+
+def _guard(model: Model, given: Mapping[str, Any]) -> Any:
+    """Zero, or no number if a parameter of the mechanism cannot be; body by body, so that little is kept at a time."""
+    least = []
+    for k, body in enumerate(model.bodies):
+        parts = []
+        if "placements" in given:
+            parts.append(_OFF**2 - skewness(given["placements"][k]))
+        if "inertias" in given:
+            clear = body.inertia.mass > 0.0 and clearly_possible(about_centre(body.inertia))
+            parts += soundness(clear, given["inertias"][k])
+        if parts:
+            least.append(_least(parts))
+    signs = [given[key][k] for key in ("armature", "damping", "friction") if key in given for k in range(model.nv)]
+    found: Any = np.where(_least(least) > 0.0, 0.0, np.nan) if least else 0.0
+    return np.where(_least(signs) < 0.0, np.nan, found) if signs else found
 
 
 def check_inertias(model: Model, inertias: Array) -> None:
@@ -268,6 +279,7 @@ def _made(name: str, model: Model, names: Sequence[str], method: str, guarded: b
 def _text(name: str, model: Model, method: str, given: Mapping[str, Any], guarded: bool) -> Any:
     from linkwork.dynamics.dynamics import forward_dynamics, inverse_dynamics
 
+    guard: Any = _guard(model, given) if guarded else 0.0
     made = varied(model, *(given.get(key) for key in ("inertias", "armature", "placements")))
     q, v, f_ext = given["q"], given["v"], given.get("f_ext")
     drag = resistance(v, given.get("damping"), given.get("friction"))
@@ -277,15 +289,7 @@ def _text(name: str, model: Model, method: str, given: Mapping[str, Any], guarde
     else:
         found = inverse_dynamics(made, q, v, given["a"], f_ext)
         found = found if drag is None else found + drag
-    if not guarded:
-        return found
-    parts = [np.where(given[key] < 0.0, -1.0, 1.0) for key in ("armature", "damping", "friction") if key in given]
-    if "placements" in given:
-        parts.append(_OFF**2 - skewness(given["placements"]))
-    if "inertias" in given:
-        parts += soundness(model, given["inertias"])
-    least = _least([part[k] for part in parts for k in range(part.shape[0])])
-    return found + np.where(least > 0.0, 0.0, np.nan)
+    return found + guard if guarded else found
 
 
 def resistance(v: Any, damping: Any, friction: Any) -> Any:

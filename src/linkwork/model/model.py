@@ -59,11 +59,12 @@ class Body:
     """A rigid body with the joint that connects it to its parent.
 
     Attributes:
-        name: unique among bodies. joint_name: unique among joints. parent: index of the parent among the bodies, from
-        1; 0 is the world. joint: its kind and parameters. placement: of the joint's frame in the parent's frame. The
-        body's own frame is the joint's moved frame. inertia: about the body's frame (kg, kg m, kg m²). armature:
-        rotor inertia of each degree of freedom as the joint feels it (kg m² or kg); empty where there is none.
-        limits: of the joint. actuated: whether a motor drives the joint; if it is not said, every joint but a free one.
+        name: unique among bodies. joint_name: unique among joints. parent: the parent's number in the tree, where the
+        world is 0: one more than its place in ``model.body_names``; ``model.body(name).parent`` names it. joint: its
+        kind and parameters. placement: of the joint's frame in the parent's frame. The body's own frame is the joint's
+        moved frame. inertia: about the body's frame (kg, kg m, kg m²). armature: rotor inertia of each degree of
+        freedom as the joint feels it (kg m² or kg); empty where there is none. limits: of the joint. actuated: whether
+        a motor drives the joint; if it is not said, every joint but a free one.
     """
 
     name: str
@@ -375,7 +376,8 @@ class Model:
         and ``lw.with_inertial_parameters`` takes them.
         """
         numbers = [body.inertia.numbers() for body in self.bodies]
-        return np.array(numbers, dtype=np.float64).reshape(-1, 10)[:, [0, 1, 2, 3, 4, 5, 7, 6, 8, 9]]
+        # contiguous, and so are multiples for many worlds
+        return np.array(numbers, dtype=np.float64).reshape(-1, 10).take([0, 1, 2, 3, 4, 5, 7, 6, 8, 9], axis=1)
 
     # What is asked by name, and models that differ from this one; each is a function with its own text
 

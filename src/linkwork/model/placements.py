@@ -98,7 +98,8 @@ def as_placement(where: str, value: Any) -> Transform:
         matrix = numbers_of(value)
         if matrix.shape != (4, 4) or matrix[3].tolist() != [0.0, 0.0, 0.0, 1.0]:
             raise ModelError(
-                f"placement of {where} must come from lw.placement(...) or be a 4×4 matrix, not {shown(value)}"
+                f"placement of {where} must come from lw.placement(...) or be a 4×4 matrix [[R, p], [0, 1]], "
+                f"not {shown(value)}"
             )
         value = Transform(Mat3(*matrix[:3, :3].ravel().tolist()), Vec3(*matrix[:3, 3].tolist()))
     if not isinstance(value.rotation, Mat3) or not isinstance(value.translation, Vec3):

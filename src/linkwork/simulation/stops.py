@@ -135,29 +135,75 @@ def _solved(
         if joint.most is not None:
             push[i] = joint.choose(z[i], M[i][i], (0.0, -joint.most, 0.0, joint.most, 0.0))
     order = range(n - 1, -1, -1)
-    lower: list[list[Scalar]] = []
-    inverse_pivots: list[Scalar] = []
-    for i in order:
-        scaled: list[Scalar] = []  # row i of L D
-        row: list[Scalar] = []
-        for j, other in enumerate(lower):
-            value = M[i][n - 1 - j]
-            for k, number in enumerate(other):
-                value = value - scaled[k] * number
-            scaled.append(value)
-            row.append(value * inverse_pivots[j])
-        pivot = M[i][i]
-        for k, number in enumerate(row):
-            pivot = pivot - scaled[k] * number
-        lower.append(row)
-        inverse_pivots.append(free[i] / pivot)
+    factor = _without([[M[i][j] for j in order] for i in order], [free[i] for i in order])
     right = [push[i] - total(M[i][j] * x[j] for j in held) for i in order]
-    found = [y + w for y, w in zip(x, reversed(Factor(lower, inverse_pivots).solve(right)), strict=True)]
+    found = [y + w for y, w in zip(x, reversed(factor.solve(right)), strict=True)]
     impulse = list(push)
     for i in held:
         whole = total(M[i][j] * found[j] for j in range(n))
         impulse[i] = where_less(free[i], 0.5, whole, push[i])
     return impulse, [y + w for y, w in zip(end, found, strict=True)]
+
+
+def stopping_forces(
+    response: Sequence[Sequence[Scalar]],
+    end: Sequence[Scalar],
+    q: Sequence[Scalar],
+    dt: Scalar,
+    joints: Sequence[Joint],
+) -> list[Scalar]:
+    """Forces over a step that stop joints at their limits, by the same rounds, where a mass matrix does not say how
+    joints answer, since loops hold them.
+
+    Args:
+        response: for each joint, what a unit force on it over the step adds to the velocities of all joints.
+        end: velocities of the joints at the step's end without stops.
+        q: configuration at its beginning (nq,).
+        dt: its length, s.
+        joints: those that may be held, all without friction.
+    """
+    n, rate = len(joints), 1.0 / dt
+    held = [_Held(joint, q[joint.coordinate], dt, rate) for joint in joints]
+    G = [[0.5 * (response[i][j] + response[j][i]) for j in range(n)] for i in range(n)]
+    most: Scalar = 0.0
+    for i in range(n):
+        most = where_less(most, G[i][i], G[i][i], most)
+    for i in range(n):
+        G[i][i] = G[i][i] + (1e-12 * most + 1e-300)  # redundant ones share
+    inertia = [1.0 / G[i][i] for i in range(n)]
+    force: list[Scalar] = [0.0] * n
+    speed = list(end)
+    for _ in range(ROUNDS):
+        z = [force[i] - inertia[i] * speed[i] for i in range(n)]
+        stopped = [held[i].choose(z[i], inertia[i], (1.0, 0.0, 0.0, 0.0, 1.0)) for i in range(n)]
+        change = []
+        for i, joint in enumerate(held):
+            above, below = (0.0 if reached is None else reached - end[i] for reached in (joint.above, joint.below))
+            change.append(joint.choose(z[i], inertia[i], (above, 0.0, 0.0, 0.0, below)))
+        force = _without(G, stopped).solve(change)
+        speed = [end[i] + total(G[i][j] * force[j] for j in range(n)) for i in range(n)]
+    return force
+
+
+def _without(A: Sequence[Sequence[Scalar]], kept: Sequence[Scalar]) -> Factor:
+    """L D Lᵀ of a matrix without the rows and columns that are not ``kept``, 0 rather than 1: those have 1/D = 0."""
+    lower: list[list[Scalar]] = []
+    inverse_pivots: list[Scalar] = []
+    for i, row_of in enumerate(A):
+        scaled: list[Scalar] = []  # row i of L D
+        row: list[Scalar] = []
+        for j, other in enumerate(lower):
+            value = row_of[j]
+            for k, number in enumerate(other):
+                value = value - scaled[k] * number
+            scaled.append(value)
+            row.append(value * inverse_pivots[j])
+        pivot = row_of[i]
+        for k, number in enumerate(row):
+            pivot = pivot - scaled[k] * number
+        lower.append(row)
+        inverse_pivots.append(kept[i] / pivot)
+    return Factor(lower, inverse_pivots)
 
 
 def within_limits(q: Sequence[Any], joints: Sequence[Joint]) -> list[Any]:

@@ -11,14 +11,19 @@ AHEAD = 4
 """Strips of a row, of as many numbers as there are lanes, by which a loop that writes rows prefetches ahead: its stores
 would wait for cache lines otherwise.
 """
+_MUCH = 2_000_000
+"""Numbers of an argument that caches do not hold: rows of the next tile are prefetched while one is packed. For fewer
+that costs more than it gains.
+"""
 _WIDE = 8
 """Numbers that are looked at together, whether they are finite."""
 
 
 def pack(lanes: int) -> str:
-    """i1 pack(source, stride, valid, count, tile): true if all numbers are finite.
+    """i1 pack(source, stride, valid, count, tile, ahead): true if all numbers are finite.
 
-    Lanes without a state of their own get the last one's.
+    Lanes without a state of their own get the last one's. What lies so many numbers ahead of the rows is prefetched,
+    unless that is 0.
     """
     w, kind = Writer(), vector(lanes)
     last = w.sub("%valid", 1)
@@ -29,7 +34,10 @@ def pack(lanes: int) -> str:
     whole, final = _blocks(w, lanes)
     with w.loop(0, whole, lanes, [(kind, zero(lanes))]) as many:
         start = _start(w, many.counter, final)
-        columns = w.transpose([w.load(w.at(row, start), kind) for row in rows])
+        columns = w.columns([w.at(row, start) for row in rows])
+        with w.when(w.compare("ne", "%ahead", 0)):
+            for row in rows:
+                w.prefetch_line(w.let(f"getelementptr double, ptr {row}, i64 {w.add(start, '%ahead')}"), "read")
         first = w.mul(start, lanes)
         for k, column in enumerate(columns):
             w.store(column, w.at("%tile", w.add(first, k * lanes)), kind, 8 * lanes)
@@ -40,9 +48,8 @@ def pack(lanes: int) -> str:
         w.store(column, w.at("%tile", w.mul(one.counter, lanes)), kind, 8 * lanes)
         one.carry(w.watch(one.carried[0], column, kind))
     w.do(f"ret i1 {w.is_finite(one.carried[0], lanes)}")
-    return w.function(
-        "internal i1 @pack(ptr nocapture %source, i64 %stride, i64 %valid, i64 %count, ptr nocapture %tile)"
-    )
+    given = "ptr nocapture %source, i64 %stride, i64 %valid, i64 %count, ptr nocapture %tile, i64 %ahead"
+    return w.function(f"internal i1 @pack({given})")
 
 
 def unpack(lanes: int) -> str:
@@ -110,8 +117,13 @@ def batch(interface: Interface, lanes: int, rows: bool = False) -> str:
         valid = w.either(full, "i64", lanes, left)
         fine = []
         for name, count, place in zip(interface.argument_names, interface.counts, places, strict=False):
-            source = w.at(f"%{name}", w.mul(tile.counter, f"%{name}_stride"))
-            packed = f"ptr {source}, i64 %{name}_stride, i64 {valid}, i64 {count}, ptr {place}"
+            stride = f"%{name}_stride"
+            source = w.at(f"%{name}", w.mul(tile.counter, stride))
+            again = [w.compare("eq", stride, 0), w.compare("ne", tile.counter, 0)]
+            new = w.either(w.all_of(again), "i64", 0, count)  # one row for all states stays where it is
+            much = w.compare("sgt", w.mul("%states", stride), _MUCH)
+            ahead = w.either(much, "i64", w.mul(stride, lanes), 0)
+            packed = f"ptr {source}, i64 {stride}, i64 {valid}, i64 {new}, ptr {place}, i64 {ahead}"
             fine.append(w.let(f"call i1 @pack({packed})"))
         results = list(zip(interface.result_names, interface.counts[given:], places[given:], strict=True))
         targets = [w.at(f"%{name}", w.mul(tile.counter, count)) for name, count, _ in results]

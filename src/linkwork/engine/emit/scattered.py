@@ -69,7 +69,7 @@ class Scattered(Kernel):
         key = (address.array, address.terms), first
         if key not in self._read:
             rows = [self.at(row, first * self.lanes) for row in self._row(address)]
-            self._read[key] = self.transpose([self.load(row, self.type) for row in rows])
+            self._read[key] = self.columns(rows)
         self.let(f"select i1 true, {self.type} {self._read[key][lane]}, {self.type} poison", f"%v{n}")
 
     def store_scattered(self, address: Address, value: str) -> None:

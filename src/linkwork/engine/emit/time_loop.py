@@ -43,7 +43,8 @@ def time_loop(interface: Interface, lanes: int) -> str:
 
         own = [row(f"%state{k}", first, sizes[k]) for k in state]
         for k in state:
-            w.let(f"call i1 @pack(ptr {own[k]}, i64 {sizes[k]}, i64 {valid}, i64 {sizes[k]}, ptr {places[k]})")
+            moved = f"ptr {own[k]}, i64 {sizes[k]}, i64 {valid}, i64 {sizes[k]}, ptr {places[k]}, i64 0"
+            w.let(f"call i1 @pack({moved})")
         sources = {k: row(f"%given{k}", first, f"%given{k}_stride") for k in given}
         for k in given:
             take(sources[k], k, 0)
@@ -84,7 +85,7 @@ def _moved(head: str, call: str, bit: int, ahead: tuple[str, str]) -> str:
 def _take() -> str:
     """What is given for a step, into a tile; prefetches that of the next step, or it would take a third of the time."""
     head = "@take(ptr %source, i64 %stride, i64 %valid, i64 %count, ptr %tile, i64 %ahead, ptr %status)"
-    call = "@pack(ptr %source, i64 %stride, i64 %valid, i64 %count, ptr %tile)"
+    call = "@pack(ptr %source, i64 %stride, i64 %valid, i64 %count, ptr %tile, i64 0)"
     return _moved(f"internal void {head}", call, 1, ("%source", "%ahead"))
 
 

@@ -183,9 +183,9 @@ class Writer:
     def store(self, value: Value, pointer: str, kind: str = "double", align: int = 8) -> None:
         self.do(f"store {kind} {value}, ptr {pointer}, align {align}")
 
-    def prefetch_line(self, pointer: str) -> None:
-        """Prefetch the cache line of an address, which may lie outside of any array, to be written soon."""
-        self.do(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 1, i32 3, i32 1)")
+    def prefetch_line(self, pointer: str, what_for: str = "write") -> None:
+        """Prefetch the cache line of an address, which may lie outside of any array, to be written or read soon."""
+        self.do(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 {int(what_for == 'write')}, i32 3, i32 1)")
 
     # Vectors
 
@@ -197,11 +197,26 @@ class Writer:
             found = self.let(text, name if lane == last else None)
         return found
 
-    def transpose(self, rows: Sequence[str]) -> list[str]:
-        """As many vectors as they have lanes, rows to columns."""
+    def columns(self, rows: Sequence[str]) -> list[str]:
+        """As many numbers of each of as many rows, from these pointers on, as columns. Halves of two rows are loaded
+        into one vector: that takes none of the few units that shuffle.
+        """
+        lanes, half = len(rows), len(rows) // 2
+        if half < 2:
+            return self.transpose([self.load(row, vector(lanes)) for row in rows])
+        kind, joined = vector(half), ", ".join(f"i32 {k}" for k in range(lanes))
+        halves = []
+        for offset in (0, half):
+            parts = [self.load(self.at(row, offset), kind) for row in rows]
+            for a, b in zip(parts[:half], parts[half:], strict=True):
+                halves.append(self.let(f"shufflevector {kind} {a}, {kind} {b}, <{lanes} x i32> <{joined}>"))
+        return self.transpose(halves, half)
+
+    def transpose(self, rows: Sequence[str], blocks: int | None = None) -> list[str]:
+        """As many vectors as they have lanes, rows to columns; or each of the square ``blocks`` that they fall into."""
         lanes = len(rows)
         kind, current, step = vector(lanes), list(rows), 1
-        while step < lanes:
+        while step < (blocks or lanes):
             following = list(current)
             for i in (i for i in range(lanes) if not i & step):
                 a, b = current[i], current[i + step]

@@ -20,7 +20,6 @@ from linkwork.errors import ArgumentError
 from linkwork.model.constraints import as_constraints
 from linkwork.model.contacts import as_contacts
 from linkwork.model.model import Model
-from linkwork.simulation.coupled import moving_together
 from linkwork.simulation.laws import as_law, parameters_of
 from linkwork.simulation.rollouts.jobs import Job
 from linkwork.simulation.rollouts.parts import OVER_TIME, broadcast, check_over_time, rows, step_count, step_parts
@@ -93,7 +92,6 @@ def _extras(
     contacts: Any, friction: Any,
 ) -> Extras:  # fmt: skip
     """What the step has beside drive and drag."""
-    own = constraints is None and bool(model.constraints)
     held_by = model.constraints if constraints is None else as_constraints(constraints)
     extras = Extras(
         None if torque is None else as_law(model, "torque", torque, (model.nv,)),
@@ -107,12 +105,6 @@ def _extras(
     )
     if extras.contacts is not None:
         touching(model, extras.contacts, True, extras.rough, extras.constraints)  # says what is wrong
-    if extras.constraints and extras.stops and moving_together(model, held_by) is None:
-        whose = f"model {model.name!r} has constraints, which hold unless constraints=() is passed; " if own else ""
-        raise ArgumentError(
-            f"{whose}a rollout takes constraints or joint_limits, not both, unless the constraints are couplings of "
-            f"joints without a loop; lw.simulate takes both"
-        )
     if len(model.bodies) > MOST_BODIES and extras.stops:
         raise ArgumentError(
             f"a rollout takes joint_limits for up to {MOST_BODIES} bodies; model {model.name!r} has "

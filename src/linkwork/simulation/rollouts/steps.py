@@ -6,7 +6,7 @@ is q, v and sums: the steps done, the cost, and what contacts keep.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +33,7 @@ from linkwork.model.model import Model
 from linkwork.simulation.contact_steps import moved
 from linkwork.simulation.coupled import held_back_together, moving_together
 from linkwork.simulation.rotors import with_rotors
-from linkwork.simulation.stops import held_joints, within_limits
+from linkwork.simulation.stops import Joint, held_joints, stopping_forces, within_limits
 
 RECORDED = 2
 """Arrays of the state that are recorded: q and v."""
@@ -187,25 +187,45 @@ class Step:
             of = touching(self.model, extras.contacts, True, extras.rough, extras.constraints)
             a, damped, _ = Text(of, model).motion(q, v, force, step, f_ext, start, drag)
             return *moved(model, q, v, damped, dt), drive, wrenches, a
+        joints = held_joints(model, [0.0] * model.nv, True) if extras.stops else []
+        together = moving_together(model, extras.constraints)
+        loops = bool(extras.constraints) and together is None
         if extras.constraints:
-            solved = with_rotors(model, numbers(rotors).tolist())
-            a, wrenches = constrained_dynamics(
-                solved, q, v, force, extras.constraints, f_ext, extras.stabilisation, extras.proximal
-            )
+            a, wrenches = self._held(model, q, v, dt, force, rotors, f_ext, joints if loops else [])
             end = v + dt * a
             after = integrate(model, q, dt * end)
         else:
             after, end = found(stepping(parts))
-        if extras.stops:
-            joints = held_joints(model, [0.0] * model.nv, True)
+        if joints and not loops:
             M = mass_matrix(with_rotors(model, numbers(rotors).tolist()), q)
             speeds, _, _ = held_back_together(
-                numbers(M).tolist(), numbers(end).tolist(), numbers(q).tolist(), dt.item(), joints,
-                moving_together(model, extras.constraints),
-            )  # fmt: skip
+                numbers(M).tolist(), numbers(end).tolist(), numbers(q).tolist(), dt.item(), joints, together
+            )
             end = array_of(speeds)
-            after = array_of(within_limits(numbers(integrate(model, q, dt * end)).tolist(), joints))
+            after = integrate(model, q, dt * end)
+        if joints:
+            after = array_of(within_limits(numbers(after).tolist(), joints))
         return after, end, drive, wrenches, None
+
+    def _held(
+        self, model: Model, q: Any, v: Any, dt: Any, force: Any, rotors: Any, f_ext: Any, stopped: Sequence[Joint]
+    ) -> tuple[Any, Any]:
+        """Accelerations and wrenches of a mechanism with loops, of which some joints stop at their limits."""
+        extras, solved = self.extras, with_rotors(model, numbers(rotors).tolist())
+
+        def moving(forces: Any) -> Any:
+            return constrained_dynamics(
+                solved, q, v, forces, extras.constraints, f_ext, extras.stabilisation, extras.proximal
+            )
+
+        free = moving(force)
+        if not stopped:
+            return free
+        dofs, units = [joint.dof for joint in stopped], np.eye(model.nv)
+        response = [numbers(dt * (moving(force + units[dof])[0] - free[0])[dofs]).tolist() for dof in dofs]
+        end = numbers((v + dt * free[0])[dofs]).tolist()
+        found = stopping_forces(response, end, numbers(q).tolist(), dt.item(), stopped)
+        return moving(force + array_of(found) @ units[dofs])
 
 
 def numbered(name: str, given: Mapping[str, Any]) -> list[Any]:
