@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from math import isfinite, prod
 from typing import Any
@@ -26,7 +26,7 @@ from linkwork.engine.trace.interpreter import evaluate
 from linkwork.errors import ArgumentError, SingularError
 from linkwork.memory import fits_memory, not_enough_memory
 from linkwork.model.model import Frame, Model
-from linkwork.model.tree import Node, Tree
+from linkwork.model.tree import Item, Node, Tree
 from linkwork.spatial import LARGEST_ANGLE, LONGEST
 
 _FEWER = "take fewer states at a time, or a smaller mechanism"
@@ -235,12 +235,18 @@ def _bad_configuration(name: str, joint: object, q: Array) -> str | None:
 
 
 class _Watched(Tree):
-    """A tree that remembers which body an inward walk has come to."""
+    """A tree that remembers which body an inward walk, or a step over bodies, has come to."""
 
     at: int | None = None
 
     def inward(self) -> Iterator[Node]:
-        for node in super().inward():
-            self.at = node.index
-            yield node
+        return self._watched(super().inward())
+
+    def parallel(self, items: Iterable[Item]) -> Iterator[Item]:
+        return self._watched(super().parallel(items))
+
+    def _watched(self, items: Iterator[Item]) -> Iterator[Item]:
+        for item in items:
+            self.at = item.index if isinstance(item, Node) else None
+            yield item
         self.at = None
