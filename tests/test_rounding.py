@@ -205,7 +205,7 @@ def test_point_masses_and_rods_beside_a_long_chain_are_refused_by_name(rod: bool
                 "tip", parent, joint, mass=1.0, com=0.3 * axis, inertia=inertia
             )
         )
-        with pytest.raises(lw.SingularError, match="body 'tip' has mass .* on joint 'joint_tip'"):
+        with pytest.raises(lw.SingularError, match=r"body 'tip' has mass .* on joint 'joint_tip'"):
             lw.forward_dynamics(model, *state(model), method="constraint_force")
 
 
