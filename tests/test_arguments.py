@@ -166,6 +166,12 @@ def masked(values: Any) -> Any:
     return np.ma.array(values, mask=[True] + [False] * (len(values) - 1))
 
 
+def test_a_mask_of_motors_that_is_masked_itself_is_none() -> None:
+    with warnings.catch_warnings(), pytest.raises(lw.ArgumentError, match=r"^actuated must be a mask of 2"):
+        warnings.simplefilter("error")
+        lw.constrained_inverse_dynamics(ARM, *NOW, NOW[0], [lw.Ball("tip")], actuated=[np.ma.masked, True])
+
+
 def test_masked_numbers_are_refused_and_a_mask_that_hides_nothing_is_fine() -> None:
     calls: dict[str, Callable[[Any], Any]] = {
         "q": lambda x: lw.mass_matrix(ARM, x),

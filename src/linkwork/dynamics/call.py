@@ -184,11 +184,19 @@ def diagnose(
             where = tuple(int(i) for i in np.unravel_index(int(abs(array).argmax()), array.shape))
             which = SPACES[space].coordinate(model, where)
             return SingularError(f"{algorithm.name}: the numbers overflow; {name} of {which} is {array[where]:.3g}")
-    tree = _Watched(model, frames)
-    try:
-        evaluate(algorithm, model, [None if a is None else a.ravel().tolist() for a in state], frames, tree)
-    except ZeroDivisionError:
-        if tree.at is not None:
+    flat = [None if a is None else a.ravel().tolist() for a in state]
+    texts = [algorithm]
+    if algorithm.segmented is not None:  # whose text for segments may round to another verdict
+        texts.append(ALGORITHMS["articulated_body"])
+    for text in texts:
+        tree = _Watched(model, frames)
+        try:
+            evaluate(text, model, flat, frames, tree)
+        except ZeroDivisionError:
+            if tree.at is None:
+                if model.mass == 0.0:
+                    return SingularError(f"{algorithm.name}: model {model.name!r} has no mass")
+                continue
             joint = model.joint_names[tree.at - 1]
             if algorithm.name in ("composite_body", "unit_vector") and _articulated_body_can(model, state):
                 return SingularError(
@@ -200,8 +208,6 @@ def diagnose(
                 f"its acceleration is not determined. Give the bodies behind it mass and inertia, and frames near "
                 f"their centres of mass, or the joint an armature"
             )
-        if model.mass == 0.0:
-            return SingularError(f"{algorithm.name}: model {model.name!r} has no mass")
     return SingularError(f"{algorithm.name}: the result is not finite at this state of model {model.name!r}")
 
 
