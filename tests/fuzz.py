@@ -6,6 +6,7 @@ processes with limits of memory and of processor time, so that a crash or a hang
 
     python tests/fuzz.py --calls 100000 --seed 7        # what make fuzz does
     python tests/fuzz.py --seed 7 --only 1234           # one of these calls again, with its traceback
+    python tests/fuzz.py --each                         # each argument replaced by each hostile thing, once
 """
 
 from __future__ import annotations
@@ -773,6 +774,23 @@ class Plan:
         return options[rng.integers(len(options))]
 
 
+class Each(Plan):
+    """Each argument of each callable replaced by each hostile thing alone, once."""
+
+    def __init__(self, seed: int, forms: Sequence[str]) -> None:
+        super().__init__(seed, forms)
+        self.calls = [
+            Call(target, {name: what}, "interpreted")
+            for target in self.targets
+            for name, valid in target.arguments.items()
+            for what in (*ANYTHING, *(VARIANTS if _array_of(valid()) is not None else ()))
+            if target.name not in SLOW
+        ]
+
+    def call(self, index: int) -> Call:
+        return self.calls[index]
+
+
 def outcome(call: Call) -> str:
     """ "result" or "error" for what is allowed; else what is wrong."""
     try:
@@ -884,7 +902,7 @@ def run(plan: Plan, first: int, count: int, share: int = 0, of: int = 1) -> Repo
     todo = list(range(first + share, first + count, of))
     while todo:
         begun = None
-        given = json.dumps([plan.seed, list(plan.forms), todo])
+        given = json.dumps([plan.seed, list(plan.forms), isinstance(plan, Each), todo])
         child = subprocess.Popen(
             [sys.executable, __file__, "--worker"],
             stdin=subprocess.PIPE,
@@ -921,14 +939,17 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="the number of the first call")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
     parser.add_argument("--forms", default="interpreted,interpreted,interpreted,auto")
+    parser.add_argument("--each", action="store_true", help="each argument replaced by each hostile thing, once")
     parser.add_argument("--only", type=int, help="make this call here, with its traceback")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
-        seed, forms, indices = json.loads(sys.stdin.read())
-        work(Plan(seed, forms), indices)
+        seed, forms, each, indices = json.loads(sys.stdin.read())
+        work((Each if each else Plan)(seed, forms), indices)
         return 0
-    plan = Plan(options.seed, options.forms.split(","))
+    plan = (Each if options.each else Plan)(options.seed, options.forms.split(","))
+    if isinstance(plan, Each):
+        options.calls = min(options.calls, len(plan.calls) - options.first)
     if options.only is not None:
         call = plan.call(options.only)
         print(call)  # noqa: T201

@@ -133,6 +133,13 @@ def test_a_time_constant_is_positive_and_long_enough(bad: Any) -> None:
         lw.constrained_dynamics(ARM, *NOW, NOW[0], [lw.Ball("tip", placement=lw.placement((0.1, 0, 0)))], None, bad)
 
 
+def test_what_equals_a_time_constant_that_is_known_is_none_all_the_same() -> None:
+    lw.constrained_dynamics(ARM, *NOW, NOW[0], [lw.PointOnPlane("tip")], stabilisation=1.0)
+    for bad in (True, 1 + 0j, Transform("a", "b")):  # type: ignore[arg-type]
+        with pytest.raises(lw.ArgumentError, match=r"^stabilisation must be"):
+            lw.constrained_dynamics(ARM, *NOW, NOW[0], [lw.PointOnPlane("tip")], stabilisation=bad)  # type: ignore[arg-type]
+
+
 def test_a_flag_is_true_or_false() -> None:
     calls: dict[str, Callable[[Any], Any]] = {
         "pseudo_inverse": lambda x: lw.operational_inertia(ARM, NOW[0], ["tip"], pseudo_inverse=x),
@@ -157,6 +164,12 @@ def test_more_links_than_memory_holds_are_refused_at_once() -> None:
 
 def masked(values: Any) -> Any:
     return np.ma.array(values, mask=[True] + [False] * (len(values) - 1))
+
+
+def test_a_mask_of_motors_that_is_masked_itself_is_none() -> None:
+    with warnings.catch_warnings(), pytest.raises(lw.ArgumentError, match=r"^actuated must be a mask of 2"):
+        warnings.simplefilter("error")
+        lw.constrained_inverse_dynamics(ARM, *NOW, NOW[0], [lw.Ball("tip")], actuated=[np.ma.masked, True])
 
 
 def test_masked_numbers_are_refused_and_a_mask_that_hides_nothing_is_fine() -> None:
@@ -197,6 +210,8 @@ def test_a_batch_beyond_memory_says_what_it_takes() -> None:
         lw.mass_matrix(ARM, many)
     with pytest.raises(lw.ArgumentError, match=r"not enough memory for states of shape \(1000000000000000, 4\)"):
         lw.random_state(ARM, 0, shape=10**15)
+    with pytest.raises(lw.ArgumentError, match="not enough memory for states of shape"):
+        lw.random_state(ARM, 0, shape=10**5000)  # of more digits than Python prints
     message = r"not enough memory for x of shape \(3,\), which take 2.4e-08 GB"
     with pytest.raises(lw.ArgumentError, match=message), memory_for("x", (3,)):
         raise MemoryError

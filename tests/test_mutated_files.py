@@ -237,13 +237,26 @@ def turned_and_heavy(n: int) -> bytes:
     return f"<robot>{''.join(links)}{''.join(joints)}</robot>".encode()
 
 
+def mimicking(n: int) -> bytes:
+    """A star in which each joint mimics the one before."""
+    links = "".join(f"<link name='{i}'/>" for i in range(n + 1))
+    joints = (
+        f"<joint name='{i}' type='continuous'><parent link='0'/><child link='{i + 1}'/>"
+        f"<mimic joint='{max(i - 1, 1)}'/></joint>"
+        for i in range(n)
+    )
+    return f"<robot>{links}{''.join(joints)}</robot>".encode()
+
+
 LARGE = {
     **{case: (lambda n, case=case: dense(case, n), 110, 3000) for case in ("a chain", "a star of fixed", "a star")},
     "turned and heavy": (turned_and_heavy, 180, 5000),
+    "mimics of mimics": (mimicking, 200, 5000),
 }
 """Files of many links, with bounds on the calls and bytes for each link."""
 
 
+@pytest.mark.filterwarnings("ignore::linkwork.LinkworkWarning")
 @pytest.mark.parametrize("case", LARGE)
 def test_large_mechanisms_take_little_work_and_memory(path: Path, case: str) -> None:
     """At so many calls and bytes for each link, 180,000 links take seconds and less than 1 GB."""

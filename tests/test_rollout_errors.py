@@ -46,6 +46,10 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"steps": 10**15},
         r"not enough memory for 1,000,000,000,000,001 records of 1 trajectories, .* 3\.2e\+07 GB.*larger record",
     ),
+    "batch_memory": (
+        {"tau": np.broadcast_to(np.zeros(2), (10**12, 2, 2))},
+        r"not enough memory for arguments of trajectories of shape \(1000000000000, 4\), which take 3\.2e\+04 GB",
+    ),
     "record": ({"record": 0}, "record must be an integer of 1 or more, not 0"),
     "kp_alone": ({"kp": 1.0}, "kp needs q_target"),
     "target_alone": ({"q_target": [0.0, 0.0]}, "q_target needs kp, the gain that pulls to it"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -157,6 +158,55 @@ def test_one_body_has_six_degrees_of_freedom_at_most(method: str) -> None:
             model = builder.build()
             with pytest.raises(lw.SingularError, match=r"joint 'joint_b\d' can move without moving any inertia"):
                 lw.forward_dynamics(model, *state(model), method=method)
+
+
+def on_a_long_chain(limb: Callable[[lw.Builder, str], None]) -> Model:
+    """Side branches on a chain that is cut into segments; one of them is of solid bodies."""
+    builder, parent, rng = lw.Builder("long"), "world", np.random.default_rng(12)
+    for k in range(48):
+        parent = builder.add_body(f"link{k}", parent, Revolute(unit(rng)), place(rng), **solid(1.0))
+    limb(builder, "link20")
+    builder.add_body("solid", "link30", Revolute("x"), **solid(1.0))
+    return builder.build()
+
+
+@pytest.mark.filterwarnings("ignore::linkwork.LinkworkWarning")
+def test_side_branches_of_a_long_chain_are_judged() -> None:
+    """Light links between hinges on one axis: refused by name, or as right as articulated bodies."""
+    axis = unit(np.random.default_rng(13))
+    for light, sound in ((1e-18, False), (1e-12, True)):
+
+        def limb(builder: lw.Builder, parent: str, light: float = light) -> None:
+            builder.add_body("light", parent, Revolute(axis), mass=light, inertia=(light, light, light))
+            builder.add_body("heavy", "light", Revolute(axis), **solid(1.0))
+
+        model = on_a_long_chain(limb)
+        arguments = state(model)
+        for engine in ("interpreted", "auto"):
+            with form(engine), contextlib.nullcontext() if sound else no_inertia("joint_light"):
+                found = lw.forward_dynamics(model, *arguments, method="constraint_force")
+        if sound:
+            (expected,) = evaluate(ALGORITHMS["articulated_body"], model, [*(x.tolist() for x in arguments), None])
+            np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * abs(np.array(expected)).max())
+
+
+def no_inertia(joint: str) -> Any:
+    return pytest.raises(lw.SingularError, match=f"joint '{joint}' can move without moving any inertia")
+
+
+@pytest.mark.parametrize("rod", [False, True])
+def test_point_masses_and_rods_beside_a_long_chain_are_refused_by_name(rod: bool) -> None:
+    rng = np.random.default_rng(14)
+    axis = unit(rng)
+    inertia = (np.eye(3) - np.outer(axis, axis)) / 12 if rod else (0, 0, 0)
+    for joint in (Revolute(axis), Spherical()):
+        model = on_a_long_chain(
+            lambda builder, parent, joint=joint: builder.add_body(  # type: ignore[misc]
+                "tip", parent, joint, mass=1.0, com=0.3 * axis, inertia=inertia
+            )
+        )
+        with pytest.raises(lw.SingularError, match=r"body 'tip' has mass .* on joint 'joint_tip'"):
+            lw.forward_dynamics(model, *state(model), method="constraint_force")
 
 
 def test_the_mass_matrix_may_lose_what_articulated_bodies_keep() -> None:

@@ -206,6 +206,18 @@ def test_a_mimic_joint_is_a_coordinate_with_a_coupling(write: Write) -> None:
     assert plain.constraints == (Coupling("two", "one"),)
 
 
+def test_of_joints_that_mimic_each_other_in_a_circle_one_is_free(write: Write) -> None:
+    names = ("one", "two", "three")
+    ends = zip("abc", "bcd", strict=True)
+    circle = [
+        joint(name, *end, inside=f'<mimic joint="{names[k - 1]}"/>')
+        for k, (name, end) in enumerate(zip(names, ends, strict=True))
+    ]
+    with pytest.warns(LinkworkWarning, match="joint 'three' mimics another, but joints mimic each other in a circle"):
+        model = load(write(of("abcd", *circle)))
+    assert model.constraints == (Coupling("one", "three"), Coupling("two", "one"))
+
+
 OVERLOOKED = {
     "a mimic of none": ('<mimic joint="on"/>', "joint 'two' mimics another, but there is no joint named 'on'; did"),
     "a mimic of nothing": ("<mimic/>", "joint 'two' mimics another, but it does not say which"),

@@ -253,9 +253,10 @@ def memory_for(what: str, shape: Iterable[int]) -> Iterator[None]:
     try:
         yield
     except MemoryError:
-        shape = tuple(shape)
-        gigabytes = 8e-9 * prod(float(min(size, 10**300)) for size in shape)
-        raise ArgumentError(f"not enough memory for {what} of shape {shape}, which take {gigabytes:.3g} GB") from None
+        sizes = tuple(shape)
+        gigabytes = 8e-9 * prod(float(min(size, 10**300)) for size in sizes)
+        message = f"not enough memory for {what} of shape {shown(sizes)}, which take {gigabytes:.3g} GB"
+        raise ArgumentError(message) from None
 
 
 # Names and paths

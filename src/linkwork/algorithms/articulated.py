@@ -47,9 +47,9 @@ class Share(NamedTuple):
 class ArticulatedBodies:
     """Iᴬ and pᴬ of each body, which others begin and this adds to; U, D and u of each joint."""
 
-    def __init__(self, tree: Tree, rotor: JointValues | None = None, moving: bool = True, judged: bool = True) -> None:
-        """``rotor`` stands in for the rotors of the bodies; not ``moving`` says that c is zero, and not ``judged`` that
-        no joint can be singular.
+    def __init__(self, tree: Tree, rotor: JointValues | None = None, moving: bool = True, begun: bool = True) -> None:
+        """``rotor`` stands in for the rotors of the bodies; not ``moving`` says that c is zero, and not ``begun`` that
+        the caller begins the terms of each body.
         """
         self.X: Field[Transform] = tree.field()
         self.S: Field[Subspace] = tree.field()
@@ -63,11 +63,16 @@ class ArticulatedBodies:
         self.E: Field[Column] = tree.field()
         """T: the terms of inertias that pivots are left over from (``rounding``); E: what the rounding of D of those
         beyond comes to, as if it were such terms."""
-        self.rotor, self.moving, self.judged = rotor or tree.rotors(), moving, judged and tree.doubtful
-        if self.judged:
+        self.rotor, self.moving, self.judged = rotor or tree.rotors(), moving, tree.doubtful
+        if self.judged and begun:
             self.T[tree.world], self.E[tree.world] = [0.0] * 6, [0.0] * 6
             for body in tree.outward():
-                self.T[body], self.E[body] = own_terms(body), [0.0] * 6
+                self.begin(body)
+
+    def begin(self, body: Body) -> None:
+        """T and E of a body alone."""
+        if self.judged:
+            self.T[body], self.E[body] = own_terms(body), [0.0] * 6
 
     def factor(self, body: Body) -> None:
         """U and D of the body's joint."""

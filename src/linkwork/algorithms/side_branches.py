@@ -13,7 +13,7 @@ the other; that is next to nothing.
 
 from __future__ import annotations
 
-from linkwork.algorithms.articulated import ArticulatedBodies, Share
+from linkwork.algorithms.articulated import ArticulatedBodies
 from linkwork.algorithms.constraint_force import Turned, bias_force, relative_bias
 from linkwork.algorithms.tree import Body, BodyForces, Field, JointField, JointValues, SegmentedTree, fields
 from linkwork.spatial import ArticulatedInertia, Force, Motion, Vec3
@@ -31,9 +31,9 @@ class SideBranches:
         self.w: Field[Vec3] = tree.persistent_field()
         self.a: Field[Motion] = tree.persistent_field()
         """Of the chain's bodies, put there by who finds it."""
-        self.step = step = ArticulatedBodies(tree, judged=False)
+        self.step = step = ArticulatedBodies(tree, begun=False)
         step.c, step.U, step.D, step.u = (tree.persistent_field() for _ in range(4))
-        self.share: Field[Share] = tree.field()
+        self.share: Field[tuple[ArticulatedInertia, Force]] = tree.field()
 
     def gather(self, turned: Field[Turned]) -> None:
         """From ``turned``, what each segment turns by."""
@@ -70,12 +70,13 @@ class SideBranches:
             for body in limb.inward(0, 1):
                 step.factor(body)
                 step.drive(body, self.tau[body])
-                self.share[limb] = step.share(body)
+                share = step.share(body)
+                self.share[limb] = share.IA, share.pA
         for limb in tree.limbs_in_turn():
             for body in limb.outward(0, 1):
-                share = self.share[limb]
-                self.IA[body.parent] = self.IA[body.parent] + share.IA
-                self.pA[body.parent] = self.pA[body.parent] + share.pA
+                IA, pA = self.share[limb]
+                self.IA[body.parent] = self.IA[body.parent] + IA
+                self.pA[body.parent] = self.pA[body.parent] + pA
 
     def _begin(self, body: Body, above: Vec3) -> None:
         """ω, Iᴬ and pᴬ of a body of the chain whose parent turns at ``above``."""
@@ -89,6 +90,7 @@ class SideBranches:
         """ω of a branch's body whose parent turns at ``above``; X, S, c, Iᴬ and pᴬ."""
         q, v, step = self.q, self.v, self.step
         self._place(body)
+        step.begin(body)
         X, moved = step.X[body], step.S[body].times(v[body])
         w = X.rotation.apply_transpose(above) + moved.angular
         step.c[body] = body.joint.bias(q[body], v[body]) + relative_bias(X, above, moved)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from math import isfinite, prod
 from typing import Any
@@ -29,7 +29,7 @@ from linkwork.engine.trace.interpreter import evaluate
 from linkwork.errors import ArgumentError, SingularError
 from linkwork.memory import fits_memory, not_enough_memory
 from linkwork.model.model import Frame, Model
-from linkwork.model.tree import Node, Tree
+from linkwork.model.tree import Item, Node, Tree
 from linkwork.spatial import LARGEST_ANGLE, LONGEST
 
 _FEWER = "take fewer states at a time, or a smaller mechanism"
@@ -203,11 +203,19 @@ def diagnose(
             where = tuple(int(i) for i in np.unravel_index(int(abs(array).argmax()), array.shape))
             which = SPACES[space].coordinate(model, where)
             return SingularError(f"{algorithm.name}: the numbers overflow; {name} of {which} is {array[where]:.3g}")
-    tree = _Watched(model, frames)
-    try:
-        evaluate(algorithm, model, [None if a is None else a.ravel().tolist() for a in state], frames, tree)
-    except ZeroDivisionError:
-        if tree.at is not None:
+    flat = [None if a is None else a.ravel().tolist() for a in state]
+    texts = [algorithm]
+    if algorithm.segmented is not None:  # whose text for segments may round to another verdict
+        texts.append(ALGORITHMS["articulated_body"])
+    for text in texts:
+        tree = _Watched(model, frames)
+        try:
+            evaluate(text, model, flat, frames, tree)
+        except ZeroDivisionError:
+            if tree.at is None:
+                if model.mass == 0.0:
+                    return SingularError(f"{algorithm.name}: model {model.name!r} has no mass")
+                continue
             joint = model.joint_names[tree.at - 1]
             if algorithm.name in ("composite_body", "unit_vector") and _articulated_body_can(model, state):
                 return SingularError(
@@ -219,8 +227,6 @@ def diagnose(
                 f"its acceleration is not determined. Give the bodies behind it mass and inertia, and frames near "
                 f"their centres of mass, or the joint an armature"
             )
-        if model.mass == 0.0:
-            return SingularError(f"{algorithm.name}: model {model.name!r} has no mass")
     return SingularError(f"{algorithm.name}: the result is not finite at this state of model {model.name!r}")
 
 
@@ -254,12 +260,18 @@ def _bad_configuration(name: str, joint: object, q: Array) -> str | None:
 
 
 class _Watched(Tree):
-    """A tree that remembers which body an inward walk has come to."""
+    """A tree that remembers which body an inward walk, or a step over bodies, has come to."""
 
     at: int | None = None
 
     def inward(self) -> Iterator[Node]:
-        for node in super().inward():
-            self.at = node.index
-            yield node
+        return self._watched(super().inward())
+
+    def parallel(self, items: Iterable[Item]) -> Iterator[Item]:
+        return self._watched(super().parallel(items))
+
+    def _watched(self, items: Iterator[Item]) -> Iterator[Item]:
+        for item in items:
+            self.at = item.index if isinstance(item, Node) else None
+            yield item
         self.at = None

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwork.arguments import masked
 from linkwork.batches import put_into
 from linkwork.compiled.arrays import is_traced
 from linkwork.dynamics.arguments import Array, as_batch
@@ -109,7 +110,7 @@ def _idle(model: Model, mask: tuple[bool, ...] | None) -> NDArray[np.intp]:
 
 def _mask(model: Model, actuated: ArrayLike) -> tuple[bool, ...]:
     try:
-        given = np.asarray(actuated)
+        given = np.empty(0) if masked(actuated) else np.asarray(actuated)
     except Exception:  # whatever its own conversion raises
         given = np.empty(0)
     if given.dtype != bool or given.shape != (model.nv,):

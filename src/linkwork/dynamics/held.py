@@ -6,6 +6,7 @@ Texts over arrays with any leading axes, of floats or of numbers that are being 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -250,20 +251,21 @@ class HeldBy:
 
     def settings(self, stabilisation: float | None, proximal: float) -> Array:
         """Two factors of stabilisation, and the proximal damping."""
-        try:
-            return self._settings[stabilisation, proximal]
-        except (KeyError, TypeError, ValueError):  # new, or what has no hash
-            damping, tau = not_negative("proximal", proximal), np.inf
-            if stabilisation is not None:
-                tau = seconds("stabilisation", stabilisation)
-            with np.errstate(all="ignore"):
-                found = np.array([2.0 / np.float64(tau), 1.0 / np.float64(tau) ** 2, damping])
-            if not np.isfinite(found).all():
-                raise _too_short(tau) from None
-            if len(self._settings) >= 1000:  # numbers that change from call to call
-                self._settings.clear()
-            self._settings[None if stabilisation is None else float(tau), float(damping)] = found
-            return found
+        if type(proximal) is float and type(stabilisation) in (float, NoneType):  # True and 1 + 0j equal 1.0, too
+            found = self._settings.get((stabilisation, proximal))
+            if found is not None:
+                return found
+        damping, tau = not_negative("proximal", proximal), np.inf
+        if stabilisation is not None:
+            tau = seconds("stabilisation", stabilisation)
+        with np.errstate(all="ignore"):
+            found = np.array([2.0 / np.float64(tau), 1.0 / np.float64(tau) ** 2, damping])
+        if not np.isfinite(found).all():
+            raise _too_short(tau) from None
+        if len(self._settings) >= 1000:  # numbers that change from call to call
+            self._settings.clear()
+        self._settings[None if stabilisation is None else float(tau), float(damping)] = found
+        return found
 
     def kept_law(self, key: Any, make: Callable[[], CompiledFunction]) -> CompiledFunction:
         """A kernel that serves all constraints of these kinds, made once."""

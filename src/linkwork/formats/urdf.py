@@ -215,7 +215,7 @@ def _by_parent(connections: list[Connection]) -> defaultdict[str, list[Connectio
 def _couplings(joints: list[Connection], strict: bool) -> list[Coupling]:
     """Joints that mimic others, each as a coupling; what cannot be one is left out, as by readers that know none."""
     known = {joint.name: joint for joint in joints}
-    follows: dict[str, str] = {}
+    leads: dict[str, str] = {}
     found = []
     for joint in joints:
         mimic = joint.parts.get("mimic")
@@ -228,11 +228,10 @@ def _couplings(joints: list[Connection], strict: bool) -> list[Coupling]:
             reason = f"there is no joint named {quoted(other)}{near}" if other else "it does not say which"
         elif any(kind not in _COUPLED for kind in (joint.kind, known[other].kind)):
             reason = f"{quoted(other)} and it must be joints of one degree of freedom"
+        elif _leader(leads, other) == joint.name:
+            reason = "joints mimic each other in a circle"
         else:
-            follows[joint.name] = other
-            if _goes_round(follows, joint.name):
-                reason = "joints mimic each other in a circle"
-                del follows[joint.name]
+            leads[joint.name] = other
         if reason is None:
             assert other is not None
             found.append(Coupling(joint.name, other, ratio, offset))
@@ -244,12 +243,14 @@ def _couplings(joints: list[Connection], strict: bool) -> list[Coupling]:
     return found
 
 
-def _goes_round(follows: dict[str, str], name: str) -> bool:
-    seen, now = {name}, follows[name]
-    while now in follows and now not in seen:
-        seen.add(now)
-        now = follows[now]
-    return now in seen
+def _leader(leads: dict[str, str], name: str) -> str:
+    """Whom a joint follows in the end, which is no joint that follows; the way there is short from then on."""
+    way = []
+    while name in leads:
+        way.append(name)
+        name = leads[name]
+    leads.update(dict.fromkeys(way, name))
+    return name
 
 
 # Names

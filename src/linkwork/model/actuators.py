@@ -54,10 +54,12 @@ class Actuator:
 
     def __post_init__(self) -> None:
         where = f"actuator {text('the name of an actuator', self.name, ModelError)!r}"
-        pairs: Any = self.joints.items() if isinstance(self.joints, Mapping) else self.joints
         try:
+            if not isinstance(self.joints, Mapping | Sequence):
+                raise TypeError
+            pairs: Any = self.joints.items() if isinstance(self.joints, Mapping) else self.joints
             geared = [(joint, gear) for joint, gear in pairs]
-        except (TypeError, ValueError):
+        except Exception:  # whatever an object's own iterator raises
             raise ModelError(f"joints of {where} must be a dict of gears by joints, not {shown(self.joints)}") from None
         found = []
         for joint, gear in geared:

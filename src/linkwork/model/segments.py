@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from linkwork.joints import Joint
 from linkwork.joints.joint import is_built_in
 from linkwork.joints.one_of import OneOf
+from linkwork.model.doubtful import doubtful_joints
 from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Limits, Model
 
@@ -117,7 +118,8 @@ def _limbs(model: Model, path: set[int]) -> list[list[int]]:
 def _shape(model: Model, limb: Sequence[int]) -> tuple[object, ...]:
     """What must be the same for two side branches to be SIMD lanes."""
     place = {body: k for k, body in enumerate(limb)}
-    kinds = [(model.bodies[k].joint.kind(), bool(model.bodies[k].armature)) for k in limb]
+    doubtful = doubtful_joints(model)
+    kinds = [(model.bodies[k].joint.kind(), bool(model.bodies[k].armature), doubtful[k]) for k in limb]
     return tuple((kind, place.get(model.bodies[k].parent - 1)) for kind, k in zip(kinds, limb, strict=True))
 
 
@@ -135,6 +137,14 @@ def limbs(model: Model) -> tuple[Limbs, ...]:
             found.append(Limbs(limb[0] + 1, 1, len(limb)))
         last = shape
     return tuple(found)
+
+
+def judged_limbs(model: Model) -> list[bool]:
+    """For each joint of a mechanism whose bodies are lined up, whether its pivots are judged: on the chain, whose
+    joints are no pivots, none.
+    """
+    chain = _chain_length(model)
+    return [*([False] * chain), *doubtful_joints(model)[chain:]]
 
 
 def _chain_length(model: Model) -> int:

@@ -24,7 +24,7 @@ from linkwork.engine.run.memory import address, aligned
 from linkwork.engine.trace.rolled import roll
 from linkwork.engine.trace.segmented import PARTS, SIZES, SegmentedTree, segmented_tables
 from linkwork.engine.trace.tables import Tables, kinds_of
-from linkwork.model.segments import Blended, LinedUp, cut, limbs
+from linkwork.model.segments import Blended, LinedUp, cut, judged_limbs, limbs
 
 
 class Segmented(InParallel):
@@ -55,7 +55,7 @@ class Segmented(InParallel):
     @cached_property
     def kinds(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Which kinds there are on the chain, and in side branches."""
-        _, numbers, _ = kinds_of(self.task.model, judged=False)
+        _, numbers, _ = kinds_of(self.task.model, judged=judged_limbs(self.task.model))
         chain = self.cut.chain
         return tuple(sorted(set(numbers[:chain]))), tuple(sorted(set(numbers[chain:])))
 

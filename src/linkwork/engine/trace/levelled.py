@@ -283,7 +283,7 @@ class LevelledTree(RolledTree):
 
 def levelled_tables(model: Model, frames: Sequence[Frame], lanes: int) -> tuple[Tables, Levelled]:
     """The tables of a model for so many lanes, with all sizes but those that depend on the code."""
-    kinds, data, rows = body_tables(model, judged=False)
+    kinds, data, rows = body_tables(model, judged=[False] * len(model.bodies))
     of_bodies = rows[1:, BODIES.columns.index("kind")].tolist()
     found = levelled(model, frames, of_bodies)
     section, levels = part_rows(found.most_holds), []

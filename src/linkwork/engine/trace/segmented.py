@@ -35,7 +35,7 @@ from linkwork.engine.trace.segmented_limbs import (
 from linkwork.engine.trace.tables import BODIES, Kind, Section, Tables, body_tables, packed
 from linkwork.engine.trace.tracer import Tracer
 from linkwork.model.model import Model
-from linkwork.model.segments import Cut, limbs
+from linkwork.model.segments import Cut, judged_limbs, limbs
 
 GROUPS = Section(("group", "lane"), "group_ints")
 """A row for each body: the group of its numbers, and its lane there."""
@@ -279,7 +279,7 @@ class SegmentedTree(RolledTree):
 
 def segmented_tables(model: Model, cut: Cut, lanes: int) -> Tables:
     """The tables of a chain for groups of so many lanes, with all sizes."""
-    kinds, plain, rows = body_tables(model, judged=False)  # lanes must be of one kind, and no text here judges
+    kinds, plain, rows = body_tables(model, judged=judged_limbs(model))
     bodies, start = len(model.bodies), cut.head + 1
     segment, position = np.divmod(np.arange(cut.chain - cut.head), cut.length)
     inside, after = slice(start, cut.chain + 1), start + cut.count // lanes * cut.length

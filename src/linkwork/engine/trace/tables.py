@@ -160,10 +160,11 @@ class Tables:
 
 
 def kinds_of(
-    model: Model, families: bool = False, judged: bool = True
+    model: Model, families: bool = False, judged: Sequence[bool] | None = None
 ) -> tuple[tuple[Kind, ...], list[int], list[list[float]]]:
     """The kinds of a model, the kind of each body, and each body's numbers; for ``families`` bodies that are alone on
-    their parents are of other kinds than those that are not; doubtful ones and roots are told apart if ``judged``.
+    their parents are of other kinds than those that are not. Doubtful joints and roots are told apart; but if it is
+    said which joints are ``judged``, those instead, and no roots.
     """
     rows = [
         [*body.placement.numbers(), *body.inertia.numbers(), *body.armature, *body.joint.numbers()]
@@ -171,7 +172,7 @@ def kinds_of(
     ]
     groups: dict[Any, list[int]] = {}
     lone = alone([body.parent for body in model.bodies]) if families else [None] * len(rows)
-    doubts = doubtful_joints(model) if judged else [False] * len(rows)
+    doubts = doubtful_joints(model) if judged is None else judged
     for i, (body, doubtful) in enumerate(zip(model.bodies, doubts, strict=True)):
         groups.setdefault((body.joint.kind(), bool(body.armature), doubtful, lone[i]), []).append(i)
     kinds, number = [], [0] * len(rows)
@@ -180,7 +181,7 @@ def kinds_of(
         same = (table == table[0]).all(axis=0) & np.isin(table[0], (0.0, 1.0, -1.0))
         body = model.bodies[members[0]]
         fixed = tuple(float(x) if keep else float("nan") for x, keep in zip(table[0], same, strict=True))
-        root = judged and not any(model.bodies[i].parent for i in members)
+        root = judged is None and not any(model.bodies[i].parent for i in members)
         kinds.append(Kind(body.joint, rotor, doubtful, fixed, by_itself, root))
         for i in members:
             number[i] = k
@@ -188,7 +189,7 @@ def kinds_of(
 
 
 def body_tables(
-    model: Model, families: bool = False, judged: bool = True
+    model: Model, families: bool = False, judged: Sequence[bool] | None = None
 ) -> tuple[tuple[Kind, ...], NDArray[np.float64], NDArray[np.int64]]:
     """The kinds of a model, and rows of ``data`` and of ``BODIES`` for the world and each body."""
     kinds, number, rows = kinds_of(model, families, judged)

@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import finite_array, not_negative, positive, switch
+from linkwork.arguments import finite_array, memory_for, not_negative, positive, switch
 from linkwork.dynamics.arguments import Array, as_batch
 from linkwork.dynamics.contact.law import touching
 from linkwork.dynamics.varied import as_parameters
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import MOST_BODIES
 from linkwork.errors import ArgumentError
+from linkwork.memory import fits_memory
 from linkwork.model.constraints import as_constraints
 from linkwork.model.contacts import as_contacts
 from linkwork.model.model import Model
@@ -73,17 +74,20 @@ def asked_of(
     if not isfinite(count * dt):
         raise ArgumentError(f"{count} steps of dt = {dt:g} s last longer than a number can say; make dt smaller")
     n, every_part = prod(batch), {**parts, **{key: array for key, (_, array, _) in own.items()}}
-    job = Job(
-        model,
-        np.broadcast_to(start, (*batch, model.nq)).reshape(n, model.nq),  # type: ignore[arg-type]
-        np.broadcast_to(speed, (*batch, model.nv)).reshape(n, model.nv),  # type: ignore[arg-type]
-        {"dt": np.full((1, 1, 1), dt), **{name: rows(array, batch) for name, array in every_part.items()}},
-        count,
-        min(every or max(count, 1), max(count, 1)),
-        current_form(),
-        extras,
-        {key: shape for key, (_, _, shape) in own.items()},
-    )
+    with memory_for("arguments of trajectories", (n, model.nq + model.nv)):
+        if not fits_memory(8.0 * n * (model.nq + model.nv)):
+            raise MemoryError
+        job = Job(
+            model,
+            np.broadcast_to(start, (*batch, model.nq)).reshape(n, model.nq),  # type: ignore[arg-type]
+            np.broadcast_to(speed, (*batch, model.nv)).reshape(n, model.nv),  # type: ignore[arg-type]
+            {"dt": np.full((1, 1, 1), dt), **{name: rows(array, batch) for name, array in every_part.items()}},
+            count,
+            min(every or max(count, 1), max(count, 1)),
+            current_form(),
+            extras,
+            {key: shape for key, (_, _, shape) in own.items()},
+        )
     return Asked(job, batch, parts, named)
 
 
