@@ -152,7 +152,7 @@ def test_words_are_packed_by_name_and_none_is_missing_or_unknown() -> None:
 
 def test_plans_tell_code_exactly_the_words_that_it_reads() -> None:
     batch = {"states", "buffer", "argument0", "argument0_stride", "result0"}
-    one = {"team", "argument0", "argument1", "argument2", "result0"}
+    one = {"team", "crew", "argument0", "argument1", "argument2", "result0"}
     plans: list[tuple[Rolled | Segmented, str, set[str]]] = [
         (Rolled(Task(ALGORITHMS["mass_matrix"], CHAIN)), "batch", batch),
         (Segmented(Task(SEGMENTS, LONG, ("f_ext",)), lanes=1), "one_state", one),
