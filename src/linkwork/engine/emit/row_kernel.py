@@ -21,8 +21,8 @@ from contextlib import contextmanager
 from heapq import heappop, heappush
 
 from linkwork.engine.emit.call_frame import Interface, listed
-from linkwork.engine.emit.kernel import BINARY, Kernel, compile_time_integers, declarations
-from linkwork.engine.emit.packing import AHEAD, batch, pack
+from linkwork.engine.emit.kernel import BINARY, Kernel, declarations
+from linkwork.engine.emit.packing import AHEAD, batch, compile_time_integers, pack
 from linkwork.engine.emit.writer import Writer, constant
 from linkwork.engine.ir.program import ARITHMETIC, Address, Block, Operand, Program
 

@@ -32,7 +32,7 @@ class StraightLine(Compiled):
         return [self.entry_point, *(["integer"] if lanes > 1 and not self.task.over_time else [])]
 
     def text(self, lanes: int) -> str:
-        from linkwork.engine.emit import kernel, refilled, row_kernel
+        from linkwork.engine.emit import kernel, packing, refilled, row_kernel
         from linkwork.engine.emit.time_loop import time_loop
         from linkwork.engine.ir.passes import around_repeat
 
@@ -41,7 +41,7 @@ class StraightLine(Compiled):
         if lanes > 1:
             around = around_repeat(self.program, len(self.interface.arguments))
             if around is not None:
-                return refilled.module(around, self.interface, lanes) + kernel.compile_time_integers([0])
+                return refilled.module(around, self.interface, lanes) + packing.compile_time_integers([0])
             return row_kernel.module(self.program, self.interface, lanes, jit.register_constraint(self.cpu, lanes))
         return kernel.module(self.one_state_program, self.interface, 1)
 
