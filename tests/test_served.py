@@ -301,9 +301,8 @@ def test_a_public_function_is_to_python_what_its_function_is() -> None:
         assert repr(function).startswith(f"<function {own.__name__} at ")
         assert pickle.loads(pickle.dumps(function)) is function and copy.deepcopy(function) is function
         assert weakref.ref(function)() is function
-    assert "Example:" in pydoc.render_doc(lw.energy) and "energy(model: 'Model'" in pydoc.plain(
-        pydoc.render_doc(lw.energy)
-    )
+    helped = pydoc.plain(pydoc.render_doc(lw.energy))
+    assert "Example:" in helped and "energy(model: 'Model'" in helped.replace("\n    model", "model")
     assert any("forward_dynamics" in test.name for test in doctest.DocTestFinder().find(dynamics))
 
 

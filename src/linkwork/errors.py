@@ -156,7 +156,9 @@ def shown(value: object) -> str:
 def suggestion(name: object, known: Iterable[str]) -> str:
     """A tail for a message: near names, or what there is."""
     names = list(known)
-    near = difflib.get_close_matches(name, names, n=3, cutoff=0.6) if isinstance(name, str) else []
+    near: list[str] = []
+    if isinstance(name, str) and len(name) <= _LONGEST:  # longer ones are near nothing, and take memory to compare
+        near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
     if near:
         return f"; did you mean {' or '.join(repr(n) for n in near)}?"
     if not names:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -95,12 +97,37 @@ def _writer(path: Path, fps: float) -> Any:
         raise MissingExtraError("animations need matplotlib and pillow: pip install 'linkwork[plot]'") from None
     kind = path.suffix.lower()
     if kind == ".gif":
-        return animation.PillowWriter(fps=fps)
+        return _Gif(fps)
     if kind != ".mp4":
         raise ArgumentError(f"an animation's name must end in .gif or .mp4; {path} does not")
     if shutil.which("ffmpeg") is None:
         raise MissingExtraError(f"{path}: .mp4 needs the program ffmpeg, which is not installed; write a .gif instead")
     return animation.FFMpegWriter(fps=fps)
+
+
+class _Gif:
+    """Writes pictures as Matplotlib's writers do, in a fraction of their time: drawn once, and with a palette of their
+    own by octrees, which Pillow finds ten times as fast as its usual one.
+    """
+
+    def __init__(self, fps: float) -> None:
+        self._milliseconds = int(1000 / fps)
+        self._frames: list[Any] = []
+        self._canvas: Any = None
+        self._image = import_module("PIL.Image")
+
+    @contextmanager
+    def saving(self, picture: Any, path: str, dpi: int) -> Iterator[None]:
+        picture.set_dpi(dpi)
+        self._canvas = import_module("matplotlib.backends.backend_agg").FigureCanvasAgg(picture)
+        yield
+        first, *rest = self._frames
+        first.save(path, format="GIF", save_all=True, append_images=rest, duration=self._milliseconds, loop=0)
+
+    def grab_frame(self) -> None:
+        self._canvas.draw()
+        drawn = self._image.fromarray(np.asarray(self._canvas.buffer_rgba())[:, :, :3].copy())
+        self._frames.append(drawn.quantize(method=self._image.Quantize.FASTOCTREE, dither=self._image.Dither.NONE))
 
 
 def _even(inches: float) -> float:
