@@ -47,8 +47,8 @@ class Settings:
     def quick() -> Settings:
         return Settings(
             effort=QUICK, states=4, batch=1, chains=(10, 20, 30), levels=(2, 3),
-            bush=3, seen=3, fan=12, arms=(1, 2, 3), explicit_up_to=10,
-            points=(1, 2, 3), humanoid_points=(1,), ends=(), dense_counted_up_to=20, dense_timed_up_to=20,
+            bush=3, seen=3, fan=20, arms=(1, 2, 3, 4), explicit_up_to=10,
+            points=(1, 2, 3, 4), humanoid_points=(1,), ends=(), dense_counted_up_to=20, dense_timed_up_to=20,
             map_chains=(8,), map_levels=(3,), map_points=(1, 2), controlled=(),
         )  # fmt: skip
 

@@ -107,9 +107,9 @@ def linearise(
         "constraints": constraints, "stabilisation": stabilisation, "proximal": proximal, "f_ext": f_ext,
         "joint_limits": joint_limits, "contacts": contacts,
     }  # fmt: skip
-    usual = linearise.__kwdefaults__ or {}
-    plain = current_form() == "auto" and all(value is usual[name] for name, value in given.items())
-    memo, key = model._memo.derived, (linearise, tau is None)
+    switches = tuple(given[name] for name in _SWITCHES)
+    plain = current_form() == "auto" and _plain(given)
+    memo, key = model._memo.derived, (linearise, tau is None, constraints is None, *(switches if plain else ()))
     if plain and key in memo:
         answer = memo[key](q, v, tau, step)
         if answer is not None:
@@ -123,6 +123,19 @@ def linearise(
     if plain and served is not None and not (forces is not None and without_effort(model)):
         memo[key] = _plainly(asked.job, *served)
     return Linearised(A.reshape((*asked.batch, *A.shape[1:])), B.reshape((*asked.batch, *B.shape[1:])))
+
+
+_SWITCHES = ("damping", "friction", "springs", "effort_limits")
+
+
+def _plain(given: Mapping[str, Any]) -> bool:
+    """Whether a step has nothing but what the model says, some of it switched off."""
+    usual = linearise.__kwdefaults__ or {}
+    for name, value in given.items():
+        off = type(value) is bool if name in _SWITCHES else name == "constraints" and type(value) is tuple and not value
+        if not off and value is not usual[name]:
+            return False
+    return True
 
 
 Served = tuple[Callable[..., Any], Sequence[str]]
