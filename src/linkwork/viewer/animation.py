@@ -106,8 +106,8 @@ def _writer(path: Path, fps: float) -> Any:
 
 
 class _Gif:
-    """Writes pictures as Matplotlib's writers do, in a fraction of their time: drawn once, and with a palette of their
-    own by octrees, which Pillow finds ten times as fast as its usual one.
+    """Writes pictures as Matplotlib's writers do, but sooner: each is drawn once, and its palette found by an octree,
+    which takes Pillow less time than its usual way.
     """
 
     def __init__(self, fps: float) -> None:
