@@ -38,8 +38,8 @@ def module(program: Program, interface: Interface, lanes: int, more: str = "", z
     return "\n".join([*parts, declarations({lanes, *map(program.lanes, program.root.order)})])
 
 
-_LONG, _LONGEST_BLOCK = 12_000, 1500
-"""A program of so many instructions is cut into basic blocks of so many: LLVM's time grows with the square of more."""
+_LONG, _LONG_ALONE, _LONGEST_BLOCK = 8_000, 2_000, 1_000
+"""Longer programs, over vectors and alone, are cut into basic blocks: LLVM's time grows with the square of theirs."""
 
 
 class Kernel(Writer):
@@ -69,7 +69,7 @@ class Kernel(Writer):
         self.given: dict[tuple[str, ...], str] = {}
         """Where values lie that programs over rows are given."""
         self.type, self.align = vector(lanes), 8 * lanes
-        self.until_cut = _LONGEST_BLOCK if len(program.root.order) > _LONG else -1
+        self.until_cut = _LONGEST_BLOCK if len(program.root.order) > (_LONG_ALONE if lanes == 1 else _LONG) else -1
 
     def text(self) -> str:
         if self.kept is None and (rows := rows_of(self.program)):
