@@ -7,7 +7,6 @@ q, v = lw.random_state(arm, 0, shape=1000)           # a batch of 1000 states
 a = lw.forward_dynamics(arm, q, v, tau=0 * v)        # (1000, nv)
 """
 
-from linkwork.change_of_basis import change_of_basis as change_of_basis  # late, its module would have this name
 from linkwork.late import late
 
 __version__ = "0.1.0"

@@ -3,8 +3,8 @@
 from linkwork import control as control
 from linkwork import joints as joints
 from linkwork import spatial as spatial
-from linkwork.change_of_basis import ChangeOfBasis as ChangeOfBasis
-from linkwork.change_of_basis import change_of_basis as change_of_basis
+from linkwork.bases import ChangeOfBasis as ChangeOfBasis
+from linkwork.bases import change_of_basis as change_of_basis
 from linkwork.compiled.compiled_function import CompiledFunction as CompiledFunction
 from linkwork.compiled.compiling import compile as compile
 from linkwork.compiled.derivatives import jacobian_of as jacobian_of
@@ -87,6 +87,7 @@ from linkwork.formats import load as load
 from linkwork.formats.urdf_writer import save as save
 from linkwork.model import mechanisms as mechanisms
 from linkwork.model.actuators import Actuator as Actuator
+from linkwork.model.all_contacts import Contacts as Contacts
 from linkwork.model.builder import Builder as Builder
 from linkwork.model.constraints import Ball as Ball
 from linkwork.model.constraints import Constraint as Constraint
@@ -98,7 +99,6 @@ from linkwork.model.constraints import Weld as Weld
 from linkwork.model.contacts import Box as Box
 from linkwork.model.contacts import Capsule as Capsule
 from linkwork.model.contacts import Contact as Contact
-from linkwork.model.contacts import Contacts as Contacts
 from linkwork.model.contacts import Cylinder as Cylinder
 from linkwork.model.contacts import Ellipsoid as Ellipsoid
 from linkwork.model.contacts import HeightField as HeightField

@@ -29,7 +29,7 @@ def late(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], li
         return value
 
     def names() -> list[str]:
-        return [*everything, "__version__"]
+        return [*everything, *(name for name in vars(sys.modules[package]) if name.startswith("__"))]
 
     return found, names, everything
 

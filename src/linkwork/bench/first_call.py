@@ -19,13 +19,13 @@ from linkwork.errors import LinkworkError
 _CHILD = """
 import sys, time, warnings
 warnings.simplefilter("ignore")
-started, source, floating, every = float(sys.argv[1]), sys.argv[2], sys.argv[3] == "True", sys.argv[4] == "True"
+started, source, ready_made = float(sys.argv[1]), sys.argv[2], sys.argv[3]
+floating, every = sys.argv[4] == "True", sys.argv[5] == "True"
 import numpy
 with_numpy, used = time.time(), time.process_time()
 import linkwork as lw
 imported = time.time()
-known = source.split(":")[0] in lw.mechanisms.NAMES
-model = lw.mechanisms.by_name(source, floating_base=floating) if known else lw.load(source, floating_base=floating)
+model = (lw.load if ready_made == "False" else lw.mechanisms.by_name)(source, floating_base=floating)
 q, v = lw.neutral(model), numpy.zeros(model.nv)
 loaded = time.time()
 result = lw.forward_dynamics(model, q, v, v)
@@ -74,7 +74,7 @@ def _bytecode() -> dict[str, str]:
 
 def probe(subject: Subject, folder: str, every: bool = False) -> dict[str, Any]:
     """A fresh process with its cache in that folder: seconds from its start to the first result, and its parts."""
-    arguments = [repr(time.time()), subject.source, str(subject.floating_base), str(every)]
+    arguments = [repr(time.time()), subject.source, *map(str, (subject.ready_made, subject.floating_base, every))]
     environment = {**os.environ, "LINKWORK_CACHE_DIR": folder, **_bytecode()}
     command = [sys.executable, "-c", _CHILD, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, env=environment)

@@ -4,8 +4,7 @@ A module has these functions.
 
     kernel   the program, for one tile: an element k of an array is ``lanes`` numbers at k * lanes
     batch    i64 (ptr to the words of ``Interface.batch``): packs states into tiles, runs the kernel, unpacks (or has a
-             kernel that writes rows, row_kernel.py); for one lane it runs the kernel on the caller's arrays; returns a
-             status
+             kernel that writes rows, row_kernel.py), for one lane on the caller's arrays as they are; returns a status
 
 Status bits: 1 an argument is not finite, 2 a result is not finite. No fast-math flag is ever set, and nothing is
 contracted, so results have the same bits for every number of lanes.
