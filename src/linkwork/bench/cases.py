@@ -142,8 +142,8 @@ CASES: tuple[Case, ...] = (
     Case("frame_acceleration_derivatives", ("q", "v", "a"), lw.frame_acceleration_derivatives, frames=1),
     Case("integrate", ("q", "dv"), lw.integrate),
     Case("difference", ("q", "q1"), lw.difference),
-    Case("constrained_dynamics 2", ("q", "v", "tau"), _welded, frames=2, least_nv=24),
-    Case("constrained_inverse_dynamics 2", ("q", "v", "a"), _inverse, frames=2, least_nv=24),
+    Case("constrained_dynamics 2", ("q", "rest", "tau"), _welded, frames=2, least_nv=24),
+    Case("constrained_inverse_dynamics 2", ("q", "rest", "a"), _inverse, frames=2, least_nv=24),
     Case("operational_space 2", ("q", "v"), _space, frames=2, least_nv=18),
     Case("control.OperationalSpaceController", ("q", "v"), _torque, frames=1, least_nv=6),
 )
@@ -165,7 +165,8 @@ class States:
         q, v = lw.random_state(model, rng, count)
         a, tau = rng.normal(size=v.shape), rng.normal(size=v.shape)
         dv = 0.3 * v  # less than half a turn, so that ``difference`` leads back
-        fields = {"q": q, "v": v, "a": a, "tau": tau, "dv": dv, "q1": lw.integrate(model, q, dv)}
+        rest = np.zeros_like(v)  # frames that are held do not move, or libraries mean different accelerations by zero
+        fields = {"q": q, "v": v, "rest": rest, "a": a, "tau": tau, "dv": dv, "q1": lw.integrate(model, q, dv)}
         return States(model, fields)
 
     def __len__(self) -> int:

@@ -40,7 +40,7 @@ calls = {}
 if every:
     from linkwork.bench.cases import CASES, States
     q, v = lw.random_state(model, 0)
-    state = States(model, {"q": q, "v": v, "a": v, "tau": v, "dv": v, "q1": q})
+    state = States(model, {"q": q, "v": v, "rest": 0.0 * v, "a": v, "tau": v, "dv": v, "q1": q})
     for case in (case for case in CASES[1:] if case.least_nv <= model.nv):
         frames = (state.frames(case.frames),) if case.frames else ()
         start = time.perf_counter()
