@@ -19,8 +19,9 @@ import mpmath
 import numpy as np
 
 from linkwork.bench import pages
+from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.passes import eliminate_dead_code
-from linkwork.engine.ir.program import Address, Program, count
+from linkwork.engine.ir.program import Program, count
 from linkwork.engine.trace.tracer import Tracer
 from linkwork.spatial import elementary
 

@@ -16,7 +16,8 @@ import pytest
 
 from linkwork.engine.code import jit
 from linkwork.engine.ir import evaluator
-from linkwork.engine.ir.program import ARITHMETIC, Address, Program, count, text
+from linkwork.engine.ir.address import Address
+from linkwork.engine.ir.program import ARITHMETIC, Program, count, text
 from linkwork.engine.ir.verifier import verify
 from linkwork.engine.trace.replay import expanded, replay
 from linkwork.engine.trace.tracer import Tracer

@@ -16,7 +16,8 @@ from linkwork.algorithms import ALGORITHMS
 from linkwork.engine.code import jit
 from linkwork.engine.emit.call_frame import TABLES
 from linkwork.engine.ir import evaluator
-from linkwork.engine.ir.program import Address, Block, Loop, Program, count, text
+from linkwork.engine.ir.address import Address
+from linkwork.engine.ir.program import Block, Loop, Program, count, text
 from linkwork.engine.ir.verifier import InvalidProgram, verify
 from linkwork.engine.plans import Task
 from linkwork.engine.plans.rolled import Rolled, laid_out

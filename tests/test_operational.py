@@ -13,7 +13,8 @@ import pinocchio as pin
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms import ALGORITHMS, EXPLICIT_INVERSE, OPERATIONAL, fewest_operations
+from linkwork.algorithms import ALGORITHMS, EXPLICIT_INVERSE, OPERATIONAL
+from linkwork.algorithms.fewest_operations import fewest_operations
 from linkwork.cli.count import counted
 from linkwork.engine.mode import form
 from linkwork.engine.plans import Task, plan_for

@@ -15,8 +15,9 @@ import linkwork as lw
 from linkwork.compiled.arrays import array_of, numbers
 from linkwork.compiled.repeating import repeat
 from linkwork.compiled.subroutine import subroutine
+from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.passes import around_repeat
-from linkwork.engine.ir.program import Address, Program, Repeat, Subroutine, length
+from linkwork.engine.ir.program import Program, Repeat, Subroutine, length
 from linkwork.engine.ir.verifier import InvalidProgram, verify
 from linkwork.engine.trace.replay import expanded
 from linkwork.spatial.elementary import varying_as

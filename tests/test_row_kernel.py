@@ -14,8 +14,9 @@ import linkwork as lw
 from linkwork.engine.code import jit
 from linkwork.engine.emit import kernel, row_kernel
 from linkwork.engine.emit.call_frame import Interface
+from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.passes import schedule
-from linkwork.engine.ir.program import Address, Operand, Program
+from linkwork.engine.ir.program import Operand, Program
 from linkwork.engine.run.memory import address, aligned
 from strategies import Array, pool, state_of
 

@@ -26,7 +26,7 @@ TITLES = {
     "compiled": "Compiled functions",
     "viewer": "Pictures and motions",
     "engine": "Machine code and threads",
-    "change_of_basis": "Change of basis",
+    "bases": "Change of basis",
     "spatial": "Spatial algebra",
     "errors": "Errors and warnings",
 }

@@ -17,13 +17,10 @@ Warnings: LinkworkWarning (UserWarning).
 
 from __future__ import annotations
 
-import difflib
-import linecache
 import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from traceback import walk_tb
 from types import FrameType, TracebackType
 
 _LONGEST, _LONGEST_PATH = 300, 4096
@@ -128,6 +125,9 @@ def whereabouts(trace: TracebackType | None = None) -> str:
     """The line of a user's file that is being run, or that a trace of an error leads to: the innermost one that is
     neither linkwork's nor NumPy's.
     """
+    from linecache import getline  # what words an error is imported late
+    from traceback import walk_tb
+
     frames: list[tuple[str, int]] = []
     if trace is None:
         frame: FrameType | None = sys._getframe(1)
@@ -139,7 +139,7 @@ def whereabouts(trace: TracebackType | None = None) -> str:
     inner = (str(Path(__file__).parent), f"{os.sep}numpy{os.sep}", f"{os.sep}functools.py", "<__array_function__")
     for file, line in frames:
         if not any(part in file for part in inner):
-            text = linecache.getline(file, line).strip()
+            text = getline(file, line).strip()
             return f"{file}, line {line}" + (f": {text}" if text else "")
     return ""
 
@@ -158,7 +158,9 @@ def suggestion(name: object, known: Iterable[str]) -> str:
     names = list(known)
     near: list[str] = []
     if isinstance(name, str) and len(name) <= _LONGEST:  # longer ones are near nothing, and take memory to compare
-        near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, names, n=3, cutoff=0.6)
     if near:
         return f"; did you mean {' or '.join(repr(n) for n in near)}?"
     if not names:

@@ -1,4 +1,6 @@
-"""The algorithms, one recursion a file, each written once over any scalar; ``catalogue`` lists them."""
+"""The algorithms, one recursion a file, each written once over any scalar; ``catalogue`` lists them, and imports a file
+when its text is first run: code that is kept needs none.
+"""
 
 from linkwork.algorithms.catalogue import (
     ALGORITHMS,
@@ -28,8 +30,6 @@ from linkwork.algorithms.catalogue import (
     weighed,
     without_bias,
 )
-from linkwork.algorithms.consistent_inverse import consistent_inverse
-from linkwork.algorithms.fewest_operations import fewest_operations
 
 __all__ = [
     "ALGORITHMS",
@@ -51,8 +51,6 @@ __all__ = [
     "Algorithm",
     "along",
     "closing",
-    "consistent_inverse",
-    "fewest_operations",
     "linearising",
     "named",
     "pulling_back",

@@ -13,54 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from linkwork.algorithms.articulated_body import articulated_body
-from linkwork.algorithms.assembly import assembly, assembly_closed
-from linkwork.algorithms.centroid import centre_of_mass, energy, momentum
-from linkwork.algorithms.chang_khatib import chang_khatib
-from linkwork.algorithms.closed_chains import closed_chains
-from linkwork.algorithms.composite_body import composite_body
-from linkwork.algorithms.configuration import difference, integrate
-from linkwork.algorithms.constraint_force import constraint_force
-from linkwork.algorithms.constraint_force_segments import constraint_force_segments
-from linkwork.algorithms.dense import dense
-from linkwork.algorithms.dynamics_products import (
-    forward_dynamics_jvp,
-    forward_dynamics_vjp,
-    inverse_dynamics_jvp,
-    inverse_dynamics_vjp,
-)
-from linkwork.algorithms.extended_propagator import extended_propagator
-from linkwork.algorithms.force_responses import force_responses
-from linkwork.algorithms.forward_dynamics_derivatives import forward_dynamics_derivatives
-from linkwork.algorithms.frame_derivatives import frame_acceleration_derivatives, frame_velocity_derivatives
-from linkwork.algorithms.inverse_dynamics import gravity_torques, inverse_dynamics, nonlinear_effects
-from linkwork.algorithms.inverse_dynamics_derivatives import inverse_dynamics_derivatives
-from linkwork.algorithms.inversion import inversion
-from linkwork.algorithms.jacobian import frame_accelerations, frame_velocities, jacobian, jacobian_drift
-from linkwork.algorithms.kinematics import frame_placements
-from linkwork.algorithms.linearised_step import linearised_step
-from linkwork.algorithms.mass_matrix import mass_matrix
-from linkwork.algorithms.mass_matrix_inverse import mass_matrix_inverse
-from linkwork.algorithms.momentum_derivatives import momentum_derivatives
-from linkwork.algorithms.operational_inertia import operational_inertia
-from linkwork.algorithms.pv import pv
-from linkwork.algorithms.reactions import (
-    articulated_body_reactions,
-    inverse_dynamics_reactions,
-    virtual_work_reactions,
-)
-from linkwork.algorithms.sparse import sparse
-from linkwork.algorithms.step import forces_and_drive, step
-from linkwork.algorithms.studies.constraint_force_original import constraint_force_original
-from linkwork.algorithms.studies.constraint_force_world import constraint_force_world
-from linkwork.algorithms.studies.explicit_inverse import explicit_inverse
-from linkwork.algorithms.studies.link_splitting import virtual_work_split, virtual_work_unsplit
-from linkwork.algorithms.torque_regressor import torque_regressor
-from linkwork.algorithms.unit_vector import unit_vector
-from linkwork.algorithms.virtual_work import virtual_work
-from linkwork.spatial import ArticulatedInertia
+from linkwork.late import LateFunction
+
+if TYPE_CHECKING:
+    from linkwork.spatial import ArticulatedInertia
 
 
 @dataclass(frozen=True)
@@ -101,31 +59,39 @@ FRAMES = ("child", "parent", "world")
 REFERENCES = ("local", "world", "local_world_aligned")
 """Where a frame's motion can be seen from."""
 
-OPERATIONAL = {text.__name__: text for text in (chang_khatib, extended_propagator, pv, sparse, dense)}
+
+@cache
+def _text(where: str) -> LateFunction:
+    """A text by its module and, unless that has its name, its own: "centroid:energy"."""
+    return LateFunction(f"{__package__}.{where}")
+
+
+OPERATIONAL = {name: _text(name) for name in ("chang_khatib", "extended_propagator", "pv", "sparse", "dense")}
 """The methods of ``lw.operational_inertia``, by their names."""
 
 
-def _entry(text: Callable[..., tuple[Any, ...]], arguments: tuple[tuple[str, str], ...], *results: str) -> Algorithm:
+def _entry(where: str, arguments: tuple[tuple[str, str], ...], *results: str) -> Algorithm:
+    text = _text(where)
     return Algorithm(text.__name__, text, arguments, results)
 
 
-def _forward(text: Callable[..., tuple[Any, ...]], *forms: str, segmented: Algorithm | None = None) -> Algorithm:
+def _forward(where: str, *forms: str, segmented: Algorithm | None = None) -> Algorithm:
     """A method of forward dynamics, with these forms."""
-    return Algorithm(text.__name__, text, (Q, V, TAU, F_EXT), ("velocity",), forms, segmented)
+    return replace(_entry(where, (Q, V, TAU, F_EXT), "velocity"), forms=forms, segmented=segmented)
 
 
-def _seen(
-    text: Callable[..., tuple[Any, ...]], arguments: tuple[tuple[str, str], ...], *results: str
-) -> list[Algorithm]:
+def _seen(where: str, arguments: tuple[tuple[str, str], ...], *results: str) -> list[Algorithm]:
     """One entry for each reference, named "text/reference"."""
+    text = _text(where)
     return [
         Algorithm(f"{text.__name__}/{reference}", partial(text, reference=reference), arguments, results)
         for reference in REFERENCES
     ]
 
 
-def _reactions(text: Callable[..., tuple[Any, ...]], cause: tuple[str, str]) -> list[Algorithm]:
+def _reactions(where: str, cause: tuple[str, str]) -> list[Algorithm]:
     """One entry for each frame, named "text/frame"."""
+    text = _text(where)
     arguments, results = (Q, V, cause, F_EXT), ("velocity", "wrenches")
     return [Algorithm(f"{text.__name__}/{frame}", partial(text, frame=frame), arguments, results) for frame in FRAMES]
 
@@ -136,7 +102,7 @@ def _inertias() -> list[Algorithm]:
     return [
         Algorithm(
             f"operational_inertia/{name}",
-            partial(operational_inertia, method=text),
+            partial(_text("operational_inertia"), method=text),
             arguments,
             ("operational",),
             ("specialised",),
@@ -145,17 +111,17 @@ def _inertias() -> list[Algorithm]:
     ]
 
 
-PRODUCTS: dict[str, tuple[Callable[..., tuple[Any, ...]], tuple[tuple[str, str], ...], dict[str, str]]] = {
-    "inverse_dynamics_vjp": (inverse_dynamics_vjp, (Q, V, A), {"q": "velocity", "v": "velocity", "a": "velocity"}),
-    "forward_dynamics_vjp": (forward_dynamics_vjp, (Q, V, TAU), {"q": "velocity", "v": "velocity", "tau": "velocity"}),
+PRODUCTS: dict[str, tuple[tuple[tuple[str, str], ...], dict[str, str]]] = {
+    "inverse_dynamics_vjp": ((Q, V, A), {"q": "velocity", "v": "velocity", "a": "velocity"}),
+    "forward_dynamics_vjp": ((Q, V, TAU), {"q": "velocity", "v": "velocity", "tau": "velocity"}),
 }
-"""Products from the left: text, the state, and the spaces of what they are taken with respect to unless told."""
+"""Products from the left: the state, and the spaces of what they are taken with respect to unless told."""
 _MORE = {"f_ext": "wrenches", "parameters": "parameters"}
 
 
 def pulling_back(name: str, wrt: Sequence[str] = ()) -> Algorithm:
     """A product from the left of ``PRODUCTS`` with respect to these arguments, or those that it has by itself."""
-    text, state, usual = PRODUCTS[name]
+    text, (state, usual) = _text(f"dynamics_products:{name}"), PRODUCTS[name]
     chosen = tuple(wrt) or tuple(usual)
     own = name if chosen == tuple(usual) else f"{name}/{'+'.join(chosen)}"
     arguments = (*state, ("weights", "velocity"), F_EXT)
@@ -170,65 +136,65 @@ def _products() -> list[Algorithm]:
     of_inverse = (Q, V, A, *changes, ("da", "velocity"), *forces)
     of_forward = (Q, V, TAU, *changes, ("dtau", "velocity"), *forces)
     found = [pulling_back(name) for name in PRODUCTS]
-    for text, arguments in ((inverse_dynamics_jvp, of_inverse), (forward_dynamics_jvp, of_forward)):
-        found.append(_entry(text, arguments, "velocity"))
-        found.append(Algorithm(f"{text.__name__}/parameters", text, (*arguments, parameters), ("velocity",)))
+    for name, arguments in (("inverse_dynamics_jvp", of_inverse), ("forward_dynamics_jvp", of_forward)):
+        entry = _entry(f"dynamics_products:{name}", arguments, "velocity")
+        found += [entry, replace(entry, name=f"{name}/parameters", arguments=(*arguments, parameters))]
     return found
 
 
 INVERSION = Algorithm(
-    "inversion", inversion, (("matrix", "triples"),), ("triples",), ("specialised",), of_mechanism=False
+    "inversion", _text("inversion"), (("matrix", "triples"),), ("triples",), ("specialised",), of_mechanism=False
 )
 """Of a matrix that has three rows for each frame, whatever the model."""
 
-SEGMENTS = replace(_forward(constraint_force_segments, "segmented"), name="constraint_force")
+SEGMENTS = replace(_forward("constraint_force_segments", "segmented"), name="constraint_force")
 """What ``constraint_force`` is for a mechanism with a long chain, its bodies lined up."""
 
-VIRTUAL_WORK = replace(_entry(virtual_work, (Q, V, TAU, F_EXT), "velocity"), families=True)
+VIRTUAL_WORK = replace(_entry("virtual_work", (Q, V, TAU, F_EXT), "velocity"), families=True)
 
 ALGORITHMS: dict[str, Algorithm] = {
     entry.name: entry
     for entry in (
-        _entry(frame_placements, (Q,), "poses"),
-        *_seen(jacobian, (Q,), "jacobian"),
-        *_seen(frame_velocities, (Q, V), "twists"),
-        *_seen(frame_accelerations, (Q, V, A), "twists"),
-        *_seen(jacobian_drift, (Q, V), "stacked_twists"),
-        _entry(centre_of_mass, (Q,), "vector"),
-        _entry(energy, (Q, V), "scalar", "scalar"),
-        _entry(momentum, (Q, V), "wrench"),
-        _entry(inverse_dynamics, (Q, V, A, F_EXT), "velocity"),
-        _entry(nonlinear_effects, (Q, V), "velocity"),
-        _entry(gravity_torques, (Q,), "velocity"),
-        _entry(mass_matrix, (Q,), "matrix"),
-        _entry(articulated_body, (Q, V, TAU, F_EXT), "velocity"),
-        _entry(composite_body, (Q, V, TAU, F_EXT), "velocity"),
-        _entry(unit_vector, (Q, V, TAU, F_EXT), "velocity"),
+        _entry("kinematics:frame_placements", (Q,), "poses"),
+        *_seen("jacobian", (Q,), "jacobian"),
+        *_seen("jacobian:frame_velocities", (Q, V), "twists"),
+        *_seen("jacobian:frame_accelerations", (Q, V, A), "twists"),
+        *_seen("jacobian:jacobian_drift", (Q, V), "stacked_twists"),
+        _entry("centroid:centre_of_mass", (Q,), "vector"),
+        _entry("centroid:energy", (Q, V), "scalar", "scalar"),
+        _entry("centroid:momentum", (Q, V), "wrench"),
+        _entry("inverse_dynamics", (Q, V, A, F_EXT), "velocity"),
+        _entry("inverse_dynamics:nonlinear_effects", (Q, V), "velocity"),
+        _entry("inverse_dynamics:gravity_torques", (Q,), "velocity"),
+        _entry("mass_matrix", (Q,), "matrix"),
+        _entry("articulated_body", (Q, V, TAU, F_EXT), "velocity"),
+        _entry("composite_body", (Q, V, TAU, F_EXT), "velocity"),
+        _entry("unit_vector", (Q, V, TAU, F_EXT), "velocity"),
         VIRTUAL_WORK,
-        *_reactions(articulated_body_reactions, TAU),
-        *(replace(entry, families=True) for entry in _reactions(virtual_work_reactions, TAU)),
-        *_reactions(inverse_dynamics_reactions, A),
+        *_reactions("reactions:articulated_body_reactions", TAU),
+        *(replace(entry, families=True) for entry in _reactions("reactions:virtual_work_reactions", TAU)),
+        *_reactions("reactions:inverse_dynamics_reactions", A),
         *(Algorithm(f"operational/{name}", text, (Q,), ("operational",)) for name, text in OPERATIONAL.items()),
-        _entry(force_responses, (Q,), "responses"),
-        _entry(inverse_dynamics_derivatives, (Q, V, A, F_EXT), "matrix", "matrix", "matrix"),
-        _entry(forward_dynamics_derivatives, (Q, V, TAU, F_EXT), "full_matrix", "full_matrix", "full_matrix"),
-        _entry(mass_matrix_inverse, (Q,), "full_matrix"),
-        _entry(torque_regressor, (Q, V, A), "regressor"),
-        _entry(momentum_derivatives, (Q, V), "momentum_matrix", "momentum_matrix"),
-        *_seen(frame_velocity_derivatives, (Q, V), "jacobian", "jacobian"),
-        *_seen(frame_acceleration_derivatives, (Q, V, A), "jacobian", "jacobian", "jacobian"),
+        _entry("force_responses", (Q,), "responses"),
+        _entry("inverse_dynamics_derivatives", (Q, V, A, F_EXT), "matrix", "matrix", "matrix"),
+        _entry("forward_dynamics_derivatives", (Q, V, TAU, F_EXT), "full_matrix", "full_matrix", "full_matrix"),
+        _entry("mass_matrix_inverse", (Q,), "full_matrix"),
+        _entry("torque_regressor", (Q, V, A), "regressor"),
+        _entry("momentum_derivatives", (Q, V), "momentum_matrix", "momentum_matrix"),
+        *_seen("frame_derivatives:frame_velocity_derivatives", (Q, V), "jacobian", "jacobian"),
+        *_seen("frame_derivatives:frame_acceleration_derivatives", (Q, V, A), "jacobian", "jacobian", "jacobian"),
         *_products(),
-        _entry(integrate, (Q, ("dv", "velocity")), "configuration"),
-        _entry(difference, (("q0", "configuration"), ("q1", "configuration")), "velocity"),
+        _entry("configuration:integrate", (Q, ("dv", "velocity")), "configuration"),
+        _entry("configuration:difference", (("q0", "configuration"), ("q1", "configuration")), "velocity"),
         # texts that need to know the model: the number of frames, the length of the main chain
-        _forward(constraint_force, "specialised", segmented=SEGMENTS),
-        _forward(constraint_force_world, "specialised"),
-        replace(_forward(assembly, "specialised", "rolled"), by_levels=True),
+        _forward("constraint_force", "specialised", segmented=SEGMENTS),
+        _forward("studies.constraint_force_world", "specialised"),
+        replace(_forward("assembly", "specialised", "rolled"), by_levels=True),
         *_inertias(),
         INVERSION,
         # to compare with
-        replace(_forward(virtual_work_split), on_request=("rolled",), split=VIRTUAL_WORK),
-        replace(_forward(virtual_work_unsplit), on_request=("rolled",)),
+        replace(_forward("studies.link_splitting:virtual_work_split"), on_request=("rolled",), split=VIRTUAL_WORK),
+        replace(_forward("studies.link_splitting:virtual_work_unsplit"), on_request=("rolled",)),
     )
 }
 """Every algorithm, by its name."""
@@ -255,33 +221,30 @@ def weighed(method: str, I_X: Sequence[ArticulatedInertia], tip: int | None = No
     return replace(entry, text=partial(entry.text, I_X=lambda body: I_X[body.index - 1]), forms=(), segmented=None)
 
 
-CLOSING: dict[str, tuple[Callable[..., tuple[Any, ...]], tuple[str, ...]]] = {
-    "virtual_work": (closed_chains, ("specialised", "rolled")),
-    "assembly": (assembly_closed, ("specialised", "rolled")),
-}
-"""The methods of ``lw.constrained_dynamics`` in which loops are joints, and the forms of their texts."""
+CLOSING = {"virtual_work": "closed_chains", "assembly": "assembly:assembly_closed"}
+"""The methods of ``lw.constrained_dynamics`` in which loops are joints, and their texts."""
 
 
 def closing(frame: str = "child", judged: bool = True, method: str = "virtual_work") -> Algorithm:
     """Forward dynamics of closed chains, what joints transmit seen from one of ``FRAMES``. What is ``judged`` gives no
     numbers where constraints are redundant.
     """
-    whole, forms = CLOSING[method]
+    whole = _text(CLOSING[method])
     name = f"{whole.__name__}/{frame}" if judged else f"{whole.__name__}/{frame}/damped"
     text = partial(whole, frame=frame, judged=judged)
     of_holds = (("conditions", "conditions"), ("bias", "twists"), ("compliance", "twists"))
     arguments, results = (Q, V, TAU, F_EXT, *of_holds), ("velocity", "wrenches", "twists")
-    return Algorithm(name, text, arguments, results, forms, of_loops=True, by_levels=method == "assembly")
+    return Algorithm(name, text, arguments, results, of_loops=True, by_levels=method == "assembly")
 
 
-EXPLICIT_INVERSE = _entry(explicit_inverse, (Q,), "operational")
+EXPLICIT_INVERSE = _entry("studies.explicit_inverse", (Q,), "operational")
 """For the inverse operational inertia, to compare with: O(n³) on any mechanism."""
-ORIGINAL = _forward(constraint_force_original)
+ORIGINAL = _forward("studies.constraint_force_original")
 """The algorithm that the constraint force algorithm mends, in coordinates at each joint; to compare with."""
 ORIGINAL_WORLD = replace(
     ALGORITHMS["constraint_force_world"],
     name="constraint_force_original_world",
-    text=partial(constraint_force_world, original=True),
+    text=partial(_text("studies.constraint_force_world"), original=True),
     forms=(),
 )
 """The same in the world's coordinates."""
@@ -289,7 +252,7 @@ ORIGINAL_WORLD = replace(
 
 def without_bias(tip: int) -> Algorithm:
     """``constraint_force_world`` along a main chain that does not feel the bias forces of its side branches."""
-    text = partial(constraint_force_world, tip=tip, bias=False)
+    text = partial(_text("studies.constraint_force_world"), tip=tip, bias=False)
     return replace(ALGORITHMS["constraint_force_world"], name=f"constraint_force_unbiased/{tip}", text=text, forms=())
 
 
@@ -303,17 +266,17 @@ STEP_PARTS = {
 
 def stepping(parts: Iterable[str]) -> Algorithm:
     """A step in time with these of ``STEP_PARTS`` and nothing else, so that it pays only for what is there."""
-    return _of_parts("step", step, parts, ("configuration", "velocity"))
+    return _of_parts("step", "step", parts, ("configuration", "velocity"))
 
 
 def linearising(parts: Iterable[str]) -> Algorithm:
     """A step with these parts, tau among them, linearised."""
-    return _of_parts("linearised_step", linearised_step, parts, ("of_states", "of_inputs"))
+    return _of_parts("linearised_step", "linearised_step", parts, ("of_states", "of_inputs"))
 
 
 def step_forces(parts: Iterable[str]) -> Algorithm:
     """The joint forces of a step, the rotors that stand for its drag, and the forces of the motors alone."""
-    return _of_parts("forces", forces_and_drive, [name for name in parts if name != "f_ext"], ("velocity",) * 3)
+    return _of_parts("forces", "step:forces_and_drive", [name for name in parts if name != "f_ext"], ("velocity",) * 3)
 
 
 def named(name: str) -> Algorithm | None:
@@ -324,17 +287,15 @@ def named(name: str) -> Algorithm | None:
     return ALGORITHMS.get(name)
 
 
-def _of_parts(
-    name: str, whole: Callable[..., tuple[Any, ...]], parts: Iterable[str], results: tuple[str, ...]
-) -> Algorithm:
+def _of_parts(name: str, where: str, parts: Iterable[str], results: tuple[str, ...]) -> Algorithm:
     wanted = set(parts)
-    return _with_parts(name, whole, tuple(part for part in STEP_PARTS if part in wanted), results)
+    return _with_parts(name, where, tuple(part for part in STEP_PARTS if part in wanted), results)
 
 
 @cache
-def _with_parts(
-    name: str, whole: Callable[..., tuple[Any, ...]], chosen: tuple[str, ...], results: tuple[str, ...]
-) -> Algorithm:
+def _with_parts(name: str, where: str, chosen: tuple[str, ...], results: tuple[str, ...]) -> Algorithm:
+    whole = _text(where)
+
     def text(tree: Any, q: Any, v: Any, dt: Any, *given: Any) -> tuple[Any, ...]:
         return whole(tree, q, v, dt, **dict(zip(chosen, given, strict=True)))
 

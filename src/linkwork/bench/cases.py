@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwork import dynamics
+import linkwork as lw
 from linkwork.algorithms import FORWARD_DYNAMICS
 from linkwork.control import OperationalSpaceController, Posture, Task
 from linkwork.errors import LinkworkWarning
@@ -47,13 +47,13 @@ class Case:
 
 def _forward(method: str) -> Callable[..., Any]:
     if method == FORWARD_DYNAMICS[0]:  # the default, called as a user does
-        return dynamics.forward_dynamics
-    return partial(dynamics.forward_dynamics, method=method)
+        return lw.forward_dynamics
+    return partial(lw.forward_dynamics, method=method)
 
 
 @cache
-def _welds(frames: tuple[str, ...]) -> tuple[dynamics.Weld, ...]:
-    return tuple(dynamics.Weld(frame) for frame in frames)
+def _welds(frames: tuple[str, ...]) -> tuple[lw.Weld, ...]:
+    return tuple(lw.Weld(frame) for frame in frames)
 
 
 @cache
@@ -65,13 +65,13 @@ def _wrenches(shape: tuple[int, ...]) -> Array:
 def _welded(model: Model, q: Array, v: Array, tau: Array, frames: list[str], out: Array | None = None) -> Array:
     """Accelerations with frames held fast."""
     both = None if out is None else (out, _wrenches((*out.shape[:-1], len(frames), 6)))
-    return dynamics.constrained_dynamics(model, q, v, tau, _welds(tuple(frames)), out=both)[0]
+    return lw.constrained_dynamics(model, q, v, tau, _welds(tuple(frames)), out=both)[0]
 
 
 def _inverse(model: Model, q: Array, v: Array, a: Array, frames: list[str], out: Array | None = None) -> Array:
     """Forces of motors with frames held fast."""
     both = None if out is None else (out, _wrenches((*out.shape[:-1], len(frames), 6)))
-    return dynamics.constrained_inverse_dynamics(model, q, v, a, _welds(tuple(frames)), out=both)[0]
+    return lw.constrained_inverse_dynamics(model, q, v, a, _welds(tuple(frames)), out=both)[0]
 
 
 @cache
@@ -85,9 +85,9 @@ def _spaces(nv: int, rows: int, batch: tuple[int, ...]) -> dict[str, Array]:
 def _space(model: Model, q: Array, v: Array, frames: list[str], out: Array | None = None) -> Array:
     """All of an operational space; of it, the forces of motion."""
     if out is None:
-        return dynamics.operational_space(model, q, v, frames).coriolis
-    space = dynamics.OperationalSpace(**_spaces(model.nv, out.shape[-1], out.shape[:-1]), coriolis=out)
-    return dynamics.operational_space(model, q, v, frames, out=space).coriolis
+        return lw.operational_space(model, q, v, frames).coriolis
+    space = lw.OperationalSpace(**_spaces(model.nv, out.shape[-1], out.shape[:-1]), coriolis=out)
+    return lw.operational_space(model, q, v, frames, out=space).coriolis
 
 
 @cache
@@ -96,7 +96,7 @@ def _controller(model: Model, frame: str) -> OperationalSpaceController:
     task = Task(Point(frame, axes="position"), np.zeros(3))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LinkworkWarning)  # a floating base, too, is taken to be driven
-        return OperationalSpaceController(model, [task], Posture(dynamics.neutral(model)))
+        return OperationalSpaceController(model, [task], Posture(lw.neutral(model)))
 
 
 def _torque(model: Model, q: Array, v: Array, frames: list[str], out: Array | None = None) -> Array:
@@ -113,40 +113,37 @@ def _linearised(model: Model, q: Array, v: Array, tau: Array) -> Linearised:
 
 CASES: tuple[Case, ...] = (
     *(Case(f"forward_dynamics {method}", ("q", "v", "tau"), _forward(method)) for method in FORWARD_DYNAMICS),
-    Case("forward_dynamics_and_reactions", ("q", "v", "tau"), dynamics.forward_dynamics_and_reactions),
-    Case("inverse_dynamics", ("q", "v", "a"), dynamics.inverse_dynamics),
-    Case("mass_matrix", ("q",), dynamics.mass_matrix),
-    Case("nonlinear_effects", ("q", "v"), dynamics.nonlinear_effects),
-    Case("gravity_torques", ("q",), dynamics.gravity_torques),
-    Case("forward_kinematics", ("q",), dynamics.forward_kinematics, frames=1),
-    Case("jacobian", ("q",), dynamics.jacobian, frames=1),
-    Case("jacobian_drift", ("q", "v"), dynamics.jacobian_drift, frames=1),
-    Case("frame_velocity", ("q", "v"), dynamics.frame_velocity, frames=1),
-    Case("frame_acceleration", ("q", "v", "a"), dynamics.frame_acceleration, frames=1),
-    *(
-        Case(f"operational_inertia_inverse {m}", ("q",), dynamics.operational_inertia_inverse, frames=m)
-        for m in (1, 2, 4)
-    ),
-    Case("force_responses", ("q",), dynamics.force_responses, frames=1),
-    Case("energy", ("q", "v"), dynamics.energy),
-    Case("centre_of_mass", ("q",), dynamics.centre_of_mass),
-    Case("momentum", ("q", "v"), dynamics.momentum),
-    Case("inverse_dynamics_derivatives", ("q", "v", "a"), dynamics.inverse_dynamics_derivatives),
-    Case("forward_dynamics_derivatives", ("q", "v", "tau"), dynamics.forward_dynamics_derivatives),
+    Case("forward_dynamics_and_reactions", ("q", "v", "tau"), lw.forward_dynamics_and_reactions),
+    Case("inverse_dynamics", ("q", "v", "a"), lw.inverse_dynamics),
+    Case("mass_matrix", ("q",), lw.mass_matrix),
+    Case("nonlinear_effects", ("q", "v"), lw.nonlinear_effects),
+    Case("gravity_torques", ("q",), lw.gravity_torques),
+    Case("forward_kinematics", ("q",), lw.forward_kinematics, frames=1),
+    Case("jacobian", ("q",), lw.jacobian, frames=1),
+    Case("jacobian_drift", ("q", "v"), lw.jacobian_drift, frames=1),
+    Case("frame_velocity", ("q", "v"), lw.frame_velocity, frames=1),
+    Case("frame_acceleration", ("q", "v", "a"), lw.frame_acceleration, frames=1),
+    *(Case(f"operational_inertia_inverse {m}", ("q",), lw.operational_inertia_inverse, frames=m) for m in (1, 2, 4)),
+    Case("force_responses", ("q",), lw.force_responses, frames=1),
+    Case("energy", ("q", "v"), lw.energy),
+    Case("centre_of_mass", ("q",), lw.centre_of_mass),
+    Case("momentum", ("q", "v"), lw.momentum),
+    Case("inverse_dynamics_derivatives", ("q", "v", "a"), lw.inverse_dynamics_derivatives),
+    Case("forward_dynamics_derivatives", ("q", "v", "tau"), lw.forward_dynamics_derivatives),
     Case("linearise", ("q", "v", "tau"), _linearised, in_place=False),
-    Case("mass_matrix_inverse", ("q",), dynamics.mass_matrix_inverse),
-    Case("torque_regressor", ("q", "v", "a"), dynamics.torque_regressor),
-    Case("inverse_dynamics_vjp", ("q", "v", "a", "tau"), dynamics.inverse_dynamics_vjp),
-    Case("forward_dynamics_vjp", ("q", "v", "tau", "a"), dynamics.forward_dynamics_vjp),
-    Case("inverse_dynamics_jvp", ("q", "v", "a", "dv", "tau", "tau"), dynamics.inverse_dynamics_jvp),
-    Case("forward_dynamics_jvp", ("q", "v", "tau", "dv", "a", "a"), dynamics.forward_dynamics_jvp),
-    Case("momentum_derivatives", ("q", "v"), dynamics.momentum_derivatives),
-    Case("frame_velocity_derivatives", ("q", "v"), dynamics.frame_velocity_derivatives, frames=1),
-    Case("frame_acceleration_derivatives", ("q", "v", "a"), dynamics.frame_acceleration_derivatives, frames=1),
-    Case("integrate", ("q", "dv"), dynamics.integrate),
-    Case("difference", ("q", "q1"), dynamics.difference),
-    Case("constrained_dynamics 2", ("q", "v", "tau"), _welded, frames=2, least_nv=24),
-    Case("constrained_inverse_dynamics 2", ("q", "v", "a"), _inverse, frames=2, least_nv=24),
+    Case("mass_matrix_inverse", ("q",), lw.mass_matrix_inverse),
+    Case("torque_regressor", ("q", "v", "a"), lw.torque_regressor),
+    Case("inverse_dynamics_vjp", ("q", "v", "a", "tau"), lw.inverse_dynamics_vjp),
+    Case("forward_dynamics_vjp", ("q", "v", "tau", "a"), lw.forward_dynamics_vjp),
+    Case("inverse_dynamics_jvp", ("q", "v", "a", "dv", "tau", "tau"), lw.inverse_dynamics_jvp),
+    Case("forward_dynamics_jvp", ("q", "v", "tau", "dv", "a", "a"), lw.forward_dynamics_jvp),
+    Case("momentum_derivatives", ("q", "v"), lw.momentum_derivatives),
+    Case("frame_velocity_derivatives", ("q", "v"), lw.frame_velocity_derivatives, frames=1),
+    Case("frame_acceleration_derivatives", ("q", "v", "a"), lw.frame_acceleration_derivatives, frames=1),
+    Case("integrate", ("q", "dv"), lw.integrate),
+    Case("difference", ("q", "q1"), lw.difference),
+    Case("constrained_dynamics 2", ("q", "rest", "tau"), _welded, frames=2, least_nv=24),
+    Case("constrained_inverse_dynamics 2", ("q", "rest", "a"), _inverse, frames=2, least_nv=24),
     Case("operational_space 2", ("q", "v"), _space, frames=2, least_nv=18),
     Case("control.OperationalSpaceController", ("q", "v"), _torque, frames=1, least_nv=6),
 )
@@ -165,10 +162,11 @@ class States:
     @staticmethod
     def random(model: Model, count: int, seed: int = 0) -> States:
         rng = np.random.default_rng(seed)
-        q, v = dynamics.random_state(model, rng, count)
+        q, v = lw.random_state(model, rng, count)
         a, tau = rng.normal(size=v.shape), rng.normal(size=v.shape)
         dv = 0.3 * v  # less than half a turn, so that ``difference`` leads back
-        fields = {"q": q, "v": v, "a": a, "tau": tau, "dv": dv, "q1": dynamics.integrate(model, q, dv)}
+        rest = np.zeros_like(v)  # frames that are held do not move, or libraries mean different accelerations by zero
+        fields = {"q": q, "v": v, "rest": rest, "a": a, "tau": tau, "dv": dv, "q1": lw.integrate(model, q, dv)}
         return States(model, fields)
 
     def __len__(self) -> int:

@@ -17,17 +17,19 @@ from linkwork.bench.subjects import Subject
 from linkwork.errors import LinkworkError
 
 _CHILD = """
-import json, sys, time, warnings
+import sys, time, warnings
 warnings.simplefilter("ignore")
-started, source, floating, every = float(sys.argv[1]), sys.argv[2], sys.argv[3] == "True", sys.argv[4] == "True"
+started, source, ready_made = float(sys.argv[1]), sys.argv[2], sys.argv[3]
+floating, every = sys.argv[4] == "True", sys.argv[5] == "True"
+import numpy
+with_numpy, used = time.time(), time.process_time()
 import linkwork as lw
 imported = time.time()
-known = source.split(":")[0] in lw.mechanisms.NAMES
-model = lw.mechanisms.by_name(source, floating_base=floating) if known else lw.load(source, floating_base=floating)
-q, v = lw.random_state(model, 0)
+model = (lw.load if ready_made == "False" else lw.mechanisms.by_name)(source, floating_base=floating)
+q, v = lw.neutral(model), numpy.zeros(model.nv)
 loaded = time.time()
 result = lw.forward_dynamics(model, q, v, v)
-ready = time.time()
+ready, used = time.time(), time.process_time() - used
 assert result.shape == v.shape
 try:  # getrusage would tell the parent's peak, which a child inherits
     with open("/proc/self/status") as status:
@@ -37,7 +39,8 @@ except (OSError, StopIteration):
 calls = {}
 if every:
     from linkwork.bench.cases import CASES, States
-    state = States(model, {"q": q, "v": v, "a": v, "tau": v, "dv": v, "q1": q})
+    q, v = lw.random_state(model, 0)
+    state = States(model, {"q": q, "v": v, "rest": 0.0 * v, "a": v, "tau": v, "dv": v, "q1": q})
     for case in (case for case in CASES[1:] if case.least_nv <= model.nv):
         frames = (state.frames(case.frames),) if case.frames else ()
         start = time.perf_counter()
@@ -46,8 +49,14 @@ if every:
         except lw.SingularError:  # this robot cannot be held, or moved, so
             continue
         calls[case.name] = time.perf_counter() - start
-print(json.dumps({"process": ready - started, "import": imported - started, "load": loaded - imported,
-                  "call": ready - loaded, "peak_bytes": peak, "calls": calls}))
+import json
+print(json.dumps({"process": ready - started, "numpy": with_numpy - started, "import": imported - started,
+                  "load": loaded - imported, "call": ready - loaded, "beyond": ready - with_numpy, "cpu": used,
+                  "peak_bytes": peak, "calls": calls}))
+"""
+PARTS = ("process", "import", "load", "call", "beyond")
+"""From the start of the process to the first result; of these, import, loading the model, the call; and everything
+after ``import numpy``.
 """
 
 
@@ -65,7 +74,7 @@ def _bytecode() -> dict[str, str]:
 
 def probe(subject: Subject, folder: str, every: bool = False) -> dict[str, Any]:
     """A fresh process with its cache in that folder: seconds from its start to the first result, and its parts."""
-    arguments = [repr(time.time()), subject.source, str(subject.floating_base), str(every)]
+    arguments = [repr(time.time()), subject.source, *map(str, (subject.ready_made, subject.floating_base, every))]
     environment = {**os.environ, "LINKWORK_CACHE_DIR": folder, **_bytecode()}
     command = [sys.executable, "-c", _CHILD, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
@@ -88,5 +97,5 @@ def first_calls(subject: Subject, rounds: int) -> dict[str, Any]:
 
 
 def _best(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {name: min(run[name] for run in runs) for name in ("process", "import", "load", "call")}
+    found: dict[str, Any] = {name: min(run[name] for run in runs) for name in PARTS}
     return {**found, "calls": runs[0]["calls"]}

@@ -17,12 +17,13 @@ from linkwork.bench.peers import NAMES, Factory, Peer, factories
 from linkwork.bench.rollouts import measure_rollout
 from linkwork.bench.subjects import Subject
 from linkwork.bench.targets import compare
+from linkwork.bench.threads import measure_threads
 from linkwork.engine.run.threads import cores, set_threads
 from linkwork.errors import SingularError
 
-SCHEMA = 3
+SCHEMA = 4
 """Of the saved data. 2: the times of chains are those of a user's call, and peers are compared with these. 3: small
-batches, and results in place.
+batches, and results in place. 4: threads by the size of a batch, and what a first call takes beyond NumPy's import.
 """
 
 
@@ -40,6 +41,8 @@ class Settings:
     batch: int = 4096
     large: int = 65_536
     singles: int = 32
+    threads: tuple[int, ...] = (1024, 4096, 16_384, 65_536)
+    """Sizes of batches on one thread and on all."""
     first_rounds: int = 3
     chains: tuple[int, ...] = (10, 30, 100, 200, 500, 1000, 3000, 10_000, 30_000, 100_000)
     chain_batch: int = 4096
@@ -52,8 +55,8 @@ class Settings:
     @staticmethod
     def quick() -> Settings:
         return Settings(
-            visits=1, rounds=5, seconds=0.002, small=(16,), batch=1024, large=0, first_rounds=1,
-            chains=(10, 100, 1000, 10_000), memory=None, rollout_memory=0,
+            visits=1, rounds=5, seconds=0.002, small=(16,), batch=1024, large=0, threads=(1024, 16_384),
+            first_rounds=1, chains=(10, 100, 1000, 10_000), memory=None, rollout_memory=0,
         )  # fmt: skip
 
 
@@ -79,7 +82,7 @@ def measure(
     data: dict[str, Any] = {
         "schema": SCHEMA, "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine(), "versions": versions(), "commit": commit(), "settings": asdict(settings),
-        "notes": notes, "models": [], "rollouts": [], "chains": [],
+        "notes": notes, "models": [], "threads": [], "rollouts": [], "chains": [],
     }  # fmt: skip
     for visit in range(settings.visits):
 
@@ -97,7 +100,7 @@ def measure(
     return data
 
 
-_TIMES = ("seconds", "in_place", "articulated_body")
+_TIMES = ("seconds", "in_place", "articulated_body", "all_threads")
 
 
 def best_of(one: Any, other: Any) -> Any:
@@ -122,6 +125,14 @@ def _models(
     return [_of_model(subject, available, settings, say) for subject in subjects]
 
 
+def _threads(
+    subjects: Sequence[Subject], _: dict[str, Factory], settings: Settings, say: Callable[[str], None]
+) -> list[dict[str, Any]]:
+    if cores() == 1:
+        return []
+    return [measure_threads(subject, settings.threads, settings.rounds, settings.seconds, say) for subject in subjects]
+
+
 def _rollouts(
     subjects: Sequence[Subject], available: dict[str, Factory], settings: Settings, say: Callable[[str], None]
 ) -> list[dict[str, Any]]:
@@ -142,7 +153,7 @@ def _chains(
     return found
 
 
-_PARTS = {"models": _models, "rollouts": _rollouts, "chains": _chains}
+_PARTS = {"models": _models, "threads": _threads, "rollouts": _rollouts, "chains": _chains}
 
 
 def _of_model(

@@ -8,6 +8,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from linkwork.bench.first_call import PARTS
+
 Rows = list[list[str]]
 
 FOOTNOTE = (
@@ -18,6 +20,20 @@ FOOTNOTE = (
 )
 PEERS = {"pin": "Pinocchio", "mujoco": "MuJoCo"}
 """Headings of columns."""
+SHORT = {
+    "forward_dynamics articulated_body": "forward dynamics",
+    "inverse_dynamics": "inverse dynamics",
+    "mass_matrix": "mass matrix",
+    "jacobian": "jacobian",
+    "forward_dynamics_derivatives": "forward dynamics derivatives",
+    "inverse_dynamics_derivatives": "inverse dynamics derivatives",
+    "linearise": "linearise",
+    "constrained_dynamics 2": "constrained dynamics, two welds",
+    "constrained_inverse_dynamics 2": "constrained inverse dynamics, two welds",
+    "operational_space 2": "operational space of two frames",
+    "control.OperationalSpaceController": "operational-space controller",
+}
+"""What short tables have, by the names that stand there."""
 
 
 def print_report(data: dict[str, Any], console: Console) -> None:
@@ -34,6 +50,9 @@ def print_report(data: dict[str, Any], console: Console) -> None:
         console.print("batches on one thread, a state; in brackets into the caller's array", markup=False)
         _print(console, *size_table([model], data["settings"]))
         _print(console, *first_call_table(model))
+    if data["threads"]:
+        console.print(f"\n{THREADS}", markup=False)
+        _print(console, *thread_table(data))
     if data.get("rollouts"):
         console.print("\nRollouts on a fixed base, one thread: a step of one trajectory", markup=False)
         _print(console, *rollout_table(data))
@@ -72,7 +91,7 @@ def model_table(model: dict[str, Any], peers: list[str], small: Sequence[int] = 
         what = f"batch {states}, {threads} thread{'s' if threads > 1 else ''}" if batch else "one call"
         heading += [what, *(PEERS.get(name, name) for name in used)]
     lines = []
-    for function in dict.fromkeys(row["function"] for row in model["rows"]):
+    for function in measured(model):
         line = [function]
         for batch, states, threads in kinds:
             key = (function, "batch" if batch else "single", states, threads)
@@ -83,7 +102,7 @@ def model_table(model: dict[str, Any], peers: list[str], small: Sequence[int] = 
 
 
 def size_table(
-    models: Sequence[dict[str, Any]], settings: dict[str, Any], functions: Sequence[str] | None = None
+    models: Sequence[dict[str, Any]], settings: dict[str, Any], short: bool = False
 ) -> tuple[list[str], Rows]:
     """A row for each function: batches by their size on one thread, a state; with ``out=`` in brackets; and the ratio
     to Pinocchio.
@@ -92,8 +111,8 @@ def size_table(
     lines = []
     for model in models:
         rows = {(r["function"], r["states"]): r for r in model["rows"] if r["kind"] == "batch" and r["threads"] == 1}
-        for function in functions or dict.fromkeys(row["function"] for row in model["rows"]):
-            line = [f"{model['name']} ({model['nv']})", _short(function)] if functions else [function]
+        for function in measured(model, SHORT if short else None):
+            line = [f"{model['name']} ({model['nv']})", SHORT[function]] if short else [function]
             for size in sizes:
                 row = rows[function, size]
                 peer = row["peers"].get("pin", {})
@@ -101,12 +120,14 @@ def size_table(
                 own = f" ({duration(row['in_place'])})" if "in_place" in row else ""
                 line.append(f"{duration(row['seconds'])}{own}{ratio}")
             lines.append(line)
-    heading = ["robot", "function"] if functions else ["function"]
+    heading = ["robot", "function"] if short else ["function"]
     return [*heading, *(f"{size:,} states" if size > 1 else "1 state" for size in sizes)], lines
 
 
-def _short(function: str) -> str:
-    return function.replace("_", " ").removesuffix(" articulated body")
+def measured(model: dict[str, Any], wanted: Iterable[str] | None = None) -> list[str]:
+    """The functions that were measured on a model, all or those of ``wanted``, in that order."""
+    found = dict.fromkeys(row["function"] for row in model["rows"])
+    return list(found) if wanted is None else [function for function in wanted if function in found]
 
 
 def _peer(row: dict[str, Any] | None, name: str, parts: int = 1) -> str:
@@ -124,14 +145,49 @@ def _peer(row: dict[str, Any] | None, name: str, parts: int = 1) -> str:
 def first_call_table(model: dict[str, Any]) -> tuple[list[str], Rows]:
     """The first call in a fresh process."""
     first = model["first_call"]
-    heading = ["first call", "process start to result", "import", "load model", "call", "slowest other function's call"]
+    heading = [
+        "first call",
+        "process start to result",
+        "import",
+        "load model",
+        "call",
+        "beyond import numpy",
+        "slowest other function's call",
+    ]
     lines = []
     for name, label in (("cold", "empty cache"), ("cached", "from cache")):
         times = first[name]
         slowest = max(times["calls"].items(), key=lambda item: item[1], default=None)
         last = f"{duration(slowest[1])} ({slowest[0]})" if slowest else ""
-        lines.append([label, *(duration(times[part]) for part in ("process", "import", "load", "call")), last])
+        lines.append([label, *(duration(times[part]) for part in PARTS), last])
     return heading, lines
+
+
+def start_table(models: Sequence[dict[str, Any]]) -> tuple[list[str], Rows]:
+    """First calls of all models."""
+    heading = ["robot", "first call, empty cache", "from process start", "first call from cache"]
+    heading += ["beyond `import numpy`", "from process start"]
+    which = [("cold", "call"), ("cold", "process"), ("cached", "call"), ("cached", "beyond"), ("cached", "process")]
+    return heading, [[m["name"], *(duration(m["first_call"][how][part]) for how, part in which)] for m in models]
+
+
+THREADS = "Batches on one thread, with out=: the time of a call, and how many times faster it is on all threads"
+
+
+def thread_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
+    """A row for each robot and function: calls by the size of the batch, on one thread and on all."""
+    sizes = data["settings"]["threads"]
+    lines = []
+    for model in data["threads"]:
+        rows = {(row["function"], row["states"]): row for row in model["rows"]}
+        for function in dict.fromkeys(function for function, _ in rows):
+            found = [rows.get((function, size)) for size in sizes]
+            cells = [
+                f"{duration(row['seconds'] * row['states'])} ×{row['seconds'] / row['all_threads']:.2f}" if row else ""
+                for row in found
+            ]
+            lines.append([f"{model['name']} ({model['nv']})", SHORT[function], *cells])
+    return ["robot", "function", *(f"{size:,} states" for size in sizes)], lines
 
 
 def chain_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
@@ -207,15 +263,13 @@ def target_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
 
 def markdown(data: dict[str, Any]) -> str:
     """Short tables for a page: each model's main functions, chains, and what it was measured with."""
-    main = ("forward_dynamics articulated_body", "inverse_dynamics", "mass_matrix", "jacobian",
-            "forward_dynamics_derivatives", "inverse_dynamics_derivatives", "linearise")  # fmt: skip
     peers = [name for name in data["notes"] if any(name in r["peers"] for m in data["models"] for r in m["rows"])]
     titles = [PEERS.get(name, name) for name in peers]
     heading = ["robot", "function", "one call", *titles, "batch, one thread", *titles]
     lines: Rows = []
     for model in data["models"]:
-        for function in main:
-            line = [f"{model['name']} ({model['nv']})", _short(function)]
+        for function in measured(model, SHORT):
+            line = [f"{model['name']} ({model['nv']})", SHORT[function]]
             for kind, states in (("single", 1), ("batch", data["settings"]["batch"])):
                 key = (function, kind, states, 1)
                 row = next(r for r in model["rows"] if (r["function"], r["kind"], r["states"], r["threads"]) == key)
@@ -225,20 +279,11 @@ def markdown(data: dict[str, Any]) -> str:
     if data["models"]:
         parts.append(
             "Batches by their size, one thread: the time of a state; with `out=` in brackets; against Pinocchio\n\n"
-            + _markdown_table(*size_table(data["models"], data["settings"], main))
+            + _markdown_table(*size_table(data["models"], data["settings"], short=True))
         )
-        starts = [
-            [m["name"], *(duration(m["first_call"][c][p]) for c in ("cold", "cached") for p in ("call", "process"))]
-            for m in data["models"]
-        ]
-        first = [
-            "robot",
-            "first call, empty cache",
-            "from process start",
-            "first call from cache",
-            "from process start",
-        ]
-        parts.append(_markdown_table(first, starts))
+        parts.append(_markdown_table(*start_table(data["models"])))
+    if data["threads"]:
+        parts.append(f"{THREADS.replace('out=', '`out=`')}\n\n{_markdown_table(*thread_table(data))}")
     if data.get("rollouts"):
         parts.append(_markdown_table(*rollout_table(data)))
         parts.append(_markdown_table(*simulation_table(data)))

@@ -16,7 +16,7 @@ from linkwork.bench.peers import Factory
 from linkwork.bench.subjects import Subject
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.compiling import compile
-from linkwork.dynamics import difference, neutral
+from linkwork.dynamics.kinematics import difference, neutral
 from linkwork.engine.run.threads import set_threads
 from linkwork.model import Model
 from linkwork.simulation import Rollout, Trajectory, rollout

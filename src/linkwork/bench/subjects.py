@@ -22,11 +22,15 @@ class Subject:
     floating_base: bool = False
     large: bool = False
 
+    @property
+    def ready_made(self) -> bool:
+        return self.source.split(":")[0] in mechanisms.NAMES
+
     @cached_property
     def model(self) -> Model:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LinkworkWarning)  # ``linkwork info`` tells about a file
-            if self.source.split(":")[0] in mechanisms.NAMES:
+            if self.ready_made:
                 return mechanisms.by_name(self.source, floating_base=self.floating_base)
             return load(self.source, floating_base=self.floating_base)
 

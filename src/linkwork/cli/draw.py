@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from linkwork.cli.info import add_model, find
-from linkwork.dynamics import neutral, random_state
+from linkwork.dynamics.kinematics import neutral, random_state
 from linkwork.errors import ArgumentError
 from linkwork.files import harmless
 from linkwork.model import Model

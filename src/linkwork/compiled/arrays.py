@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.engine.trace.conditions import Condition
-from linkwork.engine.trace.tracer import Traced
+from linkwork.engine.trace.conditions import Undecided
 from linkwork.errors import TracingError
 
 
@@ -119,10 +118,10 @@ def array_of(items: list[Any]) -> Any:
 
 def is_traced(value: Any, depth: int = 8) -> bool:
     """Whether a value has traced numbers; arrays of objects, made by np.array, and lists are looked into."""
-    if isinstance(value, TracedArray | Traced):
+    if isinstance(value, TracedArray | Undecided):
         return True
     if type(value) is np.ndarray and value.dtype == object:
-        return any(isinstance(number, Traced | Condition) for number in value.flat)
+        return any(isinstance(number, Undecided) for number in value.flat)
     return isinstance(value, list | tuple) and depth > 0 and any(is_traced(item, depth - 1) for item in value)
 
 
@@ -130,7 +129,7 @@ def numbers(value: Any) -> Any:
     """A value as a plain array of objects: floats, traced scalars and conditions."""
     if isinstance(value, TracedArray):
         return value.view(np.ndarray)
-    if isinstance(value, Traced | Condition):
+    if isinstance(value, Undecided):
         return traced(value).view(np.ndarray)
     if isinstance(value, list | tuple) and any(isinstance(item, np.ndarray) and item.ndim for item in value):
         return np.stack([numbers(item) for item in value])
@@ -145,7 +144,7 @@ def numbers(value: Any) -> Any:
 
 
 def _number(value: Any) -> Any:
-    if isinstance(value, Traced | Condition | float | bool):
+    if isinstance(value, Undecided | float | bool):
         return value if type(value) is not np.float64 else float(value)
     if isinstance(value, np.ndarray) and not value.ndim:
         return _number(value.item())

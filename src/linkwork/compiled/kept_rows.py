@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from linkwork.compiled.scalars import number
+from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.passes import eliminate_dead_code
-from linkwork.engine.ir.program import Address, Fold, Keep, Map, Program, Rows
+from linkwork.engine.ir.program import Fold, Keep, Map, Program, Rows
 from linkwork.engine.trace.tracer import Traced, Tracer
 
 

@@ -10,9 +10,10 @@ import numpy as np
 
 from linkwork.compiled.arrays import is_traced, numbers, traced
 from linkwork.compiled.scalars import number
+from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.evaluator import repeated
 from linkwork.engine.ir.passes import eliminate_dead_code
-from linkwork.engine.ir.program import Address, Program, Repeat
+from linkwork.engine.ir.program import Program, Repeat
 from linkwork.engine.trace.tracer import Traced, Tracer
 from linkwork.errors import TracingError
 

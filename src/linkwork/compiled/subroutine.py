@@ -10,9 +10,10 @@ import numpy as np
 
 from linkwork.compiled.arrays import is_traced
 from linkwork.compiled.repeating import flat, shaped
+from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.evaluator import used
 from linkwork.engine.ir.passes import eliminate_dead_code
-from linkwork.engine.ir.program import Address, Subroutine
+from linkwork.engine.ir.program import Subroutine
 from linkwork.engine.trace.tracer import Tracer
 
 Shapes = Sequence[tuple[int, ...] | None]

@@ -11,8 +11,9 @@ import numpy as np
 from linkwork.compiled.arrays import TracedArray
 from linkwork.compiled.results import Structure, taken_apart
 from linkwork.compiled.scalars import number
+from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.passes import eliminate_dead_code
-from linkwork.engine.ir.program import Address, Program
+from linkwork.engine.ir.program import Program
 from linkwork.engine.trace.tracer import Tracer
 from linkwork.errors import LinkworkError, TracingError, whereabouts
 

@@ -10,15 +10,10 @@ import numpy as np
 
 from linkwork.control import augmented_object
 from linkwork.demo.scene import HOLDING, LOWERING, Scene
-from linkwork.dynamics import (
-    centre_of_mass,
-    constrained_dynamics,
-    difference,
-    forward_kinematics,
-    frame_acceleration,
-    mass_matrix,
-)
 from linkwork.dynamics.arguments import Array
+from linkwork.dynamics.constrained import constrained_dynamics
+from linkwork.dynamics.dynamics import centre_of_mass, mass_matrix
+from linkwork.dynamics.kinematics import difference, forward_kinematics, frame_acceleration
 from linkwork.engine.run.threads import get_threads, set_threads
 from linkwork.simulation import Trajectory, simulate
 

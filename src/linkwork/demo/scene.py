@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from linkwork.control import CubicSpline, HeldObject, OperationalSpaceController, Posture, Task
-from linkwork.dynamics import Weld, forward_kinematics
 from linkwork.dynamics.arguments import Array
+from linkwork.dynamics.kinematics import forward_kinematics
 from linkwork.joints import Free
 from linkwork.model import Builder, Model, mechanisms
+from linkwork.model.constraints import Weld
 from linkwork.model.mechanisms.links import box
 
 SIZE = (0.26, 0.36, 0.26)

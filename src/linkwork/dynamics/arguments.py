@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.algorithms import ALGORITHMS, fewest_operations
+from linkwork.algorithms import ALGORITHMS
 from linkwork.arguments import Array as Array
 from linkwork.arguments import all_finite, array, once
 from linkwork.batches import FLOAT64, Given, broadcast, spread
@@ -115,6 +115,8 @@ class Asked:
     @cached_property
     def method(self) -> str:
         """The method for Λ⁻¹ that takes the fewest operations."""
+        from linkwork.algorithms.fewest_operations import fewest_operations
+
         return fewest_operations(self.model, tuple(frame.body for frame in self.frames))
 
     @cached_property

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.algorithms import INVERSION, REFERENCES, Algorithm, consistent_inverse
+from linkwork.algorithms import INVERSION, REFERENCES, Algorithm
+from linkwork.algorithms.consistent_inverse import consistent_inverse
 from linkwork.arguments import choice
 from linkwork.batches import Given, as_out, spread
 from linkwork.compiled.arrays import is_traced, numbers

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
-from math import isfinite, prod
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -25,12 +25,9 @@ from linkwork.engine.run.entries import Entry, Holder, held
 from linkwork.engine.run.public import Function, Names, serve
 from linkwork.engine.run.public import public as public_object
 from linkwork.engine.spaces import SPACES
-from linkwork.engine.trace.interpreter import evaluate
-from linkwork.errors import ArgumentError, SingularError
+from linkwork.errors import ArgumentError
 from linkwork.memory import fits_memory, not_enough_memory
 from linkwork.model.model import Frame, Model
-from linkwork.model.tree import Item, Node, Tree
-from linkwork.spatial import LARGEST_ANGLE, LONGEST
 
 _FEWER = "take fewer states at a time, or a smaller mechanism"
 
@@ -90,6 +87,8 @@ def call(
         as_given(model, algorithm.arguments, values, len(frames))  # an argument that is not finite is said first
         where = first_not_finite(found, batch)
         state = [None if array is None else spread(*array, batch)[where] for array in arguments]
+        from linkwork.dynamics.diagnosis import diagnose  # the interpreter is imported late
+
         raise diagnose(algorithm, model, state, moved(frames, offsets))
     if table is not None and form == "auto":
         _keep(algorithm.name, plan, table, "one" if states == 1 else "batch", offsets)
@@ -170,6 +169,8 @@ def public(algorithm: Names, *choosers: str) -> Callable[[Function], Function]:
     def made(function: Function) -> Function:
         found = public_object(function)
         _public.append((found, algorithm, choosers))
+        if served is not _nothing:
+            _serve(found, algorithm, choosers)
         return found
 
     return made
@@ -179,99 +180,17 @@ def public(algorithm: Names, *choosers: str) -> Callable[[Function], Function]:
 def _install() -> None:
     global served
     served = mode.served()
-    setting, kept = entries.setting(ctypes.addressof(mode.forced))
-    for found, algorithm, choosers in _public:
-        name = algorithm
-        while not isinstance(name, str):
-            name = next(iter(name.values()))
-        serve(found, algorithm, choosers, [argument for argument, _ in ALGORITHMS[name].arguments], setting, kept)
+    for each in _public:
+        _serve(*each)
 
 
-def diagnose(
-    algorithm: Algorithm, model: Model, state: Sequence[Array | None], frames: Sequence[Frame]
-) -> SingularError:
-    """Why one state of finite arguments gave no finite result."""
-    for (name, space), array in zip(algorithm.arguments, state, strict=True):
-        if array is None:
-            continue
-        if space == "configuration":
-            for body, start in zip(model.bodies, model.q_start, strict=True):
-                reason = _bad_configuration(name, body.joint, array[start : start + body.joint.nq])
-                if reason:
-                    return SingularError(f"{algorithm.name}: joint {body.joint_name!r}: {reason}")
-        if array.size and abs(array).max() > (LARGEST_ANGLE if name == "dv" else 1e100):
-            where = tuple(int(i) for i in np.unravel_index(int(abs(array).argmax()), array.shape))
-            which = SPACES[space].coordinate(model, where)
-            return SingularError(f"{algorithm.name}: the numbers overflow; {name} of {which} is {array[where]:.3g}")
-    flat = [None if a is None else a.ravel().tolist() for a in state]
-    texts = [algorithm]
-    if algorithm.segmented is not None:  # whose text for segments may round to another verdict
-        texts.append(ALGORITHMS["articulated_body"])
-    for text in texts:
-        tree = _Watched(model, frames)
-        try:
-            evaluate(text, model, flat, frames, tree)
-        except ZeroDivisionError:
-            if tree.at is None:
-                if model.mass == 0.0:
-                    return SingularError(f"{algorithm.name}: model {model.name!r} has no mass")
-                continue
-            joint = model.joint_names[tree.at - 1]
-            if algorithm.name in ("composite_body", "unit_vector") and _articulated_body_can(model, state):
-                return SingularError(
-                    f"{algorithm.name}: joint {joint!r} moves so little beside what it carries that rounding of the "
-                    f"mass matrix leaves nothing of it. Use method='articulated_body', which forms no mass matrix"
-                )
-            return SingularError(
-                f"{algorithm.name}: joint {joint!r} can move without moving any inertia (but what rounding leaves), so "
-                f"its acceleration is not determined. Give the bodies behind it mass and inertia, and frames near "
-                f"their centres of mass, or the joint an armature"
-            )
-    return SingularError(f"{algorithm.name}: the result is not finite at this state of model {model.name!r}")
+def _serve(found: Any, algorithm: Names, choosers: tuple[str, ...]) -> None:
+    name = algorithm
+    while not isinstance(name, str):
+        name = next(iter(name.values()))
+    serve(found, algorithm, choosers, [argument for argument, _ in ALGORITHMS[name].arguments], *_setting())
 
 
-def _articulated_body_can(model: Model, state: Sequence[Array | None]) -> bool:
-    """Whether another method of forward dynamics has a result."""
-    flat = [None if a is None else a.ravel().tolist() for a in state]
-    try:
-        return all(map(isfinite, evaluate(ALGORITHMS["articulated_body"], model, flat)[0]))
-    except ZeroDivisionError:
-        return False
-
-
-def _bad_configuration(name: str, joint: object, q: Array) -> str | None:
-    angles = [abs(float(q[k])) for k in joint.angles]  # type: ignore[attr-defined]
-    if angles and max(angles) > LARGEST_ANGLE:
-        return (
-            f"{name} is an angle of {max(angles):.3g} rad; beyond {LARGEST_ANGLE:g} rad sine and cosine lose their "
-            f"meaning. Bring it nearer to zero by whole turns"
-        )
-    ones = np.flatnonzero(joint.neutral())  # type: ignore[attr-defined]
-    if ones.size:
-        largest = float(abs(q[-4 if q.size != 4 or ones[0] == 3 else -2 :]).max())
-        if largest < 1.0 / LONGEST:
-            return f"the rotation in {name} has length zero; lw.neutral(model) shows a valid configuration"
-        if largest > 1e-80 * LONGEST:  # products of two rotations overflow earlier
-            return (
-                f"the rotation in {name} has a number of size {largest:.3g}, whose square is beyond what a float64 "
-                f"holds; a quaternion, or a cosine and sine, should have length 1"
-            )
-    return None
-
-
-class _Watched(Tree):
-    """A tree that remembers which body an inward walk, or a step over bodies, has come to."""
-
-    at: int | None = None
-
-    def inward(self) -> Iterator[Node]:
-        return self._watched(super().inward())
-
-    def parallel(self, items: Iterable[Item]) -> Iterator[Item]:
-        return self._watched(super().parallel(items))
-
-    def _watched(self, items: Iterator[Item]) -> Iterator[Item]:
-        for item in items:
-            self.at = item.index if isinstance(item, Node) else None
-            yield item
-        self.at = None
+@cache
+def _setting() -> tuple[Any, object]:
+    return entries.setting(ctypes.addressof(mode.forced))

@@ -10,7 +10,6 @@ from linkwork.arguments import array, choice
 from linkwork.dynamics import call
 from linkwork.dynamics.arguments import Array, check_model
 from linkwork.dynamics.light_bodies import check_inertias
-from linkwork.dynamics.varied import with_parameters
 from linkwork.engine import mode
 from linkwork.errors import ArgumentError
 from linkwork.model.model import Model
@@ -64,6 +63,8 @@ def inverse_dynamics(
         given = {"inertias": inertias, "armature": armature, "damping": damping, "friction": friction}
         state = {"q": q, "v": v, "a": a, "f_ext": f_ext}
         check_model(model)
+        from linkwork.dynamics.varied import with_parameters  # imported late
+
         return with_parameters("inverse_dynamics", model, state, {**given, "placements": placements}, out=out)
     return call.every("inverse_dynamics", model, out, q, v, a, f_ext)
 
@@ -210,6 +211,8 @@ def forward_dynamics(
         given = {"inertias": inertias, "armature": armature, "damping": damping, "friction": friction}
         state = {"q": q, "v": v, "tau": tau, "f_ext": f_ext}
         check_model(model)
+        from linkwork.dynamics.varied import with_parameters  # imported late
+
         return with_parameters("forward_dynamics", model, state, {**given, "placements": placements}, method, out)
     check_model(model)
     check_inertias(method, model)

@@ -16,10 +16,8 @@ from typing import Any
 import numpy as np
 
 from linkwork.algorithms import ALGORITHMS
-from linkwork.engine.trace.interpreter import evaluate
 from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
-from linkwork.model.tree import Tree
 from linkwork.spatial import OPERATIONS
 
 LIGHT = 1e-8
@@ -67,6 +65,8 @@ def _errors(model: Model) -> dict[str, float]:
 
 
 def _error(method: str, model: Model) -> float:
+    from linkwork.engine.trace.interpreter import evaluate  # imported late: few mechanisms need it
+
     rng = np.random.default_rng(1)
     q = [float(x) for body in model.bodies for x in body.joint.random(rng)]
     state = [q, [0.0] * model.nv, rng.normal(size=model.nv).tolist(), None]
@@ -86,6 +86,9 @@ def _error(method: str, model: Model) -> float:
 
 
 def _rounded_otherwise(method: str, model: Model, state: Sequence[Sequence[float] | None], seed: int) -> list[float]:
+    from linkwork.engine.trace.interpreter import evaluate
+    from linkwork.model.tree import Tree
+
     def number(value: Any) -> Rounded:
         return Rounded(float(value), seed)
 

@@ -215,7 +215,7 @@ def _alone(algorithm: Algorithm, out: Any) -> Any:
 
 
 def _names(name: str, wrt: Any) -> tuple[str, ...]:
-    known = (*PRODUCTS[name][2], "f_ext", "parameters")
+    known = (*PRODUCTS[name][1], "f_ext", "parameters")
     listed = isinstance(wrt, Sequence) and not isinstance(wrt, str | bytes)
     if not listed or not wrt or not all(isinstance(one, str) and one in known for one in wrt):
         raise ArgumentError(f"wrt must be a list of names among {', '.join(map(repr, known))}, not {shown(wrt)}")

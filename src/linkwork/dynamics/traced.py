@@ -14,7 +14,8 @@ from linkwork.batches import spread
 from linkwork.compiled.arrays import numbers, traced
 from linkwork.dynamics.arguments import Array, as_given
 from linkwork.engine.plans import form_of
-from linkwork.engine.plans.task import Callee, moved
+from linkwork.engine.plans.callee import Callee
+from linkwork.engine.plans.task import moved
 from linkwork.engine.spaces import SPACES
 from linkwork.engine.trace.interpreter import evaluate
 from linkwork.engine.trace.tracer import Traced

@@ -1,4 +1,6 @@
-"""Model files: URDF and MJCF are read, URDF is written."""
+"""Model files: URDF and MJCF are read, URDF is written. What reads one format only is imported with the first file of
+that format.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +11,9 @@ from collections.abc import Iterator
 
 from linkwork.arguments import choice, file_path, switch
 from linkwork.errors import ArgumentError, FormatError
-from linkwork.formats import mjcf, robots, urdf
-from linkwork.formats.urdf_writer import save
+from linkwork.formats import robots
 from linkwork.formats.xml import quoted, read
 from linkwork.model import Model
-
-__all__ = ["load", "save"]
 
 
 def load(
@@ -98,12 +97,16 @@ def load(
     with _resting_collector():
         root = read(name, strict=strict)
         if root.tag == "robot":
+            from linkwork.formats import urdf
+
             return urdf.model_of(
                 root, floating_base=floating_base, joint_order=joint_order, fixed_joints=fixed_joints, strict=strict
             )
     if root.tag == "mujoco":
         if floating_base:
             raise ArgumentError(f"floating_base is for URDF; in {name}, an MJCF file, write <freejoint/> in the body")
+        from linkwork.formats import mjcf
+
         return mjcf.model_of(root, fixed_joints=fixed_joints)
     raise root.error(f"the root element must be <robot> (URDF) or <mujoco> (MJCF), not <{quoted(root.tag)[1:-1]}>")
 

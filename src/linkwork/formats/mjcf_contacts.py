@@ -7,18 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.model.contacts import (
-    Box,
-    Capsule,
-    Contact,
-    Contacts,
-    Cylinder,
-    Ellipsoid,
-    HeightField,
-    Plane,
-    Softness,
-    Sphere,
-)
+from linkwork.model.all_contacts import Contacts
+from linkwork.model.contacts import Box, Capsule, Contact, Cylinder, Ellipsoid, HeightField, Plane, Softness, Sphere
 from linkwork.model.medium import Medium
 from linkwork.spatial import Mat3, Quaternion, Transform, Vec3
 

@@ -11,7 +11,6 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from difflib import get_close_matches
 from pathlib import Path
 from typing import NamedTuple
 
@@ -73,6 +72,8 @@ def find(name: str) -> Robot | str:
             return f"and there are several such robots: {', '.join(repr(robot.name) for robot in fitting)}"
     if not known:
         return f"and there are no robots to be loaded by name: {ADVICE}"
+    from difflib import get_close_matches
+
     near = get_close_matches(wanted, [robot.name for robot in known], 3)
     names = f"did you mean {' or '.join(map(repr, near))}" if near else f"from {known[0].name!r} to {known[-1].name!r}"
     listed = f"the {len(known)} that `linkwork robots` lists ({names})"

@@ -12,9 +12,9 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from linkwork.errors import ModelError, suggestion
-from linkwork.formats.urdf_extension import TAG, completed, kept_bodies
 from linkwork.formats.urdf_geometry import geometry_of, meshes_of
 from linkwork.formats.urdf_parts import (
     KINDS,
@@ -29,13 +29,17 @@ from linkwork.formats.xml import Element, quoted
 from linkwork.joints import Free
 from linkwork.model import WORLD, Model
 from linkwork.model.builder import with_own_frames
-from linkwork.model.constraints import Coupling
 from linkwork.model.inertias import about_centre, check_inertia
 from linkwork.model.merging import merged
 from linkwork.model.model import Body, Frame, Limits
 from linkwork.model.placements import IDENTITY
 
+if TYPE_CHECKING:
+    from linkwork.model.constraints import Coupling
+
 ROOT_JOINT = "root_joint"
+EXTENSION = "linkwork"
+"""The element for what URDF has no words for."""
 _GRAVITY = (0.0, 0.0, -9.81)
 _COUPLED = ("revolute", "continuous", "prismatic")
 
@@ -60,7 +64,7 @@ def model_of(
         raise robot.error(f"robot {quoted(name)} has no <link>; was the xacro macro that makes them never called?")
     root = _root(links, connections)
     meshes, shapes = meshes_of(robot), geometry_of(robot, links)
-    extension = robot.child(TAG)
+    extension = robot.child(EXTENSION)
     usual = "pinocchio" if extension is None else "file"
     order = {"pinocchio": _depth_first, "file": _file_order}[joint_order or usual]
 
@@ -80,7 +84,7 @@ def model_of(
         numbers[joint.child] = number
     kinds, places = joint_kinds(joints, strict), joint_placements(joints)
     limits = joint_limits(joints, kinds, strict)
-    stay, parts = {*kept, *kept_bodies(extension)}, set[str]()
+    stay, parts = {*kept, *_kept_bodies(extension)}, set[str]()
     if fixed_joints == "merge":  # what a part is like does not matter, but what it becomes a part of
         whole = [joint for joint in joints if joint.kind == "fixed" and body_names[joint.child] not in stay]
         parts = {body_names[end] for joint in whole for end in (joint.parent, joint.child)}
@@ -101,7 +105,11 @@ def model_of(
         for body in model.bodies:
             if body.name in parts and body.inertia.mass:
                 check_inertia(f"body {body.name!r}", float(body.inertia.mass), about_centre(body.inertia))
-    return model if extension is None else completed(extension, model)
+    if extension is None:
+        return model
+    from linkwork.formats.urdf_extension import completed
+
+    return completed(extension, model)
 
 
 # The graph
@@ -209,6 +217,12 @@ def _by_parent(connections: list[Connection]) -> defaultdict[str, list[Connectio
     return below
 
 
+def _kept_bodies(extension: Element | None) -> set[str]:
+    """Bodies on fixed joints that stay bodies."""
+    parts = [] if extension is None else extension.children
+    return {part.word("name") for part in parts if part.tag == "body" and part.get("fixed") == "keep"}
+
+
 # Loops and looks
 
 
@@ -233,6 +247,8 @@ def _couplings(joints: list[Connection], strict: bool) -> list[Coupling]:
         else:
             leads[joint.name] = other
         if reason is None:
+            from linkwork.model.constraints import Coupling  # imported late: few joints mimic others
+
             assert other is not None
             found.append(Coupling(joint.name, other, ratio, offset))
             continue

@@ -20,6 +20,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from linkwork.errors import LinkworkError, ModelError
+from linkwork.formats.urdf import EXTENSION
 from linkwork.formats.xml import Element, attribute
 from linkwork.joints import Prismatic, Revolute
 from linkwork.model.actuators import Actuator
@@ -29,7 +30,6 @@ from linkwork.model.placements import as_placement
 from linkwork.model.queries import name_of
 from linkwork.spatial import AnyAxis, Transform, Vec3
 
-TAG = "linkwork"
 LARGEST = 1e30
 """What is written for a limit that is infinite, for which URDF has no word."""
 _CLOSE = 1e-9
@@ -43,7 +43,7 @@ def differences(model: Model, read: Model) -> Iterator[str]:
     """The element's lines, for a model and what the file without it reads as."""
     name = f" name={attribute(model.name)}" if model.name != read.name else ""
     none = "" if model.frames else ' frames="none"'
-    yield f'<{TAG}{name} gravity="{_numbers(model.gravity)}"{none}>'
+    yield f'<{EXTENSION}{name} gravity="{_numbers(model.gravity)}"{none}>'
     for body, other in zip(model.bodies, read.bodies, strict=True):
         words = dict(_of_body(body, other))
         if words:
@@ -58,7 +58,7 @@ def differences(model: Model, read: Model) -> Iterator[str]:
         yield from (f"  <actuator is={attribute(json.dumps(vars(each)))}/>" for each in model.actuators)
     if model.meshes != read.meshes:
         yield from (f"  <mesh filename={attribute(mesh)}/>" for mesh in model.meshes)
-    yield f"</{TAG}>"
+    yield f"</{EXTENSION}>"
 
 
 def _of_body(body: Body, other: Body) -> Iterator[tuple[str, str]]:
@@ -117,12 +117,6 @@ def _numbers(values: Sequence[float]) -> str:
 
 
 # Reading
-
-
-def kept_bodies(extension: Element | None) -> set[str]:
-    """Bodies on fixed joints that stay bodies."""
-    parts = [] if extension is None else extension.children
-    return {part.word("name") for part in parts if part.tag == "body" and part.get("fixed") == "keep"}
 
 
 def completed(extension: Element, model: Model) -> Model:

@@ -1,32 +1,5 @@
 """The joint kinds, one file each, and the base for writing your own."""
 
-from linkwork.joints.cylindrical import Cylindrical
-from linkwork.joints.fixed import Fixed
-from linkwork.joints.free import Free
-from linkwork.joints.helical import Helical
-from linkwork.joints.joint import Joint
-from linkwork.joints.planar import Planar
-from linkwork.joints.prismatic import Prismatic
-from linkwork.joints.revolute import Revolute
-from linkwork.joints.spherical import Spherical
-from linkwork.joints.universal import Universal
+from linkwork.late import late
 
-KINDS: dict[str, type[Joint]] = {
-    kind.__name__.lower(): kind
-    for kind in (Fixed, Revolute, Prismatic, Helical, Cylindrical, Universal, Planar, Spherical, Free)
-}
-"""The joint kinds by name, as ``lw.mechanisms`` takes them."""
-
-__all__ = [
-    "KINDS",
-    "Cylindrical",
-    "Fixed",
-    "Free",
-    "Helical",
-    "Joint",
-    "Planar",
-    "Prismatic",
-    "Revolute",
-    "Spherical",
-    "Universal",
-]
+__getattr__, __dir__, __all__ = late(__name__, __file__)

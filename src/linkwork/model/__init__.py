@@ -1,22 +1,5 @@
 """The immutable Model, the Builder that makes one, and the tree that algorithms walk."""
 
-from linkwork.model.actuators import Actuator
-from linkwork.model.builder import Builder
-from linkwork.model.merging import merge_fixed
-from linkwork.model.model import WORLD, Body, Frame, Limits, Model, Point
-from linkwork.model.parameters import with_inertial_parameters
-from linkwork.model.placements import placement
+from linkwork.late import late
 
-__all__ = [
-    "WORLD",
-    "Actuator",
-    "Body",
-    "Builder",
-    "Frame",
-    "Limits",
-    "Model",
-    "Point",
-    "merge_fixed",
-    "placement",
-    "with_inertial_parameters",
-]
+__getattr__, __dir__, __all__ = late(__name__, __file__)

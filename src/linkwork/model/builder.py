@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike
 from linkwork.arguments import all_floats, one_or_each, several, text
 from linkwork.errors import LinkworkWarning, ModelError, UnknownNameError, shown
 from linkwork.joints import Fixed, Joint
-from linkwork.model.actuators import Actuator
 from linkwork.model.geometry import Geometry, carried
 from linkwork.model.inertias import NO_INERTIA, NO_MASS, NO_OFFSET, NOTHING, as_inertia
 from linkwork.model.model import WORLD, Body, Frame, Limits, Model
@@ -23,6 +22,7 @@ from linkwork.model.placements import IDENTITY, as_placement
 from linkwork.spatial import Transform
 
 if TYPE_CHECKING:
+    from linkwork.model.actuators import Actuator
     from linkwork.model.constraints import Constraint
 
 

@@ -8,11 +8,10 @@ impedance, says; ``time_constant`` and ``damping_ratio`` give k and b (MuJoCo's 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from hashlib import sha256
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +19,6 @@ from numpy.typing import ArrayLike
 from linkwork.arguments import finite, finite_array, is_integer, not_negative, positive, several
 from linkwork.errors import ArgumentError, ModelError, shown
 from linkwork.joints.joint import as_axis
-from linkwork.model.medium import Medium
 from linkwork.model.placements import as_placement
 from linkwork.spatial import Transform
 
@@ -279,92 +277,6 @@ class Contact:
     def coefficients(self) -> list[float]:
         """Of friction along the surface, against spinning, and against rolling, as far as it acts."""
         return [self.friction, self.torsional_friction, self.rolling_friction][: max(1, (self.friction_rows + 1) // 2)]
-
-
-@dataclass(frozen=True)
-class Contacts(Sequence[Contact]):
-    """Contacts, and how what else is soft yields: what ``model.contacts`` is for a model read from MJCF.
-
-    A list of ``lw.Contact`` is as good where contacts are asked for; limits and friction of joints then yield as
-    MuJoCo has it by default.
-
-    Attributes:
-        each: the contacts. limits: for each joint by name, the softness of its limits and the margin (m or rad) before
-            them; friction: the softness of its dry friction. friction_ratio: how much harder friction holds than the
-            normal direction (MuJoCo's ``impratio``). reference: the configuration in which effective masses are
-            measured, where the model's neutral one is not meant; centres: for frames by name, where in them (m), where
-            the centre of mass of the frame's body is not meant. bonds: how the model's constraints yield beside
-            contacts. left_out: what a file has and contacts leave out, said where they are used. medium: what the
-            mechanism moves in, if that resists.
-    """
-
-    each: tuple[Contact, ...] = ()
-    limits: tuple[tuple[str, Softness, float], ...] = ()
-    friction: tuple[tuple[str, Softness], ...] = ()
-    friction_ratio: float = 1.0
-    reference: tuple[float, ...] | None = None
-    centres: tuple[tuple[str, tuple[float, float, float]], ...] = ()
-    bonds: tuple[Softness, ...] = ()
-    left_out: tuple[str, ...] = ()
-    medium: Medium | None = None
-
-    def __post_init__(self) -> None:
-        if self.medium is not None and not isinstance(self.medium, Medium):
-            raise ArgumentError(f"medium of contacts must be lw.Medium, not {shown(self.medium)}")
-        _tuples("each", self.each, Contact)
-        _tuples("limits", self.limits, str, Softness, float)
-        _tuples("friction", self.friction, str, Softness)
-        _tuples("centres", self.centres, str, tuple)
-        _tuples("bonds", self.bonds, Softness)
-        _tuples("left_out", self.left_out, str)
-        object.__setattr__(self, "friction_ratio", positive("friction_ratio", self.friction_ratio))
-        if self.reference is not None:
-            numbers = finite_array("reference", self.reference)
-            object.__setattr__(self, "reference", tuple(float(x) for x in numbers.ravel()))
-
-    @cached_property
-    def digest(self) -> str:
-        """Of all numbers: the same for contacts that are equal."""
-        return sha256(repr(self).encode()).hexdigest()
-
-    @overload
-    def __getitem__(self, index: int) -> Contact: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Contact, ...]: ...
-    def __getitem__(self, index: int | slice) -> Contact | tuple[Contact, ...]:
-        return self.each[index]
-
-    def __len__(self) -> int:
-        return len(self.each)
-
-    def __iter__(self) -> Iterator[Contact]:
-        return iter(self.each)
-
-
-def as_contacts(contacts: Any) -> Contacts:
-    """Contacts of a call, all of them contacts."""
-    if isinstance(contacts, Contacts):
-        return contacts
-    if not isinstance(contacts, Sequence) or isinstance(contacts, str):
-        raise ArgumentError(f"contacts must be model.contacts or a list of lw.Contact objects, not {shown(contacts)}")
-    for contact in contacts:
-        if not isinstance(contact, Contact):
-            raise ArgumentError(f"contacts must hold lw.Contact objects, not {shown(contact)}")
-    return Contacts(tuple(contacts))
-
-
-def _tuples(what: str, values: Any, *kinds: type) -> None:
-    """An error unless a value is a tuple of objects, or of tuples of such."""
-    fits = isinstance(values, tuple)
-    if fits and len(kinds) == 1:
-        fits = all(isinstance(each, kinds[0]) for each in values)
-    elif fits:
-        fits = all(
-            isinstance(each, tuple) and len(each) == len(kinds) and all(map(isinstance, each, kinds)) for each in values
-        )
-    if not fits:
-        names = ", ".join(kind.__name__ for kind in kinds)
-        raise ArgumentError(f"{what} of contacts must be a tuple of {names}, not {shown(values)}")
 
 
 def _three(what: str, values: Any) -> tuple[float, float, float]:

@@ -15,8 +15,7 @@ from linkwork.arguments import choice, is_integer, several, text
 from linkwork.errors import ModelError, UnknownNameError, shown
 from linkwork.joints import Joint
 from linkwork.model import editing, queries
-from linkwork.model.actuators import Actuator
-from linkwork.model.contacts import Contacts, as_contacts
+from linkwork.model.all_contacts import Contacts, as_contacts
 from linkwork.model.geometry import Geometry
 from linkwork.model.memo import Memo
 from linkwork.model.placements import as_placement
@@ -25,6 +24,7 @@ from linkwork.model.queries import WORLD as WORLD
 from linkwork.spatial import Inertia, Transform
 
 if TYPE_CHECKING:
+    from linkwork.model.actuators import Actuator
     from linkwork.model.constraints import Constraint
 
 _KINDS = ("frame", "link", "joint")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,59 +12,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkwork.arguments import array, finite_array, integer, memory_for
 from linkwork.errors import ArgumentError, shown
-from linkwork.joints import Free, Joint
+from linkwork.joints import Free
 from linkwork.spatial import Transform, Vec3
 
 if TYPE_CHECKING:
-    from linkwork.model.model import Body, Frame, Limits, Model, Point
+    from linkwork.model.model import Body, Frame, Model, Point
+    from linkwork.model.views import BodyView, JointView
 
 Array = NDArray[np.float64]
 WORLD = "world"
 """The name of the frame that does not move."""
 MOST_SHOWN = 200
 """So many bodies are printed, unless more are asked for."""
-
-
-@dataclass(frozen=True)
-class JointView:
-    """A joint of a model: ``kind`` with its axis, between the bodies ``parent`` and ``child``, by name.
-
-    ``index`` is its place in ``model.joint_names``. ``q`` and ``v`` are slices: ``v[..., joint.v]`` are its velocities.
-    ``placement`` is that of the joint on the parent; ``limits`` has what ``model.lower_limit`` and its like have, for
-    this joint; ``armature`` is in kg m² or kg.
-    """
-
-    name: str
-    index: int
-    kind: Joint
-    parent: str
-    child: str
-    q: slice
-    v: slice
-    placement: Transform
-    limits: Limits
-    armature: tuple[float, ...]
-    actuated: bool
-
-
-@dataclass(frozen=True)
-class BodyView:
-    """A body of a model, what carries it, and what it carries, by name.
-
-    ``index`` is its place in ``model.body_names``, and so its row of ``f_ext``. ``com`` is the centre of mass (m) in
-    the body's frame, ``inertia`` (3, 3) about it in the body's axes (kg m²); ``frames`` are the names of all places on
-    it.
-    """
-
-    name: str
-    index: int
-    joint: str
-    parent: str
-    children: tuple[str, ...]
-    frames: tuple[str, ...]
-    mass: float
-    com: tuple[float, float, float]
-    inertia: tuple[tuple[float, float, float], ...]
 
 
 def link_names(model: Model) -> tuple[str, ...]:
@@ -94,6 +52,8 @@ def joint(model: Model, name: str) -> JointView:
         >>> elbow.kind.describe(), elbow.parent, elbow.child, elbow.v
         ('revolute z', 'body1', 'body2', slice(1, 2, None))
     """
+    from linkwork.model.views import JointView  # imported late
+
     index = model.joint_index(name)
     body = model.bodies[index]
     return JointView(
@@ -127,6 +87,8 @@ def body(model: Model, name: str) -> BodyView:
         >>> link.parent, link.children, link.mass, link.com, link.frames
         ('body1', ('body3',), 1.0, (0.5, 0.0, 0.0), ('body2', 'joint2'))
     """
+    from linkwork.model.views import BodyView
+
     index = model.body_index(name)
     body, number = model.bodies[index], index + 1
     mass, com, about = mass_com_inertia(body)

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from linkwork.errors import LinkworkError, ModelError, shown
-from linkwork.model.actuators import Actuator
 
 if TYPE_CHECKING:
     from linkwork.model.constraints import Constraint
@@ -47,6 +46,7 @@ def is_idle(model: Model, constraint: Constraint) -> bool:
 
 def check_references(model: Model) -> None:
     """Refuse constraints and actuators of a model that do not fit it."""
+    from linkwork.model.actuators import Actuator
     from linkwork.model.constraints import Constraint
 
     for what, one, parts in (("constraints", Constraint, model.constraints), ("actuators", Actuator, model.actuators)):

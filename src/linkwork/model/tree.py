@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from linkwork.errors import ModelError
 from linkwork.joints import Joint
 from linkwork.model.doubtful import doubtful_joints
+from linkwork.model.fields import Constant, Field
 from linkwork.model.junctions import common_ancestor, junctions_of
 from linkwork.model.loop_walks import LoopWalks, groups_of
 from linkwork.model.model import Frame, Model
@@ -90,45 +91,6 @@ class Segment:
     def inward(self, start: int = 0, stop: int | None = None) -> Iterator[Node]:
         """The same, the last first."""
         return iter(self.bodies[start:stop][::-1])
-
-
-class Field:
-    """Values at nodes, at frames, at junctions, at stations, at segments, or at pairs of them."""
-
-    __slots__ = ("_values",)
-
-    def __init__(self) -> None:
-        self._values: dict[Any, Any] = {}
-
-    def __getitem__(self, key: Any) -> Any:
-        return self._values[_key(key)]
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        self._values[_key(key)] = value
-
-    def get(self, index: Any) -> Any:
-        """By number; None where nothing was stored."""
-        return self._values.get(index)
-
-    def put(self, index: Any, value: Any) -> None:
-        """By number."""
-        self._values[index] = value
-
-
-def _key(key: Any) -> Any:
-    return (key[0].index, key[1].index) if isinstance(key, tuple) else key.index
-
-
-class Constant:
-    """A field that holds the same at every node: ``make(node)``."""
-
-    __slots__ = ("_make",)
-
-    def __init__(self, make: Callable[[Any], Any]) -> None:
-        self._make = make
-
-    def __getitem__(self, node: Any) -> Any:
-        return self._make(node)
 
 
 def alone(parents: Sequence[int]) -> list[bool]:

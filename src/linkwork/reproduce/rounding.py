@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwork.algorithms import ALGORITHMS, Algorithm
-from linkwork.dynamics import random_state
+from linkwork.dynamics.kinematics import random_state
 from linkwork.engine.trace.interpreter import evaluate
 from linkwork.joints import Revolute
 from linkwork.model import Model

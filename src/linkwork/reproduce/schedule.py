@@ -18,7 +18,8 @@ from linkwork.algorithms import Algorithm
 from linkwork.engine.spaces import flatten, size
 from linkwork.engine.trace.interpreter import evaluate
 from linkwork.model import Model
-from linkwork.model.tree import Field, Item, Segment, Tree
+from linkwork.model.fields import Field
+from linkwork.model.tree import Item, Segment, Tree
 from linkwork.reproduce.counting import Counted
 
 BYTES = 8

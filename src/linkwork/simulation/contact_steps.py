@@ -21,7 +21,8 @@ from linkwork.dynamics.kinematics import integrate
 from linkwork.engine.mode import interpreted
 from linkwork.errors import LinkworkWarning
 from linkwork.joints import Free
-from linkwork.model.contacts import Box, Capsule, Contacts, Cylinder, Ellipsoid, Sphere
+from linkwork.model.all_contacts import Contacts
+from linkwork.model.contacts import Box, Capsule, Cylinder, Ellipsoid, Sphere
 from linkwork.model.model import Model
 from linkwork.simulation.plant import Plant
 from linkwork.spatial import Quaternion, Vec3

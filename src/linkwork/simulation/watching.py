@@ -9,8 +9,8 @@ import numpy as np
 
 from linkwork.dynamics.arguments import Array
 from linkwork.errors import ArgumentError, shown
+from linkwork.model.all_contacts import Contacts
 from linkwork.model.constraints import Constraint
-from linkwork.model.contacts import Contacts
 from linkwork.model.model import Model
 
 

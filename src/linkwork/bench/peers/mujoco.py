@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from linkwork.bench.cases import Case, States
 from linkwork.bench.contest import Contestant, UnavailableError, looped
 from linkwork.bench.peers.inertia import about_centre
-from linkwork.dynamics import forward_kinematics
+from linkwork.dynamics.kinematics import forward_kinematics
 from linkwork.joints import Free, Joint, Prismatic, Revolute, Spherical
 from linkwork.model import Model
 

@@ -23,8 +23,9 @@ from linkwork.engine.mode import interpreted
 from linkwork.engine.plans import MOST_BODIES
 from linkwork.errors import ArgumentError, LinkworkWarning
 from linkwork.joints import Free, Spherical
+from linkwork.model.all_contacts import Contacts, as_contacts
 from linkwork.model.constraints import Constraint, Coupling
-from linkwork.model.contacts import Contact, Contacts, Softness, as_contacts
+from linkwork.model.contacts import Contact, Softness
 from linkwork.model.model import WORLD, Frame, Model, Point
 from linkwork.spatial import Vec3
 

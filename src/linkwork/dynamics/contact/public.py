@@ -11,12 +11,12 @@ from linkwork.arguments import Array, seconds, switch
 from linkwork.dynamics.arguments import check_model
 from linkwork.dynamics.contact.law import touching
 from linkwork.errors import ArgumentError, shown
+from linkwork.model.all_contacts import Contacts
 from linkwork.model.constraints import Constraint, as_constraints
 from linkwork.model.contacts import (
     Box,
     Capsule,
     Contact,
-    Contacts,
     Cylinder,
     Ellipsoid,
     HeightField,

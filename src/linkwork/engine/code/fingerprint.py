@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,16 +21,31 @@ SOURCES = ("spatial", "joints", "model", "algorithms", "engine", "compiled", "dy
 
 
 def of_sources(root: Path) -> str:
-    """Of every source file of these packages, however deep, with its path. Without path objects, which would take more
-    than reading does.
+    """Of every source file of these packages, however deep, with its path. Without objects for paths and files, which
+    would take more than reading does.
     """
-    folders = [entry for part in SOURCES for entry in os.walk(root / part)]
-    files = [os.path.join(folder, name) for folder, _, names in folders for name in names if name.endswith(".py")]
-    digest, start = hashlib.sha256(), len(os.path.join(root, ""))
-    for path in sorted(files):
-        with open(path, "rb", buffering=0) as file:
-            digest.update(path[start:].encode() + b"\0" + file.read() + b"\0")
+    files = sorted(path for part in SOURCES for path in _files(f"{root}{os.sep}{part}"))
+    digest, start = hashlib.sha256(), len(f"{root}{os.sep}")
+    for path in files:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        try:
+            digest.update(path[start:].encode() + b"\0")
+            while block := os.read(handle, 2**20):
+                digest.update(block)
+        finally:
+            os.close(handle)
+        digest.update(b"\0")
     return digest.hexdigest()
+
+
+def _files(folder: str) -> Iterator[str]:
+    """The source files in a folder."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(".py"):
+                yield entry.path
+            elif "." not in entry.name and entry.is_dir():
+                yield from _files(entry.path)
 
 
 @cache

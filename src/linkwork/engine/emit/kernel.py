@@ -4,8 +4,7 @@ A module has these functions.
 
     kernel   the program, for one tile: an element k of an array is ``lanes`` numbers at k * lanes
     batch    i64 (ptr to the words of ``Interface.batch``): packs states into tiles, runs the kernel, unpacks (or has a
-             kernel that writes rows, row_kernel.py); for one lane it runs the kernel on the caller's arrays; returns a
-             status
+             kernel that writes rows, row_kernel.py), for one lane on the caller's arrays as they are; returns a status
 
 Status bits: 1 an argument is not finite, 2 a result is not finite. No fast-math flag is ever set, and nothing is
 contracted, so results have the same bits for every number of lanes.
@@ -21,7 +20,8 @@ from linkwork.engine.emit.kept_rows import KeptRows, fold_rows, keep_row, map_ro
 from linkwork.engine.emit.packing import batch, pack, rows_in_place, unpack
 from linkwork.engine.emit.repeating import ROWS, interface_of, memory_of, repeat, tables_with
 from linkwork.engine.emit.writer import Value, Writer, bits, constant, vector
-from linkwork.engine.ir.program import Address, Block, Fold, Loop, Map, Operand, Program, Repeat, Subroutine
+from linkwork.engine.ir.address import Address
+from linkwork.engine.ir.program import Block, Fold, Loop, Map, Operand, Program, Repeat, Subroutine
 from linkwork.spatial.functions import BITWISE
 
 BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}

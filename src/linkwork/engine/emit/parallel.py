@@ -28,7 +28,8 @@ from linkwork.engine.emit.kernel import declarations, parameters
 from linkwork.engine.emit.scattered import Scattered
 from linkwork.engine.emit.spinning import acquired, release, wait
 from linkwork.engine.emit.writer import Writer, sweep, zero
-from linkwork.engine.ir.program import Address, Loop, Operand, Program
+from linkwork.engine.ir.address import Address
+from linkwork.engine.ir.program import Loop, Operand, Program
 
 CACHE_LINE = 8
 """Integers in a cache line."""

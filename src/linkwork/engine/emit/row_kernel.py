@@ -24,7 +24,8 @@ from linkwork.engine.emit.call_frame import Interface, listed
 from linkwork.engine.emit.kernel import BINARY, Kernel, declarations
 from linkwork.engine.emit.packing import AHEAD, batch, compile_time_integers, pack
 from linkwork.engine.emit.writer import Writer, constant
-from linkwork.engine.ir.program import ARITHMETIC, Address, Block, Operand, Program
+from linkwork.engine.ir.address import Address
+from linkwork.engine.ir.program import ARITHMETIC, Block, Operand, Program
 
 _SUMS = 4
 """Sums that become NaN by what is not finite: several, so that one addition need not wait for the last."""

@@ -10,7 +10,8 @@ from __future__ import annotations
 from linkwork.engine.emit.call_frame import Interface
 from linkwork.engine.emit.kernel import Kernel
 from linkwork.engine.emit.writer import Value
-from linkwork.engine.ir.program import Address, Block, Program
+from linkwork.engine.ir.address import Address
+from linkwork.engine.ir.program import Block, Program
 
 _IN_ROWS = ("square", "data")
 """Arrays that may be read beyond the end of a row."""

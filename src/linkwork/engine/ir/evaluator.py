@@ -12,19 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.engine.ir.program import (
-    Address,
-    Block,
-    Fold,
-    Keep,
-    Loop,
-    Map,
-    Operand,
-    Program,
-    Repeat,
-    Rows,
-    Subroutine,
-)
+from linkwork.engine.ir.address import Address
+from linkwork.engine.ir.program import Block, Fold, Keep, Loop, Map, Operand, Program, Repeat, Rows, Subroutine
 from linkwork.spatial.elementary import OPERATIONS
 from linkwork.spatial.functions import (
     divide,

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 
-from linkwork.engine.ir.program import Address, Block, Loop, Program
+from linkwork.engine.ir.address import Address
+from linkwork.engine.ir.program import Block, Loop, Program
 
 
 def reuse_rows(program: Program) -> None:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from linkwork.engine.ir.program import ONE, Address, Block, Loop, Program, Terms
+from linkwork.engine.ir.address import ONE, Address, Terms
+from linkwork.engine.ir.program import Block, Loop, Program
 
 IN_SQUARE = ("cell", "place", "post", "knot")
 """What ``square`` consists of."""

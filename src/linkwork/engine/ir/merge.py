@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from linkwork.engine.ir.program import Address, Block, Loop, Program
+from linkwork.engine.ir.address import Address
+from linkwork.engine.ir.program import Block, Loop, Program
 
 
 def merge_cases(program: Program, block: Block | None = None) -> None:

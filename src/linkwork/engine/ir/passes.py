@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from linkwork.engine.ir.program import ONE, Address, Block, Loop, Program, Repeat, inner, length
+from linkwork.engine.ir.address import ONE, Address
+from linkwork.engine.ir.program import Block, Loop, Program, Repeat, inner, length
 
 
 def schedule(program: Program) -> Program:

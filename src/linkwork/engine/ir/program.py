@@ -48,13 +48,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from linkwork.engine.ir.address import Address
 from linkwork.spatial.elementary import OPERATIONS
 
 Operand = int | float
 """The number of an instruction, or a constant."""
-
-Terms = tuple[tuple[int, int | str], ...]
-"""Integers (by instruction) with strides: fixed ones, or names of sizes known when the code runs."""
 
 ARITHMETIC = {
     **dict.fromkeys(("add", "sub", "mul", "div"), 2),
@@ -64,31 +62,6 @@ ARITHMETIC = {
     **{name: operands for name, (operands, _) in OPERATIONS.items()},
 }
 """The operations on values, with the number of their operands."""
-
-
-ONE = -1
-"""Stands for the integer 1 in an address."""
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """array[offset + Σ stride · index]; a stride is an integer or the name of a size known when the code runs."""
-
-    array: str
-    offset: int
-    terms: Terms = ()
-    lane: int | None = None
-    """The integer that tells which of a group; None in a parallel loop, where it is all of them, or the first."""
-    lane_stride: str | int | None = None
-    """The size, or the integer, that tells how far apart lanes are in a parallel loop; None for what lies side by
-    side.
-    """
-
-    @property
-    def integers(self) -> list[int]:
-        """The instructions whose values it is made of; ``ONE`` among them."""
-        lanes = [n for n in (self.lane, self.lane_stride) if isinstance(n, int)]
-        return [*(index for index, _ in self.terms), *lanes]
 
 
 @dataclass(slots=True)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from linkwork.engine.ir.program import ARITHMETIC, Address, Block, Fold, Keep, Loop, Map, Program, Repeat, Subroutine
+from linkwork.engine.ir.address import Address
+from linkwork.engine.ir.program import ARITHMETIC, Block, Fold, Keep, Loop, Map, Program, Repeat, Subroutine
 
 OPERANDS = {
     **ARITHMETIC,

@@ -16,7 +16,6 @@ from linkwork.engine.plans.task import Signature, Task, moved
 from linkwork.engine.run import threads
 from linkwork.engine.run.entries import Entry, fit, held, make
 from linkwork.engine.run.memory import address, aligned, empty, scratch
-from linkwork.engine.trace.interpreter import interpret
 
 Array = NDArray[np.float64]
 Arrays = Sequence[Array]
@@ -71,6 +70,8 @@ class Interpreted(Plan):
     task: Task
 
     def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:
+        from linkwork.engine.trace.interpreter import interpret
+
         task, batch = self.task, () if states == 1 else (states,)
         given = iter(arguments)
         values = [None if name in task.absent else next(given) for name, _ in task.algorithm.arguments]

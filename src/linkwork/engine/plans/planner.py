@@ -9,14 +9,11 @@ from linkwork.algorithms import Algorithm
 from linkwork.engine.code import jit
 from linkwork.engine.plans.plan import Compiled, Interpreted, Plan
 from linkwork.engine.plans.specialised import Specialised
-from linkwork.engine.plans.staged import Staged
 from linkwork.engine.plans.task import Task
 from linkwork.engine.plans.traced import MOST_INSTRUCTIONS as MOST_TRACED
 from linkwork.engine.plans.traced import Evaluated, Traced, TracedTask
 from linkwork.errors import LinkworkWarning
 from linkwork.model.model import Model
-from linkwork.model.segments import blended, cut, lined_up
-from linkwork.model.splitting import split
 
 MOST_BODIES = 50
 """Up to here code is specialised: its size grows with the bodies, and LLVM's time more than that."""
@@ -66,6 +63,8 @@ def plan_for_trace(
 ) -> Plan:
     """The plan of a traced program; a warning about ``what`` tells if it is too long for machine code."""
     if "call" in task.operations:
+        from linkwork.engine.plans.staged import Staged
+
         return Staged(
             task,
             lambda stage: plan_for_trace(stage, what, form, cpu, lanes),
@@ -90,8 +89,12 @@ def plan_for_trace(
 
 def _chain(algorithm: Algorithm, model: Model) -> bool:
     """Whether there is a text for segments, and a chain that is long enough."""
-    order = lined_up(model) if algorithm.segmented else None
-    return algorithm.segmented is not None and cut(order.model if order else model) is not None
+    if algorithm.segmented is None:
+        return False
+    from linkwork.model.segments import cut, lined_up
+
+    order = lined_up(model)
+    return cut(order.model if order else model) is not None
 
 
 def _loops(task: Task, cpu: tuple[str, str] | None, lanes: int | None) -> Compiled:
@@ -110,6 +113,8 @@ def _rolled(task: Task, cpu: tuple[str, str] | None, lanes: int | None) -> Plan:
         return Interpreted(task) if plan.too_long else plan
     if task.algorithm.split is None:
         return _loops(task, cpu, lanes)
+    from linkwork.model.splitting import split
+
     parted = split(task.model)
     return OfParts(task, Rolled(Task(task.algorithm.split, parted.model, task.absent), cpu, lanes), parted)
 
@@ -124,6 +129,7 @@ def _of_loops(task: Task, form: str, cpu: tuple[str, str] | None, lanes: int | N
 
 def _segmented(task: Task, form: str, cpu: tuple[str, str] | None, lanes: int | None) -> Plan:
     from linkwork.engine.plans.segmented import Padded, Reordered, Segmented
+    from linkwork.model.segments import blended, lined_up
 
     order = None
     inner = task

@@ -13,7 +13,6 @@ from linkwork.engine.plans.plan import NOT_FINITE_RESULT, Array, Arrays, Compile
 from linkwork.engine.plans.straight_line import StraightLine
 from linkwork.engine.plans.task import Task
 from linkwork.engine.spaces import OFFSETS
-from linkwork.model.loop_walks import groups_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,8 +109,11 @@ class Specialised(StraightLine):
         if not self.task.algorithm.of_mechanism:
             return "specialised", self.interface
         numbers = fingerprint.of_model(self.task.model, self.task.frames) or fingerprint.of_program(self.program)
-        loops = (groups_of(self.task.frames),) if self.task.algorithm.of_loops else ()
-        return "specialised", self.interface, numbers, *loops
+        if not self.task.algorithm.of_loops:
+            return "specialised", self.interface, numbers
+        from linkwork.model.loop_walks import groups_of
+
+        return "specialised", self.interface, numbers, groups_of(self.task.frames)
 
     @property
     def buffer_size(self) -> int:

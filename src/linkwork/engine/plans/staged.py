@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.passes import copied
-from linkwork.engine.ir.program import Address, Operand, Program
+from linkwork.engine.ir.program import Operand, Program
+from linkwork.engine.plans.callee import Callee
 from linkwork.engine.plans.plan import NOT_FINITE_RESULT, Array, Arrays, Found, Offsets, Plan, given_back
-from linkwork.engine.plans.task import Callee, Task
+from linkwork.engine.plans.task import Task
 from linkwork.engine.plans.traced import TracedTask
 
 if TYPE_CHECKING:

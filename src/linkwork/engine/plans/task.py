@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
-from linkwork.algorithms import Algorithm, named
+from linkwork.algorithms import Algorithm
 from linkwork.engine.run import threads
 from linkwork.engine.spaces import SPACES, shifted
-from linkwork.errors import TracingError
 from linkwork.model.model import Frame, Model
 
 Shape = tuple[int, ...]
@@ -71,59 +70,6 @@ class Task(Signature):
     @property
     def name(self) -> tuple[object, ...]:
         return self.algorithm.name, self.absent, *self.derivatives
-
-
-@dataclass(frozen=True)
-class Callee:
-    """What a "call" in a traced program computes: an algorithm of the catalogue, arguments left out, at frames that
-    offsets move; with derivatives, as a task has them.
-    """
-
-    algorithm: str
-    model: Model
-    absent: tuple[str, ...] = ()
-    frames: tuple[Frame, ...] = ()
-    offsets: tuple[float, ...] = ()
-    derivatives: tuple[str, ...] = ()
-
-    def task(self) -> Task:
-        return Task(self._named, self.model, self.absent, self.frames, bool(self.offsets), derivatives=self.derivatives)
-
-    @property
-    def argument_sizes(self) -> Sequence[int]:
-        """How many numbers each of its arguments has."""
-        return self.task().arguments
-
-    @property
-    def _named(self) -> Algorithm:
-        found = named(self.algorithm)
-        assert found is not None
-        return found
-
-    def derived(self, way: str) -> Callee:
-        """The same with its derivatives, "forward" or "backward"."""
-        if "rolled" not in self._named.forms:
-            raise TracingError(
-                f"{self} takes a long chain by segments, which is not differentiated; use another method, such as "
-                f"'articulated_body'",
-                "",
-            )
-        if "backward" in self.derivatives and way == "backward":
-            raise TracingError(
-                f"{self}, of a mechanism of many bodies, is differentiated backward only once; differentiate what goes "
-                f"backward forward, by lw.jvp",
-                "",
-            )
-        return replace(self, derivatives=(*self.derivatives, way))
-
-    def gives(self, other: Callee) -> bool:
-        """Whether its first results, for the same first arguments, are those of another."""
-        return self.derivatives[: len(other.derivatives)] == other.derivatives and (
-            replace(self, derivatives=()) == replace(other, derivatives=())
-        )
-
-    def __str__(self) -> str:
-        return " ".join([f"{self.algorithm} of {self.model.name!r}", *self.derivatives])
 
 
 def moved(frames: Sequence[Frame], offsets: Sequence[float]) -> list[Frame]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
-from linkwork.engine.ir.program import ONE, Terms
+from linkwork.engine.ir.address import ONE, Terms
 from linkwork.engine.spaces.space import (
     Columns,
     ForceColumns,

@@ -9,10 +9,10 @@ from itertools import product
 from math import isqrt, prod
 from typing import Any, NamedTuple
 
-from linkwork.engine.ir.program import ONE, Address, Terms
+from linkwork.engine.ir.address import ONE, Address, Terms
 from linkwork.engine.spaces.flatten import flatten
+from linkwork.model.fields import Constant, Field
 from linkwork.model.model import Model
-from linkwork.model.tree import Constant, Field
 from linkwork.spatial import Force, Scalar, Transform, Vec3
 
 

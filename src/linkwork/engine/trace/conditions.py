@@ -1,18 +1,24 @@
-"""Conditions on traced numbers: what is to be decided when the code runs."""
+"""What is known only when the code runs, and conditions on it."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from linkwork.engine.ir.program import Operand
 from linkwork.errors import TracingError
 
 if TYPE_CHECKING:
+    from linkwork.engine.ir.program import Operand
     from linkwork.engine.trace.tracer import Tracer
 
 
-class Condition(ABC):
+class Undecided:
+    """What is known only when the code runs: a traced number, or a condition."""
+
+    __slots__ = ()
+
+
+class Condition(Undecided, ABC):
     """What is to be decided when the code runs."""
 
     __slots__ = ()

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.engine.ir.program import ONE, Address, Block
+from linkwork.engine.ir.address import ONE, Address
+from linkwork.engine.ir.program import Block
 from linkwork.engine.trace.rolled import Known, Node, RolledTree
 from linkwork.engine.trace.rolled_fields import StoredField
 from linkwork.engine.trace.tables import BODIES, Kind, Section, Tables, body_tables, packed

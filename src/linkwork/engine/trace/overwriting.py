@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from linkwork.engine.ir.program import Address, Block, Loop, Program
+from linkwork.engine.ir.address import Address
+from linkwork.engine.ir.program import Block, Loop, Program
 from linkwork.engine.trace.tables import BODIES, CROSSINGS, FAMILIES, LOOP_ENDS, PATHS, POINTS, STATIONS, Section
 
 _SMALLER: tuple[tuple[Section, str], ...] = (

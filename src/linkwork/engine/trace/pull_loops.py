@@ -10,7 +10,8 @@ A climb is reversed by links from each row to the one before it, which are writt
 
 from __future__ import annotations
 
-from linkwork.engine.ir.program import Address, Block, Loop, Program
+from linkwork.engine.ir.address import Address
+from linkwork.engine.ir.program import Block, Loop, Program
 from linkwork.engine.trace.differentiate import add, pull
 from linkwork.engine.trace.overwriting import overwritten
 from linkwork.engine.trace.tracer import Tracer

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from linkwork.engine.ir import evaluator
-from linkwork.engine.ir.program import Address, Program
+from linkwork.engine.ir.address import Address
+from linkwork.engine.ir.program import Program
 from linkwork.engine.trace.tracer import Tracer
 from linkwork.spatial import Scalar
 

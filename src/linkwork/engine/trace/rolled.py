@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from linkwork.algorithms import Algorithm
-from linkwork.engine.ir.program import ONE, Address, Block, Loop, Program, Terms
+from linkwork.engine.ir.address import ONE, Address, Terms
+from linkwork.engine.ir.program import Block, Loop, Program
 from linkwork.engine.spaces import SPACES
 from linkwork.engine.trace.rolled_fields import Field, InResult, Stored, put_in_results
 from linkwork.engine.trace.rolled_loops import LoopWalks

@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from linkwork.engine.ir.program import ONE, Address, Block, Program, Terms
+from linkwork.engine.ir.address import ONE, Address, Terms
+from linkwork.engine.ir.program import Block, Program
 from linkwork.engine.spaces import flatten, rebuild
 from linkwork.engine.trace.tracer import Traced
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from linkwork.engine.ir.program import Address
+from linkwork.engine.ir.address import Address
 from linkwork.engine.trace.tables import CROSSINGS, JOININGS, LOOP_ENDS, PAIRS, Section
 from linkwork.engine.trace.tracer import Tracer
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from linkwork.engine.ir.program import Address
+from linkwork.engine.ir.address import Address
 from linkwork.engine.trace.tables import BODIES, FAMILIES, PATHS, PLACES, POINTS, STATIONS, Kind, Section
 from linkwork.engine.trace.tracer import Tracer
 

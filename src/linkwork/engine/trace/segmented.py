@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.engine.ir.program import ONE, Address, Block, Terms
+from linkwork.engine.ir.address import ONE, Address, Terms
+from linkwork.engine.ir.program import Block
 from linkwork.engine.trace.rolled import Known, Node, RolledTree
 from linkwork.engine.trace.rolled_fields import Field, StoredField
 from linkwork.engine.trace.segmented_limbs import (

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwork.engine.ir.program import Address, Terms
+from linkwork.engine.ir.address import Address, Terms
 from linkwork.engine.trace.rolled import Node
 from linkwork.engine.trace.tables import BODIES, Section
 from linkwork.model.model import Model

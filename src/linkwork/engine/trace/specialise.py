@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from linkwork.algorithms import Algorithm
-from linkwork.engine.ir.program import Address, Program
+from linkwork.engine.ir.address import Address
+from linkwork.engine.ir.program import Program
 from linkwork.engine.spaces import shifted, size
 from linkwork.engine.trace.interpreter import evaluate
 from linkwork.engine.trace.isomorphic import IsomorphicTree

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwork.engine.ir.program import ONE, Address, Terms
+from linkwork.engine.ir.address import ONE, Address, Terms
 from linkwork.joints import Joint
 from linkwork.model.doubtful import doubtful_joints
 from linkwork.model.junctions import common_ancestor, junctions_of

@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from linkwork.engine.ir.program import Address, Block, Fold, Keep, Map, Operand, Program, Repeat, Subroutine
-from linkwork.engine.trace.conditions import Less
+from linkwork.engine.ir.address import Address
+from linkwork.engine.ir.program import Block, Fold, Keep, Map, Operand, Program, Repeat, Subroutine
+from linkwork.engine.trace.conditions import Less, Undecided
 from linkwork.errors import TracingError
 from linkwork.spatial.dual import Dual
 
@@ -34,7 +35,7 @@ def _operator(name: str) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any]
 Inner = TypeVar("Inner", Repeat, Subroutine, Map, Fold)
 
 
-class Traced:
+class Traced(Undecided):
     """A scalar that is the value of an instruction."""
 
     __slots__ = ("number", "tracer")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from linkwork.engine.ir.address import ONE, Address
 from linkwork.engine.ir.evaluator import ARITHMETIC
-from linkwork.engine.ir.program import ONE, Address, Block, Loop, Operand, Program
+from linkwork.engine.ir.program import Block, Loop, Operand, Program
 from linkwork.engine.trace.tracer import Traced, Tracer
 from linkwork.errors import TracingError
 from linkwork.spatial import Scalar

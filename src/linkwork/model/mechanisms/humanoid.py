@@ -16,7 +16,7 @@ none without inertia.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from linkwork.arguments import switch
 from linkwork.errors import ArgumentError
@@ -38,8 +38,7 @@ _BALL_SHARE = 0.1
 """What a ball between two joints takes of its segment's mass."""
 
 
-@dataclass(frozen=True)
-class _Segment:
+class _Segment(NamedTuple):
     """Mass as a fraction of the body's; centre of mass and radius of gyration as fractions of the part's length."""
 
     mass: float
@@ -95,8 +94,7 @@ def humanoid(floating_base: bool = False, standing: bool = False) -> Model:
     return body.builder.build()
 
 
-@dataclass(frozen=True)
-class _Solid:
+class _Solid(NamedTuple):
     """Mass (kg), centre of mass (m) and principal moments about it (kg m²) of a link."""
 
     mass: float

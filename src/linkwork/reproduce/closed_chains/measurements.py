@@ -13,9 +13,9 @@ import numpy as np
 
 from linkwork.algorithms import ALGORITHMS, closing
 from linkwork.bench.machine import commit, machine, versions
-from linkwork.dynamics import forward_dynamics
 from linkwork.dynamics.closed_chains import asked_of
 from linkwork.dynamics.constrained import constrained_dynamics
+from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.dynamics.held import held_by
 from linkwork.engine.plans import Task, plan_for
 from linkwork.engine.run.threads import cores, set_threads

@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwork.algorithms import ALGORITHMS, along
 from linkwork.bench.contest import difference
-from linkwork.dynamics import random_state
+from linkwork.dynamics.kinematics import random_state
 from linkwork.model import mechanisms
 from linkwork.reproduce.constraint_force.chains import comb
 from linkwork.reproduce.longest_path import longest_path

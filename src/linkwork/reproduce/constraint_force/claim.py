@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from linkwork.algorithms import ALGORITHMS, ORIGINAL, ORIGINAL_WORLD, Algorithm, along, without_bias
-from linkwork.dynamics import random_state
 from linkwork.dynamics.arguments import Array
+from linkwork.dynamics.kinematics import random_state
 from linkwork.joints import Free, Helical, Joint, Prismatic, Revolute, Universal
 from linkwork.model import Builder, Model, placement
 from linkwork.reproduce.constraint_force.chains import comb

@@ -16,7 +16,7 @@ import numpy as np
 from linkwork.algorithms import SEGMENTS
 from linkwork.bench.cases import States
 from linkwork.bench.contest import Array, Contestant
-from linkwork.dynamics import forward_dynamics
+from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.engine.plans import MOST_BODIES, Task, plan_for
 from linkwork.engine.run.threads import cores, set_threads
 from linkwork.model import Model

@@ -11,7 +11,9 @@ from linkwork.algorithms import ALGORITHMS, OPERATIONAL
 from linkwork.bench.cases import States
 from linkwork.bench.contest import Array, Contestant
 from linkwork.control import OperationalSpaceController, Posture, Task
-from linkwork.dynamics import forward_dynamics, forward_kinematics, integrate, neutral, operational_inertia
+from linkwork.dynamics.dynamics import forward_dynamics
+from linkwork.dynamics.kinematics import forward_kinematics, integrate, neutral
+from linkwork.dynamics.operational import operational_inertia
 from linkwork.model import Model, mechanisms
 from linkwork.reproduce.clock import Effort, Runner, best, race
 from linkwork.reproduce.counting import as_written, folded

@@ -18,21 +18,13 @@ from typing import Any
 import numpy as np
 
 from linkwork.bench.contest import Array, Contestant
-from linkwork.dynamics import (
-    Weld,
-    difference,
-    forward_dynamics,
-    forward_kinematics,
-    inverse_dynamics,
-    jacobian,
-    jacobian_drift,
-    neutral,
-    nonlinear_effects,
-    operational_inertia_inverse,
-)  # fmt: skip
+from linkwork.dynamics.dynamics import forward_dynamics, inverse_dynamics, nonlinear_effects
+from linkwork.dynamics.kinematics import difference, forward_kinematics, jacobian, jacobian_drift, neutral
+from linkwork.dynamics.operational import operational_inertia_inverse
 from linkwork.joints import Free, Revolute
 from linkwork.model import Model
 from linkwork.model.builder import Builder
+from linkwork.model.constraints import Weld
 from linkwork.model.mechanisms.links import ball, box, rod
 from linkwork.model.placements import placement
 from linkwork.reproduce.clock import Effort, best

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwork.dynamics import energy, forward_dynamics, forward_kinematics, integrate, neutral
+from linkwork.dynamics.dynamics import energy, forward_dynamics
+from linkwork.dynamics.kinematics import forward_kinematics, integrate, neutral
 from linkwork.model import Model, mechanisms
 
 Array = NDArray[np.float64]

@@ -18,8 +18,8 @@ from linkwork.engine.mode import current_form
 from linkwork.engine.plans import MOST_BODIES
 from linkwork.errors import ArgumentError
 from linkwork.memory import fits_memory
+from linkwork.model.all_contacts import as_contacts
 from linkwork.model.constraints import as_constraints
-from linkwork.model.contacts import as_contacts
 from linkwork.model.model import Model
 from linkwork.simulation.laws import as_law, parameters_of
 from linkwork.simulation.rollouts.jobs import Job

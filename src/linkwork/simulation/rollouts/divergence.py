@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from linkwork.dynamics.arguments import Array
-from linkwork.dynamics.call import diagnose
 from linkwork.dynamics.constrained import constrained_dynamics
+from linkwork.dynamics.diagnosis import diagnose
 from linkwork.errors import LinkworkError, SingularError
 from linkwork.simulation.blow_up import BLOWN_UP, joint_of
 from linkwork.simulation.rollouts.jobs import Job

@@ -12,7 +12,7 @@ import numpy as np
 from linkwork.algorithms import STEP_PARTS, Algorithm, stepping
 from linkwork.compiled.tracing import Shape
 from linkwork.dynamics.arguments import Array
-from linkwork.dynamics.call import diagnose
+from linkwork.dynamics.diagnosis import diagnose
 from linkwork.engine.function import function
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import Plan

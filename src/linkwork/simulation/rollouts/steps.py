@@ -26,8 +26,8 @@ from linkwork.dynamics.varied import varied
 from linkwork.engine.code import fingerprint
 from linkwork.engine.ir.program import Program
 from linkwork.engine.plans import MOST_BODIES, Plan, TracedTask, plan_for_trace
+from linkwork.model.all_contacts import Contacts
 from linkwork.model.constraints import Constraint
-from linkwork.model.contacts import Contacts
 from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
 from linkwork.simulation.contact_steps import moved

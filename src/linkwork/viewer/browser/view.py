@@ -12,8 +12,9 @@ import numpy as np
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.kinematics import integrate, neutral
 from linkwork.errors import ArgumentError
+from linkwork.model.all_contacts import Contacts
 from linkwork.model.constraints import Constraint
-from linkwork.model.contacts import Contacts, Plane
+from linkwork.model.contacts import Plane
 from linkwork.model.model import WORLD, Model
 from linkwork.simulation.trajectory import ARRAYS, Trajectory
 from linkwork.simulation.watching import Seen

@@ -1,0 +1,56 @@
+"""What another thread is worth: whole calls on one thread and on all, by the size of the batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from linkwork.bench.cases import CASES, Case, States
+from linkwork.bench.contest import Contestant, contest, ours
+from linkwork.bench.subjects import Subject
+from linkwork.engine.run.threads import cores, set_threads
+
+FUNCTIONS = (CASES[0].name, "inverse_dynamics", "mass_matrix")
+_MOST_BYTES = 256 * 2**20
+"""Of a result."""
+
+
+def measure_threads(
+    subject: Subject, sizes: tuple[int, ...], rounds: int, seconds: float, say: Callable[[str], None]
+) -> dict[str, Any]:
+    """The time of a state with ``out=`` in batches of these sizes, on one thread and on all, alternating."""
+    model = subject.model
+    few = States.random(model, 512)
+    rows = []
+    try:
+        for case in (case for case in CASES if case.name in FUNCTIONS):
+            say(f"{subject.name}: {case.name} on {cores()} threads")
+            result = case.function(model, *few.first(1).arguments(case))
+            rows += [
+                _row(case, few.repeated(size), rounds, seconds) for size in sizes if size * result.nbytes <= _MOST_BYTES
+            ]
+    finally:
+        set_threads(None)
+    return {"name": subject.name, "nv": model.nv, "threads": cores(), "rows": rows}
+
+
+def _row(case: Case, states: States, rounds: int, seconds: float) -> dict[str, Any]:
+    one, every = (_on(count, case, states) for count in (1, cores()))
+    best, others = contest(one, {"every": every}, rounds, seconds)
+    every_row = others["every"]
+    if not every_row["agrees"] or every_row["error"]:
+        raise AssertionError(f"{case.name} has other bits on {cores()} threads")
+    return {"function": case.name, "states": len(states), "seconds": best, "all_threads": every_row["seconds"]}
+
+
+def _on(threads: int, case: Case, states: States) -> Contestant:
+    """Our call on so many threads, each into an array of its own."""
+    found = ours(case, states.model, states, single=False, in_place=True)
+
+    def function(call: Callable[..., Any], *arguments: Any) -> Any:
+        set_threads(threads)
+        return call(*arguments)
+
+    found.function = partial(function, found.function)
+    return found
