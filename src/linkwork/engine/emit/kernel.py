@@ -14,6 +14,7 @@ contracted, so results have the same bits for every number of lanes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 
 from linkwork.engine.emit.bitwise import BitsOf, each
 from linkwork.engine.emit.call_frame import Interface, listed
@@ -46,8 +47,7 @@ class Kernel(Writer):
     """Writes the kernel."""
 
     returns = "void"
-    further: Sequence[tuple[str, str]] = ()
-    """What it takes besides the arrays of its interface."""
+    further: Sequence[tuple[str, str]] = ()  # what it takes besides the arrays of its interface
     never = ""
     """The block where the function ends if an argument is nowhere, which is never so; none until it is needed. LLVM
     joins blocks that it knows to follow each other: a long one is cut only where code might go elsewhere.
@@ -83,9 +83,8 @@ class Kernel(Writer):
             self.begin(self.never)
             self.do(f"ret {self.returns}{' false' if self.returns == 'i1' else ''}")
         self.lines[:0] = self.memory  # on the stack once, wherever it is used
-        taken = parameters([*self.interface.kernel, *self.further])
-        own = self.function(f"internal {self.returns} @{self.symbol}({taken})")
-        return "\n".join([*self.inner, own])
+        head = f"@{self.symbol}({parameters([*self.interface.kernel, *self.further])})"
+        return "\n".join([*self.inner, self.function(f"internal {self.returns} {head}")])
 
     def body(self) -> None:
         self.instructions(self.program.root)
@@ -394,9 +393,7 @@ def parameters(names: Sequence[tuple[str, str]]) -> str:
 
 def declarations(widths: set[int]) -> str:
     """What code with values of so many lanes calls."""
-    called = []
-    for n in sorted(widths):
-        kind = vector(n)
-        called.append(f"declare {kind} @llvm.sqrt.{suffix(n)}({kind})\n")
-        called.append(f"declare {kind} @llvm.fmuladd.{suffix(n)}({kind}, {kind}, {kind})\n")
-    return "".join([*called, "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n"])
+    called = ["declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n"]
+    for n, (name, taken) in product(sorted(widths), (("sqrt", 1), ("fmuladd", 3))):
+        called.append(f"declare {vector(n)} @llvm.{name}.{suffix(n)}({', '.join([vector(n)] * taken)})\n")
+    return "".join(called)
