@@ -15,6 +15,8 @@ import pytest
 
 import linkwork as lw
 from linkwork.dynamics.contact.boxes import Solid, box_touches
+from linkwork.dynamics.held import held_by
+from linkwork.simulation import off_constraints
 from linkwork.spatial import Mat3, Transform, Vec3
 from strategies import Array
 
@@ -563,6 +565,20 @@ def test_a_start_off_constraints_is_said() -> None:
             lw.rollout(model, [q - [0, 0, 0.05, 0, 0, 0, 0], q], v, dt=0.01, steps=2, constraints=held)
         q[2] = -0.05  # no warning
         lw.simulate(model, q, v, 0.01, 0.01, constraints=held)
+
+
+def test_code_finds_among_many_starts_those_off_constraints(monkeypatch: pytest.MonkeyPatch) -> None:
+    arm = lw.mechanisms.serial_chain(2)
+    held = [lw.Ball.at(arm, [0.0, 0.0], "tip"), lw.Coupling("joint2", "joint1")]
+    starts = np.zeros((21, 2))
+    starts[13] = 0.1, 0.2
+    by_numpy = off_constraints._errors(held_by(arm, held), starts)
+    monkeypatch.setattr(off_constraints, "_MANY", 2)
+    by_code = off_constraints._errors(held_by(arm, held), starts)
+    np.testing.assert_allclose(by_code, by_numpy, rtol=0, atol=1e-15)
+    assert by_code[13, 1] == pytest.approx(0.1) and (by_code[[*range(13), *range(14, 21)]] < 1e-15).all()
+    with pytest.warns(lw.LinkworkWarning, match=r"begins off Ball\('tip', 'world'\), by .* in state 13"):
+        off_constraints.warn_of_errors(arm, starts, held, 0.1)
 
 
 def test_a_deep_start_and_what_a_file_leaves_out_are_said(tmp_path: Path) -> None:

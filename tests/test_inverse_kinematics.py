@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -275,7 +276,8 @@ def _bent() -> Array:
 MIRROR = np.diag([1.0, 1.0, -1.0, 1.0])
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"targets": np.eye(3)}, r"targets .*4, 4"),
-    ({"targets": np.tile(np.eye(4), (2, 1, 1))}, r"targets must have shape \(\.\.\., 1, 4, 4\)"),
+    ({"targets": np.tile(np.eye(4), (2, 1, 1))}, r"shape \(\.\.\., 1, 4, 4\).*; targets\[\.\.\., None, :, :\]"),
+    ({"targets": [0.5, 0.0, 0.0]}, r"targets must have shape .*\(3,\); lw.placement\(xyz\) makes a placement of a"),
     ({"targets": _bent()}, "no placement.*rotation"),
     ({"targets": MIRROR}, "no placement"),
     ({"targets": 2.0 * np.eye(4)}, "no placement"),
@@ -377,6 +379,8 @@ def test_couplings_planes_and_hinges() -> None:
         np.testing.assert_allclose(end[:3, 3], [1.5, 0.0, 0.0], atol=1e-8)
     into = np.empty((2, 4))
     assert lw.close_loops(arm, found, gears, out=into) is into and np.array_equal(into, found)
+    geared = replace(arm, constraints=tuple(gears))  # left out, it is the model's own that are satisfied
+    assert np.array_equal(lw.close_loops(geared, [0.3, 0.1, 0.5, 0.2]), found[0])
 
 
 def test_loops_that_cannot_be_closed_are_said() -> None:

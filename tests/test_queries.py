@@ -219,7 +219,11 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a quaternion of three": (lambda: lw.placement(quaternion=[0] * 3), lw.ModelError, "quaternion must be 4 number"),
     "no rotation": (lambda: lw.placement(matrix=2 * np.eye(3)), lw.ModelError, "matrix is not a rotation"),
     "a mirror": (lambda: lw.placement(matrix=-np.eye(3)), lw.ModelError, "is not a rotation"),
-    "no matrix": (lambda: lw.placement(matrix=np.eye(2)), lw.ModelError, "4×4 matrix"),
+    "no matrix": (
+        lambda: lw.placement(matrix=np.eye(2)),
+        lw.ModelError,
+        r"matrix must be a rotation \(3, 3\), or a placement",
+    ),
     "a frame": (lambda: lw.Frame("f", 1, np.eye(3)), lw.ModelError, "frame 'f' must come from"),  # type: ignore[arg-type]
     "a frame's kind": (lambda: lw.Frame("f", 1, np.eye(4), "limb"), lw.ModelError, "'limb'"),  # type: ignore[arg-type]
     "a weld": (lambda: lw.Weld("f", placement=np.eye(3)), lw.ModelError, "constraint of 'f'"),  # type: ignore[arg-type]
@@ -232,7 +236,23 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lw.ArgumentError,
         "a list of",
     ),  # type: ignore[arg-type]
-    "no joint": (lambda: ARM.joint("body1"), lw.UnknownNameError, "no joint named 'body1'; it is a link on 'body1'"),
+    "no joint": (lambda: ARM.joint("body1"), lw.UnknownNameError, "no joint named 'body1'; it is a body$"),
+    "no such body": (lambda: ARM.body("world"), lw.UnknownNameError, "no body named 'world'; it is the world, which"),
+    "a weld at a position": (
+        lambda: lw.Weld("tip", placement=[0, 0, 1]),  # type: ignore[arg-type]
+        lw.ModelError,
+        r"not \[0, 0, 1\]; lw.placement\(xyz\) makes one of a position",
+    ),
+    "no reference": (
+        lambda: lw.pose_error(np.eye(4), np.eye(4), reference="nope"),
+        lw.ArgumentError,
+        "reference must be one of 'local', 'world', 'local_world_aligned', not 'nope'$",
+    ),
+    "no path": (
+        lambda: lw.load(""),
+        lw.ArgumentError,
+        "path must be the path of a file, or the name of a robot, not ''",
+    ),
     "no body": (lambda: ARM.body("tip"), lw.UnknownNameError, "no body named 'tip'; it is a frame on 'body2'"),
     "no frame": (lambda: ARM.body_of("tap"), lw.UnknownNameError, "no frame named 'tap'; did you mean 'tip'"),
     "no coordinates": (lambda: ARM.configuration({"joint1": [1, 2]}), lw.ArgumentError, "joint1' has 1 coordinate"),

@@ -137,8 +137,12 @@ def test_a_constant_that_is_not_finite_is_found(way: str) -> None:
 
 
 def test_lines_of_large_results_are_asked_for_where_that_can_be_said() -> None:
-    text = Batch("rows", RESULTS["large"], 68, None, 4).text
-    assert ("prefetchw" in text) == (jit.register_constraint(jit.host(), 4) is not None)
+    text, possible = (
+        Batch("rows", RESULTS["large"], 68, None, 4).text,
+        jit.register_constraint(jit.host(), 4) is not None,
+    )
+    assert ("prefetchw" in text) == possible
+    assert text.count("prefetcht0") == (68 * 4 * 8 // 64 if possible else 0)  # the next tile's rows, each line once
     assert jit.register_constraint(jit.BASELINE, 4) is None
 
 

@@ -243,8 +243,10 @@ def test_what_others_overlook_is_read_with_a_warning(write: Write, case: str) ->
 
 def test_limits_turned_round_are_none(write: Write) -> None:
     path = write(hinge('<limit lower="1" upper="0" effort="3"/>', "revolute"))
-    with pytest.warns(LinkworkWarning, match="joint 'j': the lower limit is above the upper one; it has no limits"):
+    said = "joint 'j': the lower limit is above the upper one; it has no limits"
+    with pytest.warns(LinkworkWarning, match=said) as caught:
         model = load(path)
+    assert caught[0].filename == __file__  # the user's line, however deep it was found out
     assert (model.lower_limit[0], model.upper_limit[0], model.effort_limit[0]) == (-math.inf, math.inf, 3.0)
 
 

@@ -180,6 +180,25 @@ def test_an_inertia_that_no_body_has_is_used_with_a_warning() -> None:
         np.testing.assert_array_equal(found[1], lw.inverse_dynamics(alone, Q[1], V[1], X[1]))
 
 
+def test_of_many_worlds_code_finds_those_that_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fault anywhere among them is named by its place, as NumPy does; what a broadcast repeats is looked at once."""
+    monkeypatch.setattr(varied, "_MANY", 2)
+    possible, places = np.tile(INERTIAS, (20, 2, 1, 1)).reshape(20, 6, 4, 10), np.tile(PLACES, (20, 1, 1, 1))
+    varied.check_parameters(MODEL, {"inertias": possible, "placements": places})
+    varied.check_parameters(MODEL, {"inertias": np.broadcast_to(INERTIAS, (10**7, *INERTIAS.shape))})
+    wrong = possible.copy()
+    wrong[17, 4, 2, 0] = -1.0
+    with pytest.raises(lw.ModelError, match=r"inertias\[17, 4\] of body 'c': mass must not be negative"):
+        varied.check_parameters(MODEL, {"inertias": wrong})
+    wrong[17, 4, 2, 0] = np.nan
+    with pytest.raises(lw.ArgumentError, match="inertias must be finite"):
+        varied.check_parameters(MODEL, {"inertias": wrong})
+    skew = places.copy()
+    skew[41, 3, 0, 1] += 1e-3
+    with pytest.raises(lw.ArgumentError, match="placements of joint 'joint_plate' must be 4×4 matrices"):
+        varied.check_parameters(MODEL, {"placements": skew})
+
+
 def test_what_makes_no_motion_and_too_many_bodies_are_said() -> None:
     nothing = INERTIAS.copy()
     nothing[2, 2] = 0.0

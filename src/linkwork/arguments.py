@@ -21,7 +21,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwork.errors import ArgumentError, LinkworkError, LinkworkWarning, shown, suggestion
+from linkwork.errors import ArgumentError, LinkworkError, LinkworkWarning, near_names, shown
 
 Array = NDArray[np.float64]
 Kind = type[LinkworkError]
@@ -266,7 +266,7 @@ def choice(what: str, value: Any, options: Sequence[str], error: Kind = Argument
     """One of the options, or an error that lists them."""
     if not isinstance(value, str) or value not in options:
         known = ", ".join(map(repr, options))
-        raise error(f"{what} must be one of {known}, not {shown(value)}{suggestion(value, options)}")
+        raise error(f"{what} must be one of {known}, not {shown(value)}{near_names(value, options)}")
     return value
 
 

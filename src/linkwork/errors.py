@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import FrameType, TracebackType
 
@@ -153,20 +154,34 @@ def shown(value: object) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 4]} ..."
 
 
+def warn_caller(message: str) -> None:
+    """Warn at the line that called linkwork, however deep inside it is found out."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "linkwork":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, LinkworkWarning, stacklevel=level)
+
+
 def suggestion(name: object, known: Iterable[str]) -> str:
     """A tail for a message: near names, or what there is."""
     names = list(known)
+    near = near_names(name, names)
+    if near:
+        return near
+    if not names:
+        return ""
+    shown = ", ".join(repr(n) for n in names[:8]) + (", ..." if len(names) > 8 else "")
+    return f"; it has {shown}"
+
+
+def near_names(name: object, names: Sequence[str]) -> str:
+    """A tail for a message: near names, or nothing."""
     near: list[str] = []
     if isinstance(name, str) and len(name) <= _LONGEST:  # longer ones are near nothing, and take memory to compare
         from difflib import get_close_matches
 
         near = get_close_matches(name, names, n=3, cutoff=0.6)
-    if near:
-        return f"; did you mean {' or '.join(repr(n) for n in near)}?"
-    if not names:
-        return ""
-    shown = ", ".join(repr(n) for n in names[:8]) + (", ..." if len(names) > 8 else "")
-    return f"; it has {shown}"
+    return f"; did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
 
 
 def _restore(cls: type[LinkworkError], args: tuple[object, ...]) -> LinkworkError:

@@ -144,7 +144,8 @@ def _as_targets(value: Any, count: int) -> Array:
         return found[None]
     if found.ndim < 3 or found.shape[-3] != count:
         wanted = f"(..., {count}, 4, 4) for {count} frame(s)"
-        raise ArgumentError(f"targets must have shape {wanted}, but has shape {found.shape}")
+        hint = "; targets[..., None, :, :] are many targets of one frame" if count == 1 else ""
+        raise ArgumentError(f"targets must have shape {wanted}, but has shape {found.shape}{hint}")
     return found
 
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from linkwork.arguments import memory_for, positive, switch
 from linkwork.batches import put_into
 from linkwork.compiled.arrays import is_traced
-from linkwork.dynamics.arguments import Array, as_batch
+from linkwork.dynamics.arguments import Array, as_batch, check_model
 from linkwork.dynamics.held import HeldBy, at_grips, held_by, over_ends, rows_of, shown_constraint
 from linkwork.dynamics.kinematics import forward_kinematics, jacobian, neutral
 from linkwork.dynamics.pose_errors import pose_error
@@ -31,7 +31,7 @@ _TINY = 1e-12
 def close_loops(
     model: Model,
     q: ArrayLike,
-    constraints: Sequence[Constraint] | Constraint,
+    constraints: Sequence[Constraint] | Constraint | None = None,
     *,
     limits: bool = True,
     tolerance: float = 1e-9,
@@ -45,7 +45,7 @@ def close_loops(
         model: the mechanism, a tree.
         q: configurations (..., nq).
         constraints: ``lw.Weld``, ``lw.Ball``, ``lw.Hinge``, ``lw.PointOnPlane``, ``lw.Coupling``, ``lw.Rolling`` (the
-            disc then touches its plane).
+            disc then touches its plane); those of the model, if left out.
         limits: whether to keep to the position limits of the model, which are never violated then.
         tolerance: by how much (m, rad) each motion that is held may be off.
         out: an array for the result, written in place and returned; a new one if left out.
@@ -64,7 +64,9 @@ def close_loops(
         >>> (lw.forward_kinematics(arm, q, ["tip"])[0, :3, 3] + 0.0).round(6)
         array([2., 1., 0.])
     """
-    held, kept, within = held_by(model, constraints), switch("limits", limits), positive("tolerance", tolerance)
+    check_model(model)
+    asked = model.constraints if constraints is None else constraints
+    held, kept, within = held_by(model, asked), switch("limits", limits), positive("tolerance", tolerance)
     (given,), batch = as_batch(model, (("q", "configuration"),), [q])
     assert given is not None
     if is_traced(given):

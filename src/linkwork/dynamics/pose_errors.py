@@ -55,7 +55,9 @@ def as_placements(what: str, value: Any, shape: tuple[int, ...] = (4, 4)) -> Arr
     """Placements (..., 4, 4), or an error that names what is wrong with them."""
     found = array(what, value, shape)
     if found.ndim < len(shape) or found.shape[found.ndim - len(shape) :] != shape:
-        raise ArgumentError(f"{what} must have shape (..., {', '.join(map(str, shape))}), but has shape {found.shape}")
+        hint = "; lw.placement(xyz) makes a placement of a position" if found.shape[-1:] == (3,) else ""
+        wanted = ", ".join(map(str, shape))
+        raise ArgumentError(f"{what} must have shape (..., {wanted}), but has shape {found.shape}{hint}")
     apart = tuple(slice(None) if stride else slice(1) for stride in found.strides[:-2])
     once = found[apart]  # without the repetitions of a broadcast, which would take memory
     if not _are_placements(once).all():

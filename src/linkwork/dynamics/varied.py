@@ -6,17 +6,18 @@ shape: domain randomisation, identification, design. What depends on the joints'
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from linkwork.algorithms.step import SLOW
-from linkwork.arguments import Array, array, choice, finite_array
+from linkwork.arguments import Array, array, choice, finite_array, once
 from linkwork.compiled.arrays import is_traced, numbers
+from linkwork.engine.mode import current_form
 from linkwork.engine.plans import MOST_BODIES
 from linkwork.engine.spaces import SPACES
 from linkwork.errors import ArgumentError, LinkworkError, ModelError
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
 METHODS = ("articulated_body", "composite_body", "unit_vector")
 """Of forward dynamics, those that look at no body's inertia beforehand."""
 _IMPOSSIBLE, _OFF = -1e-6, 1e-6
+_MANY = 5000
+"""Sets of parameters from which on code looks at them first, and NumPy only at those that it doubts."""
+_TOGETHER = 1000
+"""Sets that NumPy looks at at a time."""
 _ORDER = [0, 1, 2, 3, 4, 5, 7, 6, 8, 9]
 """From ``model.inertial_parameters`` to the numbers of an ``Inertia``, and back."""
 
@@ -130,12 +135,13 @@ def _guard(model: Model, given: Mapping[str, Any]) -> Any:
 
 def check_inertias(model: Model, inertias: Array) -> None:
     """An error for a mass that cannot be, and a warning of an inertia that no body has."""
-    every = np.reshape(inertias, (-1, len(model.bodies), 10))
-    for first in range(0, len(every), 1000):
-        some = every[first : first + 1000]
+    every, doubted = _doubted(model, "inertias", inertias)
+    for first in range(0, len(doubted), _TOGETHER):
+        sets = doubted[first : first + _TOGETHER]
+        some = every[sets]
         own, minors = fitness(some)
         for k, body in np.argwhere((own < 0.0) | (minors < _IMPOSSIBLE)).tolist():
-            where = "" if inertias.ndim == 2 else f"[{', '.join(map(str, _index(inertias, first + k)))}]"
+            where = "" if inertias.ndim == 2 else f"[{', '.join(map(str, _index(inertias, int(sets[k]))))}]"
             name, number = f"inertias{where} of body {model.body_names[body]!r}", some[k, body]
             if own[k, body] < 0.0:
                 raise ModelError(
@@ -147,7 +153,24 @@ def check_inertias(model: Model, inertias: Array) -> None:
 
 
 def _index(inertias: Array, flat: int) -> tuple[int, ...]:
-    return tuple(int(i) for i in np.unravel_index(flat, inertias.shape[:-2]))
+    return tuple(int(i) for i in np.unravel_index(flat, once(inertias).shape[:-2]))
+
+
+def _doubted(model: Model, name: str, given: Array) -> tuple[Array, NDArray[np.intp]]:
+    """Sets of a parameter (sets, ...), those of a broadcast once, and which of them may be impossible: all, or those
+    that code doubts, if they are many.
+    """
+    shape = shapes_of(model)[name]
+    every = once(given).reshape(-1, *shape)
+    if len(every) < _MANY or current_form() == "interpreted":
+        return every, np.arange(len(every))
+    from linkwork.compiled.law import law
+
+    known, key = model._memo.laws, ("possible", name)
+    if key not in known:
+        known[key] = law(name, lambda **one: _guard(model, one), {name: shape}, [()], model, (), *key)
+    _, _, fine = known[key].attempt([every])
+    return every, np.flatnonzero(~fine)
 
 
 def _array(model: Model, name: str, value: Any) -> Array:
@@ -193,13 +216,14 @@ def skewness(places: Any) -> Any:
 
 def check_placements(model: Model, places: Array) -> None:
     """An error for one that is no rotation and position."""
-    bad = skewness(places) > _OFF**2
-    if bad.any():
-        *_, body = np.argwhere(bad)[0].tolist()
-        raise ArgumentError(
-            f"placements of joint {model.joint_names[body]!r} must be 4×4 matrices of a rotation and a position; "
-            f"one is {places[bad][0].tolist()}"
-        )
+    every, doubted = _doubted(model, "placements", places)
+    for first in range(0, len(doubted), _TOGETHER):
+        some = every[doubted[first : first + _TOGETHER]]
+        for k, body in np.argwhere(skewness(some) > _OFF**2).tolist():
+            raise ArgumentError(
+                f"placements of joint {model.joint_names[body]!r} must be 4×4 matrices of a rotation and a position; "
+                f"one is {some[k, body].tolist()}"
+            )
 
 
 def as_parameters(model: Model, given: Mapping[str, ArrayLike]) -> dict[str, tuple[str, Array, tuple[int, ...]]]:
@@ -236,44 +260,46 @@ def with_parameters(
     """Forward or inverse dynamics with parameters that are data. ``state`` has q, v, and the forces or accelerations,
     and maybe f_ext.
     """
+    values = {key: value for each in (state, given) for key, value in each.items() if value is not None}
+    guarded = model._memo.laws.get(_key(name, values, method, True))
+    if guarded is not None:
+        answer: Array | None = guarded.quick(out, *values.values())
+        if answer is not None:
+            return answer
     choice("method", method, METHODS)
     parameters = {key: value for key, value in given.items() if value is not None}
-    values = {key: value for key, value in {**state, **parameters}.items() if value is not None}
     check_bodies(model, parameters)
     if any(map(is_traced, values.values())):
-        traced: Array = _kernel(name, model, tuple(values), method, False)(*values.values())
+        traced: Array = _kernel(name, model, values, method, False)(*values.values())
         return traced
-    guarded = _kernel(name, model, tuple(values), method, True)
-    answer: Array | None = guarded.quick(out, *values.values())
-    if answer is not None:
-        return answer
+    guarded = _kernel(name, model, values, method, True)
     fits = {key: _array(model, key, value) for key, value in parameters.items()}
     (found,), batch, fine = guarded.attempt(list(values.values()), out)
     if fine.all():
         return found if out is None else out
     check_parameters(model, fits)
-    (found,), batch, fine = _kernel(name, model, tuple(values), method, False).attempt(list(values.values()), out)
+    (found,), batch, fine = _kernel(name, model, values, method, False).attempt(list(values.values()), out)
     if not fine.all():
         raise _explained(name, model, values, batch, int(np.argmin(fine)), method)
     return found if out is None else out
 
 
-def _kernel(name: str, model: Model, names: Sequence[str], method: str, guarded: bool) -> CompiledFunction:
+def _key(name: str, names: Iterable[str], method: str, guarded: bool) -> tuple[object, ...]:
+    return "with parameters", name, tuple(names), method, guarded
+
+
+def _kernel(name: str, model: Model, names: Iterable[str], method: str, guarded: bool) -> CompiledFunction:
     """The code; with ``guarded``, what has impossible parameters gets no number."""
-    known, key = model._memo.laws, ("with parameters", name, tuple(names), method, guarded)
-    if key not in known:
-        known[key] = _made(name, model, names, method, guarded)
-    found: CompiledFunction = known[key]
-    return found
-
-
-def _made(name: str, model: Model, names: Sequence[str], method: str, guarded: bool) -> CompiledFunction:
     from linkwork.compiled.law import law
 
-    own = {"q": (model.nq,), "f_ext": (len(model.bodies), 6), **shapes_of(model)}
-    shapes = {key: own.get(key, (model.nv,)) for key in names}
-    text = lambda **given: _text(name, model, method, given, guarded)  # noqa: E731
-    return law(name, text, shapes, [(model.nv,)], model, (), "with parameters", tuple(names), method, guarded)
+    known, key = model._memo.laws, _key(name, names, method, guarded)
+    if key not in known:
+        own = {"q": (model.nq,), "f_ext": (len(model.bodies), 6), **shapes_of(model)}
+        shapes = {each: own.get(each, (model.nv,)) for each in names}
+        text = lambda **given: _text(name, model, method, given, guarded)  # noqa: E731
+        known[key] = law(name, text, shapes, [(model.nv,)], model, (), *key)
+    found: CompiledFunction = known[key]
+    return found
 
 
 def _text(name: str, model: Model, method: str, given: Mapping[str, Any], guarded: bool) -> Any:

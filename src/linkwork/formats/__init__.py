@@ -83,7 +83,9 @@ def load(
         >>> model.joint_names, model.frame_names
         (('hinge',), ('world', 'base', 'rod', 'hinge'))
     """
-    name = str(file_path("path", path)) if not isinstance(path, str) else path
+    if path == "":
+        raise ArgumentError("path must be the path of a file, or the name of a robot, not ''")
+    name = path if isinstance(path, str) else str(file_path("path", path))
     floating_base = switch("floating_base", floating_base)
     if joint_order is not None:
         choice("joint_order", joint_order, ("pinocchio", "file"))

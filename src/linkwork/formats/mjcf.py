@@ -19,13 +19,12 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from linkwork.errors import FormatError, LinkworkWarning, MissingExtraError, ModelError
+from linkwork.errors import FormatError, MissingExtraError, ModelError, warn_caller
 from linkwork.formats.mjcf_contacts import contacts_of
 from linkwork.formats.mjcf_files import check_files
 from linkwork.formats.mjcf_geometry import geometry_of
@@ -67,7 +66,7 @@ def model_of(root: Element, *, fixed_joints: str) -> Model:
     left = [*conversion.left, *left_out(compiled)]
     if left:
         more = f"; and {len(left) - MOST_SAID} more such things" if len(left) > MOST_SAID else ""
-        warnings.warn(f"{root.path}: {'; '.join(left[:MOST_SAID])}{more}", LinkworkWarning, stacklevel=3)
+        warn_caller(f"{root.path}: {'; '.join(left[:MOST_SAID])}{more}")
     return merge_fixed(model) if fixed_joints == "merge" else model
 
 
@@ -86,7 +85,7 @@ def _compile(root: Element) -> Any:
     finally:
         mujoco.set_mju_user_warning(before)
     for words in said:
-        warnings.warn(f"{root.path}: MuJoCo: {words}", LinkworkWarning, stacklevel=4)
+        warn_caller(f"{root.path}: MuJoCo: {words}")
     return compiled
 
 

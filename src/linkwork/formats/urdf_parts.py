@@ -6,7 +6,6 @@ that serve a single body, too; only what is wrong is looked at one by one.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Container, Sequence
 from math import inf
 from struct import pack
@@ -14,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.errors import LinkworkWarning, ModelError
+from linkwork.errors import ModelError, warn_caller
 from linkwork.formats.xml import Element, Wanted, quoted, table
 from linkwork.joints import Fixed, Free, Joint, Planar, Prismatic, Revolute
 from linkwork.model.inertias import NOTHING, check_inertia, clearly_possible
@@ -50,7 +49,7 @@ class Connection(NamedTuple):
 
 def warn(element: Element, message: str) -> None:
     """Warn of what stands at an element."""
-    warnings.warn(f"{element.path}:{element.line}:{element.column}: {message}", LinkworkWarning, stacklevel=2)
+    warn_caller(f"{element.path}:{element.line}:{element.column}: {message}")
 
 
 # Joints

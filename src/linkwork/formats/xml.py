@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import re
 import sys
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
@@ -20,7 +19,7 @@ from xml.parsers import expat
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwork.errors import FormatError, LinkworkWarning
+from linkwork.errors import FormatError, warn_caller
 from linkwork.files import open_regular
 
 MAX_BYTES = 64 * 2**20
@@ -230,7 +229,7 @@ def parse(data: bytes, path: str, strict: bool = False, texts: dict[Element, str
     if strict or not begins.startswith(b"<?xml") or len(begins) == len(text):
         return _Reader(path, texts).root_of(text)
     blank = text[: len(text) - len(begins)]
-    warnings.warn(f"{path}:1:1: there are blanks before the XML declaration", LinkworkWarning, stacklevel=4)
+    warn_caller(f"{path}:1:1: there are blanks before the XML declaration")
     declared = re.match(rb"<\?xml[^>]*\?>", begins)
     end = declared.end() if declared else 0
     # the declaration is blanked out, so that lines and columns stay those of the file

@@ -261,16 +261,8 @@ class Model:
 
     def _index(self, kind: str, name: str, index: dict[str, int], known: Sequence[str]) -> int:
         if not isinstance(name, str) or name not in index:
-            raise UnknownNameError(kind, name, known, f"model {self.name!r}", self._what_it_is(name))
+            raise UnknownNameError(kind, name, known, f"model {self.name!r}", queries.what_it_is(self, name))
         return index[name]
-
-    def _what_it_is(self, name: object) -> str:
-        """For a message: what a name is that is none of what was asked for; nothing if it is nothing."""
-        if not isinstance(name, str) or name not in self._frame_index:
-            return ""
-        frame = self.frame(name)
-        what = {"link": "a link", "joint": "the frame of a joint", "frame": "a frame"}[frame.kind]
-        return f"; it is {what} on {queries.name_of(self, frame.body)!r}"
 
     def permutation(self, names: Sequence[str], of: str = "v") -> NDArray[np.intp]:
         """Indices that bring a vector from this model's joint order into the order of ``names``, or pick out a part.

@@ -69,6 +69,8 @@ def placement(
             whole = np.eye(4)
             whole[:3, :3] = numbers
             return Transform(as_placement("matrix", whole).rotation, position)
+        if numbers.shape != (4, 4):
+            raise ModelError(f"matrix must be a rotation (3, 3), or a placement (4, 4), not {shown(matrix)}")
         if any(position):
             raise ModelError("a placement has one position; xyz is given, and matrix (4, 4) has another")
         return as_placement("matrix", matrix)
@@ -97,9 +99,10 @@ def as_placement(where: str, value: Any) -> Transform:
     if not isinstance(value, Transform):
         matrix = numbers_of(value)
         if matrix.shape != (4, 4) or matrix[3].tolist() != [0.0, 0.0, 0.0, 1.0]:
+            hint = "; lw.placement(xyz) makes one of a position" if matrix.shape == (3,) else ""
             raise ModelError(
                 f"placement of {where} must come from lw.placement(...) or be a 4×4 matrix [[R, p], [0, 1]], "
-                f"not {shown(value)}"
+                f"not {shown(value)}{hint}"
             )
         value = Transform(Mat3(*matrix[:3, :3].ravel().tolist()), Vec3(*matrix[:3, 3].tolist()))
     if not isinstance(value.rotation, Mat3) or not isinstance(value.translation, Vec3):

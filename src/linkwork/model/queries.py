@@ -192,6 +192,19 @@ def name_of(model: Model, number: int) -> str:
     return model.body_names[number - 1] if number else WORLD
 
 
+def what_it_is(model: Model, name: object) -> str:
+    """For a message: what a name is that is none of what was asked for; nothing if it is nothing."""
+    if name == WORLD:
+        return "; it is the world, which carries the bodies and is none"
+    if not isinstance(name, str) or name not in model._frame_index:
+        return ""
+    if name in model._body_index:
+        return "; it is a body"
+    frame = model.frame(name)
+    what = {"link": "a link", "joint": "the frame of a joint", "frame": "a frame"}[frame.kind]
+    return f"; it is {what} on {name_of(model, frame.body)!r}"
+
+
 def slice_of(model: Model, of: str, index: int) -> slice:
     joint = model.bodies[index].joint
     start, size = (model.q_start[index], joint.nq) if of == "q" else (model.v_start[index], joint.nv)

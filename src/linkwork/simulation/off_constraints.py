@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from linkwork.arguments import Array
-from linkwork.dynamics.held import at_grips, held_by
+from linkwork.compiled.law import law
+from linkwork.dynamics.held import HeldBy, at_grips, held_by
 from linkwork.dynamics.kinematics import forward_kinematics
-from linkwork.engine.mode import interpreted
+from linkwork.engine.mode import current_form, interpreted
 from linkwork.errors import LinkworkWarning
-from linkwork.model.constraints import Constraint
+from linkwork.model.constraints import Constraint, Coupling
 from linkwork.model.model import Model
 
 _FAR = 1e-3
 """Metres or radians from which on it is said."""
+_MANY = 5000
+"""States from which on code is made for it."""
+_TOGETHER = 1000
+"""States that NumPy looks at at a time."""
 
 
 def warn_of_errors(
@@ -26,11 +32,8 @@ def warn_of_errors(
     if not constraints or not len(q):
         return
     held = held_by(model, constraints)
-    with interpreted():
-        places = forward_kinematics(model, q, held.ends)
-    seen = at_grips(held, places, np.zeros((*places.shape[:-2], 6)), held.placements)
-    for constraint, grips in zip(held.constraints, held.grips, strict=True):
-        errors = abs(constraint.all_errors(model, q, seen.of(grips))).max(axis=-1)
+    found = _errors(held, q)
+    for constraint, errors in zip(held.constraints, found.T, strict=True):
         worst = int(errors.argmax())
         if errors[worst] > _FAR:
             warnings.warn(
@@ -42,3 +45,32 @@ def warn_of_errors(
                 stacklevel=above,
             )
             return
+
+
+def _errors(held: HeldBy, q: Array) -> Array:
+    """How far (n, constraints) each state is off each constraint: by code for many states, if there are loops."""
+    loops = not all(isinstance(constraint, Coupling) for constraint in held.constraints)
+    if loops and held.whole and len(q) >= _MANY and current_form() != "interpreted":
+        make = lambda: law(  # noqa: E731
+            "errors_of_constraints", lambda **given: _text(held, given["q"], given["placements"]),
+            {"q": (held.model.nq,), "placements": held.placements.shape}, [(len(held.constraints),)], held.model,
+            held.frames, held.kinds,
+        )  # fmt: skip
+        (found,), _, _ = held.kept_law("errors", make).attempt([q, held.placements])
+        return found
+    with interpreted():
+        parts = [_text(held, q[first : first + _TOGETHER], held.placements) for first in range(0, len(q), _TOGETHER)]
+    return np.concatenate(parts)
+
+
+def _text(held: HeldBy, q: Any, placements: Any) -> Any:
+    """The largest error (..., constraints) of each constraint."""
+    seen = None
+    if not all(isinstance(constraint, Coupling) for constraint in held.constraints):
+        places = forward_kinematics(held.model, q, held.ends)
+        seen = at_grips(held, places, np.zeros((*places.shape[:-2], 6)), placements)
+    found = []
+    for constraint, grips in zip(held.constraints, held.grips, strict=True):
+        errors = constraint.all_errors(held.model, q, () if seen is None else seen.of(grips))
+        found.append(np.max(np.abs(errors), axis=-1))
+    return np.stack(found, axis=-1)

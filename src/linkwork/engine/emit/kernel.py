@@ -13,13 +13,14 @@ contracted, so results have the same bits for every number of lanes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 
 from linkwork.engine.emit.bitwise import BitsOf, each
 from linkwork.engine.emit.call_frame import Interface, listed
 from linkwork.engine.emit.kept_rows import KeptRows, fold_rows, keep_row, map_rows, rows_of
 from linkwork.engine.emit.packing import batch, pack, rows_in_place, unpack
 from linkwork.engine.emit.repeating import ROWS, interface_of, memory_of, repeat, tables_with
-from linkwork.engine.emit.writer import Value, Writer, bits, constant, vector
+from linkwork.engine.emit.writer import Value, Writer, bits, constant, suffix, vector
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.program import Block, Fold, Loop, Map, Operand, Program, Repeat, Subroutine
 from linkwork.spatial.functions import BITWISE
@@ -46,6 +47,7 @@ class Kernel(Writer):
     """Writes the kernel."""
 
     returns = "void"
+    further: Sequence[tuple[str, str]] = ()  # what it takes besides the arrays of its interface
     never = ""
     """The block where the function ends if an argument is nowhere, which is never so; none until it is needed. LLVM
     joins blocks that it knows to follow each other: a long one is cut only where code might go elsewhere.
@@ -81,8 +83,8 @@ class Kernel(Writer):
             self.begin(self.never)
             self.do(f"ret {self.returns}{' false' if self.returns == 'i1' else ''}")
         self.lines[:0] = self.memory  # on the stack once, wherever it is used
-        own = self.function(f"internal {self.returns} @{self.symbol}({parameters(self.interface.kernel)})")
-        return "\n".join([*self.inner, own])
+        head = f"@{self.symbol}({parameters([*self.interface.kernel, *self.further])})"
+        return "\n".join([*self.inner, self.function(f"internal {self.returns} {head}")])
 
     def body(self) -> None:
         self.instructions(self.program.root)
@@ -166,7 +168,7 @@ class Kernel(Writer):
         elif operation == "neg":
             self.let(f"fneg {kind} {values[0]}", name)
         elif operation == "sqrt":
-            self.let(f"call {kind} @llvm.sqrt.{_suffix(lanes)}({kind} {values[0]})", name)
+            self.let(f"call {kind} @llvm.sqrt.{suffix(lanes)}({kind} {values[0]})", name)
         elif operation == "less":
             bit = each("i1", lanes)
             condition = self.let(f"fcmp olt {kind} {values[0]}, {values[1]}")
@@ -389,11 +391,9 @@ def parameters(names: Sequence[tuple[str, str]]) -> str:
     return ", ".join(f"{kind} {'noalias nocapture ' if kind == 'ptr' else ''}%{name}" for kind, name in names)
 
 
-def _suffix(lanes: int) -> str:
-    return "f64" if lanes == 1 else f"v{lanes}f64"
-
-
 def declarations(widths: set[int]) -> str:
     """What code with values of so many lanes calls."""
-    roots = [f"declare {vector(n)} @llvm.sqrt.{_suffix(n)}({vector(n)})\n" for n in sorted(widths)]
-    return "".join([*roots, "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n"])
+    called = ["declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n"]
+    for n, (name, taken) in product(sorted(widths), (("sqrt", 1), ("fmuladd", 3))):
+        called.append(f"declare {vector(n)} @llvm.{name}.{suffix(n)}({', '.join([vector(n)] * taken)})\n")
+    return "".join(called)

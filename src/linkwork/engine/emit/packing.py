@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from linkwork.engine.emit.call_frame import Interface, listed
-from linkwork.engine.emit.writer import Writer, sweep, vector, zero
+from linkwork.engine.emit.writer import SUMS, Writer, sweep, vector, zero
 
 AHEAD = 4
 """Strips of a row, of as many numbers as there are lanes, by which a loop that writes rows prefetches ahead: its stores
@@ -15,6 +15,8 @@ _MUCH = 2_000_000
 """Numbers of an argument that caches do not hold: rows of the next tile are prefetched while one is packed. For fewer
 that costs more than it gains.
 """
+_LONG = 64
+"""Numbers of an argument, for one state, that make a long row."""
 _WIDE = 8
 """Numbers that are looked at together, whether they are finite."""
 
@@ -32,7 +34,7 @@ def pack(lanes: int) -> str:
         row = w.either(w.compare("slt", lane, last), "i64", lane, last)
         rows.append(w.at("%source", w.mul(row, "%stride")))
     whole, final = _blocks(w, lanes)
-    with w.loop(0, whole, lanes, [(kind, zero(lanes))]) as many:
+    with w.loop(0, whole, lanes, [(kind, zero(lanes))] * SUMS) as many:
         start = _start(w, many.counter, final)
         columns = w.columns([w.at(row, start) for row in rows])
         with w.when(w.compare("ne", "%ahead", 0)):
@@ -41,8 +43,8 @@ def pack(lanes: int) -> str:
         first = w.mul(start, lanes)
         for k, column in enumerate(columns):
             w.store(column, w.at("%tile", w.add(first, k * lanes)), kind, 8 * lanes)
-        many.carry(w.watch_all(many.carried[0], columns, kind))
-    with w.loop(whole, "%count", 1, [(kind, many.carried[0])]) as one:
+        many.carry(*w.watch_all(many.carried, columns, lanes))
+    with w.loop(whole, "%count", 1, [(kind, w.total(many.carried, kind))]) as one:
         numbers = [w.load(w.at(row, one.counter)) for row in rows]
         column = w.vector(numbers) if lanes > 1 else numbers[0]
         w.store(column, w.at("%tile", w.mul(one.counter, lanes)), kind, 8 * lanes)
@@ -60,7 +62,7 @@ def unpack(lanes: int) -> str:
     w, kind = Writer(), vector(lanes)
     whole, final = _blocks(w, lanes, w.compare("eq", "%valid", lanes))
     rows = [w.at("%target", w.mul("%stride", lane)) for lane in range(lanes)]
-    with w.loop(0, whole, lanes, [(kind, zero(lanes))]) as many:
+    with w.loop(0, whole, lanes, [(kind, zero(lanes))] * SUMS) as many:
         start = _start(w, many.counter, final)
         first, columns = w.mul(start, lanes), []
         for k in range(lanes):
@@ -69,8 +71,8 @@ def unpack(lanes: int) -> str:
         for row, values in zip(rows, w.transpose(columns), strict=True):
             w.store(values, w.at(row, start), kind)
             w.prefetch_line(w.let(f"getelementptr double, ptr {row}, i64 {w.add(start, AHEAD * lanes)}"))
-        many.carry(w.watch_all(many.carried[0], columns, kind))
-    fine = w.is_finite(many.carried[0], lanes)
+        many.carry(*w.watch_all(many.carried, columns, lanes))
+    fine = w.is_finite(w.total(many.carried, kind), lanes)
     with w.loop(0, "%valid", 1, [("double", "0.0")]) as state:
         row = w.mul(state.counter, "%stride")
         with w.loop(whole, "%count", 1, [("double", state.carried[0])]) as one:
@@ -96,6 +98,16 @@ def _blocks(w: Writer, lanes: int, wanted: str = "true") -> tuple[str, str]:
 
 def _start(w: Writer, k: str, final: str) -> str:
     return w.either(w.compare("slt", k, final), "i64", k, final)
+
+
+def long_rows(interface: Interface) -> dict[int, int]:
+    """Arguments whose rows are so long that a kernel prefetches those of the next tile while it runs; their numbers."""
+    return {k: count for k, count in enumerate(interface.arguments) if isinstance(count, int) and count >= _LONG}
+
+
+def following(argument: int) -> str:
+    """What a kernel calls the rows of an argument that come next."""
+    return f"following{argument}"
 
 
 def tiles(w: Writer, interface: Interface, lanes: int) -> list[str]:
@@ -128,7 +140,10 @@ def batch(interface: Interface, lanes: int, rows: bool = False) -> str:
         results = list(zip(interface.result_names, interface.counts[given:], places[given:], strict=True))
         targets = [w.at(f"%{name}", w.mul(tile.counter, count)) for name, count, _ in results]
         if rows:
-            good = _run_rows(w, interface, places, targets, full, valid)
+            further = w.either(w.compare("sgt", left, lanes), "i64", w.add(tile.counter, lanes), tile.counter)
+            names = [interface.argument_names[k] for k in long_rows(interface)]
+            nexts = [w.at(f"%{name}", w.mul(further, f"%{name}_stride")) for name in names]
+            good = _run_rows(w, interface, places, targets, nexts, full, valid)
         else:
             w.do(f"call void @kernel({interface.kernel_call(places)})")
             good = []
@@ -168,12 +183,19 @@ def rows_in_place(interface: Interface, zeroed: bool) -> str:
 
 
 def _run_rows(
-    w: Writer, interface: Interface, places: Sequence[str], targets: Sequence[str], full: str, valid: str
+    w: Writer,
+    interface: Interface,
+    places: Sequence[str],
+    targets: Sequence[str],
+    nexts: Sequence[str],
+    full: str,
+    valid: str,
 ) -> list[str]:
     """Calls a kernel that writes rows: into the caller's array, or into the tile's place if that ends within."""
     given = len(interface.arguments)
     rows = [w.either(full, "ptr", target, place) for target, place in zip(targets, places[given:], strict=True)]
-    good = w.let(f"call i1 @kernel({interface.kernel_call([*places[:given], *rows])})")
+    further = "".join(f", ptr {each}" for each in nexts)
+    good = w.let(f"call i1 @kernel({interface.kernel_call([*places[:given], *rows])}{further})")
     for target, place, count in zip(targets, places[given:], interface.counts[given:], strict=True):
         copied = w.either(full, "i64", 0, w.mul(valid, count))
         w.do(f"call void @copy(ptr {place}, ptr {target}, i64 {copied})")

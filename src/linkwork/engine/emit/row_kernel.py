@@ -10,25 +10,24 @@ A value that is not used for long waits in a slot of ``work``, too, and is loade
 taken by the next, while LLVM would give most of these values places of their own, more than the first-level cache has.
 
 Cache lines that will be written are prefetched, or the stores would wait for them: by the loops, and, if the rows of a
-tile fit into the first-level cache, or there is much to do for each line, while arithmetic goes on. LLVM moves a
-prefetch to wherever it pleases, so it stands in inline assembly that a value goes through.
+tile fit into the first-level cache, or there is much to do for each line, while arithmetic goes on. So are those of
+arguments with long rows that the next tile is packed from. LLVM moves a prefetch to wherever it pleases, so it stands
+in inline assembly that a value goes through.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from heapq import heappop, heappush
 
 from linkwork.engine.emit.call_frame import Interface, listed
 from linkwork.engine.emit.kernel import BINARY, Kernel, declarations
-from linkwork.engine.emit.packing import AHEAD, batch, compile_time_integers, pack
-from linkwork.engine.emit.writer import Writer, constant
+from linkwork.engine.emit.packing import AHEAD, batch, compile_time_integers, following, long_rows, pack
+from linkwork.engine.emit.writer import SUMS, Writer, constant
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.program import ARITHMETIC, Block, Operand, Program
 
-_SUMS = 4
-"""Sums that become NaN by what is not finite: several, so that one addition need not wait for the last."""
 _LONG_WAIT = 150
 """Instructions without a use, after which a value is not in a register any more."""
 _CACHE_LINE = 64
@@ -54,6 +53,7 @@ class RowKernel(Kernel):
     def __init__(self, program: Program, interface: Interface, lanes: int, constraint: str | None) -> None:
         super().__init__(program, interface, lanes)
         self.constraint = constraint
+        self.further = [("ptr", following(k)) for k in long_rows(interface)]
         self.rows: dict[str, dict[int, Operand]] = {}
         for n in program.root.order:
             if program.operations[n] == "store":
@@ -61,7 +61,7 @@ class RowKernel(Kernel):
                 self.rows.setdefault(address.array, {})[address.offset] = x
         self.renamed: dict[int, str] = {}  # the names of values that have gone through a prefetch
         self.slots: dict[tuple[type, Operand], int] = {}
-        self.sums = [constant(0.0, lanes)] * _SUMS
+        self.sums = [constant(0.0, lanes)] * SUMS
         self.tables: list[str] = []
         results = len({(type(x), x) for row in self.rows.values() for x in row.values()})
         self.waiting, self.work = waiting(program, results)
@@ -69,17 +69,14 @@ class RowKernel(Kernel):
 
     def body(self) -> None:
         order, done = self.program.root.order, 0
-        for position, array, lines in self.prefetches():
+        for position, array, lines, how in self.prefetches():
             self.instructions(Block(order[done : position + 1]))
-            self.prefetch(order[position], array, lines)
+            self.prefetch(order[position], array, lines, how)
             done = position + 1
         self.instructions(Block(order[done:]))
         for array in self.rows:
             self.write(array)
-        total = self.sums[0]
-        for other in self.sums[1:]:
-            total = self.let(f"fadd {self.type} {total}, {other}")
-        self.do(f"ret i1 {self.is_finite(total, self.lanes)}")
+        self.do(f"ret i1 {self.is_finite(self.total(self.sums, self.type), self.lanes)}")
 
     def value(self, x: Operand | tuple[float, ...]) -> str:
         if type(x) is not int:
@@ -101,25 +98,25 @@ class RowKernel(Kernel):
             if n in self.waiting:
                 self.store(f"%v{n}", self.slot(self.waiting[n]), self.type, self.align)
 
-    def prefetches(self) -> list[tuple[int, str, range]]:
-        """After which position in the order which cache lines of a result are prefetched; none if they do not fit."""
-        order, operations = self.program.root.order, self.program.operations
-        positions = [k for k in range(int(_EARLY * len(order))) if operations[order[k]] in BINARY]
-        sizes = {array: 8 * self.lanes * len(row) for array, row in self.rows.items()}
-        groups = [
-            (array, range(first, min(first + _TOGETHER * _CACHE_LINE, size), _CACHE_LINE))
-            for array, size in sizes.items()
-            for first in range(0, size, _TOGETHER * _CACHE_LINE)
-        ]
-        size = sum(sizes.values())
-        near = size <= _NEAR or (size <= _NEAR_ENOUGH and len(positions) * _CACHE_LINE >= _MUCH * size)
-        if self.constraint is None or len(positions) < len(groups) or not near:
+    def prefetches(self) -> list[tuple[int, str, range, str]]:
+        """After which position in the order which cache lines are prefetched, and how: of results, none if they do not
+        fit; and of long rows of arguments those of the next tile.
+        """
+        if self.constraint is None:
             return []
-        return [(positions[len(positions) * k // len(groups)], *group) for k, group in enumerate(groups)]
+        order, operations = self.program.root.order, self.program.operations
+        positions = [k for k in range(len(order)) if operations[order[k]] in BINARY]
+        early = [k for k in positions if k < int(_EARLY * len(order))]
+        sizes = {array: 8 * self.lanes * len(row) for array, row in self.rows.items()}
+        size = sum(sizes.values())
+        near = size <= _NEAR or (size <= _NEAR_ENOUGH and len(early) * _CACHE_LINE >= _MUCH * size)
+        found = _over(early, _groups(sizes, _TOGETHER), "prefetchw") if near else []
+        given = {following(k): 8 * self.lanes * count for k, count in long_rows(self.interface).items()}
+        return sorted([*found, *_over(positions, _groups(given, 1), "prefetcht0")])
 
-    def prefetch(self, n: int, array: str, lines: range) -> None:
+    def prefetch(self, n: int, array: str, lines: range, how: str) -> None:
         """Prefetch cache lines when a value is known."""
-        text = "\\0A".join(f"prefetchw {line}($2)" for line in lines)
+        text = "\\0A".join(f"{how} {line}($2)" for line in lines)
         through = f'asm "{text}", "={self.constraint},0,r"({self.type} {self.value(n)}, ptr %{array})'
         self.renamed[n] = self.let(f"call {self.type} {through}")
 
@@ -130,10 +127,8 @@ class RowKernel(Kernel):
             return
         slot = self.slot(self.slots.setdefault(key, len(self.slots)))
         unsigned = self.let(f"fadd {self.type} {self.value(x)}, zeroinitializer")
-        terms = listed([(self.type, unsigned), (self.type, "zeroinitializer"), (self.type, self.sums[0])])
-        total = self.let(f"call {self.type} @llvm.fmuladd.v{self.lanes}f64({terms})")
         self.store(unsigned, slot, self.type, self.align)
-        self.sums = [*self.sums[1:], total]
+        self.sums = [*self.sums[1:], *self.watch_all(self.sums[:1], [unsigned], self.lanes)]
 
     def write(self, array: str) -> None:
         """The loops that store the rows of a result; the last strip of a row overlaps the one before it."""
@@ -190,6 +185,23 @@ class RowKernel(Kernel):
                 self.do(f"call void @llvm.masked.store.v{self.lanes}f64.p0({part})")
 
 
+def _groups(sizes: Mapping[str, int], together: int) -> list[tuple[str, range]]:
+    """Cache lines of arrays of so many bytes, so many lines at a time."""
+    step = together * _CACHE_LINE
+    return [
+        (array, range(first, min(first + step, size), _CACHE_LINE))
+        for array, size in sizes.items()
+        for first in range(0, size, step)
+    ]
+
+
+def _over(positions: Sequence[int], groups: Sequence[tuple[str, range]], how: str) -> list[tuple[int, str, range, str]]:
+    """Groups of lines spread evenly over positions; none if these are too few."""
+    if len(positions) < len(groups):
+        return []
+    return [(positions[len(positions) * k // len(groups)], *group, how) for k, group in enumerate(groups)]
+
+
 def waiting(program: Program, first: int) -> tuple[dict[int, int], int]:
     """The slots, from the ``first`` on, of values that are not used for long; and how many slots there are then."""
     order, last, apart = program.root.order, dict[int, int](), dict[int, int]()
@@ -227,7 +239,6 @@ def module(program: Program, interface: Interface, lanes: int, constraint: str |
 def _declarations(lanes: int) -> str:
     kind = f"<{lanes} x double>"
     return declarations({lanes}) + (
-        f"declare {kind} @llvm.fmuladd.v{lanes}f64({kind}, {kind}, {kind})\n"
         f"declare void @llvm.masked.store.v{lanes}f64.p0({kind}, ptr, i32, <{lanes} x i1>)\n"
     )
 

@@ -11,10 +11,18 @@ from contextlib import contextmanager
 
 Value = str | int
 
+SUMS = 4
+"""Sums that become NaN by what is not finite."""
+
 
 def vector(lanes: int) -> str:
     """The type of so many float64 numbers."""
     return "double" if lanes == 1 else f"<{lanes} x double>"
+
+
+def suffix(lanes: int) -> str:
+    """What LLVM calls that type in the names of functions."""
+    return "f64" if lanes == 1 else f"v{lanes}f64"
 
 
 def zero(lanes: int) -> str:
@@ -235,13 +243,22 @@ class Writer:
         difference = self.let(f"fsub {kind} {value}, {value}")
         return self.let(f"fadd {kind} {total}, {difference}")
 
-    def watch_all(self, total: str, values: Sequence[str], kind: str) -> str:
-        """The same for several, by pairs, which do not wait for each other."""
-        terms = [self.let(f"fsub {kind} {value}, {value}") for value in values]
-        while len(terms) > 1:
-            pairs = zip(terms[0:-1:2], terms[1::2], strict=True)
-            terms = [*(self.let(f"fadd {kind} {a}, {b}") for a, b in pairs), *terms[len(terms) // 2 * 2 :]]
-        return self.let(f"fadd {kind} {total}, {terms[0]}")
+    def watch_all(self, sums: Sequence[str], values: Sequence[str], lanes: int) -> list[str]:
+        """The same for several values, one operation each where the CPU has it, and several sums, so that one addition
+        need not wait for the last.
+        """
+        found, kind = list(sums), vector(lanes)
+        for k, value in enumerate(values):
+            n = k % len(found)
+            terms = f"{kind} {value}, {kind} {zero(lanes)}, {kind} {found[n]}"
+            found[n] = self.let(f"call {kind} @llvm.fmuladd.{suffix(lanes)}({terms})")
+        return found
+
+    def total(self, sums: Sequence[str], kind: str) -> str:
+        found, *others = sums
+        for other in others:
+            found = self.let(f"fadd {kind} {found}, {other}")
+        return found
 
     def is_finite(self, total: str, lanes: int) -> str:
         """Whether no lane of such a sum is NaN."""
