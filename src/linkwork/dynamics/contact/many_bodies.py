@@ -1,0 +1,394 @@
+"""Contacts of mechanisms of many bodies: Newton's method by articulated bodies, O(n) an iteration.
+
+The problem, its rows and what they cost are those of ``text`` and ``costs``; so are the line search and the test for
+convergence. But no matrix is formed: contacts with the ground hold frames to the world, so that Newton's direction
+
+    (M + Jᵀ H J) p = Jᵀ f - M y            y = a - a₀, what contacts change of the free accelerations
+
+is that of bodies whose inertias are larger by what the points on them resist (``algorithms.supported``). Its code has
+loops over bodies, that of points (``points``) is straight; NumPy joins them, for all states of a batch that have not
+converged. Sums over points go from the first to the last, so that a state has the same bits in any company.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwork.algorithms import SUPPORTED
+from linkwork.batches import put_into
+from linkwork.compiled.arrays import is_traced
+from linkwork.dynamics.arguments import Array, as_batch
+from linkwork.dynamics.call import call
+from linkwork.dynamics.contact.joint_rows import JointRows
+from linkwork.dynamics.contact.law import Touching
+from linkwork.dynamics.contact.line import BEGIN, MOST_TRIALS, following
+from linkwork.dynamics.contact.newton import CONVERGED, MOST_ITERATIONS, TINY
+from linkwork.dynamics.contact.points import Rows, alike, data_of, meeting, rows_of
+from linkwork.dynamics.derivatives import mass_matrix_inverse
+from linkwork.dynamics.dynamics import forward_dynamics
+from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity, neutral
+from linkwork.dynamics.operational import operational_inertia_inverse
+from linkwork.errors import ArgumentError, TracingError
+from linkwork.joints import Free
+from linkwork.model.contacts import Contact
+from linkwork.model.model import WORLD, Model, Point
+from linkwork.spatial import Transform
+
+_NUMBERS = 400_000
+"""Of a field of points that is worked on at a time, roughly: it should stay in a near cache."""
+
+
+class Alike(NamedTuple):
+    """Contacts that one text serves: their numbers (contacts, k), the frame of each among ``ends``, and the texts for a
+    step and for none.
+    """
+
+    members: list[Contact]
+    data: Array
+    frames: NDArray[np.intp]
+    texts: tuple[Any, Any]
+
+
+class Held(NamedTuple):
+    """Points with as many rows of friction: their texts, which contacts they are of, the frame and coefficients of
+    each, and its place among all points.
+    """
+
+    rows: Rows
+    alike: list[Alike]
+    frames: NDArray[np.intp]
+    mu: Array
+    places: NDArray[np.intp]
+
+
+class Met(NamedTuple):
+    """Where points are in some states: of each ``Held`` its points (n, points, 9); then all in the world, with
+    distances (n, points, 4).
+    """
+
+    points: list[Array]
+    seen: Array
+
+
+class Found(NamedTuple):
+    """Accelerations (n, nv), those with drag at the step's end, and a function of nothing that gives forces and moments
+    at the points, in world axes (n, points, 6), and where these are (n, points, 3).
+    """
+
+    a: Array
+    damped: Array
+    forces: Callable[[], tuple[Array, Array]]
+
+
+class ManyBodies(Touching):
+    """A mechanism of many bodies with contacts with the ground: what ``Touching`` is for few."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._check()
+        self.moved_ends = [end for end in self.ends if self._body(end)]
+        self.frames = [self.model.frame(end) for end in self.moved_ends]
+        self._quick: dict[str, Any] = {}
+
+    def _check(self) -> None:
+        many = f"in a mechanism of {len(self.model.bodies)} bodies"
+        for one in self.contacts:
+            called = f"the contact {one.name!r}" if one.name else f"the contact of {one.frame!r} with {one.on!r}"
+            if self._body(one.on):
+                raise ArgumentError(
+                    f"{called} is with something that moves; {many} contacts are with what is fixed in the world. "
+                    f"Leave it out: contacts=[one for one in contacts if one.on == 'world']"
+                )
+        if self.constraints:
+            raise ArgumentError(f"contacts and constraints exclude each other {many}; pass constraints=()")
+        if self.contacts.medium is not None:
+            raise ArgumentError(
+                f"contacts in a medium that resists, such as water, are not supported {many}; "
+                f"dataclasses.replace(contacts, medium=None) leaves it out"
+            )
+
+    # What does not depend on the state
+
+    @cached_property
+    def _reference(self) -> tuple[Array, Array]:
+        given = self.contacts.reference
+        q = neutral(self.model) if given is None else np.array(given)
+        return q, mass_matrix_inverse(self.model, q)
+
+    def _moved(self, end: str) -> tuple[float, float]:
+        if not self._body(end):
+            return 0.0, 0.0
+        point = Point(end, offset=self._centre_of(end))
+        square = operational_inertia_inverse(self.model, self._reference[0], [point]).diagonal()
+        return float(square[:3].mean()), float(square[3:].mean())
+
+    @cached_property
+    def kinds(self) -> list[Held]:
+        """The points, by their rows of friction."""
+        masses = dict(zip(self.ends, self.inverse_masses[0], strict=True))
+        starts = np.cumsum([0, *(one.points for one in self.contacts)])
+        groups: dict[int, dict[Any, list[int]]] = {}
+        for k, one in enumerate(self.contacts):
+            groups.setdefault(one.friction_rows, {}).setdefault(alike(one), []).append(k)
+        found = []
+        for friction, kinds in groups.items():
+            several = [self._alike([self.contacts[k] for k in members], masses) for members in kinds.values()]
+            order = [k for members in kinds.values() for k in members for _ in range(self.contacts[k].points)]
+            places = [starts[k] + i for each in kinds.values() for k in each for i in range(self.contacts[k].points)]
+            frames = [self.moved_ends.index(self.contacts[k].frame) for k in order]
+            mu = np.array([self.contacts[k].coefficients for k in order])
+            rows = rows_of(friction, self.contacts.friction_ratio)
+            found.append(Held(rows, several, np.array(frames), mu, np.array(places)))
+        return found
+
+    def _alike(self, members: list[Contact], masses: dict[str, float]) -> Alike:
+        data = [data_of(one, self._ground(one), masses[one.frame]) for one in members]
+        frames = np.array([self.moved_ends.index(one.frame) for one in members])
+        return Alike(members, np.array(data), frames, (meeting(members[0], False), meeting(members[0], True)))
+
+    def _ground(self, one: Contact) -> Transform:
+        return Transform.identity() if one.on == WORLD else self.model.frame(one.on).placement
+
+    @cached_property
+    def joint_rows(self) -> JointRows:
+        return JointRows(self.limited, self.rough, self.inverse_masses[1])
+
+    @cached_property
+    def _ranks(self) -> list[list[tuple[NDArray[np.intp], NDArray[np.intp]]]]:
+        """Of each ``Held``: points of different frames, and their frames; several if a frame has several points."""
+        found = []
+        for one in self.kinds:
+            seen: dict[int, int] = {}
+            ranks: dict[int, list[int]] = {}
+            for point, frame in enumerate(one.frames.tolist()):
+                seen[frame] = seen.get(frame, -1) + 1
+                ranks.setdefault(seen[frame], []).append(point)
+            found.append([(np.array(points), one.frames[points]) for points in ranks.values()])
+        return found
+
+    # What a caller gets
+
+    def law(self, loaded: bool, stepped: bool) -> Any:
+        def answer(q: Any, v: Any, tau: Any, *more: Any, out: Any = None) -> Any:
+            left = list(more)
+            dt = float(left.pop(0)) if stepped else None
+            given, batch = self._given(q, v, tau, left.pop(0) if loaded else None)
+            a, forces = np.empty((*batch, self.model.nv)), np.empty((*batch, self.points, 3))
+            flat = a.reshape(-1, self.model.nv), forces.reshape(-1, self.points, 3)
+            for some, one in self.in_parts(given, dt, None):
+                flat[0][some], flat[1][some] = one.a, one.forces()[0][..., :3]
+            return put_into(out, a, forces)
+
+        return answer
+
+    def step_law(self, loaded: bool, damped: bool, wanted: bool) -> Any:
+        def answer(q: Any, v: Any, tau: Any, dt: Any, *more: Any) -> Any:
+            left = list(more)
+            drag = left.pop(0) if damped else None
+            given, _ = self._given(q, v, tau, left.pop(0) if loaded else None)
+            ((_, found),) = self.in_parts(given, float(dt), None if drag is None else np.asarray(drag)[None])
+            if not wanted:
+                return found.damped[0]
+            forces, points = found.forces()
+            turning = forces[..., 3:] + np.cross(points, forces[..., :3])
+            return found.damped[0], np.concatenate([forces[..., :3], turning], axis=-1)[0]
+
+        return answer
+
+    @cached_property
+    def points_law(self) -> Any:
+        def answer(q: Any, out: Any = None) -> Any:
+            ((q_,), batch) = as_batch(self.model, (("q", "configuration"),), (q,))
+            assert q_ is not None
+            seen = self._met(q_.reshape(-1, self.model.nq), None)[1].seen.reshape(*batch, self.points, 4)
+            return put_into(out, np.ascontiguousarray(seen[..., :3]), np.ascontiguousarray(seen[..., 3]))
+
+        return answer
+
+    def _given(self, q: Any, v: Any, tau: Any, f_ext: Any) -> tuple[list[Array | None], tuple[int, ...]]:
+        """Arguments (n, ...), and their leading axes."""
+        if is_traced([each for each in (q, v, tau, f_ext) if each is not None]):
+            raise TracingError(
+                f"contacts of model {self.model.name!r}, which has {len(self.model.bodies)} bodies, are solved by code "
+                f"with loops, which cannot be traced or differentiated; call lw.contact_dynamics with arrays"
+            )
+        spaces = (("q", "configuration"), ("v", "velocity"), ("tau", "velocity"), ("f_ext", "wrenches"))
+        given, batch = as_batch(self.model, spaces, [q, v, tau, f_ext])
+        flat = [
+            None if each is None else np.broadcast_to(each, (*batch, *each.shape[len(each.shape) - axes :]))
+            for each, axes in zip(given, (1, 1, 1, 2), strict=True)
+        ]
+        rows = [
+            None if each is None else each.reshape(-1, *each.shape[len(batch) :])
+            for each in flat
+        ]
+        return rows, batch
+
+    def in_parts(
+        self, given: Sequence[Array | None], dt: float | None, drag: Array | None
+    ) -> list[tuple[slice, Found]]:
+        """What happens in states (n, ...), some at a time; ``drag`` (n or 1, nv) as ``Text.motion`` has it."""
+        states = len(given[0]) if given[0] is not None else 0
+        most = max(1, _NUMBERS // (21 * max(1, len(self.frames), self.points)))
+        size = most if most < 8 else most - most % 8
+        found = []
+        for first in range(0, states, size):
+            some = slice(first, first + size)
+            own = [None if each is None else each[some] for each in given]
+            resisted = drag if drag is None or len(drag) == 1 else drag[some]
+            found.append((some, self._motion(*own, dt, resisted)))
+        return found
+
+    # The solution
+
+    def _motion(self, q: Any, v: Any, tau: Any, f_ext: Any, dt: float | None, drag: Array | None) -> Found:
+        """In states (n, ...)."""
+        model = self.model
+        free = forward_dynamics(model, q, v, tau, f_ext)
+        T, met = self._met(q, dt)
+        rate = free + self._turning(v)
+        V, A = frame_velocity(model, q, np.stack([v, rate]), self.moved_ends) if self.moved_ends else (None, None)
+        s = [
+            one.rows.asked(points, V[:, one.frames], A[:, one.frames])
+            for one, points in zip(self.kinds, met.points, strict=True)
+        ]
+        joints = self.joint_rows.at(q, v, free, dt)
+        y = _Search(self, q, met, s, joints).found(free)
+        a = free + y
+        damped = a
+        if drag is not None:  # (M + drag)⁻¹ M a
+            drag = np.broadcast_to(drag, a.shape)
+            damped = a - self.supported(q, np.zeros_like(a), drag * a, model.armature + drag, None, None)[0]
+
+        def forces() -> tuple[Array, Array]:
+            return self._forces(T, met, s), met.seen[..., :3]
+
+        return Found(a, damped, forces)
+
+    def _met(self, q: Array, dt: float | None) -> tuple[Any, Met]:
+        """Poses of the frames, and the points."""
+        T = forward_kinematics(self.model, q, self.moved_ends) if self.moved_ends else None
+        seen, found = np.empty((len(q), self.points, 4)), []
+        for one in self.kinds:
+            own = []
+            for each in one.alike:
+                more = () if dt is None else (dt,)
+                points, there = each.texts[dt is not None](T[:, each.frames], each.data, *more)
+                own.append((points.reshape(len(q), -1, 9), there.reshape(len(q), -1, 4)))
+            found.append(np.concatenate([points for points, _ in own], axis=1))
+            seen[:, one.places] = np.concatenate([there for _, there in own], axis=1)
+        return T, Met(found, seen)
+
+    def _turning(self, v: Array) -> Array:
+        """As ``Text._turning`` has it, of states (n, nv)."""
+        found = np.zeros_like(v)
+        for body, start in zip(self.model.bodies, self.model.v_start, strict=True):
+            if isinstance(body.joint, Free):
+                found[:, start : start + 3] = np.cross(v[:, start + 3 : start + 6], v[:, start : start + 3])
+        return found
+
+    def supported(self, q: Array, y: Array, tau: Array, rotor: Array, f: Array | None, K: Array | None) -> list[Array]:
+        """What ``algorithms.supported`` finds; nothing holds where f and K are left out."""
+        frames = self.frames if f is not None else []
+        none = np.zeros((len(q), 0, 6)), np.zeros((len(q), 0, 21))
+        values = [q, y, tau, rotor, none[0] if f is None else f, none[1] if K is None else K]
+        return call(SUPPORTED, self.model, values, frames, (), self._quick if frames else None)
+
+    def _forces(self, T: Any, met: Met, s: Sequence[Array]) -> Array:
+        """Forces and moments at the points, in world axes (n, points, 6)."""
+        found = np.zeros((len(met.seen), self.points, 6))
+        for one, points, own in zip(self.kinds, met.points, s, strict=True):
+            local = one.rows.force(points, one.mu, own)
+            R = T[:, one.frames, :3, :3]
+            for half in (slice(0, 3), slice(3, 6)):
+                x = local[..., None, half]
+                found[:, one.places, half] = R[..., 0] * x[..., 0] + R[..., 1] * x[..., 1] + R[..., 2] * x[..., 2]
+        return found
+
+
+class _Search:
+    """Newton's method for states (n, ...): what contacts change of accelerations; s of the points is changed along."""
+
+    def __init__(self, of: ManyBodies, q: Array, met: Met, s: list[Array], joints: Any) -> None:
+        self.of, self.q, self.met, self.s, self.joints = of, q, met, s, joints
+        self.ranks = of._ranks
+
+    @np.errstate(all="ignore")  # where nothing moves, no step is the best
+    def found(self, free: Array) -> Array:
+        """y (n, nv)."""
+        of, y, going = self.of, np.zeros_like(free), np.arange(len(free))
+        scale = 2.0 * kinetic(of.model, self.q, free)
+        for _ in range(MOST_ITERATIONS):
+            points, s = [each[going] for each in self.met.points], [each[going] for each in self.s]
+            joints = self.joints.some(going)
+            f, K = self._held(points, s, len(going))
+            tau, rotor = joints.response(of.model.nv)
+            p, P, yy, yp, pp = of.supported(self.q[going], y[going], tau, of.model.armature + rotor, f, K)
+            w = [one.rows.along(each, P[:, one.frames]) for one, each in zip(of.kinds, points, strict=True)]
+            line = _Line(of.kinds, points, s, w, joints.along(p), yp, pp)
+            fall = -line.at(np.zeros(len(going)))[0]
+            step, exact = line.searched(fall)
+            last = (fall < CONVERGED * (scale[going] + yy + TINY)) | (exact > 0.5)
+            step = np.where(last, 1.0, step)
+            y[going] += step[:, None] * p
+            for each, rate in zip(self.s, w, strict=True):
+                each[going] += step[:, None, None] * rate
+            self.joints.go(going, step, p)
+            going = going[~last]
+            if not len(going):
+                break
+        return y
+
+    def _held(self, points: Sequence[Array], s: Sequence[Array], states: int) -> tuple[Array, Array]:
+        """Of each frame the force of its points, and what they resist."""
+        f, K = np.zeros((states, len(self.of.frames), 6)), np.zeros((states, len(self.of.frames), 21))
+        for one, each, own, ranks in zip(self.of.kinds, points, s, self.ranks, strict=True):
+            force, resists = one.rows.response(each, one.mu, own)
+            for which, frames in ranks:
+                f[:, frames] += force[:, which]
+                K[:, frames] += resists[:, which]
+        return f, K
+
+
+class _Line:
+    """``line.Line`` for states (n, ...)."""
+
+    def __init__(
+        self, kinds: Sequence[Held], points: list[Array], s: list[Array], w: list[Array], joints: Any, slope: Array,
+        curvature: Array,
+    ) -> None:  # fmt: skip
+        self.kinds, self.points, self.s, self.w, self.joints = kinds, points, s, w, joints
+        self.slope, self.curvature = slope, curvature
+
+    def at(self, step: Array) -> list[Array]:
+        """Slope, curvature, and how many rows are not those that they were at none, or are not parabolas."""
+        state = [self.slope + step * self.curvature, self.curvature, np.zeros_like(step)]
+        state = self.joints.plus(state, step)
+        for one, points, s, w in zip(self.kinds, self.points, self.s, self.w, strict=True):
+            each = one.rows.line(points, one.mu, s, w, step[:, None])
+            added = np.add.accumulate(each, axis=1)[:, -1]
+            state = [x + added[:, k] for k, x in enumerate(state)]
+        return state
+
+    def searched(self, fall: Array) -> tuple[Array, Array]:
+        """As ``line.Line.searched``."""
+        state = [np.full(len(fall), x) for x in BEGIN]
+        going = np.ones(len(fall), dtype=bool)
+        for _ in range(MOST_TRIALS):
+            first, second, other = self.at(state[0])
+            new, more = following([*state[:3], state[4]], first, second, other, fall)
+            state = [np.where(going, x, old) for x, old in zip(new, state, strict=True)]
+            going = going & (np.asarray(more) > 0.5)
+            if not going.any():
+                break
+        return state[0], state[3]
+
+
+def kinetic(model: Model, q: Array, v: Array) -> Array:
+    """Kinetic energy (n,)."""
+    return call("energy", model, [q, v], table=model._memo.quick)[0]
