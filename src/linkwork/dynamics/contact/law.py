@@ -168,15 +168,19 @@ class Touching:
         """What a push moves, in the reference configuration: of each frame's body at its centre of mass, the mean over
         the three directions (1/kg); and of each degree of freedom.
         """
-        model, (_, inverse) = self.model, self._reference
+        model = self.model
         bodies = [self._moved(end)[0] for end in self.ends]
-        dofs = inverse.diagonal().copy()
+        dofs = self._inverse_diagonal.copy()
         for index, one in enumerate(model.bodies):
             start = model.v_start[index]
             if isinstance(one.joint, Free | Spherical):
                 for first in range(start, start + one.joint.nv, 3):
                     dofs[first : first + 3] = dofs[first : first + 3].mean()
         return bodies, dofs.tolist()
+
+    @cached_property
+    def _inverse_diagonal(self) -> Array:
+        return self._reference[1].diagonal()
 
     @cached_property
     def _reference(self) -> tuple[Array, Array]:

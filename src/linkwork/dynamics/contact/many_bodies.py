@@ -24,21 +24,22 @@ from linkwork.batches import put_into
 from linkwork.compiled.arrays import is_traced
 from linkwork.dynamics.arguments import Array, as_batch
 from linkwork.dynamics.call import call
-from linkwork.dynamics.contact.joint_rows import JointRows
+from linkwork.dynamics.contact.joint_rows import JointRows, JointState, ranked
 from linkwork.dynamics.contact.law import Touching
 from linkwork.dynamics.contact.line import BEGIN, MOST_TRIALS, following
 from linkwork.dynamics.contact.newton import CONVERGED, MOST_ITERATIONS, TINY
 from linkwork.dynamics.contact.points import Rows, alike, data_of, meeting, rows_of
-from linkwork.dynamics.derivatives import mass_matrix_inverse
 from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity, neutral
-from linkwork.dynamics.operational import operational_inertia_inverse
 from linkwork.errors import ArgumentError, TracingError
 from linkwork.joints import Free
 from linkwork.model.contacts import Contact
-from linkwork.model.model import WORLD, Model, Point
+from linkwork.model.model import WORLD
 from linkwork.spatial import Transform
+from linkwork.spatial.small_matrices import skew
 
+_NOISE = 1e-26
+"""Of how the cost falls in the first iteration: what rounding of its rows leaves of that in the last."""
 _NUMBERS = 400_000
 """Of a field of points that is worked on at a time, roughly: it should stay in a near cache."""
 
@@ -55,14 +56,14 @@ class Alike(NamedTuple):
 
 
 class Held(NamedTuple):
-    """Points with as many rows of friction: their texts, which contacts they are of, the frame and coefficients of
-    each, and its place among all points.
+    """Points with as many rows of friction: their texts, which contacts they are of, the frame of each, points of
+    different frames together, and the place of each among all points.
     """
 
     rows: Rows
     alike: list[Alike]
     frames: NDArray[np.intp]
-    mu: Array
+    ranks: list[tuple[Any, Any]]
     places: NDArray[np.intp]
 
 
@@ -115,17 +116,40 @@ class ManyBodies(Touching):
     # What does not depend on the state
 
     @cached_property
-    def _reference(self) -> tuple[Array, Array]:
-        given = self.contacts.reference
-        q = neutral(self.model) if given is None else np.array(given)
-        return q, mass_matrix_inverse(self.model, q)
+    def _inverse_diagonal(self) -> Array:
+        nv = self.model.nv
+        found = np.empty(nv)
+        for some in _in_parts(nv, nv):
+            units = np.eye(nv)[some]
+            found[some] = self._at_reference(units, None)[0][np.arange(len(units)), some]
+        return found
 
     def _moved(self, end: str) -> tuple[float, float]:
-        if not self._body(end):
-            return 0.0, 0.0
-        point = Point(end, offset=self._centre_of(end))
-        square = operational_inertia_inverse(self.model, self._reference[0], [point]).diagonal()
-        return float(square[:3].mean()), float(square[3:].mean())
+        return self._moved_bodies[self.moved_ends.index(end)] if self._body(end) else (0.0, 0.0)
+
+    @cached_property
+    def _moved_bodies(self) -> list[tuple[float, float]]:
+        """What ``_moved`` gives for each of the frames that move: of unit forces and moments at each centre of mass."""
+        found = []
+        for frames in _in_parts(len(self.frames), 36 * len(self.frames)):
+            f = np.zeros((len(frames), 6, len(self.frames), 6))
+            arms = [skew(np.array(self._centre_of(self.moved_ends[k]))) for k in frames]
+            for k, (frame, arm) in enumerate(zip(frames, arms, strict=True)):
+                f[k, :, frame] = np.eye(6)
+                f[k, :3, frame, 3:] = arm.T  # the moment of a force at the centre
+            P = self._at_reference(np.zeros((6 * len(frames), self.model.nv)), f.reshape(-1, len(self.frames), 6))[1]
+            for k, (frame, arm) in enumerate(zip(frames, arms, strict=True)):
+                own = P[6 * k : 6 * k + 6, frame]
+                moved = [own[i, i] - (arm @ own[i, 3:])[i] for i in range(3)]
+                found.append((float(np.mean(moved)), float(np.mean([own[i, i] for i in range(3, 6)]))))
+        return found
+
+    def _at_reference(self, tau: Array, f: Array | None) -> list[Array]:
+        """How the mechanism, without anything that holds it, is accelerated where masses are measured."""
+        given, n = self.contacts.reference, len(tau)
+        q = np.broadcast_to(neutral(self.model) if given is None else np.array(given), (n, self.model.nq))
+        held = None if f is None else np.zeros((n, len(self.frames), 21))
+        return self.supported(q, np.zeros_like(tau), tau, np.broadcast_to(self.model.armature, tau.shape), f, held)
 
     @cached_property
     def kinds(self) -> list[Held]:
@@ -141,9 +165,8 @@ class ManyBodies(Touching):
             order = [k for members in kinds.values() for k in members for _ in range(self.contacts[k].points)]
             places = [starts[k] + i for each in kinds.values() for k in each for i in range(self.contacts[k].points)]
             frames = [self.moved_ends.index(self.contacts[k].frame) for k in order]
-            mu = np.array([self.contacts[k].coefficients for k in order])
             rows = rows_of(friction, self.contacts.friction_ratio)
-            found.append(Held(rows, several, np.array(frames), mu, np.array(places)))
+            found.append(Held(rows, several, np.array(frames), ranked(frames), np.array(places)))
         return found
 
     def _alike(self, members: list[Contact], masses: dict[str, float]) -> Alike:
@@ -157,19 +180,6 @@ class ManyBodies(Touching):
     @cached_property
     def joint_rows(self) -> JointRows:
         return JointRows(self.limited, self.rough, self.inverse_masses[1])
-
-    @cached_property
-    def _ranks(self) -> list[list[tuple[NDArray[np.intp], NDArray[np.intp]]]]:
-        """Of each ``Held``: points of different frames, and their frames; several if a frame has several points."""
-        found = []
-        for one in self.kinds:
-            seen: dict[int, int] = {}
-            ranks: dict[int, list[int]] = {}
-            for point, frame in enumerate(one.frames.tolist()):
-                seen[frame] = seen.get(frame, -1) + 1
-                ranks.setdefault(seen[frame], []).append(point)
-            found.append([(np.array(points), one.frames[points]) for points in ranks.values()])
-        return found
 
     # What a caller gets
 
@@ -279,7 +289,7 @@ class ManyBodies(Touching):
             for each in one.alike:
                 more = () if dt is None else (dt,)
                 points, there = each.texts[dt is not None](T[:, each.frames], each.data, *more)
-                own.append((points.reshape(len(q), -1, 9), there.reshape(len(q), -1, 4)))
+                own.append((points.reshape(len(q), -1, one.rows.width), there.reshape(len(q), -1, 4)))
             found.append(np.concatenate([points for points, _ in own], axis=1))
             seen[:, one.places] = np.concatenate([there for _, there in own], axis=1)
         return T, Met(found, seen)
@@ -303,7 +313,7 @@ class ManyBodies(Touching):
         """Forces and moments at the points, in world axes (n, points, 6)."""
         found = np.zeros((len(met.seen), self.points, 6))
         for one, points, own in zip(self.kinds, met.points, s, strict=True):
-            local = one.rows.force(points, one.mu, own)
+            local = one.rows.force(points, own)
             R = T[:, one.frames, :3, :3]
             for half in (slice(0, 3), slice(3, 6)):
                 x = local[..., None, half]
@@ -314,81 +324,105 @@ class ManyBodies(Touching):
 class _Search:
     """Newton's method for states (n, ...): what contacts change of accelerations; s of the points is changed along."""
 
-    def __init__(self, of: ManyBodies, q: Array, met: Met, s: list[Array], joints: Any) -> None:
-        self.of, self.q, self.met, self.s, self.joints = of, q, met, s, joints
-        self.ranks = of._ranks
+    def __init__(self, of: ManyBodies, q: Array, met: Met, s: list[Array], joints: JointState) -> None:
+        self.of, self.q, self.points, self.s, self.joints = of, q, met.points, s, joints
 
     @np.errstate(all="ignore")  # where nothing moves, no step is the best
     def found(self, free: Array) -> Array:
         """y (n, nv)."""
         of, y, going = self.of, np.zeros_like(free), np.arange(len(free))
-        scale = 2.0 * kinetic(of.model, self.q, free)
-        for _ in range(MOST_ITERATIONS):
-            points, s = [each[going] for each in self.met.points], [each[going] for each in self.s]
+        first = np.zeros(len(free))
+        for iteration in range(MOST_ITERATIONS):
+            some = [each[going] for each in self.points], [each[going] for each in self.s]
+            line = _Line(of.kinds, *some, len(going))
             joints = self.joints.some(going)
-            f, K = self._held(points, s, len(going))
+            f, K = self._held(line)
             tau, rotor = joints.response(of.model.nv)
             p, P, yy, yp, pp = of.supported(self.q[going], y[going], tau, of.model.armature + rotor, f, K)
-            w = [one.rows.along(each, P[:, one.frames]) for one, each in zip(of.kinds, points, strict=True)]
-            line = _Line(of.kinds, points, s, w, joints.along(p), yp, pp)
-            fall = -line.at(np.zeros(len(going)))[0]
+            fall = _sum(f * P) + _sum(tau * p) - yp
+            line.go_along(P, joints.along(p), yp, pp)
+            if not iteration:
+                first[:] = fall
             step, exact = line.searched(fall)
-            last = (fall < CONVERGED * (scale[going] + yy + TINY)) | (exact > 0.5)
+            last = (fall < CONVERGED * yy + _NOISE * first[going] + TINY) | (exact > 0.5)
             step = np.where(last, 1.0, step)
             y[going] += step[:, None] * p
-            for each, rate in zip(self.s, w, strict=True):
+            for each, rate in zip(self.s, line.w, strict=True):
                 each[going] += step[:, None, None] * rate
-            self.joints.go(going, step, p)
+            self.joints.go(going, step, line.joints.w)
             going = going[~last]
             if not len(going):
                 break
         return y
 
-    def _held(self, points: Sequence[Array], s: Sequence[Array], states: int) -> tuple[Array, Array]:
+    def _held(self, line: _Line) -> tuple[Array, Array]:
         """Of each frame the force of its points, and what they resist."""
-        f, K = np.zeros((states, len(self.of.frames), 6)), np.zeros((states, len(self.of.frames), 21))
-        for one, each, own, ranks in zip(self.of.kinds, points, s, self.ranks, strict=True):
-            force, resists = one.rows.response(each, one.mu, own)
-            for which, frames in ranks:
+        shape = line.states, len(self.of.frames)
+        f, K = np.zeros((*shape, 6)), np.zeros((*shape, 21))
+        for one, points, s in zip(self.of.kinds, line.points, line.s, strict=True):
+            force, resists = one.rows.response(points, s)
+            for which, frames in one.ranks:
                 f[:, frames] += force[:, which]
                 K[:, frames] += resists[:, which]
         return f, K
 
 
 class _Line:
-    """``line.Line`` for states (n, ...)."""
+    """``line.Line`` for states (n, ...), given the points and s of each."""
 
-    def __init__(
-        self, kinds: Sequence[Held], points: list[Array], s: list[Array], w: list[Array], joints: Any, slope: Array,
-        curvature: Array,
-    ) -> None:  # fmt: skip
-        self.kinds, self.points, self.s, self.w, self.joints = kinds, points, s, w, joints
-        self.slope, self.curvature = slope, curvature
+    joints: JointState
+    slope: Array
+    curvature: Array
+
+    def __init__(self, kinds: Sequence[Held], points: list[Array], s: list[Array], states: int) -> None:
+        self.kinds, self.points, self.s, self.states = kinds, points, s, states
+        self.w: list[Array] = []
+
+    def go_along(self, P: Array, joints: JointState, slope: Array, curvature: Array) -> None:
+        """Along motions P of the frames, rates of the rows of joints, and the slope and curvature of what has mass."""
+        self.w = [one.rows.along(each, P[:, one.frames]) for one, each in zip(self.kinds, self.points, strict=True)]
+        self.joints, self.slope, self.curvature = joints, slope, curvature
+
+    def some(self, states: NDArray[np.intp]) -> _Line:
+        """A few of the states."""
+        few = _Line(self.kinds, [each[states] for each in self.points], [each[states] for each in self.s], len(states))
+        few.w, few.joints = [each[states] for each in self.w], self.joints.some(states)
+        few.slope, few.curvature = self.slope[states], self.curvature[states]
+        return few
 
     def at(self, step: Array) -> list[Array]:
         """Slope, curvature, and how many rows are not those that they were at none, or are not parabolas."""
         state = [self.slope + step * self.curvature, self.curvature, np.zeros_like(step)]
         state = self.joints.plus(state, step)
         for one, points, s, w in zip(self.kinds, self.points, self.s, self.w, strict=True):
-            each = one.rows.line(points, one.mu, s, w, step[:, None])
+            each = one.rows.line(points, s, w, np.repeat(step[:, None], len(one.frames), axis=1))
             added = np.add.accumulate(each, axis=1)[:, -1]
             state = [x + added[:, k] for k, x in enumerate(state)]
         return state
 
     def searched(self, fall: Array) -> tuple[Array, Array]:
         """As ``line.Line.searched``."""
-        state = [np.full(len(fall), x) for x in BEGIN]
-        going = np.ones(len(fall), dtype=bool)
+        state = np.repeat(np.array(BEGIN)[:, None], len(fall), axis=1)
+        going, line = np.arange(len(fall)), self
         for _ in range(MOST_TRIALS):
-            first, second, other = self.at(state[0])
-            new, more = following([*state[:3], state[4]], first, second, other, fall)
-            state = [np.where(going, x, old) for x, old in zip(new, state, strict=True)]
-            going = going & (np.asarray(more) > 0.5)
-            if not going.any():
+            step, low, high, _, trial = state[:, going]
+            new, more = following([step, low, high, trial], *line.at(step), fall[going])
+            state[:, going] = np.stack(np.broadcast_arrays(*new))
+            still = np.flatnonzero(np.asarray(more) > 0.5)
+            if not len(still):
                 break
+            if len(still) < len(going):
+                going, line = going[still], line.some(still)
         return state[0], state[3]
 
 
-def kinetic(model: Model, q: Array, v: Array) -> Array:
-    """Kinetic energy (n,)."""
-    return call("energy", model, [q, v], table=model._memo.quick)[0]
+def _sum(terms: Array) -> Array:
+    """Over all axes but the first, one after the other."""
+    flat = terms.reshape(len(terms), -1)
+    return np.add.accumulate(flat, axis=1)[:, -1] if flat.shape[1] else np.zeros(len(terms))
+
+
+def _in_parts(count: int, numbers: int) -> list[NDArray[np.intp]]:
+    """So many things, each of so many numbers, some at a time."""
+    size = max(1, _NUMBERS // max(1, numbers))
+    return [np.arange(first, min(first + size, count)) for first in range(0, count, size)]

@@ -2,7 +2,8 @@
 points are the batch.
 
 A point is nine numbers in the axes of the frame that carries its shape: where it is, the normal, what is wanted of its
-rate, damping, and D, which is 0 where nothing touches. With s of its rows, the normal one first,
+rate, damping, and D, which is 0 where nothing touches; then its coefficients of friction. With s of its rows, the normal
+one first,
 
     asked      s = G (A + b V) - wanted       of the frame's velocity V and of its rate A
     along      w = G P                        of any motion P of the frame
@@ -33,8 +34,8 @@ from linkwork.spatial.matrices import dot
 
 AXES = (0, 0, 1, 3)
 """About how many axes friction of so many coefficients resists rotation: the normal, then the tangents."""
-WIDTH = 9
-"""Numbers of a point."""
+_HEAD = 9
+"""Numbers of a point before its coefficients."""
 _SECONDS = 100e-9
 """What a text takes for one point on one lane, roughly."""
 
@@ -49,14 +50,14 @@ def data_of(one: Contact, ground: Transform, mass: float) -> list[float]:
     """The numbers of a contact, given where in the world that is which it touches, and what a push moves (1/kg)."""
     against = [] if isinstance(one.against, HeightField) else _numbers(one.against)
     places = [*one.placement.numbers(), *(ground * one.on_placement).numbers()]
-    return [*_numbers(one.shape), *against, *(float(x) for x in places), one.margin, mass]
+    return [*_numbers(one.shape), *against, *(float(x) for x in places), one.margin, mass, *one.coefficients]
 
 
 def meeting(one: Contact, stepped: bool) -> CompiledFunction:
     """Where contacts that are like one touch: of a frame's pose (4, 4), a contact's numbers and the step the points
-    (points, 9), and where they are in the world, with distances (points, 4).
+    (points, width), and where they are in the world, with distances (points, 4).
     """
-    size = len(data_of(one, Transform.identity(), 0.0))
+    size, width = len(data_of(one, Transform.identity(), 0.0)), rows_of(one.friction_rows, 1.0).width
     shapes: dict[str, Shape] = {"place": (4, 4), "data": (size,)} | ({"dt": ()} if stepped else {})
 
     def text(place: Any, data: Any, dt: Any = None) -> Any:
@@ -65,7 +66,7 @@ def meeting(one: Contact, stepped: bool) -> CompiledFunction:
         shape = _with_numbers(one.shape, left)
         against = one.against if isinstance(one.against, HeightField) else _with_numbers(one.against, left)
         local, ground = (Transform.identity().of([next(left) for _ in range(12)]) for _ in range(2))
-        margin, mass = left
+        margin, mass, *mu = left
         contact = object.__new__(Contact)
         for name, value in {"shape": shape, "against": against, "margin": margin}.items():
             object.__setattr__(contact, name, value)  # numbers that are not known yet are not checked
@@ -74,12 +75,12 @@ def meeting(one: Contact, stepped: bool) -> CompiledFunction:
             step = None if dt is None else numbers(dt).item()
             flag, *row = pushed(touch, one.softness, step, margin, mass)
             point, normal = back(touch.point - frame.translation), back(touch.normal)
-            found += [*point.numbers(), *normal.numbers(), *row[6:8], where_less(0.5, flag, row[8], 0.0)]
+            found += [*point.numbers(), *normal.numbers(), *row[6:8], where_less(0.5, flag, row[8], 0.0), *mu]
             seen += [*touch.point.numbers(), touch.distance]
-        return array_of(found).reshape(one.points, WIDTH), array_of(seen).reshape(one.points, 4)
+        return array_of(found).reshape(one.points, width), array_of(seen).reshape(one.points, 4)
 
-    results: list[Shape] = [(one.points, WIDTH), (one.points, 4)]
-    return _compiled("contact meeting", text, shapes, results, (*alike(one), stepped))
+    results: list[Shape] = [(one.points, width), (one.points, 4)]
+    return compiled("contact meeting", text, shapes, results, (*alike(one), stepped))
 
 
 def _numbers(what: Any) -> list[float]:
@@ -104,17 +105,17 @@ class Rows:
 
     def __init__(self, friction: int, ratio: float) -> None:
         self.friction, self.ratio, self.size = friction, ratio, friction + 1
-        self.coefficients = max(1, coefficients(friction))
-        point, size, of = {"point": (WIDTH,)}, (self.size,), {"mu": (self.coefficients,)}
+        self.width = _HEAD + max(1, coefficients(friction))
+        point, size = {"point": (self.width,)}, (self.size,)
 
         def made(name: str, text: Callable[..., Any], shapes: dict[str, Shape], *results: Shape) -> CompiledFunction:
-            return _compiled(f"contact {name}", text, shapes, list(results), (friction, ratio))
+            return compiled(f"contact {name}", text, shapes, list(results), (friction, ratio))
 
         self.asked = made("asked", self._asked, {**point, "V": (6,), "A": (6,)}, size)
         self.along = made("along", self._along, {**point, "P": (6,)}, size)
-        self.response = made("response", self._response, {**point, **of, "s": size}, (6,), (21,))
-        self.force = made("force", self._force, {**point, **of, "s": size}, (6,))
-        self.line = made("line", self._line, {**point, **of, "s": size, "w": size, "step": ()}, (3,))
+        self.response = made("response", self._response, {**point, "s": size}, (6,), (21,))
+        self.force = made("force", self._force, {**point, "s": size}, (6,))
+        self.line = made("line", self._line, {**point, "s": size, "w": size, "step": ()}, (3,))
 
     def _directions(self, point: Any) -> tuple[list[Vec3], list[list[Scalar]]]:
         """The normal and, with friction, the tangents; and G."""
@@ -138,19 +139,19 @@ class Rows:
     def _along(self, point: Any, P: Any) -> Any:
         return array_of([dot(each, numbers(P).tolist()) for each in self._directions(point)[1]])
 
-    def _pushes(self, point: Any, mu: Any, s: Any) -> tuple[list[Scalar], list[list[Scalar]]]:
+    def _pushes(self, point: Any, s: Any) -> tuple[list[Scalar], list[list[Scalar]]]:
         """f, and the lower triangle of h."""
-        own, sizes = self._cone(point, mu), numbers(s).tolist()
+        own, sizes = self._cone(point), numbers(s).tolist()
         if self.friction:
             return cone_response(own, sizes, self.ratio)
         h = where_less(sizes[0], 0.0, own.D, 0.0)
         return [-(h * sizes[0])], [[h]]
 
-    def _cone(self, point: Any, mu: Any) -> Cone:
-        return Cone((), (), numbers(point).tolist()[8], *numbers(mu).tolist())
+    def _cone(self, point: Any) -> Cone:
+        return Cone((), (), *numbers(point).tolist()[_HEAD - 1 :])
 
-    def _response(self, point: Any, mu: Any, s: Any) -> Any:
-        f, h = self._pushes(point, mu, s)
+    def _response(self, point: Any, s: Any) -> Any:
+        f, h = self._pushes(point, s)
         _, G = self._directions(point)
         r = range(self.size)
         columns = [list(each) for each in zip(*G, strict=True)]
@@ -161,17 +162,17 @@ class Rows:
         upper += [K[i][j] for i in range(3, 6) for j in range(i, 6)]
         return array_of([dot(column, f) for column in columns]), array_of(upper)
 
-    def _force(self, point: Any, mu: Any, s: Any) -> Any:
+    def _force(self, point: Any, s: Any) -> Any:
         """Force and moment at the point, in the frame's axes."""
-        f, _ = self._pushes(point, mu, s)
+        f, _ = self._pushes(point, s)
         directions, _ = self._directions(point)
         force = [total(x * y for x, y in zip(each, f, strict=False)) for each in zip(*_listed(directions), strict=True)]
         turning = _listed(directions[: self._axes])
         moment = [total(x * y for x, y in zip(each, f[3:], strict=True)) for each in zip(*turning, strict=True)]
         return array_of([*force, *(moment or [0.0, 0.0, 0.0])])
 
-    def _line(self, point: Any, mu: Any, s: Any, w: Any, step: Any) -> Any:
-        own, at = self._cone(point, mu), numbers(step).item()
+    def _line(self, point: Any, s: Any, w: Any, step: Any) -> Any:
+        own, at = self._cone(point), numbers(step).item()
         here, rates = numbers(s).tolist(), numbers(w).tolist()
         nothing = [0.0, 0.0, 0.0]
         if self.friction:
@@ -187,7 +188,7 @@ rows_of = cache(Rows)
 """The same object each time, as code is kept with it."""
 
 
-def _compiled(
+def compiled(
     name: str, text: Callable[..., Any], shapes: dict[str, Shape], results: list[Shape], what: tuple[object, ...]
 ) -> CompiledFunction:
     identity = fingerprint.key(name, shapes, what)
