@@ -105,9 +105,11 @@ def _straight(q: Any, v: Any, a: Any, turned: Any, dt: Any) -> tuple[list[Any], 
 def _moved_floats(
     model: Model, q: Any, v: Any, a: Any, dt: float, free: list[int], after: Any, end: Any
 ) -> tuple[Any, Any]:
+    """The same for states (..., nq) of plain numbers."""
     after, end = after.copy(), end.copy()
     for k in free:
         i, j = model.q_start[k], model.v_start[k]
-        parts = (q[i : i + 7].tolist(), v[j : j + 6].tolist(), a[j : j + 6].tolist(), after[i + 3 : i + 7].tolist())
-        after[i : i + 3], end[j : j + 3] = _straight(*parts, float(dt))
+        parts = q[..., i : i + 7], v[..., j : j + 6], a[..., j : j + 6], after[..., i + 3 : i + 7]
+        place, speed = _straight(*(list(np.moveaxis(part, -1, 0)) for part in parts), float(dt))
+        after[..., i : i + 3], end[..., j : j + 3] = np.stack(place, axis=-1), np.stack(speed, axis=-1)
     return after, end

@@ -210,6 +210,10 @@ class ManyBodies(Touching):
 
         return answer
 
+    def over_step(self, q: Array, v: Array, tau: Array, f_ext: Array | None, dt: float, drag: Array | None) -> Array:
+        """Accelerations (n, nv) over a step from states (n, ...)."""
+        return np.concatenate([found.damped for _, found in self.in_parts((q, v, tau, f_ext), dt, drag)])
+
     @cached_property
     def points_law(self) -> Any:
         def answer(q: Any, out: Any = None) -> Any:
