@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from linkwork.compiled.arrays import array_of, numbers
 from linkwork.dynamics.arguments import Array
+from linkwork.dynamics.contact.costs import friction_cost, side_cost
 from linkwork.dynamics.contact.line import plus_friction, plus_side
 from linkwork.dynamics.contact.points import compiled
 from linkwork.dynamics.contact.softness import friction_row, limit_row
@@ -69,54 +70,73 @@ class JointRows:
     def at(self, q: Array, v: Array, a: Array, dt: float | None) -> JointState:
         """In states (n, ...), of which the accelerations are a."""
         none = np.zeros((len(q), 0))
-        signs, s, D = [none], [none], [none]
+        sides, rubs = ([none], [none], [none]), ([none], [none], [none])
         for one in self.limited:
             sign, wanted, hard = limit_row(
                 q[:, one.places], v[:, one.dofs], one.bounds, one.softness, one.margins, one.masses, dt
             )
-            signs.append(np.broadcast_to(sign, wanted.shape))
-            s.append(signs[-1] * a[:, one.dofs] - wanted)
-            D.append(np.broadcast_to(hard, wanted.shape))
+            _add(sides, np.broadcast_to(sign, wanted.shape), a[:, one.dofs], wanted, hard)
         for each in self.rough:
             wanted, hard = friction_row(v[:, each.dofs], each.softness, each.masses, dt)
-            signs.append(np.ones_like(wanted))
-            s.append(a[:, each.dofs] - wanted)
-            D.append(np.broadcast_to(hard, wanted.shape))
-        return JointState(self, *(np.concatenate(each, axis=1) for each in (signs, s, D)))
+            _add(rubs, np.ones_like(wanted), a[:, each.dofs], wanted, hard)
+        blocks = [Block(*(np.concatenate(each, axis=1) for each in block)) for block in (sides, rubs)]
+        return JointState(self, blocks[0], blocks[1])
+
+
+def _add(block: tuple[list[Array], list[Array], list[Array]], sign: Array, a: Array, wanted: Array, D: Array) -> None:
+    for rows, own in zip(block, (sign, sign * a - wanted, np.broadcast_to(D, wanted.shape)), strict=True):
+        rows.append(own)
+
+
+class Block(NamedTuple):
+    """Rows (n, rows) of one kind: signs, s, D, and the rates of s along a line."""
+
+    signs: Array
+    s: Array
+    D: Array
+    w: Array | None = None
+
+    def some(self, states: NDArray[np.intp]) -> Block:
+        return Block(*(None if each is None else each[states] for each in self))  # type: ignore[arg-type]
 
 
 class JointState:
-    """Rows in states: signs, s and D (n, rows), limits first; the most that each friction pulls; of each row, its degree
-    of freedom.
-    """
+    """Limits and frictions in states."""
 
-    def __init__(self, of: JointRows, signs: Array, s: Array, D: Array, w: Array | None = None) -> None:
-        self.of, self.signs, self.s, self.D, self.w = of, signs, s, D, w
+    def __init__(self, of: JointRows, sides: Block, rubs: Block) -> None:
+        self.of, self.sides, self.rubs = of, sides, rubs
+
+    @property
+    def acting(self) -> NDArray[np.bool_]:
+        """Whether there is any row that can act (n,)."""
+        return (self.sides.D > 0.0).any(axis=1) | bool(self.rubs.D.shape[1])
 
     def some(self, states: NDArray[np.intp]) -> JointState:
         """A few of the states."""
-        w = None if self.w is None else self.w[states]
-        return JointState(self.of, self.signs[states], self.s[states], self.D[states], w)
+        return JointState(self.of, self.sides.some(states), self.rubs.some(states))
 
     def along(self, p: Array) -> JointState:
         """The same with the rates of s along p (n, nv)."""
-        return JointState(self.of, self.signs, self.s, self.D, self.signs * p[:, self.of.dofs])
+        n = self.of.limits
+        sides = self.sides._replace(w=self.sides.signs * p[:, self.of.dofs[:n]])
+        return JointState(self.of, sides, self.rubs._replace(w=p[:, self.of.dofs[n:]]))
 
-    def go(self, states: NDArray[np.intp], step: Array, w: Array | None) -> None:
+    def go(self, states: Any, step: Array, along: JointState) -> None:
         """Have a few states go so far along rates of s."""
-        assert w is not None
-        self.s[states] += step[:, None] * w
+        for own, other in ((self.sides, along.sides), (self.rubs, along.rubs)):
+            assert other.w is not None
+            own.s[states] += step[:, None] * other.w
 
     def response(self, nv: int) -> tuple[Array, Array]:
         """Joint forces (n, nv), and what stands beside the rotors."""
-        tau, rotor = np.zeros((len(self.s), nv)), np.zeros((len(self.s), nv))
+        (signs, s, D, _), most = self.sides, self.of.most
+        tau, rotor = np.zeros((len(s), nv)), np.zeros((len(s), nv))
         if not len(self.of.dofs):
             return tau, rotor
-        n, s, D = self.of.limits, self.s, self.D
-        h = np.where(s[:, :n] < 0.0, D[:, :n], 0.0)
-        pull, most = D[:, n:] * s[:, n:], self.of.most
-        forces = np.concatenate([-(self.signs[:, :n] * (h * s[:, :n])), -np.clip(pull, -most, most)], axis=1)
-        resists = np.concatenate([h, np.where(most < abs(pull), 0.0, D[:, n:])], axis=1)
+        h = np.where(s < 0.0, D, 0.0)
+        pull = self.rubs.D * self.rubs.s
+        forces = np.concatenate([-(signs * (h * s)), -np.clip(pull, -most, most)], axis=1)
+        resists = np.concatenate([h, np.where(most < abs(pull), 0.0, self.rubs.D)], axis=1)
         for which, dofs in self.of.ranks:
             tau[:, dofs] += forces[:, which]
             rotor[:, dofs] += resists[:, which]
@@ -124,14 +144,25 @@ class JointState:
 
     def plus(self, state: list[Array], step: Array) -> list[Array]:
         """Slope, curvature and changes along a line, with those of these rows."""
-        if not len(self.of.dofs):
-            return state
-        assert self.w is not None
-        n, at = self.of.limits, np.repeat(step[:, None], len(self.of.dofs), axis=1)
-        sides = _SIDE(self.s[:, :n], self.w[:, :n], self.D[:, :n], at[:, :n])
-        rubs = _FRICTION(self.s[:, n:], self.w[:, n:], self.D[:, n:], at[:, n:], self.of.most)
-        added = np.add.accumulate(np.concatenate([sides, rubs], axis=1), axis=1)[:, -1]
-        return [x + added[:, k] for k, x in enumerate(state)]
+        for block, text in ((self.sides, _SIDE), (self.rubs, _FRICTION)):
+            assert block.w is not None
+            rows = block.s.shape[1]
+            if rows:
+                more = () if text is _SIDE else (np.repeat(self.of.most[None], len(step), axis=0),)
+                each = text(block.s, block.w, block.D, np.repeat(step[:, None], rows, axis=1), *more)
+                added = np.add.accumulate(each, axis=1)[:, -1]
+                state = [x + added[:, k] for k, x in enumerate(state)]
+        return state
+
+    def costs(self) -> Array:
+        """What these rows cost (n,)."""
+        found = np.zeros(len(self.sides.s))
+        sides = side_cost(self.sides.s, self.sides.D)
+        rubs = friction_cost(self.rubs.s, self.rubs.D, self.of.most)  # type: ignore[arg-type]
+        for each in (sides, rubs):
+            if each.shape[1]:
+                found = found + np.add.accumulate(each, axis=1)[:, -1]
+        return found
 
 
 def _side(s: Any, w: Any, D: Any, step: Any) -> Any:

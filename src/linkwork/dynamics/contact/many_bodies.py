@@ -21,20 +21,20 @@ from numpy.typing import NDArray
 
 from linkwork.algorithms import SUPPORTED
 from linkwork.batches import put_into
-from linkwork.compiled.arrays import is_traced
+from linkwork.compiled.arrays import array_of, is_traced, numbers
 from linkwork.dynamics.arguments import Array, as_batch
 from linkwork.dynamics.call import call
 from linkwork.dynamics.contact.joint_rows import JointRows, JointState, ranked
 from linkwork.dynamics.contact.law import Touching
 from linkwork.dynamics.contact.line import BEGIN, MOST_TRIALS, following
-from linkwork.dynamics.contact.newton import CONVERGED, MOST_ITERATIONS, TINY
-from linkwork.dynamics.contact.points import Rows, alike, data_of, meeting, rows_of
+from linkwork.dynamics.contact.newton import CHEAPER, CONVERGED, MOST_ITERATIONS, TINY
+from linkwork.dynamics.contact.points import Rows, alike, compiled, data_of, meeting, rows_of
 from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity, neutral
 from linkwork.errors import ArgumentError, TracingError
 from linkwork.joints import Free
 from linkwork.model.contacts import Contact
-from linkwork.model.model import WORLD
+from linkwork.model.model import WORLD, Model
 from linkwork.spatial import Transform
 from linkwork.spatial.small_matrices import skew
 
@@ -210,9 +210,14 @@ class ManyBodies(Touching):
 
         return answer
 
-    def over_step(self, q: Array, v: Array, tau: Array, f_ext: Array | None, dt: float, drag: Array | None) -> Array:
-        """Accelerations (n, nv) over a step from states (n, ...)."""
-        return np.concatenate([found.damped for _, found in self.in_parts((q, v, tau, f_ext), dt, drag)])
+    def over_step(
+        self, q: Array, v: Array, tau: Array, f_ext: Array | None, dt: float, drag: Array | None, start: Array
+    ) -> tuple[Array, Array]:
+        """Accelerations (n, nv) at the beginning of a step from states (n, ...), and those with drag at its end; the
+        search begins with ``start``.
+        """
+        parts = [found for _, found in self.in_parts((q, v, tau, f_ext), dt, drag, start)]
+        return np.concatenate([found.a for found in parts]), np.concatenate([found.damped for found in parts])
 
     @cached_property
     def points_law(self) -> Any:
@@ -244,9 +249,11 @@ class ManyBodies(Touching):
         return rows, batch
 
     def in_parts(
-        self, given: Sequence[Array | None], dt: float | None, drag: Array | None
+        self, given: Sequence[Array | None], dt: float | None, drag: Array | None, start: Array | None = None
     ) -> list[tuple[slice, Found]]:
-        """What happens in states (n, ...), some at a time; ``drag`` (n or 1, nv) as ``Text.motion`` has it."""
+        """What happens in states (n, ...), some at a time; ``drag`` (n or 1, nv) and ``start`` as ``Text.motion`` has
+        them.
+        """
         states = len(given[0]) if given[0] is not None else 0
         most = max(1, _NUMBERS // (21 * max(1, len(self.frames), self.points)))
         size = most if most < 8 else most - most % 8
@@ -255,25 +262,31 @@ class ManyBodies(Touching):
             some = slice(first, first + size)
             own = [None if each is None else each[some] for each in given]
             resisted = drag if drag is None or len(drag) == 1 else drag[some]
-            found.append((some, self._motion(*own, dt, resisted)))
+            found.append((some, self._motion(*own, dt, resisted, None if start is None else start[some])))
         return found
 
     # The solution
 
-    def _motion(self, q: Any, v: Any, tau: Any, f_ext: Any, dt: float | None, drag: Array | None) -> Found:
+    def _motion(
+        self, q: Any, v: Any, tau: Any, f_ext: Any, dt: float | None, drag: Array | None, start: Array | None
+    ) -> Found:
         """In states (n, ...)."""
         model = self.model
         free = forward_dynamics(model, q, v, tau, f_ext)
         T, met = self._met(q, dt)
         rate = free + self._turning(v)
-        V, A = frame_velocity(model, q, np.stack([v, rate]), self.moved_ends) if self.moved_ends else (None, None)
+        begin = np.zeros_like(free) if start is None else start - free
+        moved = [v, rate] if start is None else [v, rate, begin]
+        V, A, *Y = self._moving_frames(q, np.stack(moved))
         s = [
             one.rows.asked(points, V[:, one.frames], A[:, one.frames])
             for one, points in zip(self.kinds, met.points, strict=True)
         ]
-        joints = self.joint_rows.at(q, v, free, dt)
-        y = _Search(self, q, met, s, joints).found(free)
-        a = free + y
+        search = _Search(self, q, met, s, self.joint_rows.at(q, v, free, dt), np.zeros_like(free))
+        if start is not None:
+            search.begin(begin, Y[0], kinetic_energy(model, q, begin))
+        search.run()
+        s, a = search.s, free + search.y
         damped = a
         if drag is not None:  # (M + drag)⁻¹ M a
             drag = np.broadcast_to(drag, a.shape)
@@ -283,6 +296,12 @@ class ManyBodies(Touching):
             return self._forces(T, met, s), met.seen[..., :3]
 
         return Found(a, damped, forces)
+
+    def _moving_frames(self, q: Array, rates: Array) -> Array:
+        """How frames move (k, n, frames, 6) by rates of the joints (k, n, nv)."""
+        if not self.moved_ends:
+            return np.zeros((*rates.shape[:-1], 0, 6))
+        return frame_velocity(self.model, q, rates, self.moved_ends)
 
     def _met(self, q: Array, dt: float | None) -> tuple[Any, Met]:
         """Poses of the frames, and the points."""
@@ -301,10 +320,15 @@ class ManyBodies(Touching):
     def _turning(self, v: Array) -> Array:
         """As ``Text._turning`` has it, of states (n, nv)."""
         found = np.zeros_like(v)
-        for body, start in zip(self.model.bodies, self.model.v_start, strict=True):
-            if isinstance(body.joint, Free):
-                found[:, start : start + 3] = np.cross(v[:, start + 3 : start + 6], v[:, start : start + 3])
+        for start in self._free:
+            found[:, start : start + 3] = np.cross(v[:, start + 3 : start + 6], v[:, start : start + 3])
         return found
+
+    @cached_property
+    def _free(self) -> list[int]:
+        """Where the velocities of free joints begin."""
+        pairs = zip(self.model.bodies, self.model.v_start, strict=True)
+        return [start for body, start in pairs if isinstance(body.joint, Free)]
 
     def supported(self, q: Array, y: Array, tau: Array, rotor: Array, f: Array | None, K: Array | None) -> list[Array]:
         """What ``algorithms.supported`` finds; nothing holds where f and K are left out."""
@@ -326,17 +350,37 @@ class ManyBodies(Touching):
 
 
 class _Search:
-    """Newton's method for states (n, ...): what contacts change of accelerations; s of the points is changed along."""
+    """Newton's method for states (n, ...): y, what contacts change of accelerations; s of the rows is changed along."""
 
-    def __init__(self, of: ManyBodies, q: Array, met: Met, s: list[Array], joints: JointState) -> None:
-        self.of, self.q, self.points, self.s, self.joints = of, q, met.points, s, joints
+    def __init__(self, of: ManyBodies, q: Array, met: Met, s: list[Array], joints: JointState, y: Array) -> None:
+        self.of, self.q, self.points, self.s, self.joints, self.y = of, q, met.points, s, joints, y
+
+    def begin(self, y: Array, moved: Array, energy: Array) -> None:
+        """Begin with y instead of zero, where this costs far less; frames move so by it, and ½ yᵀ M y is its energy."""
+        rates = [one.rows.along(p, moved[:, one.frames]) for one, p in zip(self.of.kinds, self.points, strict=True)]
+        along = self.joints.along(y)
+        there = self.joints.some(np.arange(len(y)))
+        there.go(slice(None), np.ones(len(y)), along)
+        new = [s + rate for s, rate in zip(self.s, rates, strict=True)]
+        cheaper = energy + self._cost(new, there) < CHEAPER * self._cost(self.s, self.joints)
+        self.y = np.where(cheaper[:, None], y, self.y)
+        self.s = [np.where(cheaper[:, None, None], *pair) for pair in zip(new, self.s, strict=True)]
+        self.joints.go(slice(None), cheaper.astype(np.float64), along)
+
+    def _cost(self, s: Sequence[Array], joints: JointState) -> Array:
+        found = joints.costs()
+        for one, points, own in zip(self.of.kinds, self.points, s, strict=True):
+            found = found + _sum(one.rows.cost(points, own))
+        return found
 
     @np.errstate(all="ignore")  # where nothing moves, no step is the best
-    def found(self, free: Array) -> Array:
-        """y (n, nv)."""
-        of, y, going = self.of, np.zeros_like(free), np.arange(len(free))
-        first = np.zeros(len(free))
+    def run(self) -> None:
+        """Go on until each state has converged."""
+        of, y, going = self.of, self.y, np.flatnonzero(self._acting())
+        first = np.zeros(len(y))
         for iteration in range(MOST_ITERATIONS):
+            if not len(going):
+                break
             some = [each[going] for each in self.points], [each[going] for each in self.s]
             line = _Line(of.kinds, *some, len(going))
             joints = self.joints.some(going)
@@ -346,18 +390,22 @@ class _Search:
             fall = _sum(f * P) + _sum(tau * p) - yp
             line.go_along(P, joints.along(p), yp, pp)
             if not iteration:
-                first[:] = fall
+                first[going] = fall
             step, exact = line.searched(fall)
             last = (fall < CONVERGED * yy + _NOISE * first[going] + TINY) | (exact > 0.5)
             step = np.where(last, 1.0, step)
             y[going] += step[:, None] * p
             for each, rate in zip(self.s, line.w, strict=True):
                 each[going] += step[:, None, None] * rate
-            self.joints.go(going, step, line.joints.w)
+            self.joints.go(going, step, line.joints)
             going = going[~last]
-            if not len(going):
-                break
-        return y
+
+    def _acting(self) -> NDArray[np.bool_]:
+        """Whether any row can act (n,)."""
+        found = self.joints.acting
+        for points in self.points:
+            found = found | (points[..., 8] > 0.0).any(axis=1)
+        return found
 
     def _held(self, line: _Line) -> tuple[Array, Array]:
         """Of each frame the force of its points, and what they resist."""
@@ -406,18 +454,31 @@ class _Line:
 
     def searched(self, fall: Array) -> tuple[Array, Array]:
         """As ``line.Line.searched``."""
-        state = np.repeat(np.array(BEGIN)[:, None], len(fall), axis=1)
+        state = np.repeat(np.array(BEGIN)[None], len(fall), axis=0)
         going, line = np.arange(len(fall)), self
         for _ in range(MOST_TRIALS):
-            step, low, high, _, trial = state[:, going]
-            new, more = following([step, low, high, trial], *line.at(step), fall[going])
-            state[:, going] = np.stack(np.broadcast_arrays(*new))
-            still = np.flatnonzero(np.asarray(more) > 0.5)
+            here = state[going]
+            found = _FOLLOWING(np.stack([*here[:, [0, 1, 2, 4]].T, *line.at(here[:, 0]), fall[going]], axis=1))
+            state[going] = found[:, :5]
+            still = np.flatnonzero(found[:, 5] > 0.5)
             if not len(still):
                 break
             if len(still) < len(going):
                 going, line = going[still], line.some(still)
-        return state[0], state[3]
+        return state[:, 0], state[:, 3]
+
+
+def _following(x: Any) -> Any:
+    state, more = following((each := numbers(x).tolist())[:4], *each[4:])
+    return array_of([*state, more])
+
+
+_FOLLOWING = compiled("contact trial", _following, {"x": (8,)}, [(6,)], ())
+
+
+def kinetic_energy(model: Model, q: Array, v: Array) -> Array:
+    """Of states (n,)."""
+    return call("energy", model, [q, v], table=model._memo.quick)[0]
 
 
 def _sum(terms: Array) -> Array:

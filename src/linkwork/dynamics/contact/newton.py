@@ -34,7 +34,7 @@ from linkwork.spatial.matrices import dot
 MOST_ITERATIONS = 100
 CONVERGED = 1e-14
 """Of the square of the last step, relative to that of all accelerations; it is still made, which squares its error."""
-_CHEAPER = 0.125
+CHEAPER = 0.125
 """Where the last accelerations cost more than this part of the free ones, the search from those takes fewer iterations,
 since contacts that are pressed together stick there.
 """
@@ -75,7 +75,7 @@ def _cheaper(
 
         costs = group.rows.fold(cone if group.friction else side, costs, [*a, *b])
     least = -0.5 * dot(b, force)  # what b would cost if nothing held
-    far_cheaper = where_less(costs[0] - least, _CHEAPER * (costs[1] - least), 1.0, 0.0)
+    far_cheaper = where_less(costs[0] - least, CHEAPER * (costs[1] - least), 1.0, 0.0)
     return [where_less(0.5, far_cheaper, x, y) for x, y in zip(a, b, strict=True)]
 
 

@@ -24,7 +24,7 @@ from linkwork.compiled.arrays import array_of, numbers
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.dynamics.contact.collision import tangents, touches
-from linkwork.dynamics.contact.costs import Cone, coefficients, cone_response
+from linkwork.dynamics.contact.costs import Cone, coefficients, cone_cost, cone_response, side_cost
 from linkwork.dynamics.contact.kept import pushed
 from linkwork.dynamics.contact.line import plus_cone, plus_side
 from linkwork.engine.code import fingerprint
@@ -115,6 +115,7 @@ class Rows:
         self.along = made("along", self._along, {**point, "P": (6,)}, size)
         self.response = made("response", self._response, {**point, "s": size}, (6,), (21,))
         self.force = made("force", self._force, {**point, "s": size}, (6,))
+        self.cost = made("cost", self._cost, {**point, "s": size}, ())
         self.line = made("line", self._line, {**point, "s": size, "w": size, "step": ()}, (3,))
 
     def _directions(self, point: Any) -> tuple[list[Vec3], list[list[Scalar]]]:
@@ -170,6 +171,11 @@ class Rows:
         turning = _listed(directions[: self._axes])
         moment = [total(x * y for x, y in zip(each, f[3:], strict=True)) for each in zip(*turning, strict=True)]
         return array_of([*force, *(moment or [0.0, 0.0, 0.0])])
+
+    def _cost(self, point: Any, s: Any) -> Any:
+        own, sizes = self._cone(point), numbers(s).tolist()
+        cost = cone_cost(own, sizes, self.ratio) if self.friction else side_cost(sizes[0], own.D)
+        return array_of([cost]).reshape(())
 
     def _line(self, point: Any, s: Any, w: Any, step: Any) -> Any:
         own, at = self._cone(point), numbers(step).item()

@@ -27,14 +27,16 @@ if TYPE_CHECKING:
 
 def advance(job: Job, state: Sequence[Array], into: Sequence[Array], first: int, steps: int) -> int:
     """Go on for ``steps`` steps from step ``first``; 2 if a trajectory became non-finite, else 0."""
-    q, v, *_ = state
+    q, v, sums = state
     dt = float(job.parts["dt"][0, 0, 0])
     for k in range(first, first + steps):
         going = _finite(q) & _finite(v)
         if going.any():
             rows = {name: part[:, min(k, part.shape[1] - 1)] for name, part in job.parts.items()}
             own = {name: row if len(row) == 1 else row[going] for name, row in rows.items()}
-            a, _, _ = answers(job, own, q[going], v[going])
+            last = sums[going, 2:]
+            a, _, _ = answers(job, own, q[going], v[going], last)
+            sums[going, 2:] = last
             fine = _finite(a)
             q[going], v[going] = _moved(job, q[going], v[going], np.where(fine[:, None], a, 0.0), dt)
             fine &= _finite(v[going])
@@ -54,9 +56,12 @@ def _moved(job: Job, q: Array, v: Array, a: Array, dt: float) -> tuple[Array, Ar
     return integrate(job.model, q, dt * np.where(_finite(end)[:, None], end, 0.0)), end
 
 
-def answers(job: Job, rows: Mapping[str, Array], q: Array, v: Array) -> tuple[Array, Array, Array]:
+def answers(
+    job: Job, rows: Mapping[str, Array], q: Array, v: Array, last: Array | None = None
+) -> tuple[Array, Array, Array]:
     """Accelerations (n, nv) over a step from n states, driving forces, and the wrenches of the constraints (n, k, 6),
-    none with contacts; accelerations that do not exist are NaN. ``rows`` are parts of the step, (n or 1, numbers).
+    none with contacts; accelerations that do not exist are NaN. ``rows`` are parts of the step, (n or 1, numbers). With
+    contacts the ``last`` accelerations (n, nv), with which the search begins, become the next.
     """
     model, dt = job.model, float(job.parts["dt"][0, 0, 0])
     algorithm = step_forces(rows)
@@ -73,7 +78,9 @@ def answers(job: Job, rows: Mapping[str, Array], q: Array, v: Array) -> tuple[Ar
         try:
             if touched:
                 drag = dt * np.broadcast_to(values["damping"], v.shape)[some] if "damping" in values else None
-                a[some] = _touched(job, q[some], v[some], force[some], loads, dt, drag)
+                start = np.zeros_like(v[some]) if last is None else last[some]
+                found, a[some] = _touched(job).over_step(q[some], v[some], force[some], loads, dt, drag, start)
+                start[...] = found
             else:
                 a[some], wrenches[some] = _held(job, rotors[some][0], q[some], v[some], force[some], loads)
         except LinkworkError:
@@ -82,15 +89,12 @@ def answers(job: Job, rows: Mapping[str, Array], q: Array, v: Array) -> tuple[Ar
     return a, drive, wrenches
 
 
-def _touched(
-    job: Job, q: Array, v: Array, force: Array, f_ext: Array | None, dt: float, drag: Array | None
-) -> Array:
-    """Accelerations over a step with contacts."""
+def _touched(job: Job) -> ManyBodies:
+    """The mechanism with its contacts."""
     extras = job.extras
-    assert extras.contacts is not None
     found = touching(job.model, extras.contacts, True, extras.rough, extras.constraints)
     assert isinstance(found, ManyBodies)
-    return found.over_step(q, v, force, f_ext, dt, drag)
+    return found
 
 
 def _held(job: Job, rotors: Array, q: Array, v: Array, force: Array, f_ext: Array | None) -> tuple[Array, Array]:
