@@ -49,11 +49,17 @@ def advance(job: Job, state: Sequence[Array], into: Sequence[Array], first: int,
 
 
 def _moved(job: Job, q: Array, v: Array, a: Array, dt: float) -> tuple[Array, Array]:
-    """The states a step later."""
-    if job.extras.contacts is not None:
-        return moved(job.model, q, v, a, dt)
-    end = v + dt * a
-    return integrate(job.model, q, dt * np.where(_finite(end)[:, None], end, 0.0)), end
+    """The states a step later; NaN where that does not exist."""
+    try:
+        if job.extras.contacts is not None:
+            return moved(job.model, q, v, a, dt)
+        end = v + dt * a
+        return integrate(job.model, q, dt * end), end
+    except LinkworkError:  # of one of them
+        if len(q) == 1:
+            return np.full_like(q, np.nan), np.full_like(v, np.nan)
+        each = [_moved(job, *(array[k : k + 1] for array in (q, v, a)), dt) for k in range(len(q))]
+        return np.concatenate([one[0] for one in each]), np.concatenate([one[1] for one in each])
 
 
 def answers(
