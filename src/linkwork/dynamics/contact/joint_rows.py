@@ -109,7 +109,7 @@ class JointState:
     @property
     def acting(self) -> NDArray[np.bool_]:
         """Whether there is any row that can act (n,)."""
-        return (self.sides.D > 0.0).any(axis=1) | bool(self.rubs.D.shape[1])
+        return np.asarray((self.sides.D > 0.0).any(axis=1) | bool(self.rubs.D.shape[1]))
 
     def some(self, states: NDArray[np.intp]) -> JointState:
         """A few of the states."""

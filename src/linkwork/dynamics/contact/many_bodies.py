@@ -6,14 +6,14 @@ convergence. But no matrix is formed: contacts with the ground hold frames to th
     (M + Jᵀ H J) p = Jᵀ f - M y            y = a - a₀, what contacts change of the free accelerations
 
 is that of bodies whose inertias are larger by what the points on them resist (``algorithms.supported``). Its code has
-loops over bodies, that of points (``points``) is straight; NumPy joins them, for all states of a batch that have not
-converged. Sums over points go from the first to the last, so that a state has the same bits in any company.
+loops over bodies, that of points (``points``) is straight; NumPy joins them (``search``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,14 +21,13 @@ from numpy.typing import NDArray
 
 from linkwork.algorithms import SUPPORTED
 from linkwork.batches import put_into
-from linkwork.compiled.arrays import array_of, is_traced, numbers
+from linkwork.compiled.arrays import is_traced
 from linkwork.dynamics.arguments import Array, as_batch
 from linkwork.dynamics.call import call
-from linkwork.dynamics.contact.joint_rows import JointRows, JointState, ranked
+from linkwork.dynamics.contact.joint_rows import JointRows, ranked
 from linkwork.dynamics.contact.law import Touching
-from linkwork.dynamics.contact.line import BEGIN, MOST_TRIALS, following
-from linkwork.dynamics.contact.newton import CHEAPER, CONVERGED, MOST_ITERATIONS, TINY
-from linkwork.dynamics.contact.points import Rows, alike, compiled, data_of, meeting, rows_of
+from linkwork.dynamics.contact.points import Alike, Held, alike, data_of, meeting, rows_of
+from linkwork.dynamics.contact.search import Search
 from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity, neutral
 from linkwork.errors import ArgumentError, TracingError
@@ -38,33 +37,8 @@ from linkwork.model.model import WORLD, Model
 from linkwork.spatial import Transform
 from linkwork.spatial.small_matrices import skew
 
-_NOISE = 1e-26
-"""Of how the cost falls in the first iteration: what rounding of its rows leaves of that in the last."""
 _NUMBERS = 400_000
 """Of a field of points that is worked on at a time, roughly: it should stay in a near cache."""
-
-
-class Alike(NamedTuple):
-    """Contacts that one text serves: their numbers (contacts, k), the frame of each among ``ends``, and the texts for a
-    step and for none.
-    """
-
-    members: list[Contact]
-    data: Array
-    frames: NDArray[np.intp]
-    texts: tuple[Any, Any]
-
-
-class Held(NamedTuple):
-    """Points with as many rows of friction: their texts, which contacts they are of, the frame of each, points of
-    different frames together, and the place of each among all points.
-    """
-
-    rows: Rows
-    alike: list[Alike]
-    frames: NDArray[np.intp]
-    ranks: list[tuple[Any, Any]]
-    places: NDArray[np.intp]
 
 
 class Met(NamedTuple):
@@ -112,6 +86,20 @@ class ManyBodies(Touching):
                 f"contacts in a medium that resists, such as water, are not supported {many}; "
                 f"dataclasses.replace(contacts, medium=None) leaves it out"
             )
+
+    def _untraced(self) -> TracingError:
+        return TracingError(
+            f"contacts of model {self.model.name!r}, which has {len(self.model.bodies)} bodies, are solved by code "
+            f"with loops, which cannot be traced or differentiated; call lw.contact_dynamics with arrays"
+        )
+
+    @property
+    def text(self) -> Any:
+        raise self._untraced()
+
+    @property
+    def sparsity(self) -> Any:
+        raise self._untraced()
 
     # What does not depend on the state
 
@@ -232,20 +220,13 @@ class ManyBodies(Touching):
     def _given(self, q: Any, v: Any, tau: Any, f_ext: Any) -> tuple[list[Array | None], tuple[int, ...]]:
         """Arguments (n, ...), and their leading axes."""
         if is_traced([each for each in (q, v, tau, f_ext) if each is not None]):
-            raise TracingError(
-                f"contacts of model {self.model.name!r}, which has {len(self.model.bodies)} bodies, are solved by code "
-                f"with loops, which cannot be traced or differentiated; call lw.contact_dynamics with arrays"
-            )
+            raise self._untraced()
         spaces = (("q", "configuration"), ("v", "velocity"), ("tau", "velocity"), ("f_ext", "wrenches"))
         given, batch = as_batch(self.model, spaces, [q, v, tau, f_ext])
-        flat = [
-            None if each is None else np.broadcast_to(each, (*batch, *each.shape[len(each.shape) - axes :]))
-            for each, axes in zip(given, (1, 1, 1, 2), strict=True)
-        ]
-        rows = [
-            None if each is None else each.reshape(-1, *each.shape[len(batch) :])
-            for each in flat
-        ]
+        rows: list[Array | None] = []
+        for each, axes in zip(given, (1, 1, 1, 2), strict=True):
+            own = () if each is None else each.shape[each.ndim - axes :]
+            rows.append(None if each is None else np.broadcast_to(each, (*batch, *own)).reshape(prod(batch), *own))
         return rows, batch
 
     def in_parts(
@@ -260,9 +241,9 @@ class ManyBodies(Touching):
         found = []
         for first in range(0, states, size):
             some = slice(first, first + size)
-            own = [None if each is None else each[some] for each in given]
+            q, v, tau, f_ext = (None if each is None else each[some] for each in given)
             resisted = drag if drag is None or len(drag) == 1 else drag[some]
-            found.append((some, self._motion(*own, dt, resisted, None if start is None else start[some])))
+            found.append((some, self._motion(q, v, tau, f_ext, dt, resisted, None if start is None else start[some])))
         return found
 
     # The solution
@@ -282,7 +263,7 @@ class ManyBodies(Touching):
             one.rows.asked(points, V[:, one.frames], A[:, one.frames])
             for one, points in zip(self.kinds, met.points, strict=True)
         ]
-        search = _Search(self, q, met, s, self.joint_rows.at(q, v, free, dt), np.zeros_like(free))
+        search = Search(self, q, met.points, s, self.joint_rows.at(q, v, free, dt), np.zeros_like(free))
         if start is not None:
             search.begin(begin, Y[0], kinetic_energy(model, q, begin))
         search.run()
@@ -305,7 +286,7 @@ class ManyBodies(Touching):
 
     def _met(self, q: Array, dt: float | None) -> tuple[Any, Met]:
         """Poses of the frames, and the points."""
-        T = forward_kinematics(self.model, q, self.moved_ends) if self.moved_ends else None
+        T: Any = forward_kinematics(self.model, q, self.moved_ends) if self.moved_ends else None
         seen, found = np.empty((len(q), self.points, 4)), []
         for one in self.kinds:
             own = []
@@ -349,142 +330,9 @@ class ManyBodies(Touching):
         return found
 
 
-class _Search:
-    """Newton's method for states (n, ...): y, what contacts change of accelerations; s of the rows is changed along."""
-
-    def __init__(self, of: ManyBodies, q: Array, met: Met, s: list[Array], joints: JointState, y: Array) -> None:
-        self.of, self.q, self.points, self.s, self.joints, self.y = of, q, met.points, s, joints, y
-
-    def begin(self, y: Array, moved: Array, energy: Array) -> None:
-        """Begin with y instead of zero, where this costs far less; frames move so by it, and ½ yᵀ M y is its energy."""
-        rates = [one.rows.along(p, moved[:, one.frames]) for one, p in zip(self.of.kinds, self.points, strict=True)]
-        along = self.joints.along(y)
-        there = self.joints.some(np.arange(len(y)))
-        there.go(slice(None), np.ones(len(y)), along)
-        new = [s + rate for s, rate in zip(self.s, rates, strict=True)]
-        cheaper = energy + self._cost(new, there) < CHEAPER * self._cost(self.s, self.joints)
-        self.y = np.where(cheaper[:, None], y, self.y)
-        self.s = [np.where(cheaper[:, None, None], *pair) for pair in zip(new, self.s, strict=True)]
-        self.joints.go(slice(None), cheaper.astype(np.float64), along)
-
-    def _cost(self, s: Sequence[Array], joints: JointState) -> Array:
-        found = joints.costs()
-        for one, points, own in zip(self.of.kinds, self.points, s, strict=True):
-            found = found + _sum(one.rows.cost(points, own))
-        return found
-
-    @np.errstate(all="ignore")  # where nothing moves, no step is the best
-    def run(self) -> None:
-        """Go on until each state has converged."""
-        of, y, going = self.of, self.y, np.flatnonzero(self._acting())
-        first = np.zeros(len(y))
-        for iteration in range(MOST_ITERATIONS):
-            if not len(going):
-                break
-            some = [each[going] for each in self.points], [each[going] for each in self.s]
-            line = _Line(of.kinds, *some, len(going))
-            joints = self.joints.some(going)
-            f, K = self._held(line)
-            tau, rotor = joints.response(of.model.nv)
-            p, P, yy, yp, pp = of.supported(self.q[going], y[going], tau, of.model.armature + rotor, f, K)
-            fall = _sum(f * P) + _sum(tau * p) - yp
-            line.go_along(P, joints.along(p), yp, pp)
-            if not iteration:
-                first[going] = fall
-            step, exact = line.searched(fall)
-            last = (fall < CONVERGED * yy + _NOISE * first[going] + TINY) | (exact > 0.5)
-            step = np.where(last, 1.0, step)
-            y[going] += step[:, None] * p
-            for each, rate in zip(self.s, line.w, strict=True):
-                each[going] += step[:, None, None] * rate
-            self.joints.go(going, step, line.joints)
-            going = going[~last]
-
-    def _acting(self) -> NDArray[np.bool_]:
-        """Whether any row can act (n,)."""
-        found = self.joints.acting
-        for points in self.points:
-            found = found | (points[..., 8] > 0.0).any(axis=1)
-        return found
-
-    def _held(self, line: _Line) -> tuple[Array, Array]:
-        """Of each frame the force of its points, and what they resist."""
-        shape = line.states, len(self.of.frames)
-        f, K = np.zeros((*shape, 6)), np.zeros((*shape, 21))
-        for one, points, s in zip(self.of.kinds, line.points, line.s, strict=True):
-            force, resists = one.rows.response(points, s)
-            for which, frames in one.ranks:
-                f[:, frames] += force[:, which]
-                K[:, frames] += resists[:, which]
-        return f, K
-
-
-class _Line:
-    """``line.Line`` for states (n, ...), given the points and s of each."""
-
-    joints: JointState
-    slope: Array
-    curvature: Array
-
-    def __init__(self, kinds: Sequence[Held], points: list[Array], s: list[Array], states: int) -> None:
-        self.kinds, self.points, self.s, self.states = kinds, points, s, states
-        self.w: list[Array] = []
-
-    def go_along(self, P: Array, joints: JointState, slope: Array, curvature: Array) -> None:
-        """Along motions P of the frames, rates of the rows of joints, and the slope and curvature of what has mass."""
-        self.w = [one.rows.along(each, P[:, one.frames]) for one, each in zip(self.kinds, self.points, strict=True)]
-        self.joints, self.slope, self.curvature = joints, slope, curvature
-
-    def some(self, states: NDArray[np.intp]) -> _Line:
-        """A few of the states."""
-        few = _Line(self.kinds, [each[states] for each in self.points], [each[states] for each in self.s], len(states))
-        few.w, few.joints = [each[states] for each in self.w], self.joints.some(states)
-        few.slope, few.curvature = self.slope[states], self.curvature[states]
-        return few
-
-    def at(self, step: Array) -> list[Array]:
-        """Slope, curvature, and how many rows are not those that they were at none, or are not parabolas."""
-        state = [self.slope + step * self.curvature, self.curvature, np.zeros_like(step)]
-        state = self.joints.plus(state, step)
-        for one, points, s, w in zip(self.kinds, self.points, self.s, self.w, strict=True):
-            each = one.rows.line(points, s, w, np.repeat(step[:, None], len(one.frames), axis=1))
-            added = np.add.accumulate(each, axis=1)[:, -1]
-            state = [x + added[:, k] for k, x in enumerate(state)]
-        return state
-
-    def searched(self, fall: Array) -> tuple[Array, Array]:
-        """As ``line.Line.searched``."""
-        state = np.repeat(np.array(BEGIN)[None], len(fall), axis=0)
-        going, line = np.arange(len(fall)), self
-        for _ in range(MOST_TRIALS):
-            here = state[going]
-            found = _FOLLOWING(np.stack([*here[:, [0, 1, 2, 4]].T, *line.at(here[:, 0]), fall[going]], axis=1))
-            state[going] = found[:, :5]
-            still = np.flatnonzero(found[:, 5] > 0.5)
-            if not len(still):
-                break
-            if len(still) < len(going):
-                going, line = going[still], line.some(still)
-        return state[:, 0], state[:, 3]
-
-
-def _following(x: Any) -> Any:
-    state, more = following((each := numbers(x).tolist())[:4], *each[4:])
-    return array_of([*state, more])
-
-
-_FOLLOWING = compiled("contact trial", _following, {"x": (8,)}, [(6,)], ())
-
-
 def kinetic_energy(model: Model, q: Array, v: Array) -> Array:
     """Of states (n,)."""
     return call("energy", model, [q, v], table=model._memo.quick)[0]
-
-
-def _sum(terms: Array) -> Array:
-    """Over all axes but the first, one after the other."""
-    flat = terms.reshape(len(terms), -1)
-    return np.add.accumulate(flat, axis=1)[:, -1] if flat.shape[1] else np.zeros(len(terms))
 
 
 def _in_parts(count: int, numbers: int) -> list[NDArray[np.intp]]:

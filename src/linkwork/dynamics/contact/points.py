@@ -2,8 +2,8 @@
 points are the batch.
 
 A point is nine numbers in the axes of the frame that carries its shape: where it is, the normal, what is wanted of its
-rate, damping, and D, which is 0 where nothing touches; then its coefficients of friction. With s of its rows, the normal
-one first,
+rate, damping, and D, which is 0 where nothing touches; then its coefficients of friction. With s of its rows, the
+normal one first,
 
     asked      s = G (A + b V) - wanted       of the frame's velocity V and of its rate A
     along      w = G P                        of any motion P of the frame
@@ -18,11 +18,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from linkwork.compiled.arrays import array_of, numbers
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape, trace
+from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.contact.collision import tangents, touches
 from linkwork.dynamics.contact.costs import Cone, coefficients, cone_cost, cone_response, side_cost
 from linkwork.dynamics.contact.kept import pushed
@@ -96,7 +100,9 @@ def _with_numbers(what: Any, left: Iterator[Scalar]) -> Any:
     made = object.__new__(type(what))
     for each in fields(what):
         value = getattr(what, each.name)
-        object.__setattr__(made, each.name, tuple(next(left) for _ in value) if isinstance(value, tuple) else next(left))
+        object.__setattr__(
+            made, each.name, tuple(next(left) for _ in value) if isinstance(value, tuple) else next(left)
+        )
     return made
 
 
@@ -192,6 +198,29 @@ def _listed(vectors: Sequence[Vec3]) -> list[list[Scalar]]:
 
 rows_of = cache(Rows)
 """The same object each time, as code is kept with it."""
+
+
+class Alike(NamedTuple):
+    """Contacts that one text serves: their numbers (contacts, k), the frame of each among ``ends``, and the texts for a
+    step and for none.
+    """
+
+    members: list[Contact]
+    data: Array
+    frames: NDArray[np.intp]
+    texts: tuple[CompiledFunction, CompiledFunction]
+
+
+class Held(NamedTuple):
+    """Points with as many rows of friction: their texts, which contacts they are of, the frame of each, points of
+    different frames together, and the place of each among all points.
+    """
+
+    rows: Rows
+    alike: list[Alike]
+    frames: NDArray[np.intp]
+    ranks: list[tuple[Any, Any]]
+    places: NDArray[np.intp]
 
 
 def compiled(

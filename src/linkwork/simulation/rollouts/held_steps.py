@@ -58,7 +58,7 @@ def _moved(job: Job, q: Array, v: Array, a: Array, dt: float) -> tuple[Array, Ar
     except LinkworkError:  # of one of them
         if len(q) == 1:
             return np.full_like(q, np.nan), np.full_like(v, np.nan)
-        each = [_moved(job, *(array[k : k + 1] for array in (q, v, a)), dt) for k in range(len(q))]
+        each = [_moved(job, q[k : k + 1], v[k : k + 1], a[k : k + 1], dt) for k in range(len(q))]
         return np.concatenate([one[0] for one in each]), np.concatenate([one[1] for one in each])
 
 
