@@ -519,9 +519,6 @@ def test_bad_contacts_are_refused_by_name() -> None:
     for call, words in cases:
         with pytest.raises(lw.LinkworkError, match=words):
             call()
-    long = lw.mechanisms.serial_chain(60)
-    with pytest.raises(lw.ArgumentError, match=r"up to 50 bodies; model .* has 60\. Lock joints"):
-        lw.contact_points(long, lw.neutral(long), [lw.Contact("tip")])
 
 
 def test_the_collision_shapes_of_a_urdf_are_contacts_where_asked_for(tmp_path: Path) -> None:

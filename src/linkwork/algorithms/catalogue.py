@@ -6,6 +6,7 @@ Spaces of arguments and results, with the shape of one state (nb bodies, m frame
     poses (m, 4, 4)         twists (m, 6)     jacobian (6m, nv)     vector (3,)     wrench (6,)     scalar ()
     operational (6m, 6m)    responses (6m, nv)     triples (3m, 3m)     full_matrix (nv, nv)
     parameters (nb, 10)     regressor (nv, 10 nb)     momentum_matrix (6, nv)     conditions (m, 6, 6)
+    stiffnesses (m, 21)
 """
 
 from __future__ import annotations
@@ -236,6 +237,13 @@ def closing(frame: str = "child", judged: bool = True, method: str = "virtual_wo
     arguments, results = (Q, V, TAU, F_EXT, *of_holds), ("velocity", "wrenches", "twists")
     return Algorithm(name, text, arguments, results, of_loops=True, by_levels=method == "assembly")
 
+
+SUPPORTED = _entry(
+    "supported",
+    (Q, ("y", "velocity"), TAU, ("rotor", "velocity"), ("f", "twists"), ("K", "stiffnesses")),
+    *("velocity", "twists", "scalar", "scalar", "scalar"),
+)
+"""Motions of what is held softly: Newton's steps of contacts for mechanisms of many bodies."""
 
 EXPLICIT_INVERSE = _entry("studies.explicit_inverse", (Q,), "operational")
 """For the inverse operational inertia, to compare with: O(n³) on any mechanism."""

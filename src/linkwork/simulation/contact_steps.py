@@ -11,12 +11,14 @@ the order of the step.
 from __future__ import annotations
 
 import warnings
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
 from linkwork.compiled.arrays import array_of, numbers
 from linkwork.dynamics.contact.law import touching
+from linkwork.dynamics.contact.many_bodies import ManyBodies
 from linkwork.dynamics.kinematics import integrate
 from linkwork.engine.mode import interpreted
 from linkwork.errors import LinkworkWarning
@@ -67,7 +69,7 @@ def warn_of_depth(model: Model, q: Any, contacts: Contacts, above: int = 3) -> N
     if kept.begun >= _LOOKS:
         return
     kept.begun += 1
-    with interpreted():
+    with nullcontext() if isinstance(kept, ManyBodies) else interpreted():  # whose motion needs that code, too
         _, distances = kept.points_law(q)
     sizes = np.array([_DEEP * _size(one.shape) for one in contacts for _ in range(one.points)])
     over = -distances / sizes
@@ -106,9 +108,12 @@ def _straight(q: Any, v: Any, a: Any, turned: Any, dt: Any) -> tuple[list[Any], 
 def _moved_floats(
     model: Model, q: Any, v: Any, a: Any, dt: float, free: list[int], after: Any, end: Any
 ) -> tuple[Any, Any]:
+    """The same for states (..., nq) of plain numbers."""
     after, end = after.copy(), end.copy()
     for k in free:
         i, j = model.q_start[k], model.v_start[k]
-        parts = (q[i : i + 7].tolist(), v[j : j + 6].tolist(), a[j : j + 6].tolist(), after[i + 3 : i + 7].tolist())
-        after[i : i + 3], end[j : j + 3] = _straight(*parts, float(dt))
+        parts = q[..., i : i + 7], v[..., j : j + 6], a[..., j : j + 6], after[..., i + 3 : i + 7]
+        here, speeds, rates, turned = (list(np.moveaxis(part, -1, 0)) for part in parts)
+        place, speed = _straight(here, speeds, rates, turned, float(dt))
+        after[..., i : i + 3], end[..., j : j + 3] = np.stack(place, axis=-1), np.stack(speed, axis=-1)
     return after, end

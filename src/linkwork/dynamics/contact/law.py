@@ -59,7 +59,7 @@ class Touching:
                 raise ArgumentError(
                     f"the contact of {one.frame!r} is with {one.on!r}, which is on the same body; they never move apart"
                 )
-            if not self.path(one.frame) and not self.path(one.on):
+            if not self._moves(one.frame) and not self._moves(one.on):
                 raise ArgumentError(f"the contact of {one.frame!r} is with {one.on!r}, and no joint moves either")
         self.points = sum(one.points for one in contacts)
         self.begun = 0
@@ -87,6 +87,18 @@ class Touching:
 
     def _body(self, frame: str) -> int:
         return 0 if frame == WORLD else self.model.frame(frame).body
+
+    def _moves(self, frame: str) -> bool:
+        """Whether any joint moves a frame."""
+        return self._moving[self._body(frame)]
+
+    @cached_property
+    def _moving(self) -> list[bool]:
+        """Whether any joint moves the world, and each body."""
+        found = [False]
+        for body in self.model.bodies:
+            found.append(found[body.parent] or body.joint.nv > 0)
+        return found
 
     def path(self, frame: str) -> list[int]:
         """The degrees of freedom that move a frame."""
@@ -150,22 +162,26 @@ class Touching:
         return found
 
     def _pair(self, contact: Contact) -> bool:
-        return bool(self.path(contact.on)) and bool(self.path(contact.frame))
+        return self._moves(contact.on) and self._moves(contact.frame)
 
     @cached_property
     def inverse_masses(self) -> tuple[list[float], list[float]]:
         """What a push moves, in the reference configuration: of each frame's body at its centre of mass, the mean over
         the three directions (1/kg); and of each degree of freedom.
         """
-        model, (_, inverse) = self.model, self._reference
+        model = self.model
         bodies = [self._moved(end)[0] for end in self.ends]
-        dofs = inverse.diagonal().copy()
+        dofs = self._inverse_diagonal.copy()
         for index, one in enumerate(model.bodies):
             start = model.v_start[index]
             if isinstance(one.joint, Free | Spherical):
                 for first in range(start, start + one.joint.nv, 3):
                     dofs[first : first + 3] = dofs[first : first + 3].mean()
         return bodies, dofs.tolist()
+
+    @cached_property
+    def _inverse_diagonal(self) -> Array:
+        return self._reference[1].diagonal()
 
     @cached_property
     def _reference(self) -> tuple[Array, Array]:
@@ -180,11 +196,14 @@ class Touching:
         body, (q, inverse) = self._body(end), self._reference
         if not body:
             return 0.0, 0.0
-        place = dict(self.contacts.centres).get(end) or _centre(self.model, end, body)
         with interpreted():
-            J = jacobian(self.model, q, [Point(end, offset=place)], reference="local_world_aligned")
+            point = Point(end, offset=self._centre_of(end))
+            J = jacobian(self.model, q, [point], reference="local_world_aligned")
         square = (J @ inverse @ J.T).diagonal()
         return float(square[:3].mean()), float(square[3:].mean())
+
+    def _centre_of(self, end: str) -> tuple[float, float, float]:
+        return dict(self.contacts.centres).get(end) or _centre(self.model, end, self._body(end))
 
     def step_law(self, loaded: bool, damped: bool, wanted: bool) -> CompiledFunction:
         """Accelerations in a step, and wrenches (points, 6) about the world's origin where they are wanted; with
@@ -261,6 +280,14 @@ def _centre(model: Model, end: str, body: int) -> tuple[float, float, float]:
     return float(x), float(y), float(z)
 
 
+def _made_for(model: Model) -> type[Touching]:
+    if len(model.bodies) <= MOST_BODIES:
+        return Touching
+    from linkwork.dynamics.contact.many_bodies import ManyBodies  # which is made of this
+
+    return ManyBodies
+
+
 def touching(
     model: Model, contacts: Any, limits: bool = True, friction: bool = True, constraints: Sequence[Constraint] = ()
 ) -> Touching:
@@ -271,12 +298,7 @@ def touching(
     key, known = ("contact", ids, limits, friction, tuple(map(id, constraints))), model._memo.laws
     found: Touching | None = known.get(key)
     if found is None:
-        if len(model.bodies) > MOST_BODIES:
-            raise ArgumentError(
-                f"contacts are for mechanisms of up to {MOST_BODIES} bodies; model {model.name!r} has "
-                f"{len(model.bodies)}. Lock joints that need not move (model.locked), which joins their bodies"
-            )
-        made = Touching(model, listed, limits, friction, tuple(constraints))
+        made = _made_for(model)(model, listed, limits, friction, tuple(constraints))
         alike = [one for one in known.values() if isinstance(one, Touching) and one.digest == made.digest]
         if alike:
             made._laws = alike[0]._laws

@@ -14,8 +14,10 @@ from linkwork.spatial.matrices import dot
 
 _FLAT = 0.05
 """How small the slope along a direction must become, relative to its beginning."""
-_MOST_TRIALS, _FAR = 30, 1e6
+MOST_TRIALS, _FAR = 30, 1e6
 """Steps along a direction that are tried, and the longest."""
+BEGIN = [1.0, 0.0, _FAR, 0.0, 1.0]
+"""What the search begins with: a whole step, its bounds, whether it ends Newton's method, whether it is the first."""
 
 
 class Line:
@@ -46,20 +48,12 @@ class Line:
             step, low, high, _, first_trial = listed(state)
             slope, curvature, fall = listed(numbers_given)
             first, second, other = self._at(step, slope, curvature, listed(joints))
-            # the slope is zero where a parabola has it, or half-way between bounds
-            guess = step - first / second
-            below, above = (where_less(first, 0.0, *pair) for pair in ((step, low), (high, step)))
-            middle = 0.5 * (below + above)
-            inside = where_less(below, guess, where_less(guess, above, guess, middle), middle)
-            exact = where_less(0.5, other, 0.0, first_trial)  # of a whole step alone
-            near = where_less(_FLAT * fall, absolute(first), 0.0, 1.0)
-            stop = where_less(0.5, near + exact, 1.0, 0.0)
-            new = [where_less(0.5, stop, step, inside), below, above, exact, 0.0]
-            return [array_of(new)], where_less(0.5, stop, 0.0, 1.0)
+            new, go_on = following([step, low, high, first_trial], first, second, other, fall)
+            return [array_of(new)], go_on
 
-        state = [array_of([1.0, 0.0, _FAR, 0.0, 1.0])]
+        state = [array_of(BEGIN)]
         given = [array_of(self.joints), array_of([self.slope, self.curvature, fall])]
-        (found,) = repeat(trial, state, given, most=_MOST_TRIALS)
+        (found,) = repeat(trial, state, given, most=MOST_TRIALS)
         step, _, _, exact, _ = listed(found)
         return step, exact
 
@@ -73,23 +67,17 @@ class Line:
         limits = len(self.holds.limits)
         for k, (s, w, D) in enumerate(zip(joints[0::3], joints[1::3], joints[2::3], strict=True)):
             if k < limits:
-                state = _plus_side(state, step, s, w, D)
+                state = plus_side(state, step, s, w, D)
             else:
-                state = _plus_friction(state, step, s, w, D, self.holds.frictions[k - limits].most)
+                state = plus_friction(state, step, s, w, D, self.holds.frictions[k - limits].most)
 
         def cone(state: Sequence[Scalar], row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
             m = len(row) // 3 + 1  # 8 numbers for 3 rows, 11 for 4, 16 for 6
-            s, w, own = row[:m], row[m : 2 * m], Cone((), (), *row[2 * m :])
-            there = [x + given[0] * y for x, y in zip(s, w, strict=True)]
-            f, h = cone_response(own, there, self.holds.ratio)
-            bent = dot(w, [dot([h[max(a, b)][min(a, b)] for b in range(m)], w) for a in range(m)])
-            before, after = (_zone(own, each, self.holds.ratio) for each in (s, there))
-            other = where_less(absolute(before - after) + absolute(after * after - 1.0), 0.5, 0.0, 1.0)
-            other = where_less(0.0, own.D, other, 0.0)
-            return [state[0] - dot(f, w), state[1] + bent, state[2] + other]
+            own = Cone((), (), *row[2 * m :])
+            return plus_cone(state, given[0], row[:m], row[m : 2 * m], own, self.holds.ratio)
 
         def side(state: Sequence[Scalar], row: Sequence[Scalar], given: Sequence[Scalar]) -> list[Scalar]:
-            return _plus_side(state, given[0], *row)
+            return plus_side(state, given[0], *row)
 
         for group, rows in zip(self.holds.groups, self.rows, strict=True):
             state = rows.fold(cone if group.friction else side, state, [step])
@@ -115,7 +103,42 @@ def _along(group: Group, x: Sequence[Scalar], p: Sequence[Scalar]) -> KeptRows:
     return group.rows.mapped(f"{group.rows.rows.name} along a line", text, width, [*x, *p])
 
 
-def _plus_side(state: Sequence[Scalar], step: Scalar, s: Scalar, w: Scalar, D: Scalar) -> list[Scalar]:
+def following(
+    state: Sequence[Scalar], first: Scalar, second: Scalar, other: Scalar, fall: Scalar
+) -> tuple[list[Scalar], Scalar]:
+    """After a trial: what the next one begins with, and 1 to go on. The state is the step, its bounds, and 1 in the
+    first trial; then slope and curvature there, how many rows behave otherwise than in the beginning, and how the cost
+    fell there.
+    """
+    step, low, high, first_trial = state
+    # the slope is zero where a parabola has it, or half-way between bounds
+    guess = step - first / second
+    below, above = (where_less(first, 0.0, *pair) for pair in ((step, low), (high, step)))
+    middle = 0.5 * (below + above)
+    inside = where_less(below, guess, where_less(guess, above, guess, middle), middle)
+    exact = where_less(0.5, other, 0.0, first_trial)  # of a whole step alone
+    near = where_less(_FLAT * fall, absolute(first), 0.0, 1.0)
+    stop = where_less(0.5, near + exact, 1.0, 0.0)
+    return [where_less(0.5, stop, step, inside), below, above, exact, 0.0], where_less(0.5, stop, 0.0, 1.0)
+
+
+def plus_cone(
+    state: Sequence[Scalar], step: Scalar, s: Sequence[Scalar], w: Sequence[Scalar], own: Cone, ratio: float
+) -> list[Scalar]:
+    """Slope, curvature, and how many rows behave otherwise or are no parabolas, with those of a cone; s and its rates w
+    along the direction.
+    """
+    m = len(s)
+    there = [x + step * y for x, y in zip(s, w, strict=True)]
+    f, h = cone_response(own, there, ratio)
+    bent = dot(w, [dot([h[max(a, b)][min(a, b)] for b in range(m)], w) for a in range(m)])
+    before, after = (_zone(own, each, ratio) for each in (s, there))
+    other = where_less(absolute(before - after) + absolute(after * after - 1.0), 0.5, 0.0, 1.0)
+    other = where_less(0.0, own.D, other, 0.0)
+    return [state[0] - dot(f, w), state[1] + bent, state[2] + other]
+
+
+def plus_side(state: Sequence[Scalar], step: Scalar, s: Scalar, w: Scalar, D: Scalar) -> list[Scalar]:
     there = s + step * w
     h = where_less(there, 0.0, D, 0.0)
     changed = where_less(there, 0.0, where_less(s, 0.0, 0.0, 1.0), where_less(s, 0.0, 1.0, 0.0))
@@ -123,7 +146,7 @@ def _plus_side(state: Sequence[Scalar], step: Scalar, s: Scalar, w: Scalar, D: S
     return [state[0] + h * there * w, state[1] + h * w * w, state[2] + other]
 
 
-def _plus_friction(state: Sequence[Scalar], step: Scalar, s: Scalar, w: Scalar, D: Scalar, most: float) -> list[Scalar]:
+def plus_friction(state: Sequence[Scalar], step: Scalar, s: Scalar, w: Scalar, D: Scalar, most: float) -> list[Scalar]:
     before, pull = D * s, D * (s + step * w)
     held = where_less(pull, -most, -most, where_less(most, pull, most, pull))
     h = where_less(most, absolute(pull), 0.0, D)

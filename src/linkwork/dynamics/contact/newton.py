@@ -32,13 +32,13 @@ from linkwork.spatial import Scalar, absolute, where_less
 from linkwork.spatial.matrices import dot
 
 MOST_ITERATIONS = 100
-_CONVERGED = 1e-14
+CONVERGED = 1e-14
 """Of the square of the last step, relative to that of all accelerations; it is still made, which squares its error."""
-_CHEAPER = 0.125
+CHEAPER = 0.125
 """Where the last accelerations cost more than this part of the free ones, the search from those takes fewer iterations,
 since contacts that are pressed together stick there.
 """
-_TINY = 1e-300
+TINY = 1e-300
 
 
 def _cheaper(
@@ -75,7 +75,7 @@ def _cheaper(
 
         costs = group.rows.fold(cone if group.friction else side, costs, [*a, *b])
     least = -0.5 * dot(b, force)  # what b would cost if nothing held
-    far_cheaper = where_less(costs[0] - least, _CHEAPER * (costs[1] - least), 1.0, 0.0)
+    far_cheaper = where_less(costs[0] - least, CHEAPER * (costs[1] - least), 1.0, 0.0)
     return [where_less(0.5, far_cheaper, x, y) for x, y in zip(a, b, strict=True)]
 
 
@@ -177,7 +177,7 @@ def minimised(
         fall = -dot(g, p)
         line = Line(own, x, p, dot([i - f for i, f in zip(inertial, force, strict=True)], p), times(M, p, sparsity))
         step, exact = line.searched(fall)
-        small = where_less(fall, _CONVERGED * (listed(scale)[0] + absolute(dot(x, inertial)) + _TINY), 1.0, 0.0)
+        small = where_less(fall, CONVERGED * (listed(scale)[0] + absolute(dot(x, inertial)) + TINY), 1.0, 0.0)
         last = where_less(0.5, small + exact, 1.0, 0.0)
         step = where_less(0.5, last, 1.0, step)
         return [array_of([a + step * b for a, b in zip(x, p, strict=True)])], where_less(0.5, last, 0.0, 1.0)

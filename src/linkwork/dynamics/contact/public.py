@@ -49,7 +49,8 @@ def contact_dynamics(
     of joints are rows of the same problem. Newton's method with a line search solves it to rounding.
 
     Args:
-        model: the mechanism, of up to 50 bodies.
+        model: the mechanism; of more than 50 bodies, contacts are with what is fixed in the world, and there are no
+            constraints.
         q: configuration (..., nq).
         v: velocity (..., nv).
         tau: joint forces (..., nv), N or N m: driving ones, springs and viscous damping.
@@ -98,7 +99,7 @@ def contact_points(
     """Where contacts are, and how far their shapes are apart.
 
     Args:
-        model: the mechanism, of up to 50 bodies.
+        model: the mechanism.
         q: configuration (..., nq).
         contacts: ``model.contacts``, or a list of ``lw.Contact``.
         out: a tuple of arrays for the results, written in place and returned; new ones if left out.

@@ -7,6 +7,8 @@ a_ref = -b v - k d r,       R = (1 - d) / d · A                      A the row'
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from linkwork.model.contacts import Softness
 from linkwork.spatial import Scalar, absolute, where_less
 from linkwork.spatial.powers import power
@@ -50,3 +52,26 @@ def regularisation(d: Scalar, inverse_mass: Scalar) -> Scalar:
     """1/R."""
     R = (1.0 - d) / d * inverse_mass
     return 1.0 / where_less(R, _SMALL, _SMALL, R)
+
+
+def limit_row(
+    place: Scalar, speed: Scalar, bounds: Sequence[tuple[float, Scalar]], softness: Softness, margin: Scalar,
+    mass: Scalar, dt: Scalar | None,
+) -> tuple[Scalar, Scalar, Scalar]:  # fmt: skip
+    """Sign, what is wanted and D of a degree of freedom between bounds, each with the sign of its push, of which one at
+    most is passed.
+    """
+    sides = [(sign, sign * (place - limit) - margin) for sign, limit in bounds]
+    sign, depth = sides[0]
+    for other, there in sides[1:]:
+        sign, depth = (where_less(depth, 0.0, *pair) for pair in ((sign, other), (depth, there)))
+    b, k = spring(softness, dt)
+    d = impedance(softness, depth)
+    D = where_less(depth, 0.0, regularisation(d, mass), 0.0)
+    return sign, -b * (sign * speed) - k * d * depth, D
+
+
+def friction_row(speed: Scalar, softness: Softness, mass: Scalar, dt: Scalar | None) -> tuple[Scalar, Scalar]:
+    """What is wanted of a degree of freedom with dry friction, and D."""
+    b, _ = spring(softness, dt)
+    return -b * speed, regularisation(impedance(softness, 0.0), mass)

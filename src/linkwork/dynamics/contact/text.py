@@ -23,7 +23,7 @@ from linkwork.dynamics.contact.drag import drag
 from linkwork.dynamics.contact.implicit import differentiable
 from linkwork.dynamics.contact.kept import HEAD, keep_near, like, pushed
 from linkwork.dynamics.contact.newton import minimised
-from linkwork.dynamics.contact.softness import impedance, regularisation, spring
+from linkwork.dynamics.contact.softness import friction_row, impedance, limit_row, regularisation, spring
 from linkwork.dynamics.contact.sparse import Matrix, solved
 from linkwork.dynamics.contact.sparse import times as multiplied
 from linkwork.dynamics.dynamics import inverse_dynamics, mass_matrix, nonlinear_effects
@@ -152,18 +152,10 @@ class Text:
             groups.append(Group(own, friction, rows.mapped(f"{name} of joints", text, width, given)))
         holds = Holds(groups, ratio=self.contacts.friction_ratio)
         for dof, at, bounds, softness, margin in self.of.limited:
-            sides = [(sign, sign * (place[at] - limit) - margin) for sign, limit in bounds]
-            sign, depth = sides[0]
-            for other, there in sides[1:]:  # of which one at most is passed
-                sign, depth = (where_less(depth, 0.0, *pair) for pair in ((sign, other), (depth, there)))
-            b, k = spring(softness, dt)
-            d = impedance(softness, depth)
-            D = where_less(depth, 0.0, regularisation(d, dofs[dof]), 0.0)
-            holds.limits.append(Limit(dof, sign, -b * (sign * speeds[dof]) - k * d * depth, D))
+            row = limit_row(place[at], speeds[dof], bounds, softness, margin, dofs[dof], dt)
+            holds.limits.append(Limit(dof, *row))
         for dof, softness, most in self.of.rough:
-            b, _ = spring(softness, dt)
-            D = regularisation(impedance(softness, 0.0), dofs[dof])
-            holds.frictions.append(Friction(dof, -b * speeds[dof], D, most))
+            holds.frictions.append(Friction(dof, *friction_row(speeds[dof], softness, dofs[dof], dt), most))
         if self.of.held is not None:
             holds.bonds += self._bonds(self.of.held, q, v, turning, dt)
         return holds

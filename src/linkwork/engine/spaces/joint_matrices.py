@@ -127,6 +127,7 @@ SPACES: dict[str, Space] = {
     "poses": Poses(4, 4),
     "twists": Frames(6),
     "conditions": Frames(6, 6),
+    "stiffnesses": Frames(21),
     "stacked_twists": StackedTwists(),
     "jacobian": PathColumns(lambda model, frames: (6 * frames, model.nv)),
     "responses": Columns(lambda model, frames: (6 * frames, model.nv)),

@@ -32,7 +32,8 @@ class ByHand:
 
     def __init__(self, job: Job, batch: tuple[int, ...], policy: Policy | None, hold: int, apart: bool) -> None:
         self.job, self.batch, self.policy, self.hold, self.apart = job, batch, policy, hold, apart
-        held = replace(job.extras, law=None, cost=None) if job.extras.constraints else NONE
+        is_held = job.extras.constraints or job.extras.contacts is not None
+        held = replace(job.extras, law=None, cost=None) if is_held else NONE
         self.inner = replace(job, extras=held, shapes={}) if apart else job
         self.dt = float(job.parts["dt"][0, 0, 0])
         self.tau = np.zeros((len(job), job.model.nv))

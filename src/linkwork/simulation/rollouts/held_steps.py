@@ -1,4 +1,4 @@
-"""Steps of trajectories that constraints hold, for mechanisms whose code has loops: by Python, all at once."""
+"""Steps of trajectories with constraints or contacts, for mechanisms whose code has loops: by Python, all at once."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from linkwork.algorithms import step_forces
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.call import call
 from linkwork.dynamics.constrained import constrained_dynamics
+from linkwork.dynamics.contact.law import touching
+from linkwork.dynamics.contact.many_bodies import ManyBodies
 from linkwork.dynamics.kinematics import integrate
 from linkwork.engine.spaces import SPACES
 from linkwork.errors import LinkworkError
+from linkwork.simulation.contact_steps import moved
 from linkwork.simulation.rotors import with_rotors
 
 if TYPE_CHECKING:
@@ -24,46 +27,80 @@ if TYPE_CHECKING:
 
 def advance(job: Job, state: Sequence[Array], into: Sequence[Array], first: int, steps: int) -> int:
     """Go on for ``steps`` steps from step ``first``; 2 if a trajectory became non-finite, else 0."""
-    q, v, *_ = state
+    q, v, sums = state
     dt = float(job.parts["dt"][0, 0, 0])
     for k in range(first, first + steps):
         going = _finite(q) & _finite(v)
         if going.any():
             rows = {name: part[:, min(k, part.shape[1] - 1)] for name, part in job.parts.items()}
             own = {name: row if len(row) == 1 else row[going] for name, row in rows.items()}
-            a, _, _ = answers(job, own, q[going], v[going])
-            end = v[going] + dt * a
-            fine = _finite(end)
-            v[going] = end
-            q[going] = integrate(job.model, q[going], np.where(fine[:, None], dt * end, 0.0))
-            q[np.flatnonzero(going)[~fine]] = np.nan
+            last = sums[going, 2:]
+            a, _, _ = answers(job, own, q[going], v[going], last)
+            sums[going, 2:] = last
+            fine = _finite(a)
+            q[going], v[going] = _moved(job, q[going], v[going], np.where(fine[:, None], a, 0.0), dt)
+            fine &= _finite(v[going])
+            for array in (q, v):
+                array[np.flatnonzero(going)[~fine]] = np.nan
         if (k + 1) % job.every == 0 or k + 1 == job.steps:
             for record, now in zip(into, (q, v), strict=False):
                 record[:, -(-(k + 1) // job.every)] = now
     return 0 if (_finite(q) & _finite(v)).all() else 2
 
 
-def answers(job: Job, rows: Mapping[str, Array], q: Array, v: Array) -> tuple[Array, Array, Array]:
-    """Accelerations (n, nv) over a step from n states, driving forces, and the wrenches of the constraints (n, k, 6);
-    accelerations that do not exist are NaN. ``rows`` are parts of the step, (n or 1, numbers).
+def _moved(job: Job, q: Array, v: Array, a: Array, dt: float) -> tuple[Array, Array]:
+    """The states a step later; NaN where that does not exist."""
+    try:
+        if job.extras.contacts is not None:
+            return moved(job.model, q, v, a, dt)
+        end = v + dt * a
+        return integrate(job.model, q, dt * end), end
+    except LinkworkError:  # of one of them
+        if len(q) == 1:
+            return np.full_like(q, np.nan), np.full_like(v, np.nan)
+        each = [_moved(job, q[k : k + 1], v[k : k + 1], a[k : k + 1], dt) for k in range(len(q))]
+        return np.concatenate([one[0] for one in each]), np.concatenate([one[1] for one in each])
+
+
+def answers(
+    job: Job, rows: Mapping[str, Array], q: Array, v: Array, last: Array | None = None
+) -> tuple[Array, Array, Array]:
+    """Accelerations (n, nv) over a step from n states, driving forces, and the wrenches of the constraints (n, k, 6),
+    none with contacts; accelerations that do not exist are NaN. ``rows`` are parts of the step, (n or 1, numbers). With
+    contacts the ``last`` accelerations (n, nv), with which the search begins, become the next.
     """
     model, dt = job.model, float(job.parts["dt"][0, 0, 0])
     algorithm = step_forces(rows)
     values = {name: rows[name].reshape((-1, *SPACES[space].shape(model, 0))) for name, space in algorithm.arguments[3:]}
     force, rotors, drive = call(algorithm, model, [q, v, dt, *values.values()])
     f_ext = np.broadcast_to(values["f_ext"], (len(q), len(model.bodies), 6)) if "f_ext" in values else None
-    alike = bool((rotors == rotors[0]).all())
+    touched = job.extras.contacts is not None
+    alike = touched or bool((rotors == rotors[0]).all())
     groups = [slice(None)] if alike else [slice(k, k + 1) for k in range(len(q))]
-    a, wrenches = np.full_like(v, np.nan), np.zeros((len(q), len(job.extras.constraints), 6))
+    a, wrenches = np.full_like(v, np.nan), np.zeros((len(q), 0 if touched else len(job.extras.constraints), 6))
     while groups:
         some = groups.pop()
         loads = None if f_ext is None else f_ext[some]
         try:
-            a[some], wrenches[some] = _held(job, rotors[some][0], q[some], v[some], force[some], loads)
+            if touched:
+                drag = dt * np.broadcast_to(values["damping"], v.shape)[some] if "damping" in values else None
+                start = np.zeros_like(v[some]) if last is None else last[some]
+                found, a[some] = _touched(job).over_step(q[some], v[some], force[some], loads, dt, drag, start)
+                start[...] = found
+            else:
+                a[some], wrenches[some] = _held(job, rotors[some][0], q[some], v[some], force[some], loads)
         except LinkworkError:
             if len(q[some]) > 1:  # of one of them
                 groups = [slice(k, k + 1) for k in range(len(q))]
     return a, drive, wrenches
+
+
+def _touched(job: Job) -> ManyBodies:
+    """The mechanism with its contacts."""
+    extras = job.extras
+    found = touching(job.model, extras.contacts, True, extras.rough, extras.constraints)
+    assert isinstance(found, ManyBodies)
+    return found
 
 
 def _held(job: Job, rotors: Array, q: Array, v: Array, force: Array, f_ext: Array | None) -> tuple[Array, Array]:

@@ -137,9 +137,9 @@ def rollout(
         chunk: the trajectories of one job of the executor; a 64th of all, but at least 64, if left out.
         out: an earlier result of the same shapes to write into and return, which saves allocating memory.
 
-    A law, a cost, constraints and stops are part of the machine code of mechanisms of up to 50 bodies. Beyond, a law
-    and a cost are called and constraints are solved for in every step, for all trajectories at once; joint_limits are
-    refused there.
+    A law, a cost, constraints, contacts and stops are part of the machine code of mechanisms of up to 50 bodies.
+    Beyond, a law and a cost are called and constraints or contacts are solved for in every step, for all trajectories
+    at once; joint_limits are refused there, but for those that are rows beside contacts.
 
     Returns:
         A ``Rollout``: t (K,), q (..., K, nq), v (..., K, nv), ``cost`` (...,) if there is one, and

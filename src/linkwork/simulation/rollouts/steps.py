@@ -76,8 +76,8 @@ class Extras:
         return self.any and (len(model.bodies) > MOST_BODIES or any(law.has_loops for law in laws))
 
     def held_by_python(self, model: Model) -> bool:
-        """Whether Python solves for the constraints in every step, because code has loops."""
-        return bool(self.constraints) and self.contacts is None and len(model.bodies) > MOST_BODIES
+        """Whether Python solves for constraints or contacts in every step, because code has loops."""
+        return bool(self.constraints or self.contacts is not None) and len(model.bodies) > MOST_BODIES
 
     @property
     def digests(self) -> tuple[object, ...]:
