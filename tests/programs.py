@@ -11,6 +11,7 @@ from linkwork.engine.code import jit
 from linkwork.engine.emit import kernel
 from linkwork.engine.emit.call_frame import TABLES, Interface
 from linkwork.engine.ir import evaluator, verifier
+from linkwork.engine.ir.lists import pack_lists
 from linkwork.engine.ir.program import Program
 from linkwork.engine.plans import Task
 from linkwork.engine.plans.rolled import Rolled
@@ -30,6 +31,7 @@ def evaluated(task: Task, form: str, arguments: Sequence[Array]) -> list[Array]:
     else:
         plan = Rolled(task)
         program, *widths = plan.program
+        program = pack_lists(program) if form == "rolled, one state" else program
         arrays |= {name: np.full(size, np.nan) for name, size in plan.memory(*widths).items()}
         arrays |= {"data": plan.model_tables.data, "ints": plan.model_tables.ints}
         sizes = plan.sizes(plan.program.cell)

@@ -68,7 +68,9 @@ MANY = "linkwork.simulation.rollouts.linearise._MOST_WHOLE"
 @pytest.mark.parametrize("name", OPTIONS)
 def test_a_step_is_linearised(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     q, v, tau = np.random.default_rng(0).normal(size=(3, 3))
-    found = lw.linearise(CHAIN, q, v, tau, dt=0.01, **OPTIONS[name])
+    room = np.full((6, 6), np.nan), np.full((6, 3), np.nan)
+    found = lw.linearise(CHAIN, q, v, tau, dt=0.01, out=room, **OPTIONS[name])
+    assert found.A is room[0] and found.B is room[1]
     A, B = by_differences(CHAIN, q, v, tau, 0.01, **OPTIONS[name])
     close(found.A, A, 1e-8)
     close(found.B, B, 1e-7)
@@ -107,6 +109,15 @@ def test_a_plain_step_is_linearised_alike_however_it_is_called(most: int, monkey
         again, many = lw.linearise(model, q[k], v[k], tau, dt=0.02), lw.linearise(model, q, v, tau, dt=0.02)
         for one, other, all_of_them in zip(first[k], again, many, strict=True):
             assert np.array_equal(one, other) and np.array_equal(one, all_of_them[k])
+    for states, found in ((0, first[0]), (slice(None), many), (slice(None), many)):
+        room = lw.Linearised(*(np.full_like(array, np.nan) for array in found))
+        again = lw.linearise(model, q[states], v[states], tau, dt=0.02, out=room)
+        assert again.A is room.A and again.B is room.B
+        assert np.array_equal(again.A, found.A) and np.array_equal(again.B, found.B)
+    with pytest.raises(lw.ArgumentError, match=r"out\[1\] must be a float64 array of shape \(3, 4, 2\)"):
+        lw.linearise(model, q, v, tau, dt=0.02, out=(many.A, many.A))
+    with pytest.raises(lw.ArgumentError, match="must not overlap q"):
+        lw.linearise(model, many.A[:, 0, :2], v, tau, dt=0.02, out=many)
     assert not np.array_equal(lw.linearise(model, q[0], v[0], tau, dt=0.01).A, first[0].A)
     assert not np.array_equal(lw.linearise(model, q[0], v[0], tau, dt=0.02, damping=1.0).A, first[0].A)
     with pytest.raises(lw.ArgumentError, match="tau"):

@@ -12,7 +12,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.engine.code import jit
-from linkwork.engine.emit import kernel, row_kernel
+from linkwork.engine.emit import kernel, row_kernel, streaming
 from linkwork.engine.emit.call_frame import Interface
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.passes import schedule
@@ -59,9 +59,13 @@ class Batch:
         self.work = aligned(lanes * (work or len(result)))
         self.run = jit.link(jit.compile_object(text, cpu), ["batch"]).function("batch")
 
-    def __call__(self, inputs: Array) -> tuple[Array, int]:
-        """Results and status; what lies around the results must stay as it is."""
-        around = np.full(2 * GUARD + len(inputs) * self.width, 7.0)
+    def __call__(self, inputs: Array, begin: int = 0) -> tuple[Array, int]:
+        """Results, so many bytes from where a cache line begins, and status; what lies around the results must stay as
+        it is.
+        """
+        size = 2 * GUARD + len(inputs) * self.width
+        around = aligned(size + 8).view(np.uint8)[begin : begin + 8 * size].view(np.float64)
+        around.fill(7.0)
         words = {"states": len(inputs), "buffer": address(self.tile), "work": address(self.work)}
         words |= {"argument0": address(inputs), "argument0_stride": inputs.shape[1], "square": 0, "data": 0, "ints": 0}
         status = self.run(address(self.frame.pack({**words, "result0": address(around) + 8 * GUARD})))
@@ -108,6 +112,29 @@ def test_numbers_come_to_their_places_and_to_no_others(
         wanted = np.stack([products[:, x] if type(x) is int else np.full(states, x) for x in result], axis=1)
         assert status == 0
         assert np.array_equal(numbers.view(np.int64), (wanted + 0.0).view(np.int64)), f"{states} states"
+
+
+@pytest.mark.parametrize(("cpu", "lanes"), LANES[:3], ids=["host_8", "host_4", "sse2_2"])
+@pytest.mark.parametrize("way", ["tiles", "rows"])
+def test_what_goes_past_the_caches_comes_to_the_same_places(
+    way: str, cpu: tuple[str, str] | None, lanes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From wherever in a cache line, or even in a number, a result begins; of tiles that are full, and of the rest."""
+    monkeypatch.setattr(streaming, "MUCH", 0)
+    inputs = np.random.default_rng(0).standard_normal((2 * lanes + 1, 20))
+    for width in (64, 195):
+        result = [k % 19 if k % 7 else -0.0 for k in range(width)]
+        batch = Batch(way, result, 20, cpu, lanes)
+        assert ", !nontemporal" in batch.text
+        products = inputs * inputs[:, -1:]
+        wanted = np.stack([products[:, x] if type(x) is int else np.zeros(len(inputs)) for x in result], axis=1)
+        for begin in (*range(0, 64, 8), 4):
+            numbers, status = batch(inputs, begin)
+            assert status == 0 and np.array_equal(numbers.view(np.int64), wanted.view(np.int64)), f"{width} at {begin}"
+        for state, place in ((0, 18), (lanes - 1, 3)):
+            bad = inputs.copy()
+            bad[state, [place, -1]] = 1e308, 2.0
+            assert batch(bad)[1] == 2
 
 
 @pytest.mark.parametrize(("cpu", "lanes"), LANES[:3], ids=["host_8", "host_4", "sse2_2"])

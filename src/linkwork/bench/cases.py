@@ -36,8 +36,6 @@ class Case:
     """How many it is asked about."""
     least_nv: int = 0
     """Degrees of freedom that a mechanism needs for it."""
-    in_place: bool = True
-    """Whether it takes ``out``."""
 
     @property
     def base(self) -> str:
@@ -105,10 +103,10 @@ def _torque(model: Model, q: Array, v: Array, frames: list[str], out: Array | No
     return controller.torque(0.0, q, v) if q.ndim == 1 else controller.torques(0.0, q, v, out=out)
 
 
-def _linearised(model: Model, q: Array, v: Array, tau: Array) -> Linearised:
+def _linearised(model: Model, q: Array, v: Array, tau: Array, out: tuple[Array, Array] | None = None) -> Linearised:
     """A step of the tree alone."""
     bare: dict[str, Any] = {"damping": False, "friction": False, "springs": False, "effort_limits": False}
-    return linearise(model, q, v, tau, dt=STEP, constraints=(), **bare)
+    return linearise(model, q, v, tau, dt=STEP, constraints=(), out=out, **bare)
 
 
 CASES: tuple[Case, ...] = (
@@ -130,7 +128,7 @@ CASES: tuple[Case, ...] = (
     Case("momentum", ("q", "v"), lw.momentum),
     Case("inverse_dynamics_derivatives", ("q", "v", "a"), lw.inverse_dynamics_derivatives),
     Case("forward_dynamics_derivatives", ("q", "v", "tau"), lw.forward_dynamics_derivatives),
-    Case("linearise", ("q", "v", "tau"), _linearised, in_place=False),
+    Case("linearise", ("q", "v", "tau"), _linearised),
     Case("mass_matrix_inverse", ("q",), lw.mass_matrix_inverse),
     Case("torque_regressor", ("q", "v", "a"), lw.torque_regressor),
     Case("inverse_dynamics_vjp", ("q", "v", "a", "tau"), lw.inverse_dynamics_vjp),

@@ -201,13 +201,11 @@ def _batch(case: Case, states: States, threads: int, peers: dict[str, Peer], set
     set_threads(threads)
     try:
         rivals = {name: peer.batch(case, states, threads) for name, peer in peers.items()}
-        if case.in_place:
-            rivals["in_place"] = ours(case, states.model, states, single=False, in_place=True)
+        rivals["in_place"] = ours(case, states.model, states, single=False, in_place=True)
         row = _row(case, ours(case, states.model, states, single=False), rivals, settings)
     finally:
         set_threads(None)
-    own = row["peers"].pop("in_place", None)
-    row |= {"in_place": own["seconds"]} if own else {}
+    row["in_place"] = row["peers"].pop("in_place")["seconds"]
     return row | {"kind": "batch", "threads": threads, "states": len(states)}
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from linkwork.engine.emit import streaming
 from linkwork.engine.emit.call_frame import Interface, listed
+from linkwork.engine.emit.streaming import Target, transposed
 from linkwork.engine.emit.writer import SUMS, Writer, sweep, vector, zero
 
 AHEAD = 4
@@ -64,14 +66,11 @@ def unpack(lanes: int) -> str:
     rows = [w.at("%target", w.mul("%stride", lane)) for lane in range(lanes)]
     with w.loop(0, whole, lanes, [(kind, zero(lanes))] * SUMS) as many:
         start = _start(w, many.counter, final)
-        first, columns = w.mul(start, lanes), []
-        for k in range(lanes):
-            column = w.load(w.at("%tile", w.add(first, k * lanes)), kind, 8 * lanes)
-            columns.append(w.let(f"fadd {kind} {column}, {zero(lanes)}"))
-        for row, values in zip(rows, w.transpose(columns), strict=True):
-            w.store(values, w.at(row, start), kind)
+        values, sums = transposed(w, lanes, start, many.carried)
+        for row, numbers in zip(rows, values, strict=True):
+            w.store(numbers, w.at(row, start), kind)
             w.prefetch_line(w.let(f"getelementptr double, ptr {row}, i64 {w.add(start, AHEAD * lanes)}"))
-        many.carry(*w.watch_all(many.carried, columns, lanes))
+        many.carry(*sums)
     fine = w.is_finite(w.total(many.carried, kind), lanes)
     with w.loop(0, "%valid", 1, [("double", "0.0")]) as state:
         row = w.mul(state.counter, "%stride")
@@ -123,6 +122,8 @@ def batch(interface: Interface, lanes: int, rows: bool = False) -> str:
     w, given = Writer(), len(interface.arguments)
     interface.batch.read(w)
     places = tiles(w, interface, lanes)
+    results = list(zip(interface.result_names, interface.counts[given:], strict=True))
+    streamed = streaming.much(w, interface.counts[given:])
     with w.loop(0, "%states", lanes, [("i64", "0")]) as tile:
         left = w.sub("%states", tile.counter)
         full = w.compare("sge", left, lanes)
@@ -137,8 +138,10 @@ def batch(interface: Interface, lanes: int, rows: bool = False) -> str:
             ahead = w.either(much, "i64", w.mul(stride, lanes), 0)
             packed = f"ptr {source}, i64 {stride}, i64 {valid}, i64 {new}, ptr {place}, i64 {ahead}"
             fine.append(w.let(f"call i1 @pack({packed})"))
-        results = list(zip(interface.result_names, interface.counts[given:], places[given:], strict=True))
-        targets = [w.at(f"%{name}", w.mul(tile.counter, count)) for name, count, _ in results]
+        targets = []
+        for name, count in results:
+            begin = w.load(interface.batch.pointer(w, "%words", name), "i64")
+            targets.append(streaming.target(w, f"%{name}", begin, tile.counter, count, w.all_of([full, streamed])))
         if rows:
             further = w.either(w.compare("sgt", left, lanes), "i64", w.add(tile.counter, lanes), tile.counter)
             names = [interface.argument_names[k] for k in long_rows(interface)]
@@ -147,13 +150,15 @@ def batch(interface: Interface, lanes: int, rows: bool = False) -> str:
         else:
             w.do(f"call void @kernel({interface.kernel_call(places)})")
             good = []
-            for (_, count, place), target in zip(results, targets, strict=True):
-                unpacked = f"ptr {place}, ptr {target}, i64 {count}, i64 {valid}, i64 {count}"
-                good.append(w.let(f"call i1 @unpack({unpacked})"))
+            for (_, count), place, target in zip(results, places[given:], targets, strict=True):
+                past = f"call i1 @stream(ptr {place}, ptr {target.pointer}, i64 {count}, i64 {target.address})"
+                usual = f"call i1 @unpack(ptr {place}, ptr {target.pointer}, i64 {count}, i64 {valid}, i64 {count})"
+                good.append(w.one_of(target.streamed, "i1", past, usual))
         bad_in = w.either(w.all_of(fine), "i64", 0, 1)
         bad_out = w.either(w.all_of(good), "i64", 0, 2)
         bad = w.let(f"or i64 {bad_in}, {bad_out}")
         tile.carry(w.let(f"or i64 {tile.carried[0]}, {bad}"))
+    w.do("fence seq_cst")  # what goes past the caches is there when others look
     w.do(f"ret i64 {tile.carried[0]}")
     return w.function("i64 @batch(ptr nocapture %words)")
 
@@ -186,19 +191,27 @@ def _run_rows(
     w: Writer,
     interface: Interface,
     places: Sequence[str],
-    targets: Sequence[str],
+    targets: Sequence[Target],
     nexts: Sequence[str],
     full: str,
     valid: str,
 ) -> list[str]:
-    """Calls a kernel that writes rows: into the caller's array, or into the tile's place if that ends within."""
+    """Calls a kernel that writes rows: into the caller's array, or into the tile's place if that ends within, or if
+    they go past the caches from there.
+    """
     given = len(interface.arguments)
-    rows = [w.either(full, "ptr", target, place) for target, place in zip(targets, places[given:], strict=True)]
+    rows, parts = [], []
+    for target, place, count in zip(targets, places[given:], interface.counts[given:], strict=True):
+        there = w.all_of([full, w.let(f"xor i1 {target.streamed}, true")])
+        rows.append(w.either(there, "ptr", target.pointer, place))
+        parts.append((place, target, w.mul(valid, count)))
     further = "".join(f", ptr {each}" for each in nexts)
     good = w.let(f"call i1 @kernel({interface.kernel_call([*places[:given], *rows])}{further})")
-    for target, place, count in zip(targets, places[given:], interface.counts[given:], strict=True):
-        copied = w.either(full, "i64", 0, w.mul(valid, count))
-        w.do(f"call void @copy(ptr {place}, ptr {target}, i64 {copied})")
+    for place, target, count in parts:
+        with w.when(target.streamed):
+            copied = f"ptr {place}, ptr {target.pointer}, i64 {count}, i64 {target.address}"
+            w.do(f"call void @copy_lines({copied})")
+        w.do(f"call void @copy(ptr {place}, ptr {target.pointer}, i64 {w.either(full, 'i64', 0, count)})")
     return [good]
 
 

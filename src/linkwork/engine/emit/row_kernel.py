@@ -24,6 +24,7 @@ from heapq import heappop, heappush
 from linkwork.engine.emit.call_frame import Interface, listed
 from linkwork.engine.emit.kernel import BINARY, Kernel, declarations
 from linkwork.engine.emit.packing import AHEAD, batch, compile_time_integers, following, long_rows, pack
+from linkwork.engine.emit.streaming import copy_lines
 from linkwork.engine.emit.writer import SUMS, Writer, constant
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.program import ARITHMETIC, Block, Operand, Program
@@ -231,7 +232,7 @@ def module(program: Program, interface: Interface, lanes: int, constraint: str |
     """The text of an LLVM module of such a kernel, ``batch``, and how many slots ``work`` has (``integer``)."""
     kernel = RowKernel(program, interface, lanes, constraint)
     text = kernel.text()
-    rest = [pack(lanes), _copy(), batch(interface, lanes, rows=True), _declarations(lanes)]
+    rest = [pack(lanes), _copy(), copy_lines(), batch(interface, lanes, rows=True), _declarations(lanes)]
     rest.append(compile_time_integers([kernel.work]))
     return "\n".join([*kernel.tables, text, *rest])
 

@@ -146,6 +146,18 @@ class Writer:
         self.jump(look)
         self.begin(done)
 
+    def one_of(self, condition: str, kind: str, yes: str, no: str) -> str:
+        """The value of one of two lines, of which only that one runs."""
+        then, other, end = (self.block(part) for part in ("then", "other", "end"))
+        self.branch(condition, then, other)
+        found = []
+        for label, text in ((then, yes), (other, no)):
+            self.begin(label)
+            found.append(f"[ {self.let(text)}, %{label} ]")
+            self.jump(end)
+        self.begin(end)
+        return self.let(f"phi {kind} {', '.join(found)}")
+
     # Integers
 
     def add(self, a: Value, b: Value) -> str:

@@ -60,15 +60,18 @@ class _Run:
                 self.loop(detail)
             elif operation in ("store", "store_index"):
                 array, element = self.element(detail)
-                array[element] = operands[0]
+                wide = operands[0] if self.program.widths[n] > 1 else operands
+                for k, x in enumerate(wide):
+                    array[element + k] = x
             elif operation == "affine":
                 self.values[n] = self.affine(detail)
             elif operation == "index":
                 self.values[n] = self.integer(detail)
             elif operation == "load":
                 array, element = self.element(detail)
-                x = array[element]
-                self.values[n] = float(x) if isinstance(x, float | int | np.number) else x
+                found = [array[element + k] for k in range(self.program.widths[n])]
+                numbers = [float(x) if isinstance(x, float | int | np.number) else x for x in found]
+                self.values[n] = tuple(numbers) if len(numbers) > 1 else numbers[0]
             elif operation == "vector":
                 self.values[n] = tuple(operands)
             elif operation == "call":

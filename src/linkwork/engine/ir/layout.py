@@ -2,7 +2,8 @@
 
 A number of a field at a place becomes one of a row of ``work``, or of a cell or another part of ``square``. Rows may be
 cut into groups, of numbers that the same loops within loops use: these then find what they need in few pages and cache
-lines, whatever else there is at a place.
+lines, whatever else there is at a place. In these, the same numbers of up to four items of a list lie side by side
+(``lists``).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from linkwork.engine.ir.address import ONE, Address, Terms
+from linkwork.engine.ir.lists import width_of
 from linkwork.engine.ir.program import Block, Loop, Program
 
 IN_SQUARE = ("cell", "place", "post", "knot")
@@ -32,11 +34,16 @@ def lay_out_fields(program: Program, grouped: bool = False) -> dict[str, int]:
     inside: dict[str, dict[Number, int]] = {part: {} for part in IN_SQUARE}
     rows: dict[frozenset[int], dict[Number, int]] = {}
     loops = _loops_that_use(program) if grouped else {}
+    program.seats = {n: seat for n, seat in program.seats.items() if grouped and seat.run[0] not in in_square}
+    lists = _runs(program)
     for address in used:
         number = (address.array, address.offset)
         part = in_square.get(address.array)
-        slots = inside[part] if part else rows.setdefault(loops.get(number, frozenset()), {})
-        slots.setdefault(number, len(slots))
+        together = [number] if part else lists.get(number, [number])
+        used_by = frozenset[int]().union(*(loops.get(each, ()) for each in together))
+        slots = inside[part] if part else rows.setdefault(used_by, {})
+        for each in together:
+            slots.setdefault(each, len(slots))
     widths = {"row": sum(map(len, rows.values())), **{part: len(slots) for part, slots in inside.items()}}
     groups = _groups(program, list(rows.values()))
 
@@ -54,6 +61,19 @@ def lay_out_fields(program: Program, grouped: bool = False) -> dict[str, int]:
         elif isinstance(detail, Loop) and detail.successor and _is_of_field(detail.successor):
             detail.successor = placed(detail.successor)
     return {**widths, "matrices": _lay_out_matrices(program)}
+
+
+def _runs(program: Program) -> dict[Number, list[Number]]:
+    """For each number of a list, the same of a few items, to lie side by side; three have place for a fourth."""
+    lanes: dict[tuple[str, int, int], dict[int, Number]] = {}
+    for n, (run, lane) in program.seats.items():
+        address = program.details[n]
+        lanes.setdefault(run, {})[lane] = (address.array, address.offset)
+    found: dict[Number, list[Number]] = {}
+    for run, numbers in lanes.items():
+        place = [numbers.get(lane, (f"{run}", lane)) for lane in range(width_of(max(numbers) + 1))]
+        found.update(dict.fromkeys(numbers.values(), place))
+    return found
 
 
 def _is_of_field(detail: object) -> bool:

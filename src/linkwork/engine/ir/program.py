@@ -33,7 +33,7 @@ counters). Arrays: the arguments, the results, ``work`` and ``square`` (fields o
 ``ints`` (a model's tables there).
 
 An instruction has a width, the lanes of its value: 1, or more for an arithmetic one whose operands are wide values or
-tuples of constants.
+tuples of constants, and for a load or a store of numbers that lie one behind the other.
 
 Iterations of a "parallel" loop are independent and use no value from outside: several may run at once, on the lanes of
 a vector and on threads. A number of ``work``, ``square`` or ``data`` is then one of a group that lies side by side,
@@ -46,7 +46,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from linkwork.engine.ir.address import Address
 from linkwork.spatial.elementary import OPERATIONS
@@ -194,6 +194,15 @@ class Fold:
         return f"{self.rows}, {self.state} of state, {self.given} given"
 
 
+class Seat(NamedTuple):
+    """Which number of a field a load or a store is of, if its values are lists of motions or forces: of which few items
+    that may be taken together, which number of each; and of which of these items.
+    """
+
+    run: tuple[str, int, int]
+    lane: int
+
+
 @dataclass(slots=True)
 class Program:
     """A whole function. ``details``: the address of a load, store, index or affine, the loop of a loop, the lane of an
@@ -205,6 +214,8 @@ class Program:
     details: list[Any] = field(default_factory=list)
     widths: list[int] = field(default_factory=list)
     root: Block = field(default_factory=Block)
+    seats: dict[int, Seat] = field(default_factory=dict)
+    """Of loads and stores of lists."""
 
     def instruction(
         self, block: Block, operation: str, operands: tuple[Any, ...], detail: Any = None, width: int = 1

@@ -17,6 +17,7 @@ from linkwork.engine.emit.packing import compile_time_integers
 from linkwork.engine.emit.time_loop import time_loop
 from linkwork.engine.ir.handing import reuse_rows
 from linkwork.engine.ir.layout import lay_out_fields
+from linkwork.engine.ir.lists import pack_lists
 from linkwork.engine.ir.merge import merge_cases
 from linkwork.engine.ir.passes import eliminate_dead_code
 from linkwork.engine.ir.program import Program
@@ -103,7 +104,7 @@ class Rolled(Compiled):
         more = compile_time_integers(widths)
         if self.task.over_time:
             more += time_loop(self.interface, lanes)
-        return kernel.module(program, self.interface, lanes, more, self.zeroed)
+        return kernel.module(pack_lists(program) if lanes == 1 else program, self.interface, lanes, more, self.zeroed)
 
     @property
     def zeroed(self) -> bool:

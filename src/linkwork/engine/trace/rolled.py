@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from linkwork.algorithms import Algorithm
 from linkwork.engine.ir.address import ONE, Address, Terms
+from linkwork.engine.ir.lists import find_lists
 from linkwork.engine.ir.program import Block, Loop, Program
 from linkwork.engine.spaces import SPACES
 from linkwork.engine.trace.rolled_fields import Field, InResult, Stored, put_in_results
@@ -365,6 +366,7 @@ def roll(
         program = _roll_once(algorithm, tree, absent)
         found = Known({field.name: field.values for field in tree.fields}, frozenset(tree.scattered))
         if found == known:
+            find_lists(program, {field.name: size for field in tree.fields if (size := field.item_size)})
             return put_in_results(program, tree.results)
         known = found
 

@@ -89,6 +89,15 @@ class Field:
             self.tree.remember(self, indices, numbers)
         return rebuild(template, iter(numbers))
 
+    @property
+    def item_size(self) -> int:
+        """How many numbers a motion or a force has, if lists of these were stored, some of several; else 0."""
+        lists = [value for _, value in self.shapes]
+        if not all(isinstance(value, list) and all(hasattr(item, "numbers") for item in value) for value in lists):
+            return 0
+        sizes = {len(item.numbers()) for value in lists for item in value}
+        return sizes.pop() if len(sizes) == 1 and max(map(len, lists)) > 1 else 0
+
     def places(self, key: Any, template: Any) -> list[Address]:
         """Where the numbers are of what is stored at a place, or at a pair of places."""
         if isinstance(key, tuple) and self.name not in self.tree.scattered:

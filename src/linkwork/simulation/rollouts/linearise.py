@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkwork.algorithms import STEP_PARTS, linearising, step_forces
 from linkwork.arguments import seconds
+from linkwork.batches import as_out
 from linkwork.compiled.arrays import array_of, is_traced, traced
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape, trace
@@ -17,7 +18,7 @@ from linkwork.dynamics import call
 from linkwork.dynamics.arguments import Array, as_array, check_model
 from linkwork.dynamics.constrained_derivatives import MOST_WHOLE, Responses, derivatives_of, pulls_of, sizes_of
 from linkwork.dynamics.constraint_solvers import JoinedSolver, TracedSolver
-from linkwork.dynamics.derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
+from linkwork.dynamics.derivatives import Two, forward_dynamics_derivatives, inverse_dynamics_derivatives
 from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.dynamics.held import HeldBy, held_by
 from linkwork.dynamics.traced import traced_call
@@ -30,7 +31,7 @@ from linkwork.model.constraints import Constraint
 from linkwork.model.contacts import Contact
 from linkwork.model.model import Model
 from linkwork.simulation.arguments import without_effort
-from linkwork.simulation.rollouts.asked import asked_of
+from linkwork.simulation.rollouts.asked import Asked, asked_of
 from linkwork.simulation.rollouts.gradients import flat, integrate_of
 from linkwork.simulation.rollouts.jobs import Job
 from linkwork.simulation.rollouts.pushed_steps import along, by_pushing, in_tangent_space, tangents
@@ -76,6 +77,7 @@ def linearise(
     f_ext: ArrayLike | None = None,
     joint_limits: bool = False,
     contacts: Sequence[Contact] | None = None,
+    out: Two | None = None,
 ) -> Linearised:
     """One step of ``lw.rollout``, linearised about states: what LQR and model-predictive control need.
 
@@ -89,6 +91,7 @@ def linearise(
             ``friction``, ``springs``, ``effort_limits``, ``torque`` (a law is part of the step), ``parameters``,
             ``constraints``, ``stabilisation``, ``proximal``, ``f_ext``, ``joint_limits`` and ``contacts``. Where a
             contact is about to open, to close or to slide, the derivatives are those of the side on which it is.
+        out: a tuple of two arrays for A and B, written in place and returned; new ones if left out.
 
     Returns:
         ``Linearised``: A (..., 2 nv, 2 nv) and B (..., 2 nv, nv) for x = (δq, δv), δq in the tangent space (q ⊕ δq).
@@ -111,7 +114,7 @@ def linearise(
     plain = current_form() == "auto" and _plain(given)
     memo, key = model._memo.derived, (linearise, tau is None, constraints is None, *(switches if plain else ()))
     if plain and key in memo:
-        answer = memo[key](q, v, tau, step)
+        answer = memo[key](out, q, v, tau, step)
         if answer is not None:
             return Linearised(*answer)
     forces = None if tau is None else as_array(model, "tau", "velocity", tau)[..., None, :]
@@ -119,10 +122,25 @@ def linearise(
         model, q, v, forces, dt=step, steps=1, every=1, cost=None, cost_parameters=None, data={}, driven=False, **given
     )
     asked.check_finite()
-    A, B, served = linearised(asked.job)
+    into = None if out is None else _into(out, asked)
+    A, B, served = linearised(asked.job, into)
     if plain and served is not None and not (forces is not None and without_effort(model)):
         memo[key] = _plainly(asked.job, *served)
+    if out is not None and into is not None:
+        for target, found in zip(into, (A, B), strict=True):
+            if found is not target and not np.may_share_memory(found, target):
+                target[...] = found
+        return Linearised(*out)
     return Linearised(A.reshape((*asked.batch, *A.shape[1:])), B.reshape((*asked.batch, *B.shape[1:])))
+
+
+def _into(out: Any, asked: Asked) -> Two:
+    """The arrays that A and B are to be written into, one state after the other."""
+    nv, n = asked.job.model.nv, len(asked.job)
+    given = {"q": asked.job.q, "v": asked.job.v, **asked.parts, **asked.others}
+    shapes = [(*asked.batch, 2 * nv, 2 * nv), (*asked.batch, 2 * nv, nv)]
+    A, B = as_out(out, shapes, list(given), [(array, array.ndim) for array in given.values()])
+    return A.reshape(n, 2 * nv, 2 * nv), B.reshape(n, 2 * nv, nv)
 
 
 _SWITCHES = ("damping", "friction", "springs", "effort_limits")
@@ -143,19 +161,21 @@ Served = tuple[Callable[..., Any], Sequence[str]]
 
 
 def _plainly(job: Job, serve: Callable[..., Any], names: Sequence[str]) -> Callable[..., Any]:
-    """A function of q, v, tau and dt that serves plain arrays, or says None, with all else as in a job."""
+    """A function of out, q, v, tau and dt that serves plain arrays, or says None, with all else as in a job."""
     same = {name: array[0, 0].copy() for name, array in job.parts.items()}
     same.setdefault("tau", np.zeros(job.model.nv))
 
-    def found(q: Any, v: Any, tau: Any, dt: float) -> Any:
+    def found(out: Any, q: Any, v: Any, tau: Any, dt: float) -> Any:
         own = {"q": q, "v": v, "dt": np.array(dt), **({} if tau is None else {"tau": tau})}
-        return serve(None, *(own[name] if name in own else same[name] for name in names))
+        return serve(out, *(own[name] if name in own else same[name] for name in names))
 
     return found
 
 
-def linearised(job: Job) -> tuple[Array, Array, Served | None]:
-    """A (n, 2nv, 2nv) and B (n, 2nv, nv) of the first step; and what serves such steps, if there is such a thing."""
+def linearised(job: Job, into: Two | None = None) -> tuple[Array, Array, Served | None]:
+    """A (n, 2nv, 2nv) and B (n, 2nv, nv) of the first step, written ``into`` these if code can do so; and what serves
+    such steps, if there is such a thing.
+    """
     model, n, extras = job.model, len(job), job.extras
     shapes = {name: shape for name, shape in job.all_shapes.items() if name != "tau"}
     loops = extras.apart(model) or len(model.bodies) > MOST_BODIES
@@ -163,7 +183,7 @@ def linearised(job: Job) -> tuple[Array, Array, Served | None]:
     pushed_through = extras.stops or touching or bool(extras.constraints and extras.proximal)
     apart = model.nv > (MOST_WHOLE if extras.constraints else _MOST_WHOLE)
     if apart and extras.law is None and not extras.constraints and not extras.stops and not touching:
-        return _by_loops(job)
+        return _by_loops(job, into)
     memo, key = model._memo.derived, fingerprint.key("linearise", list(shapes.items()), extras.digests)
     if key not in memo:
         if loops:
@@ -183,11 +203,12 @@ def linearised(job: Job) -> tuple[Array, Array, Served | None]:
         return *_by_columns(kernel, [job.q, job.v, tau, *given.values()], n, model.nv), None
     rows = {name: array if len(array) == n else array[0] for name, array in {"tau": tau, **given}.items()}
     values = [job.q, job.v, *rows.values()]
-    leaves = kernel.quick(None, *values)
+    whole_step = pushed_through or not apart
+    leaves = kernel.quick(into if whole_step else None, *values)
     if leaves is None:
-        leaves, _, fine = kernel.attempt(values)
+        leaves, _, fine = kernel.attempt(values, into if whole_step else None)
         _check(fine)
-    if pushed_through or not apart:
+    if whole_step:
         return leaves[0], leaves[1], (lambda *given: kernel.quick(*given), ["q", "v", "tau", *shapes])
     return *_joined(model, extras, job.q, job.v, job.parts["dt"].item(), rows.get("f_ext"), Driven(*leaves)), None
 
@@ -207,7 +228,7 @@ def _by_columns(kernel: CompiledFunction, given: Sequence[Array], n: int, nv: in
     return both[:, :, : 2 * nv].copy(), both[:, :, 2 * nv :].copy()
 
 
-def _by_loops(job: Job) -> tuple[Array, Array, Served]:
+def _by_loops(job: Job, into: Two | None) -> tuple[Array, Array, Served]:
     """A and B of a step without a law, by one algorithm, which may stay in loops."""
     model, table = job.model, job.model._memo.quick
     algorithm = linearising([*(name for name in job.parts if name in STEP_PARTS), "tau"])
@@ -216,7 +237,7 @@ def _by_loops(job: Job) -> tuple[Array, Array, Served]:
     if "f_ext" in given:
         given["f_ext"] = given["f_ext"].reshape(-1, len(model.bodies), 6)
     names = [name for name, _ in algorithm.arguments]
-    A, B = call.call(algorithm, model, [given[name] for name in names], table=table)
+    A, B = call.call(algorithm, model, [given[name] for name in names], table=table, out=into)
 
     def served(out: Any, *values: Any) -> Any:
         return call.served(table.get(algorithm.name), out, *values)
