@@ -30,6 +30,7 @@ from linkwork.algorithms.catalogue import (
 )
 from linkwork.algorithms.consistent_inverse import consistent_inverse
 from linkwork.algorithms.fewest_operations import fewest_operations
+from linkwork.algorithms.free_fall import free_fall
 
 __all__ = [
     "ALGORITHMS",
@@ -53,6 +54,7 @@ __all__ = [
     "closing",
     "consistent_inverse",
     "fewest_operations",
+    "free_fall",
     "linearising",
     "named",
     "pulling_back",
