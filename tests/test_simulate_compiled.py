@@ -14,7 +14,7 @@ import pytest
 import linkwork as lw
 from linkwork.simulation import machine
 from linkwork.simulation.run import Run
-from linkwork.simulation.stages import Stages
+from linkwork.simulation.stages import Asking
 from linkwork.simulation.stops import held_back, held_joints
 from strategies import close
 
@@ -133,18 +133,16 @@ def test_python_says_the_torque_of_each_step(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_step_that_was_begun_by_code_is_finished_by_python(monkeypatch: pytest.MonkeyPatch) -> None:
     """If code finds no number on the way; with the forces of friction and stops that code has found."""
     given: dict[str, Any] = {"torque": law, "joint_limits": True, "integrator": "runge_kutta_4", "duration": 0.1}
-    whole, failed, finish = run(arm(0.3, -0.2), **given), [], Stages.finish
+    whole, failed, finish = run(arm(0.3, -0.2), **given), [0], Asking.finish
 
-    def failing(self: Stages, source: Any, step: int, begun: Any) -> Any:
-        found = finish(self, source, step, begun)
-        if step % 7:
-            return found
-        failed.append(step)
-        return None if step else found
+    def failing(self: Asking, *state: Any) -> Any:
+        found = finish(self, *state)
+        failed[0] += 1
+        return found if failed[0] % 7 else None
 
-    monkeypatch.setattr(Stages, "finish", failing)
+    monkeypatch.setattr(Asking, "finish", failing)
     found = run(arm(0.3, -0.2), **given)
-    assert failed == [0, 0, 7, 14]
+    assert failed == [20]
     for name in ARRAYS:
         close(getattr(found, name), getattr(whole, name), 1e-9)
 
@@ -273,3 +271,86 @@ def test_a_bad_law_is_named(case: str) -> None:
     changes, message = BAD[case]
     with pytest.raises(lw.ArgumentError, match=message):
         run(arm(), **changes)
+
+
+@BOTH
+def test_code_asks_python_itself(integrator: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A function may keep what it is given, answer with one array again and again, or with anything that is numbers."""
+    steps, own = [], Run._answer
+
+    def answer(self: Run, *state: Any) -> Any:
+        found = own(self, *state)
+        steps.append(found[1] is not None)
+        return found
+
+    monkeypatch.setattr(Run, "_answer", answer)
+    kept: list[Any] = []
+    again = np.empty(5)
+
+    def reused(t: float, q: Any, v: Any) -> Any:
+        kept.append((t, q, q.copy(), v, v.copy()))
+        again[:] = law(t, q, v)
+        return again
+
+    ways: list[Any] = [
+        law,
+        reused,
+        lambda t, q, v: law(t, q, v).tolist(),
+        lambda t, q, v: np.repeat(law(t, q, v), 2)[::2],
+    ]
+    found = [run(arm(), torque=way, integrator=integrator, duration=0.05) for way in ways]
+    assert all(steps) and len(steps) == 44
+    for name in ARRAYS:
+        for other in found[1:]:
+            assert np.array_equal(getattr(found[0], name), getattr(other, name)), name
+    assert len(kept) == (11 if integrator == "semi_implicit_euler" else 41)
+    for t, q, q_then, v, v_then in kept:
+        assert type(t) is float and not q.flags.writeable and not v.flags.writeable
+        assert np.array_equal(q, q_then) and np.array_equal(v, v_then)
+    short = run(arm(), torque=lambda t, q, v: law(t, q, v).astype(np.float32), integrator=integrator, duration=0.05)
+    close(short.q, found[0].q, 1e-6)
+
+
+@BOTH
+def test_what_python_says_wrongly_is_said(integrator: str) -> None:
+    def late(value: Any) -> Any:
+        def torque(t: float, q: Any, v: Any) -> Any:
+            if t < 0.021:
+                return law(t, q, v)
+            return value() if callable(value) else value
+
+        return torque
+
+    def broken() -> None:
+        raise RuntimeError("no torque today")
+
+    given = {"integrator": integrator, "duration": 0.05}
+    with pytest.raises(RuntimeError, match="no torque today") as caught:
+        run(arm(), torque=late(broken), **given)
+    assert [entry.name for entry in caught.traceback][-2:] == ["torque", "broken"]
+    for wrong, words in ((np.zeros(4), "shape"), (None, "torque"), ("push", "torque"), (np.full(5, np.nan), "finite")):
+        with pytest.raises(lw.errors.SimulationError, match=words) as stopped:
+            run(arm(), torque=late(wrong), **given)
+        assert len(stopped.value.trajectory) == 5
+    with pytest.raises(TypeError, match="argument"):
+        run(arm(), torque=lambda t, q: q, **given)
+
+
+def test_a_load_that_varies_with_time_does_so_beside_a_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    lift = lw.compile(lambda t, q, v: np.ones((3, 6)) * np.sin(9.0 * t), t=(), q=6, v=5)
+    given: dict[str, Any] = {"torque": law, "f_ext": lift, "duration": 0.1}
+    assert np.array_equal(run(arm(), **given).q, by_python(monkeypatch, arm(), **given).q)
+
+
+def test_simulations_inside_each_other_keep_their_own_steps() -> None:
+    rk: dict[str, Any] = {"integrator": "runge_kutta_4", "torque": law}
+    alone = run(arm(), dt=0.01, duration=0.05, **rk).q
+
+    def torque(t: float, q: Any, v: Any) -> Any:
+        inside.append(run(arm(), dt=0.01, duration=0.05, **rk).q)
+        return law(t, q, v)
+
+    inside: list[Any] = []
+    outer = run(arm(), dt=0.005, duration=0.01, integrator="runge_kutta_4", torque=torque).q
+    assert np.array_equal(outer, run(arm(), dt=0.005, duration=0.01, **rk).q)
+    assert len(inside) == 9 and all(np.array_equal(q, alone) for q in inside)

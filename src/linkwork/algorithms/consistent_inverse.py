@@ -18,26 +18,19 @@ from linkwork.spatial import Force, Motion, total
 from linkwork.spatial.matrices import Column, Matrix, minus_applied, transposed
 
 
-def consistent_inverse(
-    tree: PointedTree, q: JointValues, *forces: JointValues, weights: Matrix
-) -> tuple[Field[list[Motion]], *tuple[Field[Motion], ...]]:
-    """The joints' accelerations, six for each frame; ``weights`` W has a row for each of them. And for each τ of the
-    joint ``forces`` W J M⁻¹ τ, six numbers for each frame.
-    """
+def consistent_inverse(tree: PointedTree, q: JointValues, *, weights: Matrix) -> tuple[Field[list[Motion]]]:
+    """The joints' accelerations, six for each frame; ``weights`` W has a row for each of them."""
     L = Propagators(tree, q)
     K: Field[list[Force]] = tree.field()
     Y, answers = fields(tree, list[Motion], 2)
     carried: Field[list[Point]] = tree.field()
     h: Field[list[Force]] = tree.field()
     qdd: Field[list[Column]] = tree.field()
-    sums: list[Field[Motion]] = [tree.field() for _ in forces]
     for body in tree.outward():
         carried[body] = []
 
     for point in tree.frames():
         K[point] = placed(point)
-        for found in sums:
-            found[point] = Motion.zero()
         for body in tree.path(point.body):
             Y[point, body], K[point] = L.across(body, K[point])
             carried[body] = [*carried[body], point]
@@ -64,11 +57,8 @@ def consistent_inverse(
         for point in tree.frames():
             own = qdd[body][6 * point.index : 6 * point.index + 6]
             answers[point, body] = [Motion.from_numbers([column[k] for column in own]) for k in range(count)]
-            for found, tau in zip(sums, forces, strict=True):
-                for row, force in zip(answers[point, body], tau[body], strict=True):
-                    found[point] = found[point] + row * force
 
-    return answers, *sums
+    return (answers,)
 
 
 def _given_way(L: Propagators, body: Body) -> list[Force]:

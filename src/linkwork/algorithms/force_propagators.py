@@ -54,7 +54,7 @@ class Propagators:
 
     def following(self, body: Body, motion: Motion) -> Motion:
         """(1 - S D⁻¹ Uᵀ) a, of a motion that is given in the body's frame."""
-        return motion - self.S[body].times(self.D[body].solve([motion.dot(force) for force in self.U[body]]))
+        return self.S[body].followed(motion, self.U[body], self.D[body], body.rotor)
 
     def giving(self, body: Body, force: Force) -> Motion:
         """S D⁻¹ Sᵀ f: how the joint gives way to a force on the body while the parent is held."""

@@ -92,6 +92,11 @@ class CompiledFunction:
         """The intermediate code."""
         return self._task.program
 
+    @property
+    def entry(self) -> Entry | None:
+        """That by which one state of plain arrays is served; None until there is any."""
+        return self._entry if self._entry is not None and "one" in self._entry.forms else None
+
     @cached_property
     def digest(self) -> str:
         """Of the intermediate code: the same for functions that compute the same."""

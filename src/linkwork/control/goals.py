@@ -44,7 +44,9 @@ class Situation:
 
 
 class Wanted(NamedTuple):
-    """The accelerations (r,) of a goal's rows, and the joint forces (nv,) that its points' load takes, if any."""
+    """The accelerations (r,) of a goal's rows, and the wrenches (6m,) of its points, each in its own axes, that what
+    they hold takes, if it holds anything.
+    """
 
     acceleration: Array
     load: Array | None

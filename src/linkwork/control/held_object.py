@@ -122,8 +122,7 @@ class HeldObject(Goal):
         rate = servo(samples[0], now.placements[seen], now.v[own], kp, kd)
         strain = samples[1].value
         wrench = strain + shares @ (now.mass[own, own] @ rate + now.bias[own] - grasp.T @ strain)
-        hands = now.jacobian[6 * first : 6 * (first + len(self.hands))]
-        return Wanted(grasp @ rate, hands.T @ wrench)
+        return Wanted(grasp @ rate, wrench)
 
 
 @dataclass(frozen=True)

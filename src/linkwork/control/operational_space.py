@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,10 +19,19 @@ from linkwork.control.priorities import HANDLING, Hierarchy, Level, regular_forc
 from linkwork.control.references import Reference, Sample
 from linkwork.dynamics.arguments import Array, as_array, as_frames, check_model
 from linkwork.dynamics.dynamics import forward_dynamics, inverse_dynamics, mass_matrix, nonlinear_effects
-from linkwork.dynamics.kinematics import difference, forward_kinematics, jacobian, jacobian_drift
+from linkwork.dynamics.kinematics import (
+    difference,
+    forward_kinematics,
+    frame_acceleration,
+    frame_velocity,
+    jacobian,
+    jacobian_drift,
+)
+from linkwork.dynamics.loads import external_wrench
 from linkwork.dynamics.operational import force_responses, operational_inertia_inverse
 from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Model, Point
+from linkwork.model.queries import weightless
 
 _MOST_ROWS = 24
 """Accelerations that are asked for, up to which one kernel is made."""
@@ -199,32 +208,42 @@ class OperationalSpaceController(CompiledController):
         model, points, rows = self.model, self._points, self._rows
         left, given = iter(samples), iter(numbers)
         viscous, most = next(given), next(given)
-        J, mass = jacobian(model, q, points), mass_matrix(model, q)
-        bias = nonlinear_effects(model, q, v) + viscous * v
-        places, none = forward_kinematics(model, q, self._places), np.empty((0, 0))
-        now = Situation(model, q, v, places, J, none, none, J @ v, mass, bias)
-        compensation, first, seen = bias * self._driven, 0, len(points)
+        bias, none = nonlinear_effects(model, q, v) + viscous * v, np.empty((0, 0))
+        places, velocity = forward_kinematics(model, q, self._places), frame_velocity(model, q, v, points).ravel()
+        now = Situation(model, q, v, places, none, none, none, velocity, mass_matrix(model, q), bias)
+        held, loads, first, seen = bias * self._driven, np.zeros(6 * len(points)), 0, len(points)
         accelerations = []
         for goal in self._goals:
             followed = [next(left) for _ in goal.references]
             acceleration, load = goal.asked(followed, next(given), next(given), now, first, seen)
             accelerations.append(acceleration)
-            compensation = compensation if load is None else compensation + load
+            loads = loads if load is None else loads + _between(load, 6 * first, len(loads))
             first, seen = first + len(goal.points), seen + len(goal.seen)
         missing = np.concatenate(accelerations) - jacobian_drift(model, q, v, points)[rows]
         posture: Any = np.zeros(model.nv)
         if self.posture is not None:
-            weightless, still = replace(model, gravity=(0.0, 0.0, 0.0)), np.zeros(model.nv)
-            posture = inverse_dynamics(weightless, q, still, -next(given) * v)
+            free, still = weightless(model), np.zeros(model.nv)
+            posture = inverse_dynamics(free, q, still, -next(given) * v)
             if self.posture.q is not None:
                 posture = posture + next(given) * difference(model, q, next(given))
             posture = posture * self._driven
-            missing = missing - J[rows] @ forward_dynamics(weightless, q, still, posture)
+            answer = forward_dynamics(free, q, still, posture)
+            missing = missing - frame_acceleration(free, q, still, answer, points).ravel()[rows]
         sizes = [sum(len(goal.rows) for goal in level) for level in self.levels]
         mobility = operational_inertia_inverse(model, q, points)[np.ix_(rows, rows)]
         forces = regular_forces(mobility, missing, sizes, self._singular, self._threshold)
-        torque = compensation + J[rows].T @ forces + posture
-        return limited(torque, compensation, self._limits.limiting, most)
+        wrenches = loads + forces @ np.eye(len(loads))[rows]
+        torque = held + self._applied(q, wrenches) + posture
+        return limited(torque, held + self._applied(q, loads), self._limits.limiting, most)
+
+    def _applied(self, q: Array, wrenches: Array) -> Array:
+        """Jᵀ f, the joint forces of wrenches (6m,) at the points, by one recursion over traced arrays."""
+        model, loads = self.model, [np.zeros(6) for _ in self.model.bodies]
+        for point, wrench in zip(self._points, wrenches.reshape(-1, 6), strict=True):
+            felt = external_wrench(model, q, {point: wrench}, "local")
+            loads = [own + more for own, more in zip(loads, felt, strict=True)]
+        still = np.zeros(model.nv)
+        return -inverse_dynamics(weightless(model), q, still, still, np.stack(loads))
 
     def _command(self, t: float, now: Situation) -> Command:
         hierarchy = Hierarchy(self.model.nv, self._singular, self._threshold)
@@ -238,7 +257,7 @@ class OperationalSpaceController(CompiledController):
                 rows += [6 * first + row for row in goal.rows]
                 parts.append(acceleration)
                 if load is not None:
-                    compensation = compensation + load
+                    compensation = compensation + load @ now.jacobian[6 * first : 6 * first + len(load)]
                 first, seen = first + len(goal.points), seen + len(goal.seen)
             asked.append((rows, np.concatenate(parts)))
         for rows, acceleration in asked:
@@ -273,6 +292,11 @@ class OperationalSpaceController(CompiledController):
             mass_matrix(model, q),
             nonlinear_effects(model, q, v) + self._viscous * v,
         )
+
+
+def _between(numbers: Array, first: int, count: int) -> Array:
+    """The numbers among zeros, so many in all."""
+    return np.concatenate([np.zeros(first), numbers, np.zeros(count - first - len(numbers))])
 
 
 def _as_levels(levels: Sequence[Goal | Sequence[Goal]]) -> tuple[tuple[Goal, ...], ...]:

@@ -8,7 +8,7 @@ are taken by the same text over floats.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,18 +17,20 @@ from numpy.typing import ArrayLike
 
 from linkwork.algorithms import INVERSION, REFERENCES, Algorithm
 from linkwork.algorithms.consistent_inverse import consistent_inverse
+from linkwork.algorithms.free_fall import free_fall
 from linkwork.arguments import choice
 from linkwork.batches import Given, as_out, spread
 from linkwork.compiled.arrays import is_traced, numbers
 from linkwork.dynamics.arguments import Array, Asked, Frames, as_frames, as_given, check_finite
 from linkwork.dynamics.call import call
-from linkwork.dynamics.dynamics import forward_dynamics
+from linkwork.dynamics.dynamics import forward_dynamics, gravity_torques
 from linkwork.dynamics.inversion import inverted, triples
 from linkwork.dynamics.operational import chosen
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import MOST_BODIES
 from linkwork.engine.spaces import SPACES
 from linkwork.model.model import Model
+from linkwork.model.queries import weightless
 from linkwork.spatial.small_matrices import motion_matrix, times, transposed
 
 if TYPE_CHECKING:
@@ -56,6 +58,24 @@ class AtPoints:
     def drift(self, q: Array, v: Array) -> Array:
         return self.asked.rows(self._whole(f"jacobian_drift/{self.reference}", q, v), -1)
 
+    def coasting(self, q: Array, v: Array) -> Array:
+        """J̇v - J M⁻¹ c: the accelerations where neither gravity nor any joint force acts."""
+        free = weightless(self.asked.model)
+        a = forward_dynamics(free, q, v, np.zeros(free.nv))
+        found = self._whole(f"frame_accelerations/{self.reference}", q, v, a)
+        return self.asked.rows(found.reshape(*found.shape[:-2], -1), -1)
+
+    def free_fall(self, q: Array) -> Array:
+        """-J M⁻¹ g, of the joint forces g that hold gravity."""
+        asked, model = self.asked, self.asked.model
+        if not is_traced(q) or q.ndim > 1 or len(model.bodies) > MOST_BODIES:
+            return -times(self.responses(q), gravity_torques(model, q))
+        from linkwork.dynamics.traced import traced_call
+
+        text = partial(free_fall, reference=self.reference)
+        algorithm = Algorithm("free_fall", text, (("q", "configuration"),), ("stacked_twists",))
+        return asked.rows(traced_call(algorithm, model, [q], asked.frames, self.offsets)[0], -1)
+
     def inertia_inverse(self, q: Array) -> Array:
         """Λ⁻¹."""
         found = self._whole(f"operational/{self.method}", q)
@@ -70,12 +90,11 @@ class AtPoints:
         found = self._whole("force_responses", q)
         return self.asked.rows(found if self.reference == "local" else self._turn(q) @ found, -2)
 
-    def consistent_inverse(self, q: Array, inertia: Array, *forces: Array) -> tuple[Array, ...]:
-        """J̄ = M⁻¹ Jᵀ Λ, and J̄ᵀ τ for each τ of joint forces."""
+    def consistent_inverse(self, q: Array, inertia: Array) -> Array:
+        """J̄ = M⁻¹ Jᵀ Λ."""
         asked = self.asked
         if not is_traced(inertia) or inertia.ndim > 2 or len(asked.model.bodies) > MOST_BODIES:
-            found = transposed(self.responses(q)) @ inertia
-            return found, *(times(transposed(found), tau) for tau in forces)
+            return transposed(self.responses(q)) @ inertia
         from linkwork.dynamics.traced import traced_call
 
         size = 6 * len(asked.frames)
@@ -84,18 +103,16 @@ class AtPoints:
         weights = np.zeros((size, size), dtype=object)
         weights[kept] = numbers(inertia @ seen[kept])
         text = partial(consistent_inverse, weights=weights.tolist())
-        arguments = (("q", "configuration"), *((f"tau{k}", "velocity") for k in range(len(forces))))
-        results = ("responses", *["stacked_twists"] * len(forces))
-        algorithm = Algorithm("consistent_inverse", text, arguments, results)
-        rows, *felt = traced_call(algorithm, asked.model, [q, *forces], asked.frames, self.offsets)
-        return transposed(asked.rows(rows, -2)), *(asked.rows(each, -1) for each in felt)
+        algorithm = Algorithm("consistent_inverse", text, (("q", "configuration"),), ("responses",))
+        (rows,) = traced_call(algorithm, asked.model, [q], asked.frames, self.offsets)
+        return transposed(asked.rows(rows, -2))
 
     def accelerations(self, q: Array, tau: Array) -> Array:
         """J M⁻¹ τ."""
         if not is_traced(q) and not is_traced(tau):
             return times(self.responses(q), tau)
-        weightless, model = replace(self.asked.model, gravity=(0.0, 0.0, 0.0)), self.asked.model
-        return times(self.jacobian(q), forward_dynamics(weightless, q, np.zeros(model.nv), tau))
+        free = weightless(self.asked.model)
+        return times(self.jacobian(q), forward_dynamics(free, q, np.zeros(free.nv), tau))
 
     def inertia(self, inverse: Array, damping: Any) -> Array:
         """Λ from Λ⁻¹."""

@@ -9,7 +9,6 @@ in ``constrained``. An inelastic impact: catching, landing, a clutch that closes
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,8 +22,8 @@ from linkwork.dynamics.held import at_grips, held_by, loads_of, over_ends, rows_
 from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity
 from linkwork.dynamics.operational import operational_inertia_inverse
 from linkwork.model.constraints import Constraint
-from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
+from linkwork.model.queries import weightless
 from linkwork.spatial.small_matrices import times, transposed
 
 
@@ -87,10 +86,5 @@ def impact(
     matrix = C @ operational_inertia_inverse(model, q_, ends) @ transposed(C)
     sizes = solver.solve(matrix, -np.concatenate(slips, axis=-1))
     still = np.zeros(model.nv)
-    after = v_ + forward_dynamics(_weightless(model), q_, still, still, loads_of(held, C, sizes, None))
+    after = v_ + forward_dynamics(weightless(model), q_, still, still, loads_of(held, C, sizes, None))
     return put_into(out, after, wrenches_of(held, rows, sizes))
-
-
-@kept_with_model
-def _weightless(model: Model) -> Model:
-    return replace(model, gravity=(0.0, 0.0, 0.0))

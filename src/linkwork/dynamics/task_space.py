@@ -13,7 +13,6 @@ from linkwork.batches import put_into
 from linkwork.compiled.arrays import is_traced, numbers, traced
 from linkwork.dynamics.arguments import Array, Frames
 from linkwork.dynamics.at_points import AtPoints, Question
-from linkwork.dynamics.dynamics import gravity_torques, nonlinear_effects
 from linkwork.dynamics.inversion import as_damping
 from linkwork.dynamics.operational import operational_inertia_inverse
 from linkwork.errors import ArgumentError, shown
@@ -142,15 +141,14 @@ def _arrays(out: OperationalSpace) -> tuple[Array, ...]:
 
 
 def _space(points: AtPoints, q: Array, v: Array, damping: Any) -> tuple[Array, ...]:
-    """J, J̇v, Λ⁻¹, Λ, J̄, μ = J̄ᵀ c - Λ J̇v and p = J̄ᵀ g; in an order in which little has to wait for Λ."""
-    model = points.asked.model
-    gravity = gravity_torques(model, q)
-    moving = nonlinear_effects(model, q, v) - gravity
-    J, drift, inverse = points.jacobian(q), points.drift(q, v), points.inertia_inverse(q)
+    """J, J̇v, Λ⁻¹, Λ, J̄, μ = Λ (J M⁻¹ c - J̇v) and p = Λ J M⁻¹ g; in an order in which little has to wait for Λ."""
+    coasting, falling, drift = points.coasting(q, v), points.free_fall(q), points.drift(q, v)
+    J, inverse = points.jacobian(q), points.inertia_inverse(q)
     inertia = points.inertia(inverse, damping)
+    consistent = points.consistent_inverse(q, inertia)
     with memory_for("vectors", drift.shape):
-        consistent, felt, p = points.consistent_inverse(q, inertia, moving, gravity)
-    return J, drift, inverse, inertia, consistent, felt - _times(inertia, drift), p
+        mu, p = -_times(inertia, coasting), -_times(inertia, falling)
+    return J, drift, inverse, inertia, consistent, mu, p
 
 
 _Q, _V, _TAU, _DAMPING = ("q", "configuration"), ("v", "velocity"), ("tau", "velocity"), ("damping", "scalar")
@@ -188,8 +186,8 @@ def dynamically_consistent_inverse(
     return _one(_CONSISTENT_INVERSE, model, frames, method, out, q)
 
 
-def _consistent_inverse(points: AtPoints, q: Array) -> tuple[Array, ...]:
-    return points.consistent_inverse(q, points.inertia(points.inertia_inverse(q), 0.0))
+def _consistent_inverse(points: AtPoints, q: Array) -> tuple[Array]:
+    return (points.consistent_inverse(q, points.inertia(points.inertia_inverse(q), 0.0)),)
 
 
 _CONSISTENT_INVERSE = Question("dynamically_consistent_inverse", _consistent_inverse, (_Q,), ("vr",))

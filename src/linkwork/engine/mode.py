@@ -62,6 +62,12 @@ def served() -> Callable[..., Any]:
     return make(ctypes.addressof(forced))
 
 
+@cache
+def asked() -> Callable[..., Any]:
+    """The builtin (holder, function, check, arrays...) by which Python and code go by turns, in the same way."""
+    return make(ctypes.addressof(forced), "asked")
+
+
 def current_form() -> str:
     return _form.get() if forced.value else _default()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from linkwork.arguments import array, finite_array, integer, memory_for
 from linkwork.errors import ArgumentError, shown
 from linkwork.joints import Free
+from linkwork.model.memo import kept_with_model
 from linkwork.spatial import Transform, Vec3
 
 if TYPE_CHECKING:
@@ -271,3 +273,9 @@ def mass_com_inertia(body: Body) -> tuple[float, Array, Array]:
 
 def _resting(model: Model) -> Array:
     return np.array([number for body in model.bodies for number in body.joint.neutral()], dtype=np.float64)
+
+
+@kept_with_model
+def weightless(model: Model) -> Model:
+    """The model without gravity."""
+    return replace(model, gravity=(0.0, 0.0, 0.0))

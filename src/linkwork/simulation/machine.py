@@ -126,21 +126,11 @@ class Scene:
         laws = [None if law is None else law.digest for law in (self.law, self.load)]
         touching = None if self.touching is None else (self.touching.digest, self.contact_forces)
         springs = (self.model.stiffness.tolist(), self.model.springref.tolist()) if self.springs else ()
-        numbers_of = (self.damping, self.effort if self.law is not None else (), self.joints, springs)
+        limits = self.effort if self.law is not None or self.driven == "given" else ()
+        numbers_of = (self.damping, limits, self.joints, springs)
         settings = (self.stabilisation, self.proximal) if held else ()
-        return fingerprint.key(
-            name,
-            own,
-            self.integrator,
-            held,
-            settings,
-            numbers_of,
-            self.driven,
-            laws,
-            self.hold,
-            self.loaded,
-            touching,
-        )
+        driven = (self.driven, laws, self.hold, self.loaded, touching)
+        return fingerprint.key(name, own, self.integrator, held, settings, numbers_of, *driven)
 
 
 @kept_with_model
@@ -186,24 +176,32 @@ class _Text:
         a, wrenches, extra = self._answer(plant, t, q, v, tau, dt, extra)
         return (q, v, a, tau, wrenches, *([] if extra is None else [extra]), np.stack([now, phase]))
 
-    def driven(self, q: Any, v: Any, tau: Any, dt: Any, **given: Any) -> tuple[Any, ...]:
-        """What happens in a state in which Python has said the driving forces, and the state dt later."""
+    def driven(self, q: Any, v: Any, tau: Any, t: Any, dt: Any, **given: Any) -> tuple[Any, ...]:
+        """The state dt later, and what happens in a state in which Python has said the driving forces."""
+        tau = _within(tau, self.scene.effort)
         plant = self._plant(lambda step, t, q, v: tau, dt, given.get("f_ext"))
-        a, wrenches, plant.extra = self._answer(plant, 0.0, q, v, tau, dt)
-        return a, wrenches, *self._stepped(plant, 0.0, q, v, a, dt)
+        happening = self._happening(plant, t, q, v, tau, dt)
+        return *self._stepped(plant, t, q, v, happening[0], dt), *happening
 
     def asking(self, q: Any, v: Any, tau: Any, t: Any, dt: Any, **given: Any) -> tuple[Any, ...]:
         """The state dt later, for which Python is asked for driving forces on the way: in the first question it is told
         what happens in the state that it begins with, in which it has said them.
         """
-        told: list[tuple[Any, ...]] = []
-        plant = self._plant(
-            lambda step, t, q, v: ask(np.shape(tau), t, q, v, *(told.pop() if told else ())), dt, given.get("f_ext")
-        )
+        effort, told = self.scene.effort, list[tuple[Any, ...]]()
+
+        def source(step: int, t: Any, q: Any, v: Any) -> Any:
+            return _within(ask(np.shape(tau), t, q, v, *(told.pop() if told else ())), effort)
+
+        plant = self._plant(source, dt, given.get("f_ext"))
+        happening = self._happening(plant, t, q, v, _within(tau, effort), dt)
+        told.append(happening)
+        return self._stepped(plant, t, q, v, happening[0], dt)
+
+    def _happening(self, plant: Plant, t: Any, q: Any, v: Any, tau: Any, dt: Any) -> tuple[Any, ...]:
+        """Accelerations, driving forces, and, where there are any, wrenches, and the forces of friction and stops."""
         a, wrenches, plant.extra = self._answer(plant, t, q, v, tau, dt)
-        happening = (a, wrenches if self.scene.wrenches else None, plant.extra)
-        told.append(tuple(each for each in happening if each is not None))
-        return self._stepped(plant, t, q, v, a, dt)
+        found = (a, tau, wrenches if self.scene.wrenches else None, plant.extra)
+        return tuple(each for each in found if each is not None)
 
     def _stepped(self, plant: Plant, t: Any, q: Any, v: Any, a: Any, dt: Any) -> tuple[Any, Any]:
         """The state dt later, within the limits if these count."""
@@ -343,30 +341,26 @@ def machine_for(scene: Scene, dt: float, steps: int, given: Mapping[str, Array])
     return None if plan is None else Machine(scene, plan, dt, steps, given)
 
 
-def function_for(scene: Scene, steps: int) -> CompiledFunction | None:
-    """The function (q, v, tau, dt, ...) of a step for which Python says the driving forces, in the same way."""
-    model, text = scene.model, _Text(scene).driven
-    shapes: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,), **scene.given}
-    results: list[Shape] = [(model.nv,), (scene.wrenches, 6), (model.nq,), (model.nv,)]
-
-    def make(key: str) -> CompiledFunction:
-        structure = (tuple, [None] * len(results))
-        program = lambda: trace("simulate", text, shapes)[0]  # noqa: E731
-        return CompiledFunction("simulate", shapes, program, structure, results, key, 1e-6)
-
-    found: CompiledFunction | None = _kept(scene, "driven", steps, make, lambda function: function._plan("auto"))
-    return found
-
-
-def stages_for(scene: Scene, steps: int) -> Stages | None:
-    """The code of a step in which Python says the driving forces of each evaluation, in the same way."""
-    model = scene.model
+def stages_for(scene: Scene, steps: int, hold: int) -> Stages | None:
+    """The code of a step for which Python says the driving forces, of each evaluation if they are not held, in the same
+    way.
+    """
+    model, text, name = scene.model, _Text(scene), "asking" if scene.several and not hold else "driven"
     shapes: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,), "t": (), **scene.given}
+    after: list[Shape] = [(model.nq,), (model.nv,)]
 
     def make(key: str) -> Stages:
-        return Stages(_Text(scene).asking, shapes, (model.nv,), [(model.nq,), (model.nv,)])
+        if name == "asking":
+            return Stages.cut(text.asking, shapes, after)
+        results = [*after, (model.nv,), (model.nv,)]
+        results += [(scene.wrenches, 6)] if scene.wrenches else []
+        results += [(model.nv,)] if scene.joints else []
+        structure = (tuple, [None] * len(results))
+        program = lambda: trace("simulate", text.driven, shapes)[0]  # noqa: E731
+        whole = CompiledFunction("simulate", shapes, program, structure, results, key, 1e-6)
+        return Stages([(whole, range(len(shapes)))])
 
-    found: Stages | None = _kept(scene, "asking", steps, make, lambda found: found.functions[0]._plan("auto"))
+    found: Stages | None = _kept(scene, name, steps, make, lambda found: found.parts[0][0]._plan("auto"))
     return found
 
 

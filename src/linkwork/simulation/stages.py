@@ -1,15 +1,16 @@
-"""A step in which Python is asked for driving forces several times: its text, traced and cut where it asks.
+"""A step for which Python says the driving forces: its text, traced and cut where it asks.
 
-The code before the first question gives accelerations and wrenches at the beginning of the step, which are recorded;
-that after the last gives the state at its end.
+A step that holds what was said at its beginning is one part of code. If Python is asked for each evaluation of the
+integrator, the first part gives what happens at the beginning of the step, which is recorded, and what Python is told
+in the next question; the last one gives the state at the end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from math import prod
-from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +19,13 @@ from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.repeating import flat
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.dynamics.arguments import Array
-from linkwork.engine.ir.program import renamed
-from linkwork.engine.plans.staged import Stage, stages_of
-from linkwork.simulation.torques import Source
+from linkwork.engine.ir.program import Program, renamed
+from linkwork.engine.mode import asked
+from linkwork.engine.plans.staged import stages_of
+from linkwork.engine.run.entries import by_turns
+
+_TOLD = 4
+"""What a part gives before all else if Python is asked again: an array that is carried on, t, q and v."""
 
 
 class Question:
@@ -46,85 +51,84 @@ def ask(answer: Shape, *told: Any) -> Any:
     return traced(items.reshape(answer))
 
 
-class Begun(NamedTuple):
-    """A step of which the first part is done: all that it takes so far; and what is carried on, t, q and v, which
-    Python is told, and what happens at the beginning of the step.
+class Stages:
+    """The code of a step, whose parts take of all arrays that there are: q, v, tau and t at the beginning of the step,
+    what is the same in all steps, what is carried on, and the later answers.
     """
 
-    values: list[Array]
-    found: tuple[Array, ...]
+    def __init__(self, parts: Sequence[tuple[CompiledFunction, Sequence[int]]]) -> None:
+        self.parts = list(parts)
 
-
-class Stages:
-    """The code of a step, cut at its questions."""
-
-    def __init__(self, text: Callable[..., Any], shapes: Mapping[str, Shape], answer: Shape, results: Sequence[Shape]):
-        """``shapes`` of the arguments, of which the first are q, v, the driving forces there, and t."""
+    @staticmethod
+    def cut(text: Callable[..., Any], shapes: Mapping[str, Shape], results: Sequence[Shape]) -> Stages:
+        """Of a text that asks; ``shapes`` of its arguments."""
         program = trace("simulate", text, shapes)[0]
-        self._parts: list[tuple[CompiledFunction, Callable[[Sequence[Array]], tuple[Array, ...]]]] = []
-        own, carried = list(shapes.values()), (0,)
-        answers: list[Shape] = []
-        for stage in stages_of(program, len(own), moves=False):
-            given = [*own, carried, *answers]
+        own, answer, carried = list(shapes.values()), shapes["tau"], (0,)
+        parts: list[tuple[CompiledFunction, Sequence[int]]] = []
+        for k, stage in enumerate(stages_of(program, len(own), moves=False)):
+            given = [*own, carried, *[answer] * k]
+            if any(at == 2 or at > len(own) for at in stage.inputs if k and at != len(own) + k):
+                raise ValueError("an answer is used after the next was given, when its array may have changed")
             shaped: list[Shape] = list(results)
             if stage.calls:
                 (question,) = (program.details[n] for n in stage.calls)
                 carried = (len(stage.carried),)
                 shaped = [carried, *question.shapes]
-                answers.append(answer)
             else:  # which carries nothing on
                 renamed(stage.program, {f"result{k + 1}": f"result{k}" for k in range(len(results))})
-            self._parts.append(_function(stage, given, shaped))
-        self._given: tuple[Array, ...] = ()
+            function = _function(stage.program, [given[at] for at in stage.inputs], shaped)
+            parts.append((function, [at if at <= len(own) else at + _TOLD - 1 for at in stage.inputs]))
+        return Stages(parts)
 
-    @property
-    def functions(self) -> list[CompiledFunction]:
-        """The code of each part of a step."""
-        return [function for function, _ in self._parts]
-
-    def prepare(self, given: Sequence[Array], q: Array, v: Array) -> bool:
-        """Make the code, for what a step takes besides q, v, the driving forces and t; whether there is any."""
-        self._given = tuple(given)
-        tau = np.zeros_like(v)
-        begun = self.begin(0.0, q, v, tau)
-        return begun is not None and self.finish(lambda step, t, q, v: tau, 0, begun) is not None
-
-    def begin(self, t: float, q: Array, v: Array, tau: Array) -> Begun | None:
-        """The first part of a step; None if some of it is no number."""
-        values = [q, v, tau, np.array(t), *self._given, tau]
-        found = self._run(0, values)
-        return None if found is None else Begun(values, found)
-
-    def finish(self, source: Source, step: int, begun: Begun) -> tuple[Array, Array] | None:
-        """The state at the end of a step, with answers of Python; None if some of it is no number."""
-        values, (carried, t, q, v, *_) = begun
-        place, last = len(self._given) + 4, len(self._parts) - 1
-        for k in range(1, last):
-            values[place] = carried
-            values.append(source(step, t.item(), q, v))
-            found = self._run(k, values)
-            if found is None:
+    def asking(
+        self, function: Callable[..., Any], check: Callable[[Any], Array], given: Sequence[Array], q: Array, v: Array
+    ) -> Asking | None:
+        """Steps for which a function says the driving forces, and ``check`` makes arrays of what it says; ``given``
+        comes after q, v, tau and t. None if there is no code for them, which is tried in a state.
+        """
+        values: list[Array] = [q, v, np.zeros_like(v), np.zeros(()), *given]
+        place, entries = len(values), []
+        for number, (part, inputs) in enumerate(self.parts):
+            found, _, fine = part.attempt([values[at] for at in inputs])
+            if not fine.all() or part.entry is None:
                 return None
-            carried, t, q, v = found
-        values[place] = carried
-        values.append(source(step, t.item(), q, v))
-        end: tuple[Array, Array] | None = self._run(last, values)
-        return end
-
-    def _run(self, k: int, values: list[Array]) -> Any:
-        function, taken = self._parts[k]
-        answer = function.quick(None, *taken(values))
-        if answer is None:
-            found, _, fine = function.attempt(taken(values))
-            answer = tuple(found) if fine.all() else None
-        return answer
+            entries.append((part.entry, inputs))
+            values = [*values[:place], *found[:_TOLD], *[np.zeros_like(v)] * (number + 1)]
+        turns = [by_turns(entries[:1], v.size, (3, 0, 1), carried=place, answer=2)]
+        if len(entries) > 1:
+            told = range(place + 1, place + _TOLD)
+            turns.append(by_turns(entries[1:], v.size, told, carried=place, answer=place + _TOLD))
+        return Asking([partial(asked(), holder, function, check) for holder in turns], given)
 
 
-def _function(
-    stage: Stage, given: Sequence[Shape], results: Sequence[Shape]
-) -> tuple[CompiledFunction, Callable[[Sequence[Array]], tuple[Array, ...]]]:
-    """The function of a stage, of arguments that it takes; and what takes these from all."""
-    program = stage.program
-    shapes = {f"argument{place}": given[k] for place, k in enumerate(stage.inputs)}
-    structure = (tuple, [None] * len(results))
-    return CompiledFunction("simulate", shapes, lambda: program, structure, results), itemgetter(*stage.inputs)
+def _function(program: Program, given: Sequence[Shape], results: Sequence[Shape]) -> CompiledFunction:
+    shapes = {f"argument{k}": shape for k, shape in enumerate(given)}
+    return CompiledFunction("simulate", shapes, lambda: program, (tuple, [None] * len(results)), results)
+
+
+class Asking:
+    """The steps of a simulation for which Python says the driving forces."""
+
+    def __init__(self, turns: Sequence[Callable[..., Any]], given: Sequence[Array]) -> None:
+        """``turns``: of the first part, and of those after it, if there are any."""
+        self._first, self._later = turns[0], turns[1] if len(turns) > 1 else None
+        self._given, self._time = tuple(given), np.zeros(())
+        self._state = 2 if self._later is None else _TOLD
+
+    def begin(self, t: float, q: Array, v: Array) -> tuple[Array, ...] | Array | None:
+        """The first part of a step. If code cannot do it, what Python has said; None if it was not asked."""
+        time = self._time
+        time[()] = t
+        found: tuple[Array, ...] | Array | None = self._first(q, v, time, time, *self._given)
+        return found
+
+    def happening(self, begun: tuple[Array, ...]) -> tuple[Array, ...]:
+        """What happens at the beginning of a step that was begun: accelerations, driving forces, and what else."""
+        return begun[self._state :]
+
+    def finish(self, q: Array, v: Array, begun: tuple[Array, ...]) -> tuple[Array, ...] | None:
+        """The state after a step that was begun in a state; None if code cannot do it."""
+        if self._later is None:
+            return begun[:2]
+        found = self._later(q, v, begun[_TOLD + 1], self._time, *self._given, *begun[:_TOLD])
+        return found if type(found) is tuple else None

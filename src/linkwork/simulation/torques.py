@@ -40,7 +40,7 @@ def source_of(model: Model, torque: Torque, steps: int, hold: int, limits: Array
         zero = np.zeros(model.nv)
         return lambda step, t, q, v: zero
     if isinstance(torque, Controller) or callable(torque):
-        source = _called(model, torque, most)
+        source = Told(model, torque, most)
         return _held(source, hold) if hold else source
     table = torque_table(model, torque, steps)
     table = _within(table, most) if most is not None else table.copy()
@@ -48,26 +48,36 @@ def source_of(model: Model, torque: Torque, steps: int, hold: int, limits: Array
     return lambda step, t, q, v: table[min(step, last)]
 
 
-def _called(model: Model, torque: Any, most: Array | None) -> Source:
-    """The answers of a controller or a function."""
-    if isinstance(torque, Controller):
-        name, ask = f"{type(torque).__name__}.torque(t, q, v)", torque.torque
-        reset = getattr(torque, "reset", None)
-        if callable(reset):
-            reset()
-    else:
-        name, ask = "torque(t, q, v)", torque
-    expected, least = (model.nv,), -most if most is not None else np.zeros(0)
+class Told:
+    """The answers of a controller or a function.
 
-    def source(step: int, t: float, q: Array, v: Array) -> Array:
+    Attributes:
+        ask: (t, q, v) -> tau, whatever that is.
+    """
+
+    def __init__(self, model: Model, torque: Any, most: Array | None) -> None:
+        self._model, self._most, self.ask, self._name = model, most, torque, "torque(t, q, v)"
+        if isinstance(torque, Controller):
+            self.ask, self._name = torque.torque, f"{type(torque).__name__}.torque(t, q, v)"
+            reset = getattr(torque, "reset", None)
+            if callable(reset):
+                reset()
+
+    def __call__(self, step: int, t: float, q: Array, v: Array) -> Array:
         q.setflags(write=False)  # they are the simulation's own, and not to be written
         v.setflags(write=False)
-        tau = ask(t, q, v)
-        if type(tau) is not np.ndarray or tau.dtype is not FLOAT64 or tau.shape != expected:
-            tau = returned(model, name, "velocity", tau, expected)
-        return tau if most is None else np.minimum(np.maximum(tau, least), most)
+        return self.limited(self.checked(self.ask(t, q, v)))
 
-    return source
+    def checked(self, tau: Any) -> Array:
+        """An answer as a plain array."""
+        expected = (self._model.nv,)
+        if type(tau) is np.ndarray and tau.dtype is FLOAT64 and tau.shape == expected:
+            return np.ascontiguousarray(tau)
+        return np.ascontiguousarray(returned(self._model, self._name, "velocity", tau, expected))
+
+    def limited(self, tau: Array) -> Array:
+        """An answer within the effort limits."""
+        return tau if self._most is None else _within(tau, self._most)
 
 
 def _held(source: Source, every: int) -> Source:

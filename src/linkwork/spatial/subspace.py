@@ -56,6 +56,10 @@ class Subspace(ABC):
         """f - U w, what the parent feels of a force to which the joint gives way with w = D⁻¹ Sᵀ f; U, D as above."""
         return force - combination(forces, given)
 
+    def followed(self, motion: Motion, forces: Sequence[Force], factor: Factor, rotor: Coordinates = ()) -> Motion:
+        """a - S D⁻¹ Uᵀ a, what is left of an acceleration of the parent as the joint gives way; U, D as above."""
+        return motion - self.times(factor.solve([motion.dot(force) for force in forces]))
+
     @abstractmethod
     def dual(self) -> Wrenches:
         """K_J with K_J S = 1: it reads q̈ from a relative motion S q̈, and K_Jᵀ τ is a wrench of joint forces τ."""
@@ -167,6 +171,11 @@ class Selection(Numbers, Subspace):
         if not rotor:  # nothing is felt along the joint's own motions
             numbers = [0.0 if k in self.directions else number for k, number in enumerate(numbers)]
         return Force.from_numbers(numbers)
+
+    def followed(self, motion: Motion, forces: Sequence[Force], factor: Factor, rotor: Coordinates = ()) -> Motion:
+        if not rotor and len(self.directions) == 6:  # all of it is left to the joint
+            return Motion.zero()
+        return super().followed(motion, forces, factor)
 
     def dual(self) -> Wrenches:
         if any(hasattr(sign, "elementary") or sign != 1.0 for sign in self.signs):

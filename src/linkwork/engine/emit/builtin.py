@@ -9,6 +9,7 @@ finite, it does not serve: then Python takes the slower way, which tells why.
     public  what a public function's object is called with (``run.public``): binds the arguments to its parameters, and
             finds the entry in the model's memo; what is not served goes to the function itself
     served  (holder, out, arguments...): given the holder of the entry; None for what is not served
+    asked   a function of Python's and code by turns (``emit.asking``)
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from linkwork.engine.emit.python_calls import (
 )
 from linkwork.engine.emit.writer import Value
 
-NAMES = ("public", "served")
+NAMES = ("public", "served", "asked")
 _FASTCALL = 0x0080
 
 
@@ -55,11 +56,11 @@ class _Method(ctypes.Structure):
     )
 
 
-def make(address: int, setting: int, *kept: object) -> Callable[..., Any]:
-    """The Python callable ``served``, whose code is at an address, with the words of its ``SETTING`` at another; it
-    keeps what must live as long.
+def make(name: str, address: int, setting: int, *kept: object) -> Callable[..., Any]:
+    """The Python callable ``served`` or ``asked``, whose code is at an address, with the words of its ``SETTING`` at
+    another; it keeps what must live as long.
     """
-    method = _Method(b"served", address, _FASTCALL, None)
+    method = _Method(name.encode(), address, _FASTCALL, None)
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype, new.argtypes = ctypes.py_object, (ctypes.POINTER(_Method), ctypes.py_object, ctypes.c_void_p)
     return new(ctypes.byref(method), (setting, method, *kept), None)
@@ -76,10 +77,10 @@ def holder(entry: int, *kept: object) -> tuple[Any, ...]:
 
 def text() -> str:
     """The module of all builtins, in LLVM's text."""
-    from linkwork.engine.emit import serve
+    from linkwork.engine.emit import asking, serve
 
     declared = [f"declare {kind.format(f'@{name}')}" for name, kind in SYMBOLS.items()]
-    functions = [serve.text(), _find(), _key(), _parameter(), _Public().text(), _Served().text()]
+    functions = [serve.text(), _find(), _key(), _parameter(), _Public().text(), _Served().text(), asking.Asked().text()]
     return "\n".join([*declared, *functions])
 
 
@@ -143,10 +144,15 @@ def _parameter() -> str:
     return w.function("internal i64 @parameter(ptr %record, ptr %name, i64 %first)")
 
 
-class _Builtin(PythonWriter):
+class Builtin(PythonWriter):
     """Writes one of ``NAMES``."""
 
     setting: str
+
+    def setting_of(self, own: str) -> str:
+        """What a function was made with, which is its self."""
+        first = self.call("PyTuple_GetItem", ("ptr", own), ("i64", 0))
+        return self.call("PyLong_AsVoidPtr", ("ptr", first))
 
     def item(self, array: str, k: Value) -> str:
         return self.load(self.at(array, k, "ptr"), "ptr")
@@ -198,12 +204,11 @@ class _Builtin(PythonWriter):
         return count
 
 
-class _Served(_Builtin):
+class _Served(Builtin):
     """ptr served(self, objects, count): a METH_FASTCALL function."""
 
     def text(self) -> str:
-        first = self.call("PyTuple_GetItem", ("ptr", "%self"), ("i64", 0))
-        self.setting = self.call("PyLong_AsVoidPtr", ("ptr", first))
+        self.setting = self.setting_of("%self")
         self.leave_if(self.compare("slt", "%count", 2), "otherwise")
         self.may_serve()
         holder, objects = self.item("%objects", 0), self.at("%objects", 2, "ptr")
@@ -217,7 +222,7 @@ class _Served(_Builtin):
         return self.function("ptr @served(ptr %self, ptr %objects, i64 %count)")
 
 
-class _Public(_Builtin):
+class _Public(Builtin):
     """ptr public(self, objects, given, keywords): a vectorcall function, whose self has the words of a ``PUBLIC``."""
 
     def text(self) -> str:

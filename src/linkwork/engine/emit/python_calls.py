@@ -73,6 +73,23 @@ PARAMETER = CallFrame(
     )
 )
 """Follows it for each parameter."""
+MOST_VALUES = 32
+"""Arrays and answers that there are while a function of Python's and code go by turns."""
+ASKED = CallFrame(
+    (
+        ("i64", "parts"),  # of code, with a question before each
+        ("i64", "size"),  # of an answer
+        ("i64", "t"),  # where that stands among the arrays which the first question tells
+        ("i64", "q"),
+        ("i64", "v"),
+        ("i64", "carried"),  # where that goes which a part carries on for those after it
+        ("i64", "answer"),  # where the first answer goes, with the others behind it
+    )
+)
+"""What is done by turns. A part gives what it carries on, and t, q and v of the next question; the last one, anything.
+"""
+PART = CallFrame((("ptr", "entry"), ("i64", "count"), *(("i64", f"input{k}") for k in range(MOST_ARRAYS))))
+"""Follows it for each part: its entry, and which arrays it takes."""
 _OBJECTS = ("none", "array", "list", "str", "dtype", "empty", "of_model", "frames", "of_frames")
 SETTING = CallFrame(tuple(("ptr", name) for name in ("forced", "create", *_OBJECTS)))
 """What the builtins are made with: the addresses of a number that is 0 while they may serve and of NumPy's PyArray_New
@@ -112,6 +129,7 @@ SYMBOLS = {
     "PyList_GetItem": "ptr {}(ptr, i64)",
     "PyList_Size": "i64 {}(ptr)",
     "PyLong_FromSsize_t": "ptr {}(i64)",
+    "PyFloat_FromDouble": "ptr {}(double)",
     "PyLong_AsVoidPtr": "ptr {}(ptr)",
     "PyCapsule_GetPointer": "ptr {}(ptr, ptr)",
     "PyEval_SaveThread": "ptr {}()",

@@ -12,7 +12,16 @@ import numpy as np
 from linkwork.engine.code import jit, loader
 from linkwork.engine.emit import builtin
 from linkwork.engine.emit.call_frame import CallFrame, Words
-from linkwork.engine.emit.python_calls import ARRAY, ENTRY, MOST_ARRAYS, MOST_AXES, SETTING, array_maker
+from linkwork.engine.emit.python_calls import (
+    ARRAY,
+    ASKED,
+    ENTRY,
+    MOST_ARRAYS,
+    MOST_AXES,
+    PART,
+    SETTING,
+    array_maker,
+)
 from linkwork.engine.run import threads
 from linkwork.engine.run.memory import address
 
@@ -105,10 +114,24 @@ def setting(forced: int = 0) -> tuple[Words, object]:
     return SETTING.pack({**words, "forced": forced or address(_NEVER), "create": array_maker()}), (objects, names)
 
 
-def make(forced: int = 0) -> Callable[..., Any]:
-    """The builtin ``served``, with such a setting."""
+def make(forced: int = 0, name: str = "served") -> Callable[..., Any]:
+    """The builtin ``served`` or ``asked``, with such a setting."""
     words, kept = setting(forced)
-    return builtin.make(code().addresses["served"], address(words), words, code(), kept)
+    return builtin.make(name, code().addresses[name], address(words), words, code(), kept)
+
+
+def by_turns(parts: Sequence[tuple[Entry, Sequence[int]]], size: int, told: Sequence[int], **places: int) -> Holder:
+    """What ``asked`` takes for parts of code, each with the arrays that it takes: how many numbers an answer has, where
+    t, q and v of the first question stand, and where what is ``carried`` and the first ``answer`` go.
+    """
+    t, q, v = told
+    head = {"parts": len(parts), "size": size, "t": t, "q": q, "v": v, **places}
+    words = [ASKED.pack(head)]
+    for entry, inputs in parts:
+        taken = {f"input{k}": place for k, place in enumerate((*inputs, *[0] * (MOST_ARRAYS - len(inputs))))}
+        words.append(PART.pack({"entry": address(entry.words), "count": len(inputs), **taken}))
+    joined = np.concatenate(words)
+    return builtin.holder(address(joined), joined, parts)
 
 
 @cache

@@ -1,0 +1,30 @@
+"""Free fall: the accelerations of points when gravity alone acts on a mechanism at rest, -J M⁻¹ g, O(n).
+
+    outward   Aᵢ = Lᵢᵀ Aₚ      A of the world is -g, which is taken off again at the points
+
+Lᵢᵀ is how a body follows its parent while the joint gives way (force_propagators.py). A free root joint gives way
+wholly: behind it nothing is accelerated but by g itself.
+"""
+
+from __future__ import annotations
+
+from linkwork.algorithms.force_propagators import Propagators
+from linkwork.algorithms.jacobian import seen
+from linkwork.algorithms.kinematics import placements
+from linkwork.algorithms.tree import Field, JointValues, PointedTree, fields
+from linkwork.spatial import Motion
+
+
+def free_fall(tree: PointedTree, q: JointValues, reference: str) -> tuple[Field[Motion]]:
+    """The acceleration of each frame."""
+    L, X0 = Propagators(tree, q), placements(tree, q)
+    A, falling = fields(tree, Motion, 2)
+    A[tree.world] = -tree.gravity
+    for body in tree.outward():
+        A[body] = L.outward(body, A[body.parent])
+    for frame in tree.frames():
+        pose = X0[frame.body] * frame.placement
+        view = seen(reference, pose)
+        own = (view.inverse() * pose).to_parent(frame.placement.to_child(A[frame.body]))
+        falling[frame] = own + view.to_child(tree.gravity)
+    return (falling,)
