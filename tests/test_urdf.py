@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import os
 import warnings
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -55,6 +57,25 @@ def joint(name: str, parent: str, child: str, kind: str = "continuous", inside: 
 def of(links: str, *parts: str) -> str:
     """A robot of links with one-letter names."""
     return f'<robot name="r">{"".join(f"<link name={c!r}/>" for c in links)}{"".join(parts)}</robot>'
+
+
+def test_garbage_stays_young_while_a_file_is_read(write: Write) -> None:
+    """What reading counted as old would be kept until all objects are looked at, which reading put off."""
+    path = write(of("a"))
+    load(path)
+    gc.collect()
+    rounds = gc.get_count()[2]
+    cycle = Stray()
+    cycle.itself, gone = cycle, weakref.ref(cycle)
+    del cycle
+    load(path)
+    assert gc.isenabled() and gc.get_count()[2] >= rounds
+    gc.collect(0)
+    assert gone() is None
+
+
+class Stray:
+    itself: object
 
 
 # Published robots

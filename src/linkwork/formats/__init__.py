@@ -111,16 +111,12 @@ def load(
 @contextlib.contextmanager
 def _resting_collector() -> Iterator[None]:
     """Without the search for cyclic garbage, of which reading makes none: it would look through the growing tree of
-    elements again and again, and through the whole model in the end.
+    elements again and again.
     """
-    if not gc.isenabled():
-        yield
-        return
+    collecting = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if not gc.get_freeze_count():  # what there is counts as old, without a look at it
-            gc.freeze()
-            gc.unfreeze()
-        gc.enable()
+        if collecting:
+            gc.enable()
