@@ -18,7 +18,7 @@ from linkwork.algorithms import ALGORITHMS
 from linkwork.engine.trace.interpreter import interpret
 from linkwork.errors import ArgumentError, FormatError, LinkworkWarning
 from linkwork.formats import load
-from linkwork.formats.xml import MAX_DEPTH
+from linkwork.formats.xml import MAX_DEPTH, Element, parse
 from linkwork.joints import Free, Planar, Revolute
 from linkwork.model import Model
 from linkwork.model.constraints import Coupling
@@ -76,6 +76,22 @@ def test_garbage_stays_young_while_a_file_is_read(write: Write) -> None:
 
 class Stray:
     itself: object
+
+
+def test_a_file_goes_as_soon_as_it_is_read() -> None:
+    """A large one has millions of elements; in cycles they would wait for the collector."""
+    gc.collect()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        parse(b"<a><b/></a>", "robot.urdf")
+        with pytest.raises(FormatError):
+            parse(b"<a><b></a>", "robot.urdf")
+        gc.collect()
+        left = [thing for thing in gc.garbage if isinstance(thing, Element)]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+    assert not left
 
 
 # Published robots
