@@ -96,11 +96,16 @@ def load(
             raise FormatError(f"there is no such file, {found}", path)
         name = str(found.path)
     with _resting_collector():
-        root = read(name, strict=strict)
-        if root.tag == "robot":
-            return urdf.model_of(
-                root, floating_base=floating_base, joint_order=joint_order, fixed_joints=fixed_joints, strict=strict
-            )
+        return _model(name, floating_base, joint_order, fixed_joints, strict)
+
+
+def _model(name: str, floating_base: bool, joint_order: str | None, fixed_joints: str, strict: bool) -> Model:
+    """The mechanism in a file, whose elements are gone when it is there."""
+    root = read(name, strict=strict)
+    if root.tag == "robot":
+        return urdf.model_of(
+            root, floating_base=floating_base, joint_order=joint_order, fixed_joints=fixed_joints, strict=strict
+        )
     if root.tag == "mujoco":
         if floating_base:
             raise ArgumentError(f"floating_base is for URDF; in {name}, an MJCF file, write <freejoint/> in the body")

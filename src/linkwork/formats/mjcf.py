@@ -67,7 +67,7 @@ def model_of(root: Element, *, fixed_joints: str) -> Model:
     left = [*conversion.left, *left_out(compiled)]
     if left:
         more = f"; and {len(left) - MOST_SAID} more such things" if len(left) > MOST_SAID else ""
-        warnings.warn(f"{root.path}: {'; '.join(left[:MOST_SAID])}{more}", LinkworkWarning, stacklevel=3)
+        warnings.warn(f"{root.path}: {'; '.join(left[:MOST_SAID])}{more}", LinkworkWarning, stacklevel=4)
     return merge_fixed(model) if fixed_joints == "merge" else model
 
 
@@ -86,7 +86,7 @@ def _compile(root: Element) -> Any:
     finally:
         mujoco.set_mju_user_warning(before)
     for words in said:
-        warnings.warn(f"{root.path}: MuJoCo: {words}", LinkworkWarning, stacklevel=4)
+        warnings.warn(f"{root.path}: MuJoCo: {words}", LinkworkWarning, stacklevel=5)
     return compiled
 
 

@@ -230,7 +230,7 @@ def parse(data: bytes, path: str, strict: bool = False, texts: dict[Element, str
     if strict or not begins.startswith(b"<?xml") or len(begins) == len(text):
         return _Reader(path, texts).root_of(text)
     blank = text[: len(text) - len(begins)]
-    warnings.warn(f"{path}:1:1: there are blanks before the XML declaration", LinkworkWarning, stacklevel=4)
+    warnings.warn(f"{path}:1:1: there are blanks before the XML declaration", LinkworkWarning, stacklevel=5)
     declared = re.match(rb"<\?xml[^>]*\?>", begins)
     end = declared.end() if declared else 0
     # the declaration is blanked out, so that lines and columns stay those of the file
