@@ -44,6 +44,8 @@ from linkwork.spatial import Transform
 
 MOST_MEMORY = 3 * 2**30
 """Bytes of address space beyond what a child has when it begins."""
+MOST_TAKEN = 2**29
+"""Bytes by which one call may raise the most that a child has had: no call asks for as much and gets it."""
 MOST_SECONDS = 30
 """Of processor time for one call, which does not depend on what else the machine does."""
 
@@ -860,9 +862,21 @@ def work(plan: Plan, indices: Sequence[int]) -> None:
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_VIRTUAL, MOST_SECONDS)
         faulthandler.dump_traceback_later(20 * MOST_SECONDS, exit=True)  # a call that waits takes no such time
-        print(json.dumps(["end", index, outcome(plan.call(index))]), file=out, flush=True)
+        before = _most_had()
+        came = outcome(plan.call(index))
+        taken = _most_had() - before
+        came = f"it took {taken >> 20} MB of memory" if taken > MOST_TAKEN else came
+        print(json.dumps(["end", index, came]), file=out, flush=True)
     faulthandler.cancel_dump_traceback_later()
     os.chdir("/")
+
+
+def _most_had() -> int:
+    """Bytes of memory that this process has had at most, where the system says."""
+    with contextlib.suppress(ImportError):
+        resource = importlib.import_module("resource")
+        return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) * (1 if sys.platform == "darwin" else 1024)
+    return 0
 
 
 def _limit() -> None:

@@ -311,6 +311,11 @@ def test_wrong_constraints_are_named() -> None:
     zero = np.zeros(3)
     with pytest.raises(lw.ArgumentError, match=r"constraints must hold lw\.Weld, lw\.Ball"):
         lw.constrained_dynamics(model, q, zero, zero, ["end"])  # type: ignore[list-item]
+    looked_at = iter(range(10**12))
+    endless = type("Endless", (Sequence,), {"__len__": lambda _: 10**12, "__getitem__": lambda *_: next(looked_at)})()
+    with pytest.raises(lw.ArgumentError, match="constraints must hold"):
+        lw.close_loops(model, q, endless)
+    assert next(looked_at) == 1, "the first is none, and no more are asked for"
     with pytest.raises(lw.UnknownNameError, match="no frame named 'endd'; did you mean 'end'"):
         lw.constrained_dynamics(model, q, zero, zero, [lw.Ball("endd")])
     with pytest.raises(lw.ArgumentError, match="proximal must be"):

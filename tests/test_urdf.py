@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import os
 import warnings
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ from linkwork.algorithms import ALGORITHMS
 from linkwork.engine.trace.interpreter import interpret
 from linkwork.errors import ArgumentError, FormatError, LinkworkWarning
 from linkwork.formats import load
-from linkwork.formats.xml import MAX_DEPTH
+from linkwork.formats.xml import MAX_DEPTH, Element, parse
 from linkwork.joints import Free, Planar, Revolute
 from linkwork.model import Model
 from linkwork.model.constraints import Coupling
@@ -55,6 +57,41 @@ def joint(name: str, parent: str, child: str, kind: str = "continuous", inside: 
 def of(links: str, *parts: str) -> str:
     """A robot of links with one-letter names."""
     return f'<robot name="r">{"".join(f"<link name={c!r}/>" for c in links)}{"".join(parts)}</robot>'
+
+
+def test_garbage_stays_young_while_a_file_is_read(write: Write) -> None:
+    """What reading counted as old would be kept until all objects are looked at, which reading put off."""
+    path = write(of("a"))
+    load(path)
+    gc.collect()
+    rounds = gc.get_count()[2]
+    cycle = Stray()
+    cycle.itself, gone = cycle, weakref.ref(cycle)
+    del cycle
+    load(path)
+    assert gc.isenabled() and gc.get_count()[2] >= rounds
+    gc.collect(0)
+    assert gone() is None
+
+
+class Stray:
+    itself: object
+
+
+def test_a_file_goes_as_soon_as_it_is_read() -> None:
+    """A large one has millions of elements; in cycles they would wait for the collector."""
+    gc.collect()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        parse(b"<a><b/></a>", "robot.urdf")
+        with pytest.raises(FormatError):
+            parse(b"<a><b></a>", "robot.urdf")
+        gc.collect()
+        left = [thing for thing in gc.garbage if isinstance(thing, Element)]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+    assert not left
 
 
 # Published robots

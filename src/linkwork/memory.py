@@ -1,11 +1,13 @@
 """How much memory there is, asked before much of it is taken.
 
 A system promises more memory than it has, and ends a process that uses the promise. So a request is compared with
-what the machine has in all, and refused in words that say what it would take.
+what the machine has in all, and refused in words that say what it would take. Libraries that end the process where they
+get no memory are called only after the system has given as much once.
 """
 
 from __future__ import annotations
 
+import mmap
 import os
 from functools import cache
 from pathlib import Path
@@ -39,6 +41,14 @@ def check_memory(what: str, size: float, advice: str) -> None:
     """Refuse a request of so many bytes if there cannot be as many."""
     if not fits_memory(size):
         raise not_enough_memory(what, size, advice)
+
+
+def check_available(what: str, size: int, advice: str) -> None:
+    """Refuse what takes so many bytes if the system does not give them now, before it finds out itself."""
+    try:
+        mmap.mmap(-1, size).close()
+    except (MemoryError, OSError):
+        raise not_enough_memory(what, size, advice) from None
 
 
 def not_enough_memory(what: str, size: float, advice: str) -> ArgumentError:

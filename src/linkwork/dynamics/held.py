@@ -292,11 +292,12 @@ def shown_constraint(constraint: Constraint) -> str:
 
 def held_by(model: Model, constraints: Sequence[Constraint] | Constraint) -> HeldBy:
     """What is kept with a model for constraints that it was asked about before."""
-    try:
-        found: HeldBy = model._memo.held[tuple(map(id, constraints))]  # type: ignore[arg-type]
-        return found
-    except Exception:  # new, no model, or no constraints
-        pass
+    if type(constraints) in (list, tuple):  # of what else there is, some has no end
+        try:
+            found: HeldBy = model._memo.held[tuple(map(id, constraints))]  # type: ignore[arg-type]
+            return found
+        except Exception:  # new, or no model
+            pass
     check_model(model)
     listed, known = as_constraints(constraints), model._memo.held
     key = tuple(map(id, listed))

@@ -97,13 +97,18 @@ def load(
             raise FormatError(f"there is no such file, {found}", path)
         name = str(found.path)
     with _resting_collector():
-        root = read(name, strict=strict)
-        if root.tag == "robot":
-            from linkwork.formats import urdf
+        return _model(name, floating_base, joint_order, fixed_joints, strict)
 
-            return urdf.model_of(
-                root, floating_base=floating_base, joint_order=joint_order, fixed_joints=fixed_joints, strict=strict
-            )
+
+def _model(name: str, floating_base: bool, joint_order: str | None, fixed_joints: str, strict: bool) -> Model:
+    """The mechanism in a file, whose elements are gone when it is there."""
+    root = read(name, strict=strict)
+    if root.tag == "robot":
+        from linkwork.formats import urdf
+
+        return urdf.model_of(
+            root, floating_base=floating_base, joint_order=joint_order, fixed_joints=fixed_joints, strict=strict
+        )
     if root.tag == "mujoco":
         if floating_base:
             raise ArgumentError(f"floating_base is for URDF; in {name}, an MJCF file, write <freejoint/> in the body")
@@ -116,16 +121,12 @@ def load(
 @contextlib.contextmanager
 def _resting_collector() -> Iterator[None]:
     """Without the search for cyclic garbage, of which reading makes none: it would look through the growing tree of
-    elements again and again, and through the whole model in the end.
+    elements again and again.
     """
-    if not gc.isenabled():
-        yield
-        return
+    collecting = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if not gc.get_freeze_count():  # what there is counts as old, without a look at it
-            gc.freeze()
-            gc.unfreeze()
-        gc.enable()
+        if collecting:
+            gc.enable()

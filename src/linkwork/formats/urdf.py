@@ -11,11 +11,12 @@ import heapq
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from linkwork.errors import ModelError, suggestion
-from linkwork.formats.urdf_geometry import geometry_of, meshes_of
+from linkwork.formats.urdf_geometry import looks_of
 from linkwork.formats.urdf_parts import (
     KINDS,
     Connection,
@@ -63,7 +64,7 @@ def model_of(
     if not links:
         raise robot.error(f"robot {quoted(name)} has no <link>; was the xacro macro that makes them never called?")
     root = _root(links, connections)
-    meshes, shapes = meshes_of(robot), geometry_of(robot, links)
+    meshes, shapes = looks_of(robot, links)
     extension = robot.child(EXTENSION)
     usual = "pinocchio" if extension is None else "file"
     order = {"pinocchio": _depth_first, "file": _file_order}[joint_order or usual]
@@ -190,11 +191,12 @@ def _loop(connections: list[Connection], reached: set[str]) -> ModelError:
 def _depth_first(root: str, connections: list[Connection]) -> Iterator[Connection]:
     """Pinocchio's order: a joint, then all beyond it, then the next; those of one link by the bytes of their names."""
     below = _by_parent(connections)
-    stack = sorted(below[root], key=lambda joint: joint.name, reverse=True)
+    stack = sorted(below[root], key=attrgetter("name"), reverse=True)
     while stack:
         joint = stack.pop()
         yield joint
-        stack.extend(sorted(below[joint.child], key=lambda joint: joint.name, reverse=True))
+        if joint.child in below:
+            stack.extend(sorted(below[joint.child], key=attrgetter("name"), reverse=True))
 
 
 def _file_order(root: str, connections: list[Connection]) -> Iterator[Connection]:

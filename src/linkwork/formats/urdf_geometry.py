@@ -30,10 +30,23 @@ class _Found(NamedTuple):
     mesh: str
 
 
-def geometry_of(robot: Element, links: Mapping[str, Element]) -> list[tuple[str, Geometry]]:
-    """The shapes of all links, each with its link's name; which body that is remains to be said."""
+def looks_of(robot: Element, links: Mapping[str, Element]) -> tuple[list[str], list[tuple[str, Geometry]]]:
+    """Every mesh that a visual or a collision names, once; and the shapes of all links, each with its link's name:
+    which body that is remains to be said.
+    """
+    seen = {name: link for name, link in links.items() if any(part.tag != "inertial" for part in link.children)}
+    return _meshes(seen), _geometry(robot, seen)
+
+
+def _meshes(links: Mapping[str, Element]) -> list[str]:
+    parts = (part for link in links.values() for part in link.children if part.tag != "inertial")
+    files = (element.get("filename") for part in parts for element in part.walk() if element.tag == "mesh")
+    return list(dict.fromkeys(file for file in files if file is not None))
+
+
+def _geometry(robot: Element, links: Mapping[str, Element]) -> list[tuple[str, Geometry]]:
     folder = os.path.dirname(os.path.abspath(robot.path))
-    materials = _materials(robot)
+    materials = _materials(robot, links)
     found = [one for name, link in links.items() for one in _shapes(name, link, materials)][:_MOST]
     origins = np.array([one.origin for one in found]).reshape(-1, 2, 3)
     places = placements(origins[:, 0], origins[:, 1])
@@ -79,22 +92,15 @@ def _shape(link: str, part: Element, materials: Mapping[str, Colour]) -> _Found:
     return _Found(link, (place[0], place[1]), part.tag == "visual", one.tag, size, colour, mesh)
 
 
-def _materials(robot: Element) -> dict[str, Colour]:
+def _materials(robot: Element, links: Mapping[str, Element]) -> dict[str, Colour]:
     """Colours by name: those of the robot, and those that a link's shape names."""
     named: dict[str, Colour] = {}
-    of_links = (part for child in robot.children for part in _materials_in(child))
-    for part in (*(child for child in robot.children if child.tag == "material"), *of_links):
+    parts = (part for link in links.values() for part in link.children if part.tag != "inertial")
+    for part in (child for holder in (robot, *parts) for child in holder.children if child.tag == "material"):
         colour = _colour(part)
         if colour is not None:
             named.setdefault(part.get("name") or "", colour)
     return named
-
-
-def _materials_in(link: Element) -> Iterator[Element]:
-    if link.tag == "link":
-        for part in link.children:
-            if part.tag != "inertial":
-                yield from (child for child in part.children if child.tag == "material")
 
 
 def _colour(material: Element) -> Colour | None:
@@ -104,15 +110,3 @@ def _colour(material: Element) -> Colour | None:
         return None
     red, green, blue, opacity = (min(max(x, 0.0), 1.0) for x in rgba)
     return red, green, blue, opacity
-
-
-def meshes_of(robot: Element) -> list[str]:
-    """Every mesh that a visual or a collision names, once."""
-    found: dict[str, None] = {}
-    for link in robot.children:
-        if link.tag == "link":
-            for part in link.children:
-                if part.tag != "inertial":
-                    files = (element.get("filename") for element in part.walk() if element.tag == "mesh")
-                    found.update(dict.fromkeys(file for file in files if file is not None))
-    return list(found)

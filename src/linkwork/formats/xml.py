@@ -303,6 +303,9 @@ class _Reader:
             self.feed(data)
         except expat.ExpatError as error:
             raise self.error(expat.ErrorString(error.code), error.lineno, error.offset + 1) from None
+        finally:  # handlers and parser hold each other, and with them all elements
+            self.parser.StartElementHandler = self.parser.EndElementHandler = None
+            del self.parser
         return self.open[0].children[0]  # expat has refused a file without an element
 
     def feed(self, data: bytes) -> None:

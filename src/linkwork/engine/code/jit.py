@@ -18,6 +18,7 @@ from typing import Any
 
 from linkwork.engine.emit import builtin
 from linkwork.errors import LinkworkError
+from linkwork.memory import check_available
 
 lock = threading.RLock()
 """Held while code is made, one module at a time; a fork waits for it, so that the child finds LLVM idle."""
@@ -40,6 +41,9 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
 
 _serial = itertools.count()
+_LEAST_MEMORY, _MEMORY = 64 * 2**20, 64
+"""Bytes that LLVM takes at most, and for a byte of text: 1.5 times what was measured."""
+_INSTEAD = "free some, or use lw.interpreted(), which needs no code"
 
 
 class Code:
@@ -144,13 +148,16 @@ def version() -> str:
 def compile_object(text: str, cpu: tuple[str, str]) -> bytes:
     """Object code of a module for a CPU."""
     llvm = _llvm()
-    with lock, llvm.parse_assembly(text) as module:
+    _check_memory(len(text))
+    # constants stay in a context as long as it is there, and every mechanism has its own
+    with lock, llvm.create_context() as context, llvm.parse_assembly(text, context) as module:
         return bytes(_machine(cpu, triple()).emit_object(module))
 
 
 def link(image: bytes, names: list[str]) -> Code:
     """Object code brought into executable memory."""
     llvm = _llvm()
+    _check_memory(len(image))
     with lock:
         library = llvm.JITLibraryBuilder().add_object_img(image)
         needed = {**_system_symbols(), **(builtin.addresses() if names == list(builtin.NAMES) else {})}
@@ -158,8 +165,16 @@ def link(image: bytes, names: list[str]) -> Code:
             library.import_symbol(name, address)
         for name in names:
             library.export_symbol(name)
-        tracker = library.link(_linker(), f"linkwork{next(_serial)}")
+        try:
+            tracker = library.link(_linker(), f"linkwork{next(_serial)}")
+        except RuntimeError as error:
+            raise LinkworkError(f"the system gives no memory that code can be brought into: {error}") from None
         return Code(tracker, names)
+
+
+def _check_memory(size: int) -> None:
+    """Refuse to make code of so many bytes of text where LLVM may get too little memory: it would end the process."""
+    check_available("the compiler and linker of machine code", _LEAST_MEMORY + _MEMORY * size, _INSTEAD)
 
 
 @cache
