@@ -83,7 +83,7 @@ def load(
         >>> model.joint_names, model.frame_names
         (('hinge',), ('world', 'base', 'rod', 'hinge'))
     """
-    if path == "":
+    if isinstance(path, str) and not path:
         raise ArgumentError("path must be the path of a file, or the name of a robot, not ''")
     name = path if isinstance(path, str) else str(file_path("path", path))
     floating_base = switch("floating_base", floating_base)

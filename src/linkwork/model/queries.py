@@ -196,10 +196,10 @@ def name_of(model: Model, number: int) -> str:
 
 def what_it_is(model: Model, name: object) -> str:
     """For a message: what a name is that is none of what was asked for; nothing if it is nothing."""
-    if name == WORLD:
-        return "; it is the world, which carries the bodies and is none"
     if not isinstance(name, str) or name not in model._frame_index:
         return ""
+    if name == WORLD:
+        return "; it is the world, which carries the bodies and is none"
     if name in model._body_index:
         return "; it is a body"
     frame = model.frame(name)
