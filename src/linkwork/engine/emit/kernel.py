@@ -20,7 +20,6 @@ from linkwork.engine.emit.call_frame import Interface, listed
 from linkwork.engine.emit.kept_rows import KeptRows, fold_rows, keep_row, map_rows, rows_of
 from linkwork.engine.emit.packing import batch, pack, rows_in_place, unpack
 from linkwork.engine.emit.repeating import ROWS, interface_of, memory_of, repeat, tables_with
-from linkwork.engine.emit.streaming import stream
 from linkwork.engine.emit.writer import Value, Writer, bits, constant, suffix, vector
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.program import Block, Fold, Loop, Map, Operand, Program, Repeat, Subroutine
@@ -36,8 +35,7 @@ def module(program: Program, interface: Interface, lanes: int, more: str = "", z
     parts = [Kernel(program, interface, lanes).text()]
     if lanes > 1 or more:
         parts += [pack(lanes), unpack(lanes)]
-    parts += [stream(lanes), batch(interface, lanes)] if lanes > 1 else [rows_in_place(interface, zeroed)]
-    parts.append(more)
+    parts += [batch(interface, lanes) if lanes > 1 else rows_in_place(interface, zeroed), more]
     return "\n".join([*parts, declarations({lanes, *map(program.lanes, program.root.order)})])
 
 
@@ -291,19 +289,15 @@ class Kernel(Writer):
     def emit_load(self, n: int, address: Address) -> None:
         if address.array == "data" and self.lanes > 1:  # a model's number, the same for all lanes
             one = self.load(self.element(address, 1))
-            first = self.let(f"insertelement {self.type} poison, double {one}, i32 0")
-            mask = f"<{self.lanes} x i32> zeroinitializer"
-            self.let(f"shufflevector {self.type} {first}, {self.type} poison, {mask}", f"%v{n}")
-        elif self.program.widths[n] > 1:
-            self.load(self.element(address, 1), vector(self.program.widths[n]), name=f"%v{n}")
-        else:
-            self.load(self.element(address, self.lanes), self.type, self.align, f"%v{n}")
+            self.vector([one] * self.lanes, f"%v{n}")
+            return
+        kind = vector(max(self.lanes, self.program.widths[n]))
+        self.load(self.element(address, self.lanes), kind, self.align, f"%v{n}")
 
     def emit_store(self, x: Operand, address: Address) -> None:
         """Store a number, and prefetch that of the next row in an outermost loop, whose stores would wait for it."""
         place, (counter, on) = self.element(address, self.lanes), self.outer or (0, 0)
-        wide = self.program.lanes(x)
-        self.store(self.value(x), place, vector(wide) if wide > 1 else self.type, self.align)
+        self.store(self.value(x), place, vector(max(self.lanes, self.program.lanes(x))), self.align)
         stride = next((stride for index, stride in address.terms if index == counter), None)
         if on and isinstance(stride, int) and self.lanes > 1:
             self.prefetch_line(self.at(place, on * stride * self.lanes))

@@ -160,7 +160,8 @@ def batch(interface: Interface, lanes: int, rows: bool = False) -> str:
         tile.carry(w.let(f"or i64 {tile.carried[0]}, {bad}"))
     w.do("fence seq_cst")  # what goes past the caches is there when others look
     w.do(f"ret i64 {tile.carried[0]}")
-    return w.function("i64 @batch(ptr nocapture %words)")
+    own = w.function("i64 @batch(ptr nocapture %words)")
+    return own if rows else "\n".join([streaming.stream(lanes), own])
 
 
 def rows_in_place(interface: Interface, zeroed: bool) -> str:
