@@ -21,6 +21,7 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwork.engine.ir.program import ONE, Address, Block, Terms
 from linkwork.engine.trace.rolled import Known, Node, RolledTree
@@ -329,7 +330,7 @@ def segmented_tables(model: Model, given: Model, cut: Cut, lanes: int) -> Tables
             data[base : base + length, :, where] = plain[first : first + length]
     numbers = np.arange(cut.count)
     table = np.stack([start + numbers * cut.length, numbers // lanes, numbers % lanes], axis=1)
-    sections = [
+    sections: list[tuple[Section, ArrayLike]] = [
         (BODIES, rows),
         (GROUPS, np.stack([group, lane], axis=1)),
         (SEGMENTS, table),
