@@ -298,6 +298,8 @@ def test_all_forms_of_the_constraint_force_algorithm_agreed_and_were_timed(const
         for method, (short, long) in found["seconds"].items():
             assert long > 0.0, method
             assert (short is None) == method.endswith(("lanes", "team")), "short chains have one lane"
+    found = constraint["pieces"]["spherical"]
+    assert found["pieces"] == [16] and all(0.0 < found[form][0] < 1.0 for form in ("lanes", "team"))
 
 
 def test_one_lane_runs_chains_that_are_worth_a_team_too() -> None:

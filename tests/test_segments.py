@@ -22,7 +22,7 @@ from linkwork.engine.emit.call_frame import Words
 from linkwork.engine.function import function
 from linkwork.engine.ir import evaluator, verifier
 from linkwork.engine.plans import Task, in_parallel, plan_for
-from linkwork.engine.plans.segmented import Padded, Reordered, Segmented
+from linkwork.engine.plans.segmented import Reordered, Segmented
 from linkwork.engine.run import helper_threads, threads
 from linkwork.engine.trace.interpreter import interpret
 from linkwork.joints import Fixed, Free, Joint, Revolute, Spherical, Universal
@@ -195,22 +195,24 @@ def test_side_branches_of_one_shape_are_lanes_whatever_their_number() -> None:
 def test_joints_in_random_order_are_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert blended(chain([Revolute("y"), *[Spherical()] * 3] * 13 + [Revolute("y")] * 5)) is None, "too short"
     monkeypatch.setattr(segments, "WORTH_BLENDING", 50)
-    kinds = (Revolute("y"), Spherical())
-    order = np.random.default_rng(4).integers(2, size=52)
+    kinds = (Revolute("y"), Spherical(), Universal())
+    order = np.random.default_rng(4).integers(3, size=52)
     model = chain([kinds[k] for k in order], 6)
     found = blended(model)
-    assert found is not None and not cut(model).uniform and cut(found.model).uniform  # type: ignore[union-attr]
-    assert {body.joint.nv for body in found.model.bodies} == {3} and len(found.v) == model.nv
+    assert found is not None and not cut(model).uniform and cut(found).uniform  # type: ignore[union-attr]
+    assert {body.joint.nv for body in found.bodies} == {3}
     state = state_of(model, 2, (2,))
     numbers = [x.reshape(2, -1) for x in (state.q, state.v, state.tau, state.f_ext)]
     (plain,), _ = plan_for(Task(SEGMENTS, model), "interpreted").run(numbers, 2)
     close(plain, lw.forward_dynamics(model, state.q, state.v, state.tau, state.f_ext), 1e-10)
     plan = plan_for(Task(SEGMENTS, model), lanes=4)
-    assert isinstance(plan, Padded) and isinstance(plan.inner, Segmented) and plan.inner.group == 4
+    assert isinstance(plan, Segmented) and plan.group == 4
     for threads_wanted in (1, 2):
-        plan.inner.threads = threads_wanted
+        plan.threads = threads_wanted
         (one,), status = plan.run([x[1:] for x in numbers], 1)
         assert status == 0 and np.array_equal(bits(one[0]), bits(plain[1]))
+    (both,), status = plan.run(numbers, 2)
+    assert status == 0 and np.array_equal(bits(both), bits(plain))
     assert blended(chains()["revolute"]) is None, "in order already"
     assert blended(chains()["irregular"]) is None, "a joint of a user's own"
     assert blended(chain([kinds[k] for k in order], 6, rotors=True)) is None

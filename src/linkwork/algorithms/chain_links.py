@@ -32,9 +32,8 @@ class Link(NamedTuple):
 
 
 class Stand(NamedTuple):
-    """How a link stands on the one before."""
+    """How a link stands on the one before, besides X."""
 
-    X: Transform
     c: Motion
     pA: Force
 
@@ -107,14 +106,14 @@ class ChainLinks:
         X, moved = self.X[body], self.moved(body)
         c = body.joint.bias(self.q[body], self.v[body]) + relative_bias(X, above, moved)
         pA, link = self.alone(body, X.rotation.apply_transpose(above) + moved.angular)
-        return Stand(X, c, pA), link
+        return Stand(c, pA), link
 
     def row(self, body: Body, stand: Stand, link: Link, before: Link, r_before: Sequence[Scalar]) -> Row:
         """The joint between two links; what the one before had for r of its own joint comes and goes."""
-        X, K = stand.X, self.constraints(body)
+        X, K = self.X[body], self.constraints(body)
         back = X.to_parent(self.driven(body))
         right = K.dot(stand.c - link.u + X.to_child(before.u - before.W * back))
-        Y = padded_with_identity(K.project(link.W.full() + before.W.to_child(X).full()), self.width)
+        Y = padded_with_identity(K.project(link.W.full() + before.W.felt(X)), self.width)
         E = transposed([padded(K.dot(-X.to_child(answer)), self.width) for answer in before.WK])
         felt = [x + answer.dot(back) for x, answer in zip(r_before, before.WK, strict=True)]
         return Row(Y, E, padded(right, self.width), felt)
@@ -130,4 +129,4 @@ class ChainLinks:
 
     def joint_acceleration(self, body: Body, stand: Stand, a: Motion, a_before: Motion) -> Column:
         """q̈."""
-        return self.dual(body).dot(a - stand.X.to_child(a_before) - stand.c)
+        return self.dual(body).dot(a - self.X[body].to_child(a_before) - stand.c)

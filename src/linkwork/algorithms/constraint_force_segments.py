@@ -193,11 +193,11 @@ def _eliminate_inside(work: Elimination) -> None:
             taken[segment] = Block([[0.0 for _ in row] for row in Y], r_before)
         for body in segment.outward(1):
             before, Yp, F, rp = front[segment]
+            D = work.D[body] = Factor.of_matrix(Yp)
+            A = transposed([D.forward(column) for column in F])
             stand, link = links.on(body, before.w)
             Y, E, r, rp = links.row(body, stand, link, before, rp)
-            B, D, z = _gone(Factor.of_matrix(Yp), rp, E)
-            work.D[body] = D
-            A = transposed([D.forward(column) for column in F])
+            B, D, z = _gone(D, rp, E)
             eliminate(Y, r, B, D, z)
             front[segment] = Front(link, Y, coupling(B, A, D), r)
             first = taken[segment]
@@ -255,8 +255,7 @@ def _substitute_inside(work: Elimination) -> None:
         for body in segment.outward(1, -1):
             qdd[body] = links.joint_acceleration(body, work.stand[body], a[body], a[body.parent])
         for body in segment.outward(-1):
-            stand = work.stand[body]
-            work.carried_last[segment] = stand.X.to_child(a[body.parent]) + stand.c
+            work.carried_last[segment] = links.X[body].to_child(a[body.parent]) + work.stand[body].c
 
 
 def _substitute(work: Elimination, segment: Segment, body: Body) -> None:
@@ -267,9 +266,8 @@ def _substitute(work: Elimination, segment: Segment, body: Body) -> None:
 
 def _pass_on(work: Elimination, segment: Segment, body: Body) -> Force:
     """A joint's force on its child, which the next link inward is to pass on."""
-    X = work.stand[body].X
     force = work.links.transmitted(body, work.n[segment])
-    work.onward[segment] = X.to_parent(force)
+    work.onward[segment] = work.links.X[body].to_parent(force)
     return force
 
 
@@ -298,7 +296,7 @@ def _substitute_head(work: Elimination) -> None:
         force = links.transmitted(body, n[seam])
         a[body] = links.acceleration(body, stand, force, work.passed[seam])
         work.note(body, a[body])
-        n[seam], work.passed[seam] = work.head_gone[body].solve(n[seam]), stand.X.to_parent(force)
+        n[seam], work.passed[seam] = work.head_gone[body].solve(n[seam]), links.X[body].to_parent(force)
     before[seam] = -tree.gravity
     for body in tree.head():
         work.qdd[body] = links.joint_acceleration(body, work.head_stand[body], a[body], before[seam])

@@ -24,6 +24,9 @@ FEWEST = 16
 """Segments of a short chain: a multiple of any machine's SIMD lanes. A long one has more, for threads."""
 SHORTEST = 3
 """Bodies of a segment."""
+_LONGEST = 250
+"""Bodies of a segment, about: shorter ones gain nothing, and have more seams between them (docs/constraint-force.md).
+"""
 _LONGEST_PERIOD = 12
 WORTH_BLENDING = 500
 """Bodies from which on a chain whose joints are in no order is blended: below, bringing numbers into place costs more.
@@ -175,19 +178,11 @@ def _regular_end(kinds: Sequence[int]) -> int:
     return end if 2 * length > len(kinds) and _LONGEST_REST * rest <= len(kinds) else len(kinds)
 
 
-@dataclass(frozen=True)
-class Blended:
-    """A mechanism whose chain has joints of one kind only, each one of several, and where q and v are among its own."""
-
-    model: Model
-    q: NDArray[np.int64]
-    v: NDArray[np.int64]
-
-
 @kept_with_model
-def blended(model: Model) -> Blended | None:
-    """A mechanism whose bodies are lined up and whose chain has joints in no order, so that segments can be SIMD lanes
-    all the same; None if there is no need, it is short, or has too many kinds, a rotor, or a joint of a user's own.
+def blended(model: Model) -> Model | None:
+    """A mechanism whose bodies are lined up and whose chain has joints in no order, with joints of one kind only, each
+    one of several, so that segments can be SIMD lanes all the same; None if there is no need, it is short, or has too
+    many kinds, a rotor, or a joint that moves in no way or is a user's own.
     """
     found = cut(model)
     if found is None or found.uniform or found.chain < WORTH_BLENDING:
@@ -195,6 +190,8 @@ def blended(model: Model) -> Blended | None:
     chain = model.bodies[: found.chain]
     kinds = {body.joint.kind(): body.joint for body in reversed(chain)}
     if len(kinds) > _MOST_KINDS or any(body.armature or not is_built_in(body.joint) for body in chain):
+        return None
+    if any(joint.nv == 0 for joint in kinds.values()):
         return None
     order = list(kinds)
 
@@ -204,25 +201,22 @@ def blended(model: Model) -> Blended | None:
 
     mixed = [one_of(body.joint) for body in chain]
     bodies = [replace(body, joint=joint, limits=Limits.none(joint)) for body, joint in zip(chain, mixed, strict=True)]
-    new = Model(model.name, (*bodies, *model.bodies[found.chain :]), (), model.gravity)
-    q, v = (
-        np.array([at + k for at, count in zip(starts, counts, strict=True) for k in range(count)], dtype=np.int64)
-        for starts, counts in (
-            (new.q_start, [body.joint.nq for body in model.bodies]),
-            (new.v_start, [body.joint.nv for body in model.bodies]),
-        )
-    )
-    return Blended(new, q, v)
+    return Model(model.name, (*bodies, *model.bodies[found.chain :]), (), model.gravity)
 
 
 @kept_with_model
 def cut(model: Model) -> Cut | None:
     """How to cut a mechanism whose bodies are lined up; None if its chain is too short."""
+    count, bodies = FEWEST, _chain_length(model)
+    while count * _LONGEST <= bodies:
+        count *= 2
+    return cut_into(model, count)
+
+
+def cut_into(model: Model, count: int) -> Cut | None:
+    """The same, into so many segments, a multiple of ``FEWEST``."""
     kinds = _kinds(model, range(_chain_length(model)))
     bodies = len(kinds)
-    count = FEWEST
-    while count * 250 <= bodies:
-        count *= 2
     options = [_option(kinds, count, period) for period in range(1, _LONGEST_PERIOD + 1)]
     best = min((option for option in options if option), key=lambda option: option.head, default=None)
     if best is None or 2 * best.head > bodies:

@@ -61,6 +61,12 @@ class RigidMobility(Numbers):
         back = x.rotation.transpose()
         return RigidMobility(self.per_mass, back.apply(self.com - x.translation), self.turning.congruence(back))
 
+    def felt(self, x: Transform) -> Mobility:
+        """The same as 21 numbers, its block of forces turned last: along a body's own axes most numbers are zero."""
+        turned = self.to_child(x).full()
+        there = RigidMobility(self.per_mass, self.com - x.translation, self.turning).full()
+        return Mobility(there.linear.congruence(x.rotation.transpose()), turned.cross, turned.angular)
+
     def full(self) -> Mobility:
         """As 21 numbers."""
         c, m = self.com, self.per_mass
@@ -126,6 +132,10 @@ class Mobility(Numbers):
     def to_child(self, x: Transform) -> Mobility:
         """The same, seen from a frame that is placed at x in its own."""
         return self.across(x)[1]
+
+    def felt(self, x: Transform) -> Mobility:
+        """The same, as it has 21 numbers."""
+        return self.to_child(x)
 
     def across(self, x: Transform) -> tuple[list[Motion], Mobility]:
         """The columns of X W, and X W Xᵀ: the mobility that is felt at a child frame."""

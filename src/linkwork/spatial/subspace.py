@@ -112,7 +112,7 @@ class Columns(Numbers, Subspace):
 
     def complement(self, rotor: Coordinates = ()) -> Wrenches:
         q, _ = _orthogonal(self.motions)
-        held = [Force.from_numbers(column) for column in q[len(self.motions) :]]
+        held = [Force.from_numbers(column) for column in reversed(q[len(self.motions) :])]
         own = [row * sqrt(r) for row, r in zip(self.dual().columns, rotor, strict=True)] if rotor else []
         return AnyWrenches([*held, *own], len(own))
 

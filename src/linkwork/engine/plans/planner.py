@@ -128,18 +128,15 @@ def _of_loops(task: Task, form: str, cpu: tuple[str, str] | None, lanes: int | N
 
 
 def _segmented(task: Task, form: str, cpu: tuple[str, str] | None, lanes: int | None) -> Plan:
-    from linkwork.engine.plans.segmented import Padded, Reordered, Segmented
-    from linkwork.model.segments import blended, lined_up
+    from linkwork.engine.plans.segmented import Reordered, Segmented
+    from linkwork.model.segments import lined_up
 
     order = None
     inner = task
     if task.algorithm.segmented is not None:
         order = lined_up(task.model)
         inner = Task(task.algorithm.segmented, order.model if order else task.model, task.absent)
-    mixed = blended(inner.model)
-    of_one_kind = Task(inner.algorithm, mixed.model, inner.absent) if mixed else inner
-    plan: Plan = Interpreted(of_one_kind) if form == "interpreted" else Segmented(of_one_kind, cpu, lanes)
-    plan = Padded(inner, plan, mixed) if mixed else plan
+    plan: Plan = Interpreted(inner) if form == "interpreted" else Segmented(inner, cpu, lanes)
     return Reordered(task, plan, order) if order else plan
 
 

@@ -10,7 +10,6 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwork.engine.code import fingerprint, jit
 from linkwork.engine.emit import kernel, parallel
@@ -24,15 +23,21 @@ from linkwork.engine.run.memory import address, aligned
 from linkwork.engine.trace.rolled import roll
 from linkwork.engine.trace.segmented import PARTS, SIZES, SegmentedTree, segmented_tables
 from linkwork.engine.trace.tables import Tables, kinds_of
-from linkwork.model.segments import Blended, LinedUp, cut, judged_limbs, limbs
+from linkwork.model.segments import LinedUp, blended, cut, cut_into, judged_limbs, limbs
 
 
 class Segmented(InParallel):
-    """Code for all chains of the same joint kinds; the chain comes as tables."""
+    """Code for all chains of the same joint kinds; the chain comes as tables, cut into as many ``pieces`` as suit it
+    unless told.
+    """
 
-    def __init__(self, task: Task, cpu: tuple[str, str] | None = None, lanes: int | None = None) -> None:
+    def __init__(
+        self, task: Task, cpu: tuple[str, str] | None = None, lanes: int | None = None, pieces: int | None = None
+    ) -> None:
         super().__init__(task, cpu, lanes)
-        found = cut(task.model)
+        self.model = blended(task.model) or task.model
+        """With joints of one kind on the chain, if they are in no order there."""
+        found = cut_into(self.model, pieces) if pieces else cut(self.model)
         assert found is not None
         self.cut = found
         self.group = self.lanes if found.uniform else 1
@@ -55,7 +60,7 @@ class Segmented(InParallel):
     @cached_property
     def kinds(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Which kinds there are on the chain, and in side branches."""
-        _, numbers, _ = kinds_of(self.task.model, judged=judged_limbs(self.task.model))
+        _, numbers, _ = kinds_of(self.model, judged=judged_limbs(self.model))
         chain = self.cut.chain
         return tuple(sorted(set(numbers[:chain]))), tuple(sorted(set(numbers[chain:])))
 
@@ -68,7 +73,7 @@ class Segmented(InParallel):
         return self._tables[group]
 
     def _made(self, group: int) -> Tables:
-        tables = segmented_tables(self.task.model, self.cut, group)
+        tables = segmented_tables(self.model, self.task.model, self.cut, group)
         data = aligned(tables.data.size)
         data[:] = tables.data
         names = (*self.interface.arguments, *self.interface.results)
@@ -116,7 +121,7 @@ class Segmented(InParallel):
     @cached_property
     def rows(self) -> int:
         """Of ``work``: one for each body of a segment, or of a side branch."""
-        return max(self.cut.length, *(same.length for same in limbs(self.task.model)), 1)
+        return max(self.cut.length, *(same.length for same in limbs(self.model)), 1)
 
     def workspace(self, code: jit.Code, lanes: int, frame: str) -> dict[str, int]:
         group = self._group(frame)
@@ -177,35 +182,3 @@ class Reordered(_Around):
             own[:, self.columns[space]] = result
             found.append(own)
         return given_back(found, out), status
-
-
-class Padded(_Around):
-    """A plan for a chain whose joints are in no order: each gets as many coordinates as the largest has."""
-
-    def __init__(self, task: Task, inner: Plan, mixed: Blended) -> None:
-        super().__init__(task, inner)
-        self.mixed = mixed
-        rest = np.array([x for body in mixed.model.bodies for x in body.joint.neutral()])
-        self.sources = {
-            "configuration": _sources(mixed.q, rest),
-            "velocity": _sources(mixed.v, np.zeros(mixed.model.nv)),
-        }
-
-    def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:
-        given = []
-        for array, space in self.present(arguments):
-            if space in self.sources:
-                places, rest = self.sources[space]
-                spread = np.concatenate([array, np.broadcast_to(rest, (len(array), rest.size))], axis=1)
-                array = np.take(spread, places, axis=1, mode="clip")  # which looks for no number out of bounds
-            given.append(array)
-        results, status = self.run_inner(given, states)
-        return given_back([np.take(result, self.mixed.v, axis=1, mode="clip") for result in results], out), status
-
-
-def _sources(places: NDArray[np.int64], rest: Array) -> tuple[NDArray[np.int64], Array]:
-    """Where each number is found among those that have these places and, behind them, what the others are; these."""
-    free = np.setdiff1d(np.arange(rest.size), places)
-    found = np.empty(rest.size, dtype=np.int64)
-    found[places], found[free] = np.arange(places.size), places.size + np.arange(free.size)
-    return found, rest[free]

@@ -96,6 +96,8 @@ class Joints(Space):
     def addresses(self, array: str, body: Any) -> list[Address]:
         """Where the numbers of a body are in an array, in rolled code; its lanes are ``lane_stride`` apart."""
         count = getattr(body.joint, self.count)
+        if (places := body.place_addresses(self.letter, count)) is not None:
+            return [Address(array, 0, ((body.tree.tracer.emit("index", (), place), 1),)) for place in places]
         terms: Terms = ((body.integer(self.letter), 1),) if count else ()
         return [Address(array, k, terms, lane_stride=body.lane_stride(self.lane_stride)) for k in range(count)]
 

@@ -92,6 +92,10 @@ class Node(_Symbol):
         """
         return None
 
+    def place_addresses(self, letter: str, count: int) -> list[Address] | None:
+        """Where it is told for each of its numbers in q or v where that is; None for those that lie side by side."""
+        return None
+
     @property
     def _kind(self) -> Kind:
         if self.kind is None:

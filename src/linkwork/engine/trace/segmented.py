@@ -16,9 +16,12 @@ iteration of a parallel loop. A result is written when it is stored in its field
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwork.engine.ir.address import ONE, Address, Terms
 from linkwork.engine.ir.program import Block
@@ -35,6 +38,8 @@ from linkwork.engine.trace.segmented_limbs import (
 )
 from linkwork.engine.trace.tables import BODIES, Kind, Section, Tables, body_tables, packed
 from linkwork.engine.trace.tracer import Tracer
+from linkwork.joints import Joint
+from linkwork.joints.one_of import OneOf
 from linkwork.model.model import Model
 from linkwork.model.segments import Cut, judged_limbs, limbs
 
@@ -43,19 +48,29 @@ GROUPS = Section(("group", "lane"), "group_ints")
 SEGMENTS = Section(("first", "group", "lane"), "segment_ints")
 """A row for each segment: its first body, its group among segments, and its lane there."""
 
+_PLACES = "place_ints"
+
 SIZES = (
     *("last_of_head", "last_segment", "last_group", "last_in_segment", "last_but_one", "start", "start_row"),
     *("bodies_in_group", "rows_in_group", "length", "lane_q", "lane_v", "lane_f"),
-    *("last_limb_group", "last_limb", "last_limb_to_fill"),
+    *("last_limb_group", "last_limb", "last_limb_to_fill", "lane_places", _PLACES),
     *(str(section.begin) for section in (GROUPS, SEGMENTS, *LIMB_SECTIONS)),
 )
 """The sizes that the code is told: last body of the head, last segment and last group of segments, last and last but
 one number in a segment; first body of the segments (and first group of theirs) and its row; bodies of a group of
 segments and the length of their rows; bodies of a segment; how far apart segments are in q, v and wrenches; last group
-of side branches, last side branch, and last of those to fill; where sections of ``ints`` begin.
+of side branches, last side branch, and last of those to fill; how far apart segments are in the rows of places; where
+sections of ``ints`` begin.
 """
 PARTS = ("places", "posts", "knots")
 """More of them, which depend on the code: where parts of ``square`` begin."""
+
+
+def place_rows(joint: Joint) -> Section:
+    """A row for each body: where the numbers of a joint that is one of several are in q and v. One that it does not
+    have is its last: what is read there means nothing, and of results its own are written after those that are not.
+    """
+    return Section((*(f"q{k}" for k in range(joint.nq)), *(f"v{k}" for k in range(joint.nv))), _PLACES)
 
 
 class Body(Node):
@@ -99,6 +114,12 @@ class Body(Node):
 
     def lane_stride(self, size: str) -> str | None:
         return None if self.group is None else size
+
+    def place_addresses(self, letter: str, count: int) -> list[Address] | None:
+        if not isinstance(self._kind.joint, OneOf):
+            return None
+        rows, apart = place_rows(self._kind.joint), self.lane_stride("lane_places")
+        return [replace(rows.address(f"{letter}{k}", self.number), lane_stride=apart) for k in range(count)]
 
 
 class _Segment:
@@ -259,12 +280,19 @@ class SegmentedTree(RolledTree):
     def store_where_made(self, array: str, lane_stride: str, field: _Field) -> bool:
         """Write a result, of a space that begins where v does, right after its field is stored."""
         program = self.tracer.program
-        for block, n, body, k in field.stored:
-            start = program.instruction(Block(), "index", (), BODIES.address("v", body.index))
-            address = Address(array, k, ((start, 1),), lane_stride=body.lane_stride(lane_stride))
-            store = program.instruction(Block(), "store", program.operands[n], address)
-            at = block.order.index(n) + 1
-            block.order[at:at] = [start, store]
+        for _, group in groupby(field.stored, lambda stored: (id(stored[0]), id(stored[2]))):
+            stored = list(group)
+            block, last, body, _ = stored[-1]
+            apart, written = body.place_addresses("v", len(stored)), []
+            for _, n, _, k in reversed(stored):  # from the last on: see place_rows
+                place = apart[k] if apart else BODIES.address("v", body.index)
+                index = program.instruction(Block(), "index", (), place)
+                address = Address(array, 0, ((index, 1),))
+                if not apart:
+                    address = replace(address, offset=k, lane_stride=body.lane_stride(lane_stride))
+                written += [index, program.instruction(Block(), "store", program.operands[n], address)]
+            at = block.order.index(last) + 1
+            block.order[at:at] = written
         return True
 
     def _differ(self, a: tuple[int | None, ...], b: tuple[int | None, ...]) -> bool:
@@ -278,9 +306,13 @@ class SegmentedTree(RolledTree):
         return self.tracer.program.details[y] == Address("", -1, ((x, 1),))
 
 
-def segmented_tables(model: Model, cut: Cut, lanes: int) -> Tables:
-    """The tables of a chain for groups of so many lanes, with all sizes."""
+def segmented_tables(model: Model, given: Model, cut: Cut, lanes: int) -> Tables:
+    """The tables of a chain for groups of so many lanes, with all sizes; q and v are those of the ``given`` mechanism,
+    whose joints may be told as one of several kinds in ``model``.
+    """
     kinds, plain, rows = body_tables(model, judged=judged_limbs(model))
+    rows[1:, [BODIES.columns.index(letter) for letter in "qv"]] = np.stack([given.q_start, given.v_start], axis=1)
+    places, place_table = _places(model, given)
     bodies, start = len(model.bodies), cut.head + 1
     segment, position = np.divmod(np.arange(cut.chain - cut.head), cut.length)
     inside, after = slice(start, cut.chain + 1), start + cut.count // lanes * cut.length
@@ -299,7 +331,13 @@ def segmented_tables(model: Model, cut: Cut, lanes: int) -> Tables:
             data[base : base + length, :, where] = plain[first : first + length]
     numbers = np.arange(cut.count)
     table = np.stack([start + numbers * cut.length, numbers // lanes, numbers % lanes], axis=1)
-    sections = [(BODIES, rows), (GROUPS, np.stack([group, lane], axis=1)), (SEGMENTS, table), *beside.sections]
+    sections: list[tuple[Section, ArrayLike]] = [
+        (BODIES, rows),
+        (GROUPS, np.stack([group, lane], axis=1)),
+        (SEGMENTS, table),
+        (places, place_table),
+        *beside.sections,
+    ]
     ints, begins = packed(sections)
     one = [body.joint for body in model.bodies[cut.head : cut.head + cut.length]]
     sizes = {
@@ -316,7 +354,24 @@ def segmented_tables(model: Model, cut: Cut, lanes: int) -> Tables:
         "lane_q": sum(joint.nq for joint in one),
         "lane_v": sum(joint.nv for joint in one),
         "lane_f": 6 * cut.length,
+        "lane_places": len(places.columns) * cut.length,
         **beside.sizes,
         **begins,
     }
     return Tables(kinds, plain.shape[1], data.ravel(), ints, sizes)
+
+
+def _places(model: Model, given: Model) -> tuple[Section, list[list[int]]]:
+    """The section of ``place_rows``, and its rows, the world's first; none if the joints are what they are."""
+    if model is given:
+        return Section(("none",), _PLACES), []
+    first = model.bodies[0].joint
+    table = [[0] * (first.nq + first.nv)]
+    for body, q, v in zip(given.bodies, given.q_start, given.v_start, strict=True):
+        joint = body.joint
+        at_q, at_v = (
+            [start + min(k, own - 1) for k in range(most)]
+            for start, own, most in ((q, joint.nq, first.nq), (v, joint.nv, first.nv))
+        )
+        table.append([*at_q, *at_v])
+    return place_rows(first), table

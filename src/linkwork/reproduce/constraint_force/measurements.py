@@ -27,6 +27,9 @@ class Settings:
     effort: Effort = FULL
     timed: tuple[str, ...] = tuple(CHAINS)
     links: tuple[int, ...] = (10, 30, 100, 300, 1000, 4000, 10_000, 100_000)
+    pieces: tuple[int, ...] = (16, 32, 64, 128, 256, 512)
+    in_pieces: tuple[str, ...] = ("revolute", "spherical", "irregular")
+    pieces_of: int = 10_000
     counted: tuple[str, ...] = ("revolute", "spherical", "mixed", "floating")
     counted_links: tuple[int, ...] = (8, 16, 32, 64, 128, 256, 512, 1024)
     operations: int = 30
@@ -42,7 +45,7 @@ class Settings:
     @staticmethod
     def quick() -> Settings:
         return Settings(
-            effort=QUICK, timed=("spherical",), links=(10, 100),
+            effort=QUICK, timed=("spherical",), links=(10, 100), pieces=(16,), in_pieces=("spherical",), pieces_of=60,
             counted_links=(8, 16, 32), operations=3, gains=(16, 64), combs=(8, 16), claimed=4, biased=(8,),
             states=1, sizes=(10, 60), interpreted_up_to=60,
         )  # fmt: skip
@@ -57,6 +60,9 @@ def measure(quick: bool, say: Callable[[str], None]) -> dict[str, Any]:
         "lanes": jit.lanes(jit.host()), "threads": cores(),
     }  # fmt: skip
     data["times"] = {name: times.seconds(name, CHAINS[name], s.links, s.effort, say) for name in s.timed}
+    data["pieces"] = {
+        name: times.over_pieces(CHAINS[name], s.pieces_of, s.pieces, s.effort, say) for name in s.in_pieces
+    }
     data["growth"] = {name: parallel.growth(name, CHAINS[name], s.counted_links, say) for name in s.counted}
     data["operations"] = {name: parallel.operations(CHAINS[name], s.operations) for name in s.counted}
     data["machines"] = {machine.name: asdict(machine) for machine in MACHINES if machine.sources}

@@ -18,6 +18,7 @@ def tables(data: dict[str, Any]) -> dict[str, str]:
     first = next(iter(growth.values()))
     later = {
         **({"times": _times(data["times"], data["settings"]["links"])} if data["times"] else {}),
+        **({"pieces": _pieces(data["pieces"])} if data.get("pieces") else {}),
         **({"rounding": _rounding(data["rounding"])} if data["rounding"] else {}),
     }
     return later | {
@@ -79,6 +80,16 @@ def _times(times: dict[str, Any], asked: list[int]) -> str:
             cells.append(None if None in ratios or base is None else " / ".join(f"{base / x:.2f}" for x in ratios))
         rows.append([TITLES[name], *cells])
     return table(["lanes / lanes and threads", *(f"{asked[k]:,} links" for k in columns)], rows)
+
+
+def _pieces(pieces: dict[str, Any]) -> str:
+    first = next(iter(pieces.values()))
+    rows = [
+        [TITLES[name], *(f"{a * 1e6:.0f} / {b * 1e6:.0f}" for a, b in zip(found["lanes"], found["team"], strict=True))]
+        for name, found in pieces.items()
+    ]
+    heading = f"µs, {first['links']:,} links, lanes / lanes and threads"
+    return table([heading, *(f"{count} pieces" for count in first["pieces"])], rows)
 
 
 def _doubling(found: dict[str, Any]) -> list[str]:

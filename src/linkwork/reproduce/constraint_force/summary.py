@@ -20,6 +20,15 @@ def summarise(data: dict[str, Any], console: Console) -> None:
         title(console, f"{TITLES[name]}: times as fast as articulated bodies")
         over(console, "links", found["links"], _ratios(found["seconds"]), lambda x: f"{x:.2f}")
     console.print("- was not measured, or its result was off by more than 1e-8", markup=False)
+    for name, found in data.get("pieces", {}).items():
+        title(console, f"{TITLES[name]}, {found['links']} links: µs of a state")
+        over(
+            console,
+            "pieces",
+            found["pieces"],
+            {form: found[form] for form in ("lanes", "team")},
+            lambda x: f"{x * 1e6:.0f}",
+        )
     for name, found in data["growth"].items():
         title(console, f"{TITLES[name]}: steps (loops), operations that follow each other on one processor a link")
         over(console, "links", found["links"], {"steps": found["depth"], "span": found["span"]}, str)

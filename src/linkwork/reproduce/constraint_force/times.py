@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from linkwork.bench.cases import States
 from linkwork.bench.contest import Array, Contestant
 from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.engine.plans import MOST_BODIES, Task, plan_for
+from linkwork.engine.plans.plan import Plan
+from linkwork.engine.plans.segmented import Segmented
 from linkwork.engine.run.threads import cores, set_threads
 from linkwork.model import Model
 from linkwork.model.segments import cut
@@ -48,9 +51,37 @@ def seconds(name: str, make: Callable[[int], Model], sizes: Sequence[int], effor
     return {"links": links, "seconds": found}
 
 
+def over_pieces(
+    make: Callable[[int], Model], n: int, counts: Sequence[int], effort: Effort, say: Say
+) -> dict[str, Any]:
+    """Of a chain of so many links that is cut into each number of pieces: on lanes, and on lanes and threads. Each
+    number by itself, several calls at a time, so that memory is as it is in calls one after the other.
+    """
+    model = make(n)
+    state = _state(model)
+    times: dict[str, list[float]] = {"articulated_body": [], "lanes": [], "team": []}
+    for count in counts:
+        say(f"pieces: {count} of {n} links")
+        lanes = _called(Segmented(Task(SEGMENTS, model, ("f_ext",)), pieces=count))
+        forms: dict[str, Callable[..., Any]] = {
+            "articulated_body": partial(forward_dynamics, model),
+            "lanes": lanes,
+            "team": _together(lanes),
+        }
+        each = {name: Contestant(name, function, [state], 1) for name, function in forms.items()}
+        found = [best(each, effort.rounds, 5.0 * effort.seconds) for _ in range(effort.sweeps)]
+        for name, line in times.items():
+            line.append(min(one[name] or inf for one in found))
+    return {"links": n, "pieces": list(counts), **times}
+
+
+def _state(model: Model) -> tuple[Array, ...]:
+    return tuple(array[0].copy() for array in (States.random(model, 1).fields[name] for name in ("q", "v", "tau")))
+
+
 def _contestants(model: Model) -> dict[str, Contestant]:
     """The first is what the others' results are compared with."""
-    state = tuple(array[0].copy() for array in (States.random(model, 1).fields[name] for name in ("q", "v", "tau")))
+    state = _state(model)
 
     def public(method: str) -> Callable[..., Array]:
         return partial(forward_dynamics, model, method=method)
@@ -66,8 +97,12 @@ def _contestants(model: Model) -> dict[str, Contestant]:
 
 
 def _scalar(model: Model) -> Callable[..., Any]:
-    """On one lane, called as the public function calls it; the longest chains are not served by the builtins."""
-    plan = plan_for(Task(SEGMENTS, model, ("f_ext",)), lanes=1)
+    """On one lane."""
+    return _called(plan_for(Task(SEGMENTS, model, ("f_ext",)), lanes=1))
+
+
+def _called(plan: Plan) -> Callable[..., Any]:
+    """A plan called as the public function calls it; the longest chains are not served by the builtins."""
     served = plan.served("one")
 
     def run(*state: Array) -> Array:
