@@ -19,9 +19,20 @@ from linkwork.engine.emit.bitwise import BitsOf, each
 from linkwork.engine.emit.call_frame import Interface, listed
 from linkwork.engine.emit.kept_rows import KeptRows, fold_rows, keep_row, map_rows, rows_of
 from linkwork.engine.emit.packing import batch, pack, rows_in_place, unpack
-from linkwork.engine.emit.repeating import ROWS, interface_of, memory_of, repeat, tables_with
+from linkwork.engine.emit.repeating import ROWS, any_lane, interface_of, memory_of, repeat, tables_with
 from linkwork.engine.emit.writer import Value, Writer, bits, constant, vector
-from linkwork.engine.ir.program import Address, Block, Fold, Loop, Map, Operand, Program, Repeat, Subroutine
+from linkwork.engine.ir.program import (
+    Address,
+    Block,
+    Fold,
+    Loop,
+    Map,
+    Operand,
+    Program,
+    Repeat,
+    Subroutine,
+    programs,
+)
 from linkwork.spatial.functions import BITWISE
 
 BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
@@ -192,17 +203,45 @@ class Kernel(Writer):
         self.inner += [program.text(), repeat(symbol, what, self.lanes)]
 
     def subroutine(self, n: int, what: Subroutine, values: Sequence[str]) -> None:
-        """A call of a program's kernel; %v{n} is where its results are found."""
+        """A call of a program's kernel; %v{n} is where its results are found. Where it may be spared operations, that
+        is decided for a whole tile.
+        """
         if what not in self.subroutines:
             symbol = self.subroutines[what] = f"{self.symbol}.subroutine{len(self.subroutines)}"
             interface = Interface((what.given,), (what.state,))
-            self.inner.append(Kernel(what.program, interface, self.lanes, symbol, self.kept_inside).text())
-        for name, size in ((f"%v{n}", what.state), (f"%given{n}", what.given)):
-            self.memory.append(f"  {name} = alloca [{self.lanes * max(1, size)} x double], align 64")
-        for k, value in enumerate(values):
-            self.store(value, self.at(f"%given{n}", k * self.lanes), self.type, self.align)
-        arrays = [("ptr", f"%given{n}"), ("ptr", f"%v{n}")]
-        self.do(f"call void @{self.subroutines[what]}({listed([*arrays, *tables_with(self.rows_at)])})")
+            for k, program in enumerate(programs(what)):
+                own = symbol + f".sparing{k}" * (k > 0)
+                self.inner.append(Kernel(program, interface, self.lanes, own, self.kept_inside).text())
+        self.memory.append(f"  %v{n} = alloca [{self.lanes * max(1, what.state)} x double], align 64")
+        before = self.left_by(self.program.operands[n], what.given)
+        place = f"%v{before}" if before is not None else f"%given{n}"
+        if before is None:
+            self.memory.append(f"  {place} = alloca [{self.lanes * max(1, what.given)} x double], align 64")
+            for k, value in enumerate(values):
+                self.store(value, self.at(place, k * self.lanes), self.type, self.align)
+        call = f"({listed([('ptr', place), ('ptr', f'%v{n}'), *tables_with(self.rows_at)])})"
+        end = self.block("used")
+        for k, (zeros, _) in enumerate(what.sparing, 1):
+            here, otherwise = self.block("sparing"), self.block("otherwise")
+            self.branch(self.all_zero(place, zeros), here, otherwise)
+            self.begin(here)
+            self.do(f"call void @{self.subroutines[what]}.sparing{k}{call}")
+            self.jump(end)
+            self.begin(otherwise)
+        self.do(f"call void @{self.subroutines[what]}{call}")
+        self.jump(end)
+        self.begin(end)
+
+    def all_zero(self, place: str, numbers: Sequence[int]) -> str:
+        """Whether some numbers of an array are zero, of either sign, in all lanes."""
+        kind, some = each("i64", self.lanes), "zeroinitializer" if self.lanes > 1 else "0"
+        for k in numbers:
+            own = self.load(self.at(place, k * self.lanes), kind, self.align)
+            some = self.let(f"or {kind} {some}, {own}")
+        magnitude = self.let(f"shl {kind} {some}, {'splat (i64 1)' if self.lanes > 1 else '1'}")
+        nothing = "zeroinitializer" if self.lanes > 1 else "0"
+        differs = self.let(f"icmp ne {kind} {magnitude}, {nothing}")
+        return self.let(f"xor i1 {any_lane(self, differs, self.lanes)}, true")
 
     @property
     def rows_at(self) -> str:
@@ -227,7 +266,8 @@ class Kernel(Writer):
         """
         assert self.kept is not None
         symbol = f"{self.symbol}.fold{n}"
-        before = self.left_by(n, what)
+        before = self.left_by(self.program.operands[n][: what.state], what.state)
+        self.left -= {before}
         if before is None:
             self.memory.append(f"  %v{n} = alloca [{self.lanes * what.state} x double], align 64")
             for k, value in enumerate(values[: what.state]):
@@ -239,16 +279,16 @@ class Kernel(Writer):
         program = FoldKernel(what, self.lanes, f"{symbol}.program", self.kept_inside)
         self.inner += [program.text(), fold_rows(symbol, what, self.kept)]
 
-    def left_by(self, n: int, what: Fold) -> int | None:
-        """The fold whose state a fold begins with, number by number, if that still lies where it was left."""
-        program, state = self.program, self.program.operands[n][: what.state]
-        if not state or not all(type(x) is int and program.operations[x] == "final" for x in state):
+    def left_by(self, state: Sequence[Operand], size: int) -> int | None:
+        """The fold whose state values are, number by number, if that still lies where it was left."""
+        program = self.program
+        finals = [x for x in state if type(x) is int and program.operations[x] == "final"]
+        if not state or len(finals) < len(state):
             return None
-        (before, *others) = {program.operands[x][0] for x in state}
-        same = not others and [program.details[x] for x in state] == list(range(what.state))
-        if not same or before not in self.left or program.details[before].state != what.state:
+        (before, *others) = {program.operands[x][0] for x in finals}
+        same = not others and [program.details[x] for x in finals] == list(range(size))
+        if not same or before not in self.left or program.details[before].state != size:
             return None
-        self.left.remove(before)
         return int(before)
 
     def given_at(self, values: Sequence[str]) -> str:

@@ -9,7 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from linkwork.engine.ir.program import ARITHMETIC, Address, Block, Fold, Keep, Loop, Map, Program, Repeat, Subroutine
+from linkwork.engine.ir.program import (
+    ARITHMETIC,
+    Address,
+    Block,
+    Fold,
+    Keep,
+    Loop,
+    Map,
+    Program,
+    Repeat,
+    Subroutine,
+    programs,
+)
 
 OPERANDS = {
     **ARITHMETIC,
@@ -91,7 +103,10 @@ class _Check:
         """Check a subroutine; how many operands it takes."""
         if not isinstance(what, Subroutine):
             raise InvalidProgram(f"{here}: uses no subroutine, but {what!r}")
-        verify(what.program, ("argument0", "result0"))
+        for each in programs(what):
+            verify(each, ("argument0", "result0"))
+        if any(not 0 <= k < what.given for zeros, _ in what.sparing for k in zeros):
+            raise InvalidProgram(f"{here}: what is given has no such places as may be zero")
         return what.given
 
     def rows(self, here: str, operation: str, what: object) -> int:

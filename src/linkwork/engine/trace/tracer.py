@@ -240,7 +240,10 @@ class Tracer:
 
         found = self._written_out.get(what)
         if found is None:
-            found = self._written_out[what] = replace(what, program=expanded(what.program))
+            found = replace(what, program=expanded(what.program))
+            if isinstance(what, Subroutine) and isinstance(found, Subroutine):
+                found = replace(found, sparing=tuple((zeros, expanded(each)) for zeros, each in what.sparing))
+            self._written_out[what] = found
         return found
 
     def store(self, address: Address, value: Any) -> None:
