@@ -18,9 +18,7 @@ from linkwork.engine.trace.tracer import Tracer
 Shapes = Sequence[tuple[int, ...] | None]
 
 
-def subroutine(
-    body: Callable[..., Sequence[Any]], zeros: Sequence[Sequence[int]] = ()
-) -> Callable[..., Sequence[Any]]:
+def subroutine(body: Callable[..., Sequence[Any]], zeros: Sequence[Sequence[int]] = ()) -> Callable[..., Sequence[Any]]:
     """``body(*given) -> results``, over traced arrays a function that code calls; over plain arrays the text itself.
 
     Args:

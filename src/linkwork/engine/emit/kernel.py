@@ -19,7 +19,7 @@ from linkwork.engine.emit.bitwise import BitsOf, each
 from linkwork.engine.emit.call_frame import Interface, listed
 from linkwork.engine.emit.kept_rows import KeptRows, fold_rows, keep_row, map_rows, rows_of
 from linkwork.engine.emit.packing import batch, pack, rows_in_place, unpack
-from linkwork.engine.emit.repeating import ROWS, any_lane, interface_of, memory_of, repeat, tables_with
+from linkwork.engine.emit.repeating import ROWS, all_zero, interface_of, memory_of, repeat, tables_with
 from linkwork.engine.emit.writer import Value, Writer, bits, constant, vector
 from linkwork.engine.ir.program import (
     Address,
@@ -223,7 +223,7 @@ class Kernel(Writer):
         end = self.block("used")
         for k, (zeros, _) in enumerate(what.sparing, 1):
             here, otherwise = self.block("sparing"), self.block("otherwise")
-            self.branch(self.all_zero(place, zeros), here, otherwise)
+            self.branch(all_zero(self, place, zeros, self.lanes), here, otherwise)
             self.begin(here)
             self.do(f"call void @{self.subroutines[what]}.sparing{k}{call}")
             self.jump(end)
@@ -231,17 +231,6 @@ class Kernel(Writer):
         self.do(f"call void @{self.subroutines[what]}{call}")
         self.jump(end)
         self.begin(end)
-
-    def all_zero(self, place: str, numbers: Sequence[int]) -> str:
-        """Whether some numbers of an array are zero, of either sign, in all lanes."""
-        kind, some = each("i64", self.lanes), "zeroinitializer" if self.lanes > 1 else "0"
-        for k in numbers:
-            own = self.load(self.at(place, k * self.lanes), kind, self.align)
-            some = self.let(f"or {kind} {some}, {own}")
-        magnitude = self.let(f"shl {kind} {some}, {'splat (i64 1)' if self.lanes > 1 else '1'}")
-        nothing = "zeroinitializer" if self.lanes > 1 else "0"
-        differs = self.let(f"icmp ne {kind} {magnitude}, {nothing}")
-        return self.let(f"xor i1 {any_lane(self, differs, self.lanes)}, true")
 
     @property
     def rows_at(self) -> str:

@@ -240,10 +240,10 @@ class Tracer:
 
         found = self._written_out.get(what)
         if found is None:
-            found = replace(what, program=expanded(what.program))
-            if isinstance(what, Subroutine) and isinstance(found, Subroutine):
-                found = replace(found, sparing=tuple((zeros, expanded(each)) for zeros, each in what.sparing))
-            self._written_out[what] = found
+            parts: dict[str, Any] = {"program": expanded(what.program)}
+            if isinstance(what, Subroutine):
+                parts["sparing"] = tuple((zeros, expanded(each)) for zeros, each in what.sparing)
+            found = self._written_out[what] = replace(what, **parts)
         return found
 
     def store(self, address: Address, value: Any) -> None:
