@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linkwork.engine.emit.bitwise import BitsOf, each
+from linkwork.engine.emit.bitwise import BitsOf, each, quadrant
 from linkwork.engine.emit.call_frame import Interface, listed
 from linkwork.engine.emit.kept_rows import KeptRows, fold_rows, keep_row, map_rows, rows_of
 from linkwork.engine.emit.packing import batch, pack, rows_in_place, unpack
-from linkwork.engine.emit.repeating import ROWS, all_zero, interface_of, memory_of, repeat, tables_with
+from linkwork.engine.emit.repeating import ROWS, interface_of, memory_of, repeat, tables_with
+from linkwork.engine.emit.sparing import calls_of
 from linkwork.engine.emit.writer import Value, Writer, bits, constant, vector
 from linkwork.engine.ir.program import (
     Address,
@@ -183,7 +184,7 @@ class Kernel(Writer):
             condition = self.let(f"fcmp olt {kind} {values[0]}, {values[1]}")
             self.let(f"select {bit} {condition}, {kind} {values[2]}, {kind} {values[3]}", name)
         elif operation in ("quadrant_sin", "quadrant_cos"):
-            self.quadrant(name, lanes, operation == "quadrant_cos", *values)
+            quadrant(self, name, lanes, operation == "quadrant_cos", *values)
         elif operation in BITWISE:
             found = BITWISE[operation](
                 BitsOf(self, lanes, self.let(f"bitcast {kind} {values[0]} to {each('i64', lanes)}"))
@@ -203,14 +204,11 @@ class Kernel(Writer):
         self.inner += [program.text(), repeat(symbol, what, self.lanes)]
 
     def subroutine(self, n: int, what: Subroutine, values: Sequence[str]) -> None:
-        """A call of a program's kernel; %v{n} is where its results are found. Where it may be spared operations, that
-        is decided for a whole tile.
-        """
+        """A call of a program's kernel; %v{n} is where its results are found."""
         if what not in self.subroutines:
             symbol = self.subroutines[what] = f"{self.symbol}.subroutine{len(self.subroutines)}"
-            interface = Interface((what.given,), (what.state,))
             for k, program in enumerate(programs(what)):
-                own = symbol + f".sparing{k}" * (k > 0)
+                own, interface = symbol + f".sparing{k}" * (k > 0), Interface((what.given,), (what.state,))
                 self.inner.append(Kernel(program, interface, self.lanes, own, self.kept_inside).text())
         self.memory.append(f"  %v{n} = alloca [{self.lanes * max(1, what.state)} x double], align 64")
         before = self.left_by(self.program.operands[n], what.given)
@@ -219,18 +217,8 @@ class Kernel(Writer):
             self.memory.append(f"  {place} = alloca [{self.lanes * max(1, what.given)} x double], align 64")
             for k, value in enumerate(values):
                 self.store(value, self.at(place, k * self.lanes), self.type, self.align)
-        call = f"({listed([('ptr', place), ('ptr', f'%v{n}'), *tables_with(self.rows_at)])})"
-        end = self.block("used")
-        for k, (zeros, _) in enumerate(what.sparing, 1):
-            here, otherwise = self.block("sparing"), self.block("otherwise")
-            self.branch(all_zero(self, place, zeros, self.lanes), here, otherwise)
-            self.begin(here)
-            self.do(f"call void @{self.subroutines[what]}.sparing{k}{call}")
-            self.jump(end)
-            self.begin(otherwise)
-        self.do(f"call void @{self.subroutines[what]}{call}")
-        self.jump(end)
-        self.begin(end)
+        arguments = listed([("ptr", place), ("ptr", f"%v{n}"), *tables_with(self.rows_at)])
+        calls_of(self, what, self.subroutines[what], f"({arguments})", place, self.lanes)
 
     @property
     def rows_at(self) -> str:
@@ -289,23 +277,6 @@ class Kernel(Writer):
             for k, value in enumerate(values):
                 self.store(value, self.at(place, k * self.lanes), self.type, self.align)
         return self.given[key]
-
-    def quadrant(self, name: str, lanes: int, cosine: bool, quarters: str, s: str, c: str) -> None:
-        """Sine: s, c, -s, -c by the quadrant; cosine: c, -s, -c, s. The sign is flipped as a bit."""
-        kind, integer, bit = vector(lanes), each("i64", lanes), each("i1", lanes)
-
-        def number(x: int) -> str:
-            return str(x) if lanes == 1 else f"splat (i64 {x})"
-
-        odd, even = (s, c) if cosine else (c, s)
-        low = self.let(f"bitcast {kind} {quarters} to {integer}")
-        parity = self.let(f"icmp ne {integer} {self.let(f'and {integer} {low}, {number(1)}')}, {number(0)}")
-        chosen = self.let(f"select {bit} {parity}, {kind} {odd}, {kind} {even}")
-        moved = self.let(f"add {integer} {low}, {number(1 if cosine else 0)}")
-        shifted = self.let(f"shl {integer} {moved}, {number(62)}")
-        sign = self.let(f"and {integer} {shifted}, {number(-(2**63))}")
-        flipped = self.let(f"xor {integer} {self.let(f'bitcast {kind} {chosen} to {integer}')}, {sign}")
-        self.let(f"bitcast {integer} {flipped} to {kind}", name)
 
     def emit_index(self, n: int, address: Address) -> None:
         self.load(self.element(address, 1), "i64", name=f"%v{n}")

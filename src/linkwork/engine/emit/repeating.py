@@ -6,8 +6,6 @@ that are done keep their numbers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from linkwork.engine.emit.call_frame import TABLES, Interface, listed
 from linkwork.engine.emit.writer import Writer, constant, vector
 from linkwork.engine.ir.program import Repeat
@@ -66,13 +64,3 @@ def any_lane(w: Writer, bits: str, lanes: int) -> str:
     if lanes == 1:
         return bits
     return w.compare("ne", w.let(f"bitcast <{lanes} x i1> {bits} to i{lanes}"), 0, f"i{lanes}")
-
-
-def all_zero(w: Writer, place: str, numbers: Sequence[int], lanes: int) -> str:
-    """Whether some numbers of an array are zero, of either sign, in all lanes."""
-    kind, nothing, one = ("i64", "0", "1") if lanes == 1 else (f"<{lanes} x i64>", "zeroinitializer", "splat (i64 1)")
-    some = nothing
-    for k in numbers:
-        some = w.let(f"or {kind} {some}, {w.load(w.at(place, k * lanes), kind, 8 * lanes)}")
-    differs = w.let(f"icmp ne {kind} {w.let(f'shl {kind} {some}, {one}')}, {nothing}")  # without signs
-    return w.let(f"xor i1 {any_lane(w, differs, lanes)}, true")
