@@ -471,7 +471,25 @@ def test_what_a_height_field_bears() -> None:
 # What is said
 
 
+def test_a_tolerance_ends_the_search_sooner() -> None:
+    box, rng = lw.mechanisms.free_box(), np.random.default_rng(3)
+    each = (lw.Contact("box", lw.Box((0.15, 0.1, 0.05)), friction=0.6),)
+    q = np.array([0.0, 0.0, 0.045, 0.0, 0.0, 0.0, 1.0]) + np.zeros((6, 1))
+    v = rng.normal(size=(6, 6))
+
+    def accelerations(tolerance: float) -> Array:
+        with lw.interpreted():
+            found: Array = lw.contact_dynamics(box, q, v, np.zeros(6), lw.Contacts(each, tolerance=tolerance))[0]
+        return found
+
+    exact = accelerations(0.0)
+    errors = [abs(accelerations(tolerance) - exact).max() / abs(exact).max() for tolerance in (1e-1, 1e-8, 1e-30)]
+    assert errors[0] > 1e-6 > errors[1] and errors[2] == 0.0  # of the last step, which is made, the square is left
+
+
 def test_bad_contacts_are_refused_by_name() -> None:
+    with pytest.raises(lw.ArgumentError, match="tolerance of contacts must be a number of 0 or more, not -1"):
+        lw.Contacts(tolerance=-1)
     model = thing(*FEET)
     cases: list[tuple[Callable[[], Any], str]] = [
         (lambda: lw.Sphere(0.0), "radius of a sphere"),

@@ -17,7 +17,7 @@ from linkwork.compiled.repeating import repeat
 from linkwork.compiled.subroutine import subroutine
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.passes import around_repeat
-from linkwork.engine.ir.program import Program, Repeat, Subroutine, length
+from linkwork.engine.ir.program import Program, Repeat, Subroutine, count, length, programs
 from linkwork.engine.ir.verifier import InvalidProgram, verify
 from linkwork.engine.trace.replay import expanded
 from linkwork.spatial.elementary import varying_as
@@ -191,6 +191,29 @@ def test_a_subroutine_stands_in_code_once() -> None:
     uses = code.program.operations.count("subroutine")
     assert uses == 3 and code.count()["exp"] == 3 and code.text().count("= exp ") == 1
     assert length(code.program) == len(code.program.root.order) + length(what.program)
+
+
+def test_what_is_zero_in_all_lanes_is_spared_and_leaves_the_bits() -> None:
+    def product(x: Any) -> list[Any]:
+        return [np.stack([x[0] * x[1] + x[2] * x[3] + x[4] * x[5], x[0] - x[2] * x[1]])]
+
+    def text(x: Any) -> Any:
+        return subroutine(product, [[2, 4], [4]])(x)[0]
+
+    code = lw.compile(text, x=6)
+    (what,) = {each for each in code.program.details if isinstance(each, Subroutine)}
+    assert [count(each)["mul"] for each in programs(what)] == [4, 1, 3] and code.count()["mul"] == 4
+    x = np.random.default_rng(1).normal(size=(64, 6))
+    x[8:16, 2], x[:40, 4] = -0.0, 0.0  # tiles that have all, one or no zeros, and some with other lanes
+    x[20:23, 2] = 0.0
+    plain = np.stack([product(row)[0] for row in x])
+    np.testing.assert_array_equal(code(x), plain)
+    np.testing.assert_array_equal(np.stack([code(row) for row in x]), plain)
+    wrong = Program()
+    load = wrong.instruction(wrong.root, "load", (), Address("argument0", 0))
+    wrong.instruction(wrong.root, "subroutine", (load,), Subroutine(Program(), 1, 0, (((1,), Program()),)))
+    with pytest.raises(InvalidProgram, match="no such places"):
+        verify(wrong, ["argument0"])
 
 
 def test_a_subroutine_is_differentiated() -> None:

@@ -13,17 +13,20 @@ from linkwork.compiled.repeating import flat, shaped
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.evaluator import used
 from linkwork.engine.ir.passes import eliminate_dead_code
-from linkwork.engine.ir.program import Subroutine
+from linkwork.engine.ir.program import Program, Subroutine
 from linkwork.engine.trace.tracer import Tracer
 
 Shapes = Sequence[tuple[int, ...] | None]
 
 
-def subroutine(body: Callable[..., Sequence[Any]]) -> Callable[..., Sequence[Any]]:
+def subroutine(body: Callable[..., Sequence[Any]], zeros: Sequence[Sequence[int]] = ()) -> Callable[..., Sequence[Any]]:
     """``body(*given) -> results``, over traced arrays a function that code calls; over plain arrays the text itself.
 
     Args:
         body: a text over arrays. All that is traced and that it uses must be given; None stands for what there is not.
+        zeros: places of given numbers, all arrays in a row, that are often all zero, as in a sparse matrix: then code
+            does without what is multiplied by them, as the text does with zeros. The first of several that are is
+            taken.
 
     Example:
         >>> import linkwork as lw
@@ -50,7 +53,7 @@ def subroutine(body: Callable[..., Sequence[Any]]) -> Callable[..., Sequence[Any
             return body(*given)
         key = tuple(None if each is None else np.shape(each) for each in given)
         if key not in known:
-            known[key] = _traced(body, key)
+            known[key] = _traced(body, key, zeros)
         found = known[key]
         if found is None:
             return body(*given)
@@ -60,18 +63,31 @@ def subroutine(body: Callable[..., Sequence[Any]]) -> Callable[..., Sequence[Any
     return calling
 
 
-def _traced(body: Callable[..., Sequence[Any]], shapes: Shapes) -> tuple[Subroutine, list[tuple[int, ...]]] | None:
+def _traced(
+    body: Callable[..., Sequence[Any]], shapes: Shapes, zeros: Sequence[Sequence[int]]
+) -> tuple[Subroutine, list[tuple[int, ...]]] | None:
     """A body for arrays of these shapes, and the shapes of its results; None if it calls code that has loops."""
-    tracer = Tracer(expand=False)
+    program, results = _program(body, shapes, ())
+    if "call" in program.operations:
+        return None
+    given = sum(prod(shape) for shape in shapes if shape is not None)
+    sparing = tuple((tuple(places), _program(body, shapes, places)[0]) for places in zeros)
+    return Subroutine(program, given, sum(map(prod, results)), sparing), results
+
+
+def _program(
+    body: Callable[..., Sequence[Any]], shapes: Shapes, zeros: Sequence[int]
+) -> tuple[Program, list[tuple[int, ...]]]:
+    """The program of a body for given numbers of which some are zero, and the shapes of its results."""
+    tracer, absent = Tracer(expand=False), set(zeros)
     sizes = [shape for shape in shapes if shape is not None]
-    given = sum(map(prod, sizes))
-    inside = iter(shaped([tracer.load(Address("argument0", k)) for k in range(given)], sizes))
+    given = [
+        0.0 if k in absent else tracer.load(Address("argument0", k)) for k in range(sum(prod(size) for size in sizes))
+    ]
+    inside = iter(shaped(given, sizes))
     results = body(*(None if shape is None else next(inside) for shape in shapes))
-    items = flat(results)
-    for k, item in enumerate(items):
+    for k, item in enumerate(flat(results)):
         tracer.store(Address("result0", k), item)
     tracer.finish()
     eliminate_dead_code(tracer.program)
-    if "call" in tracer.program.operations:
-        return None
-    return Subroutine(tracer.program, given, len(items)), [np.shape(each) for each in results]
+    return tracer.program, [np.shape(each) for each in results]

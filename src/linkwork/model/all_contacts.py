@@ -10,7 +10,7 @@ from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, overload
 
-from linkwork.arguments import finite_array, positive
+from linkwork.arguments import finite_array, not_negative, positive
 from linkwork.errors import ArgumentError, shown
 
 if TYPE_CHECKING:
@@ -32,7 +32,9 @@ class Contacts(Sequence["Contact"]):
             measured, where the model's neutral one is not meant; centres: for frames by name, where in them (m), where
             the centre of mass of the frame's body is not meant. bonds: how the model's constraints yield beside
             contacts. left_out: what a file has and contacts leave out, said where they are used. medium: what the
-            mechanism moves in, if that resists.
+            mechanism moves in, if that resists. tolerance: 0 to find accelerations to rounding; else the search for
+            them ends with a step that lowers the cost by less, over the trace of the mass matrix: MuJoCo's
+            ``tolerance``, 1e-8 in most files.
     """
 
     each: tuple[Contact, ...] = ()
@@ -44,6 +46,7 @@ class Contacts(Sequence["Contact"]):
     bonds: tuple[Softness, ...] = ()
     left_out: tuple[str, ...] = ()
     medium: Medium | None = None
+    tolerance: float = 0.0
 
     def __post_init__(self) -> None:
         if self.medium is not None:
@@ -58,6 +61,7 @@ class Contacts(Sequence["Contact"]):
         _tuples("bonds", self.bonds, "Softness")
         _tuples("left_out", self.left_out, "str")
         object.__setattr__(self, "friction_ratio", positive("friction_ratio", self.friction_ratio))
+        object.__setattr__(self, "tolerance", not_negative("tolerance of contacts", self.tolerance))
         if self.reference is not None:
             numbers = finite_array("reference", self.reference)
             object.__setattr__(self, "reference", tuple(float(x) for x in numbers.ravel()))

@@ -16,6 +16,7 @@ from linkwork.dynamics.arguments import Array, check_model
 from linkwork.dynamics.contact.sparse import Sparsity
 from linkwork.dynamics.contact.text import Text
 from linkwork.dynamics.derivatives import mass_matrix_inverse
+from linkwork.dynamics.dynamics import mass_matrix
 from linkwork.dynamics.held import held_by
 from linkwork.dynamics.kinematics import jacobian, neutral
 from linkwork.engine.code import fingerprint
@@ -133,10 +134,15 @@ class Touching:
 
     @cached_property
     def sparsity(self) -> Sparsity:
-        cliques = [self._dofs(body) for body in range(1, len(self.model.bodies) + 1)]
-        cliques += [sorted({*self.path(one.frame), *self.path(one.on)}) for one in self.contacts if self._pair(one)]
-        cliques += [sorted({dof for end in ends for dof in self.path(end)}) for ends in self._bonded()]
-        return Sparsity(self.model.nv, cliques)
+        """Of the Hessian, whatever touches."""
+        pairs = [sorted({*self.path(one.frame), *self.path(one.on)}) for one in self.contacts if self._pair(one)]
+        return Sparsity(self.model.nv, [*self._cliques, *pairs], Sparsity(self.model.nv, self._cliques))
+
+    @cached_property
+    def _cliques(self) -> list[list[int]]:
+        """Degrees of freedom that move together where no bodies touch each other."""
+        bodies = [self._dofs(body) for body in range(1, len(self.model.bodies) + 1)]
+        return bodies + [sorted({dof for end in ends for dof in self.path(end)}) for ends in self._bonded()]
 
     def _bonded(self) -> list[list[str]]:
         """The frames that each constraint holds."""
@@ -182,6 +188,15 @@ class Touching:
     @cached_property
     def _inverse_diagonal(self) -> Array:
         return self._reference[1].diagonal()
+
+    @cached_property
+    def enough(self) -> float:
+        """By how much a step of the search lowers the cost, twice, when it need not go on."""
+        if not self.contacts.tolerance:
+            return 0.0
+        with interpreted():
+            inertia = float(mass_matrix(self.model, self._reference[0]).trace())  # nv times the mean of the diagonal
+        return 2.0 * self.contacts.tolerance * inertia
 
     @cached_property
     def _reference(self) -> tuple[Array, Array]:

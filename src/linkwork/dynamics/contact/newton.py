@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from linkwork.compiled.arrays import array_of
 from linkwork.compiled.repeating import repeat
+from linkwork.compiled.subroutine import subroutine
 from linkwork.dynamics.contact.costs import (
     Group,
     Holds,
@@ -32,8 +33,10 @@ from linkwork.spatial import Scalar, absolute, where_less
 from linkwork.spatial.matrices import dot
 
 MOST_ITERATIONS = 100
-CONVERGED = 1e-14
-"""Of the square of the last step, relative to that of all accelerations; it is still made, which squares its error."""
+CONVERGED, _LEFT, _NOTHING = 1e-14, 1e-26, 1e-22
+"""Of the square of the last step, relative to that of all accelerations; it is still made, which squares its error. How
+much that leaves, as the steps before tell; and what is rounding alone.
+"""
 CHEAPER = 0.125
 """Where the last accelerations cost more than this part of the free ones, the search from those takes fewer iterations,
 since contacts that are pressed together stick there.
@@ -162,26 +165,39 @@ def _with_rows(
 
 def minimised(
     M: Matrix, force: Sequence[Scalar], holds: Holds, free: Sequence[Scalar], start: Sequence[Scalar],
-    sparsity: Sparsity,
+    sparsity: Sparsity, enough: float = 0.0,
 ) -> list[Scalar]:  # fmt: skip
-    """The accelerations; ``free`` are those that nothing holds, ``start`` is where the search begins."""
+    """The accelerations; ``free`` are those that nothing holds, ``start`` is where the search begins. It ends with a
+    step by which the cost falls by less than half of ``enough``, or as rounding has it.
+    """
     places = sparsity.places
     energy = dot(free, force)
 
-    def iteration(x: Any, matrix: Any, given: Any, scalars: Any, scale: Any) -> Any:
-        x, force = listed(x), listed(given)
+    def iteration(state: Any, matrix: Any, given: Any, scalars: Any, scale: Any) -> Any:
+        (*x, before), force = listed(state), listed(given)
         M = dict(zip(places, listed(matrix), strict=True))
         own = holds.of(listed(scalars))
         g, H, inertial = evaluated(M, force, own, x, sparsity)
-        p = [-y for y in solved(H, g, sparsity)]
+        (found,) = direction(array_of([*g, *(H[place] for place in places)]))
+        p = listed(found)
         fall = -dot(g, p)
         line = Line(own, x, p, dot([i - f for i, f in zip(inertial, force, strict=True)], p), times(M, p, sparsity))
         step, exact = line.searched(fall)
-        small = where_less(fall, CONVERGED * (listed(scale)[0] + absolute(dot(x, inertial)) + TINY), 1.0, 0.0)
+        size = listed(scale)[0] + absolute(dot(x, inertial)) + TINY
+        fast = where_less(fall * fall * fall, _LEFT * size * (before * before), 1.0, 0.0)  # it converges quadratically
+        small = where_less(fall, CONVERGED * size, where_less(fall, _NOTHING * size, 1.0, fast), 0.0)
+        small = where_less(fall, enough, 1.0, small) if enough else small
         last = where_less(0.5, small + exact, 1.0, 0.0)
         step = where_less(0.5, last, 1.0, step)
-        return [array_of([a + step * b for a, b in zip(x, p, strict=True)])], where_less(0.5, last, 0.0, 1.0)
+        return [array_of([*(a + step * b for a, b in zip(x, p, strict=True)), fall])], where_less(0.5, last, 0.0, 1.0)
 
+    def newton_step(numbers: Any) -> list[Any]:
+        g, H = listed(numbers)[: sparsity.n], dict(zip(places, listed(numbers)[sparsity.n :], strict=True))
+        return [array_of([-y for y in solved(H, g, sparsity)])]
+
+    fewer = set(places if sparsity.often is None else sparsity.often.places)
+    absent = [sparsity.n + k for k, place in enumerate(places) if place not in fewer]
+    direction = subroutine(newton_step, [absent]) if absent else newton_step
     if start is not free:
         start = _cheaper(M, force, holds, start, free, sparsity)
     given = [
@@ -190,5 +206,5 @@ def minimised(
         array_of(holds.flat()),
         array_of([energy]),
     ]
-    (found,) = repeat(iteration, [array_of(list(start))], given, most=MOST_ITERATIONS)
-    return listed(found)
+    (found,) = repeat(iteration, [array_of([*start, 0.0])], given, most=MOST_ITERATIONS)
+    return listed(found)[:-1]

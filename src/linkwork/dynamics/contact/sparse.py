@@ -9,10 +9,10 @@ from linkwork.spatial import Scalar, total
 
 class Sparsity:
     """Which numbers of a symmetric matrix may not be zero: of row i those of columns ``before[i]`` and i itself; closed
-    under elimination from the last row on.
+    under elimination from the last row on. ``often`` is what it often has instead.
     """
 
-    def __init__(self, n: int, cliques: Sequence[Sequence[int]]) -> None:
+    def __init__(self, n: int, cliques: Sequence[Sequence[int]], often: Sparsity | None = None) -> None:
         pattern: list[set[int]] = [set() for _ in range(n)]
         for clique in cliques:
             for i in clique:
@@ -20,7 +20,7 @@ class Sparsity:
         for i in reversed(range(n)):
             for j in pattern[i]:
                 pattern[j] |= {k for k in pattern[i] if k < j}
-        self.n, self.before = n, [sorted(columns) for columns in pattern]
+        self.n, self.before, self.often = n, [sorted(columns) for columns in pattern], often
 
     @property
     def places(self) -> list[tuple[int, int]]:

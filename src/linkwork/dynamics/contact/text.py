@@ -259,7 +259,8 @@ class Text:
         if self.contacts.medium is not None:
             self._resist(force, self.contacts.medium, q, numbers(v).tolist(), columns)
         free = solved(M, force, self.sparsity)
-        a = minimised(M, force, holds, free, free if start is None else numbers(start).tolist(), self.sparsity)
+        begin = free if start is None else numbers(start).tolist()
+        a = minimised(M, force, holds, free, begin, self.sparsity, self.of.enough)
         speeds, found = numbers(v).tolist(), self.touches(q)
         a = differentiable(self, M, force, holds, a, found, columns, speeds, dt)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linkwork.engine.emit.writer import Writer
+from linkwork.engine.emit.writer import Writer, vector
 
 
 def each(kind: str, lanes: int) -> str:
@@ -33,3 +33,21 @@ class BitsOf:
 
     def __rshift__(self, number: int) -> BitsOf:
         return self._with("lshr", number)
+
+
+def quadrant(w: Writer, name: str, lanes: int, cosine: bool, quarters: str, s: str, c: str) -> None:
+    """Sine: s, c, -s, -c by the quadrant; cosine: c, -s, -c, s. The sign is flipped as a bit."""
+    kind, integer, bit = vector(lanes), each("i64", lanes), each("i1", lanes)
+
+    def number(x: int) -> str:
+        return str(x) if lanes == 1 else f"splat (i64 {x})"
+
+    odd, even = (s, c) if cosine else (c, s)
+    low = w.let(f"bitcast {kind} {quarters} to {integer}")
+    parity = w.let(f"icmp ne {integer} {w.let(f'and {integer} {low}, {number(1)}')}, {number(0)}")
+    chosen = w.let(f"select {bit} {parity}, {kind} {odd}, {kind} {even}")
+    moved = w.let(f"add {integer} {low}, {number(1 if cosine else 0)}")
+    shifted = w.let(f"shl {integer} {moved}, {number(62)}")
+    sign = w.let(f"and {integer} {shifted}, {number(-(2**63))}")
+    flipped = w.let(f"xor {integer} {w.let(f'bitcast {kind} {chosen} to {integer}')}, {sign}")
+    w.let(f"bitcast {integer} {flipped} to {kind}", name)

@@ -15,14 +15,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
-from linkwork.engine.emit.bitwise import BitsOf, each
+from linkwork.engine.emit.bitwise import BitsOf, each, quadrant
 from linkwork.engine.emit.call_frame import Interface, listed
 from linkwork.engine.emit.kept_rows import KeptRows, fold_rows, keep_row, map_rows, rows_of
 from linkwork.engine.emit.packing import batch, pack, rows_in_place, unpack
 from linkwork.engine.emit.repeating import ROWS, interface_of, memory_of, repeat, tables_with
+from linkwork.engine.emit.sparing import calls_of
 from linkwork.engine.emit.writer import Value, Writer, bits, constant, suffix, vector
 from linkwork.engine.ir.address import Address
-from linkwork.engine.ir.program import Block, Fold, Loop, Map, Operand, Program, Repeat, Subroutine
+from linkwork.engine.ir.program import Block, Fold, Loop, Map, Operand, Program, Repeat, Subroutine, programs
 from linkwork.spatial.functions import BITWISE
 
 BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
@@ -174,7 +175,7 @@ class Kernel(Writer):
             condition = self.let(f"fcmp olt {kind} {values[0]}, {values[1]}")
             self.let(f"select {bit} {condition}, {kind} {values[2]}, {kind} {values[3]}", name)
         elif operation in ("quadrant_sin", "quadrant_cos"):
-            self.quadrant(name, lanes, operation == "quadrant_cos", *values)
+            quadrant(self, name, lanes, operation == "quadrant_cos", *values)
         elif operation in BITWISE:
             found = BITWISE[operation](
                 BitsOf(self, lanes, self.let(f"bitcast {kind} {values[0]} to {each('i64', lanes)}"))
@@ -197,14 +198,18 @@ class Kernel(Writer):
         """A call of a program's kernel; %v{n} is where its results are found."""
         if what not in self.subroutines:
             symbol = self.subroutines[what] = f"{self.symbol}.subroutine{len(self.subroutines)}"
-            interface = Interface((what.given,), (what.state,))
-            self.inner.append(Kernel(what.program, interface, self.lanes, symbol, self.kept_inside).text())
-        for name, size in ((f"%v{n}", what.state), (f"%given{n}", what.given)):
-            self.memory.append(f"  {name} = alloca [{self.lanes * max(1, size)} x double], align 64")
-        for k, value in enumerate(values):
-            self.store(value, self.at(f"%given{n}", k * self.lanes), self.type, self.align)
-        arrays = [("ptr", f"%given{n}"), ("ptr", f"%v{n}")]
-        self.do(f"call void @{self.subroutines[what]}({listed([*arrays, *tables_with(self.rows_at)])})")
+            for k, program in enumerate(programs(what)):
+                own, interface = symbol + f".sparing{k}" * (k > 0), Interface((what.given,), (what.state,))
+                self.inner.append(Kernel(program, interface, self.lanes, own, self.kept_inside).text())
+        self.memory.append(f"  %v{n} = alloca [{self.lanes * max(1, what.state)} x double], align 64")
+        before = self.left_by(self.program.operands[n], what.given)
+        place = f"%v{before}" if before is not None else f"%given{n}"
+        if before is None:
+            self.memory.append(f"  {place} = alloca [{self.lanes * max(1, what.given)} x double], align 64")
+            for k, value in enumerate(values):
+                self.store(value, self.at(place, k * self.lanes), self.type, self.align)
+        arguments = listed([("ptr", place), ("ptr", f"%v{n}"), *tables_with(self.rows_at)])
+        calls_of(self, what, self.subroutines[what], f"({arguments})", place, self.lanes)
 
     @property
     def rows_at(self) -> str:
@@ -229,7 +234,8 @@ class Kernel(Writer):
         """
         assert self.kept is not None
         symbol = f"{self.symbol}.fold{n}"
-        before = self.left_by(n, what)
+        before = self.left_by(self.program.operands[n][: what.state], what.state)
+        self.left -= {before}
         if before is None:
             self.memory.append(f"  %v{n} = alloca [{self.lanes * what.state} x double], align 64")
             for k, value in enumerate(values[: what.state]):
@@ -241,16 +247,16 @@ class Kernel(Writer):
         program = FoldKernel(what, self.lanes, f"{symbol}.program", self.kept_inside)
         self.inner += [program.text(), fold_rows(symbol, what, self.kept)]
 
-    def left_by(self, n: int, what: Fold) -> int | None:
-        """The fold whose state a fold begins with, number by number, if that still lies where it was left."""
-        program, state = self.program, self.program.operands[n][: what.state]
-        if not state or not all(type(x) is int and program.operations[x] == "final" for x in state):
+    def left_by(self, state: Sequence[Operand], size: int) -> int | None:
+        """The fold whose state values are, number by number, if that still lies where it was left."""
+        program = self.program
+        finals = [x for x in state if type(x) is int and program.operations[x] == "final"]
+        if not state or len(finals) < len(state):
             return None
-        (before, *others) = {program.operands[x][0] for x in state}
-        same = not others and [program.details[x] for x in state] == list(range(what.state))
-        if not same or before not in self.left or program.details[before].state != what.state:
+        (before, *others) = {program.operands[x][0] for x in finals}
+        same = not others and [program.details[x] for x in finals] == list(range(size))
+        if not same or before not in self.left or program.details[before].state != size:
             return None
-        self.left.remove(before)
         return int(before)
 
     def given_at(self, values: Sequence[str]) -> str:
@@ -262,23 +268,6 @@ class Kernel(Writer):
             for k, value in enumerate(values):
                 self.store(value, self.at(place, k * self.lanes), self.type, self.align)
         return self.given[key]
-
-    def quadrant(self, name: str, lanes: int, cosine: bool, quarters: str, s: str, c: str) -> None:
-        """Sine: s, c, -s, -c by the quadrant; cosine: c, -s, -c, s. The sign is flipped as a bit."""
-        kind, integer, bit = vector(lanes), each("i64", lanes), each("i1", lanes)
-
-        def number(x: int) -> str:
-            return str(x) if lanes == 1 else f"splat (i64 {x})"
-
-        odd, even = (s, c) if cosine else (c, s)
-        low = self.let(f"bitcast {kind} {quarters} to {integer}")
-        parity = self.let(f"icmp ne {integer} {self.let(f'and {integer} {low}, {number(1)}')}, {number(0)}")
-        chosen = self.let(f"select {bit} {parity}, {kind} {odd}, {kind} {even}")
-        moved = self.let(f"add {integer} {low}, {number(1 if cosine else 0)}")
-        shifted = self.let(f"shl {integer} {moved}, {number(62)}")
-        sign = self.let(f"and {integer} {shifted}, {number(-(2**63))}")
-        flipped = self.let(f"xor {integer} {self.let(f'bitcast {kind} {chosen} to {integer}')}, {sign}")
-        self.let(f"bitcast {integer} {flipped} to {kind}", name)
 
     def emit_index(self, n: int, address: Address) -> None:
         self.load(self.element(address, 1), "i64", name=f"%v{n}")

@@ -32,8 +32,7 @@ from linkwork.engine.emit.writer import Writer, sweep, zero
 from linkwork.engine.ir.address import Address, Terms
 from linkwork.engine.ir.program import Block, Loop, Operand, Program
 
-_Apart = tuple[str, Terms, str | int | None]
-"""Where numbers of lanes are: an array, the terms of their addresses, and how far apart lanes are."""
+_Apart = tuple[str, Terms, str | int | None]  # where lanes' numbers are: an array, terms, and how far apart they are
 
 CACHE_LINE = 8
 """Integers in a cache line."""

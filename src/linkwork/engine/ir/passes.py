@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from linkwork.engine.ir.address import ONE, Address
-from linkwork.engine.ir.program import Block, Loop, Program, Repeat, inner, length
+from linkwork.engine.ir.program import Block, Loop, Program, Repeat, inner, length, programs
 
 
 def schedule(program: Program) -> Program:
@@ -13,8 +13,9 @@ def schedule(program: Program) -> Program:
 
     Dead code goes; a load moves to its first use, a store to where its value is made. So do what is repeated in it.
     """
-    for each in dict.fromkeys(inner(program)):
-        schedule(each.program)
+    for what in dict.fromkeys(inner(program)):
+        for each in programs(what):
+            schedule(each)
     operations, operands = program.operations, program.operands
     live: set[int] = set()
     stores: dict[int, list[int]] = {}

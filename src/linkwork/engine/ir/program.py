@@ -124,14 +124,20 @@ class Repeat:
 
 @dataclass(frozen=True, eq=False)
 class Subroutine:
-    """A program that takes what is given ("argument0") and gives so many numbers ("result0")."""
+    """A program that takes what is given ("argument0") and gives so many numbers ("result0").
+
+    ``sparing`` has the same program for given numbers of which some, by their places, are zero: it gives the same
+    results with fewer operations. Code runs the first whose numbers are zero in all lanes of a tile, else the program.
+    """
 
     program: Program
     given: int
     state: int
+    sparing: tuple[tuple[tuple[int, ...], Program], ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.given} given, {self.state} results"
+        spared = "".join(f", fewer operations where {len(zeros)} are zero" for zeros, _ in self.sparing)
+        return f"{self.given} given, {self.state} results{spared}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,6 +267,11 @@ def inner(program: Program) -> list[Repeat | Subroutine | Map | Fold]:
     return [program.details[n] for n in program.walk() if program.operations[n] in WITHIN]
 
 
+def programs(what: Repeat | Subroutine | Map | Fold) -> list[Program]:
+    """Its program, and those that code may run instead."""
+    return [what.program, *(program for _, program in what.sparing)] if isinstance(what, Subroutine) else [what.program]
+
+
 def count(program: Program) -> Counter[str]:
     """How often each arithmetic operation is done in a program without loops over bodies; ``sin`` or ``exp`` count one
     each, and what is repeated counts once.
@@ -273,7 +284,8 @@ def length(program: Program) -> int:
     """How many instructions code of a program without loops over bodies has, with those that are repeated; a subroutine
     stands there once.
     """
-    return len(program.root.order) + sum(length(each.program) for each in dict.fromkeys(inner(program)))
+    own = dict.fromkeys(inner(program))
+    return len(program.root.order) + sum(length(each) for what in own for each in programs(what))
 
 
 def text(program: Program, subroutines: dict[Subroutine, int] | None = None) -> str:

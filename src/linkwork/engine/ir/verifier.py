@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from linkwork.engine.ir.address import Address
-from linkwork.engine.ir.program import ARITHMETIC, Block, Fold, Keep, Loop, Map, Program, Repeat, Subroutine
+from linkwork.engine.ir.program import ARITHMETIC, Block, Fold, Keep, Loop, Map, Program, Repeat, Subroutine, programs
 
 OPERANDS = {
     **ARITHMETIC,
@@ -92,7 +92,10 @@ class _Check:
         """Check a subroutine; how many operands it takes."""
         if not isinstance(what, Subroutine):
             raise InvalidProgram(f"{here}: uses no subroutine, but {what!r}")
-        verify(what.program, ("argument0", "result0"))
+        for each in programs(what):
+            verify(each, ("argument0", "result0"))
+        if any(not 0 <= k < what.given for zeros, _ in what.sparing for k in zeros):
+            raise InvalidProgram(f"{here}: what is given has no such places as may be zero")
         return what.given
 
     def rows(self, here: str, operation: str, what: object) -> int:

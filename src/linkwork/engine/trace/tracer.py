@@ -241,7 +241,10 @@ class Tracer:
 
         found = self._written_out.get(what)
         if found is None:
-            found = self._written_out[what] = replace(what, program=expanded(what.program))
+            parts: dict[str, Any] = {"program": expanded(what.program)}
+            if isinstance(what, Subroutine):
+                parts["sparing"] = tuple((zeros, expanded(each)) for zeros, each in what.sparing)
+            found = self._written_out[what] = replace(what, **parts)
         return found
 
     def store(self, address: Address, value: Any) -> None:
