@@ -187,7 +187,7 @@ class Touching:
 
     @cached_property
     def _inverse_diagonal(self) -> Array:
-        return self._reference[1].diagonal()
+        return self._inverse.diagonal()
 
     @cached_property
     def enough(self) -> float:
@@ -195,26 +195,29 @@ class Touching:
         if not self.contacts.tolerance:
             return 0.0
         with interpreted():
-            inertia = float(mass_matrix(self.model, self._reference[0]).trace())  # nv times the mean of the diagonal
+            inertia = float(mass_matrix(self.model, self._measured_at).trace())  # nv times the mean of the diagonal
         return 2.0 * self.contacts.tolerance * inertia
 
     @cached_property
-    def _reference(self) -> tuple[Array, Array]:
-        """The configuration in which masses are measured, and the inverse of the mass matrix there."""
-        model = self.model
-        q = np.array(self.contacts.reference) if self.contacts.reference is not None else neutral(model)
+    def _measured_at(self) -> Array:
+        """The configuration in which masses are measured."""
+        return np.array(self.contacts.reference) if self.contacts.reference is not None else neutral(self.model)
+
+    @cached_property
+    def _inverse(self) -> Array:
+        """Of the mass matrix there."""
         with interpreted():
-            return q, mass_matrix_inverse(model, q)
+            return mass_matrix_inverse(self.model, self._measured_at)
 
     def _moved(self, end: str) -> tuple[float, float]:
         """How much a force, and a moment, accelerate a frame's body at its centre of mass, the mean over three axes."""
-        body, (q, inverse) = self._body(end), self._reference
+        body = self._body(end)
         if not body:
             return 0.0, 0.0
         with interpreted():
             point = Point(end, offset=self._centre_of(end))
-            J = jacobian(self.model, q, [point], reference="local_world_aligned")
-        square = (J @ inverse @ J.T).diagonal()
+            J = jacobian(self.model, self._measured_at, [point], reference="local_world_aligned")
+        square = (J @ self._inverse @ J.T).diagonal()
         return float(square[:3].mean()), float(square[3:].mean())
 
     def _centre_of(self, end: str) -> tuple[float, float, float]:

@@ -71,7 +71,7 @@ class Search:
             if not iteration:
                 first[going] = fall
             step, exact = line.searched(fall)
-            last = (fall < CONVERGED * yy + _NOISE * first[going] + TINY) | (exact > 0.5)
+            last = (fall < CONVERGED * yy + _NOISE * first[going] + TINY) | (fall < of.enough) | (exact > 0.5)
             step = np.where(last, 1.0, step)
             y[going] += step[:, None] * p
             for each, rate in zip(self.s, line.w, strict=True):
