@@ -265,7 +265,7 @@ ARM = lw.mechanisms.serial_chain(3)
 BALL = lw.mechanisms.serial_chain(1, joint="spherical")
 WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "lock an unknown joint": (lambda: ARM.locked({"joint7": 0.1}), lw.UnknownNameError, "no joint named 'joint7'"),
-    "lock a body": (lambda: ARM.locked({"body1": 0.1}), lw.UnknownNameError, "'body1'; it is a link on 'body1'"),
+    "lock a body": (lambda: ARM.locked({"body1": 0.1}), lw.UnknownNameError, "'body1'; it is a body"),
     "lock with two numbers": (lambda: ARM.locked({"joint1": [0.1, 0.2]}), lw.ArgumentError, "joint1' has 1 coordinate"),
     "lock at nan": (lambda: ARM.locked({"joint1": float("nan")}), lw.ArgumentError, "joint1' must be finite"),
     "lock at no rotation": (
