@@ -101,3 +101,9 @@ def test_no_file_knows_the_machine_it_was_written_on() -> None:
         if (match := traces.search(path.read_text(encoding="utf-8")))
     ]
     assert found == []
+
+
+def test_modules_of_the_package_are_imported_when_they_are_named() -> None:
+    code = "import linkwork as lw; print(lw.errors.ArgumentError.__name__, lw.model.__name__, hasattr(lw, 'nonsense'))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "ArgumentError linkwork.model False\n", done.stderr

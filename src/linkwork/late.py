@@ -22,7 +22,11 @@ def late(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], li
 
     def found(name: str) -> Any:
         if name not in modules:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            from importlib.util import find_spec
+
+            if name.startswith("_") or find_spec(f"{package}.{name}") is None:
+                raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            return import_module(f"{package}.{name}")  # a module of the package, such as linkwork.errors
         module = import_module(modules[name])
         value = vars(module).get(name) or import_module(f"{module.__name__}.{name}")
         setattr(sys.modules[package], name, value)
