@@ -467,3 +467,10 @@ def test_a_singular_state_among_others_is_said_and_damping_helps(engine: str) ->
         lw.operational_space(arm, bent, np.zeros(3), tip, damping=0.1, out=np.zeros(3))  # type: ignore[arg-type]
     with pytest.raises(lw.ArgumentError, match=r"v\[1\] .* is nan"):
         lw.operational_space(arm, bent, [0.0, np.nan, 0.0], tip, damping=0.1)
+
+
+def test_no_states_have_no_forces_at_points() -> None:
+    model = lw.mechanisms.serial_chain(3)
+    with lw.interpreted():
+        space = lw.operational_space(model, np.empty((0, 3)), np.empty((0, 3)), ["tip"])
+    assert space.coriolis.shape == space.gravity.shape == (0, 6)

@@ -63,7 +63,7 @@ class AtPoints:
         free = weightless(self.asked.model)
         a = forward_dynamics(free, q, v, np.zeros(free.nv))
         found = self._whole(f"frame_accelerations/{self.reference}", q, v, a)
-        return self.asked.rows(found.reshape(*found.shape[:-2], -1), -1)
+        return self.asked.rows(found.reshape(*found.shape[:-2], 6 * found.shape[-2]), -1)
 
     def free_fall(self, q: Array) -> Array:
         """-J M⁻¹ g, of the joint forces g that hold gravity."""
