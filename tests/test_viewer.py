@@ -222,6 +222,8 @@ def test_bad_sequences_and_animations_are_named(
         lw.animate(swing, tmp_path / "swing.avi")
     with pytest.raises(lw.ArgumentError, match="fps must be a positive number"):
         lw.animate(swing, tmp_path / "swing.gif", fps=0)
+    with pytest.raises(lw.ArgumentError, match="must be finite"):
+        lw.animate(swing, tmp_path / "swing.gif", fps=5e-324)
     monkeypatch.setattr(animation.shutil, "which", lambda name: None)
     with pytest.raises(lw.MissingExtraError, match="needs the program ffmpeg"):
         lw.animate(swing, tmp_path / "swing.mp4")

@@ -111,7 +111,7 @@ class _Gif:
     """
 
     def __init__(self, fps: float) -> None:
-        self._milliseconds = int(1000 / fps)
+        self._milliseconds = int(min(1000.0 / fps, 655_350.0))  # a GIF can show a picture no longer
         self._frames: list[Any] = []
         self._canvas: Any = None
         self._image = import_module("PIL.Image")
