@@ -36,7 +36,7 @@ def anymal() -> Model:
 
 
 def test_a_locked_model_is_pinocchio_s_reduced_one() -> None:
-    lock = {"panda_joint3": 0.4, "panda_joint6": 1.5, "panda_finger_joint1": 0.02, "panda_finger_joint2": 0.01}
+    lock = {"panda_joint3": 0.4, "panda_joint6": 1.5, "panda_finger_joint1": 0.02, "panda_finger_joint2": 0.02}
     whole, there = panda(), pin.buildModelFromUrdf(str(robot("panda.urdf")))
     q = whole.configuration(lock)
     reduced = pin.buildReducedModel(there, [there.getJointId(name) for name in lock], q)
@@ -274,6 +274,11 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         "'joint1' has no configuration",
     ),
     "lock two ways": (lambda: ARM.locked({"joint1": 0.1}, [0, 0, 0]), lw.ArgumentError, "q is for names alone"),
+    "lock against a coupling": (
+        lambda: panda().locked({"panda_finger_joint1": 0.02, "panda_finger_joint2": 0.01}),
+        lw.ArgumentError,
+        "'panda_finger_joint2' cannot be locked at 0.01 with joint 'panda_finger_joint1' at 0.02.* lock one of the two",
+    ),
     "lock a name": (lambda: ARM.locked("joint1"), lw.ArgumentError, "joints must be a dict, as in"),
     "lock in a batch": (lambda: ARM.locked(["joint1"], [[0, 0, 0]]), lw.ArgumentError, "q must be one configuration"),
     "gravity": (lambda: ARM.with_gravity(9.81), lw.ArgumentError, "gravity must be 3 number"),  # type: ignore[arg-type]

@@ -389,6 +389,24 @@ def test_files_that_multiply_are_refused(tmp_path: Path) -> None:
         load(tmp_path / "0.xml")
 
 
+def hanging(count: int, inner: str = "") -> str:
+    return f"<body pos='0 0 -0.1'><joint axis='0 1 0'/>{GEOM}" * count + inner + "</body>" * count
+
+
+def test_long_chains_are_read_as_deep_as_mujoco_reads_them(tmp_path: Path) -> None:
+    """Its reader takes elements in each other up to 499 deep; what is included and attached counts, as its recursions
+    have it.
+    """
+    assert load(write(tmp_path, hanging(120))).nv == 120
+    (tmp_path / "part.xml").write_text(f"<mujoco><worldbody>{hanging(300)}</worldbody></mujoco>")
+    (tmp_path / "more.xml").write_text(f"<mujocoinclude>{hanging(300)}</mujocoinclude>")
+    for inner in ("<attach model='part' prefix='p'/>", "<include file='more.xml'/>"):
+        with pytest.raises(FormatError, match="nested more than 499 deep, with what is included and attached"):
+            load(write(tmp_path, hanging(300, inner), "<asset><model name='part' file='part.xml'/></asset>"))
+    with pytest.raises(FormatError, match="nested more than 499 deep"):
+        load(write(tmp_path, hanging(100_000)))
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
 def test_a_pipe_in_the_folder_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.xml")

@@ -15,9 +15,10 @@ import os
 import re
 import stat
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from math import prod
 
-from linkwork.formats.xml import MAX_ELEMENTS, Element, quoted, read
+from linkwork.formats.xml import MAX_DEPTH_OF_BODIES, MAX_ELEMENTS, Element, quoted, read
 
 MAX_FILES = 1000
 MAX_NESTING = 20
@@ -27,7 +28,6 @@ MAX_COPIES = 20_000
 """Elements beyond those written down; as many bodies take MuJoCo about a minute."""
 MAX_DATA = 2.0**30
 """Bytes that numbers in the file ask for."""
-_MAX_DEPTH = 200
 _PROVIDER = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # "http:", "C:" and the like
 _POINTS = ("flexcomp", "composite")  # elements that make a grid of bodies
 
@@ -95,6 +95,19 @@ class _Folder:
             raise element.error(f"the model refers to files of more than {MAX_ASSETS // 2**20} MiB")
 
 
+@dataclass
+class _Begun:
+    """An element with what has been found in it so far, and which of its children is the next."""
+
+    element: Element
+    next: int = 0
+    size: float = 1.0
+    data: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.data = _data(self.element)
+
+
 class _Model:
     """A model of MuJoCo: a file and those that it includes, which share their compiler's settings."""
 
@@ -110,6 +123,7 @@ class _Model:
         self.named: dict[str, float] = {}  # elements that each named one unfolds to
         self.so_far = 0.0  # elements that there are before the next
         self.size = 0.0  # elements in all, once it has been checked
+        self.deepest = 0  # how deep they are nested
 
     def check(self) -> None:
         """Check all references and bounds."""
@@ -183,7 +197,7 @@ class _Model:
     def unfold(self) -> float:
         """How many elements there are once all copies are made."""
         written = sum(1 for _ in self.walk())
-        size, data = self.unfolding(self.root, 1)
+        size, data = self.unfolding()
         user = sum(
             number
             for element in self.walk()
@@ -195,21 +209,37 @@ class _Model:
         _bound(self.root, size - written, data + 8.0 * user * size)
         return size
 
-    def unfolding(self, element: Element, depth: int) -> tuple[float, float]:
-        """How many elements it becomes, and the bytes of data that they ask for."""
-        if depth > _MAX_DEPTH:
-            raise element.error(f"elements are nested more than {_MAX_DEPTH} deep, with what is included")
-        size, data = 1.0, _data(element)
-        self.so_far += 1.0
-        for child in element.children:
-            more, theirs = self.unfolding(child, depth + 1)
-            size, data = size + more, data + theirs
-        for document in self.included.get(element, ()):
-            more, theirs = self.unfolding(document, depth + 1)
-            size, data = size + more, data + theirs
+    def unfolding(self) -> tuple[float, float]:
+        """How many elements there are once all copies are made, and the bytes of data that they ask for. What has begun
+        and not ended is a list, as in ``_Reader``: Python's own stack would be the caller's to fill.
+        """
+        begun = [_Begun(self.root)]
+        found = 0.0, 0.0
+        while begun:
+            last, element = begun[-1], begun[-1].element
+            if last.next == 0:
+                self.so_far += 1.0
+                self.reaches(element, len(begun))
+            inside = [*element.children, *self.included.get(element, ())]
+            if last.next < len(inside):
+                last.next += 1
+                begun.append(_Begun(inside[last.next - 1]))
+                continue
+            found = self.copied(last, len(begun))
+            begun.pop()
+            if begun:
+                begun[-1].size += found[0]
+                begun[-1].data += found[1]
+        return found
+
+    def copied(self, begun: _Begun, depth: int) -> tuple[float, float]:
+        """What an element with all that it holds becomes."""
+        element, size, data = begun.element, begun.size, begun.data
         before, copies = size, 1.0
         if element.tag == "attach":
-            size += self.attaching(element)
+            more, deeper = self.attaching(element)
+            size += more
+            self.reaches(element, depth + deeper)
         elif element.tag == "replicate":
             copies = prod(_numbers(element, "count"))
         elif element.tag in _POINTS:  # a body and its joints at each
@@ -222,12 +252,24 @@ class _Model:
             self.named[element.attributes["name"]] = max(size, self.named.get(element.attributes["name"], 0.0))
         return size, data
 
-    def attaching(self, element: Element) -> float:
-        """How many elements an <attach> copies: of another model, or of what this one has so far."""
+    def reaches(self, element: Element, depth: int) -> None:
+        """Bound how deep bodies hang on each other: MuJoCo walks down by recursion."""
+        self.deepest = max(self.deepest, depth)
+        if depth > MAX_DEPTH_OF_BODIES:
+            raise element.error(
+                f"elements are nested more than {MAX_DEPTH_OF_BODIES} deep, with what is included and attached"
+            )
+
+    def attaching(self, element: Element) -> tuple[float, int]:
+        """How many elements an <attach> copies, and how deep they are: of another model, or of what this one has so
+        far.
+        """
         if "model" in element.attributes:
-            return max((model.size for model in self.attached.get(element.attributes["model"], ())), default=0.0)
+            models = self.attached.get(element.attributes["model"], ())
+            return max((each.size for each in models), default=0.0), max((each.deepest for each in models), default=0)
         name = element.attributes.get("body") or element.attributes.get("frame") or ""
-        return self.named.get(name, self.so_far)  # at most all, for the name of a copy or of what is not complete
+        # at most all, for the name of a copy or of what is not complete
+        return self.named.get(name, self.so_far), self.deepest
 
 
 def _bound(element: Element, copies: float, data: float) -> None:

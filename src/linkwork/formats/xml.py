@@ -24,7 +24,8 @@ from linkwork.files import open_regular
 
 MAX_BYTES = 64 * 2**20
 MAX_ELEMENTS = 2_500_000
-MAX_DEPTH = 100
+MAX_DEPTH, MAX_DEPTH_OF_BODIES = 100, 499
+"""Elements in each other: in MJCF bodies are, and MuJoCo's own reader takes no more than so many."""
 MAX_MAGNITUDE = 1e15
 """Lengths, masses and inertias above this are nonsense, and their products would overflow."""
 
@@ -285,7 +286,9 @@ class _Reader:
             if count > MAX_ELEMENTS:
                 raise element.error(f"the file has more than {MAX_ELEMENTS} elements")
             if len(begun) > MAX_DEPTH:
-                raise element.error(f"elements are nested more than {MAX_DEPTH} deep")
+                most = MAX_DEPTH_OF_BODIES if begun[1].tag.startswith("mujoco") else MAX_DEPTH
+                if len(begun) > most:
+                    raise element.error(f"elements are nested more than {most} deep")
             holder = begun[-1]
             if holder.children:
                 holder.children.append(element)

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from linkwork.model.model import Body, Limits, Model, Point
 
 _SOLID = ("mass", "com", "inertia")
+_OFF = 1e-6
+"""How far joints that are locked may be off a coupling, m or rad."""
 
 
 def locked(model: Model, joints: Mapping[str, ArrayLike] | Sequence[str], q: ArrayLike | None = None) -> Model:
@@ -45,7 +47,7 @@ def locked(model: Model, joints: Mapping[str, ArrayLike] | Sequence[str], q: Arr
 
     Raises:
         UnknownNameError: if there is no such joint.
-        ArgumentError: if a joint has another number of coordinates.
+        ArgumentError: if a joint has another number of coordinates, or two contradict a coupling.
 
     Example:
         >>> import linkwork as lw
@@ -272,7 +274,28 @@ def _locked_at(model: Model, joints: Mapping[str, ArrayLike] | Sequence[str], q:
         for constraint in model.constraints:
             for index, at in _tied(model, constraint, given):
                 given[index], found = at, True
+    for constraint in model.constraints:
+        _check_tied(model, constraint, given)
     return given
+
+
+def _check_tied(model: Model, constraint: Constraint, given: Mapping[int, list[float]]) -> None:
+    """An error for a coupling that joints which are locked contradict."""
+    from linkwork.model.constraints import Coupling
+
+    if not isinstance(constraint, Coupling):
+        return
+    a, b = (model.joint_index(name) for name in (constraint.joint_a, constraint.joint_b))
+    if a not in given or b not in given:
+        return
+    (at,), (other,) = given[a], given[b]
+    wanted = constraint.ratio * other + constraint.offset
+    if abs(at - wanted) > _OFF * max(1.0, abs(wanted)):
+        one, two = repr(constraint.joint_a), repr(constraint.joint_b)
+        raise ArgumentError(
+            f"joint {one} cannot be locked at {at:g} with joint {two} at {other:g}: a coupling of the model has it at "
+            f"{wanted:g} then; lock one of the two, and the other follows"
+        )
 
 
 def _tied(model: Model, constraint: Constraint, given: Mapping[int, list[float]]) -> list[tuple[int, list[float]]]:
