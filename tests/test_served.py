@@ -206,6 +206,13 @@ def test_arguments_without_leading_axes_go_for_every_state() -> None:
     for _ in range(2):
         assert np.array_equal(lw.forward_dynamics(MODEL, s.q[0], s.v, s.tau[0]), wanted)
     assert calls_in_python(lambda: lw.forward_dynamics(MODEL, s.q[0], s.v, s.tau[0])) == []
+    one, many = s.q[:1], s.v[:, None]  # axes of length 1 broadcast as NumPy has it
+    assert calls_in_python(lambda: lw.forward_dynamics(MODEL, one, s.v, s.tau[:1])) == []
+    assert np.array_equal(lw.forward_dynamics(MODEL, one, s.v, s.tau[:1]), wanted)
+    assert np.array_equal(lw.forward_dynamics(MODEL, one, many, s.tau[0]), wanted[:, None])
+    assert np.array_equal(lw.forward_dynamics(MODEL, one[None, None], s.v, s.tau[0]), wanted[None, None])
+    alone = lw.forward_dynamics(MODEL, one[None], s.v[0], s.tau[:1])
+    assert alone.shape == (1, 1, MODEL.nv) and np.array_equal(alone[0, 0], wanted[0])
 
 
 def test_large_results_begin_at_a_cache_line() -> None:

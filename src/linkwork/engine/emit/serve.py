@@ -44,13 +44,15 @@ class _Serve(PythonWriter):
         self.views = self.let(f"alloca [{MOST_ARRAYS * VIEW} x i8], align 8")
         self.places = self.let(f"alloca [{MOST_ARRAYS * len(PLACE.words)} x i64], align 8")
         self.results = self.let(f"alloca [{MOST_ARRAYS} x ptr], align 8")
-        self.leading, self.made, self.status = (self.variable("i64", 0) for _ in range(3))
-        self.states, self.lengths = self.variable("i64", 1), self.variable("ptr", "null")
+        self.leading, self.ones, self.made, self.status = (self.variable("i64", 0) for _ in range(4))
+        self.states, self.product = (self.variable("i64", 1) for _ in range(2))
+        self.lengths, self.ones_lengths = (self.variable("ptr", "null") for _ in range(2))
         self.record = self.entry()
         self.lock()
         arguments, results = (ENTRY.get(self, self.record, name) for name in ("arguments", "results"))
         with self.each(arguments) as k:
             self.take(k)
+        self.bring_together()
         code, words = self.chosen()
         with self.each(results) as k:
             self.target(k, arguments, results)
@@ -131,12 +133,30 @@ class _Serve(PythonWriter):
         self.begin(onward)
 
     def take(self, k: str) -> None:
-        """Argument k: go on if it is an array for one state, or for as many as the others."""
+        """Argument k: go on if it is an array for one state, or for as many as the others. Leading axes of length 1
+        are for one state, too, if others have as many axes.
+        """
         target = self.load(self.at("%objects", k, "ptr"), "ptr")
-        leading, lengths = self.look(target, k, self.array(self.record, k), CONTIGUOUS | ALIGNED)
-        known = self.load(self.leading, "i64")
+        array = self.array(self.record, k)
+        leading, lengths = self.look(target, k, array, CONTIGUOUS | ALIGNED)
         with self.when(self.compare("ne", leading, 0)):
-            compare, learn, end = (self.block(part) for part in ("compare", "learn", "learned"))
+            alone, compare, several, learn, end = (
+                self.block(part) for part in ("alone", "compare", "several", "learn", "learned")
+            )
+            self.store(1, self.product, "i64")
+            with self.each(leading) as axis:
+                length = self.load(self.at(lengths, axis, "i64"), "i64")
+                self.store(self.mul(self.load(self.product, "i64"), length), self.product, "i64")
+            states = self.load(self.product, "i64")
+            self.branch(self.compare("eq", states, 1), alone, several)
+            self.begin(alone)
+            self.store(ARRAY.get(self, array, "axes"), PLACE.pointer(self, self.place(k), "axes"), "i64")
+            with self.when(self.compare("sgt", leading, self.load(self.ones, "i64"))):
+                self.store(leading, self.ones, "i64")
+                self.store(lengths, self.ones_lengths, "ptr")
+            self.jump(end)
+            self.begin(several)
+            known = self.load(self.leading, "i64")
             self.branch(self.compare("eq", known, 0), learn, compare)
             self.begin(compare)
             self.expect(self.compare("eq", leading, known))
@@ -146,11 +166,16 @@ class _Serve(PythonWriter):
             self.begin(learn)
             self.store(leading, self.leading, "i64")
             self.store(lengths, self.lengths, "ptr")
-            with self.each(leading) as axis:
-                length = self.load(self.at(lengths, axis, "i64"), "i64")
-                self.store(self.mul(self.load(self.states, "i64"), length), self.states, "i64")
+            self.store(states, self.states, "i64")
             self.jump(end)
             self.begin(end)
+
+    def bring_together(self) -> None:
+        """The leading axes of all arguments: those of length 1, if there are no others; go on if these are no more."""
+        with self.when(self.compare("eq", self.load(self.leading, "i64"), 0)):
+            self.store(self.load(self.ones, "i64"), self.leading, "i64")
+            self.store(self.load(self.ones_lengths, "ptr"), self.lengths, "ptr")
+        self.expect(self.compare("sle", self.load(self.ones, "i64"), self.load(self.leading, "i64")))
 
     def chosen(self) -> tuple[str, str]:
         """The code for so many states, and its words: go on if there is any."""
