@@ -1,11 +1,12 @@
 """Which method for Λ⁻¹ wins where: the study behind ``method="auto"`` of ``lw.operational_inertia``.
 
     python benchmarks/operational_methods.py            prints how well the rule does on the data that are kept
-    python benchmarks/operational_methods.py --measure  counts and times anew, half an hour (docs/data)
+    python benchmarks/operational_methods.py --measure  counts and times anew, minutes (docs/data)
     python benchmarks/operational_methods.py --write    puts the tables into docs/operational-inertia.md
 
 Operations are those of code for one mechanism, where its numbers are constants, on robots of example-robot-data (on a
-fixed base, and on a floating one if they have four ends), ready mechanisms and random trees of up to 50 bodies. Times
+fixed base, and on a floating one if they have four ends), ready mechanisms and random trees of up to 50 bodies, where
+bodies times points are at most 320: operations are found by tracing, which takes seconds where both are many. Times
 are of code for any mechanism, which larger ones run: one state on one lane, the best of many samples, all methods in
 turn and their results compared first. Points are on ends, or on any bodies.
 """
@@ -14,9 +15,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
 from importlib.metadata import files
 from pathlib import Path
@@ -29,6 +30,7 @@ from linkwork.algorithms.fewest_operations import fewest_operations_on
 from linkwork.bench import pages
 from linkwork.bench.machine import commit, machine, versions
 from linkwork.engine.plans.planner import MOST_BODIES
+from linkwork.engine.run.threads import cores
 from linkwork.files import write_text
 from linkwork.model import Frame, Model
 from linkwork.reproduce.clock import Runner, race
@@ -38,6 +40,8 @@ from linkwork.reproduce.operational_inertia import growth
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "docs" / "data" / "operational-methods.json"
 POINTS = (1, 2, 4, 8, 16)
+MOST = 320
+"""Bodies times points of a case that is counted."""
 CLOSE = 1.15
 """Costs up to this many times the least count as won."""
 JOINTS = (lw.joints.Revolute("z"), lw.joints.Revolute((1.0, 2.0, 2.0)), lw.joints.Prismatic("x"), lw.joints.Spherical())
@@ -113,18 +117,21 @@ def described(name: str, model: Model, frames: Sequence[Frame]) -> dict[str, Any
     return {"case": name, **shape, "points": bodies}
 
 
+def count(case: Case) -> dict[str, Any] | None:
+    """What each method costs; None if a joint of the file moves no inertia."""
+    name, model, frames = case
+    try:
+        counts = {m: sum(folded(method, model, frames).values()) for m, method in growth.METHODS.items()}
+    except ZeroDivisionError:
+        return None
+    return described(name, model, frames) | {"cost": counts}
+
+
 def counted() -> list[dict[str, Any]]:
-    found = []
-    for source in (robots(), ready(), trees((8, 16, 32, 48))):
-        for name, model, frames in cases(source):
-            try:
-                counts = {m: sum(folded(method, model, frames).values()) for m, method in growth.METHODS.items()}
-            except ZeroDivisionError:  # a joint of this file moves no inertia
-                continue
-            found.append(described(name, model, frames) | {"cost": counts})
-            if len(found) % 50 == 0:
-                sys.stderr.write(f"linkwork: {len(found)} cases counted\n")
-    return found
+    sources = (robots(), ready(), trees((8, 16, 32, 48)))
+    every = [case for source in sources for case in cases(source) if len(case[1].bodies) * len(case[2]) <= MOST]
+    with ProcessPoolExecutor(cores()) as pool:
+        return [found for found in pool.map(count, every, chunksize=4) if found]
 
 
 def timed() -> list[dict[str, Any]]:

@@ -21,23 +21,35 @@ from strategies import ARRAYS, Array, State
 
 def evaluated(task: Task, form: str, arguments: Sequence[Array]) -> list[Array]:
     """The results of one state, by the verified program of a form and the evaluator."""
-    results = [np.zeros(size) for size in task.results]
-    arrays: dict[str, Any] = {f"result{k}": result for k, result in enumerate(results)}
-    arrays |= {f"argument{k}": np.ravel(argument) for k, argument in enumerate(arguments)}
-    if form == "specialised":
-        program = Specialised(task).program
-        verifier.verify(program, arrays)
-        evaluator.run(program, arrays)
-    else:
-        plan = Rolled(task)
-        program, *widths = plan.program
-        program = pack_lists(program) if form == "rolled, one state" else program
-        arrays |= {name: np.full(size, np.nan) for name, size in plan.memory(*widths).items()}
-        arrays |= {"data": plan.model_tables.data, "ints": plan.model_tables.ints}
-        sizes = plan.sizes(plan.program.cell)
-        verifier.verify(program, arrays, sizes)
-        evaluator.run(program, arrays, sizes)
-    return [result + 0.0 for result in results]  # a zero has no sign
+    if form != "specialised":
+        return run_rolled(Rolled(task), arguments, packed=form == "rolled, one state")
+    arrays = _arrays(task, arguments)
+    program = Specialised(task).program
+    verifier.verify(program, arrays)
+    evaluator.run(program, arrays)
+    return _results(task, arrays)
+
+
+def run_rolled(plan: Rolled, arguments: Sequence[Array], packed: bool = False) -> list[Array]:
+    """The same by a program with loops; packed, items of lists are on lanes as for one state."""
+    program, *widths = plan.program
+    program = pack_lists(program) if packed else program
+    arrays = _arrays(plan.task, arguments)
+    arrays |= {name: np.full(size, np.nan) for name, size in plan.memory(*widths).items()}
+    arrays |= {"data": plan.model_tables.data, "ints": plan.model_tables.ints}
+    sizes = plan.sizes(plan.program.cell)
+    verifier.verify(program, arrays, sizes)
+    evaluator.run(program, arrays, sizes)
+    return _results(plan.task, arrays)
+
+
+def _arrays(task: Task, arguments: Sequence[Array]) -> dict[str, Any]:
+    arrays: dict[str, Any] = {f"result{k}": np.zeros(size) for k, size in enumerate(task.results)}
+    return arrays | {f"argument{k}": np.ravel(argument) for k, argument in enumerate(arguments)}
+
+
+def _results(task: Task, arrays: dict[str, Any]) -> list[Array]:
+    return [arrays[f"result{k}"] + 0.0 for k in range(len(task.results))]  # a zero has no sign
 
 
 def arguments_of(task: Task, state: State) -> list[Array]:

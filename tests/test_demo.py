@@ -51,13 +51,22 @@ def test_half_a_motion_is_no_experiment(
     assert capsys.readouterr().err.endswith("linkwork: interrupted\n") and not list(tmp_path.iterdir())
 
 
-def test_pages_have_the_rates_of_the_data() -> None:
+def test_pages_have_the_numbers_of_the_data() -> None:
     docs = Path(__file__).parents[1] / "docs"
     numbers = json.loads((docs / "data" / "demo.json").read_text(encoding="utf-8"))["numbers"]
     rate, batch = (f"{round(numbers[name], -3):,.0f}" for name in ("rate", "batch_rate"))
     control, inertia = ((docs / name).read_text(encoding="utf-8") for name in ("control.md", "operational-inertia.md"))
     assert f"| {rate} Hz | 300 Hz |" in control and f"| {batch} states a second |" in control
     assert f"runs at {rate} Hz" in inertia
+    faster = numbers["simulated_seconds"] / numbers["simulation_seconds"]
+    for said in (
+        f"which leaves\n{1e6 * numbers['position_error']:.0f} µm",
+        f"keeps the box within {1e3 * numbers['sampled_position_error']:.1g} mm",
+        f"the hands by {numbers['coupling']:.1e} m/s² at most",
+        f"Outside of the null space they would by {numbers['coupling_unprojected']:.3g} m/s²",
+        f"| {faster:.0f} times as fast as real time |",
+    ):
+        assert said in control, said
 
 
 def _numbers(folder: Path) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from linkwork.engine.mode import form
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
+PERFORMANCE = ROOT / "docs" / "performance.md"
 DOCS = [path for path in sorted((ROOT / "docs").glob("**/*.md")) if "generated" not in path.parts]
 PAGES = [*sorted(ROOT.glob("*.md")), *DOCS]
 CODE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -159,6 +160,19 @@ def test_the_readme_is_short_and_shows_every_use() -> None:
     assert [page.name for page in (ROOT / "docs").glob("*.md") if f"(docs/{page.name})" not in text] == []
 
 
+def test_the_readme_has_the_times_of_the_tables() -> None:
+    rows = re.findall(
+        r"^\| G1 \(35\) \| forward dynamics \|(.*)\|$", PERFORMANCE.read_text(encoding="utf-8"), re.MULTILINE
+    )
+    one, pinocchio, _, batch, pinocchio_batch, _ = (cell.split() for cell in rows[0].split("|"))
+    unit = {"ns": 1e-3, "µs": 1.0}
+    one_call, share = (float(time[0]) * unit[time[1]] for time in (one, batch))
+    faster, faster_batch = (float(cell[-1].lstrip("×")) for cell in (pinocchio, pinocchio_batch))
+    text = " ".join(README.read_text(encoding="utf-8").split())
+    assert f"in {share:.2g} µs a state in a batch of 4,096, {faster_batch:.0f} times as fast as Pinocchio" in text
+    assert f"in {one_call:.2g} µs in a single call from Python, {faster:.0f} times as fast" in text
+
+
 @pytest.mark.parametrize(
     ("page", "table"),
     [("performance", "bench"), ("performance", "fresh memory"), ("accuracy", "rounding"), ("simulation", "drift")],
@@ -169,11 +183,11 @@ def test_tables_have_their_markers(page: str, table: str) -> None:
     assert head and tail and "|" in path.read_text(encoding="utf-8")[len(head) : -len(tail)]
 
 
-@pytest.mark.parametrize("experiment", reproduce.PAGES)
+@pytest.mark.parametrize("experiment", reproduce.EXPERIMENTS)
 def test_the_tables_of_a_page_are_those_of_its_data(experiment: str) -> None:
     path = ROOT / "docs" / f"{experiment}.md"
     data = json.loads((ROOT / "docs" / "data" / f"{experiment}.json").read_text(encoding="utf-8"))
-    found = reproduce.PAGES[experiment](data)
+    found = reproduce.EXPERIMENTS[experiment].tables(data)
     marked = {*re.findall(r"^<!-- (?!end)(.*) -->$", path.read_text(encoding="utf-8"), re.MULTILINE)}
     assert marked - {"methods"} == {*found}, "methods are those of benchmarks/operational_methods.py"
     for name, table in found.items():

@@ -15,7 +15,6 @@ from matplotlib import image
 import linkwork as lw
 from linkwork import cli
 from linkwork.bench import pages
-from linkwork.reproduce import PAGES
 from linkwork.reproduce.counting import folded
 from linkwork.reproduce.operational_inertia import plots
 from linkwork.reproduce.operational_inertia.growth import METHODS
@@ -36,15 +35,6 @@ def test_data_say_where_and_of_what_they_are(path: Path) -> None:
     assert data["commit"] and not data["commit"].endswith("-dirty"), "measured on a commit that can be found again"
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_the_tables_of_a_page_are_those_of_its_data(name: str) -> None:
-    page = DOCS / f"{name}.md"
-    for place, text in PAGES[name](data_of(name)).items():
-        head, tail = pages.around(page, place)
-        whole = page.read_text(encoding="utf-8")
-        assert whole[len(head) : len(whole) - len(tail)] == f"{text}\n", f"{place}: linkwork reproduce {name} --page"
-
-
 def test_a_figure_is_drawn_again_from_its_data(tmp_path: Path) -> None:
     data = data_of("operational-inertia")
     picture = plots._links(data["over_links"])
@@ -52,20 +42,21 @@ def test_a_figure_is_drawn_again_from_its_data(tmp_path: Path) -> None:
     counts = data["over_links"]["chains"]["operations"]
     for method in ("chang_khatib", "pv", "sparse"):
         assert np.array_equal(shown[plots.STYLES[method]["label"]], counts[method])
-    save(picture, tmp_path, "links")
+    assert [file.name for file in save(picture, tmp_path, "links")] == ["links.png", "links.svg"]
+    assert (tmp_path / "links.svg").read_text(encoding="utf-8").startswith("<?xml")
     again, kept = (
         image.imread(folder / "links.png") for folder in (tmp_path, DOCS / "figures" / "operational-inertia")
     )
     assert again.shape == kept.shape and np.abs(again - kept).mean() < 0.02  # fonts differ a little from place to place
 
 
-def test_a_page_without_markers_and_an_experiment_without_a_page_are_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_a_page_without_markers_is_told_before_anything_is_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.delitem(PAGES, "virtual-work")
-    asked = ["reproduce", "virtual-work", "--quick", "--out", str(tmp_path), "--page", str(DOCS / "virtual-work.md")]
-    assert cli.main(asked) == 2
-    assert "virtual-work has no tables for a page" in capsys.readouterr().err and not list(tmp_path.iterdir())
+    page, out = tmp_path / "page.md", tmp_path / "out"
+    page.write_text("no tables\n", encoding="utf-8")
+    assert cli.main(["reproduce", "virtual-work", "--quick", "--out", str(out), "--page", str(page)]) == 2
+    assert "page.md must have the lines <!-- claims -->" in capsys.readouterr().err and not out.exists()
 
 
 def study() -> ModuleType:

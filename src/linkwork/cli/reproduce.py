@@ -12,7 +12,7 @@ from linkwork.bench import pages
 from linkwork.errors import ArgumentError
 from linkwork.files import write_text
 from linkwork.progress import saying
-from linkwork.reproduce import EXPERIMENTS, PAGES
+from linkwork.reproduce import EXPERIMENTS
 
 NAME = "reproduce"
 HELP = "do a paper's experiments again, and write pictures and data into a folder"
@@ -28,8 +28,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, console: Console) -> int:
     experiment = EXPERIMENTS[options.experiment]
-    if options.page and options.experiment not in PAGES:
-        raise ArgumentError(f"--page: {options.experiment} has no tables for a page; {', '.join(PAGES)} have")
+    if options.page:
+        pages.around(options.page, "claims")  # a wrong file gets its error before anything is measured
     folder: Path = options.out or Path("out") / options.experiment
     if options.from_json:
         try:
@@ -43,9 +43,10 @@ def run(options: argparse.Namespace, console: Console) -> int:
     write_text(file, json.dumps(data, indent=1, allow_nan=False) + "\n")
     files = [file, *experiment.draw(data, folder)]
     experiment.summarise(data, console)
-    if options.page:
-        for name, text in PAGES[options.experiment](data).items():
+    for name, text in experiment.tables(data).items():
+        if options.page:
             pages.put(options.page, name, text)
+        if options.page or name == "claims":
             console.print(f"\n{text}", markup=False, soft_wrap=True)
     console.print(f"\nwrote {len(files)} files into {folder}", markup=False)
     return 0

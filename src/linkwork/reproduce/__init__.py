@@ -1,8 +1,9 @@
 """Experiments of the papers done again, and what these left open: pictures, data and a summary in one folder.
 
 pictures, tables, markdown, clock, counting, steps, longest_path, schedule, truth and rounding are what experiments
-share. Each experiment is a package that offers ``measure`` (plain data that JSON can hold), ``draw`` (pictures of them)
-and ``summarise`` (tables of them).
+share. Each experiment is a package that offers ``measure`` (plain data that JSON can hold), ``draw`` (pictures of
+them), ``summarise`` (tables of them on the console) and ``tables`` (those of its page, by their places there; the one
+of "claims" says what the paper claims and what was found).
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ class Experiment(Protocol):
 
     def summarise(self, data: dict[str, Any], console: Console) -> None: ...
 
+    def tables(self, data: dict[str, Any]) -> dict[str, str]: ...
+
 
 EXPERIMENTS: dict[str, Experiment] = {
     "virtual-work": virtual_work,
@@ -34,12 +37,4 @@ EXPERIMENTS: dict[str, Experiment] = {
 }
 """By the names that the command line takes."""
 
-PAGES: dict[str, Callable[[dict[str, Any]], dict[str, str]]] = {
-    "virtual-work": virtual_work.tables,
-    "operational-inertia": operational_inertia.tables,
-    "constraint-force": constraint_force.tables,
-    "closed-chains": closed_chains.tables,
-}
-"""What makes the tables of an experiment's page, by their places there."""
-
-__all__ = ["EXPERIMENTS", "PAGES", "Experiment"]
+__all__ = ["EXPERIMENTS", "Experiment"]

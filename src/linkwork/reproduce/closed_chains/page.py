@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from math import log
 from typing import Any
 
 from linkwork.reproduce.markdown import METHODS, across, measured_on, table
@@ -15,6 +17,7 @@ def tables(data: dict[str, Any]) -> dict[str, str]:
         found["in_parallel"] = _in_parallel(data["in_parallel"])
     return found | {
         "machine": measured_on(data),
+        "claims": _claims(data),
         "operations": table(
             ["operations, as written", "loops", "bodies", "most loops open", "operations", "a loop"],
             [
@@ -41,6 +44,57 @@ def tables(data: dict[str, Any]) -> dict[str, str]:
             ",",
         ),
     }
+
+
+def _claims(data: dict[str, Any]) -> str:
+    """What the paper says, what was measured, and whether they agree; times only if they were measured."""
+    operations, depth, loops = data["operations"]["ladder"], data["depth"], data["depth_of_loops"]["path"]["assembly"]
+    costs = zip(pairwise(operations["loops"]), pairwise(operations["operations"]), strict=True)
+    each = {(after - before) / (more - fewer) for (fewer, more), (before, after) in costs}
+    added = {name: found["path"]["assembly"][-1] - found["path"]["assembly"][-2] for name, found in depth.items()}
+    doubles = all(added[name] < found["path"]["assembly"][-2] for name, found in depth.items())
+    told = ", ".join(f"{name} {more:,}" for name, more in added.items())
+    rows = [
+        [
+            "closed chains are future work",
+            "a loop's forces are carried to where its paths meet (Eqs. 6, 7, 21) and eliminated there as a joint's: "
+            + (f"each loop of a ladder costs {each.pop():,.0f} operations" if len(each) == 1 else "not linear"),
+            "does not agree" if each else "done",
+        ],
+        [
+            "the constraint forces of all joints come out on the way",
+            "with loops, too: `lw.constrained_dynamics_and_reactions`",
+            "agrees",
+        ],
+        ["a link has at most three joints, or is split", "any number of joints and of loops on a link", "a better way"],
+        [
+            "parallel computation is future work",
+            f"the last doubling of the links adds to the longest path: {told} operations; of the loops of a ladder "
+            f"{loops[-1] - loops[-2]:,}",
+            "done" if doubles else "does not agree",
+        ],
+        [
+            "structure-varying chains (their reference 7)",
+            "constraints come and go from call to call, without a new model: `examples/catch_and_release.py`",
+            "done",
+        ],
+    ]
+    if data["times"]:
+        rows.insert(0, _dense(data["times"]["ladder"]))
+    return table(["the paper says", "here", ""], rows)
+
+
+def _dense(times: dict[str, Any]) -> list[str]:
+    few, many = times["loops"][-2:]
+    dense, work = times["articulated_body"], times["virtual_work"]
+    power = log(dense[-1] / dense[-2]) / log(many / few)
+    return [
+        "Eq. 7, solved for all loops at once, takes O(N³), which is not acceptable for large chains",
+        f"even with articulated bodies for the tree and one solve for the loops time grows with the power {power:.1f} "
+        f"of the loops from {few} to {many}, where a call takes {dense[-1] / work[-1]:.0f} times as long as by the "
+        "recursion",
+        "agrees" if power > 2.0 else "does not agree",
+    ]
 
 
 def _in_parallel(times: dict[str, Any]) -> str:

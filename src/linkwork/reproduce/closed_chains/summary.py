@@ -21,6 +21,8 @@ HEADINGS = {
 
 def summarise(data: dict[str, Any], console: Console) -> None:
     """Print what the page has."""
-    for name, text in tables(data).items():
-        title(console, HEADINGS[name])
-        console.print(text, markup=False, soft_wrap=True)
+    found = tables(data)
+    for name, heading in HEADINGS.items():
+        if name in found:
+            title(console, heading)
+            console.print(found[name], markup=False, soft_wrap=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import log2
 from typing import Any
 
+from linkwork.reproduce.constraint_force.claims import claims
 from linkwork.reproduce.constraint_force.plots import TITLES
 from linkwork.reproduce.markdown import METHODS, across, measured_on, table
 
@@ -23,6 +24,7 @@ def tables(data: dict[str, Any]) -> dict[str, str]:
     }
     return later | {
         "machine": measured_on(data),
+        "claims": claims(data),
         "claim": "\n\n".join(
             across(heading, list(claim["m"]), _by_joints(claim, unit), ".0e")
             for heading, unit in (

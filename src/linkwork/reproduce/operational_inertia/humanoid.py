@@ -14,7 +14,8 @@ from linkwork.control import OperationalSpaceController, Posture, Task
 from linkwork.dynamics.dynamics import forward_dynamics
 from linkwork.dynamics.kinematics import forward_kinematics, integrate, neutral
 from linkwork.dynamics.operational import operational_inertia
-from linkwork.model import Model, mechanisms
+from linkwork.joints import Revolute, Spherical
+from linkwork.model import Builder, Model, placement
 from linkwork.reproduce.clock import Effort, Runner, best, race
 from linkwork.reproduce.counting import as_written, folded
 
@@ -24,9 +25,20 @@ PAPER = {"seconds": 1e-3, "hertz": 300.0}
 STEP = 1e-3
 
 
-def one_matrix(states: int, batch: int, effort: Effort) -> dict[str, Any]:
+def two_arms() -> Model:
+    """In the humanoid's place where few sizes are asked for: two arms of three links on a torso."""
+    builder = Builder("two_arms")
+    solid: dict[str, Any] = {"mass": 2.0, "com": (0.0, 0.0, -0.1), "inertia": (0.02, 0.03, 0.01)}
+    builder.add_body("torso", joint=Revolute("z"), **solid)
+    for side, y in (("left", 0.2), ("right", -0.2)):
+        builder.add_body(f"{side}_upper_arm", "torso", Spherical(), placement((0.0, y, 0.3)), **solid)
+        builder.add_body(f"{side}_forearm", f"{side}_upper_arm", Revolute("y"), placement((0.0, 0.0, -0.3)), **solid)
+        builder.add_body(f"{side}_hand", f"{side}_forearm", Spherical(), placement((0.1, 0.0, -0.2)), **solid)
+    return builder.build()
+
+
+def one_matrix(model: Model, states: int, batch: int, effort: Effort) -> dict[str, Any]:
     """Seconds of one Λ: as a call from Python, as bare code on one lane, and as a share of a batch on one thread."""
-    model = mechanisms.humanoid()
     frames = [model.frame(name) for name in HANDS]
     few, many = States.random(model, states).fields["q"], States.random(model, batch).fields["q"]
     functions = {name: partial(operational_inertia, method=name) for name in OPERATIONAL}
@@ -55,9 +67,8 @@ def one_matrix(states: int, batch: int, effort: Effort) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def servo(states: int, effort: Effort) -> dict[str, float | None]:
+def servo(model: Model, states: int, effort: Effort) -> dict[str, float | None]:
     """Seconds of one step of the controller of both hands, alone and with the simulated robot that it moves."""
-    model = mechanisms.humanoid()
     controller = holding_hands(model)
     fields = States.random(model, states).fields
     inputs = [(fields["q"][k].copy(), fields["v"][k].copy()) for k in range(states)]

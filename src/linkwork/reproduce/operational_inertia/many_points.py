@@ -4,7 +4,7 @@ The robot is a person with two legs of six joints, a waist, a neck, two arms of 
 at each hand; nothing drives its pelvis. The feet are points like the others, whose acceleration is to be zero. With
 Λ⁻¹ of all points the law is that of one task,
 
-    u = h + Jᵀ Λ (a - J̇v - J M⁻¹ u₀) + u₀,      u₀ the posture,
+    u = M a₀ + h + Jᵀ Λ (a - J̇v - J a₀),      a₀ what the posture asks for,
 
 and u is then shared out between motors and ground: at the pelvis, where no motor is, the feet's wrenches f give all of
 it, u_p = (J_feetᵀ f)_p, of all such f the least; the motors give the rest. Since u lets the feet rest, the ground can
@@ -13,12 +13,13 @@ give f, and the robot moves as if its pelvis were driven.
 
 from __future__ import annotations
 
+from math import cos, exp, sin
 from typing import Any
 
 import numpy as np
 
 from linkwork.bench.contest import Array, Contestant
-from linkwork.dynamics.dynamics import forward_dynamics, inverse_dynamics, nonlinear_effects
+from linkwork.dynamics.dynamics import inverse_dynamics
 from linkwork.dynamics.kinematics import difference, forward_kinematics, jacobian, jacobian_drift, neutral
 from linkwork.dynamics.operational import operational_inertia_inverse
 from linkwork.joints import Free, Revolute
@@ -99,49 +100,42 @@ class ManyPoints:
         self.model, self.points, self.q0 = model, points, standing(model)
         rows = np.arange(6 * len(points)).reshape(-1, 6)
         self._rows = np.concatenate([rows[:2].ravel(), rows[2:, :3].ravel()])
+        self._block = np.ix_(self._rows, self._rows)
+        self._damping = np.where(np.arange(len(self._rows)) < 12, 20.0, DAMPING)
         self._start = forward_kinematics(model, self.q0, points)[2:, :3, 3]
         self._goes = np.array([name.startswith(("left", "right")) for name in points[2:]], dtype=float)[:, None]
 
     def wanted(self, t: float) -> tuple[Array, Array, Array]:
         """Places, velocities, accelerations (m - 2, 3) of the points that are not feet; from rest within a second."""
-        radius, rate = 0.05, 3.0
-        angle = rate * (t - np.exp(-t) * np.sin(t))
-        speed = rate * (1.0 - np.exp(-t) * (np.cos(t) - np.sin(t)))
-        change = rate * np.exp(-t) * 2.0 * np.cos(t)
-        across, up = np.array([0.0, 1.0, 0.0]), np.array([0.0, 0.0, 1.0])
-        s, c = np.sin(angle), np.cos(angle)
-        place = radius * (s * across + (1.0 - c) * up)
-        along, inward = radius * (c * across + s * up), radius * (c * up - s * across)
+        radius, rate, fading = 0.05, 3.0, exp(-t)
+        angle = rate * (t - fading * sin(t))
+        speed = rate * (1.0 - fading * (cos(t) - sin(t)))
+        change = rate * fading * 2.0 * cos(t)
+        across, up = radius * sin(angle), radius * cos(angle)
+        place, along, inward = np.array([[0.0, across, radius - up], [0.0, up, across], [0.0, -across, up]])
         return (
             self._start + self._goes * place,
-            self._goes * along * speed,
-            self._goes * (along * change + inward * speed**2),
+            self._goes * (speed * along),
+            self._goes * (change * along + speed**2 * inward),
         )
 
     def torque(self, t: float, q: Array, v: Array) -> Array:
-        model, rows, count = self.model, self._rows, len(self.points)
+        model, rows = self.model, self._rows
         places = forward_kinematics(model, q, self.points)
-        whole = jacobian(model, q, self.points, "local_world_aligned")
-        drift = jacobian_drift(model, q, v, self.points, "local_world_aligned")[rows]
-        turn = np.zeros((count, 6, 6))  # from the points' own axes, in which Λ⁻¹ is, to the world's
-        turn[:, :3, :3] = turn[:, 3:, 3:] = places[:, :3, :3]
-        mobility = operational_inertia_inverse(model, q, self.points).reshape(count, 6, count, 6)
-        mobility = np.einsum("aij,ajbk,blk->aibl", turn, mobility, turn, optimize=True).reshape(6 * count, 6 * count)
-        J = whole[rows]
+        J = jacobian(model, q, self.points)[rows]
+        mobility = operational_inertia_inverse(model, q, self.points)[self._block]
+        drift = jacobian_drift(model, q, v, self.points, "local_world_aligned").reshape(-1, 2, 3)
         at, speed, change = self.wanted(t)
-        off, lag = at - places[2:, :3, 3], speed.ravel() - (J @ v)[12:]
-        asked = np.concatenate([-20.0 * (J @ v)[:12], change.ravel() + DAMPING * lag + STIFFNESS * off.ravel()])
-        still = np.zeros(model.nv)
-        eager = 25.0 * difference(model, q, self.q0) - 10.0 * v
-        eager[:6] = 0.0
-        bias = nonlinear_effects(model, q, v)
-        posture = inverse_dynamics(model, q, still, eager) - inverse_dynamics(model, q, still, still)
-        caused = forward_dynamics(model, q, still, posture) - forward_dynamics(model, q, still, still)
-        forces = np.linalg.solve(mobility[np.ix_(rows, rows)], asked - drift - J @ caused)
-        u = bias + J.T @ forces + posture
+        asked = -drift
+        asked[2:, 0] += change + DAMPING * speed + STIFFNESS * (at - places[2:, :3, 3])
+        own = (asked @ places[:, :3, :3]).reshape(-1)[rows] - self._damping * (J @ v)  # in the points' axes, as Λ⁻¹
+        posture = 25.0 * difference(model, q, self.q0) - 10.0 * v
+        posture[:6] = 0.0
+        forces = np.linalg.solve(mobility, own - J @ posture)
+        u = inverse_dynamics(model, q, v, posture) + forces @ J
         feet = J[:12]
-        ground = np.linalg.lstsq(feet[:, :6].T, u[:6], rcond=None)[0]
-        torque = u - feet.T @ ground
+        ground = feet[:, :6] @ np.linalg.solve(feet[:, :6].T @ feet[:, :6], u[:6])
+        torque = u - ground @ feet
         torque[:6] = 0.0
         return torque
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from linkwork.bench.machine import commit, machine, versions
+from linkwork.model import mechanisms
 from linkwork.reproduce.clock import Effort
 from linkwork.reproduce.operational_inertia import growth
 from linkwork.reproduce.operational_inertia import humanoid as section4
@@ -23,6 +24,8 @@ class Settings:
     """How much is measured."""
 
     effort: Effort = FULL
+    whole: bool = True
+    """Section 4 is of the humanoid, not of two arms in its place."""
     states: int = 32
     batch: int = 4096
     chains: tuple[int, ...] = (10, 20, 50, 100, 200, 500, 1000)
@@ -46,7 +49,7 @@ class Settings:
     @staticmethod
     def quick() -> Settings:
         return Settings(
-            effort=QUICK, states=4, batch=1, chains=(10, 20, 30), levels=(2, 3),
+            effort=QUICK, whole=False, states=4, batch=1, chains=(10, 20, 30), levels=(2, 3),
             bush=3, seen=3, fan=20, arms=(1, 2, 3, 4), explicit_up_to=10,
             points=(1, 2, 3, 4), humanoid_points=(1,), ends=(), dense_counted_up_to=20, dense_timed_up_to=20,
             map_chains=(8,), map_levels=(3,), map_points=(1, 2), controlled=(),
@@ -57,11 +60,12 @@ def measure(quick: bool, say: Callable[[str], None]) -> dict[str, Any]:
     """Everything that ``linkwork reproduce operational-inertia`` shows."""
     s = Settings.quick() if quick else Settings()
     say("the humanoid with both hands")
+    robot = mechanisms.humanoid() if s.whole else section4.two_arms()
     return {
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine(), "versions": versions(), "commit": commit(), "settings": asdict(s),
-        "humanoid": section4.one_matrix(s.states, s.batch, s.effort),
-        "servo": section4.servo(s.states, s.effort),
+        "humanoid": section4.one_matrix(robot, s.states, s.batch, s.effort),
+        "servo": section4.servo(robot, s.states, s.effort),
         "many_points": [_controlled(m, s, say) for m in s.controlled],
         "over_links": {
             "chains": _over([chain(n, 2) for n in s.chains], s, say),
@@ -70,7 +74,7 @@ def measure(quick: bool, say: Callable[[str], None]) -> dict[str, Any]:
         "over_points": {
             "tree": _over([tree(s.bush, m) for m in s.points], s, say),
             "humanoid": _over([humanoid(m) for m in s.humanoid_points], s, say),
-            "fan": _over([fan(s.fan, m) for m in s.arms], s, say),
+            "fan": _counted([fan(s.fan, m) for m in s.arms], s, say),
             "tree_folded": _folded([tree(s.bush, m) for m in s.points]),
             "humanoid_folded": _folded([humanoid(m) for m in s.humanoid_points]),
             "humanoid_specialised": _specialised([humanoid(m) for m in s.ends], s, say),
@@ -90,6 +94,10 @@ def measure(quick: bool, say: Callable[[str], None]) -> dict[str, Any]:
 def _controlled(points: int, s: Settings, say: Say) -> dict[str, Any]:
     say(f"control of {points} points")
     return experiment(points, s.simulated, s.states, s.effort)
+
+
+def _counted(cases: Sequence[Case], s: Settings, say: Say) -> dict[str, Any]:
+    return _found(cases, growth.operations(cases, Limits(s.dense_counted_up_to, s.explicit_up_to), say))
 
 
 def _over(cases: Sequence[Case], s: Settings, say: Say) -> dict[str, Any]:

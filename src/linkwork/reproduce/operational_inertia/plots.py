@@ -66,7 +66,8 @@ def _humanoid(data: dict[str, Any], servo: dict[str, float]) -> Any:
         axes.annotate(text, (micro, 0.5), xycoords=("data", "axes fraction"), xytext=(4 if side == "left" else -4, 0),
                       textcoords="offset points", ha=side, color="C3", fontsize=9)  # fmt: skip
     picture.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=9)
-    axes.set_title("24-link humanoid, both hands (m = 2): here, and on the paper's 266 MHz Pentium II", fontsize=10)
+    title = f"{data['links']} links, both hands (m = 2): here, and the paper's humanoid of 24 on a 266 MHz Pentium II"
+    axes.set_title(title, fontsize=10)
     return picture
 
 
@@ -120,16 +121,15 @@ def _points(data: dict[str, Any], inversion: dict[str, Any]) -> Any:
         lines(STYLES, row[0], found["points"], found["operations"], 1e-3)
         lines(STYLES, row[0], inversion["points"], {"inversion": inversion["operations"]}, 1e-3)
         lines(STYLES, row[1], folded["points"], folded["operations"], 1e-3)
-        lines(STYLES, row[2], found["points"], found["seconds"], 1e6)
+        lines(STYLES, row[2], found["points"], found["seconds"], 1e6, log="y")
         row[0].set(ylabel="operations (thousands)")
         row[1].set(ylabel="operations (thousands)")
-        row[2].set(ylabel="time (µs)")
+        row[2].set(ylabel="time (µs, logarithmic)")
         for axes, kind in zip(row, ("as written", "code for it alone", "code for any mechanism"), strict=True):
             axes.set_title(f"{what}:\n{kind}", fontsize=10)
     most = max(x for name in ("tree", "humanoid") for line in data[name]["operations"].values() for x in line if x)
     panels[0][0].set_ylim(0.0, 1.1e-3 * most)
-    for axes in panels[0][1:]:
-        axes.set_ylim(0.0, None)
+    panels[0][1].set_ylim(0.0, None)
     for axes in panels[1]:
         axes.set_xticks([1, 2, 4, 6, 8, 10, 12, 14, 16])
         axes.set_xlabel("points m")

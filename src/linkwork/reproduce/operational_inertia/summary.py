@@ -70,7 +70,7 @@ def _visits(data: dict[str, Any], console: Console) -> None:
 
 def _humanoid(data: dict[str, Any], servo: dict[str, float], console: Console) -> None:
     paper = data["paper"]
-    title(console, f"humanoid of {data['links']} links, {' and '.join(data['points'])}: one Λ")
+    title(console, f"robot of {data['links']} links, {' and '.join(data['points'])}: one Λ")
     for method, row in data["operations"].items():
         times = {what: seconds[method] for what, seconds in data["seconds"].items()}
         text = ", ".join(

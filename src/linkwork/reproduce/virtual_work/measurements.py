@@ -41,8 +41,8 @@ class Settings:
         return Settings(
             step=0.005, pictures=4, effort=QUICK, joints=(2, 4), ends=(2, 3),
             long=(10, 100), unit_vector_up_to=10, mechanisms=("chain of 10 hinges",),
-            counted_chains=(2, 4), counted_stars=(4, 5, 6, 7, 8), states=1, sizes=(3, 10), branches=(3, 6),
-            ratios=(1.0, 1e6),
+            counted_chains=(2, 4), counted_stars=(4, 5, 6, 7, 8), states=1, sizes=(10,), branches=(6,),
+            ratios=(1e6,),
         )  # fmt: skip
 
 
