@@ -144,7 +144,7 @@ def _from(at: float | None, paper: float) -> str:
     """Whether lines cross where the paper has it."""
     if at is None or at > ALIKE * paper:
         return "does not agree"
-    return "agrees, and sooner" if at <= paper else "agrees, nearly there"
+    return "agrees, and sooner" if at <= paper else "nearly, but later"
 
 
 def _sooner(by_time: float | None, by_operations: float | None) -> str:
