@@ -62,6 +62,8 @@ class Contestant:
     passes: int = 1
     best: float = math.inf
     share: float = 1.0
+    compared: int = 0
+    """Of how many states an answer tells, the first ones; 0 for all."""
     _last: Any = field(default=None, repr=False)
 
     def answers(self) -> list[Array]:
@@ -104,16 +106,18 @@ def ours(case: Case, model: Model, states: States, *, single: bool, in_place: bo
 
     def by_state(raw: Any, _: int) -> Array:
         parts = raw if isinstance(raw, tuple) else (raw,)
-        rows = [np.array(part, dtype=np.float64).reshape(len(states), -1) for part in parts]
+        rows = [np.array(part[:SOME], dtype=np.float64).reshape(min(len(states), SOME), -1) for part in parts]
         return np.concatenate(rows, axis=1).ravel()
 
     inputs = [(model, *states.arguments(case), *frames)]
     function = partial(case.function, out=case.function(*inputs[0])) if in_place else case.function
-    return Contestant(f"lw.{case.base}", function, inputs, len(states), by_state)
+    return Contestant(f"lw.{case.base}", function, inputs, len(states), by_state, compared=min(len(states), SOME))
 
 
-MOST_LOOPED = 256
-"""States of a loop over single calls: more of them take as long each, or longer."""
+SOME = 256
+"""States of a batch whose results are compared, and of a loop over single calls: more of them take as long each, or
+longer.
+"""
 
 
 def looped(one: Contestant) -> Contestant:
@@ -144,9 +148,13 @@ def difference(mine: Sequence[Array], theirs: Sequence[Array]) -> float:
     return worst
 
 
-def _first(expected: Sequence[Array], mine: Contestant, peer: Contestant) -> list[Array]:
-    """The part of our answers, which are by state, that a peer with fewer states has, too."""
-    return [answer[: answer.size * peer.states // mine.states] for answer in expected]
+def _common(
+    mine: Contestant, expected: Sequence[Array], peer: Contestant, answers: Sequence[Array]
+) -> tuple[list[Array], list[Array]]:
+    """The answers, which are by state, as far as both tell."""
+    ours, theirs = mine.compared or mine.states, peer.compared or peer.states
+    both = min(ours, theirs)
+    return [a[: a.size * both // ours] for a in expected], [a[: a.size * both // theirs] for a in answers]
 
 
 def contest(
@@ -160,7 +168,7 @@ def contest(
     rows: dict[str, Any] = {}
     timed = [mine]
     for name, peer in peers.items():
-        error = difference(_first(expected, mine, peer), peer.answers())
+        error = difference(*_common(mine, expected, peer, peer.answers()))
         agrees = error <= TOLERANCE
         rows[name] = {"how": peer.how, "error": error if math.isfinite(error) else None, "agrees": agrees}
         if agrees:
@@ -181,8 +189,8 @@ def contest(
             gc.enable()
     for name, peer in peers.items():
         if rows[name]["agrees"]:
-            last = _first(expected[-1:], mine, peer)
-            rows[name]["agrees"] = difference(last, [peer.last_answer()]) <= TOLERANCE
+            last = _common(mine, expected[-1:], peer, [peer.last_answer()])
+            rows[name]["agrees"] = difference(*last) <= TOLERANCE
             rows[name] |= {"seconds": peer.best, "ratio": peer.best / mine.best, "disturbed": peer.share < _UNDISTURBED}
     if difference(expected[-1:], [mine.last_answer()]) != 0.0:
         raise AssertionError(f"{mine.how} did not give the same numbers again while it was timed")

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwork.bench.cases import STEP, Case, States
-from linkwork.bench.contest import MOST_LOOPED, Contestant, UnavailableError, flat, looped
+from linkwork.bench.contest import SOME, Contestant, UnavailableError, flat, looped
 from linkwork.bench.peers.inertia import about_centre
 from linkwork.joints import Free, Helical, Joint, Planar, Prismatic, Revolute, Spherical, Universal
 from linkwork.model import Model
@@ -79,7 +79,7 @@ class Pinocchio:
         if case.base not in names:
             if threads > 1:
                 return None  # a loop would be no faster
-            one = self.single(case, states.first(MOST_LOOPED))
+            one = self.single(case, states.first(SOME))
             return one and looped(one)
         name = names[case.base]
         if threads not in self.pools:

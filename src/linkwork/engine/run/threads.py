@@ -82,7 +82,7 @@ def parts(states: int, lanes: int, seconds: float, least: int = 1) -> tuple[int,
     tiles = -(-states // lanes)
     shortest = tiles
     if count > 1:
-        shortest = min(max(1, -(-least // lanes), int(tiles * WORTH_A_THREAD / (2 * work))), -(-tiles // count))
+        shortest = min(max(1, -(-least // lanes), int(tiles * WORTH_A_THREAD / (4 * work))), -(-tiles // count))
     found, first = [], 0
     while first < tiles:
         size = max(shortest, -(-(tiles - first) // (2 * count)))
