@@ -51,6 +51,10 @@ class Settings:
     first_rounds: int = 3
     chains: tuple[int, ...] = (10, 30, 100, 200, 500, 1000, 3000, 10_000, 30_000, 100_000)
     chain_batch: int = 4096
+    chain_peers: int = 500
+    """Joints of the longest chain that peers are measured on; in later visits 200, since longer ones take them much
+    longer to build than to compute.
+    """
     memory: tuple[int, int] | None = (10_000, 100_000)
     rollout: tuple[int, int] = (256, 200)
     """Trajectories and steps."""
@@ -111,7 +115,7 @@ def _visits(
         def tell(text: str, visit: int = visit) -> None:
             say(f"{text} ({visit + 1} of {settings.visits})" if settings.visits > 1 else text)
 
-        now = replace(settings, rollout_memory=0) if visit else settings
+        now = replace(settings, rollout_memory=0, chain_peers=200) if visit else settings
         again = {name: part(subjects, available, now, tell) for name, part in _PARTS.items()}
         found = best_of(found, again) if visit else again
     return found
@@ -176,7 +180,8 @@ def _chains(
     found = []
     for n in settings.chains:
         say(f"chain of {n}")
-        found.append(measure_chain(n, available, settings.rounds, settings.seconds, settings.chain_batch))
+        peers = available if n <= settings.chain_peers else {}
+        found.append(measure_chain(n, peers, settings.rounds, settings.seconds, settings.chain_batch))
     return found
 
 
