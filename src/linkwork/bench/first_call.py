@@ -89,14 +89,14 @@ def probe(subject: Subject, folder: str, every: bool = False) -> dict[str, Any]:
 
 def first_calls(subject: Subject, rounds: int, say: Callable[[str], None]) -> dict[str, Any]:
     """Cold and cached: the best of each number, "call" being forward dynamics alone, "calls" the other functions, whose
-    code is left in the subject's own cache.
+    code is left in the subject's own cache; without one there are none.
     """
     say(f"{subject.name}: first calls")
     cold, cached = [], []
     for k in range(rounds):
         with tempfile.TemporaryDirectory(prefix="linkwork-bench-") as empty:
-            every = k == 0  # the others need no best: nothing is compared with them
-            folder = subject.cache if every and subject.cache else empty
+            own = subject.cache if k == 0 else None
+            every, folder = own is not None, own or empty  # others need no best: nothing is compared with them
             cold.append(probe(subject, folder, every))
             cached += [probe(subject, folder, every), probe(subject, folder)]
     return {"function": CASES[0].name, "cold": _best(cold), "cached": _best(cached)}
