@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS
 from linkwork.engine import mode
-from linkwork.engine.code import jit
+from linkwork.engine.code import linker
 from linkwork.engine.emit import builtin
 from linkwork.engine.plans import Task, plan_for
 from linkwork.engine.run import threads
@@ -379,7 +379,7 @@ def test_without_the_builtin_calls_work_as_well(monkeypatch: pytest.MonkeyPatch)
 def test_without_executable_memory_the_interpreter_takes_over_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = lw.mass_matrix(MODEL, ONE.q)
     model: Model = pickle.loads(pickle.dumps(MODEL))
-    monkeypatch.setattr(jit, "executable_memory", lambda: False)
+    monkeypatch.setattr(linker, "executable_memory", lambda: False)
     mode._default.cache_clear()
     try:
         with pytest.warns(lw.LinkworkWarning, match="executable"):

@@ -4,6 +4,7 @@ where there can be no machine code.
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import re
@@ -21,7 +22,7 @@ from linkwork import cli
 from linkwork.algorithms import ALGORITHMS, stepping
 from linkwork.cli import doctor
 from linkwork.engine import mode, system_check
-from linkwork.engine.code import jit, loader
+from linkwork.engine.code import jit, linker, loader
 from linkwork.engine.emit import builtin, mailbox
 from linkwork.engine.emit.spinning import spinning
 from linkwork.engine.plans import Task, plan_for
@@ -173,7 +174,7 @@ def test_windows_gets_elf_objects(monkeypatch: pytest.MonkeyPatch) -> None:
         ("x86_64-unknown-linux-gnu", "x86_64-unknown-linux-gnu"),
     ):
         monkeypatch.setattr(jit._llvm(), "get_process_triple", lambda found=found: found)
-        assert jit.triple() == expected
+        assert jit._asked().triple == expected
 
 
 def test_code_is_kept_for_its_target(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,7 +185,8 @@ def test_code_is_kept_for_its_target(monkeypatch: pytest.MonkeyPatch) -> None:
 
 FAR = """
 import ctypes, mmap
-from linkwork.engine.code import jit
+from linkwork.engine.code import jit, linker
+linker.linked = lambda *_: None
 text = "@c = internal constant [900 x double] [" + ", ".join(["double 1.5"] * 900) + "]\\n"
 text += '''define i64 @batch(ptr %p) {
   %d = load double, ptr getelementptr ([900 x double], ptr @c, i64 0, i64 7)
@@ -247,16 +249,55 @@ def test_code_that_there_is_no_memory_to_make_is_refused_and_made_later() -> Non
     assert done.returncode == 0 and re.fullmatch(f"({refused}.*\nTrue\n){{3}}", done.stdout), done
 
 
-def test_a_linker_that_gets_no_memory_is_an_error_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("own", [True, False] if linker.usable() else [False])
+def test_a_linker_that_gets_no_memory_is_an_error_of_ours(own: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
-        raise RuntimeError("Failed to materialize symbols")
+        raise OSError("Cannot allocate memory") if own else RuntimeError("Failed to materialize symbols")
 
     model = lw.mechanisms.serial_chain(2)
-    monkeypatch.setattr(jit._llvm().JITLibraryBuilder, "link", fail)
+    assert linker.executable_memory()
+    if own:
+        monkeypatch.setattr(linker, "_protect", fail)
+    else:
+        monkeypatch.setattr(linker, "usable", lambda: False)
+        monkeypatch.setattr(jit._llvm().JITLibraryBuilder, "link", fail)
     with loader.anew(), pytest.raises(lw.LinkworkError, match="no memory that code can be brought into"):
         lw.mass_matrix(model, [0.1, 0.2])
     monkeypatch.undo()
     assert lw.mass_matrix(model, [0.1, 0.2])[1, 1] > 0.0
+
+
+TEXT = """
+@numbers = internal {kind} [3 x i64] [i64 5, i64 7, i64 11]
+declare i64 @twice(i64) nounwind
+define i64 @batch(ptr %p) nounwind {{
+  %n = load i64, ptr getelementptr ([3 x i64], ptr @numbers, i64 0, i64 1)
+  %d = call i64 @twice(i64 %n)
+  ret i64 %d
+}}
+"""
+
+
+@pytest.mark.skipif(not linker.usable(), reason="objects of x86-64 on Linux")
+def test_both_linkers_bring_the_same_code_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    twice = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(lambda n: 2 * n)
+    needed = {"twice": ctypes.cast(twice, ctypes.c_void_p).value or 0}
+    image = jit.compile_object(TEXT.format(kind="constant"), jit.host())
+    for link in (linker.linked, jit._linked):
+        found = link(image, needed, ["batch"])
+        assert found is not None and jit.Code(*found).function("batch")(0) == 14
+    assert linker.linked(image, {}, ["batch"]) is None  # a function that nobody has
+    for kind in ("global", "thread_local constant"):  # memory that is written to, or is another one in each thread
+        other = jit.compile_object(TEXT.format(kind=kind), jit.host())
+        assert linker.linked(other, needed, ["batch"]) is None, kind
+    unwound = jit.compile_object(TEXT.format(kind="constant").replace("nounwind", ""), jit.host())
+    assert linker.linked(unwound, needed, ["batch"]) is None  # the system would have to be told of it
+    assert linker.linked(b"\xcf\xfa\xed\xfe", needed, ["batch"]) is None  # of a Mac
+    model = lw.mechanisms.serial_chain(2)
+    expected = lw.mass_matrix(model, [0.1, 0.2])
+    monkeypatch.setattr(linker, "usable", lambda: False)
+    with loader.anew():
+        assert np.array_equal(lw.mass_matrix(lw.mechanisms.serial_chain(2), [0.1, 0.2]), expected)
 
 
 # Where there can be no machine code
@@ -290,6 +331,9 @@ def test_machine_code_that_is_asked_for_nevertheless_is_refused(monkeypatch: pyt
 
 def test_without_llvmlite_the_reason_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "llvmlite.binding", None)
+    with pytest.raises(lw.LinkworkError, match="llvmlite is missing"):
+        jit._llvm.__wrapped__()
+    monkeypatch.setitem(sys.modules, "llvmlite", None)
     assert "llvmlite" in (jit.obstacle() or "")
 
 

@@ -10,9 +10,7 @@ import contextlib
 import errno
 import os
 import re
-import shutil
 import stat
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -47,6 +45,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 @contextlib.contextmanager
 def _beside(to: Path) -> Iterator[Path]:
     """The same with errors as the system raises them."""
+    import shutil
+    import tempfile
+
     old = None
     with contextlib.suppress(FileNotFoundError):
         old = to.stat()

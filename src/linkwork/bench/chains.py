@@ -6,7 +6,7 @@ import tempfile
 from typing import Any
 
 from linkwork.bench.cases import CASES, CONSTRAINT_FORCE, States
-from linkwork.bench.contest import Contestant, UnavailableError, contest, ours
+from linkwork.bench.contest import SOME, Contestant, UnavailableError, contest, ours
 from linkwork.bench.first_call import probe
 from linkwork.bench.machine import available_memory
 from linkwork.bench.peers import Factory, Peer
@@ -17,14 +17,13 @@ from linkwork.model import Model, mechanisms
 
 _WORK = 1_000_000
 """Joints times states in a batch."""
-_PEERS_UP_TO = 500
-"""Joints of the longest chain that peers are measured on."""
 
 
 def measure_chain(
     n: int, available: dict[str, Factory], rounds: int, seconds: float, largest_batch: int
 ) -> dict[str, Any]:
-    """One length: one state and a batch on one thread, called as a user calls, beside the peers.
+    """One length: one state and a batch on one thread, called as a user calls, beside the peers, whose batch has the
+    first of the states.
 
     Up to ``MOST_BODIES`` joints such a call runs code specialised for the chain, beyond it rolled code.
     """
@@ -33,7 +32,7 @@ def measure_chain(
     few = states.first(max(1, min(16, len(states), 20_000 // n)))
     peers: dict[str, Peer] = {}
     absent: dict[str, str] = {}
-    for name, factory in available.items() if n <= _PEERS_UP_TO else ():
+    for name, factory in available.items():
         try:
             peers[name] = _with_chain(name, factory, n)
         except UnavailableError as error:
@@ -75,7 +74,7 @@ def memory_of_chains(sizes: tuple[int, int]) -> dict[str, Any]:
 
 
 def _rival(peer: Peer, kind: str, states: States) -> Contestant | None:
-    return peer.single(CASES[0], states) if kind == "single" else peer.batch(CASES[0], states, 1)
+    return peer.single(CASES[0], states) if kind == "single" else peer.batch(CASES[0], states.first(SOME), 1)
 
 
 def _with_chain(name: str, factory: Factory, n: int) -> Peer:

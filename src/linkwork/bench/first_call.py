@@ -9,11 +9,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 from linkwork.bench.cases import CASES
 from linkwork.bench.subjects import Subject
+from linkwork.engine.code.cache import CACHE
 from linkwork.errors import LinkworkError
 
 _CHILD = """
@@ -75,7 +77,7 @@ def _bytecode() -> dict[str, str]:
 def probe(subject: Subject, folder: str, every: bool = False) -> dict[str, Any]:
     """A fresh process with its cache in that folder: seconds from its start to the first result, and its parts."""
     arguments = [repr(time.time()), subject.source, *map(str, (subject.ready_made, subject.floating_base, every))]
-    environment = {**os.environ, "LINKWORK_CACHE_DIR": folder, **_bytecode()}
+    environment = {**os.environ, CACHE: folder, **_bytecode()}
     command = [sys.executable, "-c", _CHILD, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode:
@@ -85,12 +87,16 @@ def probe(subject: Subject, folder: str, every: bool = False) -> dict[str, Any]:
     return found
 
 
-def first_calls(subject: Subject, rounds: int) -> dict[str, Any]:
-    """Cold and cached: the best of each number, "call" being forward dynamics alone, "calls" the other functions."""
+def first_calls(subject: Subject, rounds: int, say: Callable[[str], None]) -> dict[str, Any]:
+    """Cold and cached: the best of each number, "call" being forward dynamics alone, "calls" the other functions, whose
+    code is left in the subject's own cache; without one there are none.
+    """
+    say(f"{subject.name}: first calls")
     cold, cached = [], []
     for k in range(rounds):
-        with tempfile.TemporaryDirectory(prefix="linkwork-bench-") as folder:
-            every = k == 0  # the others need no best: nothing is compared with them
+        with tempfile.TemporaryDirectory(prefix="linkwork-bench-") as empty:
+            own = subject.cache if k == 0 else None
+            every, folder = own is not None, own or empty  # others need no best: nothing is compared with them
             cold.append(probe(subject, folder, every))
             cached += [probe(subject, folder, every), probe(subject, folder)]
     return {"function": CASES[0].name, "cold": _best(cold), "cached": _best(cached)}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -21,9 +23,10 @@ from linkwork.bench.threads import measure_threads
 from linkwork.engine.run.threads import cores, set_threads
 from linkwork.errors import SingularError
 
-SCHEMA = 4
+SCHEMA = 5
 """Of the saved data. 2: the times of chains are those of a user's call, and peers are compared with these. 3: small
 batches, and results in place. 4: threads by the size of a batch, and what a first call takes beyond NumPy's import.
+5: what processes on all cores get done, beside threads.
 """
 
 
@@ -34,8 +37,8 @@ class Settings:
     """
 
     visits: int = 3
-    rounds: int = 6
-    seconds: float = 0.004
+    rounds: int = 4
+    seconds: float = 0.003
     small: tuple[int, ...] = (1, 4, 16, 64, 256)
     """Sizes of batches on one thread, beside Pinocchio alone."""
     batch: int = 4096
@@ -43,9 +46,15 @@ class Settings:
     singles: int = 32
     threads: tuple[int, ...] = (1024, 4096, 16_384, 65_536)
     """Sizes of batches on one thread and on all."""
+    own_cache: bool = True
+    """Code is compiled into a folder of this run's own, for each mechanism once; else kept in the user's cache."""
     first_rounds: int = 3
     chains: tuple[int, ...] = (10, 30, 100, 200, 500, 1000, 3000, 10_000, 30_000, 100_000)
     chain_batch: int = 4096
+    chain_peers: int = 500
+    """Joints of the longest chain that peers are measured on; in later visits 200, since longer ones take them much
+    longer to build than to compute.
+    """
     memory: tuple[int, int] | None = (10_000, 100_000)
     rollout: tuple[int, int] = (256, 200)
     """Trajectories and steps."""
@@ -56,7 +65,7 @@ class Settings:
     def quick() -> Settings:
         return Settings(
             visits=1, rounds=5, seconds=0.002, small=(16,), batch=1024, large=0, threads=(1024, 16_384),
-            first_rounds=1, chains=(10, 100, 1000, 10_000), memory=None, rollout_memory=0,
+            own_cache=False, first_rounds=1, chains=(10, 100, 1000, 10_000), memory=None, rollout_memory=0,
         )  # fmt: skip
 
 
@@ -84,23 +93,35 @@ def measure(
         "machine": machine(), "versions": versions(), "commit": commit(), "settings": asdict(settings),
         "notes": notes, "models": [], "threads": [], "rollouts": [], "chains": [],
     }  # fmt: skip
-    for visit in range(settings.visits):
-
-        def tell(text: str, visit: int = visit) -> None:
-            say(f"{text} ({visit + 1} of {settings.visits})" if settings.visits > 1 else text)
-
-        now = replace(settings, rollout_memory=0) if visit else settings
-        again = {name: part(subjects, available, now, tell) for name, part in _PARTS.items()}
-        data |= best_of({name: data[name] for name in _PARTS}, again) if visit else again
-    for subject, row in zip(subjects, data["models"], strict=True):
-        say(f"{subject.name}: first calls")
-        row["first_call"] = first_calls(subject, settings.first_rounds)
+    with tempfile.TemporaryDirectory(prefix="linkwork-bench-") as folder:
+        if settings.own_cache:
+            subjects = [replace(subject, cache=os.path.join(folder, str(k))) for k, subject in enumerate(subjects)]
+        first = [first_calls(subject, settings.first_rounds, say) for subject in subjects]
+        data |= _visits(subjects, available, settings, say)
+    for found, row in zip(first, data["models"], strict=True):
+        row["first_call"] = found
     data["memory"] = memory_of_chains(settings.memory) if settings.memory else None
     data["targets"] = compare(data)
     return data
 
 
-_TIMES = ("seconds", "in_place", "articulated_body", "all_threads")
+def _visits(
+    subjects: Sequence[Subject], available: dict[str, Factory], settings: Settings, say: Callable[[str], None]
+) -> dict[str, Any]:
+    """All times of calls, the best of several visits."""
+    found: dict[str, Any] = {}
+    for visit in range(settings.visits):
+
+        def tell(text: str, visit: int = visit) -> None:
+            say(f"{text} ({visit + 1} of {settings.visits})" if settings.visits > 1 else text)
+
+        now = replace(settings, rollout_memory=0, chain_peers=200) if visit else settings
+        again = {name: part(subjects, available, now, tell) for name, part in _PARTS.items()}
+        found = best_of(found, again) if visit else again
+    return found
+
+
+_TIMES = ("seconds", "in_place", "articulated_body", "all_threads", "beside")
 
 
 def best_of(one: Any, other: Any) -> Any:
@@ -122,7 +143,11 @@ def best_of(one: Any, other: Any) -> Any:
 def _models(
     subjects: Sequence[Subject], available: dict[str, Factory], settings: Settings, say: Callable[[str], None]
 ) -> list[dict[str, Any]]:
-    return [_of_model(subject, available, settings, say) for subject in subjects]
+    found = []
+    for subject in subjects:
+        with subject.own_cache():
+            found.append(_of_model(subject, available, settings, say))
+    return found
 
 
 def _threads(
@@ -130,7 +155,11 @@ def _threads(
 ) -> list[dict[str, Any]]:
     if cores() == 1:
         return []
-    return [measure_threads(subject, settings.threads, settings.rounds, settings.seconds, say) for subject in subjects]
+    found = []
+    for subject in subjects:
+        with subject.own_cache():
+            found.append(measure_threads(subject, settings.threads, settings.rounds, settings.seconds, say))
+    return found
 
 
 def _rollouts(
@@ -139,7 +168,9 @@ def _rollouts(
     found = []
     for subject in subjects:
         say(f"{subject.name}: rollout")
-        found.append(measure_rollout(subject, available, settings.rounds, *settings.rollout, settings.rollout_memory))
+        sizes = (*settings.rollout, settings.rollout_memory)
+        with subject.own_cache():
+            found.append(measure_rollout(subject, available, settings.rounds, *sizes))
     return found
 
 
@@ -149,7 +180,8 @@ def _chains(
     found = []
     for n in settings.chains:
         say(f"chain of {n}")
-        found.append(measure_chain(n, available, settings.rounds, settings.seconds, settings.chain_batch))
+        peers = available if n <= settings.chain_peers else {}
+        found.append(measure_chain(n, peers, settings.rounds, settings.seconds, settings.chain_batch))
     return found
 
 

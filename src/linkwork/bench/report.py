@@ -15,7 +15,7 @@ Rows = list[list[str]]
 FOOTNOTE = (
     "Each time is that of one state, the best of many samples taken alternately on the same states; ×n is the peer's "
     "time over linkwork's. Results were compared before timing; a peer whose results differ is not timed. "
-    "* a Python loop over single calls: the peer has no batch. "
+    "* a Python loop over single calls, 256 at most: the peer has no batch. "
     "~ the peer did not have a core to itself even in its best sample, so this ratio is too high."
 )
 PEERS = {"pin": "Pinocchio", "mujoco": "MuJoCo"}
@@ -171,7 +171,10 @@ def start_table(models: Sequence[dict[str, Any]]) -> tuple[list[str], Rows]:
     return heading, [[m["name"], *(duration(m["first_call"][how][part]) for how, part in which)] for m in models]
 
 
-THREADS = "Batches on one thread, with out=: the time of a call, and how many times faster it is on all threads"
+THREADS = (
+    "Batches on one thread, with out=: the time of a call; how many times faster it is on all threads; and in brackets "
+    "how many times as much as many processes get done that know nothing of each other: the machine's own limit"
+)
 
 
 def thread_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
@@ -183,7 +186,10 @@ def thread_table(data: dict[str, Any]) -> tuple[list[str], Rows]:
         for function in dict.fromkeys(function for function, _ in rows):
             found = [rows.get((function, size)) for size in sizes]
             cells = [
-                f"{duration(row['seconds'] * row['states'])} ×{row['seconds'] / row['all_threads']:.2f}" if row else ""
+                f"{duration(row['seconds'] * row['states'])} ×{row['seconds'] / row['all_threads']:.2f} "
+                f"(×{model['threads'] * row['seconds'] / row['beside']:.2f})"
+                if row
+                else ""
                 for row in found
             ]
             lines.append([f"{model['name']} ({model['nv']})", SHORT[function], *cells])

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 
+from linkwork.engine.code.cache import CACHE
 from linkwork.errors import LinkworkWarning
 from linkwork.formats import load
 from linkwork.model import Model, mechanisms
@@ -21,6 +25,8 @@ class Subject:
     source: str
     floating_base: bool = False
     large: bool = False
+    cache: str | None = None
+    """The folder of its code while it is measured, empty at first, so that nothing depends on what was kept before."""
 
     @property
     def ready_made(self) -> bool:
@@ -33,6 +39,19 @@ class Subject:
             if self.ready_made:
                 return mechanisms.by_name(self.source, floating_base=self.floating_base)
             return load(self.source, floating_base=self.floating_base)
+
+    @contextmanager
+    def own_cache(self) -> Iterator[None]:
+        """Code is kept in the subject's own folder, if it has one, by this process and those that it starts."""
+        before = os.environ.get(CACHE)
+        if self.cache is not None:
+            os.environ[CACHE] = self.cache
+        try:
+            yield
+        finally:
+            os.environ.pop(CACHE, None)
+            if before is not None:
+                os.environ[CACHE] = before
 
 
 _ROBOTS = {

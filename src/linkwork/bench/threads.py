@@ -1,13 +1,18 @@
-"""What another thread is worth: whole calls on one thread and on all, by the size of the batch."""
+"""What another thread is worth: whole calls on one thread and on all, by the size of the batch; and what as many
+processes are worth that have nothing to do with each other.
+"""
 
 from __future__ import annotations
 
+import gc
+import subprocess
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from linkwork.bench.cases import CASES, Case, States
 from linkwork.bench.contest import Contestant, contest, ours
+from linkwork.bench.neighbours import busy, neighbours
 from linkwork.bench.subjects import Subject
 from linkwork.engine.run.threads import cores, set_threads
 
@@ -19,29 +24,39 @@ _MOST_BYTES = 256 * 2**20
 def measure_threads(
     subject: Subject, sizes: tuple[int, ...], rounds: int, seconds: float, say: Callable[[str], None]
 ) -> dict[str, Any]:
-    """The time of a state with ``out=`` in batches of these sizes, on one thread and on all, alternating."""
+    """The time of a state with ``out=`` in batches of these sizes, on one thread and on all, alternating; and on one
+    thread while all other cores do the same in processes of their own.
+    """
     model = subject.model
     few = States.random(model, 512)
     rows = []
     try:
-        for case in (case for case in CASES if case.name in FUNCTIONS):
-            say(f"{subject.name}: {case.name} on {cores()} threads")
-            result = case.function(model, *few.first(1).arguments(case))
-            rows += [
-                _row(case, few.repeated(size), rounds, seconds) for size in sizes if size * result.nbytes <= _MOST_BYTES
-            ]
+        with neighbours(subject) as processes:
+            for case in (case for case in CASES if case.name in FUNCTIONS):
+                say(f"{subject.name}: {case.name} on {cores()} threads")
+                result = case.function(model, *few.first(1).arguments(case))
+                chosen = [size for size in sizes if size * result.nbytes <= _MOST_BYTES]
+                rows += [_row(case, few.repeated(size), rounds, seconds, processes) for size in chosen]
     finally:
         set_threads(None)
     return {"name": subject.name, "nv": model.nv, "threads": cores(), "rows": rows}
 
 
-def _row(case: Case, states: States, rounds: int, seconds: float) -> dict[str, Any]:
+def _row(
+    case: Case, states: States, rounds: int, seconds: float, processes: list[subprocess.Popen[str]]
+) -> dict[str, Any]:
     one, every = (_on(count, case, states) for count in (1, cores()))
     best, others = contest(one, {"every": every}, rounds, seconds)
     every_row = others["every"]
     if not every_row["agrees"] or every_row["error"]:
         raise AssertionError(f"{case.name} has other bits on {cores()} threads")
-    return {"function": case.name, "states": len(states), "seconds": best, "all_threads": every_row["seconds"]}
+    one.best = float("inf")
+    gc.collect()
+    with busy(processes, case, len(states)):
+        for _ in range(rounds):
+            one.sample()
+    times = {"seconds": best, "all_threads": every_row["seconds"], "beside": one.best}
+    return {"function": case.name, "states": len(states), **times}
 
 
 def _on(threads: int, case: Case, states: States) -> Contestant:

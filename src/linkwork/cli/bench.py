@@ -54,7 +54,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         choices=(2, 4, 8),
         help="measure as on a CPU whose vectors have so many float64 numbers, if this one has more",
     )
-    parser.add_argument("--quick", action="store_true", help="fewer rounds, shorter chains: a minute")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds, shorter chains: a few minutes")
 
 
 def run(options: argparse.Namespace, console: Console) -> int:

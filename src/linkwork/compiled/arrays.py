@@ -122,7 +122,13 @@ def is_traced(value: Any, depth: int = 8) -> bool:
         return True
     if type(value) is np.ndarray and value.dtype == object:
         return any(isinstance(number, Undecided) for number in value.flat)
-    return isinstance(value, list | tuple) and depth > 0 and any(is_traced(item, depth - 1) for item in value)
+    if not isinstance(value, list | tuple) or depth == 0 or _PLAIN.issuperset(map(type, value)):
+        return False
+    return any(is_traced(item, depth - 1) for item in value)
+
+
+_PLAIN = frozenset((float, int))
+"""Types of numbers that are not traced: a list of these alone is not looked at one by one."""
 
 
 def numbers(value: Any) -> Any:

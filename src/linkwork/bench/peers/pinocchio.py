@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwork.bench.cases import STEP, Case, States
-from linkwork.bench.contest import Contestant, UnavailableError, flat, looped
+from linkwork.bench.contest import SOME, Contestant, UnavailableError, flat, looped
 from linkwork.bench.peers.inertia import about_centre
 from linkwork.joints import Free, Helical, Joint, Planar, Prismatic, Revolute, Spherical, Universal
 from linkwork.model import Model
@@ -77,7 +77,9 @@ class Pinocchio:
     def batch(self, case: Case, states: States, threads: int) -> Contestant | None:
         names = {"forward_dynamics": "abaInParallel", "inverse_dynamics": "rneaInParallel"}
         if case.base not in names:
-            one = self.single(case, states)
+            if threads > 1:
+                return None  # a loop would be no faster
+            one = self.single(case, states.first(SOME))
             return one and looped(one)
         name = names[case.base]
         if threads not in self.pools:
@@ -222,6 +224,7 @@ _IN_ROWS: dict[str, Callable[[Any, int], Array]] = {
     "inverse_dynamics_derivatives": _symmetric_last,
     "forward_dynamics_derivatives": _symmetric_last,
     "torque_regressor": flat,
+    "constrained_dynamics 2": flat,
 }
 """What is right for joints in depth-first order alone, and how its results are made whole."""
 

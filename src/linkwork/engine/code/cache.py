@@ -33,6 +33,8 @@ from pathlib import Path
 from linkwork.errors import LinkworkWarning
 
 _MAGIC = b"linkwork object 2\n"
+CACHE = "LINKWORK_CACHE_DIR"
+"""The environment variable that says where the cache is; empty for none."""
 _SUFFIX, _PART = ".lwo", ".part"
 _SECRET = "secret"
 _LIMIT = 512 * 2**20
@@ -67,7 +69,7 @@ def folder() -> Path | None:
     """Where the cache is: LINKWORK_CACHE_DIR, or the user's cache folder by the platform's convention; None if
     switched off.
     """
-    chosen = os.environ.get("LINKWORK_CACHE_DIR")
+    chosen = os.environ.get(CACHE)
     if chosen is not None:
         return Path(chosen) if chosen else None
     try:
@@ -85,7 +87,7 @@ def obstacle() -> str | None:
     """Why the folder is not used; None if it is, or will be made."""
     path = folder()
     if path is None:
-        return "LINKWORK_CACHE_DIR is empty, or there is no home folder"
+        return f"{CACHE} is empty, or there is no home folder"
     try:
         with _opened(path):
             return None

@@ -1,14 +1,14 @@
 """LLVM through llvmlite: module text to object code for a CPU, and object code to callable memory.
 
-Object code is position independent and refers to Python's functions by name, so that it can be kept on disk. Memory
-is never writable and executable at once: LLVM's linker writes it first, then protects it.
+Object code is position independent and refers to Python's functions by name, so that it can be kept on disk. Where it
+is of a kind that ``linker`` knows, LLVM is not needed to bring it into memory, nor loaded. Memory is never writable and
+executable at once: a linker writes it first, then protects it.
 """
 
 from __future__ import annotations
 
 import ctypes
 import itertools
-import mmap
 import os
 import sys
 import threading
@@ -16,6 +16,8 @@ from collections.abc import Callable
 from functools import cache, cached_property
 from typing import Any
 
+from linkwork.engine.code import linker
+from linkwork.engine.code.target import Target, target
 from linkwork.engine.emit import builtin
 from linkwork.errors import LinkworkError
 from linkwork.memory import check_available
@@ -49,9 +51,9 @@ _INSTEAD = "free some, or use lw.interpreted(), which needs no code"
 class Code:
     """Linked code: its functions by address. It stays in memory as long as this object."""
 
-    def __init__(self, tracker: Any, names: list[str]) -> None:
-        self._tracker = tracker
-        self.addresses: dict[str, int] = {name: tracker[name] for name in names}
+    def __init__(self, memory: object, addresses: dict[str, int]) -> None:
+        self._memory = memory
+        self.addresses = addresses
 
     def function(self, name: str, brief: bool = False) -> Callable[[int], int]:
         """A function that is called with the address of its words; it runs without the interpreter's lock, unless it is
@@ -74,8 +76,10 @@ def _llvm() -> Any:
     reason = unsuitable()
     if reason:
         raise LinkworkError(f"no machine code: {reason}")
-    import llvmlite.binding as llvm
-
+    try:
+        import llvmlite.binding as llvm
+    except (ImportError, OSError) as error:
+        raise LinkworkError(f"no machine code: {_MISSING} ({error})") from None
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     llvm.initialize_native_asmparser()
@@ -87,16 +91,29 @@ LANES = "LINKWORK_LANES"
 
 
 @cache
+def _target() -> Target:
+    """What LLVM says of this machine."""
+    return target(_asked)
+
+
+def _asked() -> Target:
+    """As LLVM says it now. On Windows code comes in ELF objects, since LLVM's linker does not take the constants'
+    sections of COFF.
+    """
+    llvm = _llvm()
+    triple = llvm.get_process_triple()
+    triple = f"{triple}-elf" if "-windows" in triple and not triple.endswith("-elf") else triple
+    flags = [f"{'+' if there else '-'}{name}" for name, there in sorted(llvm.get_host_cpu_features().items())]
+    return Target(".".join(map(str, llvm.llvm_version_info)), triple, llvm.get_host_cpu_name(), ",".join(flags))
+
+
+@cache
 def host() -> tuple[str, str]:
     """The CPU's name and features, those left out whose vectors have more lanes than are wanted."""
-    llvm = _llvm()
-    features = dict(llvm.get_host_cpu_features())
-    wanted = os.environ.get(LANES, "8")
     unwanted = {"2": ("avx", "fma", "f16c", "xop", "vaes", "vpclmulqdq"), "4": ("avx512", "avx10", "evex512")}
-    for name in features:
-        features[name] &= not name.startswith(unwanted.get(wanted, ("\0",)))
-    flags = [f"{'+' if there else '-'}{name}" for name, there in sorted(features.items())]
-    return llvm.get_host_cpu_name(), ",".join(flags)
+    names = unwanted.get(os.environ.get(LANES, "8"), ("\0",))
+    flags = _target().features.split(",")
+    return _target().cpu, ",".join(f"-{flag[1:]}" if flag[1:].startswith(names) else flag for flag in flags)
 
 
 BASELINE = ("x86-64", "+sse2,-avx")
@@ -112,11 +129,8 @@ def lanes(cpu: tuple[str, str]) -> int:
 
 
 def triple() -> str:
-    """The target that code is made for: this process's. On Windows with ELF objects, since LLVM's linker does not take
-    the constants' sections of COFF.
-    """
-    found: str = _llvm().get_process_triple()
-    return f"{found}-elf" if "-windows" in found and not found.endswith("-elf") else found
+    """The target that code is made for: this process's."""
+    return _target().triple
 
 
 def register_constraint(cpu: tuple[str, str], count: int) -> str | None:
@@ -142,7 +156,7 @@ def _linker() -> Any:
 
 def version() -> str:
     """What object code depends on besides its source: LLVM's version."""
-    return ".".join(map(str, _llvm().llvm_version_info))
+    return _target().version
 
 
 def compile_object(text: str, cpu: tuple[str, str]) -> bytes:
@@ -156,20 +170,25 @@ def compile_object(text: str, cpu: tuple[str, str]) -> bytes:
 
 def link(image: bytes, names: list[str]) -> Code:
     """Object code brought into executable memory."""
-    llvm = _llvm()
+    needed = {**_system_symbols(), **(builtin.addresses() if names == list(builtin.NAMES) else {})}
+    try:
+        found = linker.linked(image, needed, names) or _linked(image, needed, names)
+    except (OSError, RuntimeError) as error:
+        raise LinkworkError(f"the system gives no memory that code can be brought into: {error}") from None
+    return Code(*found)
+
+
+def _linked(image: bytes, needed: dict[str, int], names: list[str]) -> linker.Linked:
+    """The same by LLVM."""
     _check_memory(len(image))
     with lock:
-        library = llvm.JITLibraryBuilder().add_object_img(image)
-        needed = {**_system_symbols(), **(builtin.addresses() if names == list(builtin.NAMES) else {})}
+        library = _llvm().JITLibraryBuilder().add_object_img(image)
         for name, address in needed.items():
             library.import_symbol(name, address)
         for name in names:
             library.export_symbol(name)
-        try:
-            tracker = library.link(_linker(), f"linkwork{next(_serial)}")
-        except RuntimeError as error:
-            raise LinkworkError(f"the system gives no memory that code can be brought into: {error}") from None
-        return Code(tracker, names)
+        tracker = library.link(_linker(), f"linkwork{next(_serial)}")
+        return linker.Linked(tracker, {name: tracker[name] for name in names})
 
 
 def _check_memory(size: int) -> None:
@@ -188,15 +207,20 @@ def _system_symbols() -> dict[str, int]:
     return {"__chkstk": ctypes.cast(probe, ctypes.c_void_p).value or 0} if probe else {}
 
 
+_MISSING = "llvmlite is missing, or its library cannot be loaded"
+
+
 def obstacle() -> str | None:
     """Why there can be no machine code in this process; None if there can."""
     reason = unsuitable()
     if reason is None:
         try:
-            import llvmlite.binding  # noqa: F401
-        except (ImportError, OSError) as error:
-            return f"llvmlite is missing, or its library cannot be loaded ({error})"
-    return reason if reason or executable_memory() else "this system does not allow executable memory"
+            import llvmlite  # noqa: F401
+
+            _target()
+        except (ImportError, OSError, LinkworkError) as error:
+            return f"{_MISSING} ({error})"
+    return reason if reason or linker.executable_memory() else "this system does not allow executable memory"
 
 
 def unsuitable() -> str | None:
@@ -206,27 +230,3 @@ def unsuitable() -> str | None:
     if sys.byteorder != "little":
         return "this machine is big-endian, and machine code is made for little-endian ones"
     return None
-
-
-@cache
-def executable_memory() -> bool:
-    """Whether the system lets a process make memory executable after writing it."""
-    size = mmap.PAGESIZE
-    try:
-        page = mmap.mmap(-1, size)
-    except OSError:
-        return False
-    try:
-        protect = ctypes.CDLL(None, use_errno=True).mprotect
-    except (OSError, AttributeError, TypeError):
-        return True  # no mprotect to ask: let the linker try
-    try:
-        anchor = ctypes.c_char.from_buffer(page)
-        address = ctypes.addressof(anchor)
-        protect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
-        allowed = protect(address, size, 1 | 4) == 0  # PROT_READ | PROT_EXEC
-        protect(address, size, 1 | 2)
-        del anchor
-        return bool(allowed)
-    finally:
-        page.close()

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from linkwork.engine.code import jit, loader
 from linkwork.engine.emit.call_frame import CallFrame, Interface, Words
+from linkwork.engine.emit.streaming import MUCH
 from linkwork.engine.plans.task import Signature, Task, moved
 from linkwork.engine.run import threads
 from linkwork.engine.run.entries import Entry, fit, held, make
@@ -201,8 +202,10 @@ class Compiled(Plan):
 
             return job
 
-        parts = threads.parts(states, lanes, self.task.seconds)
-        return results, threads.run([part(*states_of) for states_of in parts])
+        numbers = sum(self.task.results)
+        least = MUCH // numbers + 1 if states * numbers > MUCH else 1  # what goes past the caches does so in each part
+        count, parts = threads.parts(states, lanes, self.task.seconds, least)
+        return results, threads.run([part(*states_of) for states_of in parts], count)
 
     def buffer(self, lanes: int) -> tuple[int, object]:
         """Memory for tiles, by its address, and what keeps it."""

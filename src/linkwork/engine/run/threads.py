@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import or_
@@ -69,30 +70,56 @@ wanted = np.array([get_threads()], dtype=np.int64)
 """The same where generated code finds it."""
 
 
-def parts(states: int, lanes: int, seconds: float) -> list[tuple[int, int]]:
-    """The states of each thread: first and number, in whole tiles; one takes so many seconds on one lane, roughly."""
-    if states == 1:
-        return [(0, 1)]
-    wanted = max(1, min(get_threads(), int(states * seconds / lanes / WORTH_A_THREAD)))
+def parts(states: int, lanes: int, seconds: float, least: int = 1) -> tuple[int, list[tuple[int, int]]]:
+    """How many threads pay, and the pieces that they take one after another: first state and number, in whole tiles,
+    at least so many states if there are enough. A state takes so many seconds on one lane, roughly.
+
+    Pieces become smaller towards the end, so that a thread that woke late, or has to share its core, takes fewer and
+    the others need not wait for it.
+    """
+    work = states * seconds / lanes
+    count = 1 if states == 1 else max(1, min(get_threads(), int(work / WORTH_A_THREAD)))
     tiles = -(-states // lanes)
-    step = -(-tiles // wanted) * lanes
-    return [(first, min(step, states - first)) for first in range(0, states, step)]
+    shortest = tiles
+    if count > 1:
+        shortest = min(max(1, -(-least // lanes), int(tiles * WORTH_A_THREAD / (4 * work))), -(-tiles // count))
+    found, first = [], 0
+    while first < tiles:
+        size = max(shortest, -(-(tiles - first) // (2 * count)))
+        found.append((first * lanes, min(size * lanes, states - first * lanes)))
+        first += size
+    return count, found
 
 
-def run(tasks: Sequence[Callable[[], int]]) -> int:
-    """Run tasks at the same time, the last in this thread; the union of the bits that they return."""
-    if len(tasks) == 1 or sys.is_finalizing() or not _hire(len(tasks) - 1):
+def run(tasks: Sequence[Callable[[], int]], count: int | None = None) -> int:
+    """Run tasks on so many threads, this one included, or each on its own; the union of the bits that they return."""
+    count = len(tasks) if count is None else min(count, len(tasks))
+    if count == 1 or sys.is_finalizing() or not _hire(count - 1):
         return reduce(or_, (task() for task in tasks))
-    answers: SimpleQueue[int | BaseException] = SimpleQueue()
-    for task in tasks[:-1]:
-        _jobs.put((task, answers))
-    status = tasks[-1]()
-    for _ in tasks[:-1]:
+    left, answers = deque(tasks), SimpleQueue[int | BaseException]()
+    for _ in range(count - 1):
+        _jobs.put((left, answers))
+    status, missing = 0, len(tasks)
+    try:
+        while task := _next(left):
+            status |= task()
+            missing -= 1
+    except BaseException:
+        left.clear()
+        raise
+    for _ in range(missing):  # what other threads have begun
         answer = answers.get()
         if isinstance(answer, BaseException):
             raise answer
         status |= answer
     return status
+
+
+def _next(left: deque[Callable[[], int]]) -> Callable[[], int] | None:
+    try:
+        return left.popleft()
+    except IndexError:  # nothing, or another thread was quicker
+        return None
 
 
 def _hire(count: int) -> int:
@@ -116,12 +143,13 @@ def _hire(count: int) -> int:
 
 def _work(jobs: SimpleQueue[Any]) -> None:
     while True:
-        task, answers = jobs.get()
-        try:
-            answers.put(task())
-        except BaseException as error:
-            answers.put(error)
-        del task, answers  # what they hold must not wait for the next job
+        left, answers = jobs.get()
+        while task := _next(left):
+            try:
+                answers.put(task())
+            except BaseException as error:
+                answers.put(error)
+        del task, left, answers  # what they hold must not wait for the next job
 
 
 def _forget() -> None:
