@@ -41,6 +41,10 @@ CHEAPER = 0.125
 """Where the last accelerations cost more than this part of the free ones, the search from those takes fewer iterations,
 since contacts that are pressed together stick there.
 """
+SHORT = 1e-4
+"""The same of a step that ends the search since no row changes its ways: the rounding of a longer one, which grows with
+the condition of the Hessian, is taken away by one more.
+"""
 TINY = 1e-300
 
 
@@ -186,7 +190,10 @@ def minimised(
         size = listed(scale)[0] + absolute(dot(x, inertial)) + TINY
         fast = where_less(fall * fall * fall, _LEFT * size * (before * before), 1.0, 0.0)  # it converges quadratically
         small = where_less(fall, CONVERGED * size, where_less(fall, _NOTHING * size, 1.0, fast), 0.0)
-        small = where_less(fall, enough, 1.0, small) if enough else small
+        if enough:
+            small = where_less(fall, enough, 1.0, small)
+        else:
+            exact = where_less(fall, SHORT * size, exact, 0.0)
         last = where_less(0.5, small + exact, 1.0, 0.0)
         step = where_less(0.5, last, 1.0, step)
         return [array_of([*(a + step * b for a, b in zip(x, p, strict=True)), fall])], where_less(0.5, last, 0.0, 1.0)
