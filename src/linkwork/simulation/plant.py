@@ -72,7 +72,7 @@ class Plant:
         self.extra: Array | None = None
         """Joint forces (nv,) that friction and stops add in this step."""
         self.last = np.zeros(model.nv)
-        """Accelerations of the last step with contacts, with which the search for the next begins, if code has loops."""
+        """Accelerations of the last step with contacts: where code has loops, the search for the next begins there."""
         self.no_wrenches = np.zeros((0, 6))
         self.dynamics: Callable[..., Sequence[Array]] = self._dynamics
         """(q, v, forces, f_ext, dt) -> accelerations and wrenches; dt for contacts alone."""

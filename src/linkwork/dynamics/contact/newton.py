@@ -47,8 +47,8 @@ SHORT = 1e-4
 the condition of the Hessian, is taken away by one more.
 """
 SAFE = 1e-8
-"""The part of what is enough that the next step may be thought to gain by, as quadratic convergence tells: with it steps
-to a tolerance are off by no more than MuJoCo's.
+"""The part of what is enough that the next step may gain, as quadratic convergence tells: with it steps to a tolerance
+are off by no more than MuJoCo's.
 """
 TINY = 1e-300
 
