@@ -496,7 +496,8 @@ def test_bad_contacts_are_refused_by_name() -> None:
         (lambda: lw.Capsule(0.1, -1.0), "half_length of a capsule"),
         (lambda: lw.Cylinder(0.1, 0.0), "half_length of a cylinder"),
         (lambda: lw.Box((0.1, 0.0, 0.1)), "half_sides of a box"),
-        (lambda: lw.Ellipsoid((0.1, 0.1)), "half_axes of an ellipsoid"),
+        (lambda: lw.Ellipsoid((0.1, 0.1)), "the half_axes of an ellipsoid must be 3"),
+        (lambda: lw.Ellipsoid(0.1), r"three lengths \(m\), along x, y and z, not one: 0.1"),  # type: ignore[arg-type]
         (lambda: lw.Plane((0.0, 0.0, 0.0)), "normal of a plane"),
         (lambda: lw.HeightField([1.0, 2.0], (1, 1)), "at least 2 by 2"),
         (lambda: lw.Softness(0.02, -1.0), "both be positive"),

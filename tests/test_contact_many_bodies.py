@@ -115,17 +115,15 @@ def test_rollouts_and_simulations_are_mujoco_s_to_the_bit_in_any_company(folder:
     v = np.zeros_like(v)
     with lw.interpreted():
         both = lw.rollout(model, q, v, dt=0.004, steps=2, contacts=model.contacts)
-        alone = lw.rollout(model, q[0], v[0], dt=0.004, steps=1, contacts=model.contacts)
-        motion = lw.simulate(model, q[0], v[0], dt=0.004, duration=0.004, contacts=model.contacts, contact_forces=True)
-    assert (both.q[0, :2] == alone.q).all() and (both.v[0, :2] == alone.v).all()
+        motion = lw.simulate(model, q[0], v[0], dt=0.004, duration=0.008, contacts=model.contacts, contact_forces=True)
+    assert (both.q[0] == motion.q).all() and (both.v[0] == motion.v).all()  # searches begin with the last accelerations
     mujoco.mj_resetData(m, d)
     d.qpos[:] = answers[0][0]
     for k in range(2):
         mujoco.mj_step(m, d)
         np.testing.assert_allclose(both.q[0, k + 1], ours(m, d)[0], atol=1e-11)
         np.testing.assert_allclose(both.v[0, k + 1], ours(m, d)[1], atol=1e-9)
-    np.testing.assert_allclose(motion.q, alone.q, atol=1e-12)
-    assert motion.constraint_forces.shape == (2, sum(one.points for one in model.contacts), 6)
+    assert motion.constraint_forces.shape == (3, sum(one.points for one in model.contacts), 6)
     assert motion.constraint_forces[0, :, 2].max() > 0.1
 
 

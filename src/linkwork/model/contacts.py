@@ -8,6 +8,7 @@ impedance, says; ``time_constant`` and ``damping_ratio`` give k and b (MuJoCo's 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import finite, finite_array, is_integer, not_negative, positive, several
+from linkwork.arguments import finite, finite_array, is_integer, not_negative, positive, real, several
 from linkwork.errors import ArgumentError, ModelError, shown
 from linkwork.joints.joint import as_axis
 from linkwork.model.placements import as_placement
@@ -66,7 +67,7 @@ class Box:
     half_sides: tuple[float, float, float]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "half_sides", _three("half_sides of a box", self.half_sides))
+        object.__setattr__(self, "half_sides", _three("the half_sides of a box", self.half_sides))
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class Ellipsoid:
     half_axes: tuple[float, float, float]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "half_axes", _three("half_axes of an ellipsoid", self.half_axes))
+        object.__setattr__(self, "half_axes", _three("the half_axes of an ellipsoid", self.half_axes))
 
 
 @dataclass(frozen=True)
@@ -280,6 +281,8 @@ class Contact:
 
 
 def _three(what: str, values: Any) -> tuple[float, float, float]:
+    if not math.isnan(real(values)):
+        raise ArgumentError(f"{what} must be three lengths (m), along x, y and z, not one: {shown(values)}")
     x, y, z = (positive(what, x, "metres") for x in several(what, values, 3))
     return x, y, z
 

@@ -71,6 +71,8 @@ class Plant:
         """What the source said last."""
         self.extra: Array | None = None
         """Joint forces (nv,) that friction and stops add in this step."""
+        self.last = np.zeros(model.nv)
+        """Accelerations of the last step with contacts: where code has loops, the search for the next begins there."""
         self.no_wrenches = np.zeros((0, 6))
         self.dynamics: Callable[..., Sequence[Array]] = self._dynamics
         """(q, v, forces, f_ext, dt) -> accelerations and wrenches; dt for contacts alone."""
@@ -118,7 +120,7 @@ class Plant:
         else:
             given = [each for each in (self.drag, f_ext) if each is not None]
             law = touching.step_law(f_ext is not None, self.drag is not None, wanted)
-            answer = law(q, v, forces, dt, *given)
+            answer = law(q, v, forces, dt, *given, **({"last": self.last} if touching.has_loops else {}))
             found = answer if wanted else (answer,)
         return found[0], found[1] if wanted else self.no_wrenches
 

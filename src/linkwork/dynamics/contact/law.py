@@ -30,6 +30,9 @@ from linkwork.model.contacts import Contact, Softness
 from linkwork.model.model import WORLD, Frame, Model, Point
 from linkwork.spatial import Vec3
 
+_LIMBS = 3
+"""Pairs of limbs for which there is code of their own where they alone touch each other: those with most contacts."""
+
 
 class Touching:
     """A model with contacts, and what of them does not depend on the state.
@@ -40,6 +43,9 @@ class Touching:
         limits: whether joints have limits of position. friction: whether they have dry friction.
         constraints: soft ones, rows of the same problem.
     """
+
+    has_loops = False
+    """Whether code has loops over bodies, as that of many bodies has."""
 
     def __init__(
         self,
@@ -134,9 +140,13 @@ class Touching:
 
     @cached_property
     def sparsity(self) -> Sparsity:
-        """Of the Hessian, whatever touches."""
-        pairs = [sorted({*self.path(one.frame), *self.path(one.on)}) for one in self.contacts if self._pair(one)]
-        return Sparsity(self.model.nv, [*self._cliques, *pairs], Sparsity(self.model.nv, self._cliques))
+        """Of the Hessian, whatever touches; often no bodies touch each other, or those of two limbs alone."""
+        n, own = self.model.nv, self._cliques
+        pairs = [tuple(sorted({*self.path(one.frame), *self.path(one.on)})) for one in self.contacts if self._pair(one)]
+        limbs = [each for each in dict.fromkeys(pairs) if not any(set(each) < set(other) for other in pairs)]
+        limbs.sort(key=lambda each: -sum(set(pair) <= set(each) for pair in pairs))
+        touching = [Sparsity(n, [*own, each]) for each in limbs[:_LIMBS]] if len(limbs) > 1 else []
+        return Sparsity(n, [*own, *pairs], [Sparsity(n, own), *touching])
 
     @cached_property
     def _cliques(self) -> list[list[int]]:

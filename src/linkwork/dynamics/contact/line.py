@@ -17,7 +17,11 @@ _FLAT = 0.05
 MOST_TRIALS, _FAR = 30, 1e6
 """Steps along a direction that are tried, and the longest."""
 BEGIN = [1.0, 0.0, _FAR, 0.0, 1.0]
-"""What the search begins with: a whole step, its bounds, whether it ends Newton's method, whether it is the first."""
+"""What the search begins with: a whole step, its bounds, how exact it is, whether it is the first."""
+SMOOTH, _SLIDES = 0.5, 2.0**-20
+"""How exact a whole step is along which no row changes its ways, though some slide; and what each of these counts,
+beside 1 for each that changes.
+"""
 
 
 class Line:
@@ -40,8 +44,8 @@ class Line:
             self.joints += [x[one.dof] - one.wanted, p[one.dof], one.D]
 
     def searched(self, fall: Scalar) -> tuple[Scalar, Scalar]:
-        """How far to go, given how the cost falls in the beginning; and 1 if one step leads to the least: if no row
-        behaves otherwise there.
+        """How far to go, given how the cost falls in the beginning; and 1 if one step leads to the least, since no row
+        behaves otherwise there, or SMOOTH if none does but some slide.
         """
 
         def trial(state: Any, joints: Any, numbers_given: Any) -> Any:
@@ -60,8 +64,8 @@ class Line:
     def _at(
         self, step: Scalar, slope: Scalar, curvature: Scalar, joints: Sequence[Scalar]
     ) -> tuple[Scalar, Scalar, Scalar]:
-        """Slope and curvature of the cost at a step, and how many rows are not those that they were at none, or are
-        not parabolas.
+        """Slope and curvature of the cost at a step, and how many rows are not those that they were at none, or
+        slide.
         """
         state: list[Scalar] = [slope + step * curvature, curvature, 0.0]
         limits = len(self.holds.limits)
@@ -107,8 +111,8 @@ def following(
     state: Sequence[Scalar], first: Scalar, second: Scalar, other: Scalar, fall: Scalar
 ) -> tuple[list[Scalar], Scalar]:
     """After a trial: what the next one begins with, and 1 to go on. The state is the step, its bounds, and 1 in the
-    first trial; then slope and curvature there, how many rows behave otherwise than in the beginning, and how the cost
-    fell there.
+    first trial; then slope and curvature there, how many rows behave otherwise than in the beginning or slide, and how
+    the cost fell there.
     """
     step, low, high, first_trial = state
     # the slope is zero where a parabola has it, or half-way between bounds
@@ -116,7 +120,8 @@ def following(
     below, above = (where_less(first, 0.0, *pair) for pair in ((step, low), (high, step)))
     middle = 0.5 * (below + above)
     inside = where_less(below, guess, where_less(guess, above, guess, middle), middle)
-    exact = where_less(0.5, other, 0.0, first_trial)  # of a whole step alone
+    smooth = where_less(other, 0.5, where_less(other, 0.5 * _SLIDES, 1.0, SMOOTH), 0.0)
+    exact = smooth * first_trial  # of a whole step alone
     near = where_less(_FLAT * fall, absolute(first), 0.0, 1.0)
     stop = where_less(0.5, near + exact, 1.0, 0.0)
     return [where_less(0.5, stop, step, inside), below, above, exact, 0.0], where_less(0.5, stop, 0.0, 1.0)
@@ -125,15 +130,16 @@ def following(
 def plus_cone(
     state: Sequence[Scalar], step: Scalar, s: Sequence[Scalar], w: Sequence[Scalar], own: Cone, ratio: float
 ) -> list[Scalar]:
-    """Slope, curvature, and how many rows behave otherwise or are no parabolas, with those of a cone; s and its rates w
-    along the direction.
+    """Slope, curvature, and how many rows behave otherwise or slide, with those of a cone; s and its rates w along the
+    direction.
     """
     m = len(s)
     there = [x + step * y for x, y in zip(s, w, strict=True)]
     f, h = cone_response(own, there, ratio)
     bent = dot(w, [dot([h[max(a, b)][min(a, b)] for b in range(m)], w) for a in range(m)])
     before, after = (_zone(own, each, ratio) for each in (s, there))
-    other = where_less(absolute(before - after) + absolute(after * after - 1.0), 0.5, 0.0, 1.0)
+    slides = where_less(absolute(after), 0.5, _SLIDES, 0.0)
+    other = where_less(absolute(before - after), 0.5, slides, 1.0)
     other = where_less(0.0, own.D, other, 0.0)
     return [state[0] - dot(f, w), state[1] + bent, state[2] + other]
 

@@ -63,6 +63,8 @@ class Found(NamedTuple):
 class ManyBodies(Touching):
     """A mechanism of many bodies with contacts with the ground: what ``Touching`` is for few."""
 
+    has_loops = True
+
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._check()
@@ -185,11 +187,15 @@ class ManyBodies(Touching):
         return answer
 
     def step_law(self, loaded: bool, damped: bool, wanted: bool) -> Any:
-        def answer(q: Any, v: Any, tau: Any, dt: Any, *more: Any) -> Any:
+        """As ``Touching`` has it; the search begins with the ``last`` accelerations (nv,), which become the next."""
+
+        def answer(q: Any, v: Any, tau: Any, dt: Any, *more: Any, last: Array) -> Any:
             left = list(more)
             drag = left.pop(0) if damped else None
             given, _ = self._given(q, v, tau, left.pop(0) if loaded else None)
-            ((_, found),) = self.in_parts(given, float(dt), None if drag is None else np.asarray(drag)[None])
+            slowed = None if drag is None else np.asarray(drag)[None]
+            ((_, found),) = self.in_parts(given, float(dt), slowed, last[None])
+            last[:] = found.a[0]
             if not wanted:
                 return found.damped[0]
             forces, points = found.forces()

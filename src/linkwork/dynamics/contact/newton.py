@@ -10,6 +10,7 @@ ends it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -27,7 +28,7 @@ from linkwork.dynamics.contact.costs import (
     friction_cost,
     side_cost,
 )
-from linkwork.dynamics.contact.line import Line, listed
+from linkwork.dynamics.contact.line import SMOOTH, Line, listed
 from linkwork.dynamics.contact.sparse import Matrix, Sparsity, solved, times
 from linkwork.spatial import Scalar, absolute, where_less
 from linkwork.spatial.matrices import dot
@@ -40,6 +41,14 @@ much that leaves, as the steps before tell; and what is rounding alone.
 CHEAPER = 0.125
 """Where the last accelerations cost more than this part of the free ones, the search from those takes fewer iterations,
 since contacts that are pressed together stick there.
+"""
+SHORT = 1e-4
+"""The same of a step that ends the search since no row changes its ways: the rounding of a longer one, which grows with
+the condition of the Hessian, is taken away by one more.
+"""
+SAFE = 1e-8
+"""The part of what is enough that the next step may gain, as quadratic convergence tells: with it steps to a tolerance
+are off by no more than MuJoCo's.
 """
 TINY = 1e-300
 
@@ -186,7 +195,11 @@ def minimised(
         size = listed(scale)[0] + absolute(dot(x, inertial)) + TINY
         fast = where_less(fall * fall * fall, _LEFT * size * (before * before), 1.0, 0.0)  # it converges quadratically
         small = where_less(fall, CONVERGED * size, where_less(fall, _NOTHING * size, 1.0, fast), 0.0)
-        small = where_less(fall, enough, 1.0, small) if enough else small
+        if enough:
+            left = where_less(SMOOTH - 0.25, exact, fall * fall * fall, math.inf)  # as quadratic convergence tells
+            small = where_less(left, SAFE * enough * (before * before), 1.0, where_less(fall, enough, 1.0, small))
+        else:
+            exact = where_less(fall, SHORT * size, exact, 0.0)
         last = where_less(0.5, small + exact, 1.0, 0.0)
         step = where_less(0.5, last, 1.0, step)
         return [array_of([*(a + step * b for a, b in zip(x, p, strict=True)), fall])], where_less(0.5, last, 0.0, 1.0)
@@ -195,9 +208,9 @@ def minimised(
         g, H = listed(numbers)[: sparsity.n], dict(zip(places, listed(numbers)[sparsity.n :], strict=True))
         return [array_of([-y for y in solved(H, g, sparsity)])]
 
-    fewer = set(places if sparsity.often is None else sparsity.often.places)
-    absent = [sparsity.n + k for k, place in enumerate(places) if place not in fewer]
-    direction = subroutine(newton_step, [absent]) if absent else newton_step
+    often = [set(each.places) for each in sparsity.often]
+    absent = [[sparsity.n + k for k, place in enumerate(places) if place not in each] for each in often]
+    direction = subroutine(newton_step, [each for each in absent if each]) if any(absent) else newton_step
     if start is not free:
         start = _cheaper(M, force, holds, start, free, sparsity)
     given = [

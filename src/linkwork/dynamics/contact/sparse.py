@@ -9,10 +9,10 @@ from linkwork.spatial import Scalar, total
 
 class Sparsity:
     """Which numbers of a symmetric matrix may not be zero: of row i those of columns ``before[i]`` and i itself; closed
-    under elimination from the last row on. ``often`` is what it often has instead.
+    under elimination from the last row on. ``often`` are those of which it often is one instead, the sparsest first.
     """
 
-    def __init__(self, n: int, cliques: Sequence[Sequence[int]], often: Sparsity | None = None) -> None:
+    def __init__(self, n: int, cliques: Sequence[Sequence[int]], often: Sequence[Sparsity] = ()) -> None:
         pattern: list[set[int]] = [set() for _ in range(n)]
         for clique in cliques:
             for i in clique:

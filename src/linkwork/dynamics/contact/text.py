@@ -25,7 +25,6 @@ from linkwork.dynamics.contact.kept import HEAD, keep_near, like, pushed
 from linkwork.dynamics.contact.newton import minimised
 from linkwork.dynamics.contact.softness import friction_row, impedance, limit_row, regularisation, spring
 from linkwork.dynamics.contact.sparse import Matrix, solved
-from linkwork.dynamics.contact.sparse import times as multiplied
 from linkwork.dynamics.dynamics import inverse_dynamics, mass_matrix, nonlinear_effects
 from linkwork.dynamics.held import HeldBy, at_grips, over_ends, rows_of
 from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity, jacobian, jacobian_drift
@@ -269,10 +268,12 @@ class Text:
 
         if drag is None:
             return Motion(array_of(a), array_of(a), forces)
-        heavier = dict(M)
+        heavier, slowed = dict(M), []
         for k, more in enumerate(numbers(drag).tolist()):
             heavier[k, k] = heavier[k, k] + more
-        damped = solved(heavier, multiplied(M, a, self.sparsity), self.sparsity)
+            slowed.append(more * a[k])
+        # (M + drag)⁻¹ M a = a - (M + drag)⁻¹ drag a, which rounds less: only what drag takes away is solved for
+        damped = [x - y for x, y in zip(a, solved(heavier, slowed, self.sparsity), strict=True)]
         return Motion(array_of(a), array_of(damped), forces)
 
     def _bias(self, q: Any, v: Any, f_ext: Any) -> Any:
