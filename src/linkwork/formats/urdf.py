@@ -134,12 +134,14 @@ def _loop(connections: list[Connection], reached: set[str]) -> ModelError:
 def _depth_first(root: str, connections: list[Connection]) -> Iterator[Connection]:
     """Pinocchio's order: a joint, then all beyond it, then the next; those of one link by the bytes of their names."""
     below = _by_parent(connections)
-    stack = sorted(below[root], key=attrgetter("name"), reverse=True)
+    for joints in below.values():
+        if len(joints) > 1:
+            joints.sort(key=attrgetter("name"), reverse=True)
+    stack = below[root]
     while stack:
         joint = stack.pop()
         yield joint
-        if joint.child in below:
-            stack.extend(sorted(below[joint.child], key=attrgetter("name"), reverse=True))
+        stack += below.get(joint.child, ())
 
 
 def _file_order(root: str, connections: list[Connection]) -> Iterator[Connection]:

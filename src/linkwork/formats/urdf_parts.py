@@ -112,7 +112,8 @@ class Robot:
         self.solid[name] = self.solids.number(mass, moments, parts.get("origin") or _NOWHERE)
         if "-" in (mass.get("value") or "") and mass.measures("value", 1)[0] < 0.0:
             raise mass.error(f"the mass of link {quoted(name)} must not be negative, but is {mass.get('value')}")
-        element.children = [part for part in element.children if part is not inertial] or NONE
+        others = len(element.children) > 1
+        element.children = [part for part in element.children if part is not inertial] if others else NONE
 
     def _joint(self, element: Element) -> None:
         name = element.word("name")

@@ -110,7 +110,8 @@ class Element:
 
     def word(self, attribute: str) -> str:
         """An attribute that must be there and not be empty."""
-        value = self.get(attribute)
+        flat = self.flat
+        value = flat[1] if flat and flat[0] == attribute else self.get(attribute)  # most often the first
         if not value:
             raise self.error(f"attribute {attribute!r} is {'missing' if value is None else 'empty'}")
         return value
@@ -152,6 +153,14 @@ class Element:
 
     def number(self, attribute: str, default: float | None = None) -> float:
         """An attribute of one finite number."""
+        value = self.get(attribute)
+        if value is not None and value.isascii() and "_" not in value:
+            try:
+                number = float(value)
+            except ValueError:
+                number = math.nan
+            if -_LARGEST <= number <= _LARGEST:
+                return number
         return self.numbers(attribute, 1, None if default is None else [default])[0]
 
 
