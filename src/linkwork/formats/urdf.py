@@ -51,7 +51,7 @@ def model_of(
     robot.check_ends()
     if not links:
         raise element.error(f"robot {quoted(name)} has no <link>; was the xacro macro that makes them never called?")
-    root = _root(links, connections)
+    root = _root(robot)
     meshes, shapes = looks_of(element, links)
     extension = element.child(EXTENSION)
     usual = "pinocchio" if extension is None else "file"
@@ -103,13 +103,12 @@ def model_of(
 # The graph
 
 
-def _root(links: dict[str, Element], connections: list[Connection]) -> str:
-    children = {joint.child for joint in connections}
-    roots = [name for name in links if name not in children]
+def _root(robot: Robot) -> str:
+    roots = [name for name in robot.links if name not in robot.carriers]
     if not roots:
-        raise _loop(connections, set())
+        raise _loop(list(robot.joints.values()), set())
     if len(roots) > 1:
-        raise links[roots[1]].error(
+        raise robot.links[roots[1]].error(
             f"there are {len(roots)} roots, {quoted(roots[0])} and {quoted(roots[1])} among them; "
             "each link but one must be the child of a joint"
         )
@@ -175,13 +174,11 @@ def _kept_bodies(extension: Element | None) -> set[str]:
 
 def _couplings(joints: list[Connection], strict: bool) -> list[Coupling]:
     """Joints that mimic others, each as a coupling; what cannot be one is left out, as by readers that know none."""
-    known = {joint.name: joint for joint in joints}
+    following = [(joint, joint.mimic) for joint in joints if joint.mimic and joint.kind != "fixed"]
+    known = {joint.name: joint for joint in joints} if following else {}
     leads: dict[str, str] = {}
     found = []
-    for joint in joints:
-        mimic = joint.mimic
-        if mimic is None or joint.kind == "fixed":
-            continue
+    for joint, mimic in following:
         other, ratio, offset = mimic.get("joint"), mimic.number("multiplier", 1.0), mimic.number("offset", 0.0)
         reason = None
         if other not in known:

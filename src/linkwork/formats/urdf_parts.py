@@ -74,7 +74,7 @@ class Robot:
         self.origins = _Rows(_ORIGIN)
         self.solids = _Rows(_MASS, _MOMENTS, _ORIGIN)
         self.solid: dict[str, int] = {}  # by link, the number of its <inertial> among those that differ
-        self._carriers: dict[str, str] = {}  # which joint carries a link
+        self.carriers: dict[str, str] = {}  # which joint carries a link
         self._unknown: list[tuple[Element, str, str]] = []  # ends of joints, on links that may still come
         self._kinds: dict[str, Joint] = {}
         self._limits: dict[str, Limits] = {}
@@ -125,12 +125,12 @@ class Robot:
             raise element.error(f"joint {quoted(name)} has the unknown type {quoted(kind)}{near(kind, KINDS)}")
         parts = element.parts("parent", "child", "origin", "limit", "dynamics", "mimic")
         parent, child = self._end(element, parts, "parent", name), self._end(element, parts, "child", name)
-        if child in self._carriers:
+        if child in self.carriers:
             raise element.error(
-                f"link {quoted(child)} is the child of two joints, {quoted(self._carriers[child])} and {quoted(name)}; "
+                f"link {quoted(child)} is the child of two joints, {quoted(self.carriers[child])} and {quoted(name)}; "
                 "a loop or a second parent cannot be"
             )
-        self._carriers[child] = name
+        self.carriers[child] = name
         origin = parts.get("origin")
         place = -1 if origin is None else self.origins.number(origin)
         joint = self._kind_of(name, kind, element, parts)
