@@ -249,9 +249,9 @@ def mimicking(n: int) -> bytes:
 
 
 LARGE = {
-    **{case: (lambda n, case=case: dense(case, n), 110, 3000) for case in ("a chain", "a star of fixed", "a star")},
-    "turned and heavy": (turned_and_heavy, 180, 5000),
-    "mimics of mimics": (mimicking, 200, 5000),
+    **{case: (lambda n, case=case: dense(case, n), 110, 2000) for case in ("a chain", "a star of fixed", "a star")},
+    "turned and heavy": (turned_and_heavy, 180, 4000),
+    "mimics of mimics": (mimicking, 200, 2500),
 }
 """Files of many links, with bounds on the calls and bytes for each link."""
 

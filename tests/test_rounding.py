@@ -341,6 +341,7 @@ LOSING = [
     ("composite_body", far(1e6), "frames of bodies nearer to their centres of mass"),
     ("virtual_work", growing(1e3), "method='articulated_body'"),
     ("constraint_force", growing(1e3), "method='articulated_body'"),
+    ("assembly", growing(1e3), "method='articulated_body'"),
 ]
 
 

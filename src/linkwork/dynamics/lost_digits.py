@@ -26,7 +26,7 @@ looked at."""
 MOST_LOST = 1e-8
 """The relative error of accelerations from which on a warning tells."""
 MOST_BODIES = 60
-METHODS = ("articulated_body", "composite_body", "unit_vector", "virtual_work", "constraint_force")
+METHODS = ("articulated_body", "composite_body", "unit_vector", "virtual_work", "constraint_force", "assembly")
 
 
 def lost_digits(method: str, model: Model, shares: Sequence[float]) -> str:

@@ -7,13 +7,17 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from linkwork.arguments import choice, file_path, switch
 from linkwork.errors import ArgumentError, FormatError
 from linkwork.formats import robots
-from linkwork.formats.xml import quoted, read
+from linkwork.formats.xml import Element, quoted, read
 from linkwork.model import Model
+
+if TYPE_CHECKING:
+    from linkwork.formats.urdf_parts import Robot
 
 
 def load(
@@ -102,13 +106,19 @@ def load(
 
 def _model(name: str, floating_base: bool, joint_order: str | None, fixed_joints: str, strict: bool) -> Model:
     """The mechanism in a file, whose elements are gone when it is there."""
-    root = read(name, strict=strict)
-    if root.tag == "robot":
+    found: list[Robot] = []
+
+    def robot_of(root: Element) -> Callable[[Element], None]:
+        from linkwork.formats.urdf_parts import Robot
+
+        found.append(Robot(root, strict))
+        return found[0].take
+
+    root = read(name, strict=strict, taking={"robot": robot_of})
+    if found:
         from linkwork.formats import urdf
 
-        return urdf.model_of(
-            root, floating_base=floating_base, joint_order=joint_order, fixed_joints=fixed_joints, strict=strict
-        )
+        return urdf.model_of(found[0], floating_base=floating_base, joint_order=joint_order, fixed_joints=fixed_joints)
     if root.tag == "mujoco":
         if floating_base:
             raise ArgumentError(f"floating_base is for URDF; in {name}, an MJCF file, write <freejoint/> in the body")

@@ -15,17 +15,9 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from linkwork.errors import ModelError, suggestion
+from linkwork.errors import ModelError
 from linkwork.formats.urdf_geometry import looks_of
-from linkwork.formats.urdf_parts import (
-    KINDS,
-    Connection,
-    joint_kinds,
-    joint_limits,
-    joint_placements,
-    link_inertias,
-    warn,
-)
+from linkwork.formats.urdf_parts import Connection, Robot, link_inertias, near, origin_placements, warn
 from linkwork.formats.xml import Element, quoted
 from linkwork.joints import Free
 from linkwork.model import WORLD, Model
@@ -46,26 +38,22 @@ _COUPLED = ("revolute", "continuous", "prismatic")
 
 
 def model_of(
-    robot: Element,
+    robot: Robot,
     *,
     floating_base: bool,
     joint_order: str | None,
     fixed_joints: str,
-    strict: bool,
     kept: Collection[str] = (),
 ) -> Model:
     """The mechanism of a <robot>; the options are those of ``lw.load``, already checked, and bodies that are kept."""
-    name = robot.get("name") or Path(robot.path).stem
-    for child in robot.children:
-        if child.tag.startswith("xacro:"):
-            raise child.error("this is a xacro file; expand it with xacro first")
-    links = _links(robot)
-    connections = _connections(robot, links)
+    element, links, connections = robot.root, robot.links, list(robot.joints.values())
+    name = element.get("name") or Path(element.path).stem
+    robot.check_ends()
     if not links:
-        raise robot.error(f"robot {quoted(name)} has no <link>; was the xacro macro that makes them never called?")
-    root = _root(links, connections)
-    meshes, shapes = looks_of(robot, links)
-    extension = robot.child(EXTENSION)
+        raise element.error(f"robot {quoted(name)} has no <link>; was the xacro macro that makes them never called?")
+    root = _root(robot)
+    meshes, shapes = looks_of(element, links)
+    extension = element.child(EXTENSION)
     usual = "pinocchio" if extension is None else "file"
     order = {"pinocchio": _depth_first, "file": _file_order}[joint_order or usual]
 
@@ -79,25 +67,24 @@ def model_of(
     joints = list(order(root, connections))
     if len(joints) + 1 < len(links):
         raise _loop(connections, {root, *(joint.child for joint in joints)})
-    couplings = _couplings(joints, strict)
+    couplings = _couplings(joints, robot.strict)
     numbers = {root: int(floating_base)}  # of each link's body
     for number, joint in enumerate(joints, numbers[root] + 1):
         numbers[joint.child] = number
-    kinds, places = joint_kinds(joints, strict), joint_placements(joints)
-    limits = joint_limits(joints, kinds, strict)
+    places = origin_placements(robot)
     stay, parts = {*kept, *_kept_bodies(extension)}, set[str]()
     if fixed_joints == "merge":  # what a part is like does not matter, but what it becomes a part of
         whole = [joint for joint in joints if joint.kind == "fixed" and body_names[joint.child] not in stay]
         parts = {body_names[end] for joint in whole for end in (joint.parent, joint.child)}
-    inertias = link_inertias([links[link] for link in numbers], [body_names[link] for link in numbers], parts)
+    inertias = link_inertias(robot, {link: body_names[link] for link in numbers}, parts)
     bodies = []
     if floating_base:
         joint_name = _unused(ROOT_JOINT, {joint.name for joint in connections})
         free = Free()
         bodies.append(Body(body_names[root], joint_name, 0, free, IDENTITY, inertias[0], (), Limits.none(free)))
-    for joint, kind, place, inertia, limit in zip(joints, kinds, places, inertias[1:], limits, strict=True):
-        own = body_names[joint.child]
-        bodies.append(Body(own, joint.name, numbers[joint.parent], kind, place, inertia, (), limit))
+    for joint, inertia in zip(joints, inertias[1:], strict=True):
+        own, carrier, place = body_names[joint.child], numbers[joint.parent], places[joint.place]
+        bodies.append(Body(own, joint.name, carrier, joint.joint, place, inertia, (), joint.limits))
     looks = tuple(replace(shape, body=numbers[link]) for link, shape in shapes)
     frames = with_own_frames(named, bodies)
     model = Model(name, tuple(bodies), frames, (x, y, z), tuple(meshes), tuple(couplings), (), looks)
@@ -116,57 +103,12 @@ def model_of(
 # The graph
 
 
-def _links(robot: Element) -> dict[str, Element]:
-    links: dict[str, Element] = {}
-    for element in robot.children:
-        if element.tag == "link":
-            name = element.word("name")
-            if name in links:
-                raise element.error(f"there is already a link named {quoted(name)}, at line {links[name].line}")
-            links[name] = element
-    return links
-
-
-def _connections(robot: Element, links: dict[str, Element]) -> list[Connection]:
-    joints: dict[str, Connection] = {}
-    carriers: dict[str, str] = {}  # which joint carries a link
-    for element in robot.children:
-        if element.tag != "joint":
-            continue
-        name = element.word("name")
-        if name in joints:
-            raise element.error(f"there is already a joint named {quoted(name)}, at line {joints[name].element.line}")
-        kind = element.word("type")
-        if kind not in KINDS:
-            raise element.error(f"joint {quoted(name)} has the unknown type {quoted(kind)}{_near(kind, KINDS)}")
-        parts = element.parts("parent", "child", "origin", "limit", "dynamics", "mimic")
-        parent = _end(element, parts, "parent", name, links)
-        child = _end(element, parts, "child", name, links)
-        if child in carriers:
-            raise element.error(
-                f"link {quoted(child)} is the child of two joints, {quoted(carriers[child])} and {quoted(name)}; "
-                "a loop or a second parent cannot be"
-            )
-        carriers[child] = name
-        joints[name] = Connection(name, kind, parent, child, element, parts)
-    return list(joints.values())
-
-
-def _end(element: Element, parts: dict[str, Element], tag: str, name: str, links: dict[str, Element]) -> str:
-    end = parts.get(tag) or element.need(tag)
-    link = end.word("link")
-    if link not in links:
-        raise end.error(f"joint {quoted(name)}: there is no link named {quoted(link)}{_near(link, links)}")
-    return link
-
-
-def _root(links: dict[str, Element], connections: list[Connection]) -> str:
-    children = {joint.child for joint in connections}
-    roots = [name for name in links if name not in children]
+def _root(robot: Robot) -> str:
+    roots = [name for name in robot.links if name not in robot.carriers]
     if not roots:
-        raise _loop(connections, set())
+        raise _loop(list(robot.joints.values()), set())
     if len(roots) > 1:
-        raise links[roots[1]].error(
+        raise robot.links[roots[1]].error(
             f"there are {len(roots)} roots, {quoted(roots[0])} and {quoted(roots[1])} among them; "
             "each link but one must be the child of a joint"
         )
@@ -191,12 +133,14 @@ def _loop(connections: list[Connection], reached: set[str]) -> ModelError:
 def _depth_first(root: str, connections: list[Connection]) -> Iterator[Connection]:
     """Pinocchio's order: a joint, then all beyond it, then the next; those of one link by the bytes of their names."""
     below = _by_parent(connections)
-    stack = sorted(below[root], key=attrgetter("name"), reverse=True)
+    for joints in below.values():
+        if len(joints) > 1:
+            joints.sort(key=attrgetter("name"), reverse=True)
+    stack = below[root]
     while stack:
         joint = stack.pop()
         yield joint
-        if joint.child in below:
-            stack.extend(sorted(below[joint.child], key=attrgetter("name"), reverse=True))
+        stack += below.get(joint.child, ())
 
 
 def _file_order(root: str, connections: list[Connection]) -> Iterator[Connection]:
@@ -230,18 +174,17 @@ def _kept_bodies(extension: Element | None) -> set[str]:
 
 def _couplings(joints: list[Connection], strict: bool) -> list[Coupling]:
     """Joints that mimic others, each as a coupling; what cannot be one is left out, as by readers that know none."""
-    known = {joint.name: joint for joint in joints}
+    following = [(joint, joint.mimic) for joint in joints if joint.mimic and joint.kind != "fixed"]
+    known = {joint.name: joint for joint in joints} if following else {}
     leads: dict[str, str] = {}
     found = []
-    for joint in joints:
-        mimic = joint.parts.get("mimic")
-        if mimic is None or joint.kind == "fixed":
-            continue
+    for joint, mimic in following:
         other, ratio, offset = mimic.get("joint"), mimic.number("multiplier", 1.0), mimic.number("offset", 0.0)
         reason = None
         if other not in known:
-            near = _near(other, known) if other else ""
-            reason = f"there is no joint named {quoted(other)}{near}" if other else "it does not say which"
+            reason = (
+                f"there is no joint named {quoted(other)}{near(other, known)}" if other else "it does not say which"
+            )
         elif any(kind not in _COUPLED for kind in (joint.kind, known[other].kind)):
             reason = f"{quoted(other)} and it must be joints of one degree of freedom"
         elif _leader(leads, other) == joint.name:
@@ -288,8 +231,3 @@ def _unused(name: str, taken: Iterable[str]) -> str:
     while name in names:
         name += "_"
     return name
-
-
-def _near(name: str, known: Iterable[str]) -> str:
-    """A suggestion among names of a sane length: comparing is quadratic in it."""
-    return suggestion(name, [each for each in known if len(each) <= 60][:500]) if len(name) <= 60 else ""

@@ -34,12 +34,12 @@ def looks_of(robot: Element, links: Mapping[str, Element]) -> tuple[list[str], l
     """Every mesh that a visual or a collision names, once; and the shapes of all links, each with its link's name:
     which body that is remains to be said.
     """
-    seen = {name: link for name, link in links.items() if any(part.tag != "inertial" for part in link.children)}
+    seen = {name: link for name, link in links.items() if link.children}
     return _meshes(seen), _geometry(robot, seen)
 
 
 def _meshes(links: Mapping[str, Element]) -> list[str]:
-    parts = (part for link in links.values() for part in link.children if part.tag != "inertial")
+    parts = (part for link in links.values() for part in link.children)
     files = (element.get("filename") for part in parts for element in part.walk() if element.tag == "mesh")
     return list(dict.fromkeys(file for file in files if file is not None))
 
@@ -95,7 +95,7 @@ def _shape(link: str, part: Element, materials: Mapping[str, Colour]) -> _Found:
 def _materials(robot: Element, links: Mapping[str, Element]) -> dict[str, Colour]:
     """Colours by name: those of the robot, and those that a link's shape names."""
     named: dict[str, Colour] = {}
-    parts = (part for link in links.values() for part in link.children if part.tag != "inertial")
+    parts = (part for link in links.values() for part in link.children)
     for part in (child for holder in (robot, *parts) for child in holder.children if child.tag == "material"):
         colour = _colour(part)
         if colour is not None:

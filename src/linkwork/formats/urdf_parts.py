@@ -1,20 +1,21 @@
 """What a URDF file says of its joints and links: kinds, placements, limits and inertias.
 
-A file may have hundreds of thousands of them. So numbers are read, checked and computed with as arrays, by the texts
-that serve a single body, too; only what is wrong is looked at one by one.
+A file may have hundreds of thousands of them. So each is taken as soon as its element has ended, and the element goes;
+numbers are read, checked and computed with as arrays, by the texts that serve a single body, too; only what is wrong is
+looked at one by one. What stands in the file again, to the letter, is one object.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from math import inf
-from struct import pack
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.errors import ModelError, warn_caller
-from linkwork.formats.xml import Element, Wanted, quoted, table
+from linkwork.arguments import Array
+from linkwork.errors import ModelError, suggestion, warn_caller
+from linkwork.formats.xml import NONE, Element, Wanted, quoted, table
 from linkwork.joints import Fixed, Free, Joint, Planar, Prismatic, Revolute
 from linkwork.model.inertias import NOTHING, check_inertia, clearly_possible
 from linkwork.model.model import Limits
@@ -24,7 +25,9 @@ from linkwork.spatial.functions import LARGEST_ANGLE
 
 _ZERO, _X = (0.0, 0.0, 0.0), (1.0, 0.0, 0.0)
 _ORIGIN: tuple[Wanted, ...] = (("xyz", 3, _ZERO), ("rpy", 3, _ZERO))
+_MASS: tuple[Wanted, ...] = (("value", 1, None),)
 _MOMENTS: tuple[Wanted, ...] = tuple((name, 1, None) for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
+_BLOCK = 1024
 
 KINDS: dict[str, Callable[[Sequence[float]], Joint]] = {
     "revolute": Revolute,
@@ -37,14 +40,18 @@ KINDS: dict[str, Callable[[Sequence[float]], Joint]] = {
 
 
 class Connection(NamedTuple):
-    """A <joint> with the names that it ties together, and the elements in it by their tags."""
+    """A <joint>: the names that it ties together, and what it is like."""
 
     name: str
     kind: str
     parent: str
     child: str
     element: Element
-    parts: dict[str, Element]
+    joint: Joint
+    limits: Limits
+    place: int
+    """The number of its <origin> among those that differ; -1 where there is none."""
+    mimic: Element | None
 
 
 def warn(element: Element, message: str) -> None:
@@ -52,155 +59,238 @@ def warn(element: Element, message: str) -> None:
     warn_caller(f"{element.path}:{element.line}:{element.column}: {message}")
 
 
-# Joints
+def near(name: str, known: Iterable[str]) -> str:
+    """A suggestion among names of a sane length: comparing is quadratic in it."""
+    return suggestion(name, [each for each in known if len(each) <= 60][:500]) if len(name) <= 60 else ""
 
 
-def joint_kinds(joints: Sequence[Connection], strict: bool) -> list[Joint]:
-    """The kind of each joint; those of the same kind and axis share one object, since there may be many."""
-    read: dict[tuple[str, ...], Joint] = {}  # by what the file says
-    known: dict[tuple[str, bytes], Joint] = {}  # by kind and axis, to the bit, as a zero has a sign
-    found = []
-    for joint in joints:
-        axis = None if joint.kind == "fixed" else _axis(joint, strict)
-        key = (joint.kind,) if axis is None else (joint.kind, *axis.flat)
-        kind = None if joint.kind == "planar" else read.get(key)
-        if kind is None:
-            kind = read[key] = _kind(joint, axis, known)
-        found.append(kind)
-    return found
+class Robot:
+    """The links and joints of a <robot>, taken one by one; other elements stay in it."""
+
+    def __init__(self, root: Element, strict: bool) -> None:
+        self.root, self.strict = root, strict
+        self.links: dict[str, Element] = {}  # with what they hold besides <inertial>
+        self.joints: dict[str, Connection] = {}
+        self.origins = _Rows(_ORIGIN)
+        self.solids = _Rows(_MASS, _MOMENTS, _ORIGIN)
+        self.solid: dict[str, int] = {}  # by link, the number of its <inertial> among those that differ
+        self.carriers: dict[str, str] = {}  # which joint carries a link
+        self._unknown: list[tuple[Element, str, str]] = []  # ends of joints, on links that may still come
+        self._kinds: dict[str, Joint] = {}
+        self._limits: dict[str, Limits] = {}
+
+    @staticmethod
+    def of(root: Element, strict: bool) -> Robot:
+        """All of an element that has been read as a whole."""
+        robot = Robot(root, strict)
+        children, root.children = root.children, []
+        for child in children:
+            robot.take(child)
+        return robot
+
+    def take(self, element: Element) -> None:
+        """A child of the <robot>."""
+        if element.tag == "link":
+            self._link(element)
+        elif element.tag == "joint":
+            self._joint(element)
+        elif element.tag.startswith("xacro:"):
+            raise element.error("this is a xacro file; expand it with xacro first")
+        else:
+            self.root.children.append(element)
+
+    def _link(self, element: Element) -> None:
+        name = element.word("name")
+        if name in self.links:
+            raise element.error(f"there is already a link named {quoted(name)}, at line {self.links[name].line}")
+        self.links[name] = element
+        inertial = element.child("inertial")
+        if inertial is None:
+            return
+        parts = inertial.parts("mass", "inertia", "origin")
+        mass, moments = parts.get("mass") or inertial.need("mass"), parts.get("inertia") or inertial.need("inertia")
+        self.solid[name] = self.solids.number(mass, moments, parts.get("origin") or _NOWHERE)
+        if "-" in (mass.get("value") or "") and mass.measures("value", 1)[0] < 0.0:
+            raise mass.error(f"the mass of link {quoted(name)} must not be negative, but is {mass.get('value')}")
+        others = len(element.children) > 1
+        element.children = [part for part in element.children if part is not inertial] if others else NONE
+
+    def _joint(self, element: Element) -> None:
+        name = element.word("name")
+        if name in self.joints:
+            there = self.joints[name].element
+            raise element.error(f"there is already a joint named {quoted(name)}, at line {there.line}")
+        kind = element.word("type")
+        if kind not in KINDS:
+            raise element.error(f"joint {quoted(name)} has the unknown type {quoted(kind)}{near(kind, KINDS)}")
+        parts = element.parts("parent", "child", "origin", "limit", "dynamics", "mimic")
+        parent, child = self._end(element, parts, "parent", name), self._end(element, parts, "child", name)
+        if child in self.carriers:
+            raise element.error(
+                f"link {quoted(child)} is the child of two joints, {quoted(self.carriers[child])} and {quoted(name)}; "
+                "a loop or a second parent cannot be"
+            )
+        self.carriers[child] = name
+        origin = parts.get("origin")
+        place = -1 if origin is None else self.origins.number(origin)
+        joint = self._kind_of(name, kind, element, parts)
+        limits = self._limits_of(name, kind, joint, element, parts)
+        element.children = NONE
+        self.joints[name] = Connection(name, kind, parent, child, element, joint, limits, place, parts.get("mimic"))
+
+    def _end(self, element: Element, parts: Mapping[str, Element], tag: str, name: str) -> str:
+        end = parts.get(tag) or element.need(tag)
+        link = end.word("link")
+        if link not in self.links:
+            self._unknown.append((end, name, link))
+        return link
+
+    def check_ends(self) -> None:
+        """Refuse joints on links that have not come."""
+        for end, name, link in self._unknown:
+            if link not in self.links:
+                raise end.error(f"joint {quoted(name)}: there is no link named {quoted(link)}{near(link, self.links)}")
+
+    def _kind_of(self, name: str, kind: str, element: Element, parts: Mapping[str, Element]) -> Joint:
+        """Its kind; joints of the same kind and axis share one object."""
+        axis = None if kind == "fixed" else self._axis(name, element, parts)
+        key = kind if axis is None else "\0".join([kind, *axis.flat])
+        found = None if kind == "planar" else self._kinds.get(key)
+        if found is None:
+            direction = list(_X) if axis is None else axis.measures("xyz", 3, _X)
+            if kind == "planar" and axis is not None and (direction[0] or direction[1]):
+                # Pinocchio does not look at the axis; neither do we, so that vectors can be handed over, but say so
+                warn(axis, f"planar joint {quoted(name)} moves in the x-y plane of its frame, whatever its axis says")
+            try:
+                found = self._kinds[key] = KINDS[kind](direction)
+            except ModelError as error:
+                raise (axis or element).error(f"joint {quoted(name)}: {error}") from None
+        return found
+
+    def _axis(self, name: str, element: Element, parts: Mapping[str, Element]) -> Element | None:
+        """Its <axis>; of several the first, as other readers have it, unless ``strict``."""
+        axis = parts.get("axis")
+        if axis is None or len(parts) == len(element.children):
+            return axis
+        found = [child for child in element.children if child.tag == "axis"]
+        if len(found) > 1:
+            if self.strict:
+                element.child("axis")  # says that there are two
+            warn(found[1], f"joint {quoted(name)} has a second <axis>, which is left out")
+        return found[0]
+
+    def _limits_of(self, name: str, kind: str, joint: Joint, element: Element, parts: Mapping[str, Element]) -> Limits:
+        """Its limits; joints of the same ones share one object."""
+        limit, dynamics = parts.get("limit"), parts.get("dynamics")
+        said = kind, *(limit.flat if limit else ("",)), "\1", *(dynamics.flat if dynamics else ())
+        key = "\0".join(said)
+        found = self._limits.get(key)
+        if found is None:
+            lower, upper, *others, warned = self._numbers(name, kind, element, limit, dynamics)
+            found = Limits((lower,) * joint.nq, (upper,) * joint.nq, *((x,) * joint.nv for x in others))
+            if not warned:
+                self._limits[key] = found
+        return found
+
+    def _numbers(
+        self, name: str, kind: str, element: Element, limit: Element | None, dynamics: Element | None
+    ) -> tuple[float, float, float, float, float, float, bool]:
+        """Lower, upper, velocity, effort, damping and friction; and whether there was a warning to give."""
+        lower, upper, velocity, effort, damping, friction = -inf, inf, inf, inf, 0.0, 0.0
+        if kind == "fixed":
+            return lower, upper, velocity, effort, damping, friction, False
+        warned = False
+        if limit is not None:
+            effort = limit.number("effort", inf)
+            velocity = limit.number("velocity", inf)
+            if kind in ("revolute", "prismatic"):
+                lower, upper = limit.number("lower", 0.0), limit.number("upper", 0.0)
+                if lower > upper:
+                    message = f"joint {quoted(name)}: the lower limit is above the upper one"
+                    if self.strict:
+                        raise limit.error(message)
+                    warn(limit, f"{message}; it has no limits")
+                    lower, upper, warned = -inf, inf, True  # Bullet's sign for none
+        elif kind in ("revolute", "prismatic"):
+            warn(element, f"{kind} joint {quoted(name)} has no <limit>; it is read as without limits")
+            warned = True
+        if dynamics is not None:
+            damping, friction = dynamics.number("damping", 0.0), dynamics.number("friction", 0.0)
+        return lower, upper, velocity, effort, damping, friction, warned
 
 
-def _kind(joint: Connection, axis: Element | None, known: dict[tuple[str, bytes], Joint]) -> Joint:
-    direction = list(_X) if axis is None else axis.measures("xyz", 3, _X)
-    if joint.kind == "planar" and axis is not None and (direction[0] or direction[1]):
-        # Pinocchio does not look at the axis; neither do we, so that vectors can be handed over, but we say so.
-        warn(axis, f"planar joint {quoted(joint.name)} moves in the x-y plane of its frame, whatever its axis says")
-    key = joint.kind, pack("3d", *direction)
-    try:
-        if key not in known:
-            known[key] = KINDS[joint.kind](direction)
-        return known[key]
-    except ModelError as error:
-        raise (axis or joint.element).error(f"joint {quoted(joint.name)}: {error}") from None
+class _Rows:
+    """The numbers of elements, or of a few together, as rows of an array; those of the same text share a row."""
+
+    def __init__(self, *wanted: Sequence[Wanted]) -> None:
+        self._wanted = wanted
+        self._known: dict[str, int] = {}
+        self._waiting: list[tuple[Element, ...]] = []
+        self._blocks: list[Array] = []
+
+    def number(self, *elements: Element) -> int:
+        """The row of these elements."""
+        key = "\1".join(["\0".join(element.flat) for element in elements])  # letters that XML does not have
+        number = self._known.get(key)
+        if number is None:
+            number = self._known[key] = len(self._known)
+            self._waiting.append(elements)
+            if len(self._waiting) == _BLOCK:
+                self._read()
+        return number
+
+    def _read(self) -> None:
+        each = zip(*self._waiting, strict=True)
+        self._blocks.append(np.concatenate(list(map(table, each, self._wanted)), axis=1))
+        self._waiting = []
+
+    def numbers(self) -> Array:
+        """All rows."""
+        if self._waiting:
+            self._read()
+        return np.concatenate(
+            [np.empty((0, sum(count for some in self._wanted for _, count, _ in some))), *self._blocks]
+        )
 
 
-def _axis(joint: Connection, strict: bool) -> Element | None:
-    """Its <axis>; of several the first, as other readers have it, unless ``strict``."""
-    axis = joint.parts.get("axis")
-    if axis is None or len(joint.parts) == len(joint.element.children):
-        return axis
-    found = [child for child in joint.element.children if child.tag == "axis"]
-    if len(found) > 1:
-        if strict:
-            joint.element.child("axis")  # says that there are two
-        warn(found[1], f"joint {quoted(joint.name)} has a second <axis>, which is left out")
-    return found[0]
-
-
-def joint_placements(joints: Sequence[Connection]) -> list[Transform]:
-    """Where each joint stands on its parent."""
-    origins = [(joint, origin) for joint in joints if (origin := joint.parts.get("origin")) is not None]
-    numbers = table([origin for _, origin in origins], _ORIGIN)
+def origin_placements(robot: Robot) -> list[Transform]:
+    """The places of joints on their parents, by their numbers."""
+    numbers = robot.origins.numbers()
     places = placements(numbers[:, :3], numbers[:, 3:])
     for k in np.flatnonzero((np.abs(numbers[:, 3:]) > LARGEST_ANGLE).any(axis=1)).tolist():
-        joint, _ = origins[k]
+        joint = next(joint for joint in robot.joints.values() if joint.place == k)
         try:
             as_placement(f"joint {joint.name!r}", places[k])
         except ModelError as error:
             raise joint.element.error(str(error)) from None
-    made = iter(places)
-    return [next(made) if "origin" in joint.parts else IDENTITY for joint in joints]
+    return [*places, IDENTITY]  # whose number is -1
 
 
-def joint_limits(joints: Sequence[Connection], kinds: Sequence[Joint], strict: bool) -> list[Limits]:
-    """The limits of each joint; joints of the same ones share one object, since there may be many."""
-    read: dict[tuple[Any, ...], Limits] = {}  # by what the file says
-    known: dict[tuple[int, int, bytes], Limits] = {}  # to the bit
-    found = []
-    for joint, kind in zip(joints, kinds, strict=True):
-        limit, dynamics = joint.parts.get("limit"), joint.parts.get("dynamics")
-        key = joint.kind, tuple(limit.flat) if limit else None, tuple(dynamics.flat) if dynamics else None
-        same = read.get(key)
-        if same is None:
-            numbers, said = _limits(joint, limit, dynamics, strict)
-            exact = kind.nq, kind.nv, pack("6d", *numbers)
-            if exact not in known:
-                lower, upper, *others = numbers
-                known[exact] = Limits((lower,) * kind.nq, (upper,) * kind.nq, *((x,) * kind.nv for x in others))
-            same = known[exact]
-            if not said:
-                read[key] = same
-        found.append(same)
-    return found
-
-
-def _limits(
-    joint: Connection, limit: Element | None, dynamics: Element | None, strict: bool
-) -> tuple[list[float], bool]:
-    """Lower, upper, velocity, effort, damping and friction; and whether there was a warning to give."""
-    lower, upper, velocity, effort, damping, friction = -inf, inf, inf, inf, 0.0, 0.0
-    said = False
-    if joint.kind == "fixed":
-        return [lower, upper, velocity, effort, damping, friction], said
-    if limit is not None:
-        effort = limit.number("effort", inf)
-        velocity = limit.number("velocity", inf)
-        if joint.kind in ("revolute", "prismatic"):
-            lower, upper = limit.number("lower", 0.0), limit.number("upper", 0.0)
-            if lower > upper:
-                if strict:
-                    raise limit.error(f"joint {quoted(joint.name)}: the lower limit is above the upper one")
-                warn(limit, f"joint {quoted(joint.name)}: the lower limit is above the upper one; it has no limits")
-                lower, upper, said = -inf, inf, True  # Bullet's sign for none
-    elif joint.kind in ("revolute", "prismatic"):
-        warn(joint.element, f"{joint.kind} joint {quoted(joint.name)} has no <limit>; it is read as without limits")
-        said = True
-    if dynamics is not None:
-        damping, friction = dynamics.number("damping", 0.0), dynamics.number("friction", 0.0)
-    return [lower, upper, velocity, effort, damping, friction], said
-
-
-# Links
-
-
-def link_inertias(links: Sequence[Element], names: Sequence[str], unjudged: Container[str] = ()) -> list[Inertia]:
-    """The inertia of each link, about its frame, zero where there is no <inertial>; ``names`` are those of its body.
-    Those of ``unjudged`` ones, parts of other bodies, may be any.
+def link_inertias(robot: Robot, names: Mapping[str, str], unjudged: Container[str] = ()) -> list[Inertia]:
+    """The inertia of each link, about its frame, zero where there is no <inertial>, in the order of ``names``, which
+    are those of links' bodies. Those of ``unjudged`` ones, parts of other bodies, may be any.
     """
-    found = [NOTHING] * len(links)
-    which, weights, moments, origins = [], [], [], []
-    for k, link in enumerate(links):
-        inertial = link.child("inertial")
-        if inertial is not None:
-            parts = inertial.parts("mass", "inertia", "origin")
-            which.append(k)
-            weights.append(parts.get("mass") or inertial.need("mass"))
-            moments.append(parts.get("inertia") or inertial.need("inertia"))
-            origins.append(parts.get("origin") or _nowhere(inertial))
-            link.children = []  # a large file goes as its model grows
-    if not which:
-        return found
-    mass = table(weights, (("value", 1, None),))[:, 0]
-    for k in np.flatnonzero(mass < 0.0)[:1].tolist():
-        name = quoted(links[which[k]].word("name"))
-        raise weights[k].error(f"the mass of link {name} must not be negative, but is {mass[k]}")
-    second, place = table(moments, _MOMENTS), table(origins, _ORIGIN)
+    numbers = robot.solids.numbers()
+    mass, second, place = numbers[:, 0], numbers[:, 1:7], numbers[:, 7:]
     about_com = Sym3(*second.T).congruence(rotations(place[:, 3:]))  # all at once: arrays are scalars, too
-    for k in np.flatnonzero(~np.asarray(clearly_possible(about_com))).tolist():
-        if names[which[k]] in unjudged:
-            continue
-        one = Sym3(*(float(part[k]) for part in about_com.numbers()))
-        check_inertia(f"body {names[which[k]]!r}", float(mass[k]), one)
+    doubtful = set(np.flatnonzero(~np.asarray(clearly_possible(about_com))).tolist())
+    for link, name in names.items() if doubtful else ():
+        k = robot.solid.get(link)
+        if k in doubtful and name not in unjudged:
+            one = Sym3(*(float(part[k]) for part in about_com.numbers()))
+            check_inertia(f"body {name!r}", float(mass[k]), one)
     whole = Inertia.from_com(mass, Vec3(*place[:, :3].T), about_com)
     rows = np.stack(whole.numbers(), axis=-1).tolist()
-    for k, (m, x, y, z, *moment) in zip(which, rows, strict=True):
-        found[k] = Inertia(m, Vec3(x, y, z), Sym3(*moment))
-    return found
+    made = [Inertia(m, Vec3(x, y, z), Sym3(*moment)) for m, x, y, z, *moment in rows]
+    solid = robot.solid
+    return [made[solid[link]] if link in solid else NOTHING for link in names]
 
 
-def _nowhere(inertial: Element) -> Element:
-    """An <origin> that says nothing, for an element that has none."""
+def _nowhere() -> Element:
+    """An <origin> that says nothing, for inertias that have none."""
     origin = Element.__new__(Element)
-    origin.path, origin.tag, origin.line, origin.column = inertial.path, "origin", inertial.line, inertial.column
-    origin.flat, origin.children = [], []
+    origin.path, origin.tag, origin.line, origin.column, origin.flat, origin.children = "", "origin", 1, 1, [], NONE
     return origin
+
+
+_NOWHERE = _nowhere()

@@ -18,6 +18,7 @@ from linkwork.errors import ArgumentError, LinkworkWarning, ModelError, shown
 from linkwork.files import write_text
 from linkwork.formats import urdf
 from linkwork.formats.urdf_extension import LARGEST, differences
+from linkwork.formats.urdf_parts import Robot
 from linkwork.formats.xml import attribute, parse
 from linkwork.joints import Fixed, Free, Joint, Planar, Prismatic, Revolute
 from linkwork.model.constraints import Coupling
@@ -71,9 +72,8 @@ def as_urdf(model: Model) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LinkworkWarning)
         root = parse("\n".join([*plain, "</robot>"]).encode(), "robot.urdf")
-        read = urdf.model_of(
-            root, floating_base=False, joint_order="file", fixed_joints="merge", strict=False, kept=kept
-        )
+        robot = Robot.of(root, strict=False)
+        read = urdf.model_of(robot, floating_base=False, joint_order="file", fixed_joints="merge", kept=kept)
     rest = (f"  {line}" for line in differences(model, read))
     return "\n".join([*plain, *rest, "</robot>", ""])
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -29,8 +29,10 @@ MAX_DEPTH, MAX_DEPTH_OF_BODIES = 100, 499
 MAX_MAGNITUDE = 1e15
 """Lengths, masses and inertias above this are nonsense, and their products would overflow."""
 
+NONE: list[Any] = []
+"""The children of all elements that have none; never changed."""
+
 _LARGEST = sys.float_info.max
-_NONE: list[Any] = []  # the children of all elements that have none; never changed
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
 _DECLARED = re.compile(rb"\s*<\?xml\b[^>]*?\bencoding\s*=\s*[\"']([A-Za-z][A-Za-z0-9._-]*)[\"']")
 _ENCODINGS = {"utf-8": "utf-8", "utf8": "utf-8", "us-ascii": "ascii", "ascii": "ascii", "iso-8859-1": "latin-1"}
@@ -109,7 +111,8 @@ class Element:
 
     def word(self, attribute: str) -> str:
         """An attribute that must be there and not be empty."""
-        value = self.get(attribute)
+        flat = self.flat
+        value = flat[1] if flat and flat[0] == attribute else self.get(attribute)  # most often the first
         if not value:
             raise self.error(f"attribute {attribute!r} is {'missing' if value is None else 'empty'}")
         return value
@@ -151,6 +154,14 @@ class Element:
 
     def number(self, attribute: str, default: float | None = None) -> float:
         """An attribute of one finite number."""
+        value = self.get(attribute)
+        if value is not None and value.isascii() and "_" not in value:
+            try:
+                number = float(value)
+            except ValueError:
+                number = math.nan
+            if -_LARGEST <= number <= _LARGEST:
+                return number
         return self.numbers(attribute, 1, None if default is None else [default])[0]
 
 
@@ -203,7 +214,12 @@ def _together(
     return block if (np.abs(block) <= MAX_MAGNITUDE).all() else None
 
 
-def read(path: str, regular: bool = False, strict: bool = False) -> Element:
+Taking = Mapping[str, Callable[[Element], Callable[[Element], None]]]
+"""By the tag of a root: what is given the root, and gives a function that takes its children, each as soon as it has
+ended and instead of the root. So a large file need not be in memory as a whole."""
+
+
+def read(path: str, regular: bool = False, strict: bool = False, taking: Taking | None = None) -> Element:
     """The root element of a file, which must be a regular one where no user has named it."""
     try:
         with open_regular(path) if regular else open(path, "rb") as file:
@@ -213,10 +229,16 @@ def read(path: str, regular: bool = False, strict: bool = False) -> Element:
         raise FormatError(f"cannot read the file: {error.strerror or error}", path) from None
     except ValueError as error:  # a path with a NUL
         raise FormatError(f"cannot read the file: {error}", path) from None
-    return parse(data, path, strict)
+    return parse(data, path, strict, taking=taking)
 
 
-def parse(data: bytes, path: str, strict: bool = False, texts: dict[Element, str] | None = None) -> Element:
+def parse(
+    data: bytes,
+    path: str,
+    strict: bool = False,
+    texts: dict[Element, str] | None = None,
+    taking: Taking | None = None,
+) -> Element:
     """The root element of the bytes of a file; ``path`` is for messages, ``texts`` gets what stands in elements. Blanks
     before the XML declaration are none of XML, but other readers overlook them; so do we, with a warning, unless
     ``strict``.
@@ -228,13 +250,13 @@ def parse(data: bytes, path: str, strict: bool = False, texts: dict[Element, str
     text = _as_utf8(data, path)
     begins = text.lstrip()
     if strict or not begins.startswith(b"<?xml") or len(begins) == len(text):
-        return _Reader(path, texts).root_of(text)
+        return _Reader(path, texts, taking or {}).root_of(text)
     blank = text[: len(text) - len(begins)]
     warn_caller(f"{path}:1:1: there are blanks before the XML declaration")
     declared = re.match(rb"<\?xml[^>]*\?>", begins)
     end = declared.end() if declared else 0
     # the declaration is blanked out, so that lines and columns stay those of the file
-    return _Reader(path, texts).root_of(blank + b" " * end + begins[end:])
+    return _Reader(path, texts, taking or {}).root_of(blank + b" " * end + begins[end:])
 
 
 def shortened(name: str) -> str:
@@ -256,8 +278,8 @@ def attribute(text: str) -> str:
 
 
 class _Reader:
-    def __init__(self, path: str, texts: dict[Element, str] | None = None) -> None:
-        self.path, self.texts = path, texts
+    def __init__(self, path: str, texts: dict[Element, str] | None, taking: Taking) -> None:
+        self.path, self.texts, self.taking = path, texts, taking
         self.open = [Element()]  # what holds the root, then the elements that have begun and not ended
         self.open[0].children = []
         parser = self.parser = expat.ParserCreate("utf-8")
@@ -271,33 +293,38 @@ class _Reader:
 
     def handlers(self) -> tuple[Callable[[str, list[str]], None], Callable[[str], None]]:
         """What is called where an element begins and ends: functions over local variables, since files are large."""
-        path, parser, begun, new = self.path, self.parser, self.open, Element.__new__
+        path, parser, begun, new, pop = self.path, self.parser, self.open, Element.__new__, self.open.pop
         count = last = 0
+        take: Callable[[Element], None] | None = None
 
         def start(tag: str, attributes: list[str]) -> None:
-            nonlocal count, last
+            nonlocal count, last, take
             line = parser.CurrentLineNumber
             if line != last:
                 last = line  # one object for all elements of a line: a large file has many
             element = new(Element)
-            element.path, element.tag, element.flat, element.children = path, tag, attributes, _NONE
+            element.path, element.tag, element.flat, element.children = path, tag, attributes, NONE
             element.line, element.column = last, parser.CurrentColumnNumber + 1
             count += 1
             if count > MAX_ELEMENTS:
                 raise element.error(f"the file has more than {MAX_ELEMENTS} elements")
-            if len(begun) > MAX_DEPTH:
-                most = MAX_DEPTH_OF_BODIES if begun[1].tag.startswith("mujoco") else MAX_DEPTH
-                if len(begun) > most:
-                    raise element.error(f"elements are nested more than {most} deep")
             holder = begun[-1]
             if holder.children:
                 holder.children.append(element)
             else:
+                if len(begun) > MAX_DEPTH:
+                    most = MAX_DEPTH_OF_BODIES if begun[1].tag.startswith("mujoco") else MAX_DEPTH
+                    if len(begun) > most:
+                        raise element.error(f"elements are nested more than {most} deep")
                 holder.children = [element]
+                if count == 1 and tag in self.taking:
+                    take = self.taking[tag](element)
             begun.append(element)
 
-        def end(tag: str, pop: Callable[[], Element] = begun.pop) -> None:
+        def end(tag: str) -> None:
             pop()
+            if take and len(begun) == 2:
+                take(begun[1].children.pop())
 
         return start, end
 

@@ -318,10 +318,8 @@ class Builder:
 def with_own_frames(named: Iterable[Frame], bodies: Sequence[Body]) -> tuple[Frame, ...]:
     """Frames that are named, and those of bodies and of joints, where these names are not taken."""
     frames = {frame.name: frame for frame in named}
-    for index, body in enumerate(bodies, 1):
-        if body.name not in frames:
-            frames[body.name] = Frame(body.name, index, IDENTITY, "link")
-    for index, body in enumerate(bodies, 1):
-        if body.joint_name not in frames:
-            frames[body.joint_name] = Frame(body.joint_name, index, IDENTITY, "joint")
+    for kind, names in (("link", [body.name for body in bodies]), ("joint", [body.joint_name for body in bodies])):
+        for index, name in enumerate(names, 1):
+            if name not in frames:
+                frames[name] = Frame(name, index, IDENTITY, kind)
     return tuple(frames.values())
