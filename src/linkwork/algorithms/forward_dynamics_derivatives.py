@@ -3,15 +3,15 @@
 How τ = ID(q, q̇, q̈) varies with q of joint j (``inverse_dynamics_derivatives``) is what a force on each body b behind it
 would do, B_b Ψ̇ + I_b Ψ̈, and S ×* F on its parent; with q̇ it is B_b S + I_b Ω. Articulated bodies answer:
 
-    inward    C = B + Σ (C + K Uᶜ) of the children,   Uᶜ = -Sᵀ C,   Y = D⁻¹ Uᶜ            for any Ψ̇
-              f = C Ψ̇ + Iᴬ Ψ̈,   u = -Sᵀ f,   x = D⁻¹ u,   P = Ψ̈ + S x                     while the parent is held
-              the parent feels   f + K u + S ×* F
-    outward   behind j   x = Y Ψ̇ - Kᵀ Pₚ,   P = Pₚ + S x
-    all       what the parents feel moves all joints (``mass_matrix_inverse``), whereby ∂q̈/∂τ = M⁻¹ is found, too
+    inward    C = B + Σ (C + K Sᵀ C) of the children,   Y = -D⁻¹ Sᵀ C                     of any Ψ̇
+              f = C Ψ̇ + Iᴬ Ψ̈,   x = -D⁻¹ Sᵀ f,   P = Ψ̈ + S x                             while the parent is held
+              the parent is pushed by   -(f + K Sᵀ f + S ×* F)                             K = -U D⁻¹
+    outward   behind j   x = Y Ψ̇ + Kᵀ Pₚ,   P = Pₚ + S x
+    all       the pushes move all joints (``mass_matrix_inverse``), whereby ∂q̈/∂τ = M⁻¹ is found, too
 
-So nothing of ∂τ is formed: a column of ∂q̈ costs as much as forward dynamics for other forces. With respect to q̇ it is
-the same with S, Ω and no F in the places of Ψ̇, Ψ̈ and F. C has three columns, as B has no others than those of angular
-velocities. A subspace that varies with q adds -(∂S/∂qₖ)ᵀ F to u. Everything but Iᴬ is in the frame of the root.
+So nothing of ∂τ is formed. With respect to q̇ it is the same with S, Ω and no F in the places of Ψ̇, Ψ̈ and F. C has three
+columns, as B has no others than those of angular velocities. A subspace that varies with q adds (∂S/∂qₖ)ᵀ F to Sᵀ f.
+Everything but Iᴬ is in the frame of the root.
 
 That ∂q̈ = -M⁻¹ ∂τ is from Carpentier, Mansard 2018; how τ varies, from Singh, Russell, Wensing 2022.
 """
@@ -26,7 +26,7 @@ from linkwork.algorithms.mass_matrix_inverse import GivingWay, Taken, giving_way
 from linkwork.algorithms.tree import Body, BodyForces, Field, JointValues, OrderedTree, Tree
 from linkwork.spatial import Force, Vec3, combination
 from linkwork.spatial.coriolis import Coriolis
-from linkwork.spatial.matrices import Column, Matrix, columns, minus, negated
+from linkwork.spatial.matrices import Column, Matrix, columns, negated, plus
 
 
 def forward_dynamics_derivatives(
@@ -43,8 +43,8 @@ def accelerations_vary(
     """The same from what recursions found; M⁻¹ alone, if blocks are ``taken``."""
     by_q, by_v, inverse = zeros(tree, 3)
     joints = giving_way(tree, motion.X0, found.step)
-    felt = _felt(tree, found, motion, joints, by_q, by_v)
-    respond(tree, joints, inverse, (by_q, by_v), felt, taken)
+    pushed = _pushed(tree, found, motion, joints, by_q, by_v)
+    respond(tree, joints, inverse, (by_q, by_v), pushed, taken)
     return by_q, by_v, inverse
 
 
@@ -63,19 +63,19 @@ def _coupled(tree: Tree, B: Field[Coriolis], joints: Field[GivingWay]) -> _Coupl
         C[body] = B[body].columns()
     for body in tree.inward():
         S, K, D = joints[body]
-        u = negated([S.dot(force) for force in C[body]])
-        Y[body] = [Vec3(*row) for row in columns([D.solve(each) for each in u], body.joint.nv)]
+        u = [S.dot(force) for force in C[body]]
+        Y[body] = [-Vec3(*row) for row in columns([D.solve(each) for each in u], body.joint.nv)]
         handed = [force + combination(K, each) for force, each in zip(C[body], u, strict=True)]
         C[body.parent] = [x + force for x, force in zip(C[body.parent], handed, strict=True)]
     return found
 
 
-def _felt(
+def _pushed(
     tree: OrderedTree, found: ArticulatedMotion, motion: Moving, joints: Field[GivingWay], *X: Field[Matrix]
 ) -> Field[list[Force]]:
-    """What held parents feel as q of a joint varies, then as q̇ does; and X, how it and those behind it accelerate."""
+    """What pushes held parents as q of a joint varies, then as q̇ does; and X, how it and those behind it accelerate."""
     C, Y = _coupled(tree, motion.B, joints)
-    P, felt, F = tree.path_field(), tree.field(), motion.F
+    P, pushed, F = tree.path_field(), tree.field(), motion.F
     F[tree.world] = Force.zero()
     for joint in tree.inward():
         (S, K, D), X0, n = joints[joint], motion.X0[joint], joint.joint.nv
@@ -84,22 +84,26 @@ def _felt(
         A = [*Psi_dd.columns(), *Omega.columns()]
         f = [X0.to_parent(found.IA[joint] * X0.to_child(a)) for a in A]
         f = [combination(C[joint], w.numbers()) + force for w, force in zip(turned, f, strict=True)]
-        u = negated([S.dot(force) for force in f])
-        own = [minus(each, varied.dot(F[joint])) for each, varied in zip(u, S_q, strict=False)]
+        u = [S.dot(force) for force in f]
+        own = [plus(each, varied.dot(F[joint])) for each, varied in zip(u, S_q, strict=False)]
         u = [*own, *u[len(own) :]]
-        x = [D.solve(each) for each in u]
+        x = negated([D.solve(each) for each in u])
         f = [force + combination(K, each) for force, each in zip(f, u, strict=True)]
-        felt[joint] = [*(each + column.cross(F[joint]) for each, column in zip(f, S.columns(), strict=False)), *f[n:]]
+        turning = [column.cross(F[joint]) for column in S.columns()]
+        pushed[joint] = [
+            *(-(each + force) for each, force in zip(f, turning, strict=False)),
+            *(-each for each in f[n:]),
+        ]
         P[joint] = [a + S.times(rates) for a, rates in zip(A, x, strict=True)]
         _put(X, joint, joint, x)
         for body in tree.carried_by(joint):
             behind, at = joints[body], P[body.parent]
             given = [[w.dot(y) for y in Y[body]] for w in turned]
-            x = [minus(y, [a.dot(force) for force in behind.K]) for y, a in zip(given, at, strict=True)]
+            x = [plus(y, [a.dot(force) for force in behind.K]) for y, a in zip(given, at, strict=True)]
             P[body] = [a + behind.S.times(rates) for a, rates in zip(at, x, strict=True)]
             _put(X, body, joint, x)
         F[joint.parent] = F[joint.parent] + F[joint]
-    return felt
+    return pushed
 
 
 def _put(X: tuple[Field[Matrix], ...], body: Body, joint: Body, x: list[Column]) -> None:

@@ -1,17 +1,17 @@
 """M⁻¹ by articulated bodies, O(n²), and accelerations that vary with it; M is never formed.
 
-A unit force at a joint i, the row of M⁻¹, moves body b by Pᵇ. What a force f does that the parent p of a joint j feels
-is then known at joint i: fᵀ Pᵖ. So are its accelerations by a unit force at j, of which the parent feels K = U D⁻¹:
+A unit force at joint i, the row of M⁻¹, moves each body by some P. If a force f pushes body b, then joint i moves by
+fᵀ P of b: this holds for the push that the parent p of joint j has from a unit force at j, which is K = -U D⁻¹, too.
 
-    for each joint i, bodies depth first, p the parent of j, P of the world zero
-    before i  Yⱼ = (M⁻¹)ᵢⱼ, known by symmetry                      P = Pᵖ + S Yⱼ
-    i itself  Yᵢ = D⁻¹ - Kᵀ Pᵖ                                     P = Pᵖ + S Yᵢ
-    after i   Yⱼ = -Kᵀ Pᵖ                                          P = Pᵖ + S Yⱼ
-    for each  Xᵢⱼ -= fⱼᵀ Pᵖ
+    for each joint i, bodies depth first, P of the world zero
+    before i  Yⱼ = (M⁻¹)ᵢⱼ, known by symmetry
+    i itself  Yᵢ = D⁻¹ + Kᵀ Pₚ
+    after i   Yⱼ = Kᵀ Pₚ = (M⁻¹)ᵢⱼ
+    for each  P = Pₚ + S Yⱼ,   Xᵢⱼ += fⱼᵀ Pₚ
 
 What articulated bodies do with joint forces alone (Featherstone 1983), in the frame of the root (``root_frame``), where
-nothing is moved. X are accelerations of the joints behind j while its parent is held, if it is pushed by f then: those
-of all joints are left (``forward_dynamics_derivatives``). M⁻¹ is symmetric to the last bit.
+nothing is moved. X are accelerations while the parents of joints j are held, which push these by f: those of parents
+that are let go are left (``forward_dynamics_derivatives``). M⁻¹ is symmetric to the last bit.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Joints(Protocol):
 
 
 class GivingWay(NamedTuple):
-    """How a joint gives way: its motions S and K = U D⁻¹ of U = Iᴬ S, in the root's frame, and D."""
+    """How a joint gives way: its motions S and K = -U D⁻¹ of U = Iᴬ S, in the root's frame, and D."""
 
     S: Columns
     K: list[Force]
@@ -61,7 +61,7 @@ def giving_way(tree: Tree, X0: Field[Transform], found: Joints) -> Field[GivingW
         X, D = X0[body], found.D[body]
         S = Columns([X.to_parent(column) for column in found.S[body].columns()])
         U = [X.to_parent(force) for force in found.U[body]]
-        joints[body] = GivingWay(S, [combination(U, D.solve(unit)) for unit in units(body.joint.nv)], D)
+        joints[body] = GivingWay(S, [-combination(U, D.solve(unit)) for unit in units(body.joint.nv)], D)
     return joints
 
 
@@ -84,22 +84,22 @@ def respond(
     joints: Field[GivingWay],
     inverse: Field[Matrix],
     X: Sequence[Field[Matrix]] = (),
-    felt: Field[list[Force]] | None = None,
+    pushed: Field[list[Force]] | None = None,
     taken: Taken | None = None,
 ) -> None:
-    """Find M⁻¹, and add to each X what comes of the forces that parents have ``felt``, so many for each X as the joint
-    has degrees of freedom, one X after the other; it stays in its place unless it is ``taken``.
+    """Find M⁻¹, and add to each X what comes of the forces by which parents are ``pushed``, so many for each X as the
+    joint has degrees of freedom, one X after the other; it stays in its place unless it is ``taken``.
     """
     P: Field[list[Motion]] = tree.path_field()
 
     def answer(body: Body, forces: Sequence[Force]) -> Matrix:
-        """-fᵀ P of the body's parent, a row for each unit force."""
-        return [[-motion.dot(force) for force in forces] for motion in P[body.parent]]
+        """fᵀ P of the body's parent, a row for each unit force."""
+        return [[motion.dot(force) for force in forces] for motion in P[body.parent]]
 
     def move(row: Body, body: Body, Y: Matrix, begun: bool = True) -> None:
         """A body moves with its parent and by its joint; X of the pair is added to if it has ``begun``."""
         n, S, blocks = body.joint.nv, joints[body].S, []
-        forces = [] if felt is None else felt[body]
+        forces = [] if pushed is None else pushed[body]
         for k, each in enumerate(X):
             block = answer(body, forces[k * n : k * n + n])
             blocks.append([plus(x, y) for x, y in zip(each[row, body], block, strict=True)] if begun else block)
