@@ -87,9 +87,7 @@ class Node(_Symbol):
         return Address("data", slot, ((self.number, self.tree.width),))
 
     def lane_stride(self, size: str) -> str | int | None:
-        """The size, or the integer, that tells how far apart lanes are in an argument or a result, if the body stands
-        for several.
-        """
+        """The size or integer that tells how far apart lanes are in an argument or a result, if it stands for several."""
         return None
 
     def place_addresses(self, letter: str, count: int) -> list[Address] | None:
@@ -197,14 +195,12 @@ class RolledTree(PathWalks, LoopWalks, Walks):
         return Address(field, slot, tuple((node.index, stride) for node, stride in pairs if node.index is not None))
 
     def field(self) -> Field:
-        field = self.field_type(self, f"field{len(self.fields)}")
-        self.fields.append(field)
-        return field
+        self.fields.append(self.field_type(self, f"field{len(self.fields)}"))
+        return self.fields[-1]
 
     def path_field(self) -> Field:
-        field = PathField(self, f"field{len(self.fields)}")
-        self.fields.append(field)
-        return field
+        self.fields.append(PathField(self, f"field{len(self.fields)}"))
+        return self.fields[-1]
 
     def outward(self) -> Iterator[Node]:
         return self._bodies("up")
@@ -226,7 +222,6 @@ class RolledTree(PathWalks, LoopWalks, Walks):
         return self._stretch(self.place("after", body), self.place("stop", body), kinds)
 
     def place(self, column: str, body: Node) -> int:
-        """What stands in a column of a body's place in depth-first order."""
         return self.tracer.emit("index", (), DEPTH_FIRST.address(column, body.index))
 
     def _stretch(self, start: int, stop: int | None = None, kinds: Sequence[int] | None = None) -> Iterator[Node]:
