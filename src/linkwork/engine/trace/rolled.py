@@ -87,7 +87,7 @@ class Node(_Symbol):
         return Address("data", slot, ((self.number, self.tree.width),))
 
     def lane_stride(self, size: str) -> str | int | None:
-        """The size or integer that tells how far apart lanes are in an argument or a result, if it stands for several."""
+        """Which size or integer tells how far apart lanes are in an argument or a result, if it stands for several."""
         return None
 
     def place_addresses(self, letter: str, count: int) -> list[Address] | None:
