@@ -1,18 +1,32 @@
-"""Derivatives of forward dynamics with respect to configuration, velocity and joint forces.
+"""Derivatives of forward dynamics with respect to configuration, velocity and joint forces, O(n²).
 
-    ∂q̈/∂q = -M⁻¹ ∂τ/∂q,   ∂q̈/∂q̇ = -M⁻¹ ∂τ/∂q̇,   ∂q̈/∂τ = M⁻¹,   all where τ = ID(q, q̇, q̈)
+How τ = ID(q, q̇, q̈) varies with q of joint j (``inverse_dynamics_derivatives``) is what a force on each body b behind it
+would do, B_b Ψ̇ + I_b Ψ̈, and S ×* F on its parent; with q̇ it is B_b S + I_b Ω. Articulated bodies answer:
 
-Carpentier, Mansard 2018. Articulated bodies give q̈ and, joint by joint, what applies M⁻¹ (``mass_matrix_inverse``); the
-derivatives of inverse dynamics there are those of ``inverse_dynamics_derivatives``.
+    inward    C = B + Σ (C + K Sᵀ C) of the children,   Y = -D⁻¹ Sᵀ C                     of any Ψ̇
+              f = C Ψ̇ + Iᴬ Ψ̈,   x = -D⁻¹ Sᵀ f,   P = Ψ̈ + S x                             while the parent is held
+              the parent is pushed by   -(f + K Sᵀ f + S ×* F)                             K = -U D⁻¹
+    outward   behind j   x = Y Ψ̇ + Kᵀ Pₚ,   P = Pₚ + S x
+    all       the pushes move all joints (``mass_matrix_inverse``), whereby ∂q̈/∂τ = M⁻¹ is found, too
+
+So nothing of ∂τ is formed. With respect to q̇ it is the same with S, Ω and no F in the places of Ψ̇, Ψ̈ and F. C has three
+columns, as B has no others than those of angular velocities. A subspace that varies with q adds (∂S/∂qₖ)ᵀ F to Sᵀ f.
+Everything but Iᴬ is in the frame of the root.
+
+That ∂q̈ = -M⁻¹ ∂τ is from Carpentier, Mansard 2018; how τ varies, from Singh, Russell, Wensing 2022.
 """
 
 from __future__ import annotations
 
-from linkwork.algorithms.articulated_body import articulated_motion
-from linkwork.algorithms.inverse_dynamics_derivatives import derivatives_of_forces, moving
-from linkwork.algorithms.mass_matrix_inverse import giving_way, solve, symmetric, zeros
-from linkwork.algorithms.tree import BodyForces, Field, JointValues, OrderedTree
-from linkwork.spatial.matrices import Matrix
+from typing import NamedTuple
+
+from linkwork.algorithms.articulated_body import ArticulatedMotion, articulated_motion
+from linkwork.algorithms.inverse_dynamics_derivatives import Moving, moving
+from linkwork.algorithms.mass_matrix_inverse import GivingWay, Taken, giving_way, respond, zeros
+from linkwork.algorithms.tree import Body, BodyForces, Field, JointValues, OrderedTree, Tree
+from linkwork.spatial import Force, Vec3, combination
+from linkwork.spatial.coriolis import Coriolis
+from linkwork.spatial.matrices import Column, Matrix, columns, negated, plus
 
 
 def forward_dynamics_derivatives(
@@ -20,8 +34,80 @@ def forward_dynamics_derivatives(
 ) -> tuple[Field[Matrix], Field[Matrix], Field[Matrix]]:
     """∂q̈/∂q, ∂q̈/∂q̇ and M⁻¹, a block for each pair of joints."""
     found = articulated_motion(tree, q, v, tau, f_ext)
-    motion = moving(tree, q, v, found.qdd, f_ext)
-    by_q, by_v, by_tau = zeros(tree, 3)
-    derivatives_of_forces(tree, motion, by_q, by_v)
-    solve(tree, giving_way(tree, motion.X0, found.step), by_tau, by_q, by_v)
-    return by_q, by_v, symmetric(tree, by_tau)
+    return accelerations_vary(tree, found, moving(tree, q, v, found.qdd, f_ext))
+
+
+def accelerations_vary(
+    tree: OrderedTree, found: ArticulatedMotion, motion: Moving, taken: Taken | None = None
+) -> tuple[Field[Matrix], Field[Matrix], Field[Matrix]]:
+    """The same from what recursions found; M⁻¹ alone, if blocks are ``taken``."""
+    by_q, by_v, inverse = zeros(tree, 3)
+    joints = giving_way(tree, motion.X0, found.step)
+    pushed = _pushed(tree, found, motion, joints, by_q, by_v)
+    respond(tree, joints, inverse, (by_q, by_v), pushed, taken)
+    return by_q, by_v, inverse
+
+
+class _Coupled(NamedTuple):
+    """C of a body, a force for each angular velocity of what carries it, and Y of its joint."""
+
+    C: Field[list[Force]]
+    Y: Field[list[Vec3]]
+
+
+def _coupled(tree: Tree, B: Field[Coriolis], joints: Field[GivingWay]) -> _Coupled:
+    """Inward."""
+    C, Y = found = _Coupled(tree.field(), tree.field())
+    C[tree.world] = Coriolis.zero().columns()
+    for body in tree.outward():
+        C[body] = B[body].columns()
+    for body in tree.inward():
+        S, K, D = joints[body]
+        u = [S.dot(force) for force in C[body]]
+        Y[body] = [-Vec3(*row) for row in columns([D.solve(each) for each in u], body.joint.nv)]
+        handed = [force + combination(K, each) for force, each in zip(C[body], u, strict=True)]
+        C[body.parent] = [x + force for x, force in zip(C[body.parent], handed, strict=True)]
+    return found
+
+
+def _pushed(
+    tree: OrderedTree, found: ArticulatedMotion, motion: Moving, joints: Field[GivingWay], *X: Field[Matrix]
+) -> Field[list[Force]]:
+    """What pushes held parents as q of a joint varies, then as q̇ does; and X, how it and those behind it accelerate."""
+    C, Y = _coupled(tree, motion.B, joints)
+    P, pushed, F = tree.path_field(), tree.field(), motion.F
+    F[tree.world] = Force.zero()
+    for joint in tree.inward():
+        (S, K, D), X0, n = joints[joint], motion.X0[joint], joint.joint.nv
+        _, Psi_d, Psi_dd, Omega, S_q = motion.joints[joint]
+        turned = [each.angular for each in (*Psi_d.columns(), *S.columns())]
+        A = [*Psi_dd.columns(), *Omega.columns()]
+        f = [X0.to_parent(found.IA[joint] * X0.to_child(a)) for a in A]
+        f = [combination(C[joint], w.numbers()) + force for w, force in zip(turned, f, strict=True)]
+        u = [S.dot(force) for force in f]
+        own = [plus(each, varied.dot(F[joint])) for each, varied in zip(u, S_q, strict=False)]
+        u = [*own, *u[len(own) :]]
+        x = negated([D.solve(each) for each in u])
+        f = [force + combination(K, each) for force, each in zip(f, u, strict=True)]
+        turning = [column.cross(F[joint]) for column in S.columns()]
+        pushed[joint] = [
+            *(-(each + force) for each, force in zip(f, turning, strict=False)),
+            *(-each for each in f[n:]),
+        ]
+        P[joint] = [a + S.times(rates) for a, rates in zip(A, x, strict=True)]
+        _put(X, joint, joint, x)
+        for body in tree.carried_by(joint):
+            behind, at = joints[body], P[body.parent]
+            given = [[w.dot(y) for y in Y[body]] for w in turned]
+            x = [plus(y, [a.dot(force) for force in behind.K]) for y, a in zip(given, at, strict=True)]
+            P[body] = [a + behind.S.times(rates) for a, rates in zip(at, x, strict=True)]
+            _put(X, body, joint, x)
+        F[joint.parent] = F[joint.parent] + F[joint]
+    return pushed
+
+
+def _put(X: tuple[Field[Matrix], ...], body: Body, joint: Body, x: list[Column]) -> None:
+    """Columns of accelerations into the places of each matrix."""
+    n = joint.joint.nv
+    for k, each in enumerate(X):
+        each[body, joint] = columns(x[k * n : k * n + n], body.joint.nv)

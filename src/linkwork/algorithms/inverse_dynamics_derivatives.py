@@ -51,14 +51,8 @@ def inverse_dynamics_derivatives(
     tree: Tree, q: JointValues, v: JointValues, a: JointValues, f_ext: BodyForces
 ) -> tuple[Field[Matrix], Field[Matrix], Field[Matrix]]:
     """∂τ/∂q, ∂τ/∂q̇ and M, as blocks for each joint and its ancestors, above and below the diagonal."""
-    dq, dv = fields(tree, list, 2)
-    return dq, dv, derivatives_of_forces(tree, moving(tree, q, v, a, f_ext), dq, dv)
-
-
-def derivatives_of_forces(tree: Tree, found: Moving, dq: Field[Matrix], dv: Field[Matrix]) -> Field[Matrix]:
-    """The same, from what the outward recursion found: M, and the others in the places that are given."""
-    _, joints, I, B, F = found
-    M: Field[Matrix] = tree.field()
+    _, joints, I, B, F = moving(tree, q, v, a, f_ext)
+    dq, dv, M = fields(tree, list, 3)
     I[tree.world], B[tree.world], F[tree.world] = Inertia.zero(), Coriolis.zero(), Force.zero()
 
     for body in tree.inward():
@@ -86,7 +80,7 @@ def derivatives_of_forces(tree: Tree, found: Moving, dq: Field[Matrix], dv: Fiel
         B[body.parent] = B[body.parent] + B[body]
         F[body.parent] = F[body.parent] + F[body]
 
-    return M
+    return dq, dv, M
 
 
 def _through(B: Coriolis, motions: Columns) -> list[Force]:

@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from linkwork.algorithms.articulated_body import articulated_motion
-from linkwork.algorithms.inverse_dynamics_derivatives import derivatives_of_forces, moving
-from linkwork.algorithms.mass_matrix_inverse import giving_way, solve, zeros
+from linkwork.algorithms.forward_dynamics_derivatives import accelerations_vary
+from linkwork.algorithms.inverse_dynamics_derivatives import moving
 from linkwork.algorithms.step import force_and_rotor, forces
 from linkwork.algorithms.tree import Body, BodyForces, Field, JointValues, OrderedTree
 from linkwork.spatial import Coordinates, Scalar
@@ -68,9 +68,7 @@ def linearised_step(
                 rates[body, column] = rate = _scaled(dt, change)
                 positions[body, column] = _product(E, _scaled(dt, rate), n)
 
-    by_q, by_v, inverse = zeros(tree, 3)
-    derivatives_of_forces(tree, motion, by_q, by_v)
-    solve(tree, giving_way(tree, motion.X0, found.step), inverse, by_q, by_v, taken=taken)
+    accelerations_vary(tree, found, motion, taken)
 
     for body in tree.outward():
         _, _, _, C, E = own[body]

@@ -153,11 +153,22 @@ class Tree(Protocol):
 class OrderedTree(Tree, Protocol):
     """A mechanism whose pairs of bodies are looked at."""
 
-    def bodies_back_from(self, body: Any) -> Iterator[Body]:
-        """A body and those that are numbered before it: over all bodies, every pair once."""
+    def path_field(self) -> Field[Any]:
+        """A new store of values for walks in depth-first order: what is stored at a body is lost when something is
+        stored at another that is as far from the world.
+        """
+
+    def depth_first(self) -> Iterator[Body]:
+        """Every body after its parent, and with all that it carries before any other."""
+
+    def bodies_before(self, body: Any) -> Iterator[Body]:
+        """The bodies that come before a body in that order."""
+
+    def bodies_after(self, body: Any) -> Iterator[Body]:
+        """The bodies that come after it."""
 
     def carried_by(self, body: Any) -> Iterator[Body]:
-        """The bodies that a body carries, every body before its parent."""
+        """The bodies that a body carries, in that order."""
 
 
 class FamilyTree(Tree, Protocol):

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from linkwork.errors import ModelError
 from linkwork.joints import Joint
@@ -99,10 +99,18 @@ def alone(parents: Sequence[int]) -> list[bool]:
     return [not parent or count[parent] == 1 for parent in parents]
 
 
-def depth_first(parents: Sequence[int]) -> list[tuple[int, int]]:
-    """For each of bodies that stand on these, the world first: the last that it carries, or itself, in depth-first
-    order, and the one before it there.
+class DepthFirst(NamedTuple):
+    """A body's place in depth-first order: the body after it, and the one after all that it carries, 0 behind the last;
+    and how many joints it is away from the world.
     """
+
+    after: int
+    stop: int
+    depth: int
+
+
+def depth_first(parents: Sequence[int]) -> list[DepthFirst]:
+    """The places of bodies that stand on these, the world first."""
     children: list[list[int]] = [[] for _ in parents]
     for body, parent in enumerate(parents[1:], 1):
         children[parent].append(body)
@@ -110,13 +118,17 @@ def depth_first(parents: Sequence[int]) -> list[tuple[int, int]]:
     while stack:
         order.append(stack.pop())
         stack.extend(reversed(children[order[-1]]))
-    last, before = list(range(len(parents))), [0] * len(parents)
-    for previous, body in pairwise(order):
-        before[body] = previous
-    for body in reversed(order[1:]):
-        if children[parents[body]][-1] == body:
-            last[parents[body]] = last[body]
-    return list(zip(last, before, strict=True))
+    after, stop, depth = ([0] * len(parents) for _ in range(3))
+    for body in order[1:]:
+        depth[body] = depth[parents[body]] + 1
+    for body, following in pairwise(order):
+        after[body] = following
+    for body in order:
+        for one, following in pairwise(children[body]):
+            stop[one] = following
+        if children[body]:
+            stop[children[body][-1]] = stop[body]
+    return [*map(DepthFirst, after, stop, depth)]
 
 
 class Walks:
@@ -202,6 +214,12 @@ class Tree(PathWalks, LoopWalks, PartWalks, Walks):
         """A new store of values, which at bodies of a segment outlive its iteration of a loop over segments."""
         return Field()
 
+    def path_field(self) -> Field:
+        """A new store of values for walks in depth-first order: what is stored at a body is lost when something is
+        stored at another that is as far from the world.
+        """
+        return Field()
+
     def outward(self) -> Iterator[Node]:
         """Every body after its parent."""
         return iter(self._nodes[1:])
@@ -210,19 +228,30 @@ class Tree(PathWalks, LoopWalks, PartWalks, Walks):
         """Every body before its parent."""
         return iter(self._nodes[:0:-1])
 
-    def bodies_back_from(self, body: Node) -> Iterator[Node]:
-        """A body and those that are numbered before it: over all bodies, every pair once."""
-        return iter(self._nodes[body.index : 0 : -1])
+    def depth_first(self) -> Iterator[Node]:
+        """Every body after its parent, and with all that it carries before any other."""
+        return self.bodies_after(self.world)
+
+    def bodies_before(self, body: Node) -> Iterator[Node]:
+        """The bodies that come before a body in that order."""
+        return self._stretch(self._depth_first[0].after, body.index)
+
+    def bodies_after(self, body: Node) -> Iterator[Node]:
+        """The bodies that come after it."""
+        return self._stretch(self._depth_first[body.index].after, 0)
 
     def carried_by(self, body: Node) -> Iterator[Node]:
-        """The bodies that a body carries, every body before its parent."""
-        at = self._depth_first[body.index][0]
-        while at != body.index:
-            yield self._nodes[at]
-            at = self._depth_first[at][1]
+        """The bodies that a body carries, in that order."""
+        place = self._depth_first[body.index]
+        return self._stretch(place.after, place.stop)
+
+    def _stretch(self, start: int, stop: int) -> Iterator[Node]:
+        while start != stop:
+            yield self._nodes[start]
+            start = self._depth_first[start].after
 
     @cached_property
-    def _depth_first(self) -> list[tuple[int, int]]:
+    def _depth_first(self) -> list[DepthFirst]:
         return depth_first([0, *(node.parent.index for node in self._nodes[1:])])
 
     def parallel(self, items: Iterable[Item]) -> Iterator[Item]:

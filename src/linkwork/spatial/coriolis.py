@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from linkwork.spatial.functions import Scalar
 from linkwork.spatial.inertia import Inertia
 from linkwork.spatial.motion import Force, Motion
-from linkwork.spatial.vectors import Numbers, Sym3, Vec3
+from linkwork.spatial.vectors import Mat3, Numbers, Sym3, Vec3
 
 
 class Coriolis(Numbers):
@@ -55,6 +55,11 @@ class Coriolis(Numbers):
     def __mul__(self, motion: Motion) -> Force:
         h, w = self.momentum, motion.angular
         return Force(h.linear.cross(w) * -2.0, self.second_rate.apply(w) - h.angular.cross(w))
+
+    def columns(self) -> list[Force]:
+        """What it makes of unit angular velocities; of linear ones, nothing."""
+        zero, axes = Vec3.zero(), Mat3.identity().columns()
+        return [self * Motion(zero, axis) for axis in axes]
 
     def transposed(self, motion: Motion) -> Vec3:
         """The transpose times a motion: a moment, as there is no force."""

@@ -18,13 +18,13 @@ from linkwork.engine.ir.address import ONE, Address, Terms
 from linkwork.engine.ir.lists import find_lists
 from linkwork.engine.ir.program import Block, Loop, Program
 from linkwork.engine.spaces import SPACES
-from linkwork.engine.trace.rolled_fields import Field, InResult, Stored, put_in_results
+from linkwork.engine.trace.rolled_fields import Field, InResult, PathField, Stored, put_in_results
 from linkwork.engine.trace.rolled_loops import LoopWalks
 from linkwork.engine.trace.rolled_paths import PathWalks
 from linkwork.engine.trace.tables import (
     ANCESTORS,
     BODIES,
-    CARRIED,
+    DEPTH_FIRST,
     FRAME_JUNCTIONS,
     FRAMES,
     HANDED,
@@ -87,9 +87,7 @@ class Node(_Symbol):
         return Address("data", slot, ((self.number, self.tree.width),))
 
     def lane_stride(self, size: str) -> str | int | None:
-        """The size, or the integer, that tells how far apart lanes are in an argument or a result, if the body stands
-        for several.
-        """
+        """Which size or integer tells how far apart lanes are in an argument or a result, if it stands for several."""
         return None
 
     def place_addresses(self, letter: str, count: int) -> list[Address] | None:
@@ -197,9 +195,12 @@ class RolledTree(PathWalks, LoopWalks, Walks):
         return Address(field, slot, tuple((node.index, stride) for node, stride in pairs if node.index is not None))
 
     def field(self) -> Field:
-        field = self.field_type(self, f"field{len(self.fields)}")
-        self.fields.append(field)
-        return field
+        self.fields.append(self.field_type(self, f"field{len(self.fields)}"))
+        return self.fields[-1]
+
+    def path_field(self) -> Field:
+        self.fields.append(PathField(self, f"field{len(self.fields)}"))
+        return self.fields[-1]
 
     def outward(self) -> Iterator[Node]:
         return self._bodies("up")
@@ -207,13 +208,24 @@ class RolledTree(PathWalks, LoopWalks, Walks):
     def inward(self) -> Iterator[Node]:
         return self._bodies("down")
 
-    def bodies_back_from(self, body: Node) -> Iterator[Node]:
-        return self._bodies("down", body.index)
+    def depth_first(self) -> Iterator[Node]:
+        return self.bodies_after(self.world)
+
+    def bodies_before(self, body: Node) -> Iterator[Node]:
+        return self._stretch(self.place("after", self.world), body.number)
+
+    def bodies_after(self, body: Node) -> Iterator[Node]:
+        return self._stretch(self.place("after", body))
 
     def carried_by(self, body: Node) -> Iterator[Node]:
-        last = self.tracer.emit("index", (), CARRIED.address("last", body.number))
         kinds = [number for number, kind in enumerate(self.kinds) if not kind.root]
-        return self._bodies("climb", last, body.number, lambda counter: CARRIED.address("before", counter), kinds)
+        return self._stretch(self.place("after", body), self.place("stop", body), kinds)
+
+    def place(self, column: str, body: Node) -> int:
+        return self.tracer.emit("index", (), DEPTH_FIRST.address(column, body.index))
+
+    def _stretch(self, start: int, stop: int | None = None, kinds: Sequence[int] | None = None) -> Iterator[Node]:
+        return self._bodies("climb", start, stop, lambda counter: DEPTH_FIRST.address("after", counter), kinds)
 
     def path(self, body: Node, until: Node | None = None) -> Iterator[Node]:
         if body is self.world:

@@ -135,6 +135,14 @@ class Field:
         raise KeyError(f"nothing was stored in this field for {kind}")
 
 
+class PathField(Field):
+    """Values at the bodies of a path, a row for each distance from the world."""
+
+    def places(self, key: Any, template: Any) -> list[Address]:
+        terms: Terms = () if key.index is None else ((self.tree.place("depth", key), "row"),)
+        return [Address(self.name, k, terms) for k in range(len(flatten(template)))]
+
+
 class StoredField(Field):
     """A field that knows where it was stored: the block, the instruction, the place and the slot."""
 

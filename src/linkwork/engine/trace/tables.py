@@ -81,13 +81,12 @@ PAIRS = Section(("coupling",), "pair_ints")
 FAMILIES = Section(("newest", "older"), "family_ints")
 """A row for each body, the world's first: its last child, and the child of its parent before it; 0 where there is none.
 """
-CARRIED = Section(("last", "before"), "carried_ints")
-"""A row for each body, the world's first: the last that it carries in depth-first order, and the one before it there.
-"""
+DEPTH_FIRST = Section(("after", "stop", "depth"), "depth_first_ints")
+"""A row for each body, the world's first: its place in depth-first order (``DepthFirst``)."""
 HANDED = Section(("row", "earlier"), "handed_ints")
 """A row for each body, the world's first: the row that what its children alone read is left in, and its parent's."""
 TOLD = (
-    *(FRAMES, JUNCTIONS, FRAME_JUNCTIONS, ANCESTORS, FAMILIES, CARRIED, HANDED, PATHS, STATIONS, POINTS, PLACES),
+    *(FRAMES, JUNCTIONS, FRAME_JUNCTIONS, ANCESTORS, FAMILIES, DEPTH_FIRST, HANDED, PATHS, STATIONS, POINTS, PLACES),
     *(JOININGS, LOOP_ENDS, CROSSINGS, PAIRS),
 )
 """The sections of which rolled code is told where they begin."""
@@ -302,7 +301,7 @@ def tables_of(
         (FRAME_JUNCTIONS, of_points),
         (ANCESTORS, ancestors),
         (FAMILIES, _families(parents)),
-        (CARRIED, depth_first(parents)),
+        (DEPTH_FIRST, depth_first(parents)),
         (HANDED, _handed(parents)),
         *walks.items(),
         (JOININGS, steps.joinings if loops else []),
