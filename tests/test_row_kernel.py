@@ -221,14 +221,16 @@ def test_values_that_wait_long_keep_their_bits(
     for k in range(60):
         operation = "sub" if k % 2 else "add"
         values.append(program.instruction(program.root, operation, (values[-1], values[-1 - 5 * k % count])))
-    for place in range(5):
-        program.instruction(program.root, "store", (values[-1 - 3 * place],), Address("result0", place))
+    results = [values[-1 - 3 * place] for place in range(5)]
+    for place, value in enumerate(results):
+        program.instruction(program.root, "store", (value,), Address("result0", place))
     schedule(program)
     inputs = 1.0 + 0.01 * np.random.default_rng(3).normal(size=(2 * lanes + 1, count))
     found = []
     for wait in (10**6, 3):
         monkeypatch.setattr(row_kernel, "_LONG_WAIT", wait)
-        slots, work = row_kernel.waiting(program, 5)
+        slots, work = row_kernel.waiting(program, {(int, value) for value in results})
+        assert not slots.keys() & set(results)  # these have slots of their own
         assert len(set(slots.values())) == work - 5 and (len(slots) > work - 5 > 0 if wait == 3 else not slots)
         batch = Batch("rows", [0.0] * 5, count, cpu, lanes, program, work)
         found.append(batch(inputs))

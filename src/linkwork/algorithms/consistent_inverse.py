@@ -39,10 +39,13 @@ def consistent_inverse(tree: PointedTree, q: JointValues, *, weights: Matrix) ->
         D, count = L.D[body], body.joint.nv
         qdd[body] = [[0.0] * count] * len(weights)
         if carried[body]:
-            rows = [[number for point in carried[body] for number in Y[point, body][k].numbers()] for k in range(count)]
+            rows = [
+                [number for point in carried[body] for number in (Y[point, body][k] * D.inverse_pivots[k]).numbers()]
+                for k in range(count)
+            ]
             places = [6 * point.index + k for point in carried[body] for k in range(6)]
             qdd[body] = [
-                D.complete([total(a * weight[c] for a, c in zip(row, places, strict=True)) for row in rows])
+                D.backward([total(a * weight[c] for a, c in zip(row, places, strict=True)) for row in rows])
                 for weight in weights
             ]
         h[body] = _given_way(L, body)

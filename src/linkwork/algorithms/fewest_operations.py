@@ -3,9 +3,9 @@
 For each pair of points ``sparse`` pays 72 operations for every degree of freedom that carries both, ``pv`` 396 for a
 product of 6×6 matrices and more where ways meet again and again, and ``chang_khatib`` for the bodies between. So the
 first is shorter where points share little, as limbs share a floating base, the last where many points are near each
-other, and the second elsewhere. With one point the first two take the same operations, the second in less time, and
-``dense`` is shorter for an arm. The numbers were fitted to counted and timed cases
-(benchmarks/operational_methods.py, docs/operational-inertia.md).
+other, and the second elsewhere. With one point the first two take the same operations, the second in less time. For an
+arm with no more points than joints ``dense`` is shorter than all of these. The numbers were fitted to counted and timed
+cases (benchmarks/operational_methods.py, docs/operational-inertia.md).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from linkwork.model.model import Model
 from linkwork.model.paths import paths_of
 
 ARM = (6, 7)
-"""Degrees of freedom of a mechanism for which ``dense`` is the shortest with one point."""
+"""Degrees of freedom of a mechanism for which ``dense`` is the shortest, with as many points at most as the first."""
 SHARED = 6.0
 """Degrees of freedom that carry both points of a pair, on average over the pairs that share any body, up to which
 ``sparse`` is the shortest.
@@ -37,8 +37,10 @@ def fewest_operations(model: Model, points: tuple[int, ...]) -> str:
 
 def fewest_operations_on(parents: Sequence[int], nv: Sequence[int], points: Sequence[int]) -> str:
     """The same, given the parent of each body and the degrees of freedom of its joint."""
+    if 1 <= len(points) <= ARM[0] and sum(nv) in ARM:
+        return "dense"
     if len(points) == 1:
-        return "dense" if sum(nv) in ARM else "pv"
+        return "pv"
     carried = [0] * (len(parents) + 1)  # points that move with each body
     for point in points:
         carried[point] += 1

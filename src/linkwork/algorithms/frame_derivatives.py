@@ -10,7 +10,7 @@ world's axes, where accelerations are classical ones, A + ω × V.
 
 from __future__ import annotations
 
-from linkwork.algorithms.jacobian import seen
+from linkwork.algorithms.jacobian import as_seen
 from linkwork.algorithms.joint_motions import joint_motions
 from linkwork.algorithms.kinematics import placements
 from linkwork.algorithms.tree import Field, JointValues, PointedTree
@@ -48,7 +48,7 @@ def _derivatives(
     for frame in tree.frames():
         pose = world[frame.body] * frame.placement
         back[frame] = (X0[frame.body] * frame.placement).inverse()
-        view[frame] = seen(reference, pose).inverse() * pose
+        view[frame] = as_seen(reference, pose)
         motion[frame] = [back[frame].to_parent(V[frame.body]), back[frame].to_parent(A[frame.body])]
         for body in tree.path(frame.body):
             S, Psi_d, Psi_dd, Omega = (_moved(back[frame], columns) for columns in joints[body][:4])

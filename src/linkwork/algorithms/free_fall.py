@@ -9,7 +9,7 @@ wholly: behind it nothing is accelerated but by g itself.
 from __future__ import annotations
 
 from linkwork.algorithms.force_propagators import Propagators
-from linkwork.algorithms.jacobian import seen
+from linkwork.algorithms.jacobian import as_seen, seen
 from linkwork.algorithms.kinematics import placements
 from linkwork.algorithms.tree import Field, JointValues, PointedTree, fields
 from linkwork.spatial import Motion
@@ -18,13 +18,15 @@ from linkwork.spatial import Motion
 def free_fall(tree: PointedTree, q: JointValues, reference: str) -> tuple[Field[Motion]]:
     """The acceleration of each frame."""
     L, X0 = Propagators(tree, q), placements(tree, q)
-    A, falling = fields(tree, Motion, 2)
-    A[tree.world] = -tree.gravity
+    A, g, falling = fields(tree, Motion, 3)
+    A[tree.world], g[tree.world] = -tree.gravity, tree.gravity
     for body in tree.outward():
         A[body] = L.outward(body, A[body.parent])
+        g[body] = L.X[body].to_child(g[body.parent])
     for frame in tree.frames():
         pose = X0[frame.body] * frame.placement
-        view = seen(reference, pose)
-        own = (view.inverse() * pose).to_parent(frame.placement.to_child(A[frame.body]))
-        falling[frame] = own + view.to_child(tree.gravity)
+        own = as_seen(reference, pose).to_parent(frame.placement.to_child(A[frame.body]))
+        local = reference == "local"
+        weight = frame.placement.to_child(g[frame.body]) if local else seen(reference, pose).to_child(tree.gravity)
+        falling[frame] = own + weight
     return (falling,)

@@ -1,6 +1,9 @@
 """Jacobians of frames, their velocities and accelerations, and the part J̇ v of an acceleration that needs no q̈.
 
-    column of joint j for frame f:   Xf⁻¹ X₀ⱼ Sⱼ     for j on the path from f to the world, O(path) for each frame
+    column of joint j for frame f:   Bⱼ Sⱼ     for j on the path from f to the world, O(path) for each frame
+
+B places bodies as the reference sees them: Xf⁻¹ X₀ⱼ, of which the world's part would cancel in the frame itself, so
+that there B goes inward from joint to joint, Bₚ = Bⱼ Xⱼ⁻¹.
 
 Featherstone, Rigid Body Dynamics Algorithms (2008), section 4.3. A reference says where the motion is seen from, as
 in Pinocchio:
@@ -12,7 +15,7 @@ in Pinocchio:
 
 from __future__ import annotations
 
-from linkwork.algorithms.kinematics import Motions, motions, placements
+from linkwork.algorithms.kinematics import Motions, joint_placements, motions, placements
 from linkwork.algorithms.tree import Field, JointValues, PointedTree, fields
 from linkwork.spatial import Mat3, Motion, Transform, Vec3
 
@@ -24,16 +27,24 @@ def seen(reference: str, pose: Transform) -> Transform:
     return Transform(Mat3.identity(), Vec3.zero() if reference == "world" else pose.translation)
 
 
+def as_seen(reference: str, pose: Transform) -> Transform:
+    """The placement of a frame in the reference."""
+    return Transform.identity() if reference == "local" else seen(reference, pose).inverse() * pose
+
+
 def jacobian(tree: PointedTree, q: JointValues, reference: str) -> tuple[Field[list[Motion]]]:
     """The motion of each frame for a unit rate of each degree of freedom."""
-    X0 = placements(tree, q)
-    back: Field[Transform] = tree.field()
+    local = reference == "local"
+    X0, X = placements(tree, q), joint_placements(tree, q)
+    B: Field[Transform] = tree.field()
     J: Field[list[Motion]] = tree.field()
     for frame in tree.frames():
-        back[frame] = seen(reference, X0[frame.body] * frame.placement).inverse()
+        B[frame] = (frame.placement if local else seen(reference, X0[frame.body] * frame.placement)).inverse()
         for body in tree.path(frame.body):
-            X = back[frame] * X0[body]
-            J[frame, body] = [X.to_parent(column) for column in body.joint.subspace(q[body]).columns()]
+            view = B[frame] if local else B[frame] * X0[body]
+            J[frame, body] = [view.to_parent(column) for column in body.joint.subspace(q[body]).columns()]
+            if local:
+                B[frame] = B[frame].over(X[body])
     return (J,)
 
 
@@ -59,7 +70,7 @@ def _frame_motions(tree: PointedTree, q: JointValues, v: JointValues, a: JointVa
     velocities, accelerations = fields(tree, Motion, 2)
     for frame in tree.frames():
         pose = X0[frame.body] * frame.placement
-        X = seen(reference, pose).inverse() * pose
+        X = as_seen(reference, pose)
         velocity, acceleration = frame.placement.to_child(V[frame.body]), frame.placement.to_child(A[frame.body])
         if reference == "local_world_aligned":  # its axes do not turn with the frame: d/dt (R V) = R (A + ω × V)
             turning = Motion(Vec3.zero(), velocity.angular)

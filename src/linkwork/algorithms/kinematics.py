@@ -1,6 +1,6 @@
 """Forward kinematics: placements, velocities and accelerations of bodies and frames, outward, O(n).
 
-    X₀ᵢ = X₀ₚ Xᵢ        Vᵢ = Xᵢ⁻¹ Vₚ + Sᵢ q̇ᵢ        Aᵢ = Xᵢ⁻¹ Aₚ + Sᵢ q̈ᵢ + Ṡᵢ q̇ᵢ + Vᵢ × Sᵢ q̇ᵢ
+    X₀ᵢ = X₀ₚ Xᵢ        Vᵢ = Xᵢ⁻¹ Vₚ + Sᵢ q̇ᵢ        Aᵢ = Xᵢ⁻¹ Aₚ + Ṡᵢ q̇ᵢ + Vᵢ × Sᵢ q̇ᵢ + Sᵢ q̈ᵢ
 
 Featherstone, Rigid Body Dynamics Algorithms (2008), sections 4.1 and 5.3. A body's quantities are in its own frame;
 accelerations are spatial ones (the classical acceleration of the frame's origin is A.linear + ω × V.linear).
@@ -30,6 +30,14 @@ def placements(tree: Tree, q: JointValues) -> Field[Transform]:
     return X0
 
 
+def joint_placements(tree: Tree, q: JointValues) -> Field[Transform]:
+    """The placement of every body in its parent."""
+    X: Field[Transform] = tree.field()
+    for body in tree.outward():
+        X[body] = body.placement * body.joint.transform(q[body])
+    return X
+
+
 def frame_placements(tree: PointedTree, q: JointValues) -> tuple[Field[Transform]]:
     """The placement of every frame in the world."""
     X0 = placements(tree, q)
@@ -48,7 +56,6 @@ def motions(tree: Tree, q: JointValues, v: JointValues, a: JointValues, gravity:
         S = body.joint.subspace(q[body])
         moved = S.times(v[body])
         V[body] = X.to_child(V[body.parent]) + moved
-        A[body] = (
-            X.to_child(A[body.parent]) + S.times(a[body]) + body.joint.bias(q[body], v[body]) + V[body].cross(moved)
-        )
+        c = body.joint.bias(q[body], v[body]) + V[body].cross(moved)
+        A[body] = X.to_child(A[body.parent]) + c + S.times(a[body])  # in the order of articulated bodies
     return Motions(V, A)

@@ -47,6 +47,11 @@ class Transform(Numbers):
         """The same, as matrices multiply; with an array of NumPy it gives an array."""
         return self * inner if isinstance(inner, Transform) else NotImplemented
 
+    def over(self, inner: Transform) -> Transform:
+        """The placement of a parent: (B in world) over (B in A) = A in world."""
+        rotation = self.rotation * inner.rotation.transpose()
+        return Transform(rotation, self.translation - rotation.apply(inner.translation))
+
     def inverse(self) -> Transform:
         back = self.rotation.transpose()
         return Transform(back, -back.apply(self.translation))

@@ -2,12 +2,14 @@
 lie in the caller's array.
 
 A value of the results waits in a slot of ``work``; what stands in several places, as in a symmetric matrix, has one
-slot. It loses the sign of its zeros once, and is looked at once, whether it is finite. At the end, loops go over strips
-of the rows, as many numbers as there are lanes: a table tells their slots, and they are transposed and stored for all
-states. Strips of zeros have a loop of their own.
+slot. At the end, loops go over strips of the rows, as many numbers as there are lanes: a table tells their slots; they
+lose the sign of zeros, are looked at, whether they are finite, transposed and stored for all states. (LLVM would move
+what looks at them there anyway, and keep each number on the stack until then.) Strips of zeros have a loop of their
+own.
 
-A value that is not used for long waits in a slot of ``work``, too, and is loaded again: a slot that is free again is
-taken by the next, while LLVM would give most of these values places of their own, more than the first-level cache has.
+A value that is not used for long waits in a slot of ``work``, too, and is loaded again (a result, from its own): a
+slot that is free again is taken by the next, while LLVM would give most of these values places of their own, more than
+the first-level cache has.
 
 Cache lines that will be written are prefetched, or the stores would wait for them: by the loops, and, if the rows of a
 tile fit into the first-level cache, or there is much to do for each line, while arithmetic goes on. So are those of
@@ -17,7 +19,7 @@ in inline assembly that a value goes through.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from heapq import heappop, heappush
 
@@ -64,8 +66,7 @@ class RowKernel(Kernel):
         self.slots: dict[tuple[type, Operand], int] = {}
         self.sums = [constant(0.0, lanes)] * SUMS
         self.tables: list[str] = []
-        results = len({(type(x), x) for row in self.rows.values() for x in row.values()})
-        self.waiting, self.work = waiting(program, results)
+        self.waiting, self.work = waiting(program, {(type(x), x) for row in self.rows.values() for x in row.values()})
         self.position, self.used = 0, dict[int, int]()  # where values were last used
 
     def body(self) -> None:
@@ -84,10 +85,9 @@ class RowKernel(Kernel):
             return super().value(x)
         operation, last = self.program.operations[x], self.used.get(x, self.position)
         self.used[x] = self.position
-        if self.position - last > _LONG_WAIT and (x in self.waiting or operation == "load"):
-            place = (
-                self.slot(self.waiting[x]) if x in self.waiting else self.element(self.program.details[x], self.lanes)
-            )
+        slot = self.waiting.get(x, self.slots.get((int, x)))
+        if self.position - last > _LONG_WAIT and (slot is not None or operation == "load"):
+            place = self.element(self.program.details[x], self.lanes) if slot is None else self.slot(slot)
             self.renamed[x] = self.load(place, self.type, self.align)
         return self.renamed.get(x) or super().value(x)
 
@@ -126,10 +126,8 @@ class RowKernel(Kernel):
         key = (type(x), x)
         if key in self.slots:
             return
-        slot = self.slot(self.slots.setdefault(key, len(self.slots)))
-        unsigned = self.let(f"fadd {self.type} {self.value(x)}, zeroinitializer")
-        self.store(unsigned, slot, self.type, self.align)
-        self.sums = [*self.sums[1:], *self.watch_all(self.sums[:1], [unsigned], self.lanes)]
+        value = self.value(x)
+        self.store(value, self.slot(self.slots.setdefault(key, len(self.slots))), self.type, self.align)
 
     def write(self, array: str) -> None:
         """The loops that store the rows of a result; the last strip of a row overlaps the one before it."""
@@ -143,6 +141,8 @@ class RowKernel(Kernel):
             table = [[*both, *(self.slots[type(x), x] for x in strips[both[0]])] for both in _with_later(full)]
             with self.each(f"{array}.strips", table) as (start, later, *slots):
                 values = [self.load(self.slot(slot), self.type, self.align) for slot in slots]
+                values = [self.let(f"fadd {self.type} {value}, zeroinitializer") for value in values]
+                self.sums = self.watch_all(self.sums, values, self.lanes)
                 missing = ["poison"] * (self.lanes - width)
                 self.put(array, start, later, self.transpose([*values, *missing]), width)
         if empty:
@@ -154,23 +154,16 @@ class RowKernel(Kernel):
 
     @contextmanager
     def each(self, name: str, table: Sequence[Sequence[int]]) -> Iterator[list[str]]:
-        """A loop over the rows of a table, at least one: the values of a row's numbers."""
+        """A loop over the rows of a table: the values of a row's numbers. The sums go through it."""
         width, count = len(table[0]), len(table) * len(table[0])
         numbers = listed(("i32", str(number)) for row in table for number in row)
         self.tables.append(f"@{name} = internal constant [{count} x i32] [{numbers}]")
-        before, head, done = (self.block(f"{name}.{part}") for part in ("before", "row", "done"))
-        self.jump(before)
-        self.begin(before)
-        self.jump(head)
-        self.begin(head)
-        k, following = self.name(), self.name()
-        self.let(f"phi i64 [ 0, %{before} ], [ {following}, %{head} ]", k)
-        row = self.at(f"@{name}", k, "i32")
-        short = [self.load(self.at(row, n, "i32"), "i32", 4) for n in range(width)]
-        yield [self.let(f"zext i32 {number} to i64") for number in short]
-        self.let(f"add i64 {k}, {width}", following)
-        self.branch(self.compare("slt", following, count), head, done)
-        self.begin(done)
+        with self.loop(0, count, width, [(self.type, total) for total in self.sums]) as each:
+            row, self.sums = self.at(f"@{name}", each.counter, "i32"), each.carried
+            short = [self.load(self.at(row, n, "i32"), "i32", 4) for n in range(width)]
+            yield [self.let(f"zext i32 {number} to i64") for number in short]
+            each.carry(*self.sums)
+        self.sums = each.carried
 
     def put(self, array: str, start: str, later: str, vectors: Sequence[str], width: int) -> None:
         """Store a strip of all states, and prefetch a later one."""
@@ -203,8 +196,11 @@ def _over(positions: Sequence[int], groups: Sequence[tuple[str, range]], how: st
     return [(positions[len(positions) * k // len(groups)], *group, how) for k, group in enumerate(groups)]
 
 
-def waiting(program: Program, first: int) -> tuple[dict[int, int], int]:
-    """The slots, from the ``first`` on, of values that are not used for long; and how many slots there are then."""
+def waiting(program: Program, results: Set[tuple[type, Operand]]) -> tuple[dict[int, int], int]:
+    """The slots, behind those of the ``results``, of values that are not used for long; and how many slots there are
+    then.
+    """
+    first = len(results)
     order, last, apart = program.root.order, dict[int, int](), dict[int, int]()
     made = {n: k for k, n in enumerate(order) if program.operations[n] in (*ARITHMETIC, "final")}
     for k, n in enumerate(order):
@@ -215,7 +211,7 @@ def waiting(program: Program, first: int) -> tuple[dict[int, int], int]:
     slots: dict[int, int] = {}
     free: list[int] = []
     taken: list[tuple[int, int]] = []  # until when, and which
-    for n in (n for n in order if apart.get(n, 0) > _LONG_WAIT):
+    for n in (n for n in order if apart.get(n, 0) > _LONG_WAIT and (int, n) not in results):
         while taken and taken[0][0] < made[n]:
             free.append(heappop(taken)[1])
         slots[n] = free.pop() if free else first + len(taken)
