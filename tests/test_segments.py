@@ -234,10 +234,11 @@ def test_the_evaluator_agrees_and_the_program_is_well_formed() -> None:
     tables = plan.grouped_tables(1)
     rows, cells = plan.cut.length, plan.cut.count + 1 + plan.cut.head
     places = cells * cell
-    sizes = {**tables.sizes, "places": places, "posts": 0, "knots": 0}
+    seams = places + 99 * (len(model.bodies) + 1)
+    sizes = {**tables.sizes, "places": places, "posts": 0, "knots": 0, "seams": seams}
     found = np.zeros(model.nv)
     arrays = {f"argument{k}": x.ravel() for k, x in enumerate(arguments(state, 2))}
-    square = np.full(places + 99 * (len(model.bodies) + 1), np.nan)
+    square = np.full(seams + 999 * (plan.cut.count + 2), np.nan)
     arrays |= {"result0": found, "work": np.full(rows * row, np.nan), "square": square}
     arrays |= {"data": tables.data, "ints": tables.ints}
     verifier.verify(program, arrays, sizes)
