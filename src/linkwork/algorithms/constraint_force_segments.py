@@ -102,13 +102,15 @@ class Elimination:
     """
 
     def __init__(self, tree: SegmentedTree, links: ChainLinks) -> None:
-        self.tree, self.links, self.here = tree, links, tree.here
+        self.tree, self.links, self.here = tree, links, tree.along
         self.qdd: JointField = tree.field()
 
         # At segments
         self.turned: Field[Turned] = tree.field()
         self.w_last: Field[Vec3] = tree.field()
         """ω of the last link."""
+        self.start: Field[Link] = tree.field()
+        """The link before the segment."""
         self.front: Field[Front] = tree.field()
         self.known_front: Field[Known] = tree.field()
         """The same once n before the segment is known."""
@@ -204,8 +206,9 @@ def _eliminate_inside(work: Elimination) -> None:
     """All joints of a segment but the last, from the first; what they leave behind it, and before it."""
     links, front, taken = work.links, work.front, work.taken
     for segment in work.tree.segments():
+        work.start[segment] = work.link[segment.before]
         for body in segment.outward(0, 1):
-            before = work.link[segment.before]
+            before = work.start[segment]
             stand, link = links.on(body, before.w)
             Y, E, r, r_before = links.row(body, stand, link, before, [0.0] * links.width)
             front[segment] = Front(link, Y, transposed(E), r)
@@ -246,7 +249,7 @@ def _substitute_inside(work: Elimination) -> None:
     links, front, n, a, qdd = work.links, work.known_front, work.n, work.a, work.qdd
     for segment in work.tree.segments():
         for body in segment.outward(0, 1):
-            before = work.link[segment.before]
+            before = work.start[segment]
             work.stand[body], link = links.on(body, before.w)
             _, E, r, _ = links.row(body, work.stand[body], link, before, [0.0] * links.width)
             front[segment] = Known(link, minus_applied(r, E, work.n_seam[segment.before]))
@@ -266,10 +269,10 @@ def _substitute_inside(work: Elimination) -> None:
             _substitute(work, segment, body)
         for body in segment.inward(0, 1):
             _accelerate(work, segment, body)
-            before, passed = work.link[segment.before], work.onward[segment]
+            before, passed = work.start[segment], work.onward[segment]
             moved = before.u + Columns(before.WK).times(work.n_seam[segment.before]) - before.W * passed
-            qdd[body] = links.joint_acceleration(body, work.stand[body], a[body], moved)
             work.a_seam[segment.before], work.passed[segment.before] = moved, passed
+            qdd[body] = links.joint_acceleration(body, work.stand[body], a[body], moved)
         for body in segment.outward(1, -1):
             qdd[body] = links.joint_acceleration(body, work.stand[body], a[body], a[body.parent])
         for body in segment.outward(-1):

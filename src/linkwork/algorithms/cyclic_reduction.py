@@ -27,8 +27,7 @@ from linkwork.spatial.matrices import Column, Matrix, dot, minus_applied, transp
 def cyclic_reduction(
     tree: ReducedTree, places: Any, Y: Field[Matrix], E: Field[Matrix], r: Field[Column]
 ) -> Field[Column]:
-    """n, in the field of r; Y, which is used up, is given by lower triangles, E at a place couples it to the one before.
-    """
+    """n, in the field of r; Y is given by lower triangles and used up, E at a place couples it to the one before."""
     D: Field[Factor] = tree.field()
     A, B = fields(tree, Matrix, 2)
     z: Field[Column] = tree.field()

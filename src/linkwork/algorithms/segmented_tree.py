@@ -43,7 +43,7 @@ class SegmentedTree(ReducedTree, Protocol):
         """The most wrenches that a joint of the chain transmits, those of rotors included."""
 
     @property
-    def here(self) -> Any:
+    def along(self) -> Any:
         """Where to keep what goes along the chain from one body, or one segment, to the next."""
 
     @property

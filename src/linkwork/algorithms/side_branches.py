@@ -40,7 +40,7 @@ class SideBranches:
         """From ``turned``, what each segment turns by."""
         tree, step, w = self.tree, self.step, self.w
         reached, inside, above, turning = fields(tree, Vec3, 4)
-        here = tree.here
+        here = tree.along
 
         w[tree.world], reached[here] = Vec3.zero(), Vec3.zero()
         self.IA[tree.world], self.pA[tree.world] = ArticulatedInertia.zero(), Force.zero()

@@ -1,4 +1,4 @@
-"""Odd-even reduction of unknowns in a row, each coupled to the one before and the one behind it: which go in which step.
+"""Odd-even reduction of unknowns in a row, each coupled to its neighbours: which of them go in which step.
 
 In every step every other of those that are left goes, and those that stay fetch what their neighbours had for them in
 the next step. A step is a list of those that have something to do in it.

@@ -77,7 +77,8 @@ class Segment:
     def __init__(self, index: int, bodies: Sequence[Node], seams: Sequence[Seam] = ()) -> None:
         """Of a stretch of a chain with all its ``seams``."""
         self.index, self.bodies = index, bodies
-        self.before, self.behind = seams[index : index + 2] if seams else (None, None)
+        self.before: Any = seams[index] if seams else None
+        self.behind: Any = seams[index + 1] if seams else None
 
     @property
     def first(self) -> Node:
@@ -250,7 +251,7 @@ class Tree(PathWalks, LoopWalks, PartWalks, Walks):
         return iter([[one for one in step if one.goes] for step in reduction(places)[::-1]])
 
     @property
-    def here(self) -> Seam:
+    def along(self) -> Seam:
         """Where to keep what goes along the chain."""
         return Seam(-1)
 

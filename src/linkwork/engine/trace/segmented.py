@@ -9,8 +9,9 @@ body, its group among segments and its lane there.
 Fields at segments are in ``square``, a cell for each group; then comes the cell of what goes along the chain, which is
 the world's too, and those of the head's bodies. Behind all cells there are places, one for each group of the chain's
 bodies, for what persists there, posts for what persists at bodies of side branches, knots for what is kept at side
-branches, and the rows of seams (``segmented_seams``), which are in no groups. Other fields at bodies of segments and side branches are in ``work``, which every thread has for itself: they live for one
-iteration of a parallel loop. A result is written when it is stored in its field.
+branches, and the rows of seams (``segmented_seams``), which are in no groups. Other fields at bodies of segments and
+side branches are in ``work``, which every thread has for itself: they live for one iteration of a parallel loop. A
+result is written when it is stored in its field.
 """
 
 from __future__ import annotations
@@ -202,7 +203,7 @@ class SegmentedTree(SeamWalks, RolledTree):
         self.on_chain, self.beside, self.branched = on_chain, beside, bool(beside)
         found = [kinds[number] for number in on_chain]
         self.most_constraints = max(6 if kind.rotor else kind.joint.most_held for kind in found)
-        self.here = _Segment(self, ONE, False)
+        self.along = _Segment(self, ONE, False)
         self.persistent: set[str] = set()
 
     def persistent_field(self) -> Field:
@@ -267,10 +268,10 @@ class SegmentedTree(SeamWalks, RolledTree):
             return Address(field, slot, ((ONE, "knots"), (key.group, "knot")), key.lane)
         if field in self.persistent and not isinstance(key, _Segment):
             return self._persistent(field, slot, key)
-        if isinstance(key, _Segment) and key is not self.here:
+        if isinstance(key, _Segment) and key is not self.along:
             group, lane = (key.index, None) if key.grouped else (key.integer("group"), key.integer("lane"))
             return Address(field, slot, ((group, "cell"),), lane)
-        if key is self.here or key is self.world:
+        if key is self.along or key is self.world:
             return Address(field, slot, ((self.affine(((ONE, "last_group"),), 1), "cell"),))
         if key.position is None:
             group, lane = key.group_and_lane()

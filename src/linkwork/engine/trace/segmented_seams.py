@@ -62,7 +62,7 @@ class _Unknown:
             return Seam(tree.tracer.emit("index", (), address))
 
         self.place, self.lower, self.upper = seam("place"), seam("lower"), seam("upper")
-        self.before, self.after = (None, None) if self.first else (seam("before"), seam("after"))
+        self.before, self.after = (None if self.first else seam(column) for column in ("before", "after"))
 
 
 class _Step(NamedTuple):
@@ -104,15 +104,17 @@ class SeamWalks:
         return Seam(self.tracer.emit("index", (), Address("ints", 0, terms, None, "next_seam")))
 
     def reduction(self, places: Any) -> Iterator[_Step]:
-        return self._steps("up", "stop", range(len(_CASES)))
+        return self._reduction("up", "stop", range(len(_CASES)))
 
     def reduction_back(self, places: Any) -> Iterator[_Step]:
-        return self._steps("down", "staying", [0])
+        return self._reduction("down", "staying", [0])
 
-    def _steps(self, walk: str, stop: str, cases: Any) -> Iterator[_Step]:
+    def _reduction(self, walk: str, stop: str, cases: Any) -> Iterator[_Step]:
         for counter, _ in self._loop(walk, 0, "last_reduction"):
-            ends = (self.tracer.emit("index", (), STEPS_OF_REDUCTION.address(name, counter)) for name in ("first", stop))
-            yield _Step(*ends, tuple(cases))
+            first, end = (
+                self.tracer.emit("index", (), STEPS_OF_REDUCTION.address(name, counter)) for name in ("first", stop)
+            )
+            yield _Step(first, end, tuple(cases))
 
     def parallel(self, step: Any) -> Iterator[_Unknown]:
         def case(counter: int) -> Address:
