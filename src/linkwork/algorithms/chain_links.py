@@ -14,8 +14,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from linkwork.algorithms.constraint_force import bias_force, relative_bias
+from linkwork.algorithms.segmented_tree import SegmentedTree
 from linkwork.algorithms.side_branches import SideBranches
-from linkwork.algorithms.tree import Body, BodyForces, Field, JointValues, SegmentedTree
+from linkwork.algorithms.tree import Body, BodyForces, Field, JointValues
 from linkwork.spatial import Force, Mobility, Motion, RigidMobility, Scalar, Transform, Vec3, Wrenches
 from linkwork.spatial.matrices import Column, Matrix, padded, padded_with_identity, transposed
 

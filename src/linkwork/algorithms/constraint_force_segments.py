@@ -1,21 +1,23 @@
 """The constraint force algorithm for fewer processors than links: each takes a segment of the chain.
 
 The same block-tridiagonal system as in ``constraint_force``, eliminated in another order. Segments are worked on at
-the same time. Within a segment the joints go one after the other, all but the last, so that the last joints of all
-segments are left: a small system of the same form. On P processors these are about N / P + P steps.
+the same time. Within a segment the joints go one after the other, all but the last, so that the seams are left: the
+last joints of all segments, and the joint before the first. They are a small system of the same form, which is solved
+by cyclic reduction. On P processors these are about N / P + 2 log₂ P steps.
 
     segments  R, ω over the whole segment                                                           _turn
-    head      its joints go, one after the other; then what the last link before each segment is    _eliminate_head
+    head      its joints go, one after the other; then ω at each seam                               _eliminate_head
+    segments  what the last link is on its own                                                      _stand_at_seams
     segments  outward:  c, pᴬ, W = I⁻¹, u = W (K_Jᵀ τ - pᴬ) of a link,   uₚ -= Wₚ X K_Jᵀ τ of       _eliminate_inside
                         the one before it
                         Y = K (W + Xᵀ Wₚ X) Kᵀ,   E = -K Xᵀ Wₚ Kₚᵀ,   r = K (c - u + Xᵀ uₚ)
                         the joint before goes:  L D Lᵀ = Yₚ,   A = L⁻¹ Fₚ,   B = L⁻¹ Eᵀ,   z = L⁻¹ rₚ
                         Y -= Bᵀ D⁻¹ B,   r -= Bᵀ D⁻¹ z,   F = -Bᵀ D⁻¹ A,   and likewise with A before the segment
-    seams     n of the last joints, one after the other                                             _solve_seams
+    seams     Y and r from both sides, then n by cyclic reduction                                   _solve_seams
     segments  outward:  r again, since n before the segment is known, by L and D, which were kept   _substitute_inside
               inward:   n = L⁻ᵀ D⁻¹ (z - B nᵢ₊₁),   f = K_Jᵀ τ + Kᵀ n,   a = W (f - Xᵢ₊₁ fᵢ₊₁ - pᴬ)
               outward:  q̈ = K_J (a - Xᵀ aₚ - c)
-    seams     q̈ of the last joints, from a of the links behind them                                 _accelerate_seams
+    segments  q̈ of the last joint, from a of the link behind it                                     _accelerate_seams
     head      inward:   n, f, a;   outward:   q̈                                                     _substitute_head
 
 Side branches are articulated bodies, as in ``constraint_force``, worked on at the same time; I is then Iᴬ.
@@ -30,9 +32,10 @@ from typing import NamedTuple
 
 from linkwork.algorithms.chain_links import ChainLinks, Link, Stand
 from linkwork.algorithms.constraint_force import Turned, turned_further
-from linkwork.algorithms.cyclic_reduction import coupling, eliminate, reduced
+from linkwork.algorithms.cyclic_reduction import coupling, cyclic_reduction, eliminate, reduced
+from linkwork.algorithms.segmented_tree import Segment, SegmentedTree
 from linkwork.algorithms.side_branches import SideBranches
-from linkwork.algorithms.tree import Body, BodyForces, Field, JointField, JointValues, Segment, SegmentedTree, fields
+from linkwork.algorithms.tree import Body, BodyForces, Field, JointField, JointValues, fields
 from linkwork.spatial import Columns, Factor, Force, Mat3, Motion, Vec3
 from linkwork.spatial.matrices import Column, Matrix, minus_applied, padded_with_identity, plus, transposed
 
@@ -47,6 +50,7 @@ def constraint_force_segments(
     if branches:
         branches.gather(work.turned)
     _eliminate_head(work)
+    _stand_at_seams(work)
     _eliminate_inside(work)
     _solve_seams(work)
     _substitute_inside(work)
@@ -92,22 +96,19 @@ class Front(NamedTuple):
     r: Column
 
 
-class Ends(NamedTuple):
-    """n of the joint before a segment, and of its last joint."""
-
-    before: Column
-    last: Column
-
-
 class Elimination:
-    """What is known of a chain at each stage, and where: at segments, at the seam that was come to, or at bodies."""
+    """What is known of a chain at each stage, and where: at segments, at seams, at the place that was come to, or at
+    bodies.
+    """
 
     def __init__(self, tree: SegmentedTree, links: ChainLinks) -> None:
-        self.tree, self.links, self.seam = tree, links, tree.seam
+        self.tree, self.links, self.here = tree, links, tree.along
         self.qdd: JointField = tree.field()
 
         # At segments
         self.turned: Field[Turned] = tree.field()
+        self.w_last: Field[Vec3] = tree.field()
+        """ω of the last link."""
         self.start: Field[Link] = tree.field()
         """The link before the segment."""
         self.front: Field[Front] = tree.field()
@@ -115,22 +116,31 @@ class Elimination:
         """The same once n before the segment is known."""
         self.taken: Field[Block] = tree.field()
         """What the segment's joints add to Y and r of the joint before it."""
-        self.gone_before: Field[Gone] = tree.field()
-        """The joint before the segment."""
-        self.ends: Field[Ends] = tree.field()
         self.n: Field[Column] = tree.field()
         """Of the joint that was come to."""
         self.onward: Field[Force] = tree.field()
         """What the link that was come to passes on to the next: X f of that one."""
-        self.a_before, self.carried_last = fields(tree, Motion, 2)
-        """a of the link before the segment; what a of its last link were at q̈ = 0."""
+        self.carried_last: Field[Motion] = tree.field()
+        """What a of the last link were at q̈ = 0."""
 
-        # At the seam
+        # At seams: of the joint, and of the link that hangs on it
+        self.link: Field[Link] = tree.field()
+        self.Y, self.E = fields(tree, Matrix, 2)
+        self.r: Field[Column] = tree.field()
+        self.added: Field[Block] = tree.field()
+        """What the segment behind adds to Y and r."""
+        self.n_seam: Field[Column] = tree.field()
+        self.a_seam: Field[Motion] = tree.field()
+        self.passed: Field[Force] = tree.field()
+        """What the link passes on to the segment behind."""
+
+        # Where a walk along the chain has come to
         self.known: Field[Link] = tree.field()
         self.reached: Field[Block] = tree.field()
-        self.n_behind: Field[Column] = tree.field()
-        self.a_last: Field[Motion] = tree.field()
-        self.passed: Field[Force] = tree.field()
+        self.w: Field[Vec3] = tree.field()
+        self.n_head: Field[Column] = tree.field()
+        self.a_head: Field[Motion] = tree.field()
+        self.passed_head: Field[Force] = tree.field()
 
         # At bodies of the head, and of a segment while it is worked on
         self.head_stand, self.stand = fields(tree, Stand, 2)
@@ -162,29 +172,41 @@ def _turn(work: Elimination) -> None:
 
 
 def _eliminate_head(work: Elimination) -> None:
-    """The head's joints, link by link; then the links before each segment."""
-    tree, links, seam, known, reached, start = work.tree, work.links, work.seam, work.known, work.reached, work.start
-    known[seam] = links.world()
-    reached[seam] = Block(padded_with_identity([], links.width), [0.0] * links.width)
+    """The head's joints, link by link; then ω at each seam."""
+    tree, links, here, known, reached, w = work.tree, work.links, work.here, work.known, work.reached, work.w
+    known[here] = links.world()
+    reached[here] = Block(padded_with_identity([], links.width), [0.0] * links.width)
     for body in tree.head():
-        before, block = known[seam], reached[seam]
+        before, block = known[here], reached[here]
         links.place(body)
-        work.head_stand[body], known[seam] = links.on(body, before.w)
-        Y, E, r, r_before = links.row(body, work.head_stand[body], known[seam], before, block.r)
+        work.head_stand[body], known[here] = links.on(body, before.w)
+        Y, E, r, r_before = links.row(body, work.head_stand[body], known[here], before, block.r)
         gone = work.head_gone[body] = _gone(Factor.of_matrix(block.Y), r_before, E)
         eliminate(Y, r, *gone)
-        reached[seam] = Block(Y, r)
+        reached[here] = Block(Y, r)
+    first, last = tree.first_seam, tree.last_seam
+    work.link[first], (work.Y[first], work.r[first]) = known[here], reached[here]
+    work.E[first] = [[0.0] * links.width for _ in range(links.width)]
+    work.added[last] = Block([[0.0] * (k + 1) for k in range(links.width)], [0.0] * links.width)
+    w[here] = known[here].w
     for segment in tree.segments_outward():
-        start[segment] = known[seam]
+        R, turn = work.turned[segment]
+        work.w_last[segment] = R.apply_transpose(w[here]) + turn
+        w[here] = work.w_last[segment]
+
+
+def _stand_at_seams(work: Elimination) -> None:
+    """The last links of segments, as those behind them find them."""
+    for segment in work.tree.segments(brief=True):
         for body in segment.outward(-1):
-            R, turn = work.turned[segment]
-            _, known[seam] = links.alone(body, R.apply_transpose(start[segment].w) + turn)
+            _, work.link[segment.behind] = work.links.alone(body, work.w_last[segment])
 
 
 def _eliminate_inside(work: Elimination) -> None:
     """All joints of a segment but the last, from the first; what they leave behind it, and before it."""
     links, front, taken = work.links, work.front, work.taken
     for segment in work.tree.segments():
+        work.start[segment] = work.link[segment.before]
         for body in segment.outward(0, 1):
             before = work.start[segment]
             stand, link = links.on(body, before.w)
@@ -203,24 +225,23 @@ def _eliminate_inside(work: Elimination) -> None:
             first = taken[segment]
             eliminate(first.Y, first.r, A, D, z)
             taken[segment] = first
+        work.added[segment.before] = taken[segment]
+        _, Y, F, r = front[segment]
+        seam = segment.behind
+        work.Y[seam], work.E[seam], work.r[seam] = Y, transposed(F), r
 
 
 def _solve_seams(work: Elimination) -> None:
-    """n of the last joint of each segment, from seam to seam and back."""
-    tree, seam, reached, n, gone = work.tree, work.seam, work.reached, work.n_behind, work.gone_before
-    for segment in tree.segments_outward():
-        before, taken, (_, Y, F, r) = reached[seam], work.taken[segment], work.front[segment]
-        Yp = [plus(*rows) for rows in zip(before.Y, taken.Y, strict=True)]
-        gone[segment] = _gone(Factor.of_matrix(Yp), plus(before.r, taken.r), transposed(F))
-        eliminate(Y, r, *gone[segment])
-        reached[seam] = Block(Y, r)
-    last = reached[seam]
-    n[seam] = Factor.of_matrix(last.Y).solve(last.r)
-    link = work.known[seam]
-    work.a_last[seam] = link.u + Columns(link.WK).times(n[seam])
-    for segment in tree.segments_inward():
-        work.ends[segment] = Ends(gone[segment].solve(n[seam]), n[seam])
-        n[seam] = work.ends[segment].before
+    """n of the joints at seams."""
+    tree, Y, r = work.tree, work.Y, work.r
+    for seam in tree.all_seams():
+        added = work.added[seam]
+        Y[seam] = [plus(*rows) for rows in zip(Y[seam], added.Y, strict=True)]
+        r[seam] = plus(r[seam], added.r)
+    n = work.n_seam = cyclic_reduction(tree, tree.seams, Y, work.E, r)
+    last = tree.last_seam
+    link = work.link[last]
+    work.a_seam[last] = link.u + Columns(link.WK).times(n[last])
 
 
 def _substitute_inside(work: Elimination) -> None:
@@ -231,7 +252,7 @@ def _substitute_inside(work: Elimination) -> None:
             before = work.start[segment]
             work.stand[body], link = links.on(body, before.w)
             _, E, r, _ = links.row(body, work.stand[body], link, before, [0.0] * links.width)
-            front[segment] = Known(link, minus_applied(r, E, work.ends[segment].before))
+            front[segment] = Known(link, minus_applied(r, E, work.n_seam[segment.before]))
         for body in segment.outward(1):
             before, rp = front[segment]
             work.stand[body], link = links.on(body, before.w)
@@ -239,7 +260,7 @@ def _substitute_inside(work: Elimination) -> None:
             gone = _gone(work.D[body], rp, E)
             work.gone[body] = gone.B, gone.z
             front[segment] = Known(link, reduced(r, *gone))
-        n[segment] = work.ends[segment].last
+        n[segment] = work.n_seam[segment.behind]
         for body in segment.inward(-1):
             _pass_on(work, segment, body)
             _substitute(work, segment, body)
@@ -248,10 +269,10 @@ def _substitute_inside(work: Elimination) -> None:
             _substitute(work, segment, body)
         for body in segment.inward(0, 1):
             _accelerate(work, segment, body)
-            before = work.start[segment]
-            moved = before.u + Columns(before.WK).times(work.ends[segment].before)
-            work.a_before[segment] = moved - before.W * work.onward[segment]
-            qdd[body] = links.joint_acceleration(body, work.stand[body], a[body], work.a_before[segment])
+            before, passed = work.start[segment], work.onward[segment]
+            moved = before.u + Columns(before.WK).times(work.n_seam[segment.before]) - before.W * passed
+            work.a_seam[segment.before], work.passed[segment.before] = moved, passed
+            qdd[body] = links.joint_acceleration(body, work.stand[body], a[body], moved)
         for body in segment.outward(1, -1):
             qdd[body] = links.joint_acceleration(body, work.stand[body], a[body], a[body.parent])
         for body in segment.outward(-1):
@@ -280,24 +301,24 @@ def _accelerate(work: Elimination, segment: Segment, body: Body) -> None:
 
 def _accelerate_seams(work: Elimination) -> None:
     """What the last links of segments do is known from those behind them."""
-    seam, a = work.seam, work.a_last
-    for segment in work.tree.segments_inward():
+    for segment in work.tree.segments(brief=True):
         for body in segment.outward(-1):
-            work.qdd[body] = work.links.dual(body).dot(a[seam] - work.carried_last[segment])
-            work.note(body, a[seam])
-        a[seam], work.passed[seam] = work.a_before[segment], work.onward[segment]
+            a = work.a_seam[segment.behind]
+            work.qdd[body] = work.links.dual(body).dot(a - work.carried_last[segment])
+            work.note(body, a)
 
 
 def _substitute_head(work: Elimination) -> None:
     """n, f, a and q̈ of the head's joints."""
-    tree, links, seam, n, a, before = work.tree, work.links, work.seam, work.n_behind, work.head_a, work.a_last
+    tree, links, here, n, a, before = work.tree, work.links, work.here, work.n_head, work.head_a, work.a_head
+    n[here], work.passed_head[here] = work.n_seam[tree.first_seam], work.passed[tree.first_seam]
     for body in tree.head_inward():
         stand = work.head_stand[body]
-        force = links.transmitted(body, n[seam])
-        a[body] = links.acceleration(body, stand, force, work.passed[seam])
+        force = links.transmitted(body, n[here])
+        a[body] = links.acceleration(body, stand, force, work.passed_head[here])
         work.note(body, a[body])
-        n[seam], work.passed[seam] = work.head_gone[body].solve(n[seam]), links.X[body].to_parent(force)
-    before[seam] = -tree.gravity
+        n[here], work.passed_head[here] = work.head_gone[body].solve(n[here]), links.X[body].to_parent(force)
+    before[here] = -tree.gravity
     for body in tree.head():
-        work.qdd[body] = links.joint_acceleration(body, work.head_stand[body], a[body], before[seam])
-        before[seam] = a[body]
+        work.qdd[body] = links.joint_acceleration(body, work.head_stand[body], a[body], before[here])
+        before[here] = a[body]

@@ -17,52 +17,52 @@ is inverted, and the elimination of a positive definite system in any order need
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from linkwork.algorithms.tree import Body, Field, KnownTree, fields
+from linkwork.algorithms.tree import Field, ReducedTree, fields
 from linkwork.spatial import Factor, Scalar
 from linkwork.spatial.matrices import Column, Matrix, dot, minus_applied, transposed
 
 
 def cyclic_reduction(
-    tree: KnownTree, chain: Sequence[Body], Y: Field[Matrix], E: Field[Matrix], r: Field[Column]
+    tree: ReducedTree, places: Any, Y: Field[Matrix], E: Field[Matrix], r: Field[Column]
 ) -> Field[Column]:
-    """n; Y is given by lower triangles, E at a body couples it to the one before. Y and r are used up."""
+    """n, in the field of r; Y is given by lower triangles and used up, E at a place couples it to the one before."""
     D: Field[Factor] = tree.field()
     A, B = fields(tree, Matrix, 2)
-    z, n = fields(tree, Column, 2)
-    count = len(chain)
-    spans = [1 << level for level in range(count.bit_length())]
+    z: Field[Column] = tree.field()
 
-    for span in spans:
-        half = span // 2
-        for k in tree.parallel(range(span - 1, count, span)):
-            body, lower, upper = chain[k], k - span >= 0, k + span < count
-            if half:  # what two neighbours that went in the last step have for this one
-                before, after = chain[k - half], chain[k + half] if k + half < count else None
-                eliminate(Y[body], r[body], B[before], D[before], z[before])
-                if after:
-                    eliminate(Y[body], r[body], A[after], D[after], z[after])
-            if k // span % 2:
+    for step in tree.reduction(places):
+        for one in tree.parallel(step):
+            at, before, after = one.place, one.before, one.after
+            left, right = Y[at], r[at]
+            if before:  # what two neighbours that went in the last step have for this one
+                eliminate(left, right, B[before], D[before], z[before])
+            if after:
+                eliminate(left, right, A[after], D[after], z[after])
+            if not one.goes:
+                Y[at], r[at] = left, right
                 continue
-            D[body] = Factor.of_matrix(Y[body])
-            z[body] = D[body].forward(r[body])
-            A[body], B[body] = [], []
-            if lower:
-                columns = transposed(E[body]) if not half else coupling(B[before], A[before], D[before])
-                A[body] = transposed([D[body].forward(column) for column in columns])
-            if upper:
-                columns = E[chain[k + 1]] if not half else coupling(A[after], B[after], D[after])
-                B[body] = transposed([D[body].forward(column) for column in columns])
+            lower: Matrix = []
+            upper: Matrix = []
+            if one.lower:
+                lower = transposed(E[at]) if one.first else coupling(B[before], A[before], D[before])
+            if one.upper:
+                upper = E[one.upper] if one.first else coupling(A[after], B[after], D[after])
+            factor = Factor.of_matrix(left)
+            D[at], z[at] = factor, factor.forward(right)
+            A[at] = transposed([factor.forward(column) for column in lower])
+            B[at] = transposed([factor.forward(column) for column in upper])
 
-    for span in reversed(spans):
-        for k in tree.parallel(range(span - 1, count, 2 * span)):
-            body = chain[k]
-            known = z[body]
-            if A[body]:
-                known = minus_applied(known, A[body], n[chain[k - span]])
-            if B[body]:
-                known = minus_applied(known, B[body], n[chain[k + span]])
-            n[body] = D[body].complete(known)
+    n = r
+    for step in tree.reduction_back(places):
+        for one in tree.parallel(step):
+            known = z[one.place]
+            if one.lower:
+                known = minus_applied(known, A[one.place], n[one.lower])
+            if one.upper:
+                known = minus_applied(known, B[one.place], n[one.upper])
+            n[one.place] = D[one.place].complete(known)
 
     return n
 

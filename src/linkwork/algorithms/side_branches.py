@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from linkwork.algorithms.articulated import ArticulatedBodies
 from linkwork.algorithms.constraint_force import Turned, bias_force, relative_bias
-from linkwork.algorithms.tree import Body, BodyForces, Field, JointField, JointValues, SegmentedTree, fields
+from linkwork.algorithms.segmented_tree import SegmentedTree
+from linkwork.algorithms.tree import Body, BodyForces, Field, JointField, JointValues, fields
 from linkwork.spatial import ArticulatedInertia, Force, Motion, Vec3
 
 
@@ -39,17 +40,17 @@ class SideBranches:
         """From ``turned``, what each segment turns by."""
         tree, step, w = self.tree, self.step, self.w
         reached, inside, above, turning = fields(tree, Vec3, 4)
-        seam = tree.seam
+        here = tree.along
 
-        w[tree.world], reached[seam] = Vec3.zero(), Vec3.zero()
+        w[tree.world], reached[here] = Vec3.zero(), Vec3.zero()
         self.IA[tree.world], self.pA[tree.world] = ArticulatedInertia.zero(), Force.zero()
         for body in tree.head():
-            self._begin(body, reached[seam])
-            reached[seam] = w[body]
+            self._begin(body, reached[here])
+            reached[here] = w[body]
         for segment in tree.segments_outward():
             R, turn = turned[segment]
-            inside[segment] = reached[seam]
-            reached[seam] = R.apply_transpose(inside[segment]) + turn
+            inside[segment] = reached[here]
+            reached[here] = R.apply_transpose(inside[segment]) + turn
         for segment in tree.segments():
             for body in segment.outward():
                 self._begin(body, inside[segment])

@@ -3,7 +3,7 @@
 ``linkwork.model.tree`` has the plain form, in which a walk is an ordinary loop; engines have forms of their own. An
 algorithm says by the type of its tree how much of it must be known when the text is read: of ``Tree`` nothing but the
 joint of the body at hand, so that its loops may stay loops in code that serves any number of bodies; of
-``SegmentedTree`` the same, and how a long chain is cut; of ``KnownTree`` everything.
+``SegmentedTree`` (``segmented_tree``) the same, and how a long chain is cut; of ``KnownTree`` everything.
 
 One rule makes all forms possible: a value that outlives its iteration of a loop is kept in a field, never in a local
 variable. Parameters that are places have no narrower type than Any, since each form has places of its own.
@@ -99,16 +99,6 @@ class Station(Protocol):
 
     @property
     def body(self) -> Body: ...
-
-
-class Segment(Protocol):
-    """A stretch of a chain, or a side branch, its bodies numbered from 0."""
-
-    def outward(self, start: int = 0, stop: int | None = None) -> Iterator[Body]:
-        """The bodies from number ``start`` up to but without ``stop``; -1 is the last."""
-
-    def inward(self, start: int = 0, stop: int | None = None) -> Iterator[Body]:
-        """The same, the last first."""
 
 
 class Tree(Protocol):
@@ -299,11 +289,45 @@ class LoopedTree(Tree, Protocol):
         """One of the loops of a step, and those that come after it."""
 
 
-class KnownTree(Tree, Protocol):
-    """A mechanism whose shape is known when the text is read."""
+class Unknown(Protocol):
+    """One of the unknowns in a row, in a step of their reduction (``model.reductions``). ``before`` and ``after`` are
+    the places of those that went in the last step, ``lower`` and ``upper`` those of its neighbours, None for none.
+    """
+
+    @property
+    def place(self) -> Any: ...
+    @property
+    def before(self) -> Any: ...
+    @property
+    def after(self) -> Any: ...
+    @property
+    def lower(self) -> Any: ...
+    @property
+    def upper(self) -> Any: ...
+    @property
+    def first(self) -> bool:
+        """Whether this is the first step."""
+
+    @property
+    def goes(self) -> bool:
+        """Whether it is eliminated now."""
+
+
+class ReducedTree(Tree, Protocol):
+    """A mechanism with unknowns in a row, of which every other is eliminated in each step."""
 
     def parallel(self, items: Iterable[Item]) -> Iterator[Item]:
         """Items whose iterations are independent: one step of a method on enough processors."""
+
+    def reduction(self, places: Any) -> Iterator[Iterable[Unknown]]:
+        """The steps for unknowns at these places, to be looked at in parallel."""
+
+    def reduction_back(self, places: Any) -> Iterator[Iterable[Unknown]]:
+        """The same, the last first, with those that go alone."""
+
+
+class KnownTree(ReducedTree, Protocol):
+    """A mechanism whose shape is known when the text is read."""
 
     def children(self, body: Any) -> Sequence[Body]:
         """The bodies whose joints stand on a body, or on the world."""
@@ -315,53 +339,6 @@ class KnownTree(Tree, Protocol):
         """The bodies that are not on a chain from the world, in levels, each behind the level of its parents."""
 
 
-class SegmentedTree(Tree, Protocol):
-    """A mechanism with a long chain, cut into segments of equal length behind a head of single bodies, and perhaps
-    with side branches.
-    """
-
-    @property
-    def branched(self) -> bool:
-        """Whether there are side branches."""
-
-    @property
-    def most_constraints(self) -> int:
-        """The most wrenches that a joint of the chain transmits, those of rotors included."""
-
-    @property
-    def seam(self) -> Segment:
-        """Where to keep what goes from one segment to the next."""
-
-    def persistent_field(self) -> Field[Any]:
-        """A new store of values, which at bodies of a segment outlive its iteration of a loop over segments."""
-
-    def head(self) -> Iterator[Body]:
-        """The bodies of the chain that come before its segments, the first first."""
-
-    def head_inward(self) -> Iterator[Body]:
-        """The same, the last first."""
-
-    def segments(self) -> Iterator[Segment]:
-        """The segments of the chain; iterations are independent."""
-
-    def segments_outward(self) -> Iterator[Segment]:
-        """The segments of the chain, one after the other from the first."""
-
-    def segments_inward(self) -> Iterator[Segment]:
-        """The same, from the last."""
-
-    def limbs(self) -> Iterator[Segment]:
-        """The side branches, each with all that hangs on it; iterations are independent. All bodies but the first have
-        their parents among them.
-        """
-
-    def limbs_in_turn(self) -> Iterator[Segment]:
-        """The same, one after the other."""
-
-    def limbs_to_fill(self) -> Iterator[Segment]:
-        """The same; where one may come several times, since several processors know it."""
-
-
 def fields(tree: Tree, kind: type[Value], count: int) -> list[Field[Value]]:
     """New fields for values of one kind."""
     return [tree.field() for _ in range(count)]
@@ -371,6 +348,6 @@ if TYPE_CHECKING:
 
     def _has_it_all(
         tree: plain.Tree,
-    ) -> tuple[OrderedTree, FamilyTree, PointedTree, LoopedTree, KnownTree, SegmentedTree]:
+    ) -> tuple[OrderedTree, FamilyTree, PointedTree, LoopedTree, KnownTree]:
         """The plain form is each of these."""
-        return tree, tree, tree, tree, tree, tree
+        return tree, tree, tree, tree, tree

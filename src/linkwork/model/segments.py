@@ -27,6 +27,8 @@ SHORTEST = 3
 _LONGEST = 250
 """Bodies of a segment, about: shorter ones gain nothing, and have more seams between them (docs/constraint-force.md).
 """
+_SEAM = 0.4
+"""What a seam takes, in links of the head, which go one after the other (the same page)."""
 _LONGEST_PERIOD = 12
 WORTH_BLENDING = 500
 """Bodies from which on a chain whose joints are in no order is blended: below, bringing numbers into place costs more.
@@ -207,28 +209,34 @@ def blended(model: Model) -> Model | None:
 @kept_with_model
 def cut(model: Model) -> Cut | None:
     """How to cut a mechanism whose bodies are lined up; None if its chain is too short."""
-    count, bodies = FEWEST, _chain_length(model)
-    while count * _LONGEST <= bodies:
+    kinds, count = _kinds(model, range(_chain_length(model))), FEWEST
+    while count * _LONGEST <= len(kinds):
         count *= 2
-    return cut_into(model, count)
+    starts = _starts(kinds)
+    found = [_cut_into(len(kinds), starts, more) for more in range(count, count + count // 2 + 1, FEWEST)]
+    return min((one for one in found if one), key=lambda one: one.head + _SEAM * one.count, default=None)
 
 
 def cut_into(model: Model, count: int) -> Cut | None:
     """The same, into so many segments, a multiple of ``FEWEST``."""
     kinds = _kinds(model, range(_chain_length(model)))
-    bodies = len(kinds)
-    options = [_option(kinds, count, period) for period in range(1, _LONGEST_PERIOD + 1)]
-    best = min((option for option in options if option), key=lambda option: option.head, default=None)
-    if best is None or 2 * best.head > bodies:
-        length = bodies // count
-        return Cut(bodies - count * length, count, length, False) if length >= SHORTEST else None
-    return best
+    return _cut_into(len(kinds), _starts(kinds), count)
 
 
-def _option(kinds: Sequence[int], count: int, period: int) -> Cut | None:
-    """With segments of whole periods, as many bodies as repeat with this period."""
-    start = len(kinds)
-    while start and (start + period > len(kinds) or kinds[start - 1] == kinds[start - 1 + period]):
-        start -= 1
-    length = (len(kinds) - start) // (count * period) * period
-    return Cut(len(kinds) - count * length, count, length, True) if length >= SHORTEST else None
+def _cut_into(bodies: int, starts: Sequence[int], count: int) -> Cut | None:
+    lengths = [(bodies - start) // (count * period) * period for period, start in enumerate(starts, 1)]
+    length, uniform = max(lengths), True
+    if length < SHORTEST or 2 * (bodies - count * length) > bodies:
+        length, uniform = bodies // count, False
+    return Cut(bodies - count * length, count, length, uniform) if length >= SHORTEST else None
+
+
+def _starts(kinds: Sequence[int]) -> list[int]:
+    """For each period, from where on the kinds repeat with it up to the end."""
+    found = []
+    for period in range(1, _LONGEST_PERIOD + 1):
+        start = max(0, len(kinds) - period)
+        while start and kinds[start - 1] == kinds[start - 1 + period]:
+            start -= 1
+        found.append(start)
+    return found

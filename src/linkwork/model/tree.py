@@ -23,6 +23,7 @@ from linkwork.model.loop_walks import LoopWalks, groups_of
 from linkwork.model.model import Frame, Model
 from linkwork.model.part_walks import PartWalks
 from linkwork.model.path_walks import PathWalks
+from linkwork.model.reductions import Unknown, reduction
 from linkwork.model.segments import cut, limbs
 from linkwork.spatial import Force, Inertia, Motion, Transform, Vec3
 
@@ -71,10 +72,13 @@ class Junction:
 class Segment:
     """A stretch of a chain, or a side branch, its bodies numbered from 0."""
 
-    __slots__ = ("bodies", "index")
+    __slots__ = ("before", "behind", "bodies", "index")
 
-    def __init__(self, index: int, bodies: Sequence[Node]) -> None:
+    def __init__(self, index: int, bodies: Sequence[Node], seams: Sequence[Seam] = ()) -> None:
+        """Of a stretch of a chain with all its ``seams``."""
         self.index, self.bodies = index, bodies
+        self.before: Any = seams[index] if seams else None
+        self.behind: Any = seams[index + 1] if seams else None
 
     @property
     def first(self) -> Node:
@@ -91,6 +95,15 @@ class Segment:
     def inward(self, start: int = 0, stop: int | None = None) -> Iterator[Node]:
         """The same, the last first."""
         return iter(self.bodies[start:stop][::-1])
+
+
+class Seam:
+    """Where segments meet: the last joint before one of them, and of a chain."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: int) -> None:
+        self.index = index
 
 
 def alone(parents: Sequence[int]) -> list[bool]:
@@ -258,10 +271,36 @@ class Tree(PathWalks, LoopWalks, PartWalks, Walks):
         """Items whose iterations are independent: one step of a method on enough processors."""
         return iter(items)
 
+    def reduction(self, places: Sequence[Any]) -> Iterator[list[Unknown]]:
+        """The steps of an odd-even reduction of unknowns at these places."""
+        return iter(reduction(places))
+
+    def reduction_back(self, places: Sequence[Any]) -> Iterator[list[Unknown]]:
+        """The same, the last first, with those that go alone."""
+        return iter([[one for one in step if one.goes] for step in reduction(places)[::-1]])
+
     @property
-    def seam(self) -> Segment:
-        """Where to keep what goes from one segment to the next."""
-        return Segment(-1, ())
+    def along(self) -> Seam:
+        """Where to keep what goes along the chain."""
+        return Seam(-1)
+
+    @property
+    def seams(self) -> list[Seam]:
+        """The joint before the first segment and the last joints of all."""
+        first, *rest = self._segments[1]
+        return [first.before, first.behind, *(segment.behind for segment in rest)]
+
+    @property
+    def first_seam(self) -> Seam:
+        return self.seams[0]
+
+    @property
+    def last_seam(self) -> Seam:
+        return self.seams[-1]
+
+    def all_seams(self) -> Iterator[Seam]:
+        """The seams, whose iterations are independent."""
+        return self.parallel(self.seams)
 
     def head(self) -> Iterator[Node]:
         """The bodies of a chain that come before its segments, the first first."""
@@ -271,17 +310,13 @@ class Tree(PathWalks, LoopWalks, PartWalks, Walks):
         """The same, the last first."""
         return iter(self._segments[0][::-1])
 
-    def segments(self) -> Iterator[Segment]:
-        """The segments of a chain, whose iterations are independent."""
+    def segments(self, brief: bool = False) -> Iterator[Segment]:
+        """The segments of a chain, whose iterations are independent, and ``brief`` where they are about few bodies."""
         return self.parallel(self._segments[1])
 
     def segments_outward(self) -> Iterator[Segment]:
         """The segments of a chain, one after the other from the first."""
         return iter(self._segments[1])
-
-    def segments_inward(self) -> Iterator[Segment]:
-        """The same, from the last."""
-        return iter(self._segments[1][::-1])
 
     def limbs(self) -> Iterator[Segment]:
         """The side branches of a chain that is cut into segments, each with all that hangs on it; iterations are
@@ -374,7 +409,8 @@ class Tree(PathWalks, LoopWalks, PartWalks, Walks):
         if found is None:
             raise ModelError(f"model {self._model.name!r} is no chain that is long enough to be cut into segments")
         starts = range(found.head + 1, found.chain + 1, found.length)
-        segments = [Segment(i, self._nodes[start : start + found.length]) for i, start in enumerate(starts)]
+        seams = [Seam(i) for i in range(found.count + 1)]
+        segments = [Segment(i, self._nodes[start : start + found.length], seams) for i, start in enumerate(starts)]
         firsts = [(same.first + k * same.length, same.length) for same in limbs(self._model) for k in range(same.count)]
         beside = [Segment(i, self._nodes[first : first + length]) for i, (first, length) in enumerate(firsts)]
         return self._nodes[1 : found.head + 1], segments, beside

@@ -19,7 +19,7 @@ from linkwork.engine.spaces import flatten, size
 from linkwork.engine.trace.interpreter import evaluate
 from linkwork.model import Model
 from linkwork.model.fields import Field
-from linkwork.model.tree import Item, Segment, Tree
+from linkwork.model.tree import Item, Seam, Segment, Tree
 from linkwork.reproduce.counting import Counted
 
 BYTES = 8
@@ -189,6 +189,6 @@ class _Recording(Tree):
     def _place(self, item: Any) -> float:
         if isinstance(item, tuple):
             return self._place(item[0])
-        if isinstance(item, Segment):
-            return (item.index + 0.5) / len(self._segments[1])
+        if isinstance(item, Segment | Seam):
+            return (item.index + 0.5) / (len(self._segments[1]) + isinstance(item, Seam))
         return (item + 0.5 if isinstance(item, int) else item.index - 0.5) / self._links

@@ -11,7 +11,7 @@ from linkwork.engine.emit.call_frame import Interface
 from linkwork.engine.emit.kernel import Kernel
 from linkwork.engine.emit.writer import Value
 from linkwork.engine.ir.address import Address
-from linkwork.engine.ir.program import Block, Program
+from linkwork.engine.ir.program import Block, Loop, Program
 
 _IN_ROWS = ("square", "data")
 """Arrays that may be read beyond the end of a row."""
@@ -31,9 +31,14 @@ class Scattered(Kernel):
         self._waiting: dict[_Row, dict[int, str]] = {}
 
     def instructions(self, block: Block) -> None:
-        self._rows, self._read = {}, {}
+        around, self._rows, self._read = self._rows, {}, {}
         super().instructions(block)
         self._write()
+        self._rows, self._read = around, {}
+
+    def emit_loop(self, loop: Loop) -> None:
+        self._write()
+        super().emit_loop(loop)
 
     def is_scattered(self, address: Address) -> bool:
         if self.lanes == 1:

@@ -24,6 +24,8 @@ class Address:
     """The size, or the integer, that tells how far apart lanes are in a parallel loop; None for what lies side by
     side.
     """
+    grouped: bool = True
+    """Whether it is one of a group where numbers lie in groups; else its row is by itself."""
 
     @property
     def integers(self) -> list[int]:

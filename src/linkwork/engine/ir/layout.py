@@ -15,8 +15,11 @@ from linkwork.engine.ir.address import ONE, Address, Terms
 from linkwork.engine.ir.lists import width_of
 from linkwork.engine.ir.program import Block, Loop, Program
 
-IN_SQUARE = ("cell", "place", "post", "knot")
+IN_SQUARE = ("cell", "place", "post", "knot", "seam")
 """What ``square`` consists of."""
+
+CACHE_LINE = 8
+"""Numbers in a cache line."""
 
 Number = tuple[str, int]
 """A field, and which of its numbers."""
@@ -45,6 +48,7 @@ def lay_out_fields(program: Program, grouped: bool = False) -> dict[str, int]:
         for each in together:
             slots.setdefault(each, len(slots))
     widths = {"row": sum(map(len, rows.values())), **{part: len(slots) for part, slots in inside.items()}}
+    widths["seam"] = -(-widths["seam"] // CACHE_LINE) * CACHE_LINE  # rows that lanes find anywhere
     groups = _groups(program, list(rows.values()))
 
     def placed(address: Address) -> Address:

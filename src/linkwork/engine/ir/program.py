@@ -96,6 +96,8 @@ class Loop:
     """Of a walk up in which each iteration follows on an earlier one, or on none (0): where it reads which, the row in
     which it may leave what only those that follow on it read, and the row in which the earlier one left it.
     """
+    fewest: int = 1
+    """Of a parallel loop, the iterations from which on threads share it: short ones take less time than to ask."""
 
     @property
     def integers(self) -> list[int]:

@@ -22,6 +22,7 @@ from linkwork.engine.plans.task import Task
 from linkwork.engine.run.memory import address, aligned
 from linkwork.engine.trace.rolled import roll
 from linkwork.engine.trace.segmented import PARTS, SIZES, SegmentedTree, segmented_tables
+from linkwork.engine.trace.segmented_seams import steps_of_reduction, zero_beyond_seams
 from linkwork.engine.trace.tables import Tables, kinds_of
 from linkwork.model.segments import LinedUp, blended, cut, cut_into, judged_limbs, limbs
 
@@ -55,7 +56,9 @@ class Segmented(InParallel):
         tables = self.grouped_tables(1)
         form = partial(SegmentedTree, on_chain=self.kinds[0], beside=self.kinds[1])
         program = roll(self.task.algorithm, tables.kinds, tables.width, self.task.absent, form=form)
-        return program, widths_laid_out(program)
+        widths = widths_laid_out(program)
+        zero_beyond_seams(program, widths["seam"])
+        return program, widths
 
     @cached_property
     def kinds(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -90,7 +93,7 @@ class Segmented(InParallel):
         program, widths = self._rolled
         if lanes > 1:
             return kernel.module(program, self.interface, lanes, compile_time_integers([*widths.values()]))
-        integers = compile_time_integers([*widths.values(), parallel.parallel_loops(program)[0]])
+        integers = compile_time_integers([*widths.values(), *parallel.parallel_loops(program)])
         return parallel.module(program, self.interface, self.group, jit.triple(), integers)
 
     def _group(self, frame: str) -> int:
@@ -104,19 +107,22 @@ class Segmented(InParallel):
         return {"data": address(tables.data), "ints": address(tables.ints), **tables.sizes, **parts}
 
     def _square(self, code: jit.Code, group: int) -> dict[str, int]:
-        """Where the parts of ``square`` begin, for one lane: cells of groups of segments, the seam and the head's
-        bodies, places of the chain's groups of bodies, posts of those of side branches, and knots of these; the end.
+        """Where the parts of ``square`` begin, for one lane: cells of groups of segments, of what goes along the chain
+        and of the head's bodies, places of the chain's groups of bodies, posts of those of side branches, and knots of
+        these; then, for all lanes of a group, the rows of seams, and the end.
         """
-        (_, cell, place, post, knot, *_), tables = code.integers, self.grouped_tables(group)
+        (_, cell, place, post, knot, seam, *_), tables = code.integers, self.grouped_tables(group)
         segments, head = self.cut.count // group, self.cut.head + 1
         groups, on_chain = tables.data.size // (tables.width * group), head + segments * self.cut.length
         counts = {
             "places": (segments + head) * cell,
             "posts": on_chain * place,
             "knots": (groups - on_chain) * post,
-            "end": (tables.sizes["last_limb_group"] + 1) * knot,
+            "seams": (tables.sizes["last_limb_group"] + 1) * knot,
         }
-        return dict(zip(counts, accumulate(counts.values()), strict=True))
+        begins = dict(zip(counts, accumulate(counts.values()), strict=True))
+        begins["seams"] *= group
+        return {**begins, "end": begins["seams"] + (self.cut.count + 2) * seam}
 
     @cached_property
     def rows(self) -> int:
@@ -125,7 +131,7 @@ class Segmented(InParallel):
 
     def workspace(self, code: jit.Code, lanes: int, frame: str) -> dict[str, int]:
         group = self._group(frame)
-        square = self._square(code, group)["end"] * group * lanes
+        square = self._square(code, group)["end"] * lanes
         return {"work": self.rows * code.integers[0] * group * lanes, "square": square}
 
     @property
@@ -136,7 +142,8 @@ class Segmented(InParallel):
         return self.rows * code.integers[0] * self.group
 
     def loops(self, code: jit.Code) -> int:
-        return code.integers[-1]
+        *_, once, in_steps = code.integers
+        return once + in_steps * steps_of_reduction(self.cut.count)
 
 
 class _Around(Plan):

@@ -303,18 +303,19 @@ class RolledTree(PathWalks, LoopWalks, Walks):
         stop: int | None = None,
         successor: Callable[[int], Address] = lambda counter: BODIES.address("parent", counter),
         handed: Callable[[int], tuple[Address, Address, Address]] | None = None,
+        fewest: int = 1,
     ) -> Iterator[tuple[int, int]]:
         """Yields once for each case, while everything that is traced goes into that case.
 
         ``kind`` tells where the kind of an iteration is read, given the counter; ``successor`` where a climb goes on;
-        ``handed`` where what is handed on may be left.
+        ``handed`` where what is handed on may be left; ``fewest`` from how many iterations on threads share them.
         """
         program = self.tracer.program
         counter = program.instruction(Block(), "counter", ())
         loop = Loop(walk, counter, first, last, start, [], stop, kind(counter) if kind and len(cases) > 1 else None)
         if walk == "climb":
             loop.successor = successor(counter)
-        loop.handed = handed(counter) if handed else None
+        loop.handed, loop.fewest = handed(counter) if handed else None, fewest
         outside = self.tracer.block
         for case in cases:
             block = Block()

@@ -6,11 +6,12 @@ bodies, each the only one in its group, and behind them groups of ``lanes`` side
 has them). ``ints`` has, after the rows of bodies, the group and the lane of each body, then for each segment its first
 body, its group among segments and its lane there.
 
-Fields at segments are in ``square``, a cell for each group; then comes the seam's cell, which is the world's too, and
-those of the head's bodies. Behind all cells there are places, one for each group of the chain's bodies, for what
-persists there, posts for what persists at bodies of side branches, and knots for what is kept at side branches. Other
-fields at bodies of segments and side branches are in ``work``, which every thread has for itself: they live for one
-iteration of a parallel loop. A result is written when it is stored in its field.
+Fields at segments are in ``square``, a cell for each group; then comes the cell of what goes along the chain, which is
+the world's too, and those of the head's bodies. Behind all cells there are places, one for each group of the chain's
+bodies, for what persists there, posts for what persists at bodies of side branches, knots for what is kept at side
+branches, and the rows of seams (``segmented_seams``), which are in no groups. Other fields at bodies of segments and
+side branches are in ``work``, which every thread has for itself: they live for one iteration of a parallel loop. A
+result is written when it is stored in its field.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from linkwork.engine.trace.segmented_limbs import (
     LimbBody,
     limb_tables,
 )
+from linkwork.engine.trace.segmented_seams import FEWEST, SEAM_SECTIONS, SEAM_SIZES, Seam, SeamWalks, seam_tables
 from linkwork.engine.trace.tables import BODIES, Kind, Section, Tables, body_tables, packed
 from linkwork.engine.trace.tracer import Tracer
 from linkwork.joints import Joint
@@ -53,8 +55,8 @@ _PLACES = "place_ints"
 SIZES = (
     *("last_of_head", "last_segment", "last_group", "last_in_segment", "last_but_one", "start", "start_row"),
     *("bodies_in_group", "rows_in_group", "length", "lane_q", "lane_v", "lane_f"),
-    *("last_limb_group", "last_limb", "last_limb_to_fill", "lane_places", _PLACES),
-    *(str(section.begin) for section in (GROUPS, SEGMENTS, *LIMB_SECTIONS)),
+    *("last_limb_group", "last_limb", "last_limb_to_fill", "lane_places", _PLACES, *SEAM_SIZES),
+    *(str(section.begin) for section in (GROUPS, SEGMENTS, *LIMB_SECTIONS, *SEAM_SECTIONS)),
 )
 """The sizes that the code is told: last body of the head, last segment and last group of segments, last and last but
 one number in a segment; first body of the segments (and first group of theirs) and its row; bodies of a group of
@@ -62,7 +64,7 @@ segments and the length of their rows; bodies of a segment; how far apart segmen
 of side branches, last side branch, and last of those to fill; how far apart segments are in the rows of places; where
 sections of ``ints`` begin.
 """
-PARTS = ("places", "posts", "knots")
+PARTS = ("places", "posts", "knots", "seams")
 """More of them, which depend on the code: where parts of ``square`` begin."""
 
 
@@ -133,6 +135,14 @@ class _Segment:
     def integer(self, column: str) -> int:
         return self.tree.tracer.emit("index", (), SEGMENTS.address(column, self.index))
 
+    @property
+    def before(self) -> Seam:
+        return self.tree.seam_on_lanes(self.index)
+
+    @property
+    def behind(self) -> Seam:
+        return Seam(self.tree.affine(((self.before.index, 1),), 1))
+
     def outward(self, start: int = 0, stop: int | None = None) -> Iterator[Body]:
         return self._walk("up", start, stop)
 
@@ -168,8 +178,13 @@ class _Field(StoredField):
             raise TypeError("what is stored at a body of a segment lives for one iteration of a loop over segments")
         return super().__getitem__(key)
 
+    def _constant(self, kind: Any, slot: int) -> float | None:
+        """At seams none but zero, which is what neighbours have that are not there."""
+        found = super()._constant(kind, slot)
+        return None if kind == Seam.kind and found else found
 
-class SegmentedTree(RolledTree):
+
+class SegmentedTree(SeamWalks, RolledTree):
     """A chain whose segments are iterations of loops in the code."""
 
     field_type = _Field
@@ -188,16 +203,13 @@ class SegmentedTree(RolledTree):
         self.on_chain, self.beside, self.branched = on_chain, beside, bool(beside)
         found = [kinds[number] for number in on_chain]
         self.most_constraints = max(6 if kind.rotor else kind.joint.most_held for kind in found)
-        self.seam = _Segment(self, ONE, False)
+        self.along = _Segment(self, ONE, False)
         self.persistent: set[str] = set()
 
     def persistent_field(self) -> Field:
         field = self.field()
         self.persistent.add(field.name)
         return field
-
-    def affine(self, terms: Terms, offset: int = 0) -> int:
-        return self.tracer.emit("affine", (), Address("", offset, terms))
 
     def body(self, index: int) -> Body:
         """By the instruction that is its number."""
@@ -231,16 +243,12 @@ class SegmentedTree(RolledTree):
         for counter, kind in self.bodies_between(walk, first, last, kinds):
             yield Body(self, counter, kind)
 
-    def segments(self) -> Iterator[_Segment]:
-        for counter, _ in self._loop("parallel", 0, "last_group"):
+    def segments(self, brief: bool = False) -> Iterator[_Segment]:
+        for counter, _ in self._loop("parallel", 0, "last_group", fewest=FEWEST if brief else 1):
             yield _Segment(self, counter, True)
 
     def segments_outward(self) -> Iterator[_Segment]:
         for counter, _ in self._loop("up", 0, "last_segment"):
-            yield _Segment(self, counter, False)
-
-    def segments_inward(self) -> Iterator[_Segment]:
-        for counter, _ in self._loop("down", 0, "last_segment"):
             yield _Segment(self, counter, False)
 
     def bodies_between(
@@ -254,14 +262,16 @@ class SegmentedTree(RolledTree):
         return self._loop(walk, first, last, kinds, kind)
 
     def address(self, field: str, key: Any, slot: int) -> Address:
+        if isinstance(key, Seam):
+            return key.address(field, slot)
         if isinstance(key, Limb):
             return Address(field, slot, ((ONE, "knots"), (key.group, "knot")), key.lane)
         if field in self.persistent and not isinstance(key, _Segment):
             return self._persistent(field, slot, key)
-        if isinstance(key, _Segment) and key is not self.seam:
+        if isinstance(key, _Segment) and key is not self.along:
             group, lane = (key.index, None) if key.grouped else (key.integer("group"), key.integer("lane"))
             return Address(field, slot, ((group, "cell"),), lane)
-        if key is self.seam or key is self.world:
+        if key is self.along or key is self.world:
             return Address(field, slot, ((self.affine(((ONE, "last_group"),), 1), "cell"),))
         if key.position is None:
             group, lane = key.group_and_lane()
@@ -296,7 +306,7 @@ class SegmentedTree(RolledTree):
         return True
 
     def _differ(self, a: tuple[int | None, ...], b: tuple[int | None, ...]) -> bool:
-        """Surely two places: a body of a segment and its parent, or the seam and a segment."""
+        """Surely two places: a body of a segment and its parent, or what goes along the chain and a segment."""
         ((x, y),) = zip(a, b, strict=True)
         if x is None or y is None:
             return False
@@ -338,7 +348,8 @@ def segmented_tables(model: Model, given: Model, cut: Cut, lanes: int) -> Tables
         (places, place_table),
         *beside.sections,
     ]
-    ints, begins = packed(sections)
+    seams = seam_tables(cut.count, lanes)
+    ints, begins = packed([*sections, *seams.sections])
     one = [body.joint for body in model.bodies[cut.head : cut.head + cut.length]]
     sizes = {
         "last_of_head": cut.head,
@@ -356,6 +367,7 @@ def segmented_tables(model: Model, given: Model, cut: Cut, lanes: int) -> Tables
         "lane_f": 6 * cut.length,
         "lane_places": len(places.columns) * cut.length,
         **beside.sizes,
+        **seams.sizes,
         **begins,
     }
     return Tables(kinds, plain.shape[1], data.ravel(), ints, sizes)

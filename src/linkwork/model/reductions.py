@@ -1,0 +1,56 @@
+"""Odd-even reduction of unknowns in a row, each coupled to its neighbours: which of them go in which step.
+
+In every step every other of those that are left goes, and those that stay fetch what their neighbours had for them in
+the next step. A step is a list of those that have something to do in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+
+class Unknown(NamedTuple):
+    """An unknown in a step, and others by their places, None where there are none: those that went in the step before,
+    next to it on either side, and its neighbours among those that are left.
+    """
+
+    place: Any
+    before: Any
+    after: Any
+    lower: Any
+    upper: Any
+    first: bool
+    """Whether this is the first step, before which none went."""
+    goes: bool
+
+
+def reduction(places: Sequence[Any]) -> list[list[Unknown]]:
+    """The steps for unknowns at these places; in each those that go come first.
+
+    Example:
+        >>> [[one.place for one in step if one.goes] for step in reduction("abcdefg")]
+        [['a', 'c', 'e', 'g'], ['b', 'f'], ['d']]
+    """
+    count = len(places)
+
+    def at(k: int) -> Any:
+        return places[k] if 0 <= k < count else None
+
+    steps = []
+    for span in (1 << level for level in range(count.bit_length())):
+        half = span // 2
+        step = [
+            Unknown(
+                places[k],
+                at(k - half) if half else None,
+                at(k + half) if half else None,
+                at(k - span),
+                at(k + span),
+                not half,
+                k // span % 2 == 0,
+            )
+            for k in range(span - 1, count, span)
+        ]
+        steps.append([one for one in step if one.goes] + [one for one in step if not one.goes and not one.first])
+    return steps
