@@ -13,7 +13,8 @@ from linkwork.engine.spaces import SPACES
 from linkwork.engine.trace.interpreter import evaluate
 from linkwork.errors import SingularError
 from linkwork.model.model import Frame, Model
-from linkwork.model.tree import Item, Node, Tree
+from linkwork.model.segment_walks import Item
+from linkwork.model.tree import Node, Tree
 from linkwork.spatial import LARGEST_ANGLE, LONGEST
 
 

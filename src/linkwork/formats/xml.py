@@ -233,11 +233,7 @@ def read(path: str, regular: bool = False, strict: bool = False, taking: Taking 
 
 
 def parse(
-    data: bytes,
-    path: str,
-    strict: bool = False,
-    texts: dict[Element, str] | None = None,
-    taking: Taking | None = None,
+    data: bytes, path: str, strict: bool = False, texts: dict[Element, str] | None = None, taking: Taking | None = None
 ) -> Element:
     """The root element of the bytes of a file; ``path`` is for messages, ``texts`` gets what stands in elements. Blanks
     before the XML declaration are none of XML, but other readers overlook them; so do we, with a warning, unless

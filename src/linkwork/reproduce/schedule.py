@@ -19,7 +19,8 @@ from linkwork.engine.spaces import flatten, size
 from linkwork.engine.trace.interpreter import evaluate
 from linkwork.model import Model
 from linkwork.model.fields import Field
-from linkwork.model.tree import Item, Seam, Segment, Tree
+from linkwork.model.segment_walks import Item, Seam, Segment
+from linkwork.model.tree import Tree
 from linkwork.reproduce.counting import Counted
 
 BYTES = 8

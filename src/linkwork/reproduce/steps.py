@@ -14,7 +14,8 @@ from linkwork.algorithms import Algorithm
 from linkwork.engine.spaces import size
 from linkwork.engine.trace.interpreter import evaluate
 from linkwork.model import Model
-from linkwork.model.tree import Item, Tree
+from linkwork.model.segment_walks import Item
+from linkwork.model.tree import Tree
 from linkwork.reproduce.counting import Counted
 
 

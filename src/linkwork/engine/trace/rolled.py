@@ -4,8 +4,7 @@ The program has the same size for any number of bodies. What a body is comes fro
 placement, inertia, rotor and joint parameters in ``data``. Numbers that are 0, 1 or -1 for all bodies of a kind are
 folded into its code, so that axis-aligned mechanisms get code that knows it.
 
-A field lives in ``work``, a row for each body; a field of pairs in a square of such rows, or as a matrix
-(``rolled_fields``).
+A field lives in ``work``, a row for each body; one of pairs in a square of rows, or as a matrix (``rolled_fields``).
 """
 
 from __future__ import annotations
