@@ -235,7 +235,7 @@ def masked(value: Any) -> bool:
     if ma is None:
         return False
     if isinstance(value, list | tuple):
-        return any(item is ma.masked for item in value)
+        return id(ma.masked) in map(id, value)
     if not isinstance(value, ma.MaskedArray):
         return False
     mask = ma.getmaskarray(value)

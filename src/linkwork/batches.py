@@ -70,6 +70,19 @@ def put_into(out: Any, *results: Array) -> Any:
     return out
 
 
+def all_converted(values: Sequence[Any], out: Any) -> list[Any]:
+    """Each converted; but what shares memory with ``out`` as it is, for the checks to say so."""
+    if out is None:
+        return [converted(value) for value in values]
+    targets = [each for each in (out if isinstance(out, tuple) else (out,)) if isinstance(each, np.ndarray)]
+    return [
+        value
+        if isinstance(value, np.ndarray) and any(np.may_share_memory(value, target) for target in targets)
+        else converted(value)
+        for value in values
+    ]
+
+
 def converted(value: Any) -> Any:
     """Real numbers as a contiguous float64 array; all else as it is, for the checks to say what is wrong."""
     if type(value) in (list, tuple):

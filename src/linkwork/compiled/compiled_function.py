@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwork.arguments import Array, all_finite, array
-from linkwork.batches import FLOAT64, Given, as_out, broadcast, converted, plain, rows_of
+from linkwork.batches import FLOAT64, Given, all_converted, as_out, broadcast, plain, rows_of
 from linkwork.compiled.arrays import is_traced, numbers, traced
 from linkwork.compiled.results import Structure, laid_flat, put_together
 from linkwork.compiled.tracing import Shape
@@ -69,7 +69,7 @@ class CompiledFunction:
         if out is None or len(self.result_shapes) == 1:
             answer = self.quick(out, *values)
             if answer is None and self.quick is not _nothing:
-                answer = self.quick(out, *map(converted, values))  # numbers and lists are no cliff
+                answer = self.quick(out, *all_converted(values, out))  # numbers and lists are no cliff
             if answer is not None:
                 return answer if self._flat else put_together(self._structure, iter(answer))
         if any(map(is_traced, values)):

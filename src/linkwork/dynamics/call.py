@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.algorithms import ALGORITHMS, Algorithm
-from linkwork.batches import as_out, converted, first_not_finite, plain, put_into, rows_of, spread
+from linkwork.batches import all_converted, as_out, first_not_finite, plain, put_into, rows_of, spread
 from linkwork.compiled.arrays import is_traced
 from linkwork.dynamics.arguments import Array, Frames, as_frames, as_given, check_model
 from linkwork.engine import mode
@@ -48,16 +48,16 @@ def call(
     """
     if isinstance(algorithm, str):
         algorithm = ALGORITHMS[algorithm]
+    form = current_form()
+    holder = table.get(algorithm.name) if table and form == "auto" else None
+    if holder is not None:
+        answer = served(holder, out, *all_converted(values, out))
+        if answer is not None:
+            return list(answer) if isinstance(answer, tuple) else [answer]
     if any(map(is_traced, values)):
         from linkwork.dynamics.traced import traced_call  # tracing is imported late
 
         return traced_call(algorithm, model, values, frames, offsets)
-    form = current_form()
-    holder = table.get(algorithm.name) if table and form == "auto" else None
-    if holder is not None:
-        answer = served(holder, out, *map(converted, values))
-        if answer is not None:
-            return list(answer) if isinstance(answer, tuple) else [answer]
     arguments, batch = as_given(model, algorithm.arguments, values, len(frames), finite=form == "interpreted")
     shapes = [(*batch, *SPACES[space].shape(model, len(frames))) for space in algorithm.results]
     targets = None if out is None else as_out(out, shapes, [name for name, _ in algorithm.arguments], arguments)
