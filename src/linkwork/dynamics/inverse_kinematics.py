@@ -84,7 +84,8 @@ def inverse_kinematics(
             where these put them, and both are within their limits. Other constraints are not looked at.
 
     Returns:
-        An ``IKResult``: q, error, converged, iterations.
+        An ``IKResult``: q, error, converged, iterations. There is no ``out``: these are small beside the search, and
+        not all of them are float64.
 
     Example:
         >>> import linkwork as lw
