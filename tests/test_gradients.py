@@ -87,8 +87,9 @@ def test_a_step_is_linearised_in_the_tangent_space(monkeypatch: pytest.MonkeyPat
     q, v = lw.random_state(model, 1)
     tau = np.random.default_rng(2).normal(size=model.nv)
     A, B = lw.linearise(model, q, v, tau, dt=0.02, damping=0.5)
-    close(A, by_differences(model, q, v, tau, 0.02, damping=0.5)[0], 1e-8)
-    close(B, by_differences(model, q, v, tau, 0.02, damping=0.5)[1], 1e-7)
+    expected = by_differences(model, q, v, tau, 0.02, damping=0.5)
+    close(A, expected[0], 1e-8)
+    close(B, expected[1], 1e-7)
     many = lw.linearise(model, np.stack([q, q]), v, dt=0.02, damping=0.5)
     assert many.A.shape == (2, 2 * model.nv, 2 * model.nv) and np.array_equal(many.A[0], many.A[1])
     monkeypatch.setattr(MANY, 0)
@@ -114,6 +115,12 @@ def test_a_plain_step_is_linearised_alike_however_it_is_called(most: int, monkey
         again = lw.linearise(model, q[states], v[states], tau, dt=0.02, out=room)
         assert again.A is room.A and again.B is room.B
         assert np.array_equal(again.A, found.A) and np.array_equal(again.B, found.B)
+    q32 = q.astype(np.float32)
+    expected = lw.linearise(model, q32.astype(np.float64), v, tau, dt=0.02)
+    for given in ((q32, v, tau), (np.repeat(q32, 2, axis=1)[:, ::2], v.tolist(), np.asfortranarray(tau))):
+        room = lw.Linearised(*(np.full_like(array, np.nan) for array in many))
+        for again in (lw.linearise(model, *given, dt=0.02), lw.linearise(model, *given, dt=0.02, out=room)):
+            assert np.array_equal(again.A, expected.A) and np.array_equal(again.B, expected.B)
     with pytest.raises(lw.ArgumentError, match=r"out\[1\] must be a float64 array of shape \(3, 4, 2\)"):
         lw.linearise(model, q, v, tau, dt=0.02, out=(many.A, many.A))
     with pytest.raises(lw.ArgumentError, match="must not overlap q"):
@@ -124,6 +131,17 @@ def test_a_plain_step_is_linearised_alike_however_it_is_called(most: int, monkey
         lw.linearise(model, q[0], v[0], [1.0, np.nan], dt=0.02)
     with pytest.raises(lw.ArgumentError, match="dt"):
         lw.linearise(model, q[0], v[0], tau, dt=-0.02)
+
+
+def test_a_step_held_by_the_models_own_constraints_is_linearised_for_its_own_time() -> None:
+    builder = lw.Builder("held")
+    builder.add_body("bob", joint=lw.joints.Revolute("y"), mass=1.0, com=(0.0, 0.0, -1.0))
+    model = builder.build(constraints=[lw.Coupling("joint_bob", "joint_bob", 0.0, 0.2)])
+    q, v, tau = np.array([[0.1], [0.3], [0.0]])
+    for dt in (0.01, 0.01, 0.02):  # the stabilisation takes ten steps
+        own = lw.linearise(model, q, v, tau, dt=dt)
+        said = lw.linearise(model, q, v, tau, dt=dt, constraints=model.constraints)
+        assert np.array_equal(own.A, said.A) and np.array_equal(own.B, said.B)
 
 
 def test_a_linearised_step_has_the_same_bits_in_loops() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkwork.algorithms import STEP_PARTS, linearising, step_forces
 from linkwork.arguments import seconds
-from linkwork.batches import as_out
+from linkwork.batches import all_converted, as_out
 from linkwork.compiled.arrays import array_of, is_traced, traced
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape, trace
@@ -103,20 +105,29 @@ def linearise(
         ((2, 2), (2, 1))
     """
     check_model(model)
-    step = seconds("dt", dt)
+    step, switches = seconds("dt", dt), (damping, friction, springs, effort_limits)
+    plain = (  # a step has nothing but what the model says, some of it switched off
+        q_target is kp is v_target is kd is f_ext is parameters is stabilisation is None
+        and (torque is None and contacts is None)
+        and type(damping) is type(friction) is type(springs) is type(effort_limits) is bool
+        and (constraints is None or (type(constraints) is tuple and not constraints))
+        and (joint_limits is False and type(proximal) is float and proximal == 0.0)
+    )
+    held = constraints is None and model.constraints  # the time of a step is in the code that stabilises these
+    memo, key = model._memo.derived, (linearise, tau is None, step if held else None, switches if plain else ())
+    serve = memo.get(key) if plain else None
+    if serve is not None:
+        answer = serve(out, q, v, tau, step)
+        if answer is None:
+            answer = serve(out, *all_converted((q, v, tau), out), step)
+        if answer is not None:
+            return Linearised._make(answer)
     given = {
         "q_target": q_target, "kp": kp, "v_target": v_target, "kd": kd, "damping": damping, "friction": friction,
         "springs": springs, "effort_limits": effort_limits, "torque": torque, "parameters": parameters,
         "constraints": constraints, "stabilisation": stabilisation, "proximal": proximal, "f_ext": f_ext,
         "joint_limits": joint_limits, "contacts": contacts,
     }  # fmt: skip
-    switches = tuple(given[name] for name in _SWITCHES)
-    plain = current_form() == "auto" and _plain(given)
-    memo, key = model._memo.derived, (linearise, tau is None, constraints is None, *(switches if plain else ()))
-    if plain and key in memo:
-        answer = memo[key](out, q, v, tau, step)
-        if answer is not None:
-            return Linearised(*answer)
     forces = None if tau is None else as_array(model, "tau", "velocity", tau)[..., None, :]
     asked = asked_of(
         model, q, v, forces, dt=step, steps=1, every=1, cost=None, cost_parameters=None, data={}, driven=False, **given
@@ -124,7 +135,7 @@ def linearise(
     asked.check_finite()
     into = None if out is None else _into(out, asked)
     A, B, served = linearised(asked.job, into)
-    if plain and served is not None and not (forces is not None and without_effort(model)):
+    if plain and current_form() == "auto" and served is not None and not (forces is not None and without_effort(model)):
         memo[key] = _plainly(asked.job, *served)
     if out is not None and into is not None:
         for target, found in zip(into, (A, B), strict=True):
@@ -143,31 +154,19 @@ def _into(out: Any, asked: Asked) -> Two:
     return A.reshape(n, 2 * nv, 2 * nv), B.reshape(n, 2 * nv, nv)
 
 
-_SWITCHES = ("damping", "friction", "springs", "effort_limits")
-
-
-def _plain(given: Mapping[str, Any]) -> bool:
-    """Whether a step has nothing but what the model says, some of it switched off."""
-    usual = linearise.__kwdefaults__ or {}
-    for name, value in given.items():
-        off = type(value) is bool if name in _SWITCHES else name == "constraints" and type(value) is tuple and not value
-        if not off and value is not usual[name]:
-            return False
-    return True
-
-
 Served = tuple[Callable[..., Any], Sequence[str]]
 """A function (out, arguments...) that serves plain arrays, or says None, and what its arguments are called."""
 
 
 def _plainly(job: Job, serve: Callable[..., Any], names: Sequence[str]) -> Callable[..., Any]:
     """A function of out, q, v, tau and dt that serves plain arrays, or says None, with all else as in a job."""
-    same = {name: array[0, 0].copy() for name, array in job.parts.items()}
-    same.setdefault("tau", np.zeros(job.model.nv))
+    own = ("q", "v", "tau", "dt")
+    same = {name: array[0, 0].copy() for name, array in job.parts.items() if name not in own}
+    all_names, others, no_tau = [*own, *same], tuple(same.values()), np.zeros(job.model.nv)
+    in_order = itemgetter(*map(all_names.index, names))
 
     def found(out: Any, q: Any, v: Any, tau: Any, dt: float) -> Any:
-        own = {"q": q, "v": v, "dt": np.array(dt), **({} if tau is None else {"tau": tau})}
-        return serve(out, *(own[name] if name in own else same[name] for name in names))
+        return serve(out, *in_order((q, v, no_tau if tau is None else tau, np.array(dt), *others)))
 
     return found
 
@@ -209,7 +208,7 @@ def linearised(job: Job, into: Two | None = None) -> tuple[Array, Array, Served 
         leaves, _, fine = kernel.attempt(values, into if whole_step else None)
         _check(fine)
     if whole_step:
-        return leaves[0], leaves[1], (lambda *given: kernel.quick(*given), ["q", "v", "tau", *shapes])
+        return leaves[0], leaves[1], (kernel.quick, ["q", "v", "tau", *shapes])
     return *_joined(model, extras, job.q, job.v, job.parts["dt"].item(), rows.get("f_ext"), Driven(*leaves)), None
 
 
@@ -238,11 +237,7 @@ def _by_loops(job: Job, into: Two | None) -> tuple[Array, Array, Served]:
         given["f_ext"] = given["f_ext"].reshape(-1, len(model.bodies), 6)
     names = [name for name, _ in algorithm.arguments]
     A, B = call.call(algorithm, model, [given[name] for name in names], table=table, out=into)
-
-    def served(out: Any, *values: Any) -> Any:
-        return call.served(table.get(algorithm.name), out, *values)
-
-    return A, B, (served, names)
+    return A, B, (partial(call.served, table.get(algorithm.name)), names)
 
 
 class Driven(NamedTuple):
