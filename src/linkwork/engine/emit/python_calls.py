@@ -75,18 +75,27 @@ PARAMETER = CallFrame(
 """Follows it for each parameter."""
 MOST_VALUES = 32
 """Arrays and answers that there are while a function of Python's and code go by turns."""
+RECORDED = 5
+"""Arrays of a state that may be recorded: q, v, and what the first part gives."""
 ASKED = CallFrame(
     (
-        ("i64", "parts"),  # of code, with a question before each
+        ("i64", "parts"),  # of a step's code, with a question before each
         ("i64", "size"),  # of an answer
-        ("i64", "t"),  # where that stands among the arrays which the first question tells
-        ("i64", "q"),
-        ("i64", "v"),
         ("i64", "carried"),  # where that goes which a part carries on for those after it
-        ("i64", "answer"),  # where the first answer goes, with the others behind it
+        ("i64", "answers"),  # where the second answer goes, with the others behind it
+        ("i64", "dt"),  # the bits of a float64
+        ("i64", "step"),  # that was reached
+        ("i64", "begun"),  # whether its first part is done
+        ("i64", "until"),  # the step whose first part is the last that is done
+        ("i64", "steps"),  # in all
+        ("i64", "every"),  # so many, one state is recorded; and the last one
+        ("i64", "row"),  # of the next record
+        ("i64", "happening"),  # which result of the first part is the first that is recorded
+        *((kind, f"{name}{k}") for k in range(RECORDED) for kind, name in (("ptr", "rows"), ("i64", "numbers"))),
     )
 )
-"""What is done by turns. A part gives what it carries on, and t, q and v of the next question; the last one, anything.
+"""Steps of a simulation, done by turns. A part gives what it carries on, and t, q and v of the next question; the last
+one, q and v after the step. Each array that is recorded has rows, of so many numbers; 0 if it is not wanted.
 """
 PART = CallFrame((("ptr", "entry"), ("i64", "count"), *(("i64", f"input{k}") for k in range(MOST_ARRAYS))))
 """Follows it for each part: its entry, and which arrays it takes."""
@@ -127,6 +136,7 @@ SYMBOLS = {
     "PyTuple_New": "ptr {}(i64)",
     "PyList_AsTuple": "ptr {}(ptr)",
     "PyList_GetItem": "ptr {}(ptr, i64)",
+    "PyList_SetItem": "i32 {}(ptr, i64, ptr)",
     "PyList_Size": "i64 {}(ptr)",
     "PyLong_FromSsize_t": "ptr {}(i64)",
     "PyFloat_FromDouble": "ptr {}(double)",
