@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import weakref
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -285,11 +286,18 @@ def test_code_asks_python_itself(integrator: str, monkeypatch: pytest.MonkeyPatc
         again[:] = law(t, q, v)
         return again
 
+    def weakly(t: float, q: Any, v: Any) -> Any:
+        seen.append((weakref.ref(v), v.copy()))
+        assert all(np.array_equal(one(), then) for one, then in seen if one() is not None)
+        return law(t, q, v)
+
+    seen: list[Any] = []
     ways: list[Any] = [
         law,
         reused,
         lambda t, q, v: law(t, q, v).tolist(),
         lambda t, q, v: np.repeat(law(t, q, v), 2)[::2],
+        weakly,
     ]
     found = [run(arm(), torque=way, integrator=integrator, duration=0.05) for way in ways]
     assert not steps

@@ -19,6 +19,7 @@ from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.repeating import flat
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.dynamics.arguments import Array
+from linkwork.engine.emit.asking import KEPT
 from linkwork.engine.emit.call_frame import Words
 from linkwork.engine.emit.python_calls import ASKED
 from linkwork.engine.ir.program import Program, renamed
@@ -32,7 +33,7 @@ _TOLD = 4
 """What a part gives before all else if Python is asked again: an array that is carried on, t, q and v."""
 
 _REACHED = ASKED.indices(("step", "begun", "row"))
-_STEP = _REACHED[0]
+_STEP, _PARTS = ASKED.indices(("step", "parts"))
 
 
 class Question:
@@ -138,6 +139,7 @@ class Asking:
     ) -> None:
         self._turns, self._words, self._values, self._states = turns, words, list(values), states
         self._happening = happening
+        self._reached: list[Any] = [None] * (KEPT + 2 * int(words[_PARTS]))
         self.step, self.q, self.v = 0, values[0], values[1]
         self.begun: tuple[Array, ...] | None = None
         self.said: Array | None = None
@@ -151,19 +153,21 @@ class Asking:
 
     def at(self, step: int, q: Array, v: Array, tau: Array) -> None:
         """Go on from the beginning of a step; ``tau``: of the one before."""
-        self.step, self.q, self.v, self.begun, self.last = step, q, v, None, tau
+        self.step, self.begun, self.last = step, None, tau
+        self.q, self.v = np.ascontiguousarray(q), np.ascontiguousarray(v)
 
     def go_on(self, until: int) -> None:
         """Do steps, and record them, until the first part of this one is done, or code cannot do one."""
         words, states = self._words, self._states
-        reached: list[Any] = [self.q, self.v, self.begun, None]
+        reached = self._reached
+        reached[:KEPT] = self.q, self.v, self.begun, None
         news = {"step": self.step, "begun": int(self.begun is not None), "until": until, "row": len(states)}
         ASKED.put(words, news)
         try:
             self._turns(reached, self.q, self.v, *self._values[2:])
         finally:
             step, begun, row = words[_REACHED].tolist()
-            self.step, (self.q, self.v, last, self.said) = step, reached
+            self.step, (self.q, self.v, last, self.said) = step, reached[:KEPT]
             self.begun = last if begun else None
             self.last = self.last if last is None else last[self._happening + 1]
             states.filled_rows(row)

@@ -2,7 +2,8 @@
 
 Before each part of a step's code Python is asked: its function is called with a time and two arrays, which become
 read-only, and answers an array that the code takes. What the code gives is told in the next question. An answer that
-is no plain array goes through a function that makes one of it, or raises; so does every error of Python's.
+is no plain array goes through a function that makes one of it, or raises; so does every error of Python's. What a part
+gave two steps ago it writes again, if nobody has kept any of it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from linkwork.engine.emit.python_calls import (
     MOST_VALUES,
     PART,
     RECORDED,
+    WEAK_ONES,
     WRITEABLE,
 )
 from linkwork.engine.emit.writer import Value
@@ -33,6 +35,8 @@ Q, V, TAU, T = range(4)
 """Where these stand at the beginning of a step, among all arrays that the parts take."""
 BEGUN, SAID = 2, 3
 """Where in the list of what was reached, after q and v, the first part's results and an answer stand."""
+KEPT = 4
+"""Behind these, what each part has given in the last even step, and in the last odd one."""
 _OWN = 4
 """Objects before the arrays."""
 
@@ -48,7 +52,8 @@ class Asked(Builtin):
         self.values, self.owned = (self.let(f"alloca [{MOST_VALUES} x ptr], align 8") for _ in range(2))
         self.inputs = self.let(f"alloca [{MOST_ARRAYS} x ptr], align 8")
         self.told = self.let(f"alloca [{_TOLD + 1} x ptr], align 8")
-        self.taken, self.reply = self.variable("i64", 0), self.variable("ptr", "null")
+        self.taken = self.variable("i64", 0)
+        self.reply, self.out, self.found = (self.variable("ptr", "null") for _ in range(3))
         self.setting, self.reached = self.setting_of("%self"), self.item("%objects", 3)
         capsule = self.call("PyTuple_GetItem", ("ptr", self.item("%objects", 0)), ("i64", 0))
         self.record = self.call("PyCapsule_GetPointer", ("ptr", capsule), ("ptr", "null"))
@@ -141,7 +146,7 @@ class Asked(Builtin):
     def set(self, name: str, value: Value) -> None:
         self.store(value, ASKED.pointer(self, self.record, name), "i64")
 
-    def reach(self, k: int, item: str) -> None:
+    def reach(self, k: Value, item: str) -> None:
         """Put an object into the list of what was reached, with its reference."""
         self.call("PyList_SetItem", ("ptr", self.reached), ("i64", k), ("ptr", item))
 
@@ -216,6 +221,40 @@ class Asked(Builtin):
         with self.each(count) as n:
             value = self.item(self.values, self.load(self.at(places, n, "i64"), "i64"))
             self.store(value, self.at(self.inputs, n, "ptr"), "ptr")
+        place = self.add(self.add(self.mul(k, 2), KEPT), self.let(f"and i64 {self.word('step')}, 1"))
         entry, none = PART.get(self, words, "entry"), self.python("none")
+        self.store(none, self.out, "ptr")
+        with self.when(self.compare("ne", self.word("again"), 0)):
+            self.take_again(self.call("PyList_GetItem", ("ptr", self.reached), ("i64", place)), none)
         arrays = ("ptr", self.inputs), ("i64", count)
-        return self.call("serve", ("ptr", self.setting), ("ptr", entry), ("ptr", none), *arrays)
+        self.store(self.served(entry, self.load(self.out, "ptr"), *arrays), self.found, "ptr")
+        again = self.compare("ne", self.load(self.out, "ptr"), none, "ptr")
+        missing = self.null(self.load(self.found, "ptr"))
+        with self.when(self.all_of([again, missing])):  # they may have been changed
+            self.leave_if(self.compare("ne", self.call("PyErr_Occurred"), "null", "ptr"), "failed")
+            self.store(self.served(entry, none, *arrays), self.found, "ptr")
+        found = self.load(self.found, "ptr")
+        with self.when(self.compare("ne", found, "null", "ptr")):
+            self.call("Py_IncRef", ("ptr", found))
+            self.reach(place, found)
+        return found
+
+    def served(self, entry: str, out: str, *arrays: tuple[str, Value]) -> str:
+        return self.call("serve", ("ptr", self.setting), ("ptr", entry), ("ptr", out), *arrays)
+
+    def take_again(self, kept: str, none: str) -> None:
+        """A tuple of arrays is the results' if there are no other references to it, or to any of them."""
+        end = self.block("other")
+        self.leave_if(self.compare("eq", kept, none, "ptr"), end)
+        self.leave_if(self.compare("ne", self.load(kept, "i32", 4), 1, "i32"), end)
+        count = self.call("PyTuple_Size", ("ptr", kept))
+        with self.each(count) as n:
+            array = self.call("PyTuple_GetItem", ("ptr", kept), ("i64", n))
+            alone = self.compare("eq", self.load(array, "i32", 4), 1, "i32")
+            strong = self.null(self.field(array, WEAK_ONES, "ptr"))
+            self.leave_if(self.compare("eq", self.all_of([alone, strong]), 0, "i1"), end)
+            flags = self.let(f"or i32 {self.field(array, FLAGS, 'i32')}, {WRITEABLE}")
+            self.store(flags, self.at(array, FLAGS, "i8"), "i32", 4)
+        self.store(kept, self.out, "ptr")
+        self.jump(end)
+        self.begin(end)

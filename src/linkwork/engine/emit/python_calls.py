@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from typing import Any
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,6 +91,7 @@ ASKED = CallFrame(
         ("i64", "steps"),  # in all
         ("i64", "every"),  # so many, one state is recorded; and the last one
         ("i64", "row"),  # of the next record
+        ("i64", "again"),  # whether arrays that nobody else has are taken again
         ("i64", "happening"),  # which result of the first part is the first that is recorded
         *((kind, f"{name}{k}") for k in range(RECORDED) for kind, name in (("ptr", "rows"), ("i64", "numbers"))),
     )
@@ -111,7 +113,7 @@ VIEW = 80
 _HEAD = object.__basicsize__
 VECTORCALL, DICT, WEAK, RECORD = (_HEAD + 8 * k for k in range(4))
 """Where the fields of a public function's object are, and how large it is: ``RECORD + 8``."""
-CLASS, DATA, AXES, LENGTHS, DTYPE, FLAGS = (_HEAD + offset for offset in (-8, 0, 8, 16, 40, 48))
+CLASS, DATA, AXES, LENGTHS, DTYPE, FLAGS, WEAK_ONES = (_HEAD + offset for offset in (-8, 0, 8, 16, 40, 48, 56))
 """Where the class of any object and the fields of an array of NumPy's are in memory, as fixed by the ABIs;
 ``array_fields_are_known`` looks."""
 FLOAT64 = 12
@@ -238,6 +240,19 @@ def array_maker() -> int:
     made = make(np.ndarray, 2, (ctypes.c_ssize_t * 2)(2, 3), FLOAT64, None, None, 0, 0, None)
     sound = type(made) is np.ndarray and made.shape == (2, 3) and made.dtype == np.float64 and made.flags.owndata
     return found if sound and made.flags.carray else 0
+
+
+@cache
+def references_are_known() -> bool:
+    """Whether the first 32 bits of an object count its references, and an array has its weak ones in ``WEAK_ONES``."""
+    kept = [np.zeros(1)]
+    where = id(kept[0])
+    counts = [ctypes.c_int32.from_address(where).value]
+    kept *= 4
+    counts.append(ctypes.c_int32.from_address(where).value)
+    weak = ctypes.c_void_p.from_address(where + WEAK_ONES)
+    before, one = weak.value, ref(kept[0])
+    return counts == [1, 4] and not before and weak.value == id(one)
 
 
 @cache

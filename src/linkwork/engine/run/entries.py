@@ -21,6 +21,7 @@ from linkwork.engine.emit.python_calls import (
     PART,
     SETTING,
     array_maker,
+    references_are_known,
 )
 from linkwork.engine.run import threads
 from linkwork.engine.run.memory import address
@@ -124,7 +125,8 @@ def by_turns(parts: Sequence[tuple[Entry, Sequence[int]]], head: Mapping[str, in
     """What ``asked`` takes for the parts of a step's code, each with the arrays that it takes, given the other words of
     an ``ASKED`` that are not 0; and its words.
     """
-    words = [ASKED.pack({**{name: 0 for _, name in ASKED.words}, "parts": len(parts), **head})]
+    own = {"parts": len(parts), "again": int(references_are_known())}
+    words = [ASKED.pack({**{name: 0 for _, name in ASKED.words}, **own, **head})]
     for entry, inputs in parts:
         taken = {f"input{k}": place for k, place in enumerate((*inputs, *[0] * (MOST_ARRAYS - len(inputs))))}
         words.append(PART.pack({"entry": address(entry.words), "count": len(inputs), **taken}))
