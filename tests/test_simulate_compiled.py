@@ -118,7 +118,7 @@ def test_python_says_the_torque_of_each_step(monkeypatch: pytest.MonkeyPatch) ->
 
     rk = {"integrator": "runge_kutta_4"}
     held_down = {"constraints": WAYS["constraints"]["constraints"], "proximal": 1e-6}
-    ways: list[dict[str, Any]] = [{}, {"hold": 3}, {"hold": 2, **rk}, rk, {**rk, **held_down}]
+    ways: list[dict[str, Any]] = [{}, {"hold": 3, "record": 7}, {"hold": 2, **rk}, rk, {**rk, **held_down}]
     for options in ways:
         found, count = run(arm(), torque=told, **options), len(calls)
         expected = by_python(monkeypatch, arm(), torque=told, **options)
