@@ -11,7 +11,11 @@ from linkwork.simulation.trajectory import ARRAYS, Trajectory, sizes
 
 
 class Record:
-    """Arrays for the states after every ``every`` of ``steps`` steps of dt, the first and the last included."""
+    """Arrays for the states after every ``every`` of ``steps`` steps of dt, the first and the last included.
+
+    Attributes:
+        steps, every: as given.
+    """
 
     def __init__(self, model: Model, steps: int, every: int, constraints: int, dt: float) -> None:
         rows = steps // every + 1 + (steps % every > 0)
@@ -20,7 +24,7 @@ class Record:
         arrays = allocated(f"{rows:,} states of {model.name!r}", shapes, every)
         self._arrays = dict(zip(ARRAYS, arrays, strict=True))
         self._rows = [self._arrays[name] for name in ("t", "q", "v", "a", "tau", "constraint_forces")]
-        self._steps, self._every, self._dt = steps, every, dt
+        self.steps, self.every, self._dt = steps, every, dt
         self.arrays = [array.reshape(1, rows, -1) for array in self._rows[1:]]
         """Those for states as code fills them, (1, rows, numbers)."""
 
@@ -38,9 +42,13 @@ class Record:
 
     def filled(self, step: int) -> None:
         """Code has recorded all up to this step; their times are still missing."""
-        count = step // self._every + 1 + (step == self._steps and step % self._every > 0)
+        count = step // self.every + 1 + (step == self.steps and step % self.every > 0)
+        self.filled_rows(count)
+
+    def filled_rows(self, count: int) -> None:
+        """Code has recorded so many states; their times are still missing."""
         self._rows[0][self._count : count] = (
-            np.minimum(np.arange(self._count, count) * self._every, self._steps) * self._dt
+            np.minimum(np.arange(self._count, count) * self.every, self.steps) * self._dt
         )
         self._count = count
 

@@ -18,6 +18,9 @@ from linkwork.simulation.stages import Asking
 from linkwork.simulation.torques import Told
 from linkwork.simulation.watching import Watched
 
+_AT_ONCE = 32
+"""Steps that code does, by turns with a function of Python's, before the interpreter looks at signals."""
+
 
 class Run:
     """A plant, an integrator, and what is recorded.
@@ -59,20 +62,27 @@ class Run:
         stages = stages_for(scene, self.steps, hold)
         if stages is None:
             return
-        plant, source, rows = self.plant, self.plant.source, {"dt": np.array(self.dt), **given}
+        source, rows = self.plant.source, {"dt": np.array(self.dt), **given}
         fixed = [np.array(rows[name], order="C").reshape(shape) for name, shape in scene.given.items()]
         if isinstance(source, Told):
-            self.asking = stages.asking(source.ask, source.checked, fixed, q, v)
-        else:  # what was said is held
-            self.asking = stages.asking(lambda t, q, v: source(plant.step, t, q, v), np.asarray, fixed, q, v)
+            self.asking = stages.asking(source.ask, source.checked, fixed, q, v, self.states)
+            return
+
+        def held(t: float, q: Array, v: Array) -> Array:
+            assert self.asking is not None
+            return source(self.asking.now, t, q, v)
+
+        self.asking = stages.asking(held, np.asarray, fixed, q, v, self.states)
 
     def go(self, q: Array, v: Array) -> None:
         """All steps, from a state on."""
+        if self.asking is not None:
+            self._go_asking(self.asking, q, v)
+            return
         k, steps, every, dt, bar, add = 0, self.steps, self.every, self.dt, self.bar, self.states.add
-        asking = self.asking
         while True:
             self.t, self.v = k * dt, v
-            answer, begun = self._answer(k, q, v)
+            answer = self._answer(k, q, v)
             if k % every == 0 or k == steps:
                 add(self.t, q, v, answer)
             if self.watched is not None:
@@ -88,32 +98,58 @@ class Run:
                     bar(k)
                 if k == steps:
                     return
-            after = None if asking is None or begun is None else asking.finish(q, v, begun)
-            if after is None:
-                q, v = self.step(self.plant, self.t, q, v, answer[0], dt)
-                q = self.resistance.clip(q) if self.resistance.any else q
-            else:
-                q, v = after
+            q, v = self._stepped(q, v, answer)
             if bar is not None:
                 bar(k)
             k += 1
 
-    def _answer(self, k: int, q: Array, v: Array) -> tuple[tuple[Array, Array, Array], tuple[Array, ...] | None]:
-        """What happens at step k, and what code has begun there, if it can do the step."""
-        plant, t = self.plant, self.t
+    def _go_asking(self, asking: Asking, q: Array, v: Array) -> None:
+        """All steps, from a state on, if Python says the driving forces: by code, and by Python where that cannot.
+        Nobody watches: that is a load of Python's.
+        """
+        plant = self.plant
+        asking.at(0, q, v, plant.tau)
+        while True:
+            until = min(asking.step + _AT_ONCE, self.steps)
+            try:
+                asking.go_on(until)
+            finally:
+                k, q, v, begun = asking.step, asking.q, asking.v, asking.begun
+                self.t, self.v, plant.step, plant.tau = k * self.dt, v, k, asking.last
+            if begun is not None:
+                answer = self._begun(asking.happening(begun))
+            else:
+                answer = self._answer(k, q, v, asking.said)
+                if k % self.every == 0 or k == self.steps:
+                    self.states.add(self.t, q, v, answer)
+            if k == self.steps:
+                return
+            if self.bar is not None:
+                self.bar(k)
+            if begun is None or k < until:
+                asking.at(k + 1, *self._stepped(q, v, answer), plant.tau)
+
+    def _stepped(self, q: Array, v: Array, answer: tuple[Array, Array, Array]) -> tuple[Array, Array]:
+        """The state after a step by Python."""
+        q, v = self.step(self.plant, self.t, q, v, answer[0], self.dt)
+        return self.resistance.clip(q) if self.resistance.any else q, v
+
+    def _begun(self, happening: tuple[Array, ...]) -> tuple[Array, Array, Array]:
+        """What happens at the beginning of a step that code has begun."""
+        plant = self.plant
+        a, plant.tau, *rest = happening
+        plant.extra = rest.pop() if self.resistance.any else None
+        return a, plant.tau, rest[0] if rest else plant.no_wrenches
+
+    def _answer(self, k: int, q: Array, v: Array, said: Array | None = None) -> tuple[Array, Array, Array]:
+        """What happens at step k, for which Python has said the driving forces, if it was asked."""
+        plant, t, source = self.plant, self.t, self.plant.source
         plant.step, plant.extra = k, None
-        asking, source = self.asking, plant.source
-        said = None if asking is None else asking.begin(t, q, v)
-        if asking is not None and isinstance(said, tuple):
-            a, plant.tau, *rest = asking.happening(said)
-            if self.resistance.any:
-                plant.extra = rest.pop()
-            return (a, plant.tau, rest[0] if rest else plant.no_wrenches), said
-        tau = said if isinstance(said, np.ndarray) else source(k, t, q, v)
+        tau = source(k, t, q, v) if said is None else said
         plant.tau = tau = source.limited(tau) if isinstance(source, Told) else tau
         answer = plant.driven(t, q, v, tau)
         if self.resistance.any:
             plant.extra = self.resistance.forces(plant, t, q, v, answer, self.dt)
             if plant.extra is not None:
                 answer = plant.driven(t, q, v, tau)
-        return answer, None
+        return answer

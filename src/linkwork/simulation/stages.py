@@ -19,13 +19,21 @@ from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.repeating import flat
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.dynamics.arguments import Array
+from linkwork.engine.emit.asking import KEPT
+from linkwork.engine.emit.call_frame import Words
+from linkwork.engine.emit.python_calls import ASKED
 from linkwork.engine.ir.program import Program, renamed
 from linkwork.engine.mode import asked
 from linkwork.engine.plans.staged import stages_of
 from linkwork.engine.run.entries import by_turns
+from linkwork.engine.run.memory import address
+from linkwork.simulation.record import Record
 
 _TOLD = 4
 """What a part gives before all else if Python is asked again: an array that is carried on, t, q and v."""
+
+_REACHED = ASKED.indices(("step", "begun", "row"))
+_STEP, _PARTS = ASKED.indices(("step", "parts"))
 
 
 class Question:
@@ -81,24 +89,36 @@ class Stages:
         return Stages(parts)
 
     def asking(
-        self, function: Callable[..., Any], check: Callable[[Any], Array], given: Sequence[Array], q: Array, v: Array
+        self,
+        function: Callable[..., Any],
+        check: Callable[[Any], Array],
+        given: Sequence[Array],
+        q: Array,
+        v: Array,
+        states: Record,
     ) -> Asking | None:
         """Steps for which a function says the driving forces, and ``check`` makes arrays of what it says; ``given``
-        comes after q, v, tau and t. None if there is no code for them, which is tried in a state.
+        comes after q, v, tau and t, with dt as the first. None if there is no code for them, which is tried in a state.
         """
         values: list[Array] = [q, v, np.zeros_like(v), np.zeros(()), *given]
-        place, entries = len(values), []
+        place, entries, results = len(values), [], []
         for number, (part, inputs) in enumerate(self.parts):
             found, _, fine = part.attempt([values[at] for at in inputs])
             if not fine.all() or part.entry is None:
                 return None
             entries.append((part.entry, inputs))
+            results.append(found)
             values = [*values[:place], *found[:_TOLD], *[np.zeros_like(v)] * (number + 1)]
-        turns = [by_turns(entries[:1], v.size, (3, 0, 1), carried=place, answer=2)]
-        if len(entries) > 1:
-            told = range(place + 1, place + _TOLD)
-            turns.append(by_turns(entries[1:], v.size, told, carried=place, answer=place + _TOLD))
-        return Asking([partial(asked(), holder, function, check) for holder in turns], given)
+        happening = 2 if len(entries) == 1 else _TOLD
+        head = {"size": v.size, "carried": place, "answers": place + _TOLD, "happening": happening}
+        recorded = [q, v, *results[0][happening:]]
+        for k, rows in enumerate(states.arrays):
+            if rows.size and (k >= len(recorded) or recorded[k].size != rows.shape[2]):
+                return None
+            head |= {f"rows{k}": address(rows), f"numbers{k}": rows.shape[2] if rows.size else 0}
+        head |= {"dt": int(given[0].view(np.int64)), "steps": states.steps, "every": states.every}
+        holder, words = by_turns(entries, head)
+        return Asking(partial(asked(), holder, function, check), words, values[: place + _TOLD], happening, states)
 
 
 def _function(program: Program, given: Sequence[Shape], results: Sequence[Shape]) -> CompiledFunction:
@@ -107,28 +127,51 @@ def _function(program: Program, given: Sequence[Shape], results: Sequence[Shape]
 
 
 class Asking:
-    """The steps of a simulation for which Python says the driving forces."""
+    """The steps of a simulation for which Python says the driving forces.
 
-    def __init__(self, turns: Sequence[Callable[..., Any]], given: Sequence[Array]) -> None:
-        """``turns``: of the first part, and of those after it, if there are any."""
-        self._first, self._later = turns[0], turns[1] if len(turns) > 1 else None
-        self._given, self._time = tuple(given), np.zeros(())
-        self._state = 2 if self._later is None else _TOLD
+    Attributes:
+        step: the one that was reached. q, v: the state at its beginning.
+        begun: what its first part gives, if that is done. said: else what Python has said, if it was asked.
+    """
 
-    def begin(self, t: float, q: Array, v: Array) -> tuple[Array, ...] | Array | None:
-        """The first part of a step. If code cannot do it, what Python has said; None if it was not asked."""
-        time = self._time
-        time[()] = t
-        found: tuple[Array, ...] | Array | None = self._first(q, v, time, time, *self._given)
-        return found
+    def __init__(
+        self, turns: Callable[..., Any], words: Words, values: Sequence[Array], happening: int, states: Record
+    ) -> None:
+        self._turns, self._words, self._values, self._states = turns, words, list(values), states
+        self._happening = happening
+        self._reached: list[Any] = [None] * (KEPT + 2 * int(words[_PARTS]))
+        self.step, self.q, self.v = 0, values[0], values[1]
+        self.begun: tuple[Array, ...] | None = None
+        self.said: Array | None = None
+        self.last = values[2]
+        """The driving forces of the last step that was begun."""
+
+    @property
+    def now(self) -> int:
+        """The step, while it is done."""
+        return int(self._words[_STEP])
+
+    def at(self, step: int, q: Array, v: Array, tau: Array) -> None:
+        """Go on from the beginning of a step; ``tau``: of the one before."""
+        self.step, self.begun, self.last = step, None, tau
+        self.q, self.v = np.ascontiguousarray(q), np.ascontiguousarray(v)
+
+    def go_on(self, until: int) -> None:
+        """Do steps, and record them, until the first part of this one is done, or code cannot do one."""
+        words, states = self._words, self._states
+        reached = self._reached
+        reached[:KEPT] = self.q, self.v, self.begun, None
+        news = {"step": self.step, "begun": int(self.begun is not None), "until": until, "row": len(states)}
+        ASKED.put(words, news)
+        try:
+            self._turns(reached, self.q, self.v, *self._values[2:])
+        finally:
+            step, begun, row = words[_REACHED].tolist()
+            self.step, (self.q, self.v, last, self.said) = step, reached[:KEPT]
+            self.begun = last if begun else None
+            self.last = self.last if last is None else last[self._happening + 1]
+            states.filled_rows(row)
 
     def happening(self, begun: tuple[Array, ...]) -> tuple[Array, ...]:
         """What happens at the beginning of a step that was begun: accelerations, driving forces, and what else."""
-        return begun[self._state :]
-
-    def finish(self, q: Array, v: Array, begun: tuple[Array, ...]) -> tuple[Array, ...] | None:
-        """The state after a step that was begun in a state; None if code cannot do it."""
-        if self._later is None:
-            return begun[:2]
-        found = self._later(q, v, begun[_TOLD + 1], self._time, *self._given, *begun[:_TOLD])
-        return found if type(found) is tuple else None
+        return begun[self._happening :]

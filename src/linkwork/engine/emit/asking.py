@@ -1,8 +1,9 @@
-"""``asked``: a function of Python's and code by turns, in LLVM's text.
+"""``asked``: steps of a simulation, a function of Python's and code by turns, in LLVM's text.
 
-Before each part of the code Python is asked: its function is called with a time and two arrays, which become
+Before each part of a step's code Python is asked: its function is called with a time and two arrays, which become
 read-only, and answers an array that the code takes. What the code gives is told in the next question. An answer that
-is no plain array goes through a function that makes one of it, or raises; so does every error of Python's.
+is no plain array goes through a function that makes one of it, or raises; so does every error of Python's. What a part
+gave two steps ago it writes again, if nobody has kept any of it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from linkwork.engine.emit.python_calls import (
     MOST_ARRAYS,
     MOST_VALUES,
     PART,
+    RECORDED,
+    WEAK_ONES,
     WRITEABLE,
 )
 from linkwork.engine.emit.writer import Value
@@ -28,70 +31,150 @@ _TOLD = 3
 """Numbers of arguments of the function: t, q and v."""
 _SPARE = -(2**63)
 """The flag of vectorcall that the place before the arguments may be written."""
+Q, V, TAU, T = range(4)
+"""Where these stand at the beginning of a step, among all arrays that the parts take."""
+BEGUN, SAID = 2, 3
+"""Where in the list of what was reached, after q and v, the first part's results and an answer stand."""
+KEPT = 4
+"""Behind these, what each part has given in the last even step, and in the last odd one."""
+_OWN = 4
+"""Objects before the arrays."""
 
 
 class Asked(Builtin):
     """Writes ptr asked(self, objects, count), a METH_FASTCALL function of the holder of an ``ASKED``, the function, the
-    one that checks its answers, and arrays. It returns what the last part gives; the last answer, if the code does not
-    go on from there; None if nothing was done.
+    one that checks its answers, a list of what was reached, and arrays. It returns None: at the step that it is to
+    reach, or earlier, at one that the code cannot do. Then the list has the state there, and what the first part has
+    given if that is done, else the function's answer, if it was asked.
     """
 
     def text(self) -> str:
         self.values, self.owned = (self.let(f"alloca [{MOST_VALUES} x ptr], align 8") for _ in range(2))
         self.inputs = self.let(f"alloca [{MOST_ARRAYS} x ptr], align 8")
         self.told = self.let(f"alloca [{_TOLD + 1} x ptr], align 8")
-        self.taken, self.reply = self.variable("i64", 0), self.variable("ptr", "null")
-        self.setting = self.setting_of("%self")
-        self.may_serve()
+        self.taken = self.variable("i64", 0)
+        self.reply, self.out, self.found = (self.variable("ptr", "null") for _ in range(3))
+        self.setting, self.reached = self.setting_of("%self"), self.item("%objects", 3)
         capsule = self.call("PyTuple_GetItem", ("ptr", self.item("%objects", 0)), ("i64", 0))
         self.record = self.call("PyCapsule_GetPointer", ("ptr", capsule), ("ptr", "null"))
-        with self.each("%count", 3) as k:
-            self.store(self.item("%objects", k), self.at(self.values, self.sub(k, 3), "ptr"), "ptr")
-        self.now = [self.variable("ptr", self.item(self.values, self.word(name))) for name in ("t", "q", "v")]
-        last = self.sub(self.word("parts"), 1)
-        with self.each(self.word("parts")) as k:
-            answer = self.own(self.question())
-            self.store(answer, self.at(self.values, self.add(self.word("answer"), k), "ptr"), "ptr")
-            self.own(self.part(k, answer))
-            with self.when(self.compare("slt", k, last)):
-                self.store(self.given(0), self.at(self.values, self.word("carried"), "ptr"), "ptr")
-                for place, number in zip(self.now, (1, 2, 3), strict=True):
-                    self.store(self.given(number), place, "ptr")
-        self.leave(self.last_taken(1))
+        with self.each("%count", _OWN) as k:
+            self.store(self.item("%objects", k), self.at(self.values, self.sub(k, _OWN), "ptr"), "ptr")
+        self.last = self.variable("ptr", self.call("PyList_GetItem", ("ptr", self.reached), ("i64", BEGUN)))
+        self.branch(self.compare("ne", self.word("begun"), 0), "rest", "first")
+        self.begin("first")
+        self.may_serve()
+        self.first_part()
+        self.leave_if(self.compare("sge", self.word("step"), self.word("until")), "otherwise")
+        self.jump("rest")
+        self.begin("rest")
+        self.may_serve()
+        self.later_parts()
+        self.end_step()
+        self.jump("first")
         self.begin("otherwise")
-        self.leave(self.python("none"))
+        self.let_go()
+        self.call("Py_IncRef", ("ptr", self.python("none")))
+        self.do(f"ret ptr {self.python('none')}")
         self.begin("failed")
-        self.call("forget", ("ptr", self.owned), ("i64", self.load(self.taken, "i64")))
+        self.let_go()
         self.do("ret ptr null")
         return self.function("ptr @asked(ptr %self, ptr %objects, i64 %count)")
+
+    def first_part(self) -> None:
+        """The first question of a step and the part after it. The state is recorded before anybody sees it, and counts
+        when the part is done.
+        """
+        t, q, v = (self.item(self.values, k) for k in (T, Q, V))
+        step = self.word("step")
+        dt = self.load(ASKED.pointer(self, self.record, "dt"), "double")
+        now = self.let(f"fmul double {self.let(f'sitofp i64 {step} to double')}, {dt}")
+        self.store(now, self.field(t, DATA, "ptr"), "double")
+        over = self.compare("eq", self.let(f"srem i64 {step}, {self.word('every')}"), 0)
+        due = self.let(f"or i1 {over}, {self.compare('eq', step, self.word('steps'))}")
+        with self.when(due):
+            self.recorded(0, q)
+            self.recorded(1, v)
+        answer = self.own(self.question(t, q, v))
+        self.store(answer, self.at(self.values, TAU, "ptr"), "ptr")
+        unserved, served = self.block("unserved"), self.block("served")
+        found = self.part(0)
+        self.branch(self.null(found), unserved, served)
+        self.begin(unserved)
+        self.leave_if(self.compare("ne", self.call("PyErr_Occurred"), "null", "ptr"), "failed")
+        self.call("Py_IncRef", ("ptr", answer))
+        self.reach(SAID, answer)
+        self.jump("otherwise")
+        self.begin(served)
+        self.reach(BEGUN, found)
+        self.store(found, self.last, "ptr")
+        self.set("begun", 1)
+        with self.when(due):
+            for k in range(2, RECORDED):
+                with self.when(self.compare("ne", self.word(f"numbers{k}"), 0)):
+                    self.recorded(k, self.given(self.add(self.word("happening"), k - 2)))
+            self.set("row", self.add(self.word("row"), 1))
+
+    def later_parts(self) -> None:
+        """The questions after the first, and their parts."""
+        with self.each(self.word("parts"), 1) as k:
+            carried, t, q, v = (self.given(number) for number in range(_TOLD + 1))
+            self.store(carried, self.at(self.values, self.word("carried"), "ptr"), "ptr")
+            answer = self.own(self.question(t, q, v))
+            place = self.add(self.word("answers"), self.sub(k, 1))
+            self.store(answer, self.at(self.values, place, "ptr"), "ptr")
+            found = self.part(k)
+            with self.when(self.null(found)):
+                self.leave_if(self.compare("ne", self.call("PyErr_Occurred"), "null", "ptr"), "failed")
+                self.jump("otherwise")
+                self.begin(self.block("after"))
+            self.store(self.own(found), self.last, "ptr")
+
+    def end_step(self) -> None:
+        """The state after the step is the one that was reached."""
+        for k in (Q, V):
+            item = self.given(k)
+            self.call("Py_IncRef", ("ptr", item))
+            self.reach(k, item)
+            self.store(item, self.at(self.values, k, "ptr"), "ptr")
+        self.let_go()
+        self.set("begun", 0)
+        self.set("step", self.add(self.word("step"), 1))
 
     def word(self, name: str) -> str:
         return ASKED.get(self, self.record, name)
 
+    def set(self, name: str, value: Value) -> None:
+        self.store(value, ASKED.pointer(self, self.record, name), "i64")
+
+    def reach(self, k: Value, item: str) -> None:
+        """Put an object into the list of what was reached, with its reference."""
+        self.call("PyList_SetItem", ("ptr", self.reached), ("i64", k), ("ptr", item))
+
+    def recorded(self, k: int, array: str) -> None:
+        """Copy an array into the next row of record k."""
+        numbers, source = self.word(f"numbers{k}"), self.field(array, DATA, "ptr")
+        row = self.at(self.word(f"rows{k}"), self.mul(self.word("row"), numbers))
+        with self.each(numbers) as n:
+            self.store(self.load(self.at(source, n)), self.at(row, n))
+
     def own(self, item: str) -> str:
-        """Keep an object until the end."""
+        """Keep an object until the end of the step."""
         count = self.load(self.taken, "i64")
         self.store(item, self.at(self.owned, count, "ptr"), "ptr")
         self.store(self.add(count, 1), self.taken, "i64")
         return item
 
-    def last_taken(self, back: int) -> str:
-        """What was kept last, or before."""
-        return self.item(self.owned, self.sub(self.load(self.taken, "i64"), back))
+    def given(self, k: Value) -> str:
+        """Array k of what the code has given last."""
+        return self.call("PyTuple_GetItem", ("ptr", self.load(self.last, "ptr")), ("i64", k))
 
-    def given(self, k: int) -> str:
-        """Array k of what the code has just given."""
-        return self.call("PyTuple_GetItem", ("ptr", self.last_taken(1)), ("i64", k))
-
-    def leave(self, answer: str) -> None:
-        """Return an object, and let go of the others."""
-        self.call("Py_IncRef", ("ptr", answer))
+    def let_go(self) -> None:
+        """Of all objects that were kept."""
         self.call("forget", ("ptr", self.owned), ("i64", self.load(self.taken, "i64")))
-        self.do(f"ret ptr {answer}")
+        self.store(0, self.taken, "i64")
 
-    def question(self) -> str:
+    def question(self, t: str, q: str, v: str) -> str:
         """What Python answers, a plain array if it can be made one."""
-        t, q, v = (self.load(place, "ptr") for place in self.now)
         moment = self.call("PyFloat_FromDouble", ("double", self.load(self.field(t, DATA, "ptr"), "double")))
         self.leave_if(self.null(moment), "failed")
         for array in (q, v):
@@ -131,20 +214,47 @@ class Asked(Builtin):
         length = self.load(self.field(target, LENGTHS, "ptr"), "i64")
         self.branch(self.compare("eq", length, self.word("size")), yes, no)
 
-    def part(self, k: Value, answer: str) -> str:
-        """What the code after question k gives, a tuple; the end if it does not."""
+    def part(self, k: Value) -> str:
+        """What the code after question k gives, a tuple; null if it does not."""
         words = self.at(self.record, self.add(self.mul(k, len(PART.words)), len(ASKED.words)), "i64")
         count, places = PART.get(self, words, "count"), PART.pointer(self, words, "input0")
         with self.each(count) as n:
             value = self.item(self.values, self.load(self.at(places, n, "i64"), "i64"))
             self.store(value, self.at(self.inputs, n, "ptr"), "ptr")
+        place = self.add(self.add(self.mul(k, 2), KEPT), self.let(f"and i64 {self.word('step')}, 1"))
         entry, none = PART.get(self, words, "entry"), self.python("none")
+        self.store(none, self.out, "ptr")
+        with self.when(self.compare("ne", self.word("again"), 0)):
+            self.take_again(self.call("PyList_GetItem", ("ptr", self.reached), ("i64", place)), none)
         arrays = ("ptr", self.inputs), ("i64", count)
-        found = self.call("serve", ("ptr", self.setting), ("ptr", entry), ("ptr", none), *arrays)
-        served, unserved = self.block("served"), self.block("unserved")
-        self.branch(self.null(found), unserved, served)
-        self.begin(unserved)
-        self.leave_if(self.compare("ne", self.call("PyErr_Occurred"), "null", "ptr"), "failed")
-        self.leave(answer)
-        self.begin(served)
+        self.store(self.served(entry, self.load(self.out, "ptr"), *arrays), self.found, "ptr")
+        again = self.compare("ne", self.load(self.out, "ptr"), none, "ptr")
+        missing = self.null(self.load(self.found, "ptr"))
+        with self.when(self.all_of([again, missing])):  # they may have been changed
+            self.leave_if(self.compare("ne", self.call("PyErr_Occurred"), "null", "ptr"), "failed")
+            self.store(self.served(entry, none, *arrays), self.found, "ptr")
+        found = self.load(self.found, "ptr")
+        with self.when(self.compare("ne", found, "null", "ptr")):
+            self.call("Py_IncRef", ("ptr", found))
+            self.reach(place, found)
         return found
+
+    def served(self, entry: str, out: str, *arrays: tuple[str, Value]) -> str:
+        return self.call("serve", ("ptr", self.setting), ("ptr", entry), ("ptr", out), *arrays)
+
+    def take_again(self, kept: str, none: str) -> None:
+        """A tuple of arrays is the results' if there are no other references to it, or to any of them."""
+        end = self.block("other")
+        self.leave_if(self.compare("eq", kept, none, "ptr"), end)
+        self.leave_if(self.compare("ne", self.load(kept, "i32", 4), 1, "i32"), end)
+        count = self.call("PyTuple_Size", ("ptr", kept))
+        with self.each(count) as n:
+            array = self.call("PyTuple_GetItem", ("ptr", kept), ("i64", n))
+            alone = self.compare("eq", self.load(array, "i32", 4), 1, "i32")
+            strong = self.null(self.field(array, WEAK_ONES, "ptr"))
+            self.leave_if(self.compare("eq", self.all_of([alone, strong]), 0, "i1"), end)
+            flags = self.let(f"or i32 {self.field(array, FLAGS, 'i32')}, {WRITEABLE}")
+            self.store(flags, self.at(array, FLAGS, "i8"), "i32", 4)
+        self.store(kept, self.out, "ptr")
+        self.jump(end)
+        self.begin(end)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from typing import Any
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,18 +76,28 @@ PARAMETER = CallFrame(
 """Follows it for each parameter."""
 MOST_VALUES = 32
 """Arrays and answers that there are while a function of Python's and code go by turns."""
+RECORDED = 5
+"""Arrays of a state that may be recorded: q, v, and what the first part gives."""
 ASKED = CallFrame(
     (
-        ("i64", "parts"),  # of code, with a question before each
+        ("i64", "parts"),  # of a step's code, with a question before each
         ("i64", "size"),  # of an answer
-        ("i64", "t"),  # where that stands among the arrays which the first question tells
-        ("i64", "q"),
-        ("i64", "v"),
         ("i64", "carried"),  # where that goes which a part carries on for those after it
-        ("i64", "answer"),  # where the first answer goes, with the others behind it
+        ("i64", "answers"),  # where the second answer goes, with the others behind it
+        ("i64", "dt"),  # the bits of a float64
+        ("i64", "step"),  # that was reached
+        ("i64", "begun"),  # whether its first part is done
+        ("i64", "until"),  # the step whose first part is the last that is done
+        ("i64", "steps"),  # in all
+        ("i64", "every"),  # so many, one state is recorded; and the last one
+        ("i64", "row"),  # of the next record
+        ("i64", "again"),  # whether arrays that nobody else has are taken again
+        ("i64", "happening"),  # which result of the first part is the first that is recorded
+        *((kind, f"{name}{k}") for k in range(RECORDED) for kind, name in (("ptr", "rows"), ("i64", "numbers"))),
     )
 )
-"""What is done by turns. A part gives what it carries on, and t, q and v of the next question; the last one, anything.
+"""Steps of a simulation, done by turns. A part gives what it carries on, and t, q and v of the next question; the last
+one, q and v after the step. Each array that is recorded has rows, of so many numbers; 0 if it is not wanted.
 """
 PART = CallFrame((("ptr", "entry"), ("i64", "count"), *(("i64", f"input{k}") for k in range(MOST_ARRAYS))))
 """Follows it for each part: its entry, and which arrays it takes."""
@@ -102,7 +113,7 @@ VIEW = 80
 _HEAD = object.__basicsize__
 VECTORCALL, DICT, WEAK, RECORD = (_HEAD + 8 * k for k in range(4))
 """Where the fields of a public function's object are, and how large it is: ``RECORD + 8``."""
-CLASS, DATA, AXES, LENGTHS, DTYPE, FLAGS = (_HEAD + offset for offset in (-8, 0, 8, 16, 40, 48))
+CLASS, DATA, AXES, LENGTHS, DTYPE, FLAGS, WEAK_ONES = (_HEAD + offset for offset in (-8, 0, 8, 16, 40, 48, 56))
 """Where the class of any object and the fields of an array of NumPy's are in memory, as fixed by the ABIs;
 ``array_fields_are_known`` looks."""
 FLOAT64 = 12
@@ -127,6 +138,7 @@ SYMBOLS = {
     "PyTuple_New": "ptr {}(i64)",
     "PyList_AsTuple": "ptr {}(ptr)",
     "PyList_GetItem": "ptr {}(ptr, i64)",
+    "PyList_SetItem": "i32 {}(ptr, i64, ptr)",
     "PyList_Size": "i64 {}(ptr)",
     "PyLong_FromSsize_t": "ptr {}(i64)",
     "PyFloat_FromDouble": "ptr {}(double)",
@@ -228,6 +240,19 @@ def array_maker() -> int:
     made = make(np.ndarray, 2, (ctypes.c_ssize_t * 2)(2, 3), FLOAT64, None, None, 0, 0, None)
     sound = type(made) is np.ndarray and made.shape == (2, 3) and made.dtype == np.float64 and made.flags.owndata
     return found if sound and made.flags.carray else 0
+
+
+@cache
+def references_are_known() -> bool:
+    """Whether the first 32 bits of an object count its references, and an array has its weak ones in ``WEAK_ONES``."""
+    kept = [np.zeros(1)]
+    where = id(kept[0])
+    counts = [ctypes.c_int32.from_address(where).value]
+    kept *= 4
+    counts.append(ctypes.c_int32.from_address(where).value)
+    weak = ctypes.c_void_p.from_address(where + WEAK_ONES)
+    before, one = weak.value, ref(kept[0])
+    return counts == [1, 4] and not before and weak.value == id(one)
 
 
 @cache

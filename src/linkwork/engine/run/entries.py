@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from math import prod
 from typing import Any
@@ -21,6 +21,7 @@ from linkwork.engine.emit.python_calls import (
     PART,
     SETTING,
     array_maker,
+    references_are_known,
 )
 from linkwork.engine.run import threads
 from linkwork.engine.run.memory import address
@@ -120,18 +121,17 @@ def make(forced: int = 0, name: str = "served") -> Callable[..., Any]:
     return builtin.make(name, code().addresses[name], address(words), words, code(), kept)
 
 
-def by_turns(parts: Sequence[tuple[Entry, Sequence[int]]], size: int, told: Sequence[int], **places: int) -> Holder:
-    """What ``asked`` takes for parts of code, each with the arrays that it takes: how many numbers an answer has, where
-    t, q and v of the first question stand, and where what is ``carried`` and the first ``answer`` go.
+def by_turns(parts: Sequence[tuple[Entry, Sequence[int]]], head: Mapping[str, int]) -> tuple[Holder, Words]:
+    """What ``asked`` takes for the parts of a step's code, each with the arrays that it takes, given the other words of
+    an ``ASKED`` that are not 0; and its words.
     """
-    t, q, v = told
-    head = {"parts": len(parts), "size": size, "t": t, "q": q, "v": v, **places}
-    words = [ASKED.pack(head)]
+    own = {"parts": len(parts), "again": int(references_are_known())}
+    words = [ASKED.pack({**{name: 0 for _, name in ASKED.words}, **own, **head})]
     for entry, inputs in parts:
         taken = {f"input{k}": place for k, place in enumerate((*inputs, *[0] * (MOST_ARRAYS - len(inputs))))}
         words.append(PART.pack({"entry": address(entry.words), "count": len(inputs), **taken}))
     joined = np.concatenate(words)
-    return builtin.holder(address(joined), joined, parts)
+    return builtin.holder(address(joined), joined, parts), joined
 
 
 @cache
