@@ -116,7 +116,7 @@ def simulate(
             straight in the world's axes.
         contact_forces: record the forces of contacts, as ``constraint_forces`` (K, p, 6) of the trajectory: at each
             point the force (N) on the body that carries ``frame``, and its moment (N m) about the world's origin, in
-            world axes.
+            world axes, as it is in the recorded state.
         hold: call a controller or function every ``hold`` steps only and hold its answer meanwhile, as a robot's
             computer does; by default it is called for every evaluation of the integrator.
         record: keep a state every ``record`` steps, and the first and the last.
