@@ -3,9 +3,10 @@
 A unit force at joint i, the row of M⁻¹, moves each body by some P. If a force f pushes body b, then joint i moves by
 fᵀ P of b: this holds for the push that the parent p of joint j has from a unit force at j, which is K = -U D⁻¹, too.
 
-    for each joint i, the last first in depth-first order
-    ancestors  inward, k = Kᵢ at first:  yⱼ = D⁻¹ Sᵀ k,  k += K Sᵀ k;   yᵢ = D⁻¹,  and no other joint has a y
-    to i       depth first, P of the world zero:  Yⱼ = yⱼ + Kᵀ Pₚ = (M⁻¹)ᵢⱼ
+    for each joint j inward, and each joint i that it carries, k = Kᵢ at first
+               yᵢⱼ = D⁻¹ Sᵀ k,  k += K Sᵀ k;   yᵢᵢ = D⁻¹,  and for other pairs it is zero
+    for each joint i, the last first, bodies j depth first, P of the world zero
+    to i       Yⱼ = yᵢⱼ + Kᵀ Pₚ = (M⁻¹)ᵢⱼ
     after i    Yⱼ = (M⁻¹)ⱼᵢ, known by symmetry, for the sake of X alone
     for each   P = Pₚ + S Yⱼ,   Xᵢⱼ += fⱼᵀ Pₚ
 
@@ -13,7 +14,7 @@ What articulated bodies do with joint forces alone (Featherstone 1983), in the f
 nothing is moved. X are accelerations while the parents of joints j are held, which push these by f: those of parents
 that are let go are left (``forward_dynamics_derivatives``). M⁻¹ is symmetric to the last bit.
 
-By symmetry Yⱼ of ancestors could be known instead, from rows in the other order, and k would not be needed. But then no
+By symmetry Yⱼ of ancestors could be known instead, from rows in the other order, without y. But then no
 joint gives way to what was rounded in P of its parent, and it adds up: M⁻¹ of a rope has a tenth of the error this way.
 """
 
@@ -94,7 +95,6 @@ def respond(
     joint has degrees of freedom, one X after the other; it stays in its place unless it is ``taken``.
     """
     P: Field[list[Motion]] = tree.path_field()
-    k: Field[list[Force]] = tree.path_field()
 
     def answer(body: Body, forces: Sequence[Force]) -> Matrix:
         """fᵀ P of the body's parent, a row for each unit force."""
@@ -118,14 +118,9 @@ def respond(
         """What a joint does: as it would while its parent is held, and by what its parent does."""
         return [plus(x, y) for x, y in zip(given, answer(body, joints[body].K), strict=True)]
 
+    _while_parents_are_held(tree, joints, inverse)
     for row in tree.depth_first_inward():
         P[tree.world] = [Motion.zero()] * row.joint.nv
-        k[row.parent] = joints[row].K
-        for body in tree.ancestors(row):
-            S, K, D = joints[body]
-            u = [S.dot(force) for force in k[body]]
-            inverse[row, body] = [D.solve(each) for each in u]
-            k[body.parent] = [force + combination(K, each) for force, each in zip(k[body], u, strict=True)]
         for body in tree.bodies_before(row):
             inverse[row, body] = Y = found(body, inverse[row, body])
             inverse[body, row] = columns(Y, body.joint.nv)
@@ -134,6 +129,19 @@ def respond(
         move(row, row, Y)
         for body in tree.bodies_after(row) if X else ():
             move(row, body, inverse[row, body], begun=False)
+
+
+def _while_parents_are_held(tree: OrderedTree, joints: Field[GivingWay], y: Field[Matrix]) -> None:
+    """y, how a joint gives way to forces at those that it carries."""
+    k: Field[list[Force]] = tree.field()
+    for body in tree.outward():
+        k[body] = joints[body].K
+    for body in tree.inward():
+        S, K, D = joints[body]
+        for row in tree.carried_by(body):
+            u = [S.dot(force) for force in k[row]]
+            y[row, body] = [D.solve(each) for each in u]
+            k[row] = [force + combination(K, each) for force, each in zip(k[row], u, strict=True)]
 
 
 def _lower(found: Matrix) -> Matrix:
