@@ -113,7 +113,9 @@ def test_batches_are_rolled_where_straight_code_is_long(monkeypatch: pytest.Monk
 
 def test_bodies_that_a_body_carries_are_walked_depth_first() -> None:
     parents = [0, 0, 1, 1, 2, 0, 5]  # of the world and bodies 1 to 6, not numbered depth first
-    assert depth_first(parents) == [(1, 0, 0), (2, 5, 1), (4, 3, 2), (5, 5, 2), (3, 3, 3), (6, 0, 1), (0, 0, 2)]
+    assert depth_first(parents) == [
+        *((6, 1, 0, 0), (0, 2, 5, 1), (1, 4, 3, 2), (4, 5, 5, 2), (2, 3, 3, 3), (3, 6, 0, 1), (5, 0, 0, 2))
+    ]
 
 
 def test_a_form_that_does_not_exist_is_refused() -> None:

@@ -151,6 +151,9 @@ class OrderedTree(Tree, Protocol):
     def depth_first(self) -> Iterator[Body]:
         """Every body after its parent, and with all that it carries before any other."""
 
+    def depth_first_inward(self) -> Iterator[Body]:
+        """The same order backwards."""
+
     def bodies_before(self, body: Any) -> Iterator[Body]:
         """The bodies that come before a body in that order."""
 

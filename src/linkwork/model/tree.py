@@ -72,10 +72,11 @@ def alone(parents: Sequence[int]) -> list[bool]:
 
 
 class DepthFirst(NamedTuple):
-    """A body's place in depth-first order: the body after it, and the one after all that it carries, 0 behind the last;
-    and how many joints it is away from the world.
+    """A body's place in depth-first order: the body before it, for the world the last; the body after it, and the one
+    after all that it carries, 0 behind the last; and how many joints it is away from the world.
     """
 
+    before: int
     after: int
     stop: int
     depth: int
@@ -90,17 +91,17 @@ def depth_first(parents: Sequence[int]) -> list[DepthFirst]:
     while stack:
         order.append(stack.pop())
         stack.extend(reversed(children[order[-1]]))
-    after, stop, depth = ([0] * len(parents) for _ in range(3))
+    before, after, stop, depth = ([0] * len(parents) for _ in range(4))
     for body in order[1:]:
         depth[body] = depth[parents[body]] + 1
-    for body, following in pairwise(order):
-        after[body] = following
+    for body, following in pairwise([*order, 0]):
+        after[body], before[following] = following, body
     for body in order:
         for one, following in pairwise(children[body]):
             stop[one] = following
         if children[body]:
             stop[children[body][-1]] = stop[body]
-    return [*map(DepthFirst, after, stop, depth)]
+    return [*map(DepthFirst, before, after, stop, depth)]
 
 
 class Walks:
@@ -191,6 +192,10 @@ class Tree(SegmentWalks, PathWalks, LoopWalks, PartWalks, Walks):
     def depth_first(self) -> Iterator[Node]:
         """Every body after its parent, and with all that it carries before any other."""
         return self.bodies_after(self.world)
+
+    def depth_first_inward(self) -> Iterator[Node]:
+        """The same order backwards."""
+        return reversed([*self.depth_first()])
 
     def bodies_before(self, body: Node) -> Iterator[Node]:
         """The bodies that come before a body in that order."""

@@ -10,6 +10,7 @@ A field lives in ``work``, a row for each body; one of pairs in a square of rows
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from linkwork.algorithms import Algorithm
@@ -210,6 +211,9 @@ class RolledTree(PathWalks, LoopWalks, Walks):
     def depth_first(self) -> Iterator[Node]:
         return self.bodies_after(self.world)
 
+    def depth_first_inward(self) -> Iterator[Node]:
+        return self._bodies("climb", self.place("before", self.world), None, partial(DEPTH_FIRST.address, "before"))
+
     def bodies_before(self, body: Node) -> Iterator[Node]:
         return self._stretch(self.place("after", self.world), body.number)
 
@@ -224,7 +228,7 @@ class RolledTree(PathWalks, LoopWalks, Walks):
         return self.tracer.emit("index", (), DEPTH_FIRST.address(column, body.index))
 
     def _stretch(self, start: int, stop: int | None = None, kinds: Sequence[int] | None = None) -> Iterator[Node]:
-        return self._bodies("climb", start, stop, lambda counter: DEPTH_FIRST.address("after", counter), kinds)
+        return self._bodies("climb", start, stop, partial(DEPTH_FIRST.address, "after"), kinds)
 
     def path(self, body: Node, until: Node | None = None) -> Iterator[Node]:
         if body is self.world:
@@ -278,18 +282,13 @@ class RolledTree(PathWalks, LoopWalks, Walks):
     ) -> Iterator[Node]:
         kinds = range(len(self.kinds)) if kinds is None else kinds
         handed = self._handed if walk == "up" else None
-        for counter, kind in self._loop(
-            walk, 1, "last_body", kinds, self._kind_address, start, stop, successor, handed
-        ):
+        kind_of = partial(BODIES.address, "kind")
+        for counter, kind in self._loop(walk, 1, "last_body", kinds, kind_of, start, stop, successor, handed):
             yield Node(self, counter, kind)
 
     @staticmethod
     def _handed(counter: int) -> tuple[Address, Address, Address]:
         return BODIES.address("parent", counter), HANDED.address("row", counter), HANDED.address("earlier", counter)
-
-    @staticmethod
-    def _kind_address(counter: int) -> Address:
-        return BODIES.address("kind", counter)
 
     def _loop(
         self,

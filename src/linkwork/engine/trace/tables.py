@@ -81,7 +81,7 @@ PAIRS = Section(("coupling",), "pair_ints")
 FAMILIES = Section(("newest", "older"), "family_ints")
 """A row for each body, the world's first: its last child, and the child of its parent before it; 0 where there is none.
 """
-DEPTH_FIRST = Section(("after", "stop", "depth"), "depth_first_ints")
+DEPTH_FIRST = Section(("before", "after", "stop", "depth"), "depth_first_ints")
 """A row for each body, the world's first: its place in depth-first order (``DepthFirst``)."""
 HANDED = Section(("row", "earlier"), "handed_ints")
 """A row for each body, the world's first: the row that what its children alone read is left in, and its parent's."""
