@@ -363,12 +363,12 @@ def test_the_explicit_inverse_is_the_same_matrix_and_cubic(humanoid: Model) -> N
 
 
 FEWEST = {
-    "dense": [("ur5", 1), ("xarm7", 1), ("ur5", 4)],
+    "dense": [("ur5", 1), ("xarm7", 1), ("ur5", 4), ("panda", 3)],
     "chang_khatib": [("chain 20", 16)],
     "pv": [("humanoid", 1), ("chain 20", 2), ("chain 20", 4), ("icub", 6), ("talos", 3), ("anymal", 8), ("g1", 4)],
     "sparse": [
         *(("humanoid", points) for points in (6, 12, 16)), *(("tree 5", points) for points in (2, 8, 16)),
-        ("panda", 3), ("solo12", 4),
+        ("solo12", 4),
     ],
 }  # fmt: skip
 """Mechanisms and numbers of points, under the method that auto takes."""

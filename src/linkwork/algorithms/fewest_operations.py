@@ -3,9 +3,10 @@
 For each pair of points ``sparse`` pays 72 operations for every degree of freedom that carries both, ``pv`` 396 for a
 product of 6×6 matrices and more where ways meet again and again, and ``chang_khatib`` for the bodies between. So the
 first is shorter where points share little, as limbs share a floating base, the last where many points are near each
-other, and the second elsewhere. With one point the first two take the same operations, the second in less time. For an
-arm with no more points than joints ``dense`` is shorter than all of these. The numbers were fitted to counted and timed
-cases (benchmarks/operational_methods.py, docs/operational-inertia.md).
+other, and the second elsewhere. With one point the first two take the same operations, the second in less time. Where
+all that stands on the world with the points has few degrees of freedom, as an arm or the legs of a robot that is bolted
+down, ``dense`` is shorter than all of these. The numbers were fitted to counted and timed cases
+(benchmarks/operational_methods.py, docs/operational-inertia.md).
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from functools import lru_cache
 from linkwork.model.model import Model
 from linkwork.model.paths import paths_of
 
-ARM = (6, 7)
-"""Degrees of freedom of a mechanism for which ``dense`` is the shortest, with as many points at most as the first."""
+SMALL, ALL = 11, 50
+"""Degrees of freedom of a branch of the world, and of all of them, up to which ``dense`` is the shortest."""
 SHARED = 6.0
 """Degrees of freedom that carry both points of a pair, on average over the pairs that share any body, up to which
 ``sparse`` is the shortest.
@@ -37,7 +38,7 @@ def fewest_operations(model: Model, points: tuple[int, ...]) -> str:
 
 def fewest_operations_on(parents: Sequence[int], nv: Sequence[int], points: Sequence[int]) -> str:
     """The same, given the parent of each body and the degrees of freedom of its joint."""
-    if 1 <= len(points) <= ARM[0] and sum(nv) in ARM:
+    if sum(nv) <= ALL and 0 < _largest_branch(parents, nv, points) <= SMALL:
         return "dense"
     if len(points) == 1:
         return "pv"
@@ -55,6 +56,15 @@ def fewest_operations_on(parents: Sequence[int], nv: Sequence[int], points: Sequ
     if shared <= SHARED * meeting:
         return "sparse"
     return "chang_khatib" if len(points) > MANY and _near([0, *parents], points) else "pv"
+
+
+def _largest_branch(parents: Sequence[int], nv: Sequence[int], points: Sequence[int]) -> int:
+    """The degrees of freedom of the largest of the world's branches that has points."""
+    branch, size = [0], [0] * (len(parents) + 1)
+    for body, (parent, freedom) in enumerate(zip(parents, nv, strict=True), 1):
+        branch.append(branch[parent] or body)
+        size[branch[body]] += freedom
+    return max((size[branch[point]] for point in points), default=0)
 
 
 def _near(parents: Sequence[int], points: Sequence[int]) -> bool:
