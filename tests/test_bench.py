@@ -50,8 +50,10 @@ def test_of_several_visits_the_best_time_counts() -> None:
         return {"function": "energy", "seconds": own, "in_place": in_place, "peers": {"pin": pin, "mujoco": other}}
 
     one, other = row(2.0, 1.0, 6.0, True), row(1.0, 3.0, 5.0, False)
-    found = measurements.best_of({"rows": [one], "memory": {"growth": 1}}, {"rows": [other], "memory": None})
-    assert found == {"rows": [row(1.0, 1.0, 5.0, False)], "memory": {"growth": 1}}
+    slow, fast = ({"rows": [one], "articulated_body": one}, {"rows": [other], "articulated_body": other})
+    found = measurements.best_of({**slow, "memory": {"growth": 1}}, {**fast, "memory": None})
+    best = row(1.0, 1.0, 5.0, False)
+    assert found == {"rows": [best], "articulated_body": best, "memory": {"growth": 1}}
 
 
 def test_every_public_function_of_states_is_measured() -> None:
