@@ -13,6 +13,10 @@ So nothing of ∂τ is formed. With respect to q̇ it is the same with S, Ω and
 columns, as B has no others than those of angular velocities. A subspace that varies with q adds (∂S/∂qₖ)ᵀ F to Sᵀ f.
 Everything but Iᴬ is in the frame of the root.
 
+A joint of six degrees of freedom, without rotors and with a fixed subspace, holds nothing: it takes up Ψ̈ whole, so that
+P = -S D⁻¹ Sᵀ C Ψ̇, and what it carries follows angular velocities alone. Three columns go outward from a floating base,
+not twelve.
+
 That ∂q̈ = -M⁻¹ ∂τ is from Carpentier, Mansard 2018; how τ varies, from Singh, Russell, Wensing 2022.
 """
 
@@ -26,7 +30,7 @@ from linkwork.algorithms.mass_matrix_inverse import GivingWay, Taken, giving_way
 from linkwork.algorithms.tree import Body, BodyForces, Field, JointValues, OrderedTree, Tree
 from linkwork.spatial import Force, Vec3, combination
 from linkwork.spatial.coriolis import Coriolis
-from linkwork.spatial.matrices import Column, Matrix, columns, negated, plus
+from linkwork.spatial.matrices import Column, Matrix, columns, negated, plus, units
 
 
 def forward_dynamics_derivatives(
@@ -46,6 +50,10 @@ def accelerations_vary(
     pushed = _pushed(tree, found, motion, joints, by_q, by_v)
     respond(tree, joints, inverse, (by_q, by_v), pushed, taken)
     return by_q, by_v, inverse
+
+
+_DIRECTIONS = [Vec3(*unit) for unit in units(3)]
+"""Of angular velocities."""
 
 
 class _Coupled(NamedTuple):
@@ -94,13 +102,20 @@ def _pushed(
             *(-(each + force) for each, force in zip(f, turning, strict=False)),
             *(-each for each in f[n:]),
         ]
-        P[joint] = [a + S.times(rates) for a, rates in zip(A, x, strict=True)]
         _put(X, joint, joint, x)
+        held = n < 6 or bool(found.step.rotor[joint] or S_q)
+        if held:
+            P[joint] = [a + S.times(rates) for a, rates in zip(A, x, strict=True)]
+        else:
+            P[joint] = [-S.times(D.solve(S.dot(force))) for force in C[joint]]
         for body in tree.carried_by(joint):
             behind, at = joints[body], P[body.parent]
-            given = [[w.dot(y) for y in Y[body]] for w in turned]
+            given = [[w.dot(y) for y in Y[body]] for w in (turned if held else _DIRECTIONS)]
             x = [plus(y, [a.dot(force) for force in behind.K]) for y, a in zip(given, at, strict=True)]
             P[body] = [a + behind.S.times(rates) for a, rates in zip(at, x, strict=True)]
+            if not held:
+                follows = [Vec3(*row) for row in columns(x, body.joint.nv)]
+                x = [[w.dot(each) for each in follows] for w in turned]
             _put(X, body, joint, x)
         F[joint.parent] = F[joint.parent] + F[joint]
     return pushed
