@@ -29,7 +29,8 @@ from linkwork.engine.rollout import run_over_time
 from linkwork.model.constraints import Constraint
 from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
-from linkwork.simulation.coupled import held_back_together, moving_together
+from linkwork.simulation.coupled import moving_together
+from linkwork.simulation.held import stopped
 from linkwork.simulation.integrators import Step
 from linkwork.simulation.plant import Answer, Plant
 from linkwork.simulation.record import Record
@@ -242,19 +243,17 @@ class _Text:
         free = plant.driven(t, q, v, tau)
         if not scene.joints:
             return free.a, free.wrenches, None
-        end, M, rate = v + dt * free.a, mass_matrix(plant.solved, q), 1.0 / dt
-        known = None if before is None else (numbers(before * dt).tolist(), numbers(v).tolist())
-        found, impulses, sound = held_back_together(
-            numbers(M).tolist(), numbers(end).tolist(), numbers(q).tolist(), dt.item(), scene.joints,
-            moving_together(scene.model, scene.constraints), known,
+        end, rate = v + dt * free.a, 1.0 / dt
+        found, impulses, sound = stopped(
+            lambda q, dt: mass_matrix(plant.damped(dt), q), [dt], end, q, dt, scene.joints,
+            moving_together(scene.model, scene.constraints), None if before is None else (before * dt, v),
         )  # fmt: skip
-        found[0] = found[0] + sound  # no number from here on
-        extra = _array(impulses) * rate
+        extra = impulses * rate
         wrenches = free.wrenches
         if scene.constraints:
             plant.extra = extra
             wrenches = plant.driven(t, q, v, tau).wrenches
-        return free.a + (_array(found) - end) * rate, wrenches, extra
+        return free.a + (found + sound - end) * rate, wrenches, extra  # no number where it is not sound
 
 
 def _within(tau: Any, most: Sequence[float]) -> Any:
