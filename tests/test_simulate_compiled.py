@@ -97,6 +97,19 @@ def test_code_goes_the_same_way_to_the_bit(way: str, integrator: str, monkeypatc
         assert np.array_equal(getattr(found, name), getattr(expected, name)), name
 
 
+def test_short_runs_get_code_when_there_have_been_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "WORTH", 50)  # 150 steps, of runs of 60
+    model, asked = arm.__wrapped__(), steps_of_python(monkeypatch)
+    paths, counts = [], []
+    for _ in range(4):
+        asked.clear()
+        paths.append(run(model))
+        counts.append(len(asked))
+    assert counts == [61, 61, 1, 1]
+    for name in ARRAYS:
+        assert all(np.array_equal(getattr(path, name), getattr(paths[0], name)) for path in paths), name
+
+
 @pytest.mark.filterwarnings("ignore:prismatic joint")  # without stops it runs out of its range
 @BOTH
 def test_friction_and_stops_are_solved_for_inside(integrator: str, monkeypatch: pytest.MonkeyPatch) -> None:
