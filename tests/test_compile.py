@@ -376,6 +376,7 @@ def test_wrong_shapes_and_arguments_are_said() -> None:
         lambda: lw.compile(lambda x: x, x="configuration"): "the shape of x must be an int",
         lambda: lw.compile(lambda x: x, x=-1): "the shape of x must be an int",
         lambda: lw.compile(lambda x: x, x=(ARM, "poses")): "no space 'poses'",
+        lambda: lw.compile(lambda x: x, x=(1000, 10**6)): "x has 1,000,000,000 numbers",
         lambda: lw.compile(lambda *x: x, x=3): r"takes any number of arguments",
     }.items():
         with pytest.raises(lw.ArgumentError, match=message):
