@@ -285,6 +285,10 @@ def test_guesses_do_not_go_round_in_circles() -> None:
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "other_model": ({"torque": lw.compile(lambda t, q, v: v, t=(), q=2, v=2)}, "compiled for another model"),
+    "other_joints": (
+        {"torque": lw.compile(lambda t, q, v: v, t=(), q=(lw.mechanisms.serial_chain(6), "configuration"), v=5)},
+        "'q' is a configuration of 'serial_chain', whose joint .* is revolute, where joint 'joint_b' .* is prismatic",
+    ),
     "missing": (
         {"torque": lw.compile(lambda t, q, v, k: k * v, t=(), q=6, v=5, k=())},
         "must be a tuple with the 1 parameter.s. of <lambda> .k.",
