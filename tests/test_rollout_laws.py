@@ -198,6 +198,19 @@ def test_joints_stop_at_their_limits_as_in_a_simulation() -> None:
     assert (abs(found.q[:, 0] - 0.7) < 1e-12).any()
 
 
+@pytest.mark.parametrize("record", [1, 10])
+def test_what_a_policy_loses_is_explained(record: int) -> None:
+    given: dict[str, Any] = {**START, "steps": 40, "hold": 3, "record": record}
+    with pytest.raises(
+        lw.SimulationError, match=r"step 7 \(.*what policy\(t, q, v\) returns at t = 0.06 s is not finite"
+    ):
+        lw.rollout(**given, policy=lambda t, q, v: np.where(t > 0.05, np.nan, v))
+    with pytest.raises(
+        lw.SimulationError, match=r"trajectory \[0\] .* in step 3 .*: joint .* was the fastest one step"
+    ):
+        lw.rollout(**given, policy=lambda t, q, v: 1e9 * v)
+
+
 def test_states_at_stops_and_away_from_them_share_a_tile() -> None:
     """Those that nothing holds have the bits that they have alone, and without stops; gradients are of either kind."""
     model = fenced()
