@@ -12,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import linkwork as lw
+from linkwork.algorithms import ALGORITHMS
+from linkwork.cli.count import counted
 from linkwork.engine.plans import plan_for_trace
 from strategies import close
 
@@ -258,6 +260,14 @@ def test_it_counts_prints_and_pickles() -> None:
     assert "exp" in made.text() and "result0[2]" in made.text() and "x (3,)" in repr(made)
     again = pickle.loads(pickle.dumps(made))
     assert np.array_equal(again([1.0, 2.0, 3.0]), made([1.0, 2.0, 3.0]))
+
+
+def test_code_with_loops_is_counted() -> None:
+    chain = lw.mechanisms.serial_chain(51)
+    alone = counted(ALGORITHMS["gravity_torques"], chain, ())["total"]
+    twice = lw.compile(lambda q: 2.0 * lw.gravity_torques(chain, q), q=51)
+    assert sum(twice.count().values()) == alone + 51
+    assert lw.jvp(twice).count()["call"] == 1
 
 
 def test_code_is_kept_by_what_was_traced() -> None:
