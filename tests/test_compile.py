@@ -139,6 +139,24 @@ def test_linear_algebra() -> None:
     both(text, states=8, a=(4, 4), b=(4, 4), x=4)
 
 
+@pytest.mark.parametrize("shape", [(4, 4), (5, 3), (2, 4)])
+def test_reflections(shape: tuple[int, int]) -> None:
+    def text(a: Any, b: Any) -> Any:
+        Q, R = np.linalg.qr(a)
+        x, residual, _, _ = np.linalg.lstsq(a, b, rcond=None)
+        return np.concatenate([Q.ravel(), R.ravel(), np.linalg.pinv(a).ravel(), x, residual])
+
+    both(text, a=shape, b=shape[0])
+
+
+def test_a_pseudoinverse_is_of_full_rank() -> None:
+    inverse = lw.compile(lambda a: np.linalg.pinv(a), a=(3, 2))
+    for a in ([[1, 0], [0, 1], [0, 0]], [[0, 1], [0, 0], [2, 0]]):
+        close(inverse(a), np.linalg.pinv(np.array(a)), 1e-15)
+    with pytest.raises(lw.SingularError):
+        inverse([[1, 2], [2, 4], [3, 6]])
+
+
 def test_pivots_are_chosen_by_value() -> None:
     solve = lw.compile(np.linalg.solve, a=(2, 2), b=2)
     close(solve([[0.0, 1.0], [1.0, 0.0]], [3.0, 4.0]), np.array([4.0, 3.0]), 1e-15)
@@ -338,6 +356,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "a sort": (lambda x: np.argsort(x), "argsort cannot be traced; use np.sort"),
     "single precision": (lambda x: x.astype(np.float32), "cannot become float32"),
     "a conversion": (lambda x: np.asarray(x, dtype=float), r"use np.asarray\(x\) instead"),
+    "singular values": (lambda x: np.linalg.pinv(np.outer(x, x), rcond=1e-3), "damp them instead"),
     "an option": (lambda x: np.sum(x, spam=1), "cannot be traced: TypeError"),
     "some of nothing": (lambda x: np.max(x, where=x > 0.0), "needs a value to begin with"),
     "a truth of many": (lambda x: 1.0 * x if np.allclose(x, 0.0) else x, "has no truth"),

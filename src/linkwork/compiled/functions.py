@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.compiled import linear_algebra
+from linkwork.compiled import linear_algebra, orthogonal
 from linkwork.compiled.arrays import TracedArray, numbers, traced
 from linkwork.compiled.reductions import REDUCTIONS, accumulated, all_of, reduced
 from linkwork.compiled.scalars import SCALARS, as_numbers, selected, ufuncs
@@ -183,6 +183,9 @@ FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.linalg.cholesky: linear_algebra.cholesky,
     np.linalg.det: linear_algebra.det,
     np.linalg.slogdet: linear_algebra.slogdet,
+    np.linalg.qr: orthogonal.qr,
+    np.linalg.pinv: orthogonal.pinv,
+    np.linalg.lstsq: orthogonal.lstsq,
     np.linalg.norm: linear_algebra.norm,
     np.linalg.multi_dot: lambda arrays, **_: reduce(lambda a, b: a @ b, [traced(numbers(a)) for a in arrays]),
     np.linalg.matrix_power: linear_algebra.matrix_power,
@@ -248,8 +251,6 @@ def apply_function(func: Callable[..., Any], args: Sequence[Any], options: dict[
 
 
 _INSTEAD = {
-    "linalg.lstsq": "np.linalg.solve(A.T @ A, A.T @ b)",
-    "linalg.pinv": "np.linalg.solve(A @ A.T + damping * np.eye(n), ...)",
     "argmin": "np.where",
     "argmax": "np.where",
     "argsort": "np.sort",
