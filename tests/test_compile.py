@@ -12,10 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import linkwork as lw
+from linkwork.algorithms import ALGORITHMS
+from linkwork.cli.count import counted
 from linkwork.engine.plans import plan_for_trace
 from strategies import close
 
 ARM = lw.mechanisms.serial_chain(3)
+AREA: Any = getattr(np, "trapezoid", None) or np.trapz  # type: ignore[attr-defined]  # its name until NumPy 2
 
 
 def both(function: Any, states: int = 5, seed: int = 0, low: float = -2.0, high: float = 2.0, **shapes: Any) -> None:
@@ -68,6 +71,29 @@ FUNCTIONS = {
         + np.count_nonzero(y > 0)
         + np.trunc(3 * y)
     ),
+    "some of them": lambda x, y: np.array(
+        [
+            np.sum(x, where=x > 0.0),
+            x.sum(where=[True, False, True]),
+            np.max(y, where=y < 1.0, initial=-3.0),
+            np.mean(x, where=[True, True, False]),
+            np.var(y, where=np.abs(y) < 3.0, ddof=1),
+            np.any(x, where=y > 0.0),
+        ]
+    ),
+    "axes that stay": lambda x, y: (
+        np.ptp(np.outer(x, y), axis=0, keepdims=True)
+        + np.count_nonzero(np.outer(x, y) > 0.5, axis=1, keepdims=True)
+        + np.median(np.outer(y, y), axis=1, keepdims=True)
+        + np.average(np.outer(x, x), axis=1, weights=[1.0, 2.0, 3.0])
+    ),
+    "in order": lambda x, y: np.sort(np.append(x, y)) + np.median(y) + np.amax(x) - np.nanmin(y),
+    "signals": lambda x, y: (
+        np.convolve(x, y, "same") + np.pad(x[:2], (0, 1), mode="edge") + AREA(x, dx=0.1) + np.sinc(x - x[0])
+    ),
+    "angles": lambda x, y: np.unwrap(4.0 * x) + np.vdot(x, y) + x.round(1) + round(y[0], 2) + np.isclose(x, 2.0 * x),
+    "like": lambda x, y: _held(x, y),
+    "bits of numbers": lambda x, y: np.modf(3.0 * x)[0] + np.signbit(y) + np.logaddexp2(x, y) + np.modf(3.0 * y)[1],
     "a loop": lambda x, y: _newton(x, y),
     "norms": lambda x, y: np.linalg.norm(x) * y / np.linalg.norm(y, 1) + np.linalg.norm(x - y, np.inf),
 }
@@ -79,6 +105,13 @@ def _assigned(x: Any, y: Any) -> Any:
     z[0] += x[0]
     z *= 2.0
     return z
+
+
+def _held(x: Any, y: Any) -> Any:
+    z = np.zeros((3, 3), like=x)
+    z[0] = x
+    np.fill_diagonal(z, y)
+    return z + np.array([x, y, x + y], like=x)
 
 
 def _newton(x: Any, y: Any) -> Any:
@@ -99,9 +132,29 @@ def test_linear_algebra() -> None:
         L = np.linalg.cholesky(spd)
         y = np.linalg.solve(L.T, np.linalg.solve(L, x))
         z = np.linalg.solve(b, x) + np.linalg.inv(b) @ y
-        return np.concatenate([y, z, [np.linalg.det(b)], np.linalg.matrix_power(b, 3)[0]])
+        norms = [np.linalg.norm(b, "fro"), np.linalg.norm(b, 1), np.linalg.norm(b, -np.inf), np.linalg.norm(x, 3)]
+        sizes = [np.linalg.det(b), np.linalg.slogdet(b)[1], *norms]
+        return np.concatenate([y, z, sizes, np.linalg.matrix_power(b, 3)[0], np.linalg.norm(b, 1, axis=0)])
 
     both(text, states=8, a=(4, 4), b=(4, 4), x=4)
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (5, 3), (2, 4)])
+def test_reflections(shape: tuple[int, int]) -> None:
+    def text(a: Any, b: Any) -> Any:
+        Q, R = np.linalg.qr(a)
+        x, residual, _, _ = np.linalg.lstsq(a, b, rcond=None)
+        return np.concatenate([Q.ravel(), R.ravel(), np.linalg.pinv(a).ravel(), x, residual])
+
+    both(text, a=shape, b=shape[0])
+
+
+def test_a_pseudoinverse_is_of_full_rank() -> None:
+    inverse = lw.compile(lambda a: np.linalg.pinv(a), a=(3, 2))
+    for a in ([[1, 0], [0, 1], [0, 0]], [[0, 1], [0, 0], [2, 0]]):
+        close(inverse(a), np.linalg.pinv(np.array(a)), 1e-15)
+    with pytest.raises(lw.SingularError):
+        inverse([[1, 2], [2, 4], [3, 6]])
 
 
 def test_pivots_are_chosen_by_value() -> None:
@@ -227,6 +280,14 @@ def test_it_counts_prints_and_pickles() -> None:
     assert np.array_equal(again([1.0, 2.0, 3.0]), made([1.0, 2.0, 3.0]))
 
 
+def test_code_with_loops_is_counted() -> None:
+    chain = lw.mechanisms.serial_chain(51)
+    alone = counted(ALGORITHMS["gravity_torques"], chain, ())["total"]
+    twice = lw.compile(lambda q: 2.0 * lw.gravity_torques(chain, q), q=51)
+    assert sum(twice.count().values()) == alone + 51
+    assert lw.jvp(twice).count()["call"] == 1
+
+
 def test_code_is_kept_by_what_was_traced() -> None:
     one, other = (lw.compile(f, x=2) for f in (lambda x: 2.0 * x, lambda x: x + x * 1.0 + 0.0))
     same = lw.compile(lambda x: np.multiply(x, 2.0), x=2)
@@ -292,7 +353,13 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "where alone": (lambda x: np.where(x > 0), "np.where"),
     "an unknown function": (lambda x: np.linalg.svd(np.outer(x, x)), "np.linalg.svd cannot be traced"),
     "another": (lambda x: np.argmax(x), "argmax cannot be traced; use np.where"),
-    "a sort": (lambda x: np.sort(x), "sort cannot be traced"),
+    "a sort": (lambda x: np.argsort(x), "argsort cannot be traced; use np.sort"),
+    "single precision": (lambda x: x.astype(np.float32), "cannot become float32"),
+    "a conversion": (lambda x: np.asarray(x, dtype=float), r"use np.asarray\(x\) instead"),
+    "singular values": (lambda x: np.linalg.pinv(np.outer(x, x), rcond=1e-3), "damp them instead"),
+    "an option": (lambda x: np.sum(x, spam=1), "cannot be traced: TypeError"),
+    "some of nothing": (lambda x: np.max(x, where=x > 0.0), "needs a value to begin with"),
+    "a truth of many": (lambda x: 1.0 * x if np.allclose(x, 0.0) else x, "has no truth"),
     "truth": (lambda x: x.any() and 1.0, "np.where"),
     "membership": (lambda x: 1.0 in x, "np.where"),
     "nothing": (lambda x: None, "returns nothing"),
@@ -338,6 +405,7 @@ def test_wrong_shapes_and_arguments_are_said() -> None:
         lambda: lw.compile(lambda x: x, x="configuration"): "the shape of x must be an int",
         lambda: lw.compile(lambda x: x, x=-1): "the shape of x must be an int",
         lambda: lw.compile(lambda x: x, x=(ARM, "poses")): "no space 'poses'",
+        lambda: lw.compile(lambda x: x, x=(1000, 10**6)): "x has 1,000,000,000 numbers",
         lambda: lw.compile(lambda *x: x, x=3): r"takes any number of arguments",
     }.items():
         with pytest.raises(lw.ArgumentError, match=message):

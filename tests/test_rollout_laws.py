@@ -198,6 +198,39 @@ def test_joints_stop_at_their_limits_as_in_a_simulation() -> None:
     assert (abs(found.q[:, 0] - 0.7) < 1e-12).any()
 
 
+@pytest.mark.parametrize("record", [1, 10])
+def test_what_a_policy_loses_is_explained(record: int) -> None:
+    given: dict[str, Any] = {**START, "steps": 40, "hold": 3, "record": record}
+    with pytest.raises(
+        lw.SimulationError, match=r"step 7 \(.*what policy\(t, q, v\) returns at t = 0.06 s is not finite"
+    ):
+        lw.rollout(**given, policy=lambda t, q, v: np.where(t > 0.05, np.nan, v))
+    with pytest.raises(
+        lw.SimulationError, match=r"trajectory \[0\] .* in step 3 .*: joint .* was the fastest one step"
+    ):
+        lw.rollout(**given, policy=lambda t, q, v: 1e9 * v)
+
+
+def test_states_at_stops_and_away_from_them_share_a_tile() -> None:
+    """Those that nothing holds have the bits that they have alone, and without stops; gradients are of either kind."""
+    model = fenced()
+    q, v = np.tile(lw.neutral(model), (5, 1)), 0.1 * np.ones((5, 6))
+    q[1, 0], v[1, 0], q[3, 1], v[3, 1] = 0.69, 9.0, 0.3, 2.0
+    given: dict[str, Any] = {"dt": 2e-3, "steps": 3, "joint_limits": True}
+    found = lw.rollout(model, q, v, **given)
+    assert found.q[1, 2, 0] == 0.7 and found.q[3, 1, 1] == 0.3
+    free = lw.rollout(model, q, v, dt=2e-3, steps=3)
+    for k in range(5):
+        assert_same(lw.rollout(model, q[k], v[k], **given), lw.Rollout(found.t, found.q[k], found.v[k]))
+        assert np.array_equal(found.v[k], free.v[k]) == (k not in (1, 3))
+    weights, h = np.zeros((5, 4, 6)), 1e-6
+    weights[:, -1] = np.arange(1.0, 7.0)
+    gradient = found.pullback(v=weights).v
+    for k in range(6):
+        up, down = (lw.rollout(model, q, v + sign * h * np.eye(6)[k], **given).v[:, -1] for sign in (1, -1))
+        close(gradient[:, k], (up - down) @ np.arange(1.0, 7.0) / (2.0 * h), 1e-6, scale=1.0)
+
+
 def test_joints_of_a_loop_stop_at_their_limits_as_in_a_simulation() -> None:
     """The crank of a four-bar linkage is driven one way, where the rocker stops first, and the other."""
     model, loop, q = four_bar()

@@ -85,9 +85,15 @@ class TracedArray(np.ndarray[Any, Any]):
         return repr(self)
 
     def astype(self, dtype: Any, *_: Any, **__: Any) -> Any:
-        if np.dtype(dtype).kind not in "fO":
+        if np.dtype(dtype) not in (np.float64, object):
             raise TracingError(f"traced numbers are float64 and cannot become {np.dtype(dtype)}")
         return self.copy()
+
+    def round(self, decimals: int = 0, out: Any = None) -> Any:  # type: ignore[override]
+        return np.round(self, decimals)
+
+    def __round__(self, digits: int = 0) -> Any:
+        return np.round(self, digits)
 
     def tolist(self) -> Any:
         return [each.tolist() for each in self] if self.ndim else self

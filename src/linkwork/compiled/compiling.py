@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 from linkwork.arguments import is_integer
@@ -13,6 +14,9 @@ from linkwork.engine.ir.program import text
 from linkwork.engine.spaces import SPACES
 from linkwork.errors import ArgumentError, TracingError, shown
 from linkwork.model.model import Model
+
+MOST_NUMBERS = 1_000_000
+"""Of an argument, for one state."""
 
 
 def compile(function: Callable[..., Any], /, **shapes: Any) -> CompiledFunction:
@@ -112,5 +116,10 @@ def _shape(name: str, given: Any) -> Shape:
         raise ArgumentError(
             f"the shape of {name} must be an int, a tuple of ints, or a model and a space such as "
             f'(model, "configuration"), not {shown(given)}'
+        )
+    if prod(map(int, given)) > MOST_NUMBERS:
+        raise ArgumentError(
+            f"{name} has {prod(map(int, given)):,} numbers; a function is traced number by number, of arguments of up "
+            f"to {MOST_NUMBERS:,}. The shape is that of one state: batches need none"
         )
     return tuple(map(int, given))

@@ -47,17 +47,52 @@ def cholesky(a: Any, *, upper: bool = False) -> Any:
     return traced(np.swapaxes(found, -1, -2) if upper else found)
 
 
+def slogdet(a: Any) -> Any:
+    """The sign of the determinant, and the logarithm of its size, of matrices (..., n, n)."""
+    determinant = det(a)
+    sign, logarithm = np.sign(determinant), np.log(np.abs(determinant))
+    made = getattr(np.linalg.slogdet(np.eye(1)), "_fields", None)
+    return type(np.linalg.slogdet(np.eye(1)))(sign, logarithm) if made else (sign, logarithm)
+
+
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    """The Euclidean length of vectors (or of all numbers of a matrix); 1 and inf are other norms of vectors."""
+    """The norm of vectors or of matrices: the Euclidean one, of all numbers, if ``ord`` is left out."""
     array = traced(numbers(x))
-    vector = (axis is not None and np.ndim(axis) == 0) or (axis is None and array.ndim == 1)
-    if ord is None or (ord == 2 and vector) or ord == "fro":
+    if ord is None:
         return np.sqrt(np.sum(array * array, axis=axis, keepdims=keepdims))
-    if vector and ord == 1:
-        return np.sum(np.abs(array), axis=axis, keepdims=keepdims)
-    if vector and ord in (np.inf, -np.inf):
-        return (np.max if ord > 0 else np.min)(np.abs(array), axis=axis, keepdims=keepdims)
-    raise TracingError(f"np.linalg.norm(ord={ord!r}) cannot be traced; None, 1, 2 and inf of vectors can")
+    axes = tuple(range(array.ndim)) if axis is None else (axis,) if np.ndim(axis) == 0 else tuple(axis)
+    if len(axes) == 1:
+        return vector_norm(array, axis=axes[0], keepdims=keepdims, ord=ord)
+    moved = np.moveaxis(array, axes, (-2, -1))
+    found = matrix_norm(moved, ord=ord)
+    return np.expand_dims(found, axes) if keepdims else found
+
+
+def vector_norm(x: Any, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+    """(Σ |x|ᵖ)^(1/p) of vectors; the largest and the smallest number for inf and -inf, how many are not 0 for 0."""
+    size = np.abs(traced(numbers(x)))
+    if not isinstance(ord, int | float):
+        raise TracingError(f"np.linalg.norm(ord={ord!r}) of vectors cannot be traced; numbers and inf can")
+    if ord in (np.inf, -np.inf):
+        return (np.max if ord > 0 else np.min)(size, axis=axis, keepdims=keepdims)
+    if ord == 0:
+        return np.count_nonzero(size, axis=axis, keepdims=keepdims)
+    if ord == 1:
+        return np.sum(size, axis=axis, keepdims=keepdims)
+    if ord == 2:
+        return np.sqrt(np.sum(size * size, axis=axis, keepdims=keepdims))
+    return np.sum(size ** float(ord), axis=axis, keepdims=keepdims) ** (1.0 / ord)
+
+
+def matrix_norm(x: Any, *, keepdims: bool = False, ord: Any = "fro") -> Any:
+    """That of all numbers of matrices (..., m, n); the largest sum of a column for 1, and of a row for inf."""
+    array = traced(numbers(x))
+    if ord == "fro":
+        return np.sqrt(np.sum(array * array, axis=(-2, -1), keepdims=keepdims))
+    if isinstance(ord, int | float) and abs(ord) in (1, np.inf):
+        sums = np.sum(np.abs(array), axis=-2 if abs(ord) == 1 else -1, keepdims=True)
+        return (np.max if ord > 0 else np.min)(sums, axis=(-2, -1), keepdims=keepdims)
+    raise TracingError(f"np.linalg.norm(ord={ord!r}) of matrices cannot be traced; 'fro', 1 and inf can")
 
 
 def matrix_power(a: Any, n: int) -> Any:

@@ -110,6 +110,10 @@ _ARITHMETIC: dict[str, Callable[..., Any]] = {
     "heaviside": lambda a, b: select(less(a, 0.0), 0.0, select(less(0.0, a), 1.0, b)),
     "clip": lambda a, low, high: elementary.minimum(elementary.maximum(a, low), high),
     "copysign": lambda a, b: select(less(b, 0.0), -elementary.absolute(a), elementary.absolute(a)),
+    "modf": lambda a: (a - elementary.trunc(a), elementary.trunc(a)),
+    "logaddexp2": lambda a, b: (
+        elementary.maximum(a, b) + elementary.log2(1.0 + elementary.exp2(-elementary.absolute(a - b)))
+    ),
     "logaddexp": lambda a, b: elementary.maximum(a, b) + elementary.log1p(elementary.exp(-elementary.absolute(a - b))),
     **{
         name: getattr(elementary, name)
@@ -136,6 +140,7 @@ _LOGICAL: dict[str, Callable[..., Any]] = {
     "bitwise_or": or_,
     "bitwise_xor": xor,
     "invert": not_,
+    "signbit": lambda a: less(a, 0.0),
     "isfinite": lambda a: True,
     "isnan": lambda a: False,
     "isinf": lambda a: False,
@@ -143,3 +148,14 @@ _LOGICAL: dict[str, Callable[..., Any]] = {
 
 SCALARS = {**{name: _of_numbers(text) for name, text in _ARITHMETIC.items()}, **_LOGICAL}
 """The text of each universal function of NumPy over scalars."""
+
+
+def _over_arrays(name: str, text: Callable[..., Any]) -> Any:
+    known = getattr(np, name, None)
+    return np.frompyfunc(text, known.nin if isinstance(known, np.ufunc) else 3, 2 if name in ("divmod", "modf") else 1)
+
+
+ufuncs = {name: _over_arrays(name, text) for name, text in SCALARS.items()}
+"""The same over arrays of objects."""
+selected = np.frompyfunc(select, 3, 1)
+as_numbers = np.frompyfunc(number, 1, 1)

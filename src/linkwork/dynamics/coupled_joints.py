@@ -1,4 +1,4 @@
-"""Dynamics of many joints that move together: couplings as rows over velocities, not over motions of frames.
+"""Dynamics of joints that move together: couplings as rows over velocities, not over motions of frames.
 
 With J the rows of v_a - ratio v_b, the forces of the couplings solve (J M⁻¹ Jᵀ) λ = - J a_free - ...: one unknown for
 each coupling, where frames would take twelve numbers.
@@ -14,9 +14,9 @@ import numpy as np
 from linkwork.arguments import Array
 from linkwork.compiled.arrays import is_traced
 from linkwork.dynamics.constraint_solvers import Solver
-from linkwork.dynamics.derivatives import mass_matrix_inverse
 from linkwork.dynamics.dynamics import forward_dynamics, mass_matrix
 from linkwork.model.constraints import Constraint, Coupling
+from linkwork.model.doubtful import own_shares
 from linkwork.model.model import Model
 from linkwork.spatial.small_matrices import times
 
@@ -57,7 +57,8 @@ def coupled_sizes(
 ) -> tuple[Array, Array]:
     """The forces (..., k) of the couplings, from the accelerations without them, and what unit ones do (..., nv, k)."""
     if is_traced(free):
-        response = mass_matrix_inverse(model, q) @ held.rows.T
+        weightless, rest = _weightless(model), np.zeros(model.nv)  # articulated bodies are those of ``free``
+        response = np.stack([forward_dynamics(weightless, q, rest, row) for row in held.rows], axis=-1)
     else:  # for which less code is made
         response = np.asarray(np.linalg.solve(mass_matrix(model, q), held.rows.T), dtype=np.float64)
     asked = times(held.rows, free)
@@ -65,3 +66,9 @@ def coupled_sizes(
         errors = np.concatenate([each.all_errors(model, q, ()) for each in held.couplings], axis=-1)
         asked = asked + settings[0] * times(held.rows, v) + settings[1] * errors
     return solver.solve(held.rows @ response, -asked), response
+
+
+def _weightless(model: Model) -> Model:
+    made = model.with_gravity((0.0, 0.0, 0.0))
+    made._memo.derived[own_shares.__wrapped__] = own_shares(model)  # type: ignore[attr-defined]
+    return made

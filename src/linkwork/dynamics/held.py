@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from linkwork.compiled.compiled_function import CompiledFunction
 
 _MOST_COUPLED = 20
-"""Bodies up to which one kernel is made for many couplings: the inverse of the mass matrix is part of it."""
+"""Bodies up to which one kernel is made for many couplings: what a force of each does is part of it."""
 _MOST_PAIRS = 8
-"""Pairs of frames up to which one kernel is made, and couplings, of two pairs each, are constraints as all others."""
+"""Pairs of frames up to which one kernel is made; a coupling has two."""
 
 
 class AtGrips(NamedTuple):
@@ -190,7 +190,7 @@ class HeldBy:
         hold_frames: the same as frames, those of a constraint with one name.
         first_holds: the first hold of each constraint.
         whole: whether one kernel computes all that frames take; compiled: or all that couplings take.
-        couplings: the constraints as rows over velocities, if they are couplings and many; else None.
+        couplings: the constraints as rows over velocities, if all are couplings; else None.
         problems: what else is asked about them (``dynamics.loops``).
     """
 
@@ -221,7 +221,7 @@ class HeldBy:
                 bodies = dict.fromkeys(self.bodies[end] for end in ends[0])
                 self.holds += [(numbers[0], body) for body in sorted(bodies, key=lambda body: not body)]
         few = len(flat) <= _MOST_PAIRS
-        self.couplings = None if few else as_couplings(model, constraints)
+        self.couplings = as_couplings(model, constraints) if flat else None
         self.whole = len(flat) > 0 and few and len(model.bodies) <= MOST_BODIES
         self.compiled = self.whole or (self.couplings is not None and len(model.bodies) <= _MOST_COUPLED)
         self.hold_frames = tuple(Frame(str(number), body, Transform.identity()) for number, body in self.holds)

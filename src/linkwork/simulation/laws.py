@@ -37,11 +37,28 @@ def as_law(model: Model, name: str, value: Any, result: Shape, more: Sequence[st
                 f"model {model.name!r} has nq = {model.nq} and nv = {model.nv}, which makes it {expected}; was it "
                 f"compiled for another model?"
             )
+        _check_joints(model, name, value, key)
     if value.result_shapes != [result]:
         found = ", ".join(map(str, value.result_shapes))
         what = f"an array of shape {result}" if result else "one number"
         raise ArgumentError(f"{name}: {value.name} must return {what}, but its result has shape {found}")
     return value
+
+
+def _check_joints(model: Model, name: str, law: CompiledFunction, key: str) -> None:
+    """An error if a law says of which model an argument is a configuration, and that has other kinds of joints."""
+    other = law.configurations.get(key)
+    if other is None or other is model:
+        return
+    moving = [[body for body in each.bodies if body.joint.nq] for each in (other, model)]
+    for own, here in zip(*moving, strict=False):
+        kinds = [type(body.joint).__name__.lower() for body in (own, here)]
+        if kinds[0] != kinds[1]:
+            raise ArgumentError(
+                f"{name}: {law.name} was compiled for another model: its {key!r} is a configuration of {other.name!r}, "
+                f"whose joint {own.joint_name!r} is {kinds[0]}, where joint {here.joint_name!r} of {model.name!r} is "
+                f"{kinds[1]}"
+            )
 
 
 def _compiled(name: str, function: Any, wanted: Mapping[str, Shape]) -> CompiledFunction:

@@ -29,7 +29,8 @@ from linkwork.engine.rollout import run_over_time
 from linkwork.model.constraints import Constraint
 from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
-from linkwork.simulation.coupled import held_back_together, moving_together
+from linkwork.simulation.coupled import moving_together
+from linkwork.simulation.held import stopped
 from linkwork.simulation.integrators import Step
 from linkwork.simulation.plant import Answer, Plant
 from linkwork.simulation.record import Record
@@ -38,10 +39,11 @@ from linkwork.simulation.stops import Joint, within_limits
 from linkwork.spatial import where_less
 
 WORTH = 200
-"""Steps for each body from which on code is made, which takes as long as some thousands of them by Python; half as many
-if friction or stops make these slow."""
+"""Steps for each body, of all runs together, from which on code is made, which takes as long as some thousands of them
+by Python; half as many, of one run, if friction or stops make these slow.
+"""
 FEWEST = 100
-"""Steps from which on code is used that is there."""
+"""Steps from which on it is worth while to look whether code is kept."""
 _LARGEST = 100
 """Bodies up to which code is made: its time grows faster than its size."""
 _SPAN = 0.05
@@ -242,19 +244,17 @@ class _Text:
         free = plant.driven(t, q, v, tau)
         if not scene.joints:
             return free.a, free.wrenches, None
-        end, M, rate = v + dt * free.a, mass_matrix(plant.solved, q), 1.0 / dt
-        known = None if before is None else (numbers(before * dt).tolist(), numbers(v).tolist())
-        found, impulses, sound = held_back_together(
-            numbers(M).tolist(), numbers(end).tolist(), numbers(q).tolist(), dt.item(), scene.joints,
-            moving_together(scene.model, scene.constraints), known,
+        end, rate = v + dt * free.a, 1.0 / dt
+        found, impulses, sound = stopped(
+            lambda q, dt: mass_matrix(plant.damped(dt), q), [dt], end, q, dt, scene.joints,
+            moving_together(scene.model, scene.constraints), None if before is None else (before * dt, v),
         )  # fmt: skip
-        found[0] = found[0] + sound  # no number from here on
-        extra = _array(impulses) * rate
+        extra = impulses * rate
         wrenches = free.wrenches
         if scene.constraints:
             plant.extra = extra
             wrenches = plant.driven(t, q, v, tau).wrenches
-        return free.a + (_array(found) - end) * rate, wrenches, extra
+        return free.a + (found + sound - end) * rate, wrenches, extra  # no number where it is not sound
 
 
 def _within(tau: Any, most: Sequence[float]) -> Any:
@@ -330,7 +330,7 @@ def machine_for(scene: Scene, dt: float, steps: int, given: Mapping[str, Array])
     """Code that repeats the scene's step, if it is there, or worth while."""
     text, arguments = _Text(scene).advance, {**scene.state, **scene.given}
 
-    def make(key: str) -> Plan:
+    def make(key: str) -> Traced:
         task = TracedTask(
             lambda: trace("simulate", text, arguments)[0], list(arguments.values()), list(scene.state.values()), key,
             2e-6, True, RECORDED,
@@ -360,11 +360,11 @@ def stages_for(scene: Scene, steps: int, hold: int) -> Stages | None:
         whole = CompiledFunction("simulate", shapes, program, structure, results, key, 1e-6)
         return Stages([(whole, range(len(shapes)))])
 
-    found: Stages | None = _kept(scene, name, steps, make, lambda found: found.parts[0][0]._plan("auto"))
+    found: Stages | None = _kept(scene, name, steps, make, lambda found: Traced(found.parts[0][0]._task))
     return found
 
 
-def _kept(scene: Scene, name: str, steps: int, make: Callable[[str], Any], plan_of: Callable[[Any], Plan]) -> Any:
+def _kept(scene: Scene, name: str, steps: int, make: Callable[[str], Any], plan_of: Callable[[Any], Traced]) -> Any:
     """What is made for a scene, kept with its model; None if code cannot do it, or would not be worth while."""
     model, laws = scene.model, [law for law in (scene.law, scene.load) if law is not None]
     size = len(model.bodies) * (2.5 if scene.joints else 1.0)
@@ -377,17 +377,21 @@ def _kept(scene: Scene, name: str, steps: int, make: Callable[[str], Any], plan_
     key = scene.key(name)
     if key is None:
         return None
-    worth = steps >= WORTH * size * (0.5 if scene.joints else 1.0)
-    if not worth and (scene.joints or steps < FEWEST):  # rounding differs where joints are held
-        return None
-    known, place = model._memo.plans, (key, name)
+    known, place, count = model._memo.plans, (key, name), (key, name, "steps")
+    if scene.joints:  # rounding differs where joints are held: each run by itself says how it is done
+        worth = steps >= 0.5 * WORTH * len(model.bodies)
+        if not worth:
+            return None
+    else:
+        known[count] = known.get(count, 0) + steps
+        worth = known[count] >= WORTH * len(model.bodies)
     found = known.get(place)
     if found is None:
-        if not worth and name == "asking":  # whether its code is kept cannot be told without tracing it
+        if not worth and (name == "asking" or steps < FEWEST):  # whether its code is kept can be told by tracing alone
             return None
         found = make(key)
         plan = plan_of(found)
-        if not isinstance(plan, Traced) or not (plan.is_kept or (worth and not plan.too_long)):
+        if not (plan.is_kept or (worth and not plan.too_long)):
             return None
         known[place] = found
     return found

@@ -65,7 +65,8 @@ class Plant:
         self.springs = (model.stiffness, model.springref) if springs and model.stiffness.any() else None
         self.touching, self.dt, self.contact_forces = touching, dt, contact_forces
         self.drag = None if touching is None or self.damping is None or implicit is None else implicit * self.damping
-        self.solved = model if self.damping is None or implicit is None else _damped(model, implicit)
+        self.implicit = self.damping is not None and implicit is not None
+        self.solved = self.damped(implicit)
         self.step = 0
         self.tau = np.zeros(model.nv)
         """What the source said last."""
@@ -76,6 +77,10 @@ class Plant:
         self.no_wrenches = np.zeros((0, 6))
         self.dynamics: Callable[..., Sequence[Array]] = self._dynamics
         """(q, v, forces, f_ext, dt) -> accelerations and wrenches; dt for contacts alone."""
+
+    def damped(self, dt: Any) -> Model:
+        """The model that accelerations are solved for, in a step of a length that takes damping at its end."""
+        return _damped(self.model, dt) if self.implicit else self.model
 
     def __call__(self, t: float, q: Array, v: Array) -> Answer:
         """What happens at a time in a state."""

@@ -9,7 +9,8 @@ Both are impulses p over a step, no larger than they need to be. With v₀ the v
     stopped   v is the speed that reaches a limit   p no smaller than that of friction, and it does not pull
 
 which is the largest loss of energy (Moreau's principle). Which of them holds is guessed from p - Mᵢᵢ v, the joints that
-are held are taken out of M, and the rest is solved for, until the guess proves right: a few rounds.
+are held are taken out of M, and the rest is solved for, until the guess proves right: mostly at once, else a few
+rounds.
 """
 
 from __future__ import annotations
@@ -19,13 +20,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from linkwork.compiled.arrays import array_of, numbers
+from linkwork.compiled.repeating import repeat
 from linkwork.model.model import Model
 from linkwork.spatial import Factor, Scalar, total, where_less
+from linkwork.spatial.elementary import varying_as
 
+MOST_ROUNDS = 100
+"""Of guessing."""
+ALL_AT_ONCE = 4.0
+"""Rounds in which the guesses of all joints change; then it is that of the first whose guess proved wrong, to what is
+beside it, which cannot go round in circles (Murty's least index).
+"""
 ROUNDS = 4
-"""Of guessing, if nothing is known."""
-FEWER_ROUNDS = 3
-"""If the impulses of the step before are."""
+"""The same, where loops hold joints."""
+FREE = 3.0
+"""The number that stands for a joint that is free, or sticks."""
 _LARGEST = 1e300
 
 
@@ -63,16 +73,40 @@ class _Held:
         self.above = (joint.upper - q) * rate if np.isfinite(joint.upper) else None
         self.most = joint.friction * dt if joint.friction else None
 
-    def choose(self, z: Scalar, inertia: Scalar, values: Sequence[Scalar]) -> Scalar:
-        """Of five values that for: stopped above, sliding up, sticking, sliding down, stopped below. Without friction
-        the middle three are one: free.
+    def guess(self, z: Scalar, inertia: Scalar) -> Scalar:
+        """A number for what it does, which grows with z: 2 sliding up, 3 sticking or free, 4 sliding down; below and
+        above these, stopped at the upper limit and at the lower.
         """
-        above, up, stick, down, below = values
-        slip = 0.0 if self.most is None else self.most
-        found = up if self.most is None else where_less(z, -slip, up, where_less(slip, z, down, stick))
+        slip, last = (0.0, (2.0, 4.0)) if self.most is None else (self.most, (1.0, 5.0))
+        found = FREE if self.most is None else where_less(z, -slip, 2.0, where_less(slip, z, 4.0, FREE))
         if self.below is not None:
-            found = where_less(slip - inertia * self.below, z, below, found)
-        return found if self.above is None else where_less(z, -slip - inertia * self.above, above, found)
+            found = where_less(slip - inertia * self.below, z, last[1], found)
+        return found if self.above is None else where_less(z, -slip - inertia * self.above, last[0], found)
+
+    def pick(self, guess: Scalar, values: Sequence[Scalar]) -> Scalar:
+        """Of five values that for: stopped above, sliding up, sticking or free, sliding down, stopped below."""
+        above, up, found, down, below = values
+        edge = 0.5
+        if self.most is not None:
+            found, edge = where_less(guess, 2.5, up, where_less(3.5, guess, down, found)), 1.5
+        if self.below is not None:
+            found = where_less(FREE + edge, guess, below, found)
+        return found if self.above is None else where_less(guess, FREE - edge, above, found)
+
+
+def going_on(joints: Sequence[Joint], end: Sequence[Scalar], q: Sequence[Scalar], dt: Scalar) -> list[Scalar]:
+    """For each joint that may be held 0 if nothing holds it: it has no friction, and at the speed at the step's end it
+    does not go beyond its limits; else 1.
+    """
+    found: list[Scalar] = []
+    for joint, held in zip(joints, _held(joints, [q[joint.coordinate] for joint in joints], dt), strict=True):
+        beyond: Scalar = 1.0 if joint.friction else 0.0
+        if held.below is not None:
+            beyond = where_less(end[joint.dof], held.below, 1.0, beyond)
+        if held.above is not None:
+            beyond = where_less(held.above, end[joint.dof], 1.0, beyond)
+        found.append(beyond)
+    return found
 
 
 def held_back(
@@ -93,53 +127,78 @@ def held_back(
         joints: those that may be held.
         before: the impulses of the step before, and the velocities at its end, if they are known.
     """
-    n, rate = len(end), 1.0 / dt
-    held = {joint.dof: _Held(joint, q[joint.coordinate], dt, rate) for joint in joints}
-    inertia = [M[i][i] for i in range(n)]
-    z = {i: -(inertia[i] * end[i]) for i in held}
+    n, at = len(end), [q[joint.coordinate] for joint in joints]
+    z = [-(M[joint.dof][joint.dof] * end[joint.dof]) for joint in joints]
     if before is not None:
-        for i in held:
-            push, speed = before[0][i], before[1][i]
-            z[i] = where_less(0.0, push * push, push - inertia[i] * speed, z[i])
-    guess: dict[int, Scalar] = {}
-    for _ in range(ROUNDS if before is None else FEWER_ROUNDS):
-        guess = {i: held[i].choose(z[i], inertia[i], _NUMBERS) for i in held}
-        p, v = _solved(M, end, z, held)
-        z = {i: p[i] - inertia[i] * v[i] for i in held}
-    sound: Scalar = 0.0
-    for i in held:
-        now = held[i].choose(z[i], inertia[i], _NUMBERS)
-        sound = sound + where_less(now, guess[i], np.nan, where_less(guess[i], now, np.nan, 0.0))
-    return v, p, sound
+        for k, joint in enumerate(joints):
+            push, speed = before[0][joint.dof], before[1][joint.dof]
+            z[k] = where_less(0.0, push * push, push - M[joint.dof][joint.dof] * speed, z[k])
+
+    def guessed(*arrays: Any) -> tuple[list[Any], Any]:
+        """The next guess, impulses and velocities for the last one, and whether they differ."""
+        guess, _, _, (count, _), below, end, at, (dt,) = map(_listed, arrays)
+        M, held = _symmetric(below, n), _held(joints, at, dt)
+        p, v = _solved(M, end, guess, held)
+        following, differ = [], 0.0
+        for joint, was in zip(held, guess, strict=True):
+            inertia = M[joint.dof][joint.dof]
+            now = joint.guess(p[joint.dof] - inertia * v[joint.dof], inertia)
+            beside = where_less(now, was, was - 1.0, where_less(was, now, was + 1.0, was))
+            alone = where_less(differ, 0.5, beside, was)
+            following.append(where_less(count, ALL_AT_ONCE, now, alone))
+            differ = where_less(now, was, 1.0, where_less(was, now, 1.0, differ))
+        return [array_of(each) for each in (following, p, v, [count + 1.0, differ])], differ
+
+    first = [joint.guess(here, M[joint.dof][joint.dof]) for joint, here in zip(_held(joints, at, dt), z, strict=True)]
+    given = [[M[i][j] for i in range(n) for j in range(i + 1)], list(end), at, [dt]]
+    state = [first, [0.0] * n, [0.0] * n, [0.0, 0.0]]
+    found = repeat(guessed, [*map(array_of, state)], [*map(array_of, given)], most=MOST_ROUNDS)
+    guess, p, v, (_, differ) = map(_listed, found)
+    varying = _solved(M, end, guess, _held(joints, at, dt))
+    p, v = (list(map(varying_as, each, other)) for each, other in zip((p, v), varying, strict=True))
+    return v, p, where_less(0.5, differ, np.nan, 0.0)
 
 
-_NUMBERS = (1.0, 2.0, 3.0, 4.0, 5.0)
+def _held(joints: Sequence[Joint], q: Sequence[Scalar], dt: Scalar) -> list[_Held]:
+    """Those that may be held; ``q`` are their coordinates."""
+    rate = 1.0 / dt
+    return [_Held(joint, here, dt, rate) for joint, here in zip(joints, q, strict=True)]
+
+
+def _listed(array: Any) -> list[Any]:
+    found: list[Any] = numbers(array).tolist()
+    return found
+
+
+def _symmetric(below: Sequence[Scalar], n: int) -> list[list[Scalar]]:
+    """A matrix of the numbers on and below its diagonal."""
+    return [[below[max(i, j) * (max(i, j) + 1) // 2 + min(i, j)] for j in range(n)] for i in range(n)]
 
 
 def _solved(
-    M: Sequence[Sequence[Scalar]], end: Sequence[Scalar], z: dict[int, Scalar], held: dict[int, _Held]
+    M: Sequence[Sequence[Scalar]], end: Sequence[Scalar], guess: Sequence[Scalar], held: Sequence[_Held]
 ) -> tuple[list[Scalar], list[Scalar]]:
     """Impulses and velocities for a guess. The factors L D Lᵀ of M without the rows and columns of joints that are held
     are those with 1/D = 0 there; the last joints are eliminated first, so that branches stay apart.
     """
-    n = len(end)
+    n, dofs = len(end), [joint.dof for joint in held]
     free: list[Scalar] = [1.0] * n
     x: list[Scalar] = [0.0] * n  # the change of speed of those that are held
     push: list[Scalar] = [0.0] * n  # the impulse on the others
-    for i, joint in held.items():
-        slides = joint.most is not None
+    for joint, here in zip(held, guess, strict=True):
+        i, slides = joint.dof, joint.most is not None
         choices = (0.0, 1.0, 0.0, 1.0, 0.0) if slides else (0.0, 1.0, 1.0, 1.0, 0.0)
-        free[i] = joint.choose(z[i], M[i][i], choices)
+        free[i] = joint.pick(here, choices)
         above, below = (0.0 if speed is None else speed - end[i] for speed in (joint.above, joint.below))
-        x[i] = joint.choose(z[i], M[i][i], (above, 0.0, -end[i] if slides else 0.0, 0.0, below))
+        x[i] = joint.pick(here, (above, 0.0, -end[i] if slides else 0.0, 0.0, below))
         if joint.most is not None:
-            push[i] = joint.choose(z[i], M[i][i], (0.0, -joint.most, 0.0, joint.most, 0.0))
+            push[i] = joint.pick(here, (0.0, -joint.most, 0.0, joint.most, 0.0))
     order = range(n - 1, -1, -1)
     factor = _without([[M[i][j] for j in order] for i in order], [free[i] for i in order])
-    right = [push[i] - total(M[i][j] * x[j] for j in held) for i in order]
+    right = [push[i] - total(M[i][j] * x[j] for j in dofs) for i in order]
     found = [y + w for y, w in zip(x, reversed(factor.solve(right)), strict=True)]
     impulse = list(push)
-    for i in held:
+    for i in dofs:
         whole = total(M[i][j] * found[j] for j in range(n))
         impulse[i] = where_less(free[i], 0.5, whole, push[i])
     return impulse, [y + w for y, w in zip(end, found, strict=True)]
@@ -162,8 +221,8 @@ def stopping_forces(
         dt: its length, s.
         joints: those that may be held, all without friction.
     """
-    n, rate = len(joints), 1.0 / dt
-    held = [_Held(joint, q[joint.coordinate], dt, rate) for joint in joints]
+    n = len(joints)
+    held = _held(joints, [q[joint.coordinate] for joint in joints], dt)
     G = [[0.5 * (response[i][j] + response[j][i]) for j in range(n)] for i in range(n)]
     most: Scalar = 0.0
     for i in range(n):
@@ -175,11 +234,12 @@ def stopping_forces(
     speed = list(end)
     for _ in range(ROUNDS):
         z = [force[i] - inertia[i] * speed[i] for i in range(n)]
-        stopped = [held[i].choose(z[i], inertia[i], (1.0, 0.0, 0.0, 0.0, 1.0)) for i in range(n)]
+        guess = [held[i].guess(z[i], inertia[i]) for i in range(n)]
+        stopped = [held[i].pick(guess[i], (1.0, 0.0, 0.0, 0.0, 1.0)) for i in range(n)]
         change = []
         for i, joint in enumerate(held):
             above, below = (0.0 if reached is None else reached - end[i] for reached in (joint.above, joint.below))
-            change.append(joint.choose(z[i], inertia[i], (above, 0.0, 0.0, 0.0, below)))
+            change.append(joint.pick(guess[i], (above, 0.0, 0.0, 0.0, below)))
         force = _without(G, stopped).solve(change)
         speed = [end[i] + total(G[i][j] * force[j] for j in range(n)) for i in range(n)]
     return force

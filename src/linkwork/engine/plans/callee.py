@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from linkwork.algorithms import Algorithm, named
-from linkwork.engine.plans.task import Task
+from linkwork.engine.plans.task import Task, moved
 from linkwork.errors import TracingError
 from linkwork.model.model import Frame, Model
+
+MOST_COUNTED = 1000
+"""Bodies up to which operations are counted, which takes a trace of them all."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,18 @@ class Callee:
         found = named(self.algorithm)
         assert found is not None
         return found
+
+    def count(self) -> Counter[str]:
+        """How often each operation is done for one state, as if every body stood in code; of derivatives, and of very
+        many bodies, one "call".
+        """
+        from linkwork.engine.ir.program import count
+        from linkwork.engine.plans.specialised import specialised_program
+
+        if self.derivatives or len(self.model.bodies) > MOST_COUNTED:
+            return Counter(call=1)
+        frames = moved(self.frames, self.offsets)
+        return count(specialised_program(self._named, self.model, self.absent, frames, expand=False))
 
     def derived(self, way: str) -> Callee:
         """The same with its derivatives, "forward" or "backward"."""

@@ -80,9 +80,10 @@ class Traced(Undecided):
 
     def __float__(self) -> float:
         raise TracingError(
-            "a traced number cannot become a float while a function is traced; use np.sin instead of math.sin and the "
-            "like, np.stack or np.concatenate instead of assigning to elements of an array of floats, and np.where, or "
-            "linkwork.spatial.where_less over scalars, to choose by value"
+            "a traced number cannot become a float while a function is traced; use np.asarray(x) instead of "
+            "np.asarray(x, dtype=float), np.sin instead of math.sin and the like, np.stack or np.concatenate instead "
+            "of assigning to elements of an array of floats (or np.zeros(n, like=x) for one that can hold traced "
+            "numbers), and np.where, or linkwork.spatial.where_less over scalars, to choose by value"
         )
 
     def sqrt(self) -> Any:

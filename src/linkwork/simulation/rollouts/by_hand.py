@@ -16,6 +16,7 @@ from linkwork.dynamics.call import call
 from linkwork.engine.rollout import records
 from linkwork.engine.spaces import SPACES
 from linkwork.errors import ArgumentError
+from linkwork.simulation.rollouts.divergence import cut_off, explained, reason_of
 from linkwork.simulation.rollouts.jobs import Job
 from linkwork.simulation.rollouts.steps import NONE
 
@@ -39,6 +40,10 @@ class ByHand:
         self.tau = np.zeros((len(job), job.model.nv))
         self.kept = np.zeros((len(job), records(job.steps, job.every), job.model.nv))
         self.lost = np.zeros(len(job), dtype=bool)
+        self._loss: tuple[int, int, Job, bool] | None = None
+        """Of the trajectories that became non-finite, the first: which it is, the step from which it did, the steps
+        from there on, and whether the driving forces were finite.
+        """
 
     def run(self, into: Sequence[Array], threads: int) -> int:
         """The status of the time loop. Trajectories that became non-finite stand where they began while others go
@@ -57,14 +62,18 @@ class ByHand:
             if self.apart and job.extras.cost is not None:
                 costs += self._asked(job.extras.cost, "cost", first, state, self._drive(driven, first, state))[0]
             self.kept[:, -(-first // job.every) :] = now
+            said, q, v = fine, state[0].copy(), state[1].copy()
             status |= driven.go(state, into, first, steps, threads)
             if status & 1:
                 return status
-            fine &= np.isfinite(state[0]).all(axis=1) & np.isfinite(state[1]).all(axis=1)
+            fine = said & np.isfinite(state[0]).all(axis=1) & np.isfinite(state[1]).all(axis=1)
             new = ~fine & ~self.lost
             if new.any():
                 status |= 2
                 ends.append((new, -(-(first + 1) // job.every)))
+                at = int(np.argmax(new))
+                if self._loss is None or at < self._loss[0]:
+                    self._loss = at, first, driven.later(first, q, v, steps, 1).some(at, 1), bool(said[at])
                 self.lost |= new
             if self.lost.any():
                 state[0][self.lost], state[1][self.lost] = job.q[self.lost], job.v[self.lost]
@@ -75,6 +84,20 @@ class ByHand:
                 array_of[which, record:] = np.nan
             into[-1][which] = np.nan
         return status
+
+    def explained(self) -> tuple[int, str | None, str]:
+        """Of the first trajectory that became non-finite: the step, from 1, in which it did, the joint, and why."""
+        assert self._loss is not None
+        which, first, one, said = self._loss
+        if not said and self.policy is not None:
+            time = (self.job.before + first) * self.dt
+            return first + 1, None, f"what policy(t, q, v) returns at t = {time:.6g} s is not finite"
+        if not said:
+            return first + 1, None, reason_of(self.job.some(which, 1).later(first, one.q, one.v, 1, 1))
+        found = one.buffers()
+        one.run(found, 1)
+        step, joint, reason = explained(one, found, *cut_off(found)[0])
+        return first + step, joint, reason
 
     def _say(self, first: int, state: Sequence[Array]) -> Any:
         """Find the driving forces for the steps from ``first`` on; for which trajectories they are finite."""

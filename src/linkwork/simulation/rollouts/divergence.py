@@ -54,11 +54,11 @@ def explained(job: Job, into: Sequence[Array], trajectory: int, record: int) -> 
         )
         return done + 1, joint, reason
     last = one.later(done, q[None], v[None], 1, 1)
-    reason = _reason(last)
+    reason = reason_of(last)
     return done + 1, next((name for name in job.model.joint_names if f"joint {name!r}" in reason), None), reason
 
 
-def _reason(job: Job) -> str:
+def reason_of(job: Job) -> str:
     """Why one step from a finite state has no finite result."""
     extras, (q,), (v,) = job.extras, job.q, job.v
     if extras.law is not None:

@@ -219,7 +219,7 @@ def rollout(
     if status & 2:
         lost = cut_off(into)
         if diverged == "raise":
-            raise _error(job, into, batch, lost, result)
+            raise _error(job, into, batch, lost, result, by_hand)
     if not extras.stops and extras.contacts is None and not status & 2:
         warn_of_range(model, result.q)
     return result
@@ -276,7 +276,12 @@ def _reused(job: Job, batch: tuple[int, ...], out: Rollout, keeps: bool) -> list
 
 
 def _error(
-    job: Job, into: Sequence[Array], batch: tuple[int, ...], lost: list[tuple[int, int]], result: Rollout
+    job: Job,
+    into: Sequence[Array],
+    batch: tuple[int, ...],
+    lost: list[tuple[int, int]],
+    result: Rollout,
+    by_hand: ByHand | None,
 ) -> SimulationError:
     """For the first trajectory that became non-finite."""
     if not lost:
@@ -284,7 +289,7 @@ def _error(
         index = ", ".join(map(str, np.unravel_index(first, batch)))
         message = f"the cost of trajectory [{index}] is not finite; diverged='nan' returns it all"
         return SimulationError(message, job.steps * float(job.parts["dt"][0, 0, 0]), None, result)
-    step, joint, reason = explained(job, into, *lost[0])
+    step, joint, reason = explained(job, into, *lost[0]) if by_hand is None else by_hand.explained()
     time = step * float(job.parts["dt"][0, 0, 0])
     index = ", ".join(map(str, np.unravel_index(lost[0][0], batch)))
     which, others = (f"trajectory [{index}]", f"; {len(lost)} of {len(job)} do") if batch else ("the trajectory", "")

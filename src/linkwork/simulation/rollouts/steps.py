@@ -31,7 +31,8 @@ from linkwork.model.constraints import Constraint
 from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
 from linkwork.simulation.contact_steps import moved
-from linkwork.simulation.coupled import held_back_together, moving_together
+from linkwork.simulation.coupled import moving_together
+from linkwork.simulation.held import stopped
 from linkwork.simulation.rotors import with_rotors
 from linkwork.simulation.stops import Joint, held_joints, stopping_forces, within_limits
 
@@ -197,11 +198,15 @@ class Step:
         else:
             after, end = found(stepping(parts))
         if joints and not loops:
-            M = mass_matrix(with_rotors(model, numbers(rotors).tolist()), q)
-            speeds, _, _ = held_back_together(
-                numbers(M).tolist(), numbers(end).tolist(), numbers(q).tolist(), dt.item(), joints, together
-            )
-            end = array_of(speeds)
+            loose = {k: x for k, x in enumerate(numbers(rotors).tolist()) if not isinstance(x, float)}
+            fixed = [0.0 if k in loose else x for k, x in enumerate(numbers(rotors).tolist())]
+
+            def mass(q: Any, traced_rotors: Any, *own: Any) -> Any:
+                here = varied(self.model, **dict(zip(extras.varied, own, strict=True))) if own else self.model
+                known = dict(zip(loose, numbers(traced_rotors).tolist(), strict=True))
+                return mass_matrix(with_rotors(here, [known.get(k, x) for k, x in enumerate(fixed)]), q)
+
+            end, _, _ = stopped(mass, [array_of([*loose.values()]), *own.values()], end, q, dt, joints, together)
             after = integrate(model, q, dt * end)
         if joints:
             after = array_of(within_limits(numbers(after).tolist(), joints))

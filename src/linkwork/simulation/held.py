@@ -1,0 +1,62 @@
+"""Stops and friction in a step that is traced: code that it goes past where nothing is held."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from linkwork.compiled.arrays import array_of, numbers
+from linkwork.compiled.subroutine import subroutine
+from linkwork.simulation.coupled import Together, held_back_together
+from linkwork.simulation.stops import Joint, going_on
+from linkwork.spatial import total, where_less
+
+
+def stopped(
+    mass: Callable[..., Any],
+    given: Sequence[Any],
+    end: Any,
+    q: Any,
+    dt: Any,
+    joints: Sequence[Joint],
+    together: Together | None,
+    before: tuple[Any, Any] | None = None,
+) -> tuple[Any, Any, Any]:
+    """``coupled.held_back_together`` over traced arrays: velocities at the end of the step (nv,), impulses (nv,), and a
+    number that is 0 if they are sound. The mass matrix and what follows from it is a subroutine, which does nothing in
+    a tile of states of which none has a joint with friction, or one that would go beyond its limits.
+
+    Args:
+        mass: (q, *given) -> mass matrix (nv, nv).
+        given: all that is traced and that it uses besides.
+        end: velocities at the step's end without stops and friction.
+        q: configuration at its beginning.
+        dt: its length, s.
+        joints: those that may be held.
+        together: how they move together.
+        before: the impulses of the step before, and the velocities at its end, if they are known.
+    """
+    nv, known = len(end), before or ()
+
+    def text(beyond: Any, end: Any, q: Any, dt: Any, *more: Any) -> list[Any]:
+        last, step = more[len(given) :], numbers(dt).item()
+        M = numbers(mass(q, *more[: len(given)])).tolist()
+        free = numbers(end).tolist()
+        found = held_back_together(
+            M, free, numbers(q).tolist(), step, joints, together, tuple(numbers(each).tolist() for each in last) or None
+        )
+        some = total(numbers(beyond).tolist())
+
+        def held(those: Sequence[Any], others: Sequence[Any]) -> Any:
+            return array_of([where_less(0.0, some, x, y) for x, y in zip(those, others, strict=True)])
+
+        speeds, impulses, sound = found
+        return [held(speeds, free), held(impulses, [0.0] * nv), held([sound], [0.0])]
+
+    leads, ends = joints, numbers(end).tolist()
+    if together is not None:
+        leads, ends = together.joints(joints), [ends[k] for k in together.leading]
+    beyond = going_on(leads, ends, numbers(q).tolist(), numbers(dt).item())
+    spared = [] if any(joint.friction for joint in joints) else [range(len(beyond))]
+    speeds, impulses, sound = subroutine(text, spared)(array_of(beyond), end, q, dt, *given, *known)
+    return speeds, impulses, sound[0]
