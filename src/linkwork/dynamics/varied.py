@@ -67,6 +67,17 @@ def varied(model: Model, inertias: Any = None, armature: Any = None, placements:
     return made
 
 
+def often_zero(model: Model, names: Iterable[str]) -> dict[str, tuple[int, ...]]:
+    """Places of parameters that are mostly zero where the model's own numbers are: those of rotations, which fold away
+    at quarter turns; positions vary in all directions.
+    """
+    if "placements" not in names:
+        return {}
+    own = np.array([np.asarray(body.placement) for body in model.bodies])
+    own[:, :3, 3] = 1.0
+    return {"placements": tuple(np.flatnonzero(own.ravel() == 0.0).tolist())}
+
+
 def fitness(inertias: Any) -> tuple[Any, Any]:
     """Of inertias (..., nbodies, 10): the least mass, -1 for a body without mass that has a first moment; and the least
     of what is not negative for a body that can be: the minors of the second moment of mass about the centre, in units
@@ -297,7 +308,8 @@ def _kernel(name: str, model: Model, names: Iterable[str], method: str, guarded:
         own = {"q": (model.nq,), "f_ext": (len(model.bodies), 6), **shapes_of(model)}
         shapes = {each: own.get(each, (model.nv,)) for each in names}
         text = lambda **given: _text(name, model, method, given, guarded)  # noqa: E731
-        known[key] = law(name, text, shapes, [(model.nv,)], model, (), *key)
+        zeros = often_zero(model, shapes)
+        known[key] = law(name, text, shapes, [(model.nv,)], model, (), *key, often_zero=zeros)
     found: CompiledFunction = known[key]
     return found
 

@@ -26,6 +26,7 @@ from heapq import heappop, heappush
 from linkwork.engine.emit.call_frame import Interface, listed
 from linkwork.engine.emit.kernel import BINARY, Kernel, declarations
 from linkwork.engine.emit.packing import AHEAD, batch, compile_time_integers, following, long_rows, pack
+from linkwork.engine.emit.sparing import Spared, choice
 from linkwork.engine.emit.streaming import copy_lines
 from linkwork.engine.emit.writer import SUMS, Writer, constant
 from linkwork.engine.ir.address import Address
@@ -53,8 +54,10 @@ class RowKernel(Kernel):
 
     returns = "i1"
 
-    def __init__(self, program: Program, interface: Interface, lanes: int, constraint: str | None) -> None:
-        super().__init__(program, interface, lanes)
+    def __init__(
+        self, program: Program, interface: Interface, lanes: int, constraint: str | None, symbol: str = "kernel"
+    ) -> None:
+        super().__init__(program, interface, lanes, symbol)
         self.constraint = constraint
         self.further = [("ptr", following(k)) for k in long_rows(interface)]
         self.rows: dict[str, dict[int, Operand]] = {}
@@ -156,7 +159,7 @@ class RowKernel(Kernel):
     def each(self, name: str, table: Sequence[Sequence[int]]) -> Iterator[list[str]]:
         """A loop over the rows of a table: the values of a row's numbers. The sums go through it."""
         width, count = len(table[0]), len(table) * len(table[0])
-        numbers = listed(("i32", str(number)) for row in table for number in row)
+        numbers, name = listed(("i32", str(number)) for row in table for number in row), f"{self.symbol}.{name}"
         self.tables.append(f"@{name} = internal constant [{count} x i32] [{numbers}]")
         with self.loop(0, count, width, [(self.type, total) for total in self.sums]) as each:
             row, self.sums = self.at(f"@{name}", each.counter, "i32"), each.carried
@@ -224,13 +227,22 @@ def _with_later(starts: Sequence[int]) -> list[list[int]]:
     return [[start, starts[min(k + AHEAD, len(starts) - 1)]] for k, start in enumerate(starts)]
 
 
-def module(program: Program, interface: Interface, lanes: int, constraint: str | None) -> str:
-    """The text of an LLVM module of such a kernel, ``batch``, and how many slots ``work`` has (``integer``)."""
-    kernel = RowKernel(program, interface, lanes, constraint)
-    text = kernel.text()
-    rest = [pack(lanes), _copy(), copy_lines(), batch(interface, lanes, rows=True), _declarations(lanes)]
-    rest.append(compile_time_integers([kernel.work]))
-    return "\n".join([*kernel.tables, text, *rest])
+def module(
+    program: Program, interface: Interface, lanes: int, constraint: str | None, spared: Spared | None = None
+) -> str:
+    """The text of an LLVM module of such a kernel, ``batch``, and how many slots ``work`` has (``integer``). Tiles may
+    run a ``spared`` program.
+    """
+    kernels = [RowKernel(program, interface, lanes, constraint, "kernel" if spared is None else "kernel.full")]
+    if spared is not None:
+        kernels.append(RowKernel(spared.program, interface, lanes, constraint, "kernel.sparing"))
+    parts = [kernel.text() for kernel in kernels]
+    if spared is not None:
+        takes = [*interface.kernel, *kernels[0].further]
+        parts.append(choice("kernel", takes, RowKernel.returns, spared, lanes))
+    parts += [pack(lanes), _copy(), copy_lines(), batch(interface, lanes, rows=True), _declarations(lanes)]
+    parts.append(compile_time_integers([max(kernel.work for kernel in kernels)]))
+    return "\n".join([*(table for kernel in kernels for table in kernel.tables), *parts])
 
 
 def _declarations(lanes: int) -> str:
