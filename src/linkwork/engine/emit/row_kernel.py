@@ -13,8 +13,8 @@ the first-level cache has.
 
 Cache lines that will be written are prefetched, or the stores would wait for them: by the loops, and, if the rows of a
 tile fit into the first-level cache, or there is much to do for each line, while arithmetic goes on. So are those of
-arguments with long rows that the next tile is packed from. LLVM moves a prefetch to wherever it pleases, so it stands
-in inline assembly that a value goes through.
+arguments that the next tile is packed from. LLVM moves a prefetch to wherever it pleases, so it stands in inline
+assembly that a value goes through.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from heapq import heappop, heappush
 
 from linkwork.engine.emit.call_frame import Interface, listed
 from linkwork.engine.emit.kernel import BINARY, Kernel, declarations
-from linkwork.engine.emit.packing import AHEAD, batch, compile_time_integers, following, long_rows, pack
+from linkwork.engine.emit.packing import AHEAD, batch, compile_time_integers, following, next_rows
 from linkwork.engine.emit.sparing import Spared, choice
 from linkwork.engine.emit.streaming import copy_lines
 from linkwork.engine.emit.writer import SUMS, Writer, constant
@@ -59,7 +59,7 @@ class RowKernel(Kernel):
     ) -> None:
         super().__init__(program, interface, lanes, symbol)
         self.constraint = constraint
-        self.further = [("ptr", following(k)) for k in long_rows(interface)]
+        self.further = [("ptr", following(k)) for k in next_rows(interface)]
         self.rows: dict[str, dict[int, Operand]] = {}
         for n in program.root.order:
             if program.operations[n] == "store":
@@ -104,7 +104,7 @@ class RowKernel(Kernel):
 
     def prefetches(self) -> list[tuple[int, str, range, str]]:
         """After which position in the order which cache lines are prefetched, and how: of results, none if they do not
-        fit; and of long rows of arguments those of the next tile.
+        fit; and of arguments the rows of the next tile.
         """
         if self.constraint is None:
             return []
@@ -115,7 +115,7 @@ class RowKernel(Kernel):
         size = sum(sizes.values())
         near = size <= _NEAR or (size <= _NEAR_ENOUGH and len(early) * _CACHE_LINE >= _MUCH * size)
         found = _over(early, _groups(sizes, _TOGETHER), "prefetchw") if near else []
-        given = {following(k): 8 * self.lanes * count for k, count in long_rows(self.interface).items()}
+        given = {following(k): 8 * self.lanes * count for k, count in next_rows(self.interface).items()}
         return sorted([*found, *_over(positions, _groups(given, 1), "prefetcht0")])
 
     def prefetch(self, n: int, array: str, lines: range, how: str) -> None:
@@ -240,7 +240,7 @@ def module(
     if spared is not None:
         takes = [*interface.kernel, *kernels[0].further]
         parts.append(choice("kernel", takes, RowKernel.returns, spared, lanes))
-    parts += [pack(lanes), _copy(), copy_lines(), batch(interface, lanes, rows=True), _declarations(lanes)]
+    parts += [_copy(), copy_lines(), batch(interface, lanes, rows=True), _declarations(lanes)]
     parts.append(compile_time_integers([max(kernel.work for kernel in kernels)]))
     return "\n".join([*(table for kernel in kernels for table in kernel.tables), *parts])
 
