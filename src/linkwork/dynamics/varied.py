@@ -37,6 +37,8 @@ _MANY = 5000
 """Sets of parameters from which on code looks at them first, and NumPy only at those that it doubts."""
 _TOGETHER = 1000
 """Sets that NumPy looks at at a time."""
+_DEARER = {"forward_dynamics": 2.0, "inverse_dynamics": 1.3}
+"""What they take over an algorithm alone, roughly: enough to tell whether a thread pays."""
 _ORDER = [0, 1, 2, 3, 4, 5, 7, 6, 8, 9]
 """From ``model.inertial_parameters`` to the numbers of an ``Inertia``, and back."""
 
@@ -309,7 +311,7 @@ def _kernel(name: str, model: Model, names: Iterable[str], method: str, guarded:
         shapes = {each: own.get(each, (model.nv,)) for each in names}
         text = lambda **given: _text(name, model, method, given, guarded)  # noqa: E731
         zeros = often_zero(model, shapes)
-        known[key] = law(name, text, shapes, [(model.nv,)], model, (), *key, often_zero=zeros)
+        known[key] = law(name, text, shapes, [(model.nv,)], model, (), *key, often_zero=zeros, dearer=_DEARER[name])
     found: CompiledFunction = known[key]
     return found
 
