@@ -14,6 +14,7 @@ import linkwork as lw
 from linkwork.engine.code import jit
 from linkwork.engine.emit import kernel, row_kernel, streaming
 from linkwork.engine.emit.call_frame import Interface
+from linkwork.engine.emit.sparing import Spared
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.passes import schedule
 from linkwork.engine.ir.program import Operand, Program
@@ -47,13 +48,14 @@ class Batch:
         lanes: int,
         program: Program | None = None,
         work: int = 0,
+        spared: Spared | None = None,
     ) -> None:
         cpu, interface = cpu or jit.host(), Interface((count,), (len(result),))
         program = program or products(result, count)
         if way == "rows":
-            text = row_kernel.module(program, interface, lanes, jit.register_constraint(cpu, lanes))
+            text = row_kernel.module(program, interface, lanes, jit.register_constraint(cpu, lanes), spared)
         else:
-            text = kernel.module(program, interface, lanes)
+            text = kernel.module(program, interface, lanes, spared=spared)
         self.text, self.width, self.frame = text, len(result), interface.batch
         self.tile = aligned(lanes * (count + len(result)))
         self.work = aligned(lanes * (work or len(result)))
@@ -135,6 +137,30 @@ def test_what_goes_past_the_caches_comes_to_the_same_places(
             bad = inputs.copy()
             bad[state, [place, -1]] = 1e308, 2.0
             assert batch(bad)[1] == 2
+
+
+@pytest.mark.parametrize(("cpu", "lanes"), LANES[:3], ids=["host_8", "host_4", "sse2_2"])
+@pytest.mark.parametrize("way", ["tiles", "rows"])
+def test_a_tile_spares_what_is_zero_in_all_lanes(way: str, cpu: tuple[str, str] | None, lanes: int) -> None:
+    """The spared program has other results here, which tell where it ran."""
+    spared = Spared(products([5.0, 6.0], 3), {"argument0": (0, 2)})
+    batch = Batch(way, [0, 1], 3, cpu, lanes, spared=spared)
+    inputs = np.ones((2 * lanes + 2, 3))
+    inputs[:lanes, [0, 2]] = inputs[-1, [0, 2]] = 0.0
+    inputs[1, 0] = inputs[0, 2] = -0.0
+    numbers, status = batch(inputs)
+    assert status == 0
+    assert (numbers[:lanes] == [5.0, 6.0]).all()  # all zero, of either sign
+    assert (numbers[lanes:] == inputs[lanes:, :2] * inputs[lanes:, 2:]).all()  # one that is not is enough
+    inputs[lanes:, [0, 2]] = 0.0
+    assert (batch(inputs)[0] == [5.0, 6.0]).all()  # a tile that is not full too
+    for place in (0, 2):
+        for lane in range(lanes):
+            other = inputs.copy()
+            other[lane, place] = 5e-324
+            numbers, _ = batch(other)
+            assert (numbers[:lanes] == other[:lanes, :2] * other[:lanes, 2:]).all()
+            assert (numbers[lanes:] == [5.0, 6.0]).all()
 
 
 @pytest.mark.parametrize(("cpu", "lanes"), LANES[:3], ids=["host_8", "host_4", "sse2_2"])

@@ -103,6 +103,38 @@ def test_compiled_code_has_the_same_bits_and_takes_any_batch() -> None:
     np.testing.assert_array_equal(inside, outside)
 
 
+def test_quarter_turns_are_spared_with_the_same_bits() -> None:
+    """Tiles of worlds with the zeros of the model's own rotations, of either sign, of such without, and of both."""
+    arm, worlds = lw.mechanisms.serial_chain(3), 19
+    turned = [
+        replace(body, placement=lw.placement((0.1, 0, k), (np.pi / 2, 0, 0))) for k, body in enumerate(arm.bodies)
+    ]
+    arm = replace(arm, bodies=tuple(turned))
+    places = np.broadcast_to([matrix(body.placement) for body in arm.bodies], (worlds, 3, 4, 4)).copy()
+    places[:, :, :3, 3] += RNG.normal(size=(worlds, 3, 3))
+    places[1] = np.where(places[1] == 0.0, -0.0, places[1])
+    places[8:11, 1] = PLACES[:, 1]
+    (zeros,) = varied.often_zero(arm, ["q", "placements"]).values()
+    assert len(zeros) == 18 + 9 and (places.reshape(worlds, -1)[:8, list(zeros)] == 0.0).all()
+    q, v, x = RNG.normal(size=(3, worlds, 3))
+    for function in (lw.forward_dynamics, lw.inverse_dynamics):
+        with lw.interpreted():
+            expected = function(arm, q, v, x, placements=places)
+            for_all = function(arm, q, v, x, placements=places[9])
+        np.testing.assert_array_equal(function(arm, q, v, x, placements=places), expected)
+        np.testing.assert_array_equal(function(arm, q, v, x, placements=places[9]), for_all)
+        some = function(arm, q[:8], v[:8], x[:8], placements=places[:8])
+        np.testing.assert_array_equal(some, expected[:8])
+        np.testing.assert_array_equal(function(arm, q[9], v[9], x[9], placements=places[9]), expected[9])
+    kernel = varied._kernel("forward_dynamics", arm, ["q", "v", "tau", "placements"], varied.METHODS[0], True)
+    plan: Any = kernel._plan("auto")
+    assert plan.spared is not None and len(plan.spared.program.root.order) < 0.8 * len(plan.program.root.order)
+    driven: dict[str, Any] = {"dt": 1e-3, "steps": 3, "placements": places, "tau": x[:, None]}
+    with lw.interpreted():
+        slow = lw.rollout(arm, q, v, **driven).q
+    np.testing.assert_array_equal(lw.rollout(arm, q, v, **driven).q, slow)
+
+
 def test_rollouts_of_many_worlds_and_their_gradient() -> None:
     options: dict[str, Any] = {"dt": 0.01, "steps": 5, "damping": DAMPING}
     with lw.interpreted():

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from math import prod
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -50,15 +51,18 @@ class CompiledFunction:
         identity: str | None = None,
         seconds: float | None = None,
         configurations: Mapping[str, Model] | None = None,
+        often_zero: Mapping[str, Sequence[int]] = MappingProxyType({}),
     ) -> None:
         """``trace`` gives the program when it is first needed; ``identity`` is what that follows from, if code can be
         found without it, and ``seconds`` what one state takes on one lane, roughly. ``configurations`` are arguments
-        that are configurations of models.
+        that are configurations of models; ``often_zero`` are numbers of arguments, by name and place.
         """
         self.configurations = dict(configurations or {})
         self.name, self.shapes, self.result_shapes = name, dict(shapes), list(result_shapes)
         self._structure, self._names = structure, list(shapes)
-        self._task = TracedTask(trace, list(self.shapes.values()), self.result_shapes, identity, seconds)
+        zeros = {f"argument{self._names.index(key)}": places for key, places in often_zero.items()}
+        arguments = list(self.shapes.values())
+        self._task = TracedTask(trace, arguments, self.result_shapes, identity, seconds, often_zero=zeros)
         self._plans: dict[str, Plan] = {}
         self._entry: Entry | None = None
         self.quick: Callable[..., Any] = _nothing

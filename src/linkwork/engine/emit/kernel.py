@@ -20,7 +20,7 @@ from linkwork.engine.emit.call_frame import Interface, listed
 from linkwork.engine.emit.kept_rows import KeptRows, fold_rows, keep_row, map_rows, rows_of
 from linkwork.engine.emit.packing import batch, pack, rows_in_place, unpack
 from linkwork.engine.emit.repeating import ROWS, interface_of, memory_of, repeat, tables_with
-from linkwork.engine.emit.sparing import calls_of
+from linkwork.engine.emit.sparing import Spared, calls_of, choice
 from linkwork.engine.emit.writer import Value, Writer, bits, constant, suffix, vector
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.program import Block, Fold, Loop, Map, Operand, Program, Repeat, Subroutine, programs
@@ -29,11 +29,21 @@ from linkwork.spatial.functions import BITWISE
 BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 
 
-def module(program: Program, interface: Interface, lanes: int, more: str = "", zeroed: bool = False) -> str:
+def module(
+    program: Program,
+    interface: Interface,
+    lanes: int,
+    more: str = "",
+    zeroed: bool = False,
+    spared: Spared | None = None,
+) -> str:
     """The text of an LLVM module; ``more`` is the text of further functions, which may call the kernel, ``pack`` and
-    ``unpack``. The results may have to be ``zeroed`` before the kernel runs.
+    ``unpack``. The results may have to be ``zeroed`` before the kernel runs. Tiles may run a ``spared`` program.
     """
-    parts = [Kernel(program, interface, lanes).text()]
+    parts = [Kernel(program, interface, lanes, "kernel" if spared is None else "kernel.full").text()]
+    if spared is not None:
+        parts.append(Kernel(spared.program, interface, lanes, "kernel.sparing").text())
+        parts.append(choice("kernel", interface.kernel, Kernel.returns, spared, lanes))
     if lanes > 1 or more:
         parts += [pack(lanes), unpack(lanes)]
     parts += [batch(interface, lanes) if lanes > 1 else rows_in_place(interface, zeroed), more]

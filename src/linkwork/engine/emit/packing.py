@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from linkwork.engine.emit import streaming
 from linkwork.engine.emit.call_frame import Interface, listed
 from linkwork.engine.emit.streaming import Target, transposed
-from linkwork.engine.emit.writer import SUMS, Writer, sweep, vector, zero
+from linkwork.engine.emit.writer import SUMS, Value, Writer, sweep, vector, zero
 
 AHEAD = 4
 """Strips of a row, of as many numbers as there are lanes, by which a loop that writes rows prefetches ahead: its stores
@@ -17,8 +17,12 @@ _MUCH = 2_000_000
 """Numbers of an argument that caches do not hold: rows of the next tile are prefetched while one is packed. For fewer
 that costs more than it gains.
 """
-_LONG = 64
-"""Numbers of an argument, for one state, that make a long row."""
+_FEW, _AT_ONCE = 4, 2
+"""Blocks of numbers, of as many as there are lanes, up to which no loop packs them; and those that a loop packs at a
+time.
+"""
+_LINE = 8
+"""Numbers of a cache line."""
 _WIDE = 8
 """Numbers that are looked at together, whether they are finite."""
 
@@ -30,11 +34,7 @@ def pack(lanes: int) -> str:
     unless that is 0.
     """
     w, kind = Writer(), vector(lanes)
-    last = w.sub("%valid", 1)
-    rows = []
-    for lane in range(lanes):
-        row = w.either(w.compare("slt", lane, last), "i64", lane, last)
-        rows.append(w.at("%source", w.mul(row, "%stride")))
+    rows = [w.at("%source", w.mul(state, "%stride")) for state in _states(w, lanes, "%valid")]
     whole, final = _blocks(w, lanes)
     with w.loop(0, whole, lanes, [(kind, zero(lanes))] * SUMS) as many:
         start = _start(w, many.counter, final)
@@ -99,9 +99,9 @@ def _start(w: Writer, k: str, final: str) -> str:
     return w.either(w.compare("slt", k, final), "i64", k, final)
 
 
-def long_rows(interface: Interface) -> dict[int, int]:
-    """Arguments whose rows are so long that a kernel prefetches those of the next tile while it runs; their numbers."""
-    return {k: count for k, count in enumerate(interface.arguments) if isinstance(count, int) and count >= _LONG}
+def next_rows(interface: Interface) -> dict[int, int]:
+    """Arguments of whose rows a kernel prefetches those of the next tile while it runs; their numbers."""
+    return {k: count for k, count in enumerate(interface.arguments) if isinstance(count, int)}
 
 
 def following(argument: int) -> str:
@@ -128,23 +128,14 @@ def batch(interface: Interface, lanes: int, rows: bool = False) -> str:
         left = w.sub("%states", tile.counter)
         full = w.compare("sge", left, lanes)
         valid = w.either(full, "i64", lanes, left)
-        fine = []
-        for name, count, place in zip(interface.argument_names, interface.counts, places, strict=False):
-            stride = f"%{name}_stride"
-            source = w.at(f"%{name}", w.mul(tile.counter, stride))
-            again = [w.compare("eq", stride, 0), w.compare("ne", tile.counter, 0)]
-            new = w.either(w.all_of(again), "i64", 0, count)  # one row for all states stays where it is
-            much = w.compare("sgt", w.mul("%states", stride), _MUCH)
-            ahead = w.either(much, "i64", w.mul(stride, lanes), 0)
-            packed = f"ptr {source}, i64 {stride}, i64 {valid}, i64 {new}, ptr {place}, i64 {ahead}"
-            fine.append(w.let(f"call i1 @pack({packed})"))
+        fine = _packed(w, interface, lanes, tile.counter, valid, places)
         targets = []
         for name, count in results:
             begin = w.load(interface.batch.pointer(w, "%words", name), "i64")
             targets.append(streaming.target(w, f"%{name}", begin, tile.counter, count, w.all_of([full, streamed])))
         if rows:
             further = w.either(w.compare("sgt", left, lanes), "i64", w.add(tile.counter, lanes), tile.counter)
-            names = [interface.argument_names[k] for k in long_rows(interface)]
+            names = [interface.argument_names[k] for k in next_rows(interface)]
             nexts = [w.at(f"%{name}", w.mul(further, f"%{name}_stride")) for name in names]
             good = _run_rows(w, interface, places, targets, nexts, full, valid)
         else:
@@ -163,6 +154,77 @@ def batch(interface: Interface, lanes: int, rows: bool = False) -> str:
     w.do(f"ret i64 {tile.carried[0]}")
     own = w.function("i64 @batch(ptr nocapture %words)")
     return own if rows else "\n".join([streaming.stream(lanes), own])
+
+
+def _packed(w: Writer, interface: Interface, lanes: int, first: str, valid: str, places: Sequence[str]) -> list[str]:
+    """Packs the arguments of a tile whose first state is given; whether all are finite."""
+    fine, sums = [], [zero(lanes)] * SUMS
+    states = _states(w, lanes, valid)
+    for name, count, place in zip(interface.argument_names, interface.arguments, places, strict=False):
+        stride = f"%{name}_stride"
+        source = w.at(f"%{name}", w.mul(first, stride))
+        once = w.all_of([w.compare("eq", stride, 0), w.compare("ne", first, 0)])  # one row for all stays where it is
+        much = w.compare("sgt", w.mul("%states", stride), _MUCH)
+        ahead = w.either(much, "i64", w.mul(stride, lanes), 0)
+        if isinstance(count, int):
+            rows = [w.at(source, w.mul(state, stride)) for state in states]
+            sums = _pack_numbers(w, lanes, rows, count, place, once, ahead, sums)
+        else:
+            new = w.either(once, "i64", 0, f"%{count}")
+            given = f"ptr {source}, i64 {stride}, i64 {valid}, i64 {new}, ptr {place}, i64 {ahead}"
+            fine.append(w.let(f"call i1 @pack({given})"))
+    return [*fine, w.is_finite(w.total(sums, vector(lanes)), lanes)]
+
+
+def _pack_numbers(
+    w: Writer, lanes: int, rows: Sequence[str], count: int, place: str, once: str, ahead: str, sums: Sequence[str]
+) -> list[str]:
+    """So many numbers of each row into a tile, in blocks of as many as there are lanes, the last of which may overlap
+    the one before; the sums that watch them.
+    """
+    found, step = list(sums), _AT_ONCE * lanes
+    looped = count // step * step if count > _FEW * lanes else 0
+    if looped:
+        with w.loop(0, w.either(once, "i64", 0, looped), step, [(vector(lanes), total) for total in found]) as block:
+            carried = block.carried
+            for k in range(0, step, lanes):
+                carried = _pack_block(w, lanes, rows, w.add(block.counter, k), place, carried)
+            _prefetch_rows(w, rows, [w.add(block.counter, k) for k in range(0, step, _LINE)], ahead)
+            block.carry(*carried)
+        found = block.carried
+    starts = [min(k, count - lanes) for k in range(looped, count, lanes)] if count >= lanes else []
+    for start in starts:
+        found = _pack_block(w, lanes, rows, start, place, found)
+    for k in range(count) if count < lanes else ():
+        column = w.vector([w.load(w.at(row, k)) for row in rows])
+        w.store(column, w.at(place, k * lanes), vector(lanes), 8 * lanes)
+        found = w.watch_all(found, [column], lanes)
+    if count > looped:
+        _prefetch_rows(w, rows, list(range(looped, count, _LINE)), ahead)
+    return found
+
+
+def _pack_block(w: Writer, lanes: int, rows: Sequence[str], start: Value, place: str, sums: Sequence[str]) -> list[str]:
+    """As many numbers as there are lanes; the sums that watch them."""
+    columns = w.columns([w.at(row, start) for row in rows])
+    first = w.at(place, w.mul(start, lanes))
+    for k, column in enumerate(columns):
+        w.store(column, w.at(first, k * lanes), vector(lanes), 8 * lanes)
+    return w.watch_all(sums, columns, lanes)
+
+
+def _prefetch_rows(w: Writer, rows: Sequence[str], starts: Sequence[Value], ahead: str) -> None:
+    """Prefetch what lies so far ahead of rows, unless that is 0."""
+    with w.when(w.compare("ne", ahead, 0)):
+        for start in starts:
+            for row in rows:
+                w.prefetch_line(w.let(f"getelementptr double, ptr {row}, i64 {w.add(start, ahead)}"), "read")
+
+
+def _states(w: Writer, lanes: int, valid: str) -> list[str]:
+    """The state of a tile that each lane has: those without one of their own have the last one's."""
+    last = w.sub(valid, 1)
+    return [w.either(w.compare("slt", lane, last), "i64", lane, last) for lane in range(lanes)]
 
 
 def rows_in_place(interface: Interface, zeroed: bool) -> str:

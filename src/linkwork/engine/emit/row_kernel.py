@@ -13,8 +13,8 @@ the first-level cache has.
 
 Cache lines that will be written are prefetched, or the stores would wait for them: by the loops, and, if the rows of a
 tile fit into the first-level cache, or there is much to do for each line, while arithmetic goes on. So are those of
-arguments with long rows that the next tile is packed from. LLVM moves a prefetch to wherever it pleases, so it stands
-in inline assembly that a value goes through.
+arguments that the next tile is packed from. LLVM moves a prefetch to wherever it pleases, so it stands in inline
+assembly that a value goes through.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from heapq import heappop, heappush
 
 from linkwork.engine.emit.call_frame import Interface, listed
 from linkwork.engine.emit.kernel import BINARY, Kernel, declarations
-from linkwork.engine.emit.packing import AHEAD, batch, compile_time_integers, following, long_rows, pack
+from linkwork.engine.emit.packing import AHEAD, batch, compile_time_integers, following, next_rows
+from linkwork.engine.emit.sparing import Spared, choice
 from linkwork.engine.emit.streaming import copy_lines
 from linkwork.engine.emit.writer import SUMS, Writer, constant
 from linkwork.engine.ir.address import Address
@@ -53,10 +54,12 @@ class RowKernel(Kernel):
 
     returns = "i1"
 
-    def __init__(self, program: Program, interface: Interface, lanes: int, constraint: str | None) -> None:
-        super().__init__(program, interface, lanes)
+    def __init__(
+        self, program: Program, interface: Interface, lanes: int, constraint: str | None, symbol: str = "kernel"
+    ) -> None:
+        super().__init__(program, interface, lanes, symbol)
         self.constraint = constraint
-        self.further = [("ptr", following(k)) for k in long_rows(interface)]
+        self.further = [("ptr", following(k)) for k in next_rows(interface)]
         self.rows: dict[str, dict[int, Operand]] = {}
         for n in program.root.order:
             if program.operations[n] == "store":
@@ -101,7 +104,7 @@ class RowKernel(Kernel):
 
     def prefetches(self) -> list[tuple[int, str, range, str]]:
         """After which position in the order which cache lines are prefetched, and how: of results, none if they do not
-        fit; and of long rows of arguments those of the next tile.
+        fit; and of arguments the rows of the next tile.
         """
         if self.constraint is None:
             return []
@@ -112,7 +115,7 @@ class RowKernel(Kernel):
         size = sum(sizes.values())
         near = size <= _NEAR or (size <= _NEAR_ENOUGH and len(early) * _CACHE_LINE >= _MUCH * size)
         found = _over(early, _groups(sizes, _TOGETHER), "prefetchw") if near else []
-        given = {following(k): 8 * self.lanes * count for k, count in long_rows(self.interface).items()}
+        given = {following(k): 8 * self.lanes * count for k, count in next_rows(self.interface).items()}
         return sorted([*found, *_over(positions, _groups(given, 1), "prefetcht0")])
 
     def prefetch(self, n: int, array: str, lines: range, how: str) -> None:
@@ -156,7 +159,7 @@ class RowKernel(Kernel):
     def each(self, name: str, table: Sequence[Sequence[int]]) -> Iterator[list[str]]:
         """A loop over the rows of a table: the values of a row's numbers. The sums go through it."""
         width, count = len(table[0]), len(table) * len(table[0])
-        numbers = listed(("i32", str(number)) for row in table for number in row)
+        numbers, name = listed(("i32", str(number)) for row in table for number in row), f"{self.symbol}.{name}"
         self.tables.append(f"@{name} = internal constant [{count} x i32] [{numbers}]")
         with self.loop(0, count, width, [(self.type, total) for total in self.sums]) as each:
             row, self.sums = self.at(f"@{name}", each.counter, "i32"), each.carried
@@ -224,13 +227,22 @@ def _with_later(starts: Sequence[int]) -> list[list[int]]:
     return [[start, starts[min(k + AHEAD, len(starts) - 1)]] for k, start in enumerate(starts)]
 
 
-def module(program: Program, interface: Interface, lanes: int, constraint: str | None) -> str:
-    """The text of an LLVM module of such a kernel, ``batch``, and how many slots ``work`` has (``integer``)."""
-    kernel = RowKernel(program, interface, lanes, constraint)
-    text = kernel.text()
-    rest = [pack(lanes), _copy(), copy_lines(), batch(interface, lanes, rows=True), _declarations(lanes)]
-    rest.append(compile_time_integers([kernel.work]))
-    return "\n".join([*kernel.tables, text, *rest])
+def module(
+    program: Program, interface: Interface, lanes: int, constraint: str | None, spared: Spared | None = None
+) -> str:
+    """The text of an LLVM module of such a kernel, ``batch``, and how many slots ``work`` has (``integer``). Tiles may
+    run a ``spared`` program.
+    """
+    kernels = [RowKernel(program, interface, lanes, constraint, "kernel" if spared is None else "kernel.full")]
+    if spared is not None:
+        kernels.append(RowKernel(spared.program, interface, lanes, constraint, "kernel.sparing"))
+    parts = [kernel.text() for kernel in kernels]
+    if spared is not None:
+        takes = [*interface.kernel, *kernels[0].further]
+        parts.append(choice("kernel", takes, RowKernel.returns, spared, lanes))
+    parts += [_copy(), copy_lines(), batch(interface, lanes, rows=True), _declarations(lanes)]
+    parts.append(compile_time_integers([max(kernel.work for kernel in kernels)]))
+    return "\n".join([*(table for kernel in kernels for table in kernel.tables), *parts])
 
 
 def _declarations(lanes: int) -> str:

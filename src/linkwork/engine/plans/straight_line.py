@@ -9,6 +9,7 @@ from linkwork.engine.code import jit, loader
 from linkwork.engine.plans.plan import Compiled
 
 if TYPE_CHECKING:
+    from linkwork.engine.emit.sparing import Spared
     from linkwork.engine.ir.program import Program
 
 
@@ -24,6 +25,11 @@ class StraightLine(Compiled):
         return self.program
 
     @property
+    def spared(self) -> Spared | None:
+        """The program for arguments that are often zero, if there are such."""
+        return None
+
+    @property
     def is_kept(self) -> bool:
         """Whether its code needs no compilation."""
         return loader.is_kept(self.key(1)) or loader.is_kept(self.key(self.lanes))
@@ -37,12 +43,14 @@ class StraightLine(Compiled):
         from linkwork.engine.ir.passes import around_repeat
 
         if self.task.over_time:
-            return kernel.module(self.program, self.interface, lanes, time_loop(self.interface, lanes))
+            loop = time_loop(self.interface, lanes)
+            return kernel.module(self.program, self.interface, lanes, loop, spared=self.spared)
         if lanes > 1:
             around = around_repeat(self.program, len(self.interface.arguments))
             if around is not None:
                 return refilled.module(around, self.interface, lanes) + packing.compile_time_integers([0])
-            return row_kernel.module(self.program, self.interface, lanes, jit.register_constraint(self.cpu, lanes))
+            constraint = jit.register_constraint(self.cpu, lanes)
+            return row_kernel.module(self.program, self.interface, lanes, constraint, self.spared)
         return kernel.module(self.one_state_program, self.interface, 1)
 
     def tables(self, code: jit.Code, frame: str) -> dict[str, int]:

@@ -4,7 +4,8 @@ machine code.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from linkwork.engine.ir import evaluator
@@ -12,6 +13,9 @@ from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.program import Program
 from linkwork.engine.trace.tracer import Tracer
 from linkwork.spatial import Scalar
+
+Zeros = Mapping[str, Collection[int]]
+"""Places in arrays."""
 
 
 def replay(program: Program, arguments: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
@@ -28,12 +32,14 @@ def replay(program: Program, arguments: Sequence[Sequence[Scalar]]) -> list[list
     return [[numbers[k] for k in range(len(numbers))] for numbers in results]
 
 
-def expanded(program: Program) -> Program:
-    """The same program with elementary functions written out as arithmetic, as if it had been traced so."""
+def expanded(program: Program, zeros: Zeros = MappingProxyType({})) -> Program:
+    """The same program with elementary functions written out as arithmetic, as if it had been traced so; for arguments
+    some numbers of which are zero, if there are such.
+    """
     if any(program.operations[n] in ("loop", "vector") for n in program.walk()):
         raise ValueError("only a program without loops and wide values can be written out; trace it with expand=True")
     tracer = Tracer(expand=True)
-    evaluator.run(program, _Arrays(tracer))
+    evaluator.run(program, _Arrays(tracer, zeros))
     return tracer.program
 
 
@@ -49,11 +55,11 @@ def inlined(program: Program) -> Program:
 class _Arrays(Mapping[str, Any]):
     """Arrays of any name, whose elements are loads and stores of a tracer."""
 
-    def __init__(self, tracer: Tracer) -> None:
-        self.tracer = tracer
+    def __init__(self, tracer: Tracer, zeros: Zeros = MappingProxyType({})) -> None:
+        self.tracer, self.zeros = tracer, zeros
 
     def __getitem__(self, array: str) -> _Elements:
-        return _Elements(self.tracer, array)
+        return _Elements(self.tracer, array, self.zeros.get(array, ()))
 
     def __iter__(self) -> Iterator[str]:
         return iter(())
@@ -63,11 +69,11 @@ class _Arrays(Mapping[str, Any]):
 
 
 class _Elements:
-    def __init__(self, tracer: Tracer, array: str) -> None:
-        self.tracer, self.array = tracer, array
+    def __init__(self, tracer: Tracer, array: str, zeros: Collection[int]) -> None:
+        self.tracer, self.array, self.zeros = tracer, array, zeros
 
     def __getitem__(self, k: int) -> Scalar:
-        return self.tracer.load(Address(self.array, k))
+        return 0.0 if k in self.zeros else self.tracer.load(Address(self.array, k))
 
     def __setitem__(self, k: int, value: Scalar) -> None:
         self.tracer.store(Address(self.array, k), value)
