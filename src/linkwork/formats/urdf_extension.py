@@ -8,6 +8,7 @@ other programs read. What is written of a limit is written for each of its field
       <body name="forearm" armature="0.1" placement="..." inertia="..."/>    what is not as the file says
       <frame name="grip" kind="frame"/>                                      all frames, in their order
       <constraint is="..."/> <actuator is="..."/> <mesh filename="..."/>     as JSON, where the file says none
+      <contact is="..."/> <contacts are="..."/>                              single ones, and what holds for all
     </linkwork>
 """
 
@@ -17,9 +18,11 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
+from functools import partial
 from typing import Any
 
 from linkwork.errors import LinkworkError, ModelError
+from linkwork.formats.contact_data import contact_data, contact_of, contacts_of, rest_data
 from linkwork.formats.urdf import EXTENSION
 from linkwork.formats.xml import Element, attribute
 from linkwork.joints import Prismatic, Revolute
@@ -58,6 +61,9 @@ def differences(model: Model, read: Model) -> Iterator[str]:
         yield from (f"  <actuator is={attribute(json.dumps(vars(each)))}/>" for each in model.actuators)
     if model.meshes != read.meshes:
         yield from (f"  <mesh filename={attribute(mesh)}/>" for mesh in model.meshes)
+    if model.contacts != read.contacts:
+        yield from (f"  <contact is={attribute(json.dumps(contact_data(each)))}/>" for each in model.contacts)
+        yield f"  <contacts are={attribute(json.dumps(rest_data(model.contacts)))}/>"
     yield f"</{EXTENSION}>"
 
 
@@ -135,6 +141,11 @@ def completed(extension: Element, model: Model) -> Model:
     for tag, made in (("constraint", _constraint), ("actuator", _actuator)):
         if tag in parts:
             changes[f"{tag}s"] = tuple(_made(part, made) for part in parts[tag])
+    if "contacts" in parts or "contact" in parts:
+        each = [_made(part, contact_of) for part in parts.get("contact", [])]
+        rest = parts.get("contacts", [])[:1]
+        found = _made(rest[0], partial(contacts_of, each), "are") if rest else contacts_of(each, {})
+        changes["contacts"] = found
     meshes = [part.word("filename") for part in parts.get("mesh", [])]
     changes["meshes"] = tuple(dict.fromkeys([*model.meshes, *meshes]))
     name = extension.get("name")
@@ -218,11 +229,11 @@ def _placement(part: Element, name: str, exact: Transform) -> Transform:
         raise part.error(str(error)) from None
 
 
-def _made(part: Element, made: Any) -> Any:
+def _made(part: Element, made: Any, said: str = "is") -> Any:
     try:
-        return made(json.loads(part.word("is")))
+        return made(json.loads(part.word(said)))
     except (LinkworkError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise part.error(f"attribute 'is' does not say what it is: {str(error)[:200]}") from None
+        raise part.error(f"attribute {said!r} does not say what it is: {str(error)[:200]}") from None
 
 
 def _constraint(data: Any) -> Constraint:

@@ -33,7 +33,7 @@ def save(model: Model, path: str | os.PathLike[str]) -> Path:
     """Write a mechanism to a URDF file, which ``lw.load`` reads back equal: ``lw.load(path) == model``.
 
     Other programs read the same tree, masses, limits and mimic joints. What URDF has no words for stands in an element
-    ``<linkwork>`` at the end of the file, which they pass over. Shapes are no part of a Model, so none are written.
+    ``<linkwork>`` at the end of the file, which they pass over. Looks are no part of a Model, so none are written.
 
     Args:
         model: the mechanism. Its joints must be of URDF's kinds: revolute, prismatic, fixed, planar and free.
@@ -82,7 +82,7 @@ class _Writer:
     def __init__(self, model: Model) -> None:
         self.model = model
         self.joints = set(model.joint_names)
-        self.followers = {each.joint_a: each for each in reversed(model.constraints) if isinstance(each, Coupling)}
+        self.followers = _mimics(model)
         on_world = (frame for frame in model.frames if frame.body == 0 and frame.kind == "link")
         roots = (frame.name for frame in on_world if frame.placement == Transform.identity())
         self.root = next((name for name in roots if name not in model.body_names), WORLD)
@@ -145,6 +145,19 @@ class _Writer:
             name += "_"
         self.joints.add(name)
         return name
+
+
+def _mimics(model: Model) -> dict[str, Coupling]:
+    """The couplings that URDF can say: one for each joint that follows another, none in a circle."""
+    found: dict[str, Coupling] = {}
+    for each in model.constraints:
+        if isinstance(each, Coupling) and each.joint_a not in found:
+            leader: str | None = each.joint_b
+            while leader is not None and leader != each.joint_a:
+                leader = found[leader].joint_b if leader in found else None
+            if leader is None:
+                found[each.joint_a] = each
+    return found
 
 
 def _kind(body: Body) -> str:

@@ -19,7 +19,7 @@ from linkwork.joints import Fixed
 from linkwork.model.inertias import NO_INERTIA, NO_OFFSET, as_inertia
 from linkwork.model.merging import merged
 from linkwork.model.queries import WORLD, coordinates, mass_com_inertia, moved, slice_of
-from linkwork.model.references import is_idle, references
+from linkwork.model.references import references, without_idle
 from linkwork.spatial import Transform, Vec3
 
 if TYPE_CHECKING:
@@ -68,8 +68,7 @@ def locked(model: Model, joints: Mapping[str, ArrayLike] | Sequence[str], q: Arr
         bodies.append(body)
     frozen = {model.joint_names[index] for index in places}
     stiff = replace(model, bodies=tuple(bodies), **references(model, joints=set(model.joint_names) - frozen))
-    found = merged(stiff, lambda body: body.joint_name in frozen)
-    return replace(found, constraints=tuple(each for each in found.constraints if not is_idle(found, each)))
+    return without_idle(merged(stiff, lambda body: body.joint_name in frozen))
 
 
 def with_gravity(model: Model, gravity: Sequence[float]) -> Model:
@@ -181,7 +180,8 @@ def subtree(model: Model, body: str) -> Model:
         body: in ``model.body_names``.
 
     Returns:
-        A new model with the frames on its bodies; constraints and actuators that need other parts are left out.
+        A new model with the frames on its bodies; constraints, actuators and contacts that need other parts are left
+        out, and so are those with the world, unless it carried the body.
 
     Raises:
         UnknownNameError: if there is no such body.
@@ -205,7 +205,9 @@ def subtree(model: Model, body: str) -> Model:
         if frame.name == WORLD or (frame.body and frame.body in number)
     )
     looks = tuple(replace(shape, body=number[shape.body]) for shape in model.geometry if number.get(shape.body))
-    rest = references(model, frames={frame.name for frame in frames}, joints={each.joint_name for each in bodies})
+    named = {frame.name for frame in frames}
+    there = named - {WORLD} if model.bodies[root - 1].parent else named
+    rest = references(model, frames=there, joints={each.joint_name for each in bodies})
     return replace(model, name=body, bodies=tuple(bodies), frames=frames, geometry=looks, **rest)
 
 

@@ -10,6 +10,7 @@ from linkwork.errors import ArgumentError, shown
 from linkwork.joints import Fixed
 from linkwork.model.geometry import carried
 from linkwork.model.placements import IDENTITY
+from linkwork.model.references import without_idle
 from linkwork.spatial import Transform
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def merge_fixed(model: Model) -> Model:
 
     if not isinstance(model, Model):
         raise ArgumentError(f"model must be a linkwork Model, not {shown(model)}")
-    return merged(model, lambda body: True)
+    return without_idle(merged(model, lambda body: True))
 
 
 def merged(model: Model, which: Callable[[Body], bool]) -> Model:

@@ -152,7 +152,9 @@ class Model:
             if not 0 <= frame.body <= len(self.bodies):
                 raise ModelError(f"frame {frame.name!r} is on body {shown(frame.body)}, of {len(self.bodies)}")
         object.__setattr__(self, "contacts", as_contacts(self.contacts))
-        if any(type(parts) is not tuple or parts for parts in (self.constraints, self.actuators)):
+        if any(type(parts) is not tuple or parts for parts in (self.constraints, self.actuators)) or (
+            self.contacts != Contacts()
+        ):
             from linkwork.model.references import check_references
 
             check_references(self)
