@@ -41,7 +41,7 @@ def left_contacts(
     if held is not None and len(bonds) == len(model.constraints):
         bonds = tuple(bonds[k] for k in held)
     if medium is not None:
-        boxes = tuple((called(frame), *rest) for frame, *rest in medium.boxes if frame in frames)
+        boxes = tuple((called(frame), place, sides) for frame, place, sides in medium.boxes if frame in frames)
         medium = replace(medium, boxes=boxes)
     return replace(
         contacts,
@@ -50,7 +50,7 @@ def left_contacts(
             for each in contacts
             if each.frame in frames and each.on in frames
         ),
-        limits=tuple((called(joint), *rest) for joint, *rest in contacts.limits if joint in joints),
+        limits=tuple((called(joint), soft, margin) for joint, soft, margin in contacts.limits if joint in joints),
         friction=tuple((called(joint), soft) for joint, soft in contacts.friction if joint in joints),
         centres=tuple((called(frame), place) for frame, place in contacts.centres if frame in frames),
         reference=reference,
