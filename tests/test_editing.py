@@ -106,6 +106,8 @@ def test_what_is_coupled_to_a_locked_joint_is_locked_with_it() -> None:
         q = whole.configuration({"panda_finger_joint1": 0.03, "panda_finger_joint2": 0.03})
         close(at, lw.forward_kinematics(whole, q, ["panda_leftfinger", "panda_rightfinger"]), 1e-13)
     assert whole.locked({"panda_joint1": 0.1}).constraints == whole.constraints
+    names = ["panda_joint2", "panda_joint4"]
+    assert whole.locked(np.array(names)) == whole.locked(set(names)) == whole.locked(names)
 
 
 def test_constraints_and_actuators_go_along() -> None:
@@ -277,6 +279,7 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lw.ArgumentError,
         "'panda_finger_joint2' cannot be locked at 0.01 with joint 'panda_finger_joint1' at 0.02.* lock one of the two",
     ),
+    "a part of a name": (lambda: panda().with_payload("hand", 1.0), lw.UnknownNameError, "did you mean 'panda_hand'"),
     "lock a name": (lambda: ARM.locked("joint1"), lw.ArgumentError, "joints must be a dict, as in"),
     "lock in a batch": (lambda: ARM.locked(["joint1"], [[0, 0, 0]]), lw.ArgumentError, "q must be one configuration"),
     "gravity": (lambda: ARM.with_gravity(9.81), lw.ArgumentError, "gravity must be 3 number"),  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ field by field; what refers to joints and frames by name goes along by ``referen
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +31,7 @@ _OFF = 1e-6
 """How far joints that are locked may be off a coupling, m or rad."""
 
 
-def locked(model: Model, joints: Mapping[str, ArrayLike] | Sequence[str], q: ArrayLike | None = None) -> Model:
+def locked(model: Model, joints: Mapping[str, ArrayLike] | Collection[str], q: ArrayLike | None = None) -> Model:
     """The mechanism with some joints frozen, and the bodies that they carried made parts of what carries them.
 
     All frames stay. A joint that a coupling of the model ties to a locked one is locked with it. What is frozen to the
@@ -256,13 +256,13 @@ def renamed(model: Model, prefix: str = "", names: Mapping[str, str] | None = No
 # Parts of the functions
 
 
-def _locked_at(model: Model, joints: Mapping[str, ArrayLike] | Sequence[str], q: ArrayLike | None) -> dict[int, Any]:
+def _locked_at(model: Model, joints: Mapping[str, ArrayLike] | Collection[str], q: ArrayLike | None) -> dict[int, Any]:
     """Where each joint is locked, by its index."""
     if isinstance(joints, Mapping):
         if q is not None:
             raise ArgumentError("joints has the coordinates of the locked joints; q is for names alone")
         given = {model.joint_index(name): _one_state(model, name, value) for name, value in joints.items()}
-    elif isinstance(joints, Sequence) and not isinstance(joints, str | bytes):
+    elif isinstance(joints, Collection | np.ndarray) and not isinstance(joints, str | bytes):
         whole = model.configuration({}, q)
         if whole.ndim > 1:
             raise ArgumentError(f"q must be one configuration ({model.nq},), not {whole.shape}")
