@@ -22,7 +22,7 @@ from linkwork.formats.xml import Element, quoted
 from linkwork.joints import Free
 from linkwork.model import WORLD, Model
 from linkwork.model.builder import with_own_frames
-from linkwork.model.inertias import about_centre, check_inertia
+from linkwork.model.inertias import NOTHING, about_centre, check_inertia
 from linkwork.model.merging import merged
 from linkwork.model.model import Body, Frame, Limits
 from linkwork.model.placements import IDENTITY
@@ -88,6 +88,8 @@ def model_of(
     looks = tuple(replace(shape, body=numbers[link]) for link, shape in shapes)
     frames = with_own_frames(named, bodies)
     model = Model(name, tuple(bodies), frames, (x, y, z), tuple(meshes), tuple(couplings), (), looks)
+    if not floating_base and inertias[0] != NOTHING:
+        model = replace(model, base_inertia=inertias[0])
     if fixed_joints == "merge":
         model = merged(model, lambda body: body.name not in stay)
         for body in model.bodies:

@@ -46,7 +46,8 @@ def differences(model: Model, read: Model) -> Iterator[str]:
     """The element's lines, for a model and what the file without it reads as."""
     name = f" name={attribute(model.name)}" if model.name != read.name else ""
     none = "" if model.frames else ' frames="none"'
-    yield f'<{EXTENSION}{name} gravity="{_numbers(model.gravity)}"{none}>'
+    base = "" if model.base_inertia == read.base_inertia else f' base="{_numbers(model.base_inertia.numbers())}"'
+    yield f'<{EXTENSION}{name} gravity="{_numbers(model.gravity)}"{base}{none}>'
     for body, other in zip(model.bodies, read.bodies, strict=True):
         words = dict(_of_body(body, other))
         if words:
@@ -135,7 +136,7 @@ def completed(extension: Element, model: Model) -> Model:
         index = model._body_index.get(part.word("name"))
         if index is not None:
             bodies[index] = _body(part, bodies[index])
-    changes: dict[str, Any] = {"bodies": tuple(bodies)}
+    changes: dict[str, Any] = {"bodies": tuple(bodies), "base_inertia": _exact(extension, "base", model.base_inertia)}
     if "frame" in parts or extension.get("frames") == "none":
         changes["frames"] = _frames(parts.get("frame", []), model)
     for tag, made in (("constraint", _constraint), ("actuator", _actuator)):
@@ -160,10 +161,7 @@ def completed(extension: Element, model: Model) -> Model:
 def _body(part: Element, body: Body) -> Body:
     changes: dict[str, Any] = {}
     for field in ("placement", "inertia"):
-        plain = getattr(body, field)
-        exact = plain.of(part.measures(field, len(plain.numbers()), plain.numbers()))
-        if _agree(plain.numbers(), exact.numbers()):
-            changes[field] = exact
+        changes[field] = _exact(part, field, getattr(body, field))
     if part.get("axis") is not None and isinstance(body.joint, Revolute | Prismatic):
         axis = part.measures("axis", 3)
         if _agree(body.joint.axis.direction.numbers(), axis):
@@ -182,6 +180,12 @@ def _body(part: Element, body: Body) -> Body:
             if values is not None:
                 limits[known.name] = values
     return replace(body, limits=replace(body.limits, **limits), **changes)
+
+
+def _exact(part: Element, field: str, plain: Any) -> Any:
+    """Numbers with their last digits, as long as they agree with what URDF says."""
+    exact = plain.of(part.measures(field, len(plain.numbers()), plain.numbers()))
+    return exact if _agree(plain.numbers(), exact.numbers()) else plain
 
 
 def _limit(part: Element, field: str, body: Body) -> tuple[float, ...] | None:

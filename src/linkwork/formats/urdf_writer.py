@@ -24,7 +24,7 @@ from linkwork.joints import Fixed, Free, Joint, Planar, Prismatic, Revolute
 from linkwork.model.constraints import Coupling
 from linkwork.model.model import WORLD, Body, Frame, Model
 from linkwork.model.queries import mass_com_inertia, name_of
-from linkwork.spatial import Mat3, Transform, Vec3
+from linkwork.spatial import Inertia, Mat3, Transform, Vec3
 
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
@@ -88,9 +88,9 @@ class _Writer:
         self.root = next((name for name in roots if name not in model.body_names), WORLD)
 
     def lines(self) -> Iterator[str]:
-        yield f"<link name={_text('a link', self.root)}/>"
+        yield from _link(self.root, self.model.base_inertia)
         for body in self.model.bodies:
-            yield from _link(body)
+            yield from _link(body.name, body.inertia)
             yield from self.joint(body)
         for name, joint, frame in self.extra_links():
             yield f"<link name={_text('a frame', name)}/>"
@@ -173,12 +173,12 @@ def _kind(body: Body) -> str:
     return kinds[type(joint)]
 
 
-def _link(body: Body) -> Iterator[str]:
-    name = _text("a body", body.name)
-    if not any(body.inertia.numbers()):
+def _link(called: str, inertia: Inertia) -> Iterator[str]:
+    name = _text("a body", called)
+    if not any(inertia.numbers()):
         yield f"<link name={name}/>"
         return
-    mass, com, about = mass_com_inertia(body)
+    mass, com, about = mass_com_inertia(inertia)
     named = (("ixx", 0, 0), ("ixy", 0, 1), ("ixz", 0, 2), ("iyy", 1, 1), ("iyz", 1, 2), ("izz", 2, 2))
     moments = " ".join(f'{key}="{float(about[i, j])!r}"' for key, i, j in named)
     yield f"<link name={name}>"

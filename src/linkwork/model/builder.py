@@ -21,7 +21,7 @@ from linkwork.model.geometry import Geometry, carried
 from linkwork.model.inertias import NO_INERTIA, NO_MASS, NO_OFFSET, NOTHING, as_inertia
 from linkwork.model.model import WORLD, Body, Frame, Limits, Model
 from linkwork.model.placements import IDENTITY, as_placement
-from linkwork.spatial import Transform
+from linkwork.spatial import Inertia, Transform
 
 if TYPE_CHECKING:
     from linkwork.model.actuators import Actuator
@@ -60,6 +60,7 @@ class Builder:
         self._contacts: list[tuple[str, Contacts]] = []
         self._references: dict[str, Sequence[float]] = {}  # of joints, in which contacts measure masses
         self._bonds: list[Softness | None] = []  # of constraints so far, beside contacts
+        self._base = NOTHING  # what added models have fixed to the world
 
     def __repr__(self) -> str:
         return f"<Builder {self.name!r}: {len(self._bodies)} bodies so far>"
@@ -202,7 +203,8 @@ class Builder:
         """Add all of a model: an arm on a mobile base, a second arm on a torso, an object beside a robot.
 
         The model's world is fixed to ``parent``. Its frames, limits, constraints, actuators, contacts and looks come
-        along, and the floor that it may touch goes where its world goes; the gravity is the builder's.
+        along, and the floor that it may touch goes where its world goes; what of it was fixed to the world, such as the
+        base of an arm, becomes a part of the parent. The gravity is the builder's.
 
         Args:
             model: what to add.
@@ -248,6 +250,8 @@ class Builder:
                 if name in there and name != WORLD:
                     hint = "give add_model a prefix" if not prefix else "choose another prefix"
                     raise ModelError(f"there is already a {kind} named {name!r}; names must be unique: {hint}")
+        if added.base_inertia != NOTHING:
+            self._add_base(carrier, place.to_parent(added.base_inertia))
         first = len(self._bodies)
         for body in added.bodies:
             if body.parent:
@@ -267,6 +271,14 @@ class Builder:
         self._geometry += carried(added.geometry, [(carrier, place), *own])
         self._add_references(added, self._base_of(added, carrier, place, prefix))
         return added.body_names
+
+    def _add_base(self, carrier: int, inertia: Inertia) -> None:
+        """Something fixed to a body, or to the world."""
+        if carrier:
+            body = self._bodies[carrier - 1]
+            self._bodies[carrier - 1] = replace(body, inertia=body.inertia + inertia)
+        else:
+            self._base = self._base + inertia
 
     def _add_references(self, added: Model, base: str) -> None:
         """What refers to frames and joints by name; ``base`` stands for the world of what is added."""
@@ -338,7 +350,7 @@ class Builder:
         rest = (*self._constraints, *held), (*self._actuators, *actuators), tuple(self._geometry)
         frames = with_own_frames(self._frames.values(), self._bodies)
         touching = self._all_contacts(as_contacts(contacts), len(held))
-        return Model(self.name, tuple(self._bodies), frames, self.gravity, known, *rest, touching)
+        return Model(self.name, tuple(self._bodies), frames, self.gravity, known, *rest, touching, self._base)
 
     def _all_contacts(self, given: Contacts, more: int) -> Contacts:
         """Those of models that were added, and those of ``build``, which comes with so many constraints more."""

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from linkwork.arguments import finite_array, several, text
 from linkwork.errors import ArgumentError, ModelError, UnknownNameError, shown
 from linkwork.joints import Fixed
-from linkwork.model.inertias import NO_INERTIA, NO_OFFSET, as_inertia
+from linkwork.model.inertias import NO_INERTIA, NO_OFFSET, NOTHING, as_inertia
 from linkwork.model.merging import merged
 from linkwork.model.queries import WORLD, coordinates, mass_com_inertia, moved, slice_of
 from linkwork.model.references import references, without_idle
@@ -35,7 +35,7 @@ def locked(model: Model, joints: Mapping[str, ArrayLike] | Collection[str], q: A
     """The mechanism with some joints frozen, and the bodies that they carried made parts of what carries them.
 
     All frames stay. A joint that a coupling of the model ties to a locked one is locked with it. What is frozen to the
-    world loses its inertia to it.
+    world loses its inertia to it: ``base_inertia``.
 
     Args:
         joints: for the name of a joint, where it is locked (rad, m): one number, or as many as it has coordinates; or
@@ -208,7 +208,8 @@ def subtree(model: Model, body: str) -> Model:
     named = {frame.name for frame in frames}
     there = named - {WORLD} if model.bodies[root - 1].parent else named
     rest = references(model, frames=there, joints={each.joint_name for each in bodies})
-    return replace(model, name=body, bodies=tuple(bodies), frames=frames, geometry=looks, **rest)
+    parts: dict[str, Any] = {"frames": frames, "geometry": looks, "base_inertia": NOTHING, **rest}
+    return replace(model, name=body, bodies=tuple(bodies), **parts)
 
 
 def renamed(model: Model, prefix: str = "", names: Mapping[str, str] | None = None, name: str | None = None) -> Model:
@@ -341,6 +342,6 @@ def _remade(body: Body, given: Mapping[str, Any]) -> Body:
     for key in given:
         if key not in _SOLID:
             raise UnknownNameError("part of an inertia", key, _SOLID, f"body {body.name!r}")
-    mass, com, about = mass_com_inertia(body)
+    mass, com, about = mass_com_inertia(body.inertia)
     parts = {"mass": mass, "com": com, "inertia": 0.5 * (about + np.transpose(about)), **given}
     return replace(body, inertia=as_inertia(f"body {body.name!r}", *(parts[key] for key in _SOLID)))
