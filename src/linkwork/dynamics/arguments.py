@@ -156,8 +156,6 @@ def as_frames(model: Model, frames: Frames) -> Asked:
 def _asked(model: Model, frames: Frames) -> Asked:
     check_model(model)
     listed: Sequence[Any] = (frames,) if isinstance(frames, str | Point) else frames
-    if isinstance(listed, np.ndarray) and listed.ndim == 1 and listed.dtype.kind == "U":
-        listed = listed.tolist()
     if not isinstance(listed, Sequence):
         raise ArgumentError(f"frames must be a frame's name, an lw.Point or a list of these, not {shown(frames)}")
     for item in listed:

@@ -87,9 +87,9 @@ def model_of(
         bodies.append(Body(own, joint.name, carrier, joint.joint, place, inertia, (), joint.limits))
     looks = tuple(replace(shape, body=numbers[link]) for link, shape in shapes)
     frames = with_own_frames(named, bodies)
-    model = Model(name, tuple(bodies), frames, (x, y, z), tuple(meshes), tuple(couplings), (), looks)
-    if not floating_base and inertias[0] != NOTHING:
-        model = replace(model, base_inertia=inertias[0])
+    base = NOTHING if floating_base else inertias[0]
+    rest = tuple(meshes), tuple(couplings), (), looks
+    model = Model(name, tuple(bodies), frames, (x, y, z), *rest, base_inertia=base)
     if fixed_joints == "merge":
         model = merged(model, lambda body: body.name not in stay)
         for body in model.bodies:
