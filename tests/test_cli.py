@@ -123,6 +123,6 @@ def test_no_command_and_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_reader_that_leaves_is_no_error() -> None:
-    command = f"{sys.executable} -m linkwork.cli info serial_chain:20000 --json"
+    command = f"{sys.executable} -m linkwork info serial_chain:20000 --json"
     done = subprocess.run(["sh", "-c", f"{command} | head -c 10"], capture_output=True, text=True, check=True)
     assert done.stdout == '{"name": "' and done.stderr == ""

@@ -106,6 +106,8 @@ def test_what_is_coupled_to_a_locked_joint_is_locked_with_it() -> None:
         q = whole.configuration({"panda_finger_joint1": 0.03, "panda_finger_joint2": 0.03})
         close(at, lw.forward_kinematics(whole, q, ["panda_leftfinger", "panda_rightfinger"]), 1e-13)
     assert whole.locked({"panda_joint1": 0.1}).constraints == whole.constraints
+    names = ["panda_joint2", "panda_joint4"]
+    assert whole.locked(np.array(names)) == whole.locked(set(names)) == whole.locked(names)
 
 
 def test_constraints_and_actuators_go_along() -> None:
@@ -124,10 +126,8 @@ def test_constraints_and_actuators_go_along() -> None:
     assert other.constraints[2] == lw.Coupling("left_joint3", "left_joint1", 2.0, 0.1)
     assert other.actuators[0] == lw.Actuator("left_m", {"left_joint1": 1.0, "left_joint2": 2.0})
     beyond = model.subtree("body2")
-    assert beyond.constraints == (loop[0],) and beyond.actuators == (
-        lw.Actuator("m", {"joint2": 2.0}),
-        motors[1],
-    )
+    assert beyond.constraints == ()  # its world is body1: what held the tip to another is none of it
+    assert beyond.actuators == (lw.Actuator("m", {"joint2": 2.0}), motors[1])
     builder = lw.Builder()
     builder.add_body("lift", joint=lw.joints.Prismatic("z"), mass=1.0)
     place = lw.placement((1.0, 0.0, 0.0), (0.0, 0.0, 0.5))
@@ -229,7 +229,7 @@ def test_two_arms_on_a_torso_move_as_each_alone() -> None:
     builder.add_model(arm, "left_mount", prefix="left_")
     builder.add_model(arm, "torso", places["right_"], "right_")
     robot = builder.build()
-    assert robot.nv == 4 + 14 and robot.mass == pytest.approx(60.0 + 2.0 * arm.mass)
+    assert robot.nv == 4 + 14 and robot.mass == pytest.approx(60.0 + 2.0 * (arm.mass + arm.base_inertia.mass))
     q, v = lw.random_state(arm, 3)
     a = v[::-1]
     rest, still = lw.neutral(robot), np.zeros((2, robot.nv))
@@ -242,6 +242,29 @@ def test_two_arms_on_a_torso_move_as_each_alone() -> None:
         hand = lw.forward_kinematics(robot, whole, [f"{side}panda_hand_tcp"])[0]
         close(hand, np.array(place) @ lw.forward_kinematics(arm, q, ["panda_hand_tcp"])[0], 1e-13)
     assert robot.body_of("left_panda_link0") == "torso"  # what was a part of the world is one of the torso
+
+
+def test_an_arm_on_a_base_is_pinocchio_s_joint_model(tmp_path: Any) -> None:
+    """The arm's base, which was a part of the world, is carried along."""
+    place = lw.placement((0.1, 0.2, 0.8), (0.3, 0.2, 0.1))
+    there = pin.Model()
+    base = there.addJoint(0, pin.JointModelRZ(), pin.SE3.Identity(), "base_joint")
+    there.appendBodyToJoint(base, pin.Inertia(10.0, np.array([0, 0, 0.5]), np.eye(3)), pin.SE3.Identity())
+    there.addFrame(pin.Frame("base", base, 0, pin.SE3.Identity(), pin.FrameType.BODY))
+    arm = pin.buildModelFromUrdf(str(robot("panda.urdf")))
+    there = pin.appendModel(there, arm, there.getFrameId("base"), pin.SE3(np.array(place)))
+    builder = lw.Builder()
+    solid = {"mass": 10.0, "com": (0, 0, 0.5), "inertia": (1, 1, 1)}
+    builder.add_body("base", joint=lw.joints.Revolute("z"), joint_name="base_joint", **solid)
+    builder.add_model(panda(), "base", place)
+    here = builder.build()
+    p = here.permutation(list(there.names)[1:])
+    q, v = lw.random_state(here, 1)
+    close(lw.inverse_dynamics(here, q, v, v)[p], pin.rnea(there, there.createData(), q[p], v[p], v[p]), 1e-12)
+    for each in (here, panda(), here.locked(["base_joint"])):
+        assert lw.load(lw.save(each, tmp_path / "arm.urdf")) == each
+    assert here.locked(["base_joint"]).base_inertia.mass == pytest.approx(10.0 + panda().base_inertia.mass)
+    assert here.subtree("panda_link1").base_inertia.mass == 0.0
 
 
 def test_edits_compose(tmp_path: Any) -> None:
@@ -279,6 +302,7 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lw.ArgumentError,
         "'panda_finger_joint2' cannot be locked at 0.01 with joint 'panda_finger_joint1' at 0.02.* lock one of the two",
     ),
+    "a part of a name": (lambda: panda().with_payload("hand", 1.0), lw.UnknownNameError, "did you mean 'panda_hand'"),
     "lock a name": (lambda: ARM.locked("joint1"), lw.ArgumentError, "joints must be a dict, as in"),
     "lock in a batch": (lambda: ARM.locked(["joint1"], [[0, 0, 0]]), lw.ArgumentError, "q must be one configuration"),
     "gravity": (lambda: ARM.with_gravity(9.81), lw.ArgumentError, "gravity must be 3 number"),  # type: ignore[arg-type]

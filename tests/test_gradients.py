@@ -265,3 +265,18 @@ def test_no_states_have_no_derivatives() -> None:
     with lw.interpreted():
         A, B = lw.linearise(CHAIN, np.zeros((0, 3)), np.zeros(3), dt=0.01, f_ext=np.zeros((0, 1, 3, 6)))
     assert A.shape == (0, 6, 6) and B.shape == (0, 6, 3)
+
+
+def test_redundant_constraints_are_named() -> None:
+    """A ball joint holds a planar chain out of its plane, too: whatever the state, and where the arm is stretched."""
+    chain = lw.mechanisms.serial_chain(3)
+    state = [0.1, 0.2, 0.3], np.zeros(3)
+    with pytest.raises(lw.SingularError, match=r"'world'\) hold 3 motions, of which only 2 are independent"):
+        lw.linearise(chain, *state, dt=0.01, constraints=lw.Ball.at(chain, state[0], "tip"))
+    builder = lw.Builder()
+    for k, axis in enumerate("yzx"):
+        builder.add_body(f"b{k}", f"b{k - 1}" if k else "world", lw.joints.Prismatic(axis), mass=1.0)
+    slides = builder.build()
+    held = [lw.PointOnPlane("b2", normal="x"), lw.PointOnPlane("b2", normal=(1.0, 0.0, 1e-12))]
+    with pytest.raises(lw.SingularError, match="hold 2 motions, of which only 1 are independent"):
+        lw.linearise(slides, *np.zeros((2, 3)), dt=0.01, constraints=held)

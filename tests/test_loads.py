@@ -86,6 +86,12 @@ def test_any_frame_sees_the_reactions() -> None:
             v, w = rng.normal(size=(2, 3))
             seen = np.concatenate([place[:3, :3].T @ (v + np.cross(w, place[:3, 3])), place[:3, :3].T @ w])
             close(out[1] @ seen, world @ np.concatenate([v, w]), 1e-12)
+        held, tau = [lw.Ball.at(model, s.q, "f4")], np.zeros(model.nv)
+        motion, options = (model, s.q, s.v, tau, held), {"proximal": 1e-6}
+        ours = [lw.constrained_dynamics_and_reactions(*motion, **options, frame=k)[2] for k in ("f2", "world")]
+        (place,) = lw.forward_kinematics(model, s.q, "f2")
+        seen = np.concatenate([place[:3, :3].T @ (v + np.cross(w, place[:3, 3])), place[:3, :3].T @ w])
+        close(ours[0] @ seen, ours[1] @ np.concatenate([v, w]), 1e-12)
 
 
 def test_a_wrist_bears_what_is_beyond_it() -> None:

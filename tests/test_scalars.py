@@ -22,6 +22,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(("centre_of_mass", "gravity_torques", "mass_matrix", "mass_matrix_inverse"), (Q,)),
     **dict.fromkeys(("energy", "momentum", "momentum_derivatives", "nonlinear_effects"), (Q, V)),
     **dict.fromkeys(("inverse_dynamics", "inverse_dynamics_derivatives", "torque_regressor"), (Q, V, TAU)),
+    "inverse_dynamics_and_reactions": (Q, V, TAU),
     **dict.fromkeys(("forward_dynamics", "forward_dynamics_derivatives"), (Q, V, TAU)),
     "forward_dynamics_and_reactions": (Q, V, TAU),
     "difference": (Q, lw.random_state(ARM, 1)[0]),
@@ -38,7 +39,7 @@ OF_FRAMES: dict[str, tuple[Any, ...]] = {
 def test_floats_give_what_the_function_gives(name: str) -> None:
     frames = [lw.Point("tip", (0.1, 0.2, 0.3)), "body2"] if name in OF_FRAMES else None
     arguments = (CALLS | OF_FRAMES)[name]
-    found = lw.evaluate(name, ARM, *arguments, frames=frames)
+    found = lw.evaluate(name, ARM, *arguments, *([] if frames is None else [frames]))
     with lw.interpreted():
         expected = getattr(lw, name)(ARM, *arguments, *([] if frames is None else [frames]))
     for ours, theirs in zip(*(each if isinstance(each, tuple) else (each,) for each in (found, expected)), strict=True):
@@ -48,9 +49,14 @@ def test_floats_give_what_the_function_gives(name: str) -> None:
 
 def test_references_and_loads() -> None:
     for reference in ("world", "local_world_aligned"):
-        found = lw.evaluate("jacobian", ARM, list(Q), frames="tip", reference=reference)
         with lw.interpreted():
-            np.testing.assert_allclose(found, lw.jacobian(ARM, Q, "tip", reference=reference), rtol=0, atol=1e-12)
+            expected = lw.jacobian(ARM, Q, "tip", reference=reference)
+        for found in (
+            lw.evaluate("jacobian", ARM, list(Q), frames="tip", reference=reference),
+            lw.evaluate("jacobian", ARM, Q, "tip", reference),
+            lw.evaluate("jacobian", ARM, q=Q, frames="tip", reference=reference),
+        ):
+            np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
     load = np.arange(18.0).reshape(3, 6)
     found = lw.evaluate("inverse_dynamics", ARM, Q, V, TAU, load.tolist())
     with lw.interpreted():
@@ -136,6 +142,13 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "a length": (lambda: lw.evaluate("energy", ARM, Q, [1.0]), r"v must have shape \(6,\) for model 'serial_chain'"),
     "a text": (lambda: lw.evaluate("energy", ARM, Q, "v"), "arguments must be lists of scalars, not 'v'"),
     "no frames": (lambda: lw.evaluate("jacobian", ARM, Q), "jacobian is a function of frames; pass frames="),
+    "a name": (lambda: lw.evaluate("energy", ARM, Q, w=V), "energy has no argument 'w' here; it has 'q', 'v'"),
+    "twice": (lambda: lw.evaluate("energy", ARM, Q, V, q=Q), "energy got q twice"),
+    "a hole": (lambda: lw.evaluate("inverse_dynamics", ARM, Q, a=V), r"takes \(q, v, a, f_ext\), but got no v"),
+    "a method": (
+        lambda: lw.evaluate("operational_inertia_inverse", ARM, Q, "tip", "pv"),
+        "takes .* but got 2 argument",
+    ),
     "no model": (lambda: lw.evaluate("energy", "arm", Q, V), "model must be a linkwork Model"),  # type: ignore[arg-type]
 }
 

@@ -181,6 +181,8 @@ def near_names(name: object, names: Sequence[str]) -> str:
         from difflib import get_close_matches
 
         near = get_close_matches(name, names, n=3, cutoff=0.6)
+        if not near and len(name) > 2:  # a part of the name, as in "hand" for "panda_hand"
+            near = [known for known in names if name.lower() in known.lower()][:3]
     return f"; did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
 
 

@@ -32,11 +32,11 @@ from linkwork.dynamics.held import HeldBy, conditions, held_by, loads_of, one_by
 from linkwork.dynamics.kinematics import forward_kinematics, frame_acceleration, frame_velocity
 from linkwork.dynamics.light_bodies import check_inertias
 from linkwork.dynamics.operational import operational_inertia_inverse
-from linkwork.dynamics.reactions import forward_dynamics_and_reactions
+from linkwork.dynamics.reactions import forward_dynamics_and_reactions, is_frame, seen_from
 from linkwork.engine.mode import current_form
 from linkwork.errors import ArgumentError, SingularError
 from linkwork.model.constraints import Constraint
-from linkwork.model.model import Model
+from linkwork.model.model import Model, Point
 from linkwork.spatial.small_matrices import transposed
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def constrained_dynamics_and_reactions(
     stabilisation: float | None = None,
     proximal: float = 0.0,
     method: str = "articulated_body",
-    frame: str = "child",
+    frame: str | Point = "child",
     *,
     out: tuple[Array, Array, Array] | None = None,
 ) -> tuple[Array, Array, Array]:
@@ -137,8 +137,8 @@ def constrained_dynamics_and_reactions(
         proximal: for constraints that are redundant. See ``lw.constrained_dynamics``.
         method: "articulated_body", or "virtual_work" and "assembly", whose unknowns all these wrenches are. See
             ``lw.constrained_dynamics``.
-        frame: where the wrenches of joints are seen from: "child", "parent" or "world", as in
-            ``lw.forward_dynamics_and_reactions``.
+        frame: where the wrenches of joints are seen from: "child", "parent", "world", any frame's name or an
+            ``lw.Point``, as in ``lw.forward_dynamics_and_reactions``.
         out: a tuple of arrays for the results, written in place and returned; new ones if left out.
 
     Returns:
@@ -158,8 +158,12 @@ def constrained_dynamics_and_reactions(
         >>> [x.round(9).tolist() for x in found[1:]]  # each end of the bar carries half of it
         [[[0.0, 0.0, 10.0, 0.0, 0.0, 0.0]], [[0.0, 0.0, 10.0, 0.0, 0.0, 0.0]]]
     """
-    choice("frame", frame, FRAMES)
-    return _found((method, frame), held_by(model, constraints), q, v, tau, f_ext, stabilisation, proximal, out)
+    if isinstance(frame, str) and frame in FRAMES:
+        return _found((method, frame), held_by(model, constraints), q, v, tau, f_ext, stabilisation, proximal, out)
+    is_frame(model, frame)
+    way = (method, "world")
+    found = _found(way, held_by(model, constraints), q, v, tau, f_ext, stabilisation, proximal, None)
+    return seen_from(frame, model, q, out, *found)
 
 
 Way = tuple[str, str | None]

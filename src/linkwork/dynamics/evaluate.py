@@ -25,21 +25,22 @@ _OTHER_TEXTS = {
     "frame_acceleration": "frame_accelerations",
     "operational_inertia_inverse": "operational/sparse",
     "forward_dynamics_and_reactions": "articulated_body_reactions/child",
+    "inverse_dynamics_and_reactions": "inverse_dynamics_reactions/child",
 }
 """Functions whose text has another name than they have, by the method that they have by default."""
 NAMES = (
     "centre_of_mass", "difference", "energy", "forward_dynamics", "forward_dynamics_and_reactions",
     "forward_dynamics_derivatives", "forward_kinematics", "frame_acceleration", "frame_velocity", "gravity_torques",
-    "integrate", "inverse_dynamics", "inverse_dynamics_derivatives", "jacobian", "jacobian_drift", "mass_matrix",
-    "mass_matrix_inverse", "momentum", "momentum_derivatives", "nonlinear_effects", "operational_inertia_inverse",
-    "torque_regressor",
+    "integrate", "inverse_dynamics", "inverse_dynamics_and_reactions", "inverse_dynamics_derivatives", "jacobian",
+    "jacobian_drift", "mass_matrix", "mass_matrix_inverse", "momentum", "momentum_derivatives", "nonlinear_effects",
+    "operational_inertia_inverse", "torque_regressor",
 )  # fmt: skip
 """The functions that can be evaluated."""
 _OF_FRAMES = {"poses", "jacobian", "twists", "stacked_twists", "operational"}
 
 
 def evaluate(
-    function: str, model: Model, *arguments: Any, frames: Frames | None = None, reference: str = "local"
+    function: str, model: Model, *arguments: Any, frames: Frames | None = None, reference: str = "local", **named: Any
 ) -> Any:
     """A function of a mechanism over any scalars: 50 digits of mpmath, dual numbers, symbols of CasADi, traced numbers.
 
@@ -50,10 +51,11 @@ def evaluate(
         function: the name of a public function that maps a state to numbers, such as "forward_dynamics",
             "inverse_dynamics", "mass_matrix", "energy", "forward_kinematics" or "jacobian".
         model: the mechanism.
-        *arguments: those of the function, in its order, each a (nested) list, an array of objects, or a vector of
-            symbols, with the numbers of one state; ``f_ext`` (nbodies, 6) may be left out.
+        *arguments: those of the function, in its order or by its names, each a (nested) list, an array of objects, or a
+            vector of symbols, with the numbers of one state; ``f_ext`` (nbodies, 6) may be left out.
         frames: for functions of frames: names or ``lw.Point`` objects.
         reference: for these: "local", "world" or "local_world_aligned".
+        **named: arguments by name.
 
     Returns:
         What the function returns, as an array of such scalars (of float64 if all are floats), or one scalar; several
@@ -69,7 +71,7 @@ def evaluate(
         -2.466992136849901640974287052454305113912
     """
     check_model(model)
-    choice("reference", reference, ("local", "world", "local_world_aligned"))
+    arguments, frames, reference = _ordered(function, arguments, named, frames, reference)
     algorithm = _algorithm(function, reference)
     asked = None if frames is None else as_frames(model, frames)
     if asked is None and _OF_FRAMES.intersection(algorithm.results):
@@ -100,9 +102,34 @@ def evaluate(
     return found[0] if len(found) == 1 else tuple(found)
 
 
-def _algorithm(function: Any, reference: str) -> Algorithm:
+def _ordered(
+    function: Any, arguments: tuple[Any, ...], named: dict[str, Any], frames: Any, reference: Any
+) -> tuple[tuple[Any, ...], Any, str]:
+    """Arguments of one state in the function's order, frames and reference, which may come after them."""
     if not isinstance(function, str) or function not in NAMES:
         raise ArgumentError(f"there is no function {shown(function)} to evaluate{suggestion(function, NAMES)}")
+    algorithm = _algorithm(function, "local")
+    order = [name for name, _ in algorithm.arguments]
+    for name in named:
+        if name not in order:
+            raise ArgumentError(f"{function} has no argument {shown(name)} here{suggestion(name, order)}")
+        if order.index(name) < len(arguments):
+            raise ArgumentError(f"{function} got {name} twice")
+    if _OF_FRAMES.intersection(algorithm.results):
+        more: Sequence[Any] = arguments[len(order) :]
+        if more and frames is None:
+            frames, *more = more
+        if len(more) == 1 and reference == "local" and f"{_OTHER_TEXTS.get(function, function)}/local" in ALGORITHMS:
+            reference, more = more[0], ()
+        arguments = (*arguments[: len(order)], *more)
+    choice("reference", reference, ("local", "world", "local_world_aligned"))
+    left = order[len(arguments) :]
+    if named and (missing := [name for name in left if name not in named and name != "f_ext"]):
+        raise ArgumentError(f"{function} takes ({', '.join(order)}), but got no {missing[0]}")
+    return (*arguments, *(named[name] for name in left if name in named)), frames, reference
+
+
+def _algorithm(function: str, reference: str) -> Algorithm:
     name = _OTHER_TEXTS.get(function, function)
     return ALGORITHMS[name if name in ALGORITHMS else f"{name}/{reference}"]
 

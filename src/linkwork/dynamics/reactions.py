@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from numpy.typing import ArrayLike
 
 from linkwork.algorithms import FRAMES
@@ -74,9 +76,9 @@ def forward_dynamics_and_reactions(
         array([[  4.,   0.,  50.,   0., -10.,   0.],
                [  4.,   0.,  20.,   0.,   0.,   0.]])
     """
-    if not (isinstance(frame, str) and frame in FRAMES) and _is_frame(model, frame):
+    if not (isinstance(frame, str) and frame in FRAMES) and is_frame(model, frame):
         a, wrenches = forward_dynamics_and_reactions(model, q, v, tau, f_ext, method, "world")
-        return _from(frame, model, q, a, wrenches, out)
+        return seen_from(frame, model, q, out, a, wrenches)
     name = f"{choice('method', method, METHODS)}_reactions/{frame}"
     check_model(model)
     check_inertias(method, model)
@@ -129,12 +131,12 @@ def inverse_dynamics_and_reactions(
     """
     if isinstance(frame, str) and frame in FRAMES:
         return call.every(_INVERSE[frame], model, out, q, v, a, f_ext)
-    _is_frame(model, frame)
+    is_frame(model, frame)
     tau, wrenches = inverse_dynamics_and_reactions(model, q, v, a, f_ext, "world")
-    return _from(frame, model, q, tau, wrenches, out)
+    return seen_from(frame, model, q, out, tau, wrenches)
 
 
-def _is_frame(model: Model, frame: str | Point) -> bool:
+def is_frame(model: Model, frame: str | Point) -> bool:
     """Whether it is a frame of the model; an error if it is nothing that wrenches are seen from."""
     check_model(model)
     name = frame.frame if isinstance(frame, Point) else frame
@@ -145,10 +147,8 @@ def _is_frame(model: Model, frame: str | Point) -> bool:
     raise ArgumentError(f"frame must be one of {words}, or a frame of model {model.name!r}, not {shown(frame)}{near}")
 
 
-def _from(
-    frame: str | Point, model: Model, q: ArrayLike, first: Array, wrenches: Array, out: tuple[Array, Array] | None
-) -> tuple[Array, Array]:
-    """Wrenches about the world's origin as a frame sees them, with what was found beside them."""
+def seen_from(frame: str | Point, model: Model, q: ArrayLike, out: Any, *found: Array) -> Any:
+    """What was found, the last of it wrenches about the world's origin, which a frame sees."""
+    *others, wrenches = found
     seen = from_frame(model, q, frame, wrenches)
-    found: tuple[Array, Array] = (first, seen) if is_traced(seen) else put_into(out, first, seen)
-    return found
+    return (*others, seen) if is_traced(seen) else put_into(out, *others, seen)

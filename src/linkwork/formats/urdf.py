@@ -22,7 +22,7 @@ from linkwork.formats.xml import Element, quoted
 from linkwork.joints import Free
 from linkwork.model import WORLD, Model
 from linkwork.model.builder import with_own_frames
-from linkwork.model.inertias import about_centre, check_inertia
+from linkwork.model.inertias import NOTHING, about_centre, check_inertia
 from linkwork.model.merging import merged
 from linkwork.model.model import Body, Frame, Limits
 from linkwork.model.placements import IDENTITY
@@ -87,7 +87,9 @@ def model_of(
         bodies.append(Body(own, joint.name, carrier, joint.joint, place, inertia, (), joint.limits))
     looks = tuple(replace(shape, body=numbers[link]) for link, shape in shapes)
     frames = with_own_frames(named, bodies)
-    model = Model(name, tuple(bodies), frames, (x, y, z), tuple(meshes), tuple(couplings), (), looks)
+    base = NOTHING if floating_base else inertias[0]
+    rest = tuple(meshes), tuple(couplings), (), looks
+    model = Model(name, tuple(bodies), frames, (x, y, z), *rest, base_inertia=base)
     if fixed_joints == "merge":
         model = merged(model, lambda body: body.name not in stay)
         for body in model.bodies:

@@ -8,6 +8,7 @@ other programs read. What is written of a limit is written for each of its field
       <body name="forearm" armature="0.1" placement="..." inertia="..."/>    what is not as the file says
       <frame name="grip" kind="frame"/>                                      all frames, in their order
       <constraint is="..."/> <actuator is="..."/> <mesh filename="..."/>     as JSON, where the file says none
+      <contact is="..."/> <contacts are="..."/>                              single ones, and what holds for all
     </linkwork>
 """
 
@@ -17,9 +18,11 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
+from functools import partial
 from typing import Any
 
 from linkwork.errors import LinkworkError, ModelError
+from linkwork.formats.contact_data import contact_data, contact_of, contacts_of, rest_data
 from linkwork.formats.urdf import EXTENSION
 from linkwork.formats.xml import Element, attribute
 from linkwork.joints import Prismatic, Revolute
@@ -43,7 +46,8 @@ def differences(model: Model, read: Model) -> Iterator[str]:
     """The element's lines, for a model and what the file without it reads as."""
     name = f" name={attribute(model.name)}" if model.name != read.name else ""
     none = "" if model.frames else ' frames="none"'
-    yield f'<{EXTENSION}{name} gravity="{_numbers(model.gravity)}"{none}>'
+    base = "" if model.base_inertia == read.base_inertia else f' base="{_numbers(model.base_inertia.numbers())}"'
+    yield f'<{EXTENSION}{name} gravity="{_numbers(model.gravity)}"{base}{none}>'
     for body, other in zip(model.bodies, read.bodies, strict=True):
         words = dict(_of_body(body, other))
         if words:
@@ -58,6 +62,9 @@ def differences(model: Model, read: Model) -> Iterator[str]:
         yield from (f"  <actuator is={attribute(json.dumps(vars(each)))}/>" for each in model.actuators)
     if model.meshes != read.meshes:
         yield from (f"  <mesh filename={attribute(mesh)}/>" for mesh in model.meshes)
+    if model.contacts != read.contacts:
+        yield from (f"  <contact is={attribute(json.dumps(contact_data(each)))}/>" for each in model.contacts)
+        yield f"  <contacts are={attribute(json.dumps(rest_data(model.contacts)))}/>"
     yield f"</{EXTENSION}>"
 
 
@@ -129,12 +136,17 @@ def completed(extension: Element, model: Model) -> Model:
         index = model._body_index.get(part.word("name"))
         if index is not None:
             bodies[index] = _body(part, bodies[index])
-    changes: dict[str, Any] = {"bodies": tuple(bodies)}
+    changes: dict[str, Any] = {"bodies": tuple(bodies), "base_inertia": _exact(extension, "base", model.base_inertia)}
     if "frame" in parts or extension.get("frames") == "none":
         changes["frames"] = _frames(parts.get("frame", []), model)
     for tag, made in (("constraint", _constraint), ("actuator", _actuator)):
         if tag in parts:
             changes[f"{tag}s"] = tuple(_made(part, made) for part in parts[tag])
+    if "contacts" in parts or "contact" in parts:
+        each = [_made(part, contact_of) for part in parts.get("contact", [])]
+        rest = parts.get("contacts", [])[:1]
+        found = _made(rest[0], partial(contacts_of, each), "are") if rest else contacts_of(each, {})
+        changes["contacts"] = found
     meshes = [part.word("filename") for part in parts.get("mesh", [])]
     changes["meshes"] = tuple(dict.fromkeys([*model.meshes, *meshes]))
     name = extension.get("name")
@@ -149,10 +161,7 @@ def completed(extension: Element, model: Model) -> Model:
 def _body(part: Element, body: Body) -> Body:
     changes: dict[str, Any] = {}
     for field in ("placement", "inertia"):
-        plain = getattr(body, field)
-        exact = plain.of(part.measures(field, len(plain.numbers()), plain.numbers()))
-        if _agree(plain.numbers(), exact.numbers()):
-            changes[field] = exact
+        changes[field] = _exact(part, field, getattr(body, field))
     if part.get("axis") is not None and isinstance(body.joint, Revolute | Prismatic):
         axis = part.measures("axis", 3)
         if _agree(body.joint.axis.direction.numbers(), axis):
@@ -171,6 +180,12 @@ def _body(part: Element, body: Body) -> Body:
             if values is not None:
                 limits[known.name] = values
     return replace(body, limits=replace(body.limits, **limits), **changes)
+
+
+def _exact(part: Element, field: str, plain: Any) -> Any:
+    """Numbers with their last digits, as long as they agree with what URDF says."""
+    exact = plain.of(part.measures(field, len(plain.numbers()), plain.numbers()))
+    return exact if _agree(plain.numbers(), exact.numbers()) else plain
 
 
 def _limit(part: Element, field: str, body: Body) -> tuple[float, ...] | None:
@@ -218,11 +233,11 @@ def _placement(part: Element, name: str, exact: Transform) -> Transform:
         raise part.error(str(error)) from None
 
 
-def _made(part: Element, made: Any) -> Any:
+def _made(part: Element, made: Any, said: str = "is") -> Any:
     try:
-        return made(json.loads(part.word("is")))
+        return made(json.loads(part.word(said)))
     except (LinkworkError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise part.error(f"attribute 'is' does not say what it is: {str(error)[:200]}") from None
+        raise part.error(f"attribute {said!r} does not say what it is: {str(error)[:200]}") from None
 
 
 def _constraint(data: Any) -> Constraint:

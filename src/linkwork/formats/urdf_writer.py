@@ -24,7 +24,7 @@ from linkwork.joints import Fixed, Free, Joint, Planar, Prismatic, Revolute
 from linkwork.model.constraints import Coupling
 from linkwork.model.model import WORLD, Body, Frame, Model
 from linkwork.model.queries import mass_com_inertia, name_of
-from linkwork.spatial import Mat3, Transform, Vec3
+from linkwork.spatial import Inertia, Mat3, Transform, Vec3
 
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
@@ -33,7 +33,7 @@ def save(model: Model, path: str | os.PathLike[str]) -> Path:
     """Write a mechanism to a URDF file, which ``lw.load`` reads back equal: ``lw.load(path) == model``.
 
     Other programs read the same tree, masses, limits and mimic joints. What URDF has no words for stands in an element
-    ``<linkwork>`` at the end of the file, which they pass over. Shapes are no part of a Model, so none are written.
+    ``<linkwork>`` at the end of the file, which they pass over. Looks are no part of a Model, so none are written.
 
     Args:
         model: the mechanism. Its joints must be of URDF's kinds: revolute, prismatic, fixed, planar and free.
@@ -82,15 +82,15 @@ class _Writer:
     def __init__(self, model: Model) -> None:
         self.model = model
         self.joints = set(model.joint_names)
-        self.followers = {each.joint_a: each for each in reversed(model.constraints) if isinstance(each, Coupling)}
+        self.followers = _mimics(model)
         on_world = (frame for frame in model.frames if frame.body == 0 and frame.kind == "link")
         roots = (frame.name for frame in on_world if frame.placement == Transform.identity())
         self.root = next((name for name in roots if name not in model.body_names), WORLD)
 
     def lines(self) -> Iterator[str]:
-        yield f"<link name={_text('a link', self.root)}/>"
+        yield from _link(self.root, self.model.base_inertia)
         for body in self.model.bodies:
-            yield from _link(body)
+            yield from _link(body.name, body.inertia)
             yield from self.joint(body)
         for name, joint, frame in self.extra_links():
             yield f"<link name={_text('a frame', name)}/>"
@@ -147,6 +147,19 @@ class _Writer:
         return name
 
 
+def _mimics(model: Model) -> dict[str, Coupling]:
+    """The couplings that URDF can say: one for each joint that follows another, none in a circle."""
+    found: dict[str, Coupling] = {}
+    for each in model.constraints:
+        if isinstance(each, Coupling) and each.joint_a not in found:
+            leader: str | None = each.joint_b
+            while leader is not None and leader != each.joint_a:
+                leader = found[leader].joint_b if leader in found else None
+            if leader is None:
+                found[each.joint_a] = each
+    return found
+
+
 def _kind(body: Body) -> str:
     joint: Joint = body.joint
     if type(joint) is Revolute:
@@ -160,12 +173,12 @@ def _kind(body: Body) -> str:
     return kinds[type(joint)]
 
 
-def _link(body: Body) -> Iterator[str]:
-    name = _text("a body", body.name)
-    if not any(body.inertia.numbers()):
+def _link(called: str, inertia: Inertia) -> Iterator[str]:
+    name = _text("a body", called)
+    if not any(inertia.numbers()):
         yield f"<link name={name}/>"
         return
-    mass, com, about = mass_com_inertia(body)
+    mass, com, about = mass_com_inertia(inertia)
     named = (("ixx", 0, 0), ("ixy", 0, 1), ("ixz", 0, 2), ("iyy", 1, 1), ("iyz", 1, 2), ("izz", 2, 2))
     moments = " ".join(f'{key}="{float(about[i, j])!r}"' for key, i, j in named)
     yield f"<link name={name}>"

@@ -86,11 +86,15 @@ class Contacts(Sequence["Contact"]):
 
 
 def as_contacts(contacts: Any) -> Contacts:
-    """Contacts of a call, all of them contacts."""
+    """Contacts of a call, all of them contacts; one is a list of one."""
     if isinstance(contacts, Contacts):
         return contacts
+    if type(contacts) is tuple and not contacts:
+        return Contacts()
     from linkwork.model.contacts import Contact
 
+    if isinstance(contacts, Contact):
+        return Contacts((contacts,))
     if not isinstance(contacts, Sequence) or isinstance(contacts, str):
         raise ArgumentError(f"contacts must be model.contacts or a list of lw.Contact objects, not {shown(contacts)}")
     for contact in contacts:

@@ -15,15 +15,18 @@ from numpy.typing import ArrayLike
 from linkwork.arguments import all_floats, one_or_each, several, text
 from linkwork.errors import LinkworkWarning, ModelError, UnknownNameError, shown
 from linkwork.joints import Fixed, Joint
+from linkwork.model.all_contacts import Contacts, as_contacts
+from linkwork.model.contact_edits import joined_contacts, left_contacts
 from linkwork.model.geometry import Geometry, carried
 from linkwork.model.inertias import NO_INERTIA, NO_MASS, NO_OFFSET, NOTHING, as_inertia
 from linkwork.model.model import WORLD, Body, Frame, Limits, Model
 from linkwork.model.placements import IDENTITY, as_placement
-from linkwork.spatial import Transform
+from linkwork.spatial import Inertia, Transform
 
 if TYPE_CHECKING:
     from linkwork.model.actuators import Actuator
     from linkwork.model.constraints import Constraint
+    from linkwork.model.contacts import Contact, Softness
 
 
 class Builder:
@@ -54,6 +57,13 @@ class Builder:
         self._geometry: list[Geometry] = []
         self._constraints: list[Constraint] = []
         self._actuators: list[Actuator] = []
+        self._contacts: list[tuple[str, Contacts]] = []
+        self._references: dict[str, Sequence[float]] = {}  # of joints, in which contacts measure masses
+        self._bonds: list[Softness | None] = []  # of constraints so far, beside contacts
+        self._base = NOTHING  # what added models have fixed to the world
+
+    def __repr__(self) -> str:
+        return f"<Builder {self.name!r}: {len(self._bodies)} bodies so far>"
 
     def add_body(
         self,
@@ -192,8 +202,9 @@ class Builder:
     ) -> tuple[str, ...]:
         """Add all of a model: an arm on a mobile base, a second arm on a torso, an object beside a robot.
 
-        The model's world is fixed to ``parent``. Its frames, limits, constraints, actuators and looks come along; the
-        gravity is the builder's.
+        The model's world is fixed to ``parent``. Its frames, limits, constraints, actuators, contacts and looks come
+        along, and the floor that it may touch goes where its world goes; what of it was fixed to the world, such as the
+        base of an arm, becomes a part of the parent. The gravity is the builder's.
 
         Args:
             model: what to add.
@@ -239,6 +250,8 @@ class Builder:
                 if name in there and name != WORLD:
                     hint = "give add_model a prefix" if not prefix else "choose another prefix"
                     raise ModelError(f"there is already a {kind} named {name!r}; names must be unique: {hint}")
+        if added.base_inertia != NOTHING:
+            self._add_base(carrier, place.to_parent(added.base_inertia))
         first = len(self._bodies)
         for body in added.bodies:
             if body.parent:
@@ -256,16 +269,37 @@ class Builder:
         self._meshes += [mesh for mesh in added.meshes if mesh not in self._meshes]
         own = [(first + number, IDENTITY) for number in range(1, 1 + len(added.bodies))]
         self._geometry += carried(added.geometry, [(carrier, place), *own])
-        base = self._base_of(added, carrier, place, prefix)
-        self._constraints += [
-            each.renamed(lambda name: base if name == WORLD else name, str) for each in added.constraints
-        ]
-        self._actuators += added.actuators
+        self._add_references(added, self._base_of(added, carrier, place, prefix))
         return added.body_names
+
+    def _add_base(self, carrier: int, inertia: Inertia) -> None:
+        """Something fixed to a body, or to the world."""
+        if carrier:
+            body = self._bodies[carrier - 1]
+            self._bodies[carrier - 1] = replace(body, inertia=body.inertia + inertia)
+        else:
+            self._base = self._base + inertia
+
+    def _add_references(self, added: Model, base: str) -> None:
+        """What refers to frames and joints by name; ``base`` stands for the world of what is added."""
+
+        def called(name: str) -> str:
+            return base if name == WORLD else name
+
+        self._constraints += [each.renamed(called, str) for each in added.constraints]
+        self._actuators += added.actuators
+        self._contacts.append((added.name, left_contacts(added, added.frame_names, added.joint_names, called)))
+        reference, bonds = added.contacts.reference, added.contacts.bonds
+        if reference is not None:
+            for start, body in zip(added.q_start, added.bodies, strict=True):
+                self._references[body.joint_name] = reference[start : start + body.joint.nq]
+        self._bonds += bonds if len(bonds) == len(added.constraints) else [None] * len(added.constraints)
 
     def _base_of(self, added: Model, carrier: int, place: Transform, prefix: str) -> str:
         """The frame that an added model's constraints have for the world; made only where one needs it."""
-        held = any(WORLD in each.frame_names() for each in added.constraints)
+        held = any(WORLD in each.frame_names() for each in added.constraints) or any(
+            WORLD in (each.frame, each.on) for each in added.contacts
+        )
         if not held or (carrier == 0 and place == IDENTITY):
             return WORLD
         name = f"{prefix or f'{added.name}_'}{WORLD}"
@@ -296,23 +330,46 @@ class Builder:
         self,
         meshes: Sequence[str] = (),
         *,
-        constraints: Sequence[Constraint] = (),
+        constraints: Sequence[Constraint] | Constraint = (),
         actuators: Sequence[Actuator] = (),
+        contacts: Sequence[Contact] | Contact = (),
     ) -> Model:
         """The mechanism as an immutable Model. Bodies and joints get frames of their names, where these are not
-        taken. ``constraints`` and ``actuators`` become those of the model, with those of models that were added.
+        taken. ``constraints``, ``actuators`` and ``contacts`` become those of the model, with those of models that were
+        added.
         """
         if isinstance(meshes, str) or not isinstance(meshes, Sequence):
             raise ModelError(f"meshes must be a list of paths, not {shown(meshes)}")
         for mesh in meshes:
             text("a mesh", mesh, ModelError)
-        for what, parts in (("constraints", constraints), ("actuators", actuators)):
+        held: Any = constraints if isinstance(constraints, Sequence) else _as_list(constraints)
+        for what, parts in (("constraints", held), ("actuators", actuators)):
             if isinstance(parts, str | range) or not isinstance(parts, Sequence):
                 raise ModelError(f"{what} must be a list of them, not {shown(parts)}")
         known = tuple(dict.fromkeys([*self._meshes, *meshes]))
-        held = (*self._constraints, *constraints), (*self._actuators, *actuators)
+        rest = (*self._constraints, *held), (*self._actuators, *actuators), tuple(self._geometry)
         frames = with_own_frames(self._frames.values(), self._bodies)
-        return Model(self.name, tuple(self._bodies), frames, self.gravity, known, *held, tuple(self._geometry))
+        touching = self._all_contacts(as_contacts(contacts), len(held))
+        return Model(self.name, tuple(self._bodies), frames, self.gravity, known, *rest, touching, self._base)
+
+    def _all_contacts(self, given: Contacts, more: int) -> Contacts:
+        """Those of models that were added, and those of ``build``, which comes with so many constraints more."""
+        found = joined_contacts([*self._contacts, (self.name, given)])
+        if any(bond is not None for bond in self._bonds):
+            from linkwork.model.contacts import Softness
+
+            found = replace(found, bonds=tuple(bond or Softness() for bond in [*self._bonds, *[None] * more]))
+        if given.reference is not None or self._references:
+            parts = (self._references.get(body.joint_name) or body.joint.neutral() for body in self._bodies)
+            found = replace(found, reference=given.reference or tuple(x for part in parts for x in part))
+        return found
+
+
+def _as_list(constraints: Any) -> Any:
+    """One constraint is a list of one."""
+    from linkwork.model.constraints import Constraint
+
+    return [constraints] if isinstance(constraints, Constraint) else constraints
 
 
 def with_own_frames(named: Iterable[Frame], bodies: Sequence[Body]) -> tuple[Frame, ...]:

@@ -187,7 +187,8 @@ class Contact:
             resists spinning and rolling (MuJoCo's ``condim``).
         torsional_friction: with 4 or 6 dimensions, the moment of friction about the normal over the normal force (m).
         rolling_friction: with 6, that about directions along the surface (m).
-        placement: of the shape in its frame, from ``lw.placement``. on_placement: of what it touches, in that frame.
+        placement: of the shape in its frame, from ``lw.placement`` or a 4×4 matrix. on_placement: of what it touches,
+            in that frame.
         softness: how it yields. margin: the distance (m) at which it begins to act.
         name: to tell contacts apart by.
 
@@ -252,11 +253,10 @@ class Contact:
             object.__setattr__(self, what, positive(f"{what} of {called}", getattr(self, what), "metres"))
         object.__setattr__(self, "margin", finite(f"margin of {called}", self.margin))
         for what in ("placement", "on_placement"):
-            value = getattr(self, what)
             try:
-                as_placement(called, value if isinstance(value, Transform) else None)
-            except ModelError:
-                raise ArgumentError(f"{what} of {called} must be made by lw.placement, not {shown(value)}") from None
+                object.__setattr__(self, what, as_placement(called, getattr(self, what)))
+            except ModelError as error:
+                raise ArgumentError(str(error).replace("placement", what, 1)) from None
         if not isinstance(self.softness, Softness):
             raise ArgumentError(f"softness of {called} must be lw.Softness, not {shown(self.softness)}")
 

@@ -6,7 +6,7 @@ field by field; what refers to joints and frames by name goes along by ``referen
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +16,10 @@ from numpy.typing import ArrayLike
 from linkwork.arguments import finite_array, several, text
 from linkwork.errors import ArgumentError, ModelError, UnknownNameError, shown
 from linkwork.joints import Fixed
-from linkwork.model.inertias import NO_INERTIA, NO_OFFSET, as_inertia
+from linkwork.model.inertias import NO_INERTIA, NO_OFFSET, NOTHING, as_inertia
 from linkwork.model.merging import merged
 from linkwork.model.queries import WORLD, coordinates, mass_com_inertia, moved, slice_of
-from linkwork.model.references import is_idle, references
+from linkwork.model.references import references, without_idle
 from linkwork.spatial import Transform, Vec3
 
 if TYPE_CHECKING:
@@ -31,11 +31,11 @@ _OFF = 1e-6
 """How far joints that are locked may be off a coupling, m or rad."""
 
 
-def locked(model: Model, joints: Mapping[str, ArrayLike] | Sequence[str], q: ArrayLike | None = None) -> Model:
+def locked(model: Model, joints: Mapping[str, ArrayLike] | Collection[str], q: ArrayLike | None = None) -> Model:
     """The mechanism with some joints frozen, and the bodies that they carried made parts of what carries them.
 
     All frames stay. A joint that a coupling of the model ties to a locked one is locked with it. What is frozen to the
-    world loses its inertia to it.
+    world loses its inertia to it: ``base_inertia``.
 
     Args:
         joints: for the name of a joint, where it is locked (rad, m): one number, or as many as it has coordinates; or
@@ -68,8 +68,7 @@ def locked(model: Model, joints: Mapping[str, ArrayLike] | Sequence[str], q: Arr
         bodies.append(body)
     frozen = {model.joint_names[index] for index in places}
     stiff = replace(model, bodies=tuple(bodies), **references(model, joints=set(model.joint_names) - frozen))
-    found = merged(stiff, lambda body: body.joint_name in frozen)
-    return replace(found, constraints=tuple(each for each in found.constraints if not is_idle(found, each)))
+    return without_idle(merged(stiff, lambda body: body.joint_name in frozen))
 
 
 def with_gravity(model: Model, gravity: Sequence[float]) -> Model:
@@ -181,7 +180,8 @@ def subtree(model: Model, body: str) -> Model:
         body: in ``model.body_names``.
 
     Returns:
-        A new model with the frames on its bodies; constraints and actuators that need other parts are left out.
+        A new model with the frames on its bodies; constraints, actuators and contacts that need other parts are left
+        out, and so are those with the world, unless it carried the body.
 
     Raises:
         UnknownNameError: if there is no such body.
@@ -205,8 +205,11 @@ def subtree(model: Model, body: str) -> Model:
         if frame.name == WORLD or (frame.body and frame.body in number)
     )
     looks = tuple(replace(shape, body=number[shape.body]) for shape in model.geometry if number.get(shape.body))
-    rest = references(model, frames={frame.name for frame in frames}, joints={each.joint_name for each in bodies})
-    return replace(model, name=body, bodies=tuple(bodies), frames=frames, geometry=looks, **rest)
+    named = {frame.name for frame in frames}
+    there = named - {WORLD} if model.bodies[root - 1].parent else named
+    rest = references(model, frames=there, joints={each.joint_name for each in bodies})
+    parts: dict[str, Any] = {"frames": frames, "geometry": looks, "base_inertia": NOTHING, **rest}
+    return replace(model, name=body, bodies=tuple(bodies), **parts)
 
 
 def renamed(model: Model, prefix: str = "", names: Mapping[str, str] | None = None, name: str | None = None) -> Model:
@@ -254,13 +257,13 @@ def renamed(model: Model, prefix: str = "", names: Mapping[str, str] | None = No
 # Parts of the functions
 
 
-def _locked_at(model: Model, joints: Mapping[str, ArrayLike] | Sequence[str], q: ArrayLike | None) -> dict[int, Any]:
+def _locked_at(model: Model, joints: Mapping[str, ArrayLike] | Collection[str], q: ArrayLike | None) -> dict[int, Any]:
     """Where each joint is locked, by its index."""
     if isinstance(joints, Mapping):
         if q is not None:
             raise ArgumentError("joints has the coordinates of the locked joints; q is for names alone")
         given = {model.joint_index(name): _one_state(model, name, value) for name, value in joints.items()}
-    elif isinstance(joints, Sequence) and not isinstance(joints, str | bytes):
+    elif isinstance(joints, Collection | np.ndarray) and not isinstance(joints, str | bytes):
         whole = model.configuration({}, q)
         if whole.ndim > 1:
             raise ArgumentError(f"q must be one configuration ({model.nq},), not {whole.shape}")
@@ -339,6 +342,6 @@ def _remade(body: Body, given: Mapping[str, Any]) -> Body:
     for key in given:
         if key not in _SOLID:
             raise UnknownNameError("part of an inertia", key, _SOLID, f"body {body.name!r}")
-    mass, com, about = mass_com_inertia(body)
+    mass, com, about = mass_com_inertia(body.inertia)
     parts = {"mass": mass, "com": com, "inertia": 0.5 * (about + np.transpose(about)), **given}
     return replace(body, inertia=as_inertia(f"body {body.name!r}", *(parts[key] for key in _SOLID)))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from linkwork.arguments import all_floats, several
-from linkwork.errors import LinkworkWarning, ModelError, shown
+from linkwork.errors import ModelError, shown, warn_caller
 from linkwork.model.placements import numbers_of
 from linkwork.spatial import Inertia, Sym3, Vec3
 
@@ -25,11 +24,11 @@ def as_inertia(where: str, mass: Any, com: Any, inertia: Any) -> Inertia:
     if kilograms < 0.0:
         raise ModelError(f"mass of {where} must not be negative, but is {kilograms}")
     second = _second_moment(where, inertia)
-    check_inertia(where, kilograms, second, stacklevel=4)
+    check_inertia(where, kilograms, second)
     return Inertia.from_com(kilograms, Vec3(*several(f"com of {where}", com, 3, ModelError)), second)
 
 
-def check_inertia(where: str, mass: float, second: Sym3, stacklevel: int = 3) -> None:
+def check_inertia(where: str, mass: float, second: Sym3) -> None:
     """Warn of an inertia about the centre of mass that no body can have."""
     if clearly_possible(second) or not any(second.numbers()):
         return
@@ -41,11 +40,8 @@ def check_inertia(where: str, mass: float, second: Sym3, stacklevel: int = 3) ->
     slack = 1e-9 * max(abs(moments)) + 1e-300
     if moments[0] < -slack or moments[0] + moments[1] < moments[2] * (1 - 1e-6) - slack:
         shown = ", ".join(f"{m:.4g}" for m in moments)
-        warnings.warn(
-            f"inertia of {where}: no body of mass {mass:g} has the principal moments {shown} kg m²; used as it is",
-            LinkworkWarning,
-            stacklevel=stacklevel,
-        )
+        said = f"no body of mass {mass:g} has the principal moments {shown} kg m²"
+        warn_caller(f"inertia of {where}: {said}; used as it is")
 
 
 def clearly_possible(second: Sym3) -> Any:

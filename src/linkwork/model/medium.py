@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from linkwork.arguments import not_negative, positive, several
-from linkwork.errors import ArgumentError, shown
+from linkwork.errors import ArgumentError, ModelError, shown
+from linkwork.model.placements import as_placement
 from linkwork.spatial import Transform
 
 
@@ -20,7 +21,7 @@ class Medium:
 
     Attributes:
         density: ρ (kg/m³). viscosity: β (Pa s). wind: the velocity of the medium in the world (m/s).
-        boxes: the frame that carries each, its placement there from ``lw.placement``, and its sides (m).
+        boxes: the frame that carries each, its placement there (``lw.placement`` or 4×4), and its sides (m).
 
     Example:
         >>> import linkwork as lw
@@ -54,8 +55,10 @@ def _box(given: Any) -> tuple[str, Transform, tuple[float, float, float]]:
     frame, place, sides = given
     if not isinstance(frame, str):
         raise ArgumentError(f"the frame of a box in a medium must be a name, not {shown(frame)}")
-    if not isinstance(place, Transform):
-        raise ArgumentError(f"the placement of the box of {frame!r} must be made by lw.placement, not {shown(place)}")
+    try:
+        where = as_placement(f"the box of {frame!r}", place)
+    except ModelError as error:
+        raise ArgumentError(str(error)) from None
     what = f"sides of the box of {frame!r}"
     x, y, z = (positive(what, x, "metres") for x in several(what, sides, 3))
-    return frame, place, (x, y, z)
+    return frame, where, (x, y, z)

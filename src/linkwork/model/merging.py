@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from linkwork.errors import ArgumentError, shown
 from linkwork.joints import Fixed
 from linkwork.model.geometry import carried
+from linkwork.model.inertias import NOTHING
 from linkwork.model.placements import IDENTITY
+from linkwork.model.references import without_idle
 from linkwork.spatial import Transform
 
 if TYPE_CHECKING:
@@ -21,7 +23,8 @@ Part = TypeVar("Part")
 def merge_fixed(model: Model) -> Model:
     """The same mechanism with every body on a fixed joint made a part of the body that carries it.
 
-    Frames stay, on the body that now carries them. Bodies fixed to the world lose their inertia to it.
+    Frames stay, on the body that now carries them. Bodies fixed to the world lose their inertia to it, which is kept as
+    ``base_inertia``.
 
     Example:
         >>> import linkwork as lw
@@ -36,14 +39,14 @@ def merge_fixed(model: Model) -> Model:
 
     if not isinstance(model, Model):
         raise ArgumentError(f"model must be a linkwork Model, not {shown(model)}")
-    return merged(model, lambda body: True)
+    return without_idle(merged(model, lambda body: True))
 
 
 def merged(model: Model, which: Callable[[Body], bool]) -> Model:
     """The same for those of the bodies on fixed joints that are asked for; what names tell of stays."""
     if not any(isinstance(body.joint, Fixed) and which(body) for body in model.bodies):
         return model
-    here = IDENTITY
+    here, base = IDENTITY, model.base_inertia
     carrier: list[tuple[int, Transform]] = [(0, here)]  # of each old body: new index, placement on it
     bodies: list[Body] = []
     for body in model.bodies:
@@ -54,6 +57,8 @@ def merged(model: Model, which: Callable[[Body], bool]) -> Model:
             if parent:
                 old = bodies[parent - 1]
                 bodies[parent - 1] = _changed(old, inertia=old.inertia + place.to_parent(body.inertia))
+            elif body.inertia != NOTHING:
+                base = base + place.to_parent(body.inertia)
         else:
             bodies.append(_changed(body, parent=parent, placement=place))
             carrier.append((len(bodies), here))
@@ -67,7 +72,7 @@ def merged(model: Model, which: Callable[[Body], bool]) -> Model:
         placement = frame.placement if place is here else moved[key]
         frames.append(_changed(frame, body=index, placement=placement))
     looks = carried(model.geometry, carrier)
-    return replace(model, bodies=tuple(bodies), frames=tuple(frames), geometry=looks)
+    return replace(model, bodies=tuple(bodies), frames=tuple(frames), geometry=looks, base_inertia=base)
 
 
 def _changed(part: Part, **changes: Any) -> Part:

@@ -17,6 +17,7 @@ from linkwork.joints import Joint
 from linkwork.model import editing, queries
 from linkwork.model.all_contacts import Contacts, as_contacts
 from linkwork.model.geometry import Geometry
+from linkwork.model.inertias import NOTHING
 from linkwork.model.memo import Memo
 from linkwork.model.placements import as_placement
 from linkwork.model.points import Point as Point
@@ -128,6 +129,9 @@ class Model:
     """What the model file says of its bodies' looks; no part of the mechanism: models that differ in it are equal."""
     contacts: Contacts = field(default=Contacts(), repr=False)
     """What may touch what, as the model file gives it; nothing touches unless a function is given it."""
+    base_inertia: Inertia = field(default=NOTHING, repr=False)
+    """The inertia of what is fixed to the world, about its origin (kg, kg m, kg m²). It moves nothing; a body that the
+    model is added to takes it over."""
 
     def __post_init__(self) -> None:
         text("the name of a model", self.name, ModelError)
@@ -152,7 +156,11 @@ class Model:
             if not 0 <= frame.body <= len(self.bodies):
                 raise ModelError(f"frame {frame.name!r} is on body {shown(frame.body)}, of {len(self.bodies)}")
         object.__setattr__(self, "contacts", as_contacts(self.contacts))
-        if any(type(parts) is not tuple or parts for parts in (self.constraints, self.actuators)):
+        if not isinstance(self.base_inertia, Inertia):
+            raise ModelError(f"base_inertia of model {self.name!r} must be an inertia, not {shown(self.base_inertia)}")
+        if any(type(parts) is not tuple or parts for parts in (self.constraints, self.actuators)) or (
+            self.contacts != Contacts()
+        ):
             from linkwork.model.references import check_references
 
             check_references(self)

@@ -15,7 +15,7 @@ from linkwork.arguments import array, finite_array, integer, memory_for
 from linkwork.errors import ArgumentError, shown
 from linkwork.joints import Free
 from linkwork.model.memo import kept_with_model
-from linkwork.spatial import Transform, Vec3
+from linkwork.spatial import Inertia, Transform, Vec3
 
 if TYPE_CHECKING:
     from linkwork.model.model import Body, Frame, Model, Point
@@ -93,7 +93,7 @@ def body(model: Model, name: str) -> BodyView:
 
     index = model.body_index(name)
     body, number = model.bodies[index], index + 1
-    mass, com, about = mass_com_inertia(body)
+    mass, com, about = mass_com_inertia(body.inertia)
     return BodyView(
         name,
         index,
@@ -261,10 +261,10 @@ def is_driven(body: Body) -> bool:
     return not isinstance(body.joint, Free) if body.actuated is None else body.actuated
 
 
-def mass_com_inertia(body: Body) -> tuple[float, Array, Array]:
+def mass_com_inertia(inertia: Inertia) -> tuple[float, Array, Array]:
     """Mass (kg), centre of mass (3,) in m, and inertia about it (3, 3) in kg m², in the body's frame."""
-    mass, moment = float(body.inertia.mass), np.array(body.inertia.moment, dtype=np.float64)
-    second = np.array(body.inertia.second, dtype=np.float64)
+    mass, moment = float(inertia.mass), np.array(inertia.moment, dtype=np.float64)
+    second = np.array(inertia.second, dtype=np.float64)
     if mass == 0.0:
         return mass, np.zeros(3), second
     com = moment / mass

@@ -1,5 +1,5 @@
-"""What refers to joints and frames of a model by name: its constraints and actuators. A new field of a model that does
-so too is entered in ``references`` and ``check_references``.
+"""What refers to joints and frames of a model by name: its constraints, actuators and contacts. A new field of a model
+that does so too is entered in ``references`` and ``check_references``.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from linkwork.errors import LinkworkError, ModelError, shown
+from linkwork.model.contact_edits import check_contacts, left_contacts
 
 if TYPE_CHECKING:
     from linkwork.model.constraints import Constraint
@@ -25,27 +26,39 @@ def references(
     """The fields of a model that refer to these frames and joints alone, or all of them, under their new names."""
     there = set(model.frame_names if frames is None else frames)
     moving = set(model.joint_names if joints is None else joints)
-    constraints = [
-        each.renamed(called, called)
-        for each in model.constraints
+    held = [
+        k
+        for k, each in enumerate(model.constraints)
         if (each.joint_names() or there.issuperset(each.frame_names())) and moving.issuperset(each.joint_names())
     ]
+    constraints = [model.constraints[k].renamed(called, called) for k in held]
     actuators = []
     for each in model.actuators:
         gears = tuple((called(joint), gear) for joint, gear in each.gears if joint in moving)
         if gears or (each.frame is not None and each.frame in there):
             frame = None if each.frame is None else called(each.frame)
             actuators.append(replace(each, name=prefix + each.name, joints=gears, frame=frame))
-    return {"constraints": tuple(constraints), "actuators": tuple(actuators)}
+    contacts = left_contacts(model, there, moving, called, prefix, held)
+    return {"constraints": tuple(constraints), "actuators": tuple(actuators), "contacts": contacts}
 
 
-def is_idle(model: Model, constraint: Constraint) -> bool:
-    """Whether a constraint holds two places of one body to each other, which no joint moves."""
+def without_idle(model: Model) -> Model:
+    """The model without constraints and contacts between two places of one body, which no joint moves."""
+    held = [k for k, each in enumerate(model.constraints) if not _is_idle(model, each)]
+    touching = tuple(each for each in model.contacts if model.frame(each.frame).body != model.frame(each.on).body)
+    if len(held) == len(model.constraints) and len(touching) == len(model.contacts):
+        return model
+    contacts = left_contacts(model, model.frame_names, model.joint_names, held=held)
+    constraints = tuple(model.constraints[k] for k in held)
+    return replace(model, constraints=constraints, contacts=replace(contacts, each=touching))
+
+
+def _is_idle(model: Model, constraint: Constraint) -> bool:
     return not constraint.joint_names() and len({model.frame(name).body for name in constraint.frame_names()}) < 2
 
 
 def check_references(model: Model) -> None:
-    """Refuse constraints and actuators of a model that do not fit it."""
+    """Refuse constraints, actuators and contacts of a model that do not fit it."""
     from linkwork.model.actuators import Actuator
     from linkwork.model.constraints import Constraint
 
@@ -72,3 +85,4 @@ def check_references(model: Model) -> None:
                     f"actuator {actuator.name!r} has {len(gear)} gear(s) for joint {joint!r} of {count} degree(s) of "
                     f"freedom"
                 )
+    check_contacts(model)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -22,7 +21,7 @@ from linkwork.dynamics.kinematics import jacobian, neutral
 from linkwork.engine.code import fingerprint
 from linkwork.engine.mode import interpreted
 from linkwork.engine.plans import MOST_BODIES
-from linkwork.errors import ArgumentError, LinkworkWarning
+from linkwork.errors import ArgumentError, warn_caller
 from linkwork.joints import Free, Spherical
 from linkwork.model.all_contacts import Contacts, as_contacts
 from linkwork.model.constraints import Constraint, Coupling
@@ -335,9 +334,5 @@ def touching(
         found = known[key] = made
         if listed.left_out and not alike:
             more = f" and {len(listed.left_out) - 5} more" if len(listed.left_out) > 5 else ""
-            warnings.warn(
-                f"contacts of model {model.name!r} leave out {'; '.join(listed.left_out[:5])}{more}",
-                LinkworkWarning,
-                stacklevel=3,
-            )
+            warn_caller(f"contacts of model {model.name!r} leave out {'; '.join(listed.left_out[:5])}{more}")
     return found

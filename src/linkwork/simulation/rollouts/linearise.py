@@ -18,6 +18,7 @@ from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.dynamics import call
 from linkwork.dynamics.arguments import Array, as_array, check_model
+from linkwork.dynamics.constrained import constrained_dynamics
 from linkwork.dynamics.constrained_derivatives import MOST_WHOLE, Responses, derivatives_of, pulls_of, sizes_of
 from linkwork.dynamics.constraint_solvers import JoinedSolver, TracedSolver
 from linkwork.dynamics.derivatives import Two, forward_dynamics_derivatives, inverse_dynamics_derivatives
@@ -28,7 +29,7 @@ from linkwork.engine.code import fingerprint
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import MOST_BODIES
 from linkwork.engine.trace.differentiate import pushed
-from linkwork.errors import ArgumentError
+from linkwork.errors import ArgumentError, TracingError
 from linkwork.model.constraints import Constraint
 from linkwork.model.contacts import Contact
 from linkwork.model.model import Model
@@ -193,37 +194,51 @@ def linearised(job: Job, into: Two | None = None) -> tuple[Array, Array, Served 
             text = _driven(model, extras, shapes) if apart else _by_recursion(model, extras, shapes)
         whole: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,), **shapes}
         whole |= {"direction": (3 * model.nv,)} if loops else {}
-        found, structure, results = trace("linearise", text, whole)
+        try:
+            found, structure, results = trace("linearise", text, whole)
+        except TracingError as error:
+            if isinstance(error.__cause__, ZeroDivisionError):  # whatever the state
+                _say_why(job, 0)
+            raise
         memo[key] = CompiledFunction(f"linearise of {model.name!r}", whole, lambda: found, structure, results)
     kernel: CompiledFunction = memo[key]
     tau = job.parts["tau"][:, 0] if "tau" in job.parts else np.zeros((1, model.nv))
     given = {name: job.parts[name][:, 0].reshape((len(job.parts[name]), *shapes[name])) for name in shapes}
     if loops:
-        return *_by_columns(kernel, [job.q, job.v, tau, *given.values()], n, model.nv), None
+        return *_by_columns(kernel, job, [job.q, job.v, tau, *given.values()]), None
     rows = {name: array if len(array) == n else array[0] for name, array in {"tau": tau, **given}.items()}
     values = [job.q, job.v, *rows.values()]
     whole_step = pushed_through or not apart
     leaves = kernel.quick(into if whole_step else None, *values)
     if leaves is None:
         leaves, _, fine = kernel.attempt(values, into if whole_step else None)
-        _check(fine)
+        _check(job, fine)
     if whole_step:
         return leaves[0], leaves[1], (kernel.quick, ["q", "v", "tau", *shapes])
     return *_joined(model, extras, job.q, job.v, job.parts["dt"].item(), rows.get("f_ext"), Driven(*leaves)), None
 
 
-def _check(fine: NDArray[np.bool_]) -> None:
+def _check(job: Job, fine: NDArray[np.bool_]) -> None:
     if not fine.all():
-        raise ArgumentError(f"the step has no finite derivatives at state {int(np.argmin(fine))} of the batch")
+        worst = int(np.argmin(fine))
+        _say_why(job, worst)
+        raise ArgumentError(f"the step has no finite derivatives at state {worst} of the batch")
 
 
-def _by_columns(kernel: CompiledFunction, given: Sequence[Array], n: int, nv: int) -> tuple[Array, Array]:
+def _say_why(job: Job, k: int) -> None:
+    """An error that names the joint or the constraints, if a state has no accelerations to begin with."""
+    constraints, proximal = job.extras.constraints, job.extras.proximal
+    constrained_dynamics(job.model, job.q[k], job.v[k], np.zeros(job.model.nv), constraints, proximal=proximal)
+
+
+def _by_columns(kernel: CompiledFunction, job: Job, given: Sequence[Array]) -> tuple[Array, Array]:
     """A and B of a step whose code has loops: all directions of a state are a batch."""
+    n, nv = len(job), job.model.nv
     both, fine = np.empty((n, 2 * nv, 3 * nv)), np.ones(n, dtype=bool)
     for k in range(n):
         (columns,), _, sound = kernel.attempt([*(array[min(k, len(array) - 1)] for array in given), np.eye(3 * nv)])
         both[k], fine[k] = columns.T, sound.all()
-    _check(fine)
+    _check(job, fine)
     return both[:, :, : 2 * nv].copy(), both[:, :, 2 * nv :].copy()
 
 

@@ -1,4 +1,4 @@
-"""``python -m linkwork.cli``."""
+"""``python -m linkwork``, where the command ``linkwork`` is not on the path."""
 
 import sys
 
