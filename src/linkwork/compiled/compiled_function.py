@@ -158,7 +158,7 @@ class CompiledFunction:
             for result in found:
                 fine &= np.isfinite(result).all(axis=1)
         elif form == "auto":
-            self._serve(plan, "one" if states == 1 else "batch")
+            self._serve(plan, plan.form(states))
         return [result.reshape(shape) for result, shape in zip(found, shapes, strict=True)], batch, fine
 
     # Arguments

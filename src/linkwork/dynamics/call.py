@@ -91,7 +91,7 @@ def call(
 
         raise diagnose(algorithm, model, state, moved(frames, offsets))
     if table is not None and form == "auto":
-        _keep(algorithm.name, plan, table, "one" if states == 1 else "batch", offsets)
+        _keep(algorithm.name, plan, table, plan.form(states), offsets)
     if targets is not None:
         return targets
     return [result.reshape((*batch, *shape)) for result, shape in zip(found, plan.task.shapes, strict=True)]
@@ -103,7 +103,7 @@ def _too_large(algorithm: Algorithm, model: Model, states: int, needed: float) -
 
 
 def _keep(name: str, plan: Plan, table: dict[str, Holder | None], form: str, offsets: Sequence[float]) -> None:
-    """From now on, the builtins serve "one" state or a "batch" of plain arrays."""
+    """From now on, the builtins serve "one" state, a "batch" or "many" states of plain arrays."""
     count = len(plan.task.argument_shapes)
     holder = table.get(name)
     known: dict[int, Entry] = holder[1] if holder else {}
