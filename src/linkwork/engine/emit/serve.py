@@ -8,6 +8,7 @@ their buffers are held, so that nobody can take the memory away.
 from __future__ import annotations
 
 from linkwork.engine.emit import python_arrays
+from linkwork.engine.emit.pieces import PIECES
 from linkwork.engine.emit.python_arrays import PLACE
 from linkwork.engine.emit.python_calls import (
     ALIGNED,
@@ -191,6 +192,8 @@ class _Serve(PythonWriter):
         code = self.either(many, "ptr", ENTRY.get(self, self.record, "many"), code)
         given = self.either(many, "ptr", ENTRY.get(self, self.record, "many_words"), words)
         self.leave_if(self.null(code), "unserved")
+        with self.when(many):
+            self.store(words, PIECES.pointer(self, given, "words"), "ptr")
         return code, words, given
 
     def limit(self, name: str) -> str:

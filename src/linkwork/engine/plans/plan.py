@@ -197,14 +197,14 @@ class Compiled(Plan):
         call |= {name: address(array) for name, array in zip(self.array_names, (*arguments, *results), strict=True)}
         call["buffer"], _owner = self.buffer(lanes)
         words = interface.batch.put(self.words("batch", lanes), call)
-        count = self.pace.threads(states)
+        called, count = words, self.pace.threads(states)
         if count > 1:
             from linkwork.engine.run import pieces  # threads are imported late
 
             self.pace.tell()
-            batch, words = pieces.led(self._pieces(lanes), words, count - 1)
+            batch, called = pieces.led(self._pieces(lanes), words, count - 1)
         start = time.perf_counter()
-        status = batch(address(words))
+        status = batch(address(called))
         self.pace.measured(time.perf_counter() - start, -(-states // lanes) * lanes, count)
         return results, status
 
@@ -298,7 +298,7 @@ class Compiled(Plan):
         if "batch" in entry.forms and self.pace.known:
             from linkwork.engine.run import pieces
 
-            entry.add_many(*pieces.served(self._pieces(self.lanes), entry.batch_words))
+            entry.add_many(*pieces.served(self._pieces(self.lanes)))
 
     def served_words(self, code: jit.Code, form: str) -> dict[str, int]:
         """Further words of a call frame that are the same in every call through one entry."""

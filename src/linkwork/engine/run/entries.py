@@ -92,17 +92,11 @@ class Entry:
         self.forms.add(form)
 
     def add_many(self, code: int, words: Words, *kept: object) -> None:
-        """Code for batches that want threads, which have the words for a "batch", too."""
+        """Code for batches that want threads: the words of a ``PIECES``, to which those for a "batch" come in a call."""
         self._kept += [words, kept]
         ENTRY.put(self.words, {"many_words": address(words)})
         ENTRY.put(self.words, {"many": code})
         self.forms.add("many")
-
-    @property
-    def batch_words(self) -> int:
-        """The address of the words for a batch."""
-        (index,) = ENTRY.indices(["batch_words"])
-        return int(self.words[index])
 
 
 def fit(arguments: Sequence[Shape], results: Sequence[Shape]) -> bool:

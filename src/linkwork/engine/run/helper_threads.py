@@ -88,7 +88,9 @@ class Helper(threading.Thread):
         self.mailbox = address(self._mailbox)
         code = _code()
         self._serve = code.function("serve")
-        self._claim, self._offer, self._leave = (code.function(name, brief=True) for name in ("claim", "offer", "leave"))
+        self._claim, self._offer, self._leave = (
+            code.function(name, brief=True) for name in ("claim", "offer", "leave")
+        )
         self.start()
 
     def offer(self, function: int, words: Words, work: int, size: int, kept: tuple[object, ...]) -> None:

@@ -73,11 +73,9 @@ def led(pieces: Words, words: Words, helpers: int) -> tuple[Callable[[int], int]
     return _code().function("lead"), PIECES.put(pieces.copy(), {"words": address(words)})
 
 
-def served(pieces: Words, words: int) -> tuple[int, Words, jit.Code]:
-    """The address of that function, what it is called with, given the address of the words of its code, and what keeps
-    it.
-    """
-    return _code().addresses["lead"], PIECES.put(pieces.copy(), {"words": words}), _code()
+def served(pieces: Words) -> tuple[int, Words, jit.Code]:
+    """The address of that function, what it is called with but for the words of its code, and what keeps it."""
+    return _code().addresses["lead"], pieces.copy(), _code()
 
 
 @cache
