@@ -4,8 +4,8 @@
     help    i64 (ptr to a thread's own words): runs pieces until none is left
 
 A ``PIECES`` tells of the code of a batch, and where the words are that this is called with for all states at once; then
-come a ``MOVING`` for each array and a ``SPACE`` for each part of a thread's workspace. A thread's own words are those of
-a ``SHARE``, and a copy of the words of the code.
+come a ``MOVING`` for each array and a ``SPACE`` for each part of a thread's workspace. A thread's own words are those
+of a ``SHARE``, and a copy of the words of the code.
 
 A piece is a part of what is left, so that pieces become smaller towards the end: a thread that woke late, or has to
 share its core, takes fewer, and the others need not wait for it. Pieces are whole tiles, but for the last. What a state
@@ -41,8 +41,8 @@ PIECES = CallFrame(
     )
 )
 MOVING = CallFrame((("i64", "at"), ("i64", "stride_at"), ("i64", "size")))
-"""Of an array: where its address stands in the words of the code, and how far its states are apart; without such a word,
-which is then -1, they are so many numbers apart.
+"""Of an array: where its address stands in the words of the code, and how far its states are apart; without such a
+word, which is then -1, they are so many numbers apart.
 """
 SPACE = CallFrame((("i64", "at"), ("i64", "first")))
 """Of a part of a workspace: where its address stands in the words of the code, and which number is its first."""

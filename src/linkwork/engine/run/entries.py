@@ -92,7 +92,7 @@ class Entry:
         self.forms.add(form)
 
     def add_many(self, code: int, words: Words, *kept: object) -> None:
-        """Code for batches that want threads: the words of a ``PIECES``, to which those for a "batch" come in a call."""
+        """Code for batches that want threads: the words of a ``PIECES``, which in a call get those for a "batch"."""
         self._kept += [words, kept]
         ENTRY.put(self.words, {"many_words": address(words)})
         ENTRY.put(self.words, {"many": code})

@@ -139,7 +139,7 @@ def _new_lock() -> tuple[int, int, int]:
     lock = new()
     acquire(lock, 1)
     functions = (ctypes.cast(each, ctypes.c_void_p).value for each in (acquire, python.PyThread_release_lock))
-    return (lock, *functions)  # type: ignore[return-value]
+    return (lock, *functions)
 
 
 @cache

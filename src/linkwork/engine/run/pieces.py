@@ -41,8 +41,9 @@ def pieces_of(
     """
     head = len(SHARE.words) + len(frame.words)
     firsts = list(accumulate([head, *workspace.values()], lambda first, size: -(-(first + size) // 8) * 8, initial=0))
-    moving = [(at, stride, 0) for at, stride in zip(frame.indices(arguments), frame.indices(arguments.values()))]
-    moving += [(at, -1, size) for at, size in zip(frame.indices(results), results.values())]
+    strides = frame.indices(arguments.values())
+    moving = [(at, stride, 0) for at, stride in zip(frame.indices(arguments), strides, strict=True)]
+    moving += [(at, -1, size) for at, size in zip(frame.indices(results), results.values(), strict=True)]
     words = {
         "batch": code.addresses["batch"],
         "words": 0,
@@ -60,7 +61,7 @@ def pieces_of(
         "spaces": len(workspace),
     }
     arrays = [MOVING.pack({"at": at, "stride_at": stride, "size": size}) for at, stride, size in moving]
-    spaces = [SPACE.pack({"at": at, "first": k}) for at, k in zip(frame.indices(workspace), firsts[1:])]
+    spaces = [SPACE.pack({"at": at, "first": k}) for at, k in zip(frame.indices(workspace), firsts[1:-1], strict=True)]
     return np.concatenate([PIECES.pack(words), *arrays, *spaces])
 
 

@@ -112,7 +112,8 @@ def linearise(
     check_model(model)
     step = dt if type(dt) is float and 0.0 < dt < inf else seconds("dt", dt)
     plain = (  # a step has nothing but what the model says, some of it switched off
-        q_target is kp is v_target is kd is f_ext is parameters is stabilisation is torque is contacts is None
+        q_target is kp is v_target is kd is f_ext is parameters is stabilisation is None
+        and (torque is None and contacts is None)
         and type(damping) is type(friction) is type(springs) is type(effort_limits) is bool
         and (constraints is None or (type(constraints) is tuple and not constraints))
         and (joint_limits is False and type(proximal) is float and not proximal)
