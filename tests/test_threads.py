@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
+from linkwork.engine.emit import mailbox
 from linkwork.engine.emit.python_calls import LIMITS
 from linkwork.engine.run import helper_threads
 from linkwork.engine.run import threads as run_threads
@@ -62,6 +63,28 @@ def test_large_batches_have_the_same_bits_without_a_line_of_python() -> None:
     lw.set_threads(1)
     assert calls_in_python(lambda: lw.forward_dynamics(s.model, s.q, s.v, s.tau, out=out)) == []
     assert np.array_equal(out, wanted)
+
+
+@pytest.mark.usefixtures("two")
+def test_builtins_leave_it_to_python_to_hire_helpers_and_to_give_them_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(helper_threads, "_helpers", [])
+    crew = helper_threads.crew.copy()
+    s = state_of(model(910), 1, (COUNT,))
+    lw.set_threads(1)
+    wanted = served(s, lambda: lw.mass_matrix(s.model, s.q))
+    lw.set_threads(2)
+    try:
+        helper_threads.crew[0] = 0
+        assert "run_tiles" in calls_in_python(lambda: lw.mass_matrix(s.model, s.q))
+        (helper,) = helper_threads._helpers
+        assert served(s, lambda: lw.mass_matrix(s.model, s.q)).tobytes() == wanted.tobytes()
+        helper.make_room(10**6)
+        helper._workspace = helper._workspace[:1]  # another plan's, which needed less
+        helper._mailbox[mailbox.ROOM] = 1
+        assert "make_room" in calls_in_python(lambda: lw.mass_matrix(s.model, s.q))
+        assert served(s, lambda: lw.mass_matrix(s.model, s.q)).tobytes() == wanted.tobytes()
+    finally:
+        helper_threads.crew[:] = crew
 
 
 @pytest.mark.usefixtures("two")

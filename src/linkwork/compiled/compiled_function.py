@@ -82,11 +82,15 @@ class CompiledFunction:
     def served(self, out: Any, *values: Any) -> Any:
         """What ``quick`` says, of numbers, lists and other arrays converted first."""
         answer = self.quick(out, *values)
-        if answer is None and self.quick is not _nothing:
-            plain = all_converted(values, out)
-            if any(new is not old for new, old in zip(plain, values, strict=True)):
-                answer = self.quick(out, *plain)
-        return answer
+        return self.converted(out, *values) if answer is None else answer
+
+    def converted(self, out: Any, *values: Any) -> Any:
+        """What ``quick`` says of values that it did not take as they are; None if there is nothing to convert."""
+        if self.quick is _nothing:
+            return None
+        plain = all_converted(values, out)
+        same = all(new is old for new, old in zip(plain, values, strict=True))
+        return None if same else self.quick(out, *plain)
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name} {shape}" for name, shape in self.shapes.items())

@@ -135,10 +135,13 @@ def every_frames(name: str, model: Model, frames: Frames, out: Any, *values: Arr
     axes = SPACES[ALGORITHMS[name].results[0]].row_axes if asked.kept is not None else ()
     if not axes:
         return _answer(call(name, model, values, asked.frames, asked.offsets, asked.quick, out), out)
-    results = call(name, model, values, asked.frames, asked.offsets, asked.whole)
+    holder = asked.whole.get(name) if current_form() == "auto" else None
+    result = None if holder is None else served(holder, None, *values)
+    if result is None:
+        (result,) = call(name, model, values, asked.frames, asked.offsets, asked.whole)
     for axis in axes:
-        results = [asked.rows(result, axis) for result in results]
-    return put_into(out, *results)
+        result = asked.rows(result, axis)
+    return put_into(out, result)
 
 
 def _answer(results: list[Array], out: Any) -> Any:

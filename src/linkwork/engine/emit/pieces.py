@@ -1,6 +1,7 @@
 """A batch in pieces that several threads take, one after another, in LLVM's text.
 
-    lead    i64 (ptr to the words of a ``PIECES``): runs a batch with as many helpers as pay and are free; its status
+    lead    i64 (ptr to the words of a ``PIECES``): runs a batch with as many helpers as pay and are free; its status, or
+            NOBODY if a builtin asks and Python has to hire helpers first, or to give them more room
     help    i64 (ptr to a thread's own words): runs pieces until none is left
 
 A ``PIECES`` tells of the code of a batch, and where the words are that this is called with for all states at once; then
@@ -38,8 +39,11 @@ PIECES = CallFrame(
         ("i64", "zeroed"),  # whether that must be zeros
         ("i64", "arrays"),  # how many there are
         ("i64", "spaces"),  # how many there are
+        ("i64", "served"),  # whether a builtin asks
     )
 )
+NOBODY = 4
+"""The status of a call that was not begun."""
 MOVING = CallFrame((("i64", "at"), ("i64", "stride_at"), ("i64", "size")))
 """Of an array: where its address stands in the words of the code, and how far its states are apart; without such a
 word, which is then -1, they are so many numbers apart.
@@ -156,8 +160,17 @@ def _lead() -> str:
     limits, crew, lanes = (PIECES.get(w, "%pieces", name) for name in ("limits", "crew", "lanes"))
     piece, share = (LIMITS.get(w, limits, name) for name in ("piece", "share"))
     members = acquired(w, crew)
-    count = _least(w, w.load(PIECES.get(w, "%pieces", "threads"), "i64"), w.let(f"sdiv i64 {states}, {share}"))
-    count = _least(w, count, w.add(members, 1))
+    wanted = _least(w, w.load(PIECES.get(w, "%pieces", "threads"), "i64"), w.let(f"sdiv i64 {states}, {share}"))
+    count = _least(w, wanted, w.add(members, 1))
+    with w.when(w.compare("ne", PIECES.get(w, "%pieces", "served"), 0)):
+        with w.loop(1, count, carried=[("i64", count)]) as helper:
+            box = w.load(w.at(crew, helper.counter, "i64"), "ptr")
+            there = acquired(w, mailbox.place(w, box, mailbox.ROOM))
+            fits = w.compare("sge", there, PIECES.get(w, "%pieces", "room"))
+            helper.carry(w.either(fits, "i64", helper.carried[0], 0))
+        with w.when(w.compare("slt", helper.carried[0], wanted)):
+            w.do(f"ret i64 {NOBODY}")
+            w.begin(w.block("never"))
     with w.when(w.compare("slt", count, 2)):
         code = PIECES.get(w, "%pieces", "batch")
         w.do(f"ret i64 {w.let(f'call i64 {code}(ptr {words})')}")

@@ -59,6 +59,7 @@ def pieces_of(
         "zeroed": int(zeroed),
         "arrays": len(moving),
         "spaces": len(workspace),
+        "served": 0,
     }
     arrays = [MOVING.pack({"at": at, "stride_at": stride, "size": size}) for at, stride, size in moving]
     spaces = [SPACE.pack({"at": at, "first": k}) for at, k in zip(frame.indices(workspace), firsts[1:-1], strict=True)]
@@ -76,7 +77,7 @@ def led(pieces: Words, words: Words, helpers: int) -> tuple[Callable[[int], int]
 
 def served(pieces: Words) -> tuple[int, Words, jit.Code]:
     """The address of that function, what it is called with but for the words of its code, and what keeps it."""
-    return _code().addresses["lead"], pieces.copy(), _code()
+    return _code().addresses["lead"], PIECES.put(pieces.copy(), {"served": 1}), _code()
 
 
 @cache
