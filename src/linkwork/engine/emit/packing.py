@@ -123,7 +123,7 @@ def batch(interface: Interface, lanes: int, rows: bool = False) -> str:
     interface.batch.read(w)
     places = tiles(w, interface, lanes)
     results = list(zip(interface.result_names, interface.counts[given:], strict=True))
-    streamed = streaming.much(w, interface.counts[given:])
+    streamed, whole = streaming.much(w, interface.counts[given:]), streaming.of_whole(w)
     with w.loop(0, "%states", lanes, [("i64", "0")]) as tile:
         left = w.sub("%states", tile.counter)
         full = w.compare("sge", left, lanes)
@@ -134,7 +134,7 @@ def batch(interface: Interface, lanes: int, rows: bool = False) -> str:
             source = w.at(f"%{name}", w.mul(tile.counter, stride))
             again = [w.compare("eq", stride, 0), w.compare("ne", tile.counter, 0)]
             new = w.either(w.all_of(again), "i64", 0, count)  # one row for all states stays where it is
-            much = w.compare("sgt", w.mul("%states", stride), _MUCH)
+            much = w.compare("sgt", w.mul(whole, stride), _MUCH)
             ahead = w.either(much, "i64", w.mul(stride, lanes), 0)
             packed = f"ptr {source}, i64 {stride}, i64 {valid}, i64 {new}, ptr {place}, i64 {ahead}"
             fine.append(w.let(f"call i1 @pack({packed})"))

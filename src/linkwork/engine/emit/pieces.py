@@ -1,7 +1,7 @@
 """A batch in pieces that several threads take, one after another, in LLVM's text.
 
-    lead    i64 (ptr to the words of a ``PIECES``): runs a batch with as many helpers as pay and are free; its status, or
-            NOBODY if a builtin asks and Python has to hire helpers first, or to give them more room
+    lead    i64 (ptr to the words of a ``PIECES``): runs a batch with as many helpers as pay and are free; its status,
+            or NOBODY if a builtin asks and Python has to hire helpers first, or to give them more room
     help    i64 (ptr to a thread's own words): runs pieces until none is left
 
 A ``PIECES`` tells of the code of a batch, and where the words are that this is called with for all states at once; then
@@ -20,7 +20,6 @@ from linkwork.engine.emit import mailbox
 from linkwork.engine.emit.call_frame import CallFrame
 from linkwork.engine.emit.python_calls import LIMITS
 from linkwork.engine.emit.spinning import acquired, release, wait
-from linkwork.engine.emit.streaming import MUCH
 from linkwork.engine.emit.writer import Value, Writer
 
 PIECES = CallFrame(
@@ -29,8 +28,8 @@ PIECES = CallFrame(
         ("ptr", "words"),  # what it is called with
         ("i64", "length"),  # how many words these are
         ("i64", "states_at"),  # where the number of states stands there
+        ("i64", "whole_at"),  # and of those of the whole batch
         ("i64", "lanes"),
-        ("i64", "numbers"),  # of all results, for one state
         ("ptr", "limits"),  # LIMITS
         ("ptr", "threads"),  # where the number of threads that are wanted stands
         ("ptr", "crew"),  # how many helpers there are, and their mailboxes
@@ -100,6 +99,7 @@ def _help() -> str:
     w.branch(w.let(f"extractvalue {{ i64, i1 }} {mine}, 1"), take, look)  # unless another thread was quicker
     w.begin(take)
     w.store(size, w.at(words, states_at, "i64"), "i64")
+    w.store(states, w.at(words, PIECES.get(w, pieces, "whole_at"), "i64"), "i64")
     with w.loop(0, arrays) as array:
         place = w.at(moving, w.mul(array.counter, len(MOVING.words)), "i64")
         at, stride_at, numbers = (MOVING.get(w, place, name) for _, name in MOVING.words)
@@ -175,10 +175,7 @@ def _lead() -> str:
         code = PIECES.get(w, "%pieces", "batch")
         w.do(f"ret i64 {w.let(f'call i64 {code}(ptr {words})')}")
         w.begin(w.block("never"))
-    numbers = PIECES.get(w, "%pieces", "numbers")
-    streamed = w.compare("sgt", w.mul(states, numbers), MUCH)  # what goes past the caches does so in each piece
-    least = w.either(streamed, "i64", w.add(w.let(f"sdiv i64 {MUCH}, {_most(w, numbers, 1)}"), 1), 1)
-    shortest = _least(w, _most(w, least, piece), w.let(f"sdiv i64 {states}, {count}"))
+    shortest = _least(w, piece, w.let(f"sdiv i64 {states}, {count}"))
     shortest = w.mul(_most(w, w.let(f"sdiv i64 {shortest}, {lanes}"), 1), lanes)
     for where, value in ((_TAKEN, 0), (_STATUS, 0), (_SHORTEST, shortest), (_PARTS, w.mul(count, 2))):
         w.store(value, w.at("%shared", where, "i64"), "i64")
