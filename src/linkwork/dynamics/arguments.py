@@ -145,11 +145,11 @@ class Asked:
             return result
         if self._stretch is None or is_traced(result):
             return np.take(result, self.kept, axis=axis)
-        return result[self._stretch] if axis == -1 else result[(*self._stretch, slice(None))]
+        return (result[self._stretch] if axis == -1 else result[(*self._stretch, slice(None))]).copy()
 
     @cached_property
     def _stretch(self) -> tuple[Any, slice] | None:
-        """The same for the last axis, if they are one stretch: a view takes less time than a copy."""
+        """The same for the last axis, if they are one stretch, which takes less time to copy."""
         kept = self.kept or []
         first, last = (kept[0], kept[-1] + 1) if kept else (0, 0)
         return (..., slice(first, last)) if last - first == len(kept) else None
