@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import finite_array, go_together, memory_for, once, switch
+from linkwork.arguments import choice, finite_array, go_together, memory_for, once, switch
 from linkwork.compiled.arrays import is_traced
 from linkwork.dynamics.arguments import Array, Frames, as_frames
 from linkwork.dynamics.at_points import Answer, AtPoints, Question
 from linkwork.dynamics.inversion import as_damping
+from linkwork.dynamics.operational import METHODS
 from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Model, Point
 from linkwork.spatial.small_matrices import times, transposed
@@ -311,7 +312,7 @@ def effective_mass(
     if not isinstance(point, str | Point):
         raise ArgumentError(f"point must be a frame's name or an lw.Point, not {shown(point)}")
     known = as_frames(model, point).answers
-    key = effective_mass, method
+    key = effective_mass, method if type(method) is str else choice("method", method, METHODS)
     if key not in known:
         given = Point(point) if isinstance(point, str) else point
         known[key] = _MASS.at(model, [Point(given.frame, given.offset, "position")], method)
