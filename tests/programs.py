@@ -66,7 +66,9 @@ def machine(program: Program, inputs: Array, results: int, lanes: int, cpu: tupl
     tile = np.empty(lanes * (inputs.shape[1] + results) + 8)
     place = tile.ctypes.data + -tile.ctypes.data % 64
     arrays = {"argument0": inputs.ctypes.data, "argument0_stride": inputs.shape[1], "result0": output.ctypes.data}
-    words = interface.batch.pack({"states": len(inputs), "buffer": place, **arrays, **dict.fromkeys(TABLES, 0)})
+    words = interface.batch.pack(
+        {"states": len(inputs), "whole": 0, "buffer": place, **arrays, **dict.fromkeys(TABLES, 0)}
+    )
     code.function("batch")(words.ctypes.data)
     return output
 

@@ -82,8 +82,7 @@ ON_EVERY_WIDTH += [(name, "rolled", "host") for name in NAMES[2:]]  # loops with
 def test_batches_of_1_to_70_states_have_the_interpreters_bits(name: str, form: str, width: str, threads: int) -> None:
     state, wanted = expected(name)
     run = made(name, form, width)
-    count, parts = run_threads.parts(STATES, run.lanes, run_threads.SECONDS * len(mechanism().bodies))
-    assert count == threads and len(parts) >= threads and sum(number for _, number in parts) == STATES
+    assert run.pace.threads(STATES) == threads
     rows = [np.ascontiguousarray(a.reshape(STATES, -1)) for a in arguments_of(run.task, state)]
     counts = range(1, STATES + 1) if width == "host" else (*range(1, 18), *range(63, STATES + 1))  # two tiles and more
     for count in counts:

@@ -222,6 +222,8 @@ def test_wrong_arguments_are_named(humanoid: Model) -> None:
         lw.operational_inertia_inverse(humanoid, q, ["left_hnd"])
     with pytest.raises(lw.ArgumentError, match="direction must be three finite numbers"):
         lw.effective_mass(humanoid, q, "left_hand", [0, 0, 0])
+    with pytest.raises(lw.ArgumentError, match="method must be one of"):
+        lw.effective_mass(humanoid, q, "left_hand", [0, 0, 1], ["auto"])  # type: ignore[arg-type]
 
 
 # Cost

@@ -141,11 +141,11 @@ def test_words_are_packed_by_name_and_none_is_missing_or_unknown() -> None:
     frame = Interface((3,), (2,), ("last_body",)).batch
     values = {name: 10 + k for k, (_, name) in enumerate(frame.words)}
     assert list(values) == [
-        *("states", "buffer", "argument0", "argument0_stride", "result0"),
+        *("states", "whole", "buffer", "argument0", "argument0_stride", "result0"),
         *("work", "square", "data", "ints", "last_body"),
     ]
     assert frame.pack(dict(reversed(values.items()))).tolist() == list(values.values())
-    assert frame.indices(["result0", "states"]) == [4, 0]
+    assert frame.indices(["result0", "states"]) == [5, 0]
     with pytest.raises(KeyError, match="last_body"):
         frame.pack({name: value for name, value in values.items() if name != "last_body"})
     with pytest.raises(KeyError, match="speed"):
@@ -153,7 +153,7 @@ def test_words_are_packed_by_name_and_none_is_missing_or_unknown() -> None:
 
 
 def test_plans_tell_code_exactly_the_words_that_it_reads() -> None:
-    batch = {"states", "buffer", "argument0", "argument0_stride", "result0"}
+    batch = {"states", "whole", "buffer", "argument0", "argument0_stride", "result0"}
     one = {"team", "crew", "argument0", "argument1", "argument2", "result0"}
     plans: list[tuple[Rolled | Segmented, str, set[str]]] = [
         (Rolled(Task(ALGORITHMS["mass_matrix"], CHAIN)), "batch", batch),

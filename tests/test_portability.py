@@ -129,7 +129,7 @@ def test_threads_share_memory_by_ordered_instructions_and_pause(target: str) -> 
     triple, name, _ = TARGETS[target]
     made = assembly(mailbox.text(triple), (name, ""))
     exported, needed = symbols(made)
-    assert exported == {"serve", "claim", "offer"} and not needed
+    assert exported == {"serve", "claim", "offer", "leave"} and not needed
     if spinning(triple).pause.endswith("pause()"):
         assert re.search(r"^\s+pause", made, re.MULTILINE) and "xchg" in made
     else:
@@ -159,7 +159,7 @@ def test_python_writes_nothing_that_a_helper_may_be_reading(monkeypatch: pytest.
     function = helper_threads.ctypes.CFUNCTYPE(helper_threads.ctypes.c_int64, helper_threads.ctypes.c_void_p)
     job = function(lambda _: calls.append(1) or 0)  # type: ignore[func-returns-value]
     helper.offer(helper_threads.ctypes.cast(job, helper_threads.ctypes.c_void_p).value or 0, words, 1, 8, (job,))
-    assert written == [mailbox.FUNCTION, mailbox.OFFERED]
+    assert written == [mailbox.WORKSPACE, mailbox.ROOM, mailbox.FUNCTION, mailbox.OFFERED]
     for _ in range(6000):
         if calls:
             break

@@ -68,7 +68,7 @@ class Batch:
         size = 2 * GUARD + len(inputs) * self.width
         around = aligned(size + 8).view(np.uint8)[begin : begin + 8 * size].view(np.float64)
         around.fill(7.0)
-        words = {"states": len(inputs), "buffer": address(self.tile), "work": address(self.work)}
+        words = {"states": len(inputs), "whole": 0, "buffer": address(self.tile), "work": address(self.work)}
         words |= {"argument0": address(inputs), "argument0_stride": inputs.shape[1], "square": 0, "data": 0, "ints": 0}
         status = self.run(address(self.frame.pack({**words, "result0": address(around) + 8 * GUARD})))
         assert (around[:GUARD] == 7.0).all() and (around[-GUARD:] == 7.0).all()

@@ -75,12 +75,15 @@ def all_converted(values: Sequence[Any], out: Any) -> list[Any]:
     if out is None:
         return [converted(value) for value in values]
     targets = [each for each in (out if isinstance(out, tuple) else (out,)) if isinstance(each, np.ndarray)]
-    return [
-        value
-        if isinstance(value, np.ndarray) and any(np.may_share_memory(value, target) for target in targets)
-        else converted(value)
-        for value in values
-    ]
+    found = []
+    for value in values:
+        new = converted(value)
+        if new is not value and isinstance(value, np.ndarray):
+            for target in targets:
+                if np.may_share_memory(value, target):
+                    new = value
+        found.append(new)
+    return found
 
 
 def converted(value: Any) -> Any:

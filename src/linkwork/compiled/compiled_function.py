@@ -70,18 +70,31 @@ class CompiledFunction:
 
     def __call__(self, *arguments: ArrayLike, out: Any = None, **named: ArrayLike) -> Any:
         values = self._bound(arguments, named) if named else arguments
-        if out is None or len(self.result_shapes) == 1:
-            answer = self.quick(out, *values)
-            if answer is None and self.quick is not _nothing:
-                answer = self.quick(out, *all_converted(values, out))  # numbers and lists are no cliff
+        if out is None or self._flat:
+            answer = self.served(out, *values)
             if answer is not None:
                 return answer if self._flat else put_together(self._structure, iter(answer))
+        elif self.served(tuple(laid_flat(self._structure, out)), *values) is not None:
+            return out
         if any(map(is_traced, values)):
             return self._inner(values, out)
         leaves, batch, fine = self.attempt(values, out)
         if not fine.all():
             raise self._not_finite(leaves, batch)
         return out if out is not None else put_together(self._structure, iter(leaves))
+
+    def served(self, out: Any, *values: Any) -> Any:
+        """What ``quick`` says, of numbers, lists and other arrays converted first."""
+        answer = self.quick(out, *values)
+        return self.converted(out, *values) if answer is None else answer
+
+    def converted(self, out: Any, *values: Any) -> Any:
+        """What ``quick`` says of values that it did not take as they are; None if there is nothing to convert."""
+        if self.quick is _nothing:
+            return None
+        plain = all_converted(values, out)
+        same = all(new is old for new, old in zip(plain, values, strict=True))
+        return None if same else self.quick(out, *plain)
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name} {shape}" for name, shape in self.shapes.items())
@@ -166,7 +179,7 @@ class CompiledFunction:
             for result in found:
                 fine &= np.isfinite(result).all(axis=1)
         elif form == "auto":
-            self._serve(plan, "one" if states == 1 else "batch")
+            self._serve(plan, plan.form(states))
         return [result.reshape(shape) for result, shape in zip(found, shapes, strict=True)], batch, fine
 
     # Arguments

@@ -87,7 +87,7 @@ class ControlLaw:
         _, end, held = self._pieces
         if first != last and (held is not pieces or last >= end):
             return None
-        answer: Array | None = law.quick(out, t, q, v, pieces, settings)
+        answer: Array | None = law.served(out, t, q, v, pieces, settings)
         return answer
 
     def attempt(self, t: float, q: Array, v: Array) -> Array | None:

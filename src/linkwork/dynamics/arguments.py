@@ -141,7 +141,18 @@ class Asked:
 
     def rows(self, result: Array, axis: int) -> Array:
         """Of six rows for each frame, those that its point asks for."""
-        return result if self.kept is None else np.take(result, self.kept, axis=axis)
+        if self.kept is None:
+            return result
+        if self._stretch is None or is_traced(result):
+            return np.take(result, self.kept, axis=axis)
+        return (result[self._stretch] if axis == -1 else result[(*self._stretch, slice(None))]).copy()
+
+    @cached_property
+    def _stretch(self) -> tuple[Any, slice] | None:
+        """The same for the last axis, if they are one stretch, which takes less time to copy."""
+        kept = self.kept or []
+        first, last = (kept[0], kept[-1] + 1) if kept else (0, 0)
+        return (..., slice(first, last)) if last - first == len(kept) else None
 
 
 def as_frames(model: Model, frames: Frames) -> Asked:

@@ -189,7 +189,10 @@ class Answer:
     def quick(self, out: Any, *values: Any) -> Any:
         """The array, or arrays, of plain arguments that code serves; None for all else."""
         law = self.law
-        return None if law is None else law.quick(out, *values, *self.fixed)
+        if law is None:
+            return None
+        answer = law.quick(out, *values, *self.fixed)
+        return law.converted(out, *values, *self.fixed) if answer is None else answer
 
     def __call__(
         self, values: Sequence[ArrayLike], out: tuple[Array, ...] | None = None, pseudo_inverse: bool = False

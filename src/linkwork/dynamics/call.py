@@ -91,7 +91,7 @@ def call(
 
         raise diagnose(algorithm, model, state, moved(frames, offsets))
     if table is not None and form == "auto":
-        _keep(algorithm.name, plan, table, "one" if states == 1 else "batch", offsets)
+        _keep(algorithm.name, plan, table, plan.form(states), offsets)
     if targets is not None:
         return targets
     return [result.reshape((*batch, *shape)) for result, shape in zip(found, plan.task.shapes, strict=True)]
@@ -103,7 +103,7 @@ def _too_large(algorithm: Algorithm, model: Model, states: int, needed: float) -
 
 
 def _keep(name: str, plan: Plan, table: dict[str, Holder | None], form: str, offsets: Sequence[float]) -> None:
-    """From now on, the builtins serve "one" state or a "batch" of plain arrays."""
+    """From now on, the builtins serve "one" state, a "batch" or "many" states of plain arrays."""
     count = len(plan.task.argument_shapes)
     holder = table.get(name)
     known: dict[int, Entry] = holder[1] if holder else {}
@@ -135,10 +135,13 @@ def every_frames(name: str, model: Model, frames: Frames, out: Any, *values: Arr
     axes = SPACES[ALGORITHMS[name].results[0]].row_axes if asked.kept is not None else ()
     if not axes:
         return _answer(call(name, model, values, asked.frames, asked.offsets, asked.quick, out), out)
-    results = call(name, model, values, asked.frames, asked.offsets, asked.whole)
+    holder = asked.whole.get(name) if current_form() == "auto" else None
+    result = None if holder is None else served(holder, None, *values)
+    if result is None:
+        (result,) = call(name, model, values, asked.frames, asked.offsets, asked.whole)
     for axis in axes:
-        results = [asked.rows(result, axis) for result in results]
-    return put_into(out, *results)
+        result = asked.rows(result, axis)
+    return put_into(out, result)
 
 
 def _answer(results: list[Array], out: Any) -> Any:

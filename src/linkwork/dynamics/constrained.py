@@ -185,6 +185,8 @@ def _found(
             (q, v, tau, held.placements, settings) if f_ext is None else (q, v, tau, held.placements, settings, f_ext)
         )
         answer = law.quick(out, *values)
+        if answer is None:
+            answer = law.converted(out, *values)
         if answer is not None:
             return answer
     return _checked(way, held, q, v, tau, f_ext, stabilisation, settings, out)

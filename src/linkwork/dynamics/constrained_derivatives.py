@@ -113,7 +113,7 @@ def constrained_dynamics_derivatives(
     settings = held.settings(stabilisation, 0.0)
     if _is_whole(held):
         kernel = _kernel(held, f_ext is not None, stabilisation is not None)
-        answer = kernel.quick(out, q, v, tau, held.placements, settings, *([] if f_ext is None else [f_ext]))
+        answer = kernel.served(out, q, v, tau, held.placements, settings, *([] if f_ext is None else [f_ext]))
         if answer is not None:
             return ConstrainedDerivatives(*answer)
     return ConstrainedDerivatives(*_checked(held, q, v, tau, f_ext, settings, stabilisation is not None, out))

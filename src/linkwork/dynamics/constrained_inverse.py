@@ -85,6 +85,8 @@ def constrained_inverse_dynamics(
         law = _law(held, mask, f_ext is not None)
         load = () if f_ext is None else (f_ext,)
         answer: tuple[Array, Array] | None = law.quick(out, q, v, a, held.placements, *load)
+        if answer is None:
+            answer = law.converted(out, q, v, a, held.placements, *load)
         if answer is not None:
             return answer
     spaces = (("q", "configuration"), ("v", "velocity"), ("a", "velocity"), ("f_ext", "wrenches"))

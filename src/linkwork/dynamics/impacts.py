@@ -9,22 +9,29 @@ in ``constrained``. An inelastic impact: catching, landing, a clutch that closes
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.batches import put_into
-from linkwork.compiled.arrays import TracedArray
+from linkwork.compiled.arrays import is_traced
 from linkwork.dynamics.arguments import Array, as_batch
-from linkwork.dynamics.constraint_solvers import JoinedSolver, TracedSolver
+from linkwork.dynamics.constraint_solvers import JoinedSolver, Solver, TracedSolver
 from linkwork.dynamics.dynamics import forward_dynamics
-from linkwork.dynamics.held import at_grips, held_by, loads_of, over_ends, rows_of, wrenches_of
+from linkwork.dynamics.held import HeldBy, at_grips, held_by, loads_of, over_ends, rows_of, wrenches_of
 from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity
 from linkwork.dynamics.operational import operational_inertia_inverse
+from linkwork.engine.mode import current_form
 from linkwork.model.constraints import Constraint
 from linkwork.model.model import Model
 from linkwork.model.queries import weightless
 from linkwork.spatial.small_matrices import times, transposed
+
+if TYPE_CHECKING:
+    from linkwork.compiled.compiled_function import CompiledFunction
+
+_NAME = "impact"
 
 
 def impact(
@@ -67,24 +74,63 @@ def impact(
         (array([1.5, 1.5]), array([-3.,  0.,  0.]))
     """
     held = held_by(model, constraints)
-    damping = float(held.settings(None, proximal)[2])
+    settings = held.settings(None, proximal)
+    damped = bool(settings[2])
+    if held.whole:
+        answer: tuple[Array, Array] | None = _law(held, damped).served(out, q, v, held.placements, settings)
+        if answer is not None:
+            return answer
     (q_, v_), batch = as_batch(model, (("q", "configuration"), ("v", "velocity")), [q, v])
     assert q_ is not None and v_ is not None
     if not held.constraints:
         return put_into(out, v_ + 0.0, np.zeros((*batch, 0, 6)))
-    ends = held.ends
-    places, V = forward_kinematics(model, q_, ends), frame_velocity(model, q_, v_, ends)
-    seen = at_grips(held, places, V, held.placements)
+    damping = float(settings[2])
+    if is_traced(q_) or is_traced(v_):
+        return _after(held, q_, v_, held.placements, TracedSolver(held.name, damping, _NAME))
+    joined = JoinedSolver(held.name, damping, _NAME)
+    if not held.whole or current_form() == "rolled":
+        return put_into(out, *_after(held, q_, v_, held.placements, joined))
+    (after, impulses), _, fine = _law(held, damped).attempt([q_, v_, held.placements, settings])
+    if not fine.all():  # the text over floats says why, if it does not find a result
+        bad = ~fine.reshape(batch)
+        for found, other in zip((after, impulses), _after(held, q_, v_, held.placements, joined), strict=True):
+            found[bad] = other[bad]
+    return put_into(out, after, impulses)
+
+
+def _law(held: HeldBy, damped: bool) -> CompiledFunction:
+    """The kernel, for redundant constraints or not."""
+
+    def make() -> CompiledFunction:
+        from linkwork.compiled.law import law
+
+        def text(q: Any, v: Any, placements: Any, settings: Any) -> Any:
+            solver = TracedSolver(held.name, settings[2].item() if damped else 0.0, _NAME)
+            return _after(held, q, v, placements, solver)
+
+        model = held.model
+        shapes = {"q": (model.nq,), "v": (model.nv,), "placements": held.placements.shape, "settings": (3,)}
+        results = [(model.nv,), (len(held.constraints), 6)]
+        return law(_NAME, text, shapes, results, model, held.frames, held.kinds, damped)
+
+    return held.kept_law((_NAME, damped), make)
+
+
+# The text
+
+
+def _after(held: HeldBy, q: Array, v: Array, placements: Array, solver: Solver) -> tuple[Array, Array]:
+    """Velocities, and impulses. ``placements`` tell where each grip holds a as seen from b."""
+    model, ends = held.model, held.ends
+    seen = at_grips(held, forward_kinematics(model, q, ends), frame_velocity(model, q, v, ends), placements)
     rows, slips = [], []
     for constraint, grips in zip(held.constraints, held.grips, strict=True):
         G = constraint.all_rows(model, seen.of(grips))
         slips.append(sum(times(part, seen.relative[..., g, :]) for part, g in zip(G, grips, strict=True)))
         rows.append(rows_of(held, G, grips, seen.X))
     C = np.concatenate([over_ends(held, own) for own in rows], axis=-2)
-    traced = isinstance(V, TracedArray)
-    solver = (TracedSolver if traced else JoinedSolver)(held.name, damping, "impact")
-    matrix = C @ operational_inertia_inverse(model, q_, ends) @ transposed(C)
+    matrix = C @ operational_inertia_inverse(model, q, ends) @ transposed(C)
     sizes = solver.solve(matrix, -np.concatenate(slips, axis=-1))
     still = np.zeros(model.nv)
-    after = v_ + forward_dynamics(weightless(model), q_, still, still, loads_of(held, C, sizes, None))
-    return put_into(out, after, wrenches_of(held, rows, sizes))
+    after = v + forward_dynamics(weightless(model), q, still, still, loads_of(held, C, sizes, None))
+    return after, wrenches_of(held, rows, sizes)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,12 +12,19 @@ from linkwork.algorithms import REFERENCES
 from linkwork.arguments import array, choice, memory_for
 from linkwork.batches import put_into
 from linkwork.compiled.arrays import is_traced, numbers, traced
-from linkwork.dynamics.arguments import Array, Asked, as_frames, check_model
+from linkwork.dynamics.arguments import Array, Asked, as_array, as_frames, check_model
+from linkwork.dynamics.call import call
+from linkwork.dynamics.inversion import MOST_POINTS
 from linkwork.dynamics.kinematics import forward_kinematics
+from linkwork.engine.mode import current_form
+from linkwork.engine.plans import MOST_BODIES
 from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Model, Point
 from linkwork.spatial import Force, Mat3, Transform, Vec3
 from linkwork.spatial.small_matrices import motion_matrix
+
+if TYPE_CHECKING:
+    from linkwork.compiled.compiled_function import CompiledFunction
 
 
 def external_wrench(
@@ -60,8 +67,60 @@ def external_wrench(
     if not isinstance(wrenches, Mapping):
         raise ArgumentError(f'wrenches must be a dict, as in {{"hand": [0, 0, -10, 0, 0, 0]}}, not {shown(wrenches)}')
     asked = as_frames(model, tuple(wrenches))
-    given = [_wrench(point, value) for point, value in zip(asked.points, wrenches.values(), strict=True)]
-    places = forward_kinematics(model, q, asked.points or ("world",))
+    law, fixed = _law(asked, reference), (np.array(asked.offsets),) if asked.offsets else ()
+    if law is not None:
+        answer: Array | None = law.served(out, q, *wrenches.values(), *fixed)
+        if answer is not None:
+            return answer
+    given = [_numbers(point, value) for point, value in zip(asked.points, wrenches.values(), strict=True)]
+    if law is None or current_form() == "rolled" or any(map(is_traced, (q, *given))):
+        places = forward_kinematics(model, q, asked.points or ("world",))
+        found = _on_bodies(asked, asked.offsets, places, given, reference)
+        return found if is_traced(found) else put_into(out, found)
+    found = law(as_array(model, "q", "configuration", q), *given, *fixed, out=out)
+    return found
+
+
+def _law(asked: Asked, reference: str) -> CompiledFunction | None:
+    """The kernel for wrenches at these points, with their offsets as the last argument if they have any; None for many
+    of them, or many bodies.
+    """
+    try:
+        return asked.answers[external_wrench, reference]
+    except KeyError:
+        few = 0 < len(asked.frames) <= MOST_POINTS and len(asked.model.bodies) <= MOST_BODIES
+        asked.answers[external_wrench, reference] = found = _made(asked, reference) if few else None
+        return found
+
+
+def _made(asked: Asked, reference: str) -> CompiledFunction:
+    from linkwork.compiled.law import law
+
+    model, axes, known = asked.model, [point.axes for point in asked.points], asked.model._memo.laws
+    key = ("external_wrench", reference, asked.frames, tuple(axes), bool(asked.offsets))
+    if key not in known:
+        shapes: dict[str, tuple[int, ...]] = {"q": (model.nq,)}
+        shapes |= {f"wrench{k}": (6 if each == "pose" else 3,) for k, each in enumerate(axes)}
+        if asked.offsets:
+            shapes["offsets"] = (len(asked.offsets),)
+
+        def text(q: Any, offsets: Any = (), **wrenches: Any) -> Any:
+            moved = numbers(offsets).tolist()
+            (places,) = call("frame_placements", model, [q], asked.frames, moved)
+            return _on_bodies(asked, moved, places, list(wrenches.values()), reference)
+
+        results = [(len(model.bodies), 6)]
+        known[key] = law("external_wrench", text, shapes, results, model, asked.frames, reference, axes)
+    found: CompiledFunction = known[key]
+    return found
+
+
+# The text
+
+
+def _on_bodies(asked: Asked, offsets: Sequence[Any], places: Array, given: Sequence[Any], reference: str) -> Array:
+    """Forces on all bodies, of those at points that are at ``places``."""
+    model = asked.model
     try:
         batch = np.broadcast_shapes(places.shape[:-3], *(each.shape[:-1] for each in given))
     except ValueError:
@@ -71,19 +130,18 @@ def external_wrench(
         ) from None
     with memory_for("external forces", (*batch, len(model.bodies), 6)):
         rows: list[Any] = [np.zeros((*batch, 6)) for _ in model.bodies]
-        for k, wrench in enumerate(given):
+        for k, (point, wrench) in enumerate(zip(asked.points, given, strict=True)):
             if asked.frames[k].body:
-                seen = wrench
+                seen = _whole(point, wrench)
                 if reference != "local":
-                    seen = _in_frame(places[..., k, :, :], wrench[..., None, :], reference)[..., 0, :]
+                    seen = _in_frame(places[..., k, :, :], seen[..., None, :], reference)[..., 0, :]
                 index = asked.frames[k].body - 1
-                rows[index] = rows[index] + seen @ _to_body(asked, k)
-        found: Array = np.stack(rows, axis=-2) if rows else np.zeros((*batch, 0, 6))
-    return found if is_traced(found) else put_into(out, found)
+                rows[index] = rows[index] + seen @ _to_body(asked, k, offsets[3 * k : 3 * k + 3])
+        return np.stack(rows, axis=-2) if rows else np.zeros((*batch, 0, 6))
 
 
-def _wrench(point: Point, value: Any) -> Any:
-    """Force and moment (..., 6) at a point."""
+def _numbers(point: Point, value: Any) -> Any:
+    """The numbers of a wrench at a point, checked."""
     what = f"the wrench at {point.frame!r}"
     count = 6 if point.axes == "pose" else 3
     found: Any = traced(numbers(value)) if is_traced(value) else array(what, value, (count,))
@@ -91,9 +149,14 @@ def _wrench(point: Point, value: Any) -> Any:
         raise ArgumentError(f"{what} must be {count} numbers (..., {count}), but has shape {found.shape}")
     if not is_traced(found) and not np.isfinite(found).all():
         raise ArgumentError(f"{what} must be finite, not {shown(value)}")
-    if count == 6:
-        return found
-    both = [found, np.zeros_like(found)]
+    return found
+
+
+def _whole(point: Point, wrench: Any) -> Any:
+    """Force and moment (..., 6) of which only one may be given."""
+    if point.axes == "pose":
+        return wrench
+    both = [wrench, np.zeros_like(wrench)]
     return np.concatenate(both if point.axes == "position" else both[::-1], axis=-1)
 
 
@@ -114,8 +177,9 @@ def from_frame(model: Model, q: ArrayLike, frame: str | Point, wrenches: Array) 
     return _in_frame(forward_kinematics(model, q, (frame,))[..., 0, :, :], wrenches, "world")
 
 
-def _to_body(asked: Asked, k: int) -> Array:
-    """(6, 6): takes forces in one of the frames, as rows, to the body under it."""
-    place = asked.frames[k].placement * Transform(Mat3.identity(), Vec3(*asked.points[k].offset))
+def _to_body(asked: Asked, k: int, offset: Sequence[Any]) -> Array:
+    """(6, 6): takes forces in one of the frames, moved by an offset, as rows, to the body under it."""
+    place = asked.frames[k].placement * Transform(Mat3.identity(), Vec3(*(offset or (0.0, 0.0, 0.0))))
     columns = [place.to_parent(Force.from_numbers([float(i == j) for i in range(6)])).numbers() for j in range(6)]
-    return np.array(columns, dtype=np.float64)
+    plain = all(isinstance(number, float) for column in columns for number in column)
+    return np.array(columns, dtype=np.float64) if plain else traced(np.array(columns, dtype=object))

@@ -47,7 +47,9 @@ def pose_error(X: ArrayLike, X_target: ArrayLike, reference: str = "local", *, o
     text = _compiled(choice("reference", reference, REFERENCES))
     if is_traced(X) or is_traced(X_target):
         return _error(X, X_target, reference)
-    found: Array = text(as_placements("X", X), as_placements("X_target", X_target), out=out)
+    found: Array | None = text.served(out, X, X_target)  # which are placements then
+    if found is None:
+        found = text(as_placements("X", X), as_placements("X_target", X_target), out=out)
     return found
 
 
@@ -95,9 +97,23 @@ def _compiled(reference: str) -> CompiledFunction:
     from linkwork.compiled.compiling import compile
 
     def pose_error(X: Any, X_target: Any) -> Any:
-        return _error(X, X_target, reference)
+        return _error(X, X_target, reference) / (_is_placement(X) * _is_placement(X_target))
 
     return compile(pose_error, X=(4, 4), X_target=(4, 4))
+
+
+def _is_placement(X: Any) -> Any:
+    """1 for a placement, 0 for what is none, by which nothing can be divided."""
+    rows = numbers(X).tolist()
+    turn = _rotation(rows)
+    product = (turn * turn.transpose()).numbers()
+    near = [(entry - wanted, _ORTHONORMAL) for entry, wanted in zip(product, _IDENTITY.ravel().tolist(), strict=True)]
+    near += [(entry - wanted, 0.0) for entry, wanted in zip(rows[3], _LAST.tolist(), strict=True)]
+    good = 1.0
+    for off, most in near:
+        good = good * where_less(most, off, 0.0, where_less(off, -most, 0.0, 1.0))
+    (a, b, c), (d, e, f), (g, h, i) = (row[:3] for row in rows[:3])
+    return good * where_less(0.0, a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g), 1.0, 0.0)
 
 
 def _error(X: Any, X_target: Any, reference: str) -> Any:

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import array, finite_array, go_together, memory_for, once, switch
-from linkwork.batches import put_into
-from linkwork.compiled.arrays import is_traced, numbers, traced
-from linkwork.dynamics.arguments import Array, Frames
-from linkwork.dynamics.at_points import AtPoints, Question
+from linkwork.arguments import choice, finite_array, go_together, memory_for, once, switch
+from linkwork.compiled.arrays import is_traced
+from linkwork.dynamics.arguments import Array, Frames, as_frames
+from linkwork.dynamics.at_points import Answer, AtPoints, Question
 from linkwork.dynamics.inversion import as_damping
-from linkwork.dynamics.operational import operational_inertia_inverse
+from linkwork.dynamics.operational import METHODS
 from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Model, Point
 from linkwork.spatial.small_matrices import times, transposed
@@ -312,35 +311,36 @@ def effective_mass(
     """
     if not isinstance(point, str | Point):
         raise ArgumentError(f"point must be a frame's name or an lw.Point, not {shown(point)}")
-    given = Point(point) if isinstance(point, str) else point
+    known = as_frames(model, point).answers
+    key = effective_mass, method if type(method) is str else choice("method", method, METHODS)
+    if key not in known:
+        given = Point(point) if isinstance(point, str) else point
+        known[key] = _MASS.at(model, [Point(given.frame, given.offset, "position")], method)
+    answer: Answer = known[key]
+    found: Array | None = answer.quick(out, q, direction)
+    return found if found is not None else answer((q, direction), out if out is None else (out,))[0]
+
+
+@np.errstate(divide="ignore")
+def _mass(points: AtPoints, q: Array, direction: Array) -> tuple[Array]:
     u = _direction(direction)
-    inverse = operational_inertia_inverse(model, q, [Point(given.frame, given.offset, "position")], method)
-    if not go_together(u.shape[:-1], inverse.shape[:-2]):
-        raise ArgumentError(
-            f"the leading (batch) dimensions do not broadcast: q {inverse.shape[:-2]}, direction {u.shape[:-1]}"
-        )
-    felt = np.einsum("...i,...ij,...j->...", u, inverse, u)
-    if is_traced(felt):
-        return 1.0 / felt
-    with np.errstate(divide="ignore"):
-        return put_into(out, np.asarray(1.0 / felt))
+    felt = np.sum(u * _times(points.inertia_inverse(q), u), axis=-1)
+    return (1.0 / felt if is_traced(felt) else np.asarray(1.0 / felt),)
 
 
-def _direction(direction: ArrayLike) -> Array:
+_MASS = Question("effective_mass", _mass, (_Q, ("direction", "vector")), ("",))
+
+
+def _direction(direction: Array) -> Array:
     """Unit vectors (..., 3) along directions."""
-    if is_traced(direction):
-        along: Array = traced(numbers(direction))
-        return along / np.linalg.norm(along, axis=-1, keepdims=True)
-    u = array("direction", direction, (3,))
-    few = once(u)
-    largest = np.abs(few).max(axis=-1, keepdims=True, initial=0.0) if u.ndim else u
-    if u.shape[-1:] != (3,) or not np.isfinite(few).all() or not (largest > 0.0).all():
-        raise ArgumentError(f"direction must be three finite numbers that are not all zero, not {shown(direction)}")
-    with memory_for("directions", u.shape):
-        extreme = (largest > 1e100) | (largest < 1e-100)  # whose squares leave the range of floats
-        u = np.where(extreme, u / largest, u) if extreme.any() else u
-        u = u / np.linalg.norm(u, axis=-1, keepdims=True)
-    return u
+    if not is_traced(direction):
+        few = once(direction)
+        if not np.isfinite(few).all() or not few.any(axis=-1).all():
+            wrong = "three finite numbers that are not all zero"
+            raise ArgumentError(f"direction must be {wrong}, not {shown(direction)}")
+    with memory_for("directions", direction.shape):
+        u = direction / np.max(np.abs(direction), axis=-1, keepdims=True)  # squares stay in the range of floats
+        return u / np.linalg.norm(u, axis=-1, keepdims=True)
 
 
 def _times(matrix: Array, vector: Array) -> Array:

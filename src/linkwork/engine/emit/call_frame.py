@@ -106,11 +106,14 @@ class Interface:
 
     @cached_property
     def batch(self) -> CallFrame:
-        """A batch: number of states, a buffer for tiles, arguments with the distance of their states, results."""
+        """A batch: number of states, and of those of the whole if it is a piece (or 0), a buffer for tiles, arguments
+        with the distance of their states, results.
+        """
         pairs = zip(self.argument_names, self.stride_names, strict=True)
         arguments = [word for name, stride in pairs for word in (("ptr", name), ("i64", stride))]
         results = [("ptr", name) for name in self.result_names]
-        return CallFrame((("i64", "states"), ("ptr", "buffer"), *arguments, *results, *self.tables))
+        head = ("i64", "states"), ("i64", "whole"), ("ptr", "buffer")
+        return CallFrame((*head, *arguments, *results, *self.tables))
 
     @cached_property
     def one_state(self) -> CallFrame:

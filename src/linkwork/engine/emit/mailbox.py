@@ -2,12 +2,16 @@
 
 A mailbox has the address of a job's words, or 0; the address of the function that takes them; whether its owner is busy
 with a job; whether it is asleep; the address of a function that yields to other threads, or 0; the address of words
-that are about to be offered; and whether somebody is about to offer. Who offers claims the mailbox first. What both
-sides use is read and written atomically.
+that are about to be offered; and whether somebody is about to offer; a lock, which is never free but for a moment, and
+Python's functions that acquire and release it, which need no interpreter; the address of the owner's workspace, and how
+many numbers it has. Who offers claims the mailbox first. What both sides use is read and written atomically.
 
-    serve   i64 (mailbox): does jobs until none has come for a while; the owner then sleeps
+    serve   i64 (mailbox): does jobs; when none has come for a while, it sleeps until the lock is released
     claim   i64 (mailbox): whether the owner is free and nobody else is about to offer
-    offer   i64 (mailbox), claimed: makes what is offered the owner's job; whether it is asleep
+    offer   i64 (mailbox), claimed: makes what is offered the owner's job, and wakes it
+    leave   i64 (mailbox), claimed: takes the claim back
+
+Who sets "asleep" from 1 to 0, wakes: so the lock is released once for each time that the owner sleeps.
 """
 
 from __future__ import annotations
@@ -15,9 +19,11 @@ from __future__ import annotations
 from linkwork.engine.emit.spinning import acquired, release, spinning, wait
 from linkwork.engine.emit.writer import Value, Writer
 
-JOB, FUNCTION, BUSY, ASLEEP, YIELD, OFFERED, CLAIMED = 0, 8, 16, 24, 32, 40, 48
+JOB, FUNCTION, BUSY, ASLEEP, YIELD, OFFERED, CLAIMED, LOCK = 0, 8, 16, 24, 32, 40, 48, 56
 """Places in a mailbox, each in a cache line of its own."""
-SIZE = 56
+ACQUIRE, RELEASE, WORKSPACE, ROOM = 57, 58, 59, 60
+"""Those that stand beside the lock, and hardly change."""
+SIZE = 64
 
 
 def place(w: Writer, mailbox: str, where: int) -> str:
@@ -27,21 +33,21 @@ def place(w: Writer, mailbox: str, where: int) -> str:
 
 def text(triple: str) -> str:
     """The module of what both sides of a mailbox do, for a target."""
-    return "\n".join([_serve(spinning(triple).looks), claim(), _offer(), wait(triple)])
+    return "\n".join([_serve(spinning(triple).looks), claim(), _offer(), _leave(), wait(triple)])
 
 
 def _serve(most: int) -> str:
     w = Writer()
     function_at, busy, asleep, yield_at = (place(w, "%mailbox", where) for where in (FUNCTION, BUSY, ASLEEP, YIELD))
     yielding = w.load(yield_at, "ptr")
-    release(w, 0, asleep, "seq_cst")
-    look, take, gone, do, none, rest, sleep, wake, end = (
-        w.block(part) for part in ("look", "take", "gone", "do", "none", "rest", "sleep", "wake", "end")
+    look, take, gone, do, none, rest, sleep, late, wait_for_it, woken = (
+        w.block(part)
+        for part in ("look", "take", "gone", "do", "none", "rest", "sleep", "late", "wait_for_it", "woken")
     )
     w.jump(look)
     w.begin(look)
     looks, following = w.name(), w.name()
-    come = f"[ 0, %entry ], [ {following}, %{rest} ], [ 0, %{gone} ], [ 0, %{do} ], [ 0, %{wake} ]"
+    come = f"[ 0, %entry ], [ {following}, %{rest} ], [ 0, %{gone} ], [ 0, %{do} ], [ 0, %{woken} ]"
     w.let(f"phi i64 {come}", looks)
     w.branch(w.compare("ne", acquired(w, "%mailbox"), 0), take, none)
     w.begin(take)
@@ -63,13 +69,16 @@ def _serve(most: int) -> str:
     w.jump(look)
     w.begin(sleep)
     w.let(f"atomicrmw xchg ptr {asleep}, i64 1 seq_cst")
-    late = acquired(w, "%mailbox", order="seq_cst")
-    w.branch(w.compare("ne", late, 0), wake, end)
-    w.begin(wake)
-    release(w, 0, asleep, "seq_cst")
+    w.branch(w.compare("ne", acquired(w, "%mailbox", order="seq_cst"), 0), late, wait_for_it)
+    w.begin(late)  # a job came; somebody may be about to wake
+    still = w.let(f"atomicrmw xchg ptr {asleep}, i64 0 seq_cst")
+    w.branch(w.compare("ne", still, 0), woken, wait_for_it)
+    w.begin(wait_for_it)
+    lock, acquire = (w.load(place(w, "%mailbox", where), "ptr") for where in (LOCK, ACQUIRE))
+    w.let(f"call i32 {acquire}(ptr {lock}, i32 1)")
+    w.jump(woken)
+    w.begin(woken)
     w.jump(look)
-    w.begin(end)
-    w.do("ret i64 0")
     return w.function("i64 @serve(ptr nocapture %mailbox)")
 
 
@@ -91,17 +100,44 @@ def claim(internal: bool = False) -> str:
 
 
 def _offer() -> str:
-    """A helper says that it sleeps and then looks for a job; here it is the other way round. In one order that all
-    agree on, one of both sees what the other wrote.
-    """
     w = Writer()
-    asleep = put(w, "%mailbox", w.load(place(w, "%mailbox", OFFERED), "i64"))
+    put(w, "%mailbox", w.load(place(w, "%mailbox", OFFERED), "i64"))
+    wake(w, "%mailbox")
     release(w, 0, place(w, "%mailbox", CLAIMED))
-    w.do(f"ret i64 {asleep}")
+    w.do("ret i64 0")
     return w.function("i64 @offer(ptr nocapture %mailbox)")
 
 
+def _leave() -> str:
+    w = Writer()
+    release(w, 0, place(w, "%mailbox", CLAIMED))
+    w.do("ret i64 0")
+    return w.function("i64 @leave(ptr nocapture %mailbox)")
+
+
 def put(w: Writer, mailbox: str, words: Value) -> str:
-    """Give the owner of a claimed mailbox its job; whether it is asleep."""
+    """Give the owner of a claimed mailbox its job; whether it is asleep.
+
+    A helper says that it sleeps and then looks for a job; here it is the other way round. In one order that all agree
+    on, one of both sees what the other wrote.
+    """
     release(w, words, mailbox, "seq_cst")
     return acquired(w, place(w, mailbox, ASLEEP), order="seq_cst")
+
+
+def wake(w: Writer, mailbox: str) -> None:
+    """Wake the owner of a claimed mailbox if it is asleep."""
+    asleep = w.let(f"atomicrmw xchg ptr {place(w, mailbox, ASLEEP)}, i64 0 seq_cst")
+    with w.when(w.compare("ne", asleep, 0)):
+        lock, function = (w.load(place(w, mailbox, where), "ptr") for where in (LOCK, RELEASE))
+        w.do(f"call void {function}(ptr {lock})")
+
+
+def take_back(w: Writer, mailbox: str, yielding: str) -> None:
+    """Take the job of a claimed mailbox back, or wait until it is done if the owner has begun it."""
+    w.let(f"atomicrmw xchg ptr {mailbox}, i64 0 seq_cst")
+    busy = place(w, mailbox, BUSY)
+    w.spin(
+        lambda: w.compare("eq", acquired(w, busy, order="seq_cst"), 0),
+        lambda looks: w.do(f"call void @wait(ptr {yielding}, i64 {looks})"),
+    )

@@ -123,12 +123,12 @@ def batch(interface: Interface, lanes: int, rows: bool = False) -> str:
     interface.batch.read(w)
     places = tiles(w, interface, lanes)
     results = list(zip(interface.result_names, interface.counts[given:], strict=True))
-    streamed = streaming.much(w, interface.counts[given:])
+    streamed, whole = streaming.much(w, interface.counts[given:]), streaming.of_whole(w)
     with w.loop(0, "%states", lanes, [("i64", "0")]) as tile:
         left = w.sub("%states", tile.counter)
         full = w.compare("sge", left, lanes)
         valid = w.either(full, "i64", lanes, left)
-        fine = _packed(w, interface, lanes, tile.counter, valid, places)
+        fine = _packed(w, interface, lanes, tile.counter, valid, whole, places)
         targets = []
         for name, count in results:
             begin = w.load(interface.batch.pointer(w, "%words", name), "i64")
@@ -156,15 +156,17 @@ def batch(interface: Interface, lanes: int, rows: bool = False) -> str:
     return own if rows else "\n".join([streaming.stream(lanes), own])
 
 
-def _packed(w: Writer, interface: Interface, lanes: int, first: str, valid: str, places: Sequence[str]) -> list[str]:
-    """Packs the arguments of a tile whose first state is given; whether all are finite."""
+def _packed(
+    w: Writer, interface: Interface, lanes: int, first: str, valid: str, whole: str, places: Sequence[str]
+) -> list[str]:
+    """Packs the arguments of a tile whose first state is given, of a ``whole`` batch; whether all are finite."""
     fine, sums = [], [zero(lanes)] * SUMS
     states = _states(w, lanes, valid)
     for name, count, place in zip(interface.argument_names, interface.arguments, places, strict=False):
         stride = f"%{name}_stride"
         source = w.at(f"%{name}", w.mul(first, stride))
         once = w.all_of([w.compare("eq", stride, 0), w.compare("ne", first, 0)])  # one row for all stays where it is
-        much = w.compare("sgt", w.mul("%states", stride), _MUCH)
+        much = w.compare("sgt", w.mul(whole, stride), _MUCH)
         ahead = w.either(much, "i64", w.mul(stride, lanes), 0)
         if isinstance(count, int):
             rows = [w.at(source, w.mul(state, stride)) for state in states]

@@ -27,15 +27,25 @@ ENTRY = CallFrame(
         ("ptr", "busy"),  # a word that is 1 while somebody works with the words below
         ("i64", "arguments"),
         ("i64", "results"),
-        ("i64", "most"),  # states; more of them want threads
-        ("i64", "brief"),  # states; more of them are not worked on with the interpreter's lock held
+        ("ptr", "limits"),  # LIMITS
         ("ptr", "one"),  # the code for one state, or 0
         ("ptr", "one_words"),
         ("ptr", "batch"),  # and for a batch
         ("ptr", "batch_words"),
+        ("ptr", "many"),  # and for one that wants threads, which takes the words for a batch and these
+        ("ptr", "many_words"),
         ("i64", "states_at"),  # where the number of states stands in the words for a batch
     )
 )
+LIMITS = CallFrame(
+    (
+        ("i64", "most"),  # states; more of them want threads
+        ("i64", "brief"),  # states; more of them are not worked on with the interpreter's lock held
+        ("i64", "share"),  # states of a thread, at least
+        ("i64", "piece"),  # states that it takes at a time, at least
+    )
+)
+"""Of batches, as ``run.threads`` finds out."""
 ARRAY = CallFrame(
     (
         ("i64", "axes"),

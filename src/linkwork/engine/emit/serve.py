@@ -8,6 +8,7 @@ their buffers are held, so that nobody can take the memory away.
 from __future__ import annotations
 
 from linkwork.engine.emit import python_arrays
+from linkwork.engine.emit.pieces import PIECES
 from linkwork.engine.emit.python_arrays import PLACE
 from linkwork.engine.emit.python_calls import (
     ALIGNED,
@@ -19,6 +20,7 @@ from linkwork.engine.emit.python_calls import (
     ENTRY,
     FLAGS,
     LENGTHS,
+    LIMITS,
     MOST_ARRAYS,
     SETTING,
     VIEW,
@@ -53,7 +55,7 @@ class _Serve(PythonWriter):
         with self.each(arguments) as k:
             self.take(k)
         self.bring_together()
-        code, words = self.chosen()
+        code, words, given = self.chosen()
         with self.each(results) as k:
             self.target(k, arguments, results)
         total = self.add(arguments, results)
@@ -62,7 +64,7 @@ class _Serve(PythonWriter):
         with self.when(self.compare("sgt", self.load(self.states, "i64"), 1)):
             place = self.at(words, ENTRY.get(self, self.record, "states_at"), "i64")
             self.store(self.load(self.states, "i64"), place, "i64")
-        status = self.run(code, words, total)
+        status = self.run(code, given, total)
         self.unlock()
         self.leave_if(self.compare("ne", status, 0), "drop")
         self.answer(results)
@@ -177,18 +179,25 @@ class _Serve(PythonWriter):
             self.store(self.load(self.ones_lengths, "ptr"), self.lengths, "ptr")
         self.expect(self.compare("sle", self.load(self.ones, "i64"), self.load(self.leading, "i64")))
 
-    def chosen(self) -> tuple[str, str]:
-        """The code for so many states, and its words: go on if there is any."""
+    def chosen(self) -> tuple[str, str, str]:
+        """The code for so many states, the words for arrays, and those it is called with: go on if there is any."""
         states = self.load(self.states, "i64")
         self.leave_if(self.compare("eq", states, 0), "unserved")
-        self.leave_if(self.compare("sgt", states, ENTRY.get(self, self.record, "most")), "unserved")
         single = self.compare("eq", states, 1)
         code, words = (
             self.either(single, "ptr", *(ENTRY.get(self, self.record, f"{form}{what}") for form in ("one", "batch")))
             for what in ("", "_words")
         )
+        many = self.compare("sgt", states, self.limit("most"))
+        code = self.either(many, "ptr", ENTRY.get(self, self.record, "many"), code)
+        given = self.either(many, "ptr", ENTRY.get(self, self.record, "many_words"), words)
         self.leave_if(self.null(code), "unserved")
-        return code, words
+        with self.when(many):
+            self.store(words, PIECES.pointer(self, given, "words"), "ptr")
+        return code, words, given
+
+    def limit(self, name: str) -> str:
+        return LIMITS.get(self, ENTRY.get(self, self.record, "limits"), name)
 
     def target(self, k: str, arguments: str, results: str) -> None:
         """Result k: a new array, or the caller's, if it is fit for it."""
@@ -266,7 +275,7 @@ class _Serve(PythonWriter):
     def run(self, code: str, words: str, total: str) -> str:
         """The status of the code."""
         brief, long, free, released, done = (self.block(p) for p in ("brief", "long", "free", "released", "done"))
-        few = self.compare("sle", self.load(self.states, "i64"), ENTRY.get(self, self.record, "brief"))
+        few = self.compare("sle", self.load(self.states, "i64"), self.limit("brief"))
         self.branch(few, brief, long)
         self.begin(brief)
         self.store(self.let(f"call i64 {code}(ptr {words})"), self.status, "i64")

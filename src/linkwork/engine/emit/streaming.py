@@ -25,12 +25,17 @@ class Target(NamedTuple):
     streamed: str
 
 
+def of_whole(w: Writer) -> str:
+    """How many states the whole batch has."""
+    return w.either(w.compare("sgt", "%whole", "%states"), "i64", "%whole", "%states")
+
+
 def much(w: Writer, counts: Sequence[str]) -> str:
     """Whether results of so many numbers each are much, for all states of a batch."""
     total = "0"
     for count in counts:
         total = w.add(total, count)
-    return w.compare("sgt", w.mul("%states", total), MUCH)
+    return w.compare("sgt", w.mul(of_whole(w), total), MUCH)
 
 
 def target(w: Writer, array: str, begin: str, first: str, count: str, wanted: str) -> Target:

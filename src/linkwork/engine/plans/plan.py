@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -12,11 +13,10 @@ from numpy.typing import NDArray
 
 from linkwork.engine.code import jit, loader
 from linkwork.engine.emit.call_frame import CallFrame, Interface, Words
-from linkwork.engine.emit.streaming import MUCH
 from linkwork.engine.plans.task import Signature, Task, moved
-from linkwork.engine.run import threads
 from linkwork.engine.run.entries import Entry, fit, held, make
 from linkwork.engine.run.memory import address, aligned, empty, scratch
+from linkwork.engine.run.threads import Pace
 
 Array = NDArray[np.float64]
 Arrays = Sequence[Array]
@@ -50,8 +50,12 @@ class Plan(ABC):
         return None
 
     def serve(self, entry: Entry, form: str, offsets: Offsets = ()) -> None:
-        """Add the code for "one" state or a "batch" to an entry, if it can be served."""
+        """Add the code for "one" state, a "batch" or "many" states to an entry, if these can be served."""
         return None
+
+    def form(self, states: int) -> str:
+        """How so many states are served: "one", a "batch", or "many" of them, which want threads."""
+        return "one" if states == 1 else "batch"
 
     def served(self, *forms: str) -> Callable[..., Any] | None:
         """A function (out, arguments...) that serves plain arrays, for one state or a batch, and says None to anything
@@ -104,6 +108,8 @@ class Compiled(Plan):
         self._templates: dict[str, Words] = {}
         self._busy: Words = np.zeros(1, dtype=np.int64)
         self._own: dict[tuple[str, str], Array] = {}
+        self.pace = Pace(task.seconds / self.lanes)
+        self._in_pieces: dict[int, Words] = {}
 
     # What a form of code has of its own
 
@@ -186,26 +192,36 @@ class Compiled(Plan):
         results = list(out) if out is not None else [empty((states, count)) for count in self.task.results]
         _, batch = self.code(lanes)
         interface = self.interface
+        strides = [0 if array.strides[0] == 0 else array.shape[1] for array in arguments]
+        call = {"states": states, **dict(zip(interface.stride_names, strides, strict=True))}
+        call |= {name: address(array) for name, array in zip(self.array_names, (*arguments, *results), strict=True)}
+        call["buffer"], _owner = self.buffer(lanes)
+        words = interface.batch.put(self.words("batch", lanes), call)
+        called, count = words, self.pace.threads(states)
+        if count > 1:
+            from linkwork.engine.run import pieces  # threads are imported late
 
-        def part(first: int, count: int) -> Callable[[], int]:
-            call = {"states": count}
-            for name, distance, array in zip(interface.argument_names, interface.stride_names, arguments, strict=True):
-                call[distance] = stride = 0 if array.strides[0] == 0 else array.shape[1]
-                call[name] = address(array) + 8 * first * stride
-            for name, array in zip(interface.result_names, results, strict=True):
-                call[name] = address(array) + 8 * first * array.shape[1]
+            self.pace.tell()
+            batch, called = pieces.led(self._pieces(lanes), words, count - 1)
+        start = time.perf_counter()
+        status = batch(address(called))
+        self.pace.measured(time.perf_counter() - start, -(-states // lanes) * lanes, count)
+        return results, status
 
-            def job(kept: object = (arguments, results)) -> int:  # an interrupted caller must not take them away
-                call["buffer"], _owner = self.buffer(lanes)
-                words = interface.batch.put(self.words("batch", lanes), call)
-                return batch(address(words))
+    def _pieces(self, lanes: int) -> Words:
+        """What tells threads of pieces of a batch."""
+        found = self._in_pieces.get(lanes)
+        if found is None:
+            from linkwork.engine.run.pieces import pieces_of
 
-            return job
-
-        numbers = sum(self.task.results)
-        least = MUCH // numbers + 1 if states * numbers > MUCH else 1  # what goes past the caches does so in each part
-        count, parts = threads.parts(states, lanes, self.task.seconds, least)
-        return results, threads.run([part(*states_of) for states_of in parts], count)
+            code, interface = self.code(lanes)[0], self.interface
+            workspace = {**self.workspace(code, lanes, "batch"), "buffer": lanes * self.buffer_size}
+            arguments = dict(zip(interface.argument_names, interface.stride_names, strict=True))
+            results = dict(zip(interface.result_names, self.task.results, strict=True))
+            pace = self.pace
+            found = pieces_of(code, interface.batch, lanes, arguments, results, workspace, self.zeroed, pace)
+            self._in_pieces[lanes] = found
+        return found
 
     def buffer(self, lanes: int) -> tuple[int, object]:
         """Memory for tiles, by its address, and what keeps it."""
@@ -246,9 +262,15 @@ class Compiled(Plan):
         task = self.task
         if self.task.over_time or not fit(task.argument_shapes, task.shapes):
             return None
-        return Entry(task.argument_shapes, task.shapes, self._busy, task.seconds / self.lanes)
+        return Entry(task.argument_shapes, task.shapes, self._busy, self.pace.limits)
+
+    def form(self, states: int) -> str:
+        return "many" if self.pace.wants_threads(states) else super().form(states)
 
     def serve(self, entry: Entry, form: str, offsets: Offsets = ()) -> None:
+        if form == "many":
+            self._serve_many(entry, offsets)
+            return
         name, lanes = (self.one_state_frame, 1) if form == "one" else ("batch", self.lanes)
         code, _ = self.code(lanes)
         sizes = self.workspace(code, lanes, name)
@@ -266,7 +288,17 @@ class Compiled(Plan):
         names = self.array_names
         for argument, array in zip(names[first:], fixed, strict=False):
             frame.put(words, {argument: address(array)})
-        entry.add(form, code, frame, words, names[:first] + self.interface.result_names, self, fixed, own)
+        self.pace.tell()
+        named = names[:first] + self.interface.result_names
+        entry.add(form, code, frame, words, named, self.pace.limits, self, fixed, own)
+
+    def _serve_many(self, entry: Entry, offsets: Offsets) -> None:
+        if "batch" not in entry.forms:
+            self.serve(entry, "batch", offsets)
+        if "batch" in entry.forms and self.pace.known:
+            from linkwork.engine.run import pieces
+
+            entry.add_many(*pieces.served(self._pieces(self.lanes)))
 
     def served_words(self, code: jit.Code, form: str) -> dict[str, int]:
         """Further words of a call frame that are the same in every call through one entry."""

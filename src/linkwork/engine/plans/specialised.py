@@ -119,8 +119,13 @@ class Specialised(StraightLine):
     def buffer_size(self) -> int:
         return super().buffer_size + (3 * len(self.task.frames) if self.task.offsets else 0)
 
+    def form(self, states: int) -> str:
+        if states > 1 and self.for_batches is not self:
+            return self.for_batches.form(states)
+        return super().form(states)
+
     def serve(self, entry: Entry, form: str, offsets: Offsets = ()) -> None:
-        plan = self.for_batches if form == "batch" else self
+        plan = self if form == "one" else self.for_batches
         plan.serve(entry, form, offsets) if plan is not self else super().serve(entry, form, offsets)
 
     def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:

@@ -23,15 +23,11 @@ from linkwork.engine.emit.python_calls import (
     array_maker,
     references_are_known,
 )
-from linkwork.engine.run import threads
 from linkwork.engine.run.memory import address
 
 Shape = tuple[int, ...]
 Holder = tuple[Any, ...]
 """What keeps entries alive, and what the builtins take for them."""
-
-_BRIEF = 20e-6
-"""Seconds of work up to which the interpreter's lock is held."""
 
 
 class Entry:
@@ -41,14 +37,14 @@ class Entry:
         arguments: shapes of one state's arrays.
         results: the same.
         busy: a word that is 1 while somebody works with the words of its code.
-        seconds: what one state takes in a batch, roughly.
+        limits: of a batch's states (``Pace``); others may come with its code.
     """
 
-    def __init__(self, arguments: Sequence[Shape], results: Sequence[Shape], busy: Words, seconds: float) -> None:
+    def __init__(self, arguments: Sequence[Shape], results: Sequence[Shape], busy: Words, limits: Words) -> None:
         self.arguments, self.results, self.busy = len(arguments), len(results), busy
         self.forms: set[str] = set()
         new = [None] * len(arguments) + [(shape,) for shape in results]
-        self._kept: list[object] = [new]
+        self._kept: list[object] = [new, limits]
         arrays = [
             ARRAY.pack(
                 {
@@ -66,26 +62,41 @@ class Entry:
             "busy": address(busy),
             "arguments": len(arguments),
             "results": len(results),
-            "most": max(1, int(2 * threads.WORTH_A_THREAD / seconds) - 1),
-            "brief": max(1, int(_BRIEF / seconds)),
+            "limits": address(limits),
         }
         self.words = np.concatenate([ENTRY.pack(head), *arrays])
 
     def add(
-        self, form: str, code: jit.Code, frame: CallFrame, words: Words, names: Sequence[str], *kept: object
+        self,
+        form: str,
+        code: jit.Code,
+        frame: CallFrame,
+        words: Words,
+        names: Sequence[str],
+        limits: Words,
+        *kept: object,
     ) -> None:
-        """Code for "one" state or a "batch": its words in a call frame, and the names of all arrays there."""
-        self._kept += [code, words, kept]
+        """Code for "one" state or a "batch": its words in a call frame, the names of all arrays there, and the limits
+        of a batch.
+        """
+        self._kept += [code, words, limits, kept]
         arrays = self.words[len(ENTRY.words) :].reshape(-1, len(ARRAY.words))
         (column,) = ARRAY.indices([f"{form}_at"])
         arrays[:, column] = frame.indices(names)
         if form == "batch":
             (column,) = ARRAY.indices(["stride_at"])
             arrays[: self.arguments, column] = frame.indices([f"{name}_stride" for name in names[: self.arguments]])
-            ENTRY.put(self.words, {"states_at": frame.indices(["states"])[0]})
+            ENTRY.put(self.words, {"states_at": frame.indices(["states"])[0], "limits": address(limits)})
         ENTRY.put(self.words, {f"{form}_words": address(words)})
         ENTRY.put(self.words, {form: code.addresses["batch"]})  # last: another thread may look
         self.forms.add(form)
+
+    def add_many(self, code: int, words: Words, *kept: object) -> None:
+        """Code for batches that want threads: the words of a ``PIECES``, which in a call get those for a "batch"."""
+        self._kept += [words, kept]
+        ENTRY.put(self.words, {"many_words": address(words)})
+        ENTRY.put(self.words, {"many": code})
+        self.forms.add("many")
 
 
 def fit(arguments: Sequence[Shape], results: Sequence[Shape]) -> bool:

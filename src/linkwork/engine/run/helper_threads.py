@@ -17,11 +17,26 @@ import numpy as np
 
 from linkwork.engine.code import jit, loader
 from linkwork.engine.emit.call_frame import Words
-from linkwork.engine.emit.mailbox import ASLEEP, CLAIMED, FUNCTION, OFFERED, SIZE, YIELD, text
+from linkwork.engine.emit.mailbox import (
+    ACQUIRE,
+    FUNCTION,
+    LOCK,
+    OFFERED,
+    RELEASE,
+    ROOM,
+    SIZE,
+    WORKSPACE,
+    YIELD,
+    text,
+)
 from linkwork.engine.run.memory import address, aligned
+
+MOST_HELPERS = 255
 
 _lock = threading.RLock()
 _helpers: list[Helper] = []
+crew = np.zeros(1 + MOST_HELPERS, dtype=np.int64)
+"""Where generated code finds them: how many there are, and the address of each one's mailbox."""
 
 
 def ask(count: int, function: int, words: Words, work: int, size: int, *kept: object) -> None:
@@ -35,15 +50,25 @@ def ask(count: int, function: int, words: Words, work: int, size: int, *kept: ob
         size: how many numbers that workspace has.
         kept: what must live while a helper may be at it.
     """
+    hire(count)
+    for helper in _helpers[:count]:
+        helper.offer(function, words, work, size, kept)
+
+
+def hire(count: int, room: int = 0) -> None:
+    """See to it that there are so many helpers, each with workspace for so many numbers, as far as possible."""
     if len(_helpers) < count:
         with _lock:
             while len(_helpers) < count:
                 try:
                     _helpers.append(Helper())
-                except RuntimeError:  # no more threads, or the interpreter is about to end
+                except (AttributeError, RuntimeError):  # no more threads, or the interpreter is about to end
                     break
+                if crew[0] < MOST_HELPERS:
+                    crew[crew[0] + 1] = _helpers[-1].mailbox
+                    crew[0] += 1
     for helper in _helpers[:count]:
-        helper.offer(function, words, work, size, kept)
+        helper.make_room(room)
 
 
 def hired() -> list[Helper]:
@@ -54,46 +79,67 @@ def hired() -> list[Helper]:
 class Helper(threading.Thread):
     def __init__(self) -> None:
         super().__init__(name="linkwork helper", daemon=True)
-        self._wake = threading.Lock()
-        self._wake.acquire()
         self._workspace = aligned(0)
         self._kept: tuple[object, ...] = ()
         self._store = np.zeros(SIZE + 8, dtype=np.int64)
         self._mailbox = self._store[-address(self._store) % 64 // 8 :]
-        self._mailbox[ASLEEP], self._mailbox[YIELD] = 1, yield_function()
+        self._mailbox[YIELD] = yield_function()
+        self._mailbox[LOCK], self._mailbox[ACQUIRE], self._mailbox[RELEASE] = _new_lock()
         self.mailbox = address(self._mailbox)
         code = _code()
         self._serve = code.function("serve")
-        self._claim, self._offer = (code.function(name, brief=True) for name in ("claim", "offer"))
+        self._claim, self._offer, self._leave = (
+            code.function(name, brief=True) for name in ("claim", "offer", "leave")
+        )
         self.start()
 
     def offer(self, function: int, words: Words, work: int, size: int, kept: tuple[object, ...]) -> None:
         if not self._claim(self.mailbox):
             return
         try:
-            if self._workspace.size < size:
-                self._workspace = aligned(size)
+            self._grow(size)
             own = words.copy()
             own[work] = address(self._workspace)
         except BaseException:
-            self._mailbox[CLAIMED] = 0
+            self._leave(self.mailbox)
             raise
         self._kept = (own, *kept)
         self._mailbox[FUNCTION], self._mailbox[OFFERED] = function, address(own)
-        if self._offer(self.mailbox) and self._wake.locked():
-            self._wake.release()
+        self._offer(self.mailbox)
+
+    def make_room(self, size: int) -> None:
+        """Have workspace for so many numbers, if it is not busy."""
+        if self._workspace.size < size and self._claim(self.mailbox):
+            try:
+                self._grow(size)
+            finally:
+                self._leave(self.mailbox)
+
+    def _grow(self, size: int) -> None:
+        if self._workspace.size < size:
+            self._workspace = aligned(size)
+            self._mailbox[WORKSPACE], self._mailbox[ROOM] = address(self._workspace), size
 
     def keep(self, *kept: object) -> None:
         """Keep what it may be at until it has another job."""
         if self._claim(self.mailbox):
-            self._mailbox[CLAIMED] = 0
+            self._leave(self.mailbox)
         else:
             self._kept = (self._kept, kept)
 
     def run(self) -> None:
-        while True:
-            self._wake.acquire()
-            self._serve(self.mailbox)
+        self._serve(self.mailbox)  # for ever, without the interpreter's lock
+
+
+def _new_lock() -> tuple[int, int, int]:
+    """A lock of Python's that is not free, and the addresses of the functions that acquire and release it."""
+    python: Any = ctypes.pythonapi
+    new, acquire = python.PyThread_allocate_lock, python.PyThread_acquire_lock
+    new.restype, acquire.argtypes = ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_int)
+    lock = new()
+    acquire(lock, 1)
+    functions = (ctypes.cast(each, ctypes.c_void_p).value for each in (acquire, python.PyThread_release_lock))
+    return (lock, *functions)
 
 
 @cache
@@ -109,7 +155,7 @@ def yield_function() -> int:
 
 @cache
 def _code() -> jit.Code:
-    names = ("serve", "claim", "offer")
+    names = ("serve", "claim", "offer", "leave")
     return loader.load(loader.key_of(jit.host(), names), lambda: text(jit.triple()), jit.host(), names)
 
 
@@ -117,6 +163,7 @@ def _forget() -> None:
     """A forked child has none of its parent's threads."""
     global _lock
     _helpers.clear()
+    crew[0] = 0
     _lock = threading.RLock()
 
 

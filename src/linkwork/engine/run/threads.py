@@ -13,11 +13,19 @@ from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from linkwork.arguments import integer
+from linkwork.engine.emit.python_calls import LIMITS
 
 WORTH_A_THREAD = 500e-6
 """Seconds of work below which another thread does not pay."""
+_PIECE = 30e-6
+"""Seconds of work that a thread takes at a time, at least."""
+_BRIEF = 20e-6
+"""Seconds of work up to which the interpreter's lock is held."""
+_TELLING, _ENOUGH = 50e-6, 3
+"""Seconds of a run from which on it tells more than a guess, and after how many of these no more are measured."""
 MOST_THREADS = 10_000
 SECONDS = 60e-9
 """What a body takes in one state on one lane, roughly: enough to tell whether a thread pays."""
@@ -70,25 +78,46 @@ wanted = np.array([get_threads()], dtype=np.int64)
 """The same where generated code finds it."""
 
 
-def parts(states: int, lanes: int, seconds: float, least: int = 1) -> tuple[int, list[tuple[int, int]]]:
-    """How many threads pay, and the pieces that they take one after another: first state and number, in whole tiles,
-    at least so many states if there are enough. A state takes so many seconds on one lane, roughly.
+class Pace:
+    """What one state of a batch takes on all lanes of one thread: guessed at first, measured as soon as there is a run.
 
-    Pieces become smaller towards the end, so that a thread that woke late, or has to share its core, takes fewer and
-    the others need not wait for it.
+    Other work on the machine, and memory that is new, make a run longer, never shorter: the least that was measured
+    counts. A short run says no more than that a state does not take longer.
     """
-    work = states * seconds / lanes
-    count = 1 if states == 1 else max(1, min(get_threads(), int(work / WORTH_A_THREAD)))
-    tiles = -(-states // lanes)
-    shortest = tiles
-    if count > 1:
-        shortest = min(max(1, -(-least // lanes), int(tiles * WORTH_A_THREAD / (4 * work))), -(-tiles // count))
-    found, first = [], 0
-    while first < tiles:
-        size = max(shortest, -(-(tiles - first) // (2 * count)))
-        found.append((first * lanes, min(size * lanes, states - first * lanes)))
-        first += size
-    return count, found
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.runs = seconds, 0
+        self.limits: NDArray[np.int64] = np.zeros(len(LIMITS.words), dtype=np.int64)
+        """Where generated code finds what follows for batches."""
+        self.tell()
+
+    @property
+    def known(self) -> bool:
+        """Whether it was measured often enough."""
+        return self.runs >= _ENOUGH
+
+    def tell(self) -> None:
+        """Set the limits."""
+        words = {"share": WORTH_A_THREAD, "piece": _PIECE, "brief": _BRIEF}
+        limits = {name: max(1, int(min(seconds / self.seconds, 2**40))) for name, seconds in words.items()}
+        most = max(1, 2 * limits["share"] - 1)
+        LIMITS.put(self.limits, {**limits, "most": most, "brief": min(most, limits["brief"])})
+
+    def measured(self, elapsed: float, states: int, count: int) -> None:
+        """So many states took as long, on so many threads."""
+        seconds, tells = elapsed * count / states, elapsed > _TELLING
+        if seconds < self.seconds or (tells and not self.runs):
+            self.seconds = seconds
+            self.tell()
+        self.runs += tells
+
+    def threads(self, states: int) -> int:
+        """How many pay for so many states."""
+        return 1 if states == 1 else max(1, min(get_threads(), int(states * self.seconds / WORTH_A_THREAD)))
+
+    def wants_threads(self, states: int) -> bool:
+        (most,) = LIMITS.indices(["most"])
+        return states > int(self.limits[most])
 
 
 def run(tasks: Sequence[Callable[[], int]], count: int | None = None) -> int:

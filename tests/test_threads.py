@@ -1,0 +1,169 @@
+"""Batches over threads: pieces that code takes, and from which size on threads pay."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.engine.emit import mailbox
+from linkwork.engine.emit.python_calls import LIMITS
+from linkwork.engine.run import helper_threads
+from linkwork.engine.run import threads as run_threads
+from linkwork.engine.run.threads import Pace
+from linkwork.joints import Free, Revolute
+from strategies import Array, State, random_tree, state_of
+from test_served import calls_in_python
+
+COUNT = 4001
+
+
+@pytest.fixture
+def two(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Two threads for a batch of a few states, in pieces of one tile."""
+    monkeypatch.setattr(run_threads, "WORTH_A_THREAD", 1e-9)
+    monkeypatch.setattr(run_threads, "_PIECE", 1e-9)
+    monkeypatch.setattr(run_threads, "_TELLING", 0.0)
+    lw.set_threads(2)
+    yield
+    lw.set_threads(None)
+
+
+def model(seed: int) -> lw.Model:
+    """One that no other test has asked about."""
+    return random_tree(seed, (Free(), Revolute("z"), Revolute("x")), 4, name=f"threads{seed}")
+
+
+def served(s: State, call: Callable[[], Any]) -> Any:
+    """What a call gives until a builtin answers it, for many states."""
+    for _ in range(6):
+        found = call()
+    assert calls_in_python(call) == []
+    return found
+
+
+@pytest.mark.usefixtures("two")
+def test_large_batches_have_the_same_bits_without_a_line_of_python() -> None:
+    s = state_of(model(900), 1, (COUNT,))
+    with lw.interpreted():
+        wanted = lw.forward_dynamics(s.model, s.q, s.v, s.tau)
+    found = served(s, lambda: lw.forward_dynamics(s.model, s.q, s.v, s.tau))
+    assert np.array_equal(found, wanted)
+    out = np.empty_like(wanted)
+    for pause in (0.0, 0.01, 0.0):  # helpers fall asleep after a millisecond
+        time.sleep(pause)
+        out[:] = 7.0
+        assert calls_in_python(lambda: lw.forward_dynamics(s.model, s.q, s.v, s.tau, out=out)) == []
+        assert np.array_equal(out, wanted)
+    lw.set_threads(1)
+    assert calls_in_python(lambda: lw.forward_dynamics(s.model, s.q, s.v, s.tau, out=out)) == []
+    assert np.array_equal(out, wanted)
+
+
+@pytest.mark.usefixtures("two")
+def test_builtins_leave_it_to_python_to_hire_helpers_and_to_give_them_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(helper_threads, "_helpers", [])
+    crew = helper_threads.crew.copy()
+    s = state_of(model(910), 1, (COUNT,))
+    lw.set_threads(1)
+    wanted = served(s, lambda: lw.mass_matrix(s.model, s.q))
+    lw.set_threads(2)
+    try:
+        helper_threads.crew[0] = 0
+        assert "run_tiles" in calls_in_python(lambda: lw.mass_matrix(s.model, s.q))
+        (helper,) = helper_threads._helpers
+        assert served(s, lambda: lw.mass_matrix(s.model, s.q)).tobytes() == wanted.tobytes()
+        helper.make_room(10**6)
+        helper._workspace = helper._workspace[:1]  # another plan's, which needed less
+        helper._mailbox[mailbox.ROOM] = 1
+        assert "make_room" in calls_in_python(lambda: lw.mass_matrix(s.model, s.q))
+        assert served(s, lambda: lw.mass_matrix(s.model, s.q)).tobytes() == wanted.tobytes()
+    finally:
+        helper_threads.crew[:] = crew
+
+
+@pytest.mark.usefixtures("two")
+def test_one_argument_for_all_states_and_several_results() -> None:
+    s = state_of(model(901), 2, (COUNT,))
+    with lw.interpreted():
+        wanted = lw.energy(s.model, s.q[0], s.v)
+    for found, other in zip(served(s, lambda: lw.energy(s.model, s.q[0], s.v)), wanted, strict=True):
+        assert np.array_equal(found, other)
+
+
+@pytest.mark.usefixtures("two")
+def test_a_number_that_is_not_finite_is_said_of_any_piece() -> None:
+    s = state_of(model(902), 3, (COUNT,))
+    served(s, lambda: lw.gravity_torques(s.model, s.q))
+    for state in (0, COUNT // 2, COUNT - 1):
+        q = s.q.copy()
+        q[state, -1] = np.nan
+        with pytest.raises(lw.ArgumentError, match=rf"q\[{state}, .*is nan"):
+            lw.gravity_torques(s.model, q)
+
+
+@pytest.mark.usefixtures("two")
+def test_threads_of_the_user_share_helpers() -> None:
+    """One of them has the helper; the others do all themselves."""
+    states = [state_of(model(903 + k), k, (COUNT,)) for k in range(3)]
+    with lw.interpreted():
+        wanted = [lw.momentum(s.model, s.q, s.v) for s in states]
+    wrong: list[int] = []
+
+    def work(k: int) -> None:
+        s = states[k]
+        for _ in range(30):
+            if not np.array_equal(lw.momentum(s.model, s.q, s.v), wanted[k]):
+                wrong.append(k)
+
+    workers = [threading.Thread(target=work, args=(k % 3,)) for k in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert wrong == []
+    assert helper_threads.crew[0] >= 1
+
+
+def limits(pace: Pace) -> dict[str, int]:
+    return {name: int(pace.limits[index]) for index, (_, name) in enumerate(LIMITS.words)}
+
+
+def test_a_pace_is_measured() -> None:
+    pace = Pace(1e-6)
+    assert limits(pace) == {"most": 999, "brief": 20, "share": 500, "piece": 30}
+    assert not pace.wants_threads(999) and pace.wants_threads(1000)
+    pace.measured(4e-5, 4, 1)  # too short to tell of a state that takes longer
+    assert pace.seconds == 1e-6 and not pace.known
+    pace.measured(1e-3, 100, 1)
+    assert pace.seconds == 1e-5 and limits(pace)["most"] == 99
+    pace.measured(1e-3, 100, 2)  # on two threads: not faster
+    assert pace.seconds == 1e-5
+    pace.measured(1e-3, 200, 1)
+    assert pace.seconds == 5e-6 and pace.known
+
+
+def results(found: Any) -> tuple[Array, ...]:
+    return found if isinstance(found, tuple) else tuple(found.values())
+
+
+@pytest.mark.parametrize("form", [tuple, dict])
+def test_a_compiled_function_of_several_results_is_served_in_place(form: Any) -> None:
+    def both(x: Any) -> Any:
+        return (2.0 * x, x @ x) if form is tuple else {"twice": 2.0 * x, "square": x @ x}
+
+    made = lw.compile(both, x=3)
+    x = np.arange(12.0).reshape(4, 3)
+    wanted = made(x)
+    out = (np.empty((4, 3)), np.empty(4)) if form is tuple else {"twice": np.empty((4, 3)), "square": np.empty(4)}
+    assert made(x, out=out) is out
+    assert "attempt" not in calls_in_python(lambda: made(x, out=out))
+    for one, other in zip(results(out), results(wanted), strict=True):
+        assert np.array_equal(one, other)
+    with pytest.raises(lw.ArgumentError, match="must not overlap"):
+        made(x, out=(x, np.empty(4)) if form is tuple else {"twice": x, "square": np.empty(4)})
