@@ -200,7 +200,51 @@ def test_a_chain_of_100_links_on_a_floating_base() -> None:
         for found, expected in zip(gradients, lw.forward_dynamics_vjp(model, q, v, tau, tangents[0]), strict=True):
             close(found, expected, 1e-11)
     plan = backward._plan("interpreted")
-    assert isinstance(plan, Staged) and [len(calls) for _, _, calls in plan.stages] == [1, 0]
+    assert isinstance(plan, Staged) and [len(calls) for _, _, calls, _ in plan.steps] == [1, 0]
+
+
+def test_what_is_served_without_checks_has_the_same_bits() -> None:
+    """Plain arrays, with the same leading axes or none, and out=; all else goes the checked way."""
+
+    def text(q: Array, v: Array, weight: Array) -> Any:
+        tau = lw.gravity_torques(LONG, q)
+        return {
+            "tau": tau,
+            "again": tau,
+            "q": q,
+            "ones": np.ones(3),
+            "a": weight * lw.forward_dynamics(LONG, q, v, tau),
+        }
+
+    f = lw.compile(text, q=60, v=60, weight=())
+    q, v = np.random.default_rng(9).normal(size=(2, 3, 4, 60))
+    weight = np.array(1.5)
+    first, second = f(q, v, weight), f(q, v, weight)  # checked, then served
+    with lw.interpreted():
+        expected = text(q, v, weight)
+    for name, found in second.items():
+        assert np.array_equal(bits(found), bits(first[name]))
+        close(found, np.broadcast_to(expected[name], found.shape), 1e-9)
+    kept = {name: array.copy() for name, array in second.items()}
+    second["tau"][...] = second["q"][...] = second["ones"][...] = 7.0  # arrays of the caller's own
+    assert np.array_equal(second["again"], kept["again"])
+    assert all(np.array_equal(found, kept[name]) for name, found in f(q, v, weight).items())
+    for _ in range(2):
+        alone = f(q[1, 2], v[1, 2], weight)
+        assert all(np.array_equal(bits(found), bits(kept[name][1, 2])) for name, found in alone.items())
+    g = lw.compile(lambda q, v: lw.forward_dynamics(LONG, q, v, 2.0 * v), q=60, v=60)
+    out = np.zeros((3, 4, 60))
+    for _ in range(2):
+        assert g(q, v, out=out) is out and np.array_equal(out, lw.forward_dynamics(LONG, q, v, 2.0 * v))
+    with pytest.raises(lw.ArgumentError, match=r"out must not overlap q"):
+        g(q, v, out=q)
+    bad = q.copy()
+    bad[2, 1, 5] = np.nan
+    with pytest.raises(lw.ArgumentError, match=r"q\[2, 1, 5\].* is nan"):
+        g(bad, v)
+    with pytest.raises(lw.ArgumentError, match=r"leading .* do not broadcast"):
+        g(q, v[:2])
+    assert np.array_equal(g(q[0], v[0].tolist()), out[0]) and g(q[:0], v[:0]).shape == (0, 4, 60)
 
 
 def test_gradients_of_long_chains_are_differentiated_forward() -> None:
