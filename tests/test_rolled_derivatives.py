@@ -125,6 +125,39 @@ def test_a_product_backward_takes_at_most_four_times_the_operations(name: str) -
     assert sum(once.values()) < sum(there_and_back.values()) <= 4 * sum(once.values())
 
 
+def of_all_kinds() -> lw.Model:
+    builder, rng = lw.Builder("all kinds"), np.random.default_rng(3)
+    kinds = [lw.joints.Free(), lw.joints.Universal("x", "y"), lw.joints.Revolute((0, 0.6, 0.8))]
+    for k, parent in enumerate([None, 0, 1, 0, 2, None]):
+        solid = {"mass": rng.uniform(1, 2), "com": rng.normal(size=3), "inertia": tuple(rng.uniform(3, 4, 3))}
+        place = lw.placement(rng.normal(size=3), rng.normal(size=3))
+        builder.add_body(f"b{k}", "world" if parent is None else f"b{parent}", kinds[k % 3], place, **solid)
+    return builder.build()
+
+
+@pytest.mark.parametrize("name", ["articulated_body", "momentum"])
+def test_products_in_both_directions_agree_whatever_was_in_memory(name: str) -> None:
+    """Of joints of several kinds. Memory has no numbers at first: an adjoint that nothing begins would show."""
+    model, entry, rng = of_all_kinds(), ALGORITHMS[name], np.random.default_rng(7)
+    absent = ("f_ext",) if ("f_ext", "wrenches") in entry.arguments else ()
+    q, v = lw.random_state(model, 1)
+    given = [q, v, rng.normal(size=model.nv)][: len(Task(entry, model, absent).arguments)]
+    once, backward, forward = (
+        Task(entry, model, absent, derivatives=ways) for ways in ((), ("backward",), ("forward",))
+    )
+    weights, tangents = ([rng.normal(size=count) for count in each] for each in (once.results, once.arguments))
+    (back, _), (forth, _) = (
+        evaluated(Rolled(task), [*given, *more]) for task, more in ((backward, weights), (forward, tangents))
+    )
+    count = len(weights)
+    products = [(x, y) for x, y in zip(back[count:], tangents, strict=True)]
+    close(
+        np.array(sum(np.dot(x, y) for x, y in products)),
+        np.array(sum(np.dot(x, y) for x, y in zip(forth[count:], weights, strict=True))),
+        1e-12,
+    )
+
+
 def test_a_product_backward_is_what_differences_of_40_digits_give() -> None:
     given = [list(x) for x in state(TREE)]
     weights, towards = np.random.default_rng(6).normal(size=(2, TREE.nv))
