@@ -262,15 +262,12 @@ class _Cells:
 
     def _differ(self, a: Address, b: Address) -> bool:
         """Whether two places are those of a body and of its parent."""
-        program = self.owner.tracer.program
-        for own, other in ((a.terms, b.terms), (b.terms, a.terms)):
-            if len(own) == len(other) == 1 and own[0][1] == other[0][1]:
-                counter, parent = own[0][0], other[0][0]
-                if program.operations[parent] == "index" and program.details[parent] == BODIES.address(
-                    "parent", counter
-                ):
-                    return True
-        return False
+        if not len(a.terms) == len(b.terms) == 1 or a.terms[0][1] != b.terms[0][1]:
+            return False
+        details, x, y = self.owner.tracer.program.details, a.terms[0][0], b.terms[0][0]
+        return ONE not in (x, y) and (
+            details[x] == BODIES.address("parent", y) or details[y] == BODIES.address("parent", x)
+        )
 
     def _write(self, place: Address) -> None:
         value = self.contents.pop(place)
