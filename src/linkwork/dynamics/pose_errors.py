@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkwork.algorithms import REFERENCES
 from linkwork.arguments import array, choice
+from linkwork.batches import broadcast
 from linkwork.compiled.arrays import is_traced, numbers, traced
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array
@@ -46,7 +47,7 @@ def pose_error(X: ArrayLike, X_target: ArrayLike, reference: str = "local", *, o
     """
     text = _compiled(choice("reference", reference, REFERENCES))
     if is_traced(X) or is_traced(X_target):
-        return _error(X, X_target, reference)
+        return _errors(X, X_target, reference)
     found: Array = text(as_placements("X", X), as_placements("X_target", X_target), out=out)
     return found
 
@@ -98,6 +99,18 @@ def _compiled(reference: str) -> CompiledFunction:
         return _error(X, X_target, reference)
 
     return compile(pose_error, X=(4, 4), X_target=(4, 4))
+
+
+def _errors(X: Any, X_target: Any, reference: str) -> Any:
+    """Of traced placements (..., 4, 4)."""
+    given = {"X": numbers(X), "X_target": numbers(X_target)}
+    for name, array in given.items():
+        if array.shape[-2:] != (4, 4):
+            raise ArgumentError(f"{name} must have shape (..., 4, 4), but has shape {array.shape}")
+    leading = broadcast(list(given), [array.shape[:-2] for array in given.values()])
+    here, there = (np.broadcast_to(array, (*leading, 4, 4)).reshape(-1, 4, 4) for array in given.values())
+    found = [numbers(_error(x, y, reference)) for x, y in zip(here, there, strict=True)]
+    return traced(np.array(found, dtype=object).reshape(*leading, 6))
 
 
 def _error(X: Any, X_target: Any, reference: str) -> Any:
