@@ -104,11 +104,11 @@ def _compiled(reference: str) -> CompiledFunction:
 def _errors(X: Any, X_target: Any, reference: str) -> Any:
     """Of traced placements (..., 4, 4)."""
     given = {"X": numbers(X), "X_target": numbers(X_target)}
-    for name, array in given.items():
-        if array.shape[-2:] != (4, 4):
-            raise ArgumentError(f"{name} must have shape (..., 4, 4), but has shape {array.shape}")
-    leading = broadcast(list(given), [array.shape[:-2] for array in given.values()])
-    here, there = (np.broadcast_to(array, (*leading, 4, 4)).reshape(-1, 4, 4) for array in given.values())
+    for name, items in given.items():
+        if items.shape[-2:] != (4, 4):
+            raise ArgumentError(f"{name} must have shape (..., 4, 4), but has shape {items.shape}")
+    leading = broadcast(list(given), [items.shape[:-2] for items in given.values()])
+    here, there = (np.broadcast_to(items, (*leading, 4, 4)).reshape(-1, 4, 4) for items in given.values())
     found = [numbers(_error(x, y, reference)) for x, y in zip(here, there, strict=True)]
     return traced(np.array(found, dtype=object).reshape(*leading, 6))
 
