@@ -280,6 +280,11 @@ def test_what_has_no_gradient_is_said() -> None:
         driven.pullback(q=np.ones((4, 3)))
 
 
+def test_a_linearised_step_is_not_traced() -> None:
+    with pytest.raises(lw.TracingError, match=r"lw\.linearise cannot be traced; call it with arrays"):
+        lw.compile(lambda q: lw.linearise(CHAIN, q, q, dt=0.01).A, q=3)
+
+
 def test_no_states_have_no_derivatives() -> None:
     with lw.interpreted():
         A, B = lw.linearise(CHAIN, np.zeros((0, 3)), np.zeros(3), dt=0.01, f_ext=np.zeros((0, 1, 3, 6)))

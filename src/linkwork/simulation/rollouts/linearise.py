@@ -28,7 +28,7 @@ from linkwork.engine.code import fingerprint
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import MOST_BODIES
 from linkwork.engine.trace.differentiate import pushed
-from linkwork.errors import ArgumentError
+from linkwork.errors import ArgumentError, TracingError
 from linkwork.model.constraints import Constraint
 from linkwork.model.contacts import Contact
 from linkwork.model.model import Model
@@ -128,6 +128,8 @@ def linearise(
             answer = serve(out, *all_converted((q, v, tau), out), step)
         if answer is not None:
             return Linearised._make(answer)
+    if any(map(is_traced, (q, v, tau))):
+        raise TracingError("lw.linearise cannot be traced; call it with arrays, or trace a step of your own")
     given = {
         "q_target": q_target, "kp": kp, "v_target": v_target, "kd": kd, "damping": damping, "friction": friction,
         "springs": springs, "effort_limits": effort_limits, "torque": torque, "parameters": parameters,
