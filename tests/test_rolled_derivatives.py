@@ -14,6 +14,9 @@ import pytest
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS
 from linkwork.engine.ir import evaluator, verifier
+from linkwork.engine.ir.address import Address
+from linkwork.engine.ir.merge import merge_cases
+from linkwork.engine.ir.program import Block, Loop, Program
 from linkwork.engine.plans import Task, plan_for, planner
 from linkwork.engine.plans.rolled import Rolled, laid_out
 from linkwork.engine.plans.staged import Staged
@@ -156,6 +159,25 @@ def test_products_in_both_directions_agree_whatever_was_in_memory(name: str) -> 
         np.array(sum(np.dot(x, y) for x, y in zip(forth[count:], weights, strict=True))),
         1e-12,
     )
+
+
+def test_cases_that_are_merged_again_keep_all_kinds() -> None:
+    """Two cases that do the same are one; once a third does so, too, all kinds lead to the same case."""
+    program, values = Program(), (1.0, 2.0, 2.0)
+    counter = program.instruction(Block(), "counter", ())
+    loop = Loop("up", counter, 1, "last_body", None, [], kind=Address("ints", 0, ((counter, 1),)))
+    stores = []
+    for kind, value in enumerate(values):
+        block = Block()
+        stores.append(program.instruction(block, "store", (value,), Address("result0", 0, ((counter, 1),))))
+        loop.cases.append((kind, block))
+    program.instruction(program.root, "loop", (), loop)
+    loop.cases.append((3, Block()))  # one that differs to the end
+    merge_cases(program)
+    assert loop.same == {2: 1}
+    program.operands[stores[1]] = (1.0,)
+    merge_cases(program)
+    assert [kind for kind, _ in loop.cases] == [0, 3] and loop.same == {2: 0, 1: 0}
 
 
 def test_a_product_backward_is_what_differences_of_40_digits_give() -> None:
