@@ -143,11 +143,12 @@ def test_derivatives_can_be_differentiated() -> None:
 
 def test_at_kinks_derivatives_are_finite() -> None:
     def text(x: Any) -> Any:
-        return np.stack([np.sqrt(x[0]), np.abs(x[0]), np.linalg.norm(x), np.arctan2(x[0], x[1]), np.cbrt(x[1])])
+        angle, length = np.arctan2(x[0], x[1]), np.linalg.norm(x)
+        return np.stack([np.abs(x[0]), np.sqrt(x[0]), length, angle, np.cbrt(x[1]), np.sign(x[0])])
 
     zero = np.zeros(2)
     with lw.interpreted():
-        assert np.array_equal(lw.jacobian_of(text, x=2)(zero)[[0, 2, 3, 4]], np.zeros((4, 2)))
+        assert np.array_equal(lw.jacobian_of(text, x=2)(zero)[1:], np.zeros((5, 2)))
         chosen = lw.jacobian_of(lambda x: np.where(x > 0.0, x * x, -x), x=2)
         assert np.array_equal(chosen([2.0, -1.0]), np.diag([4.0, -1.0]))
 

@@ -11,6 +11,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms import linearising
+from linkwork.dynamics import held
 from linkwork.engine.plans import Task, planner
 from linkwork.engine.trace.interpreter import evaluate
 from linkwork.simulation.rollouts import steps
@@ -58,6 +59,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "by a law": {"torque": LAW, "parameters": (np.array([0.1, 0.2, 0.3]),)},
     "held": {"constraints": [lw.Coupling(*CHAIN.joint_names[:2])]},
     "loaded": {"f_ext": np.arange(18.0).reshape(3, 6)},
+    "heavier": {"inertias": 1.5 * CHAIN.inertial_parameters, "armature": [0.1, 0.2, 0.3], "damping": 0.5},
 }
 
 
@@ -246,6 +248,23 @@ def test_steps_with_loops_have_the_same_derivatives(monkeypatch: pytest.MonkeyPa
         close(looped, straight, 1e-12)
 
 
+def test_constrained_steps_with_loops_have_the_same_derivatives(monkeypatch: pytest.MonkeyPatch) -> None:
+    q, v, tau = np.random.default_rng(3).normal(size=(3, 3))
+    found = []
+    for most in (50, 0):
+        for module in (planner, steps, linearise_module, held):
+            monkeypatch.setattr(module, "MOST_BODIES", most)
+        model = lw.mechanisms.serial_chain(3)
+        options: Any = {"dt": 0.02, "constraints": lw.PointOnPlane.at(model, q, "tip", normal="x")}
+        with lw.interpreted():
+            gradients = lw.rollout(model, q, v, np.stack([tau, v]), **options).pullback(q=np.ones((3, 3)))
+            found.append([*lw.linearise(model, q, v, tau, **options), gradients.q, gradients.parts["tau"]])
+    for straight, looped in zip(*found, strict=True):
+        close(looped, straight, 1e-11)
+    with pytest.raises(lw.ArgumentError, match=r"up to 0 bodies; .* has 3\. Pass damping=False"):
+        lw.linearise(model, q, v, tau, damping=0.1, **options)
+
+
 def test_what_has_no_gradient_is_said() -> None:
     plain = lw.rollout(CHAIN, np.zeros(3), np.zeros(3), dt=0.01, steps=3)
     with pytest.raises(lw.ArgumentError, match="the rollout had no cost"):
@@ -259,6 +278,11 @@ def test_what_has_no_gradient_is_said() -> None:
     driven = lw.rollout(CHAIN, np.zeros(3), np.zeros(3), dt=0.01, steps=3, policy=lambda t, q, v: -v)
     with pytest.raises(lw.ArgumentError, match="without a policy has gradients"):
         driven.pullback(q=np.ones((4, 3)))
+
+
+def test_a_linearised_step_is_not_traced() -> None:
+    with pytest.raises(lw.TracingError, match=r"lw\.linearise cannot be traced; call it with arrays"):
+        lw.compile(lambda q: lw.linearise(CHAIN, q, q, dt=0.01).A, q=3)
 
 
 def test_no_states_have_no_derivatives() -> None:

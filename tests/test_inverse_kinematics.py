@@ -308,6 +308,19 @@ def test_wrong_use_is_said(change: dict[str, Any], words: str) -> None:
 # Errors of poses
 
 
+def test_pose_errors_of_several_frames_are_traced() -> None:
+    arm = lw.mechanisms.serial_chain(3)
+    q, frames = np.array([0.3, -0.5, 0.8]), ["joint2", "tip"]
+    target = lw.placement((0.1, 0.2, 0.3), (0.4, -0.2, 0.1))
+    text = lw.compile(lambda q: lw.pose_error(lw.forward_kinematics(arm, q, frames), target), q=3)
+    expected = lw.pose_error(lw.forward_kinematics(arm, q, frames), target)
+    assert expected.shape == (2, 6) and np.array_equal(text(q), expected)
+    moved = [text(q + step * np.eye(3)[1]) for step in (1e-6, -1e-6)]
+    np.testing.assert_allclose(lw.jacobian_of(text)(q)[..., 1], (moved[0] - moved[1]) / 2e-6, atol=1e-8)
+    with pytest.raises(lw.ArgumentError, match=r"X must have shape \(\.\.\., 4, 4\), but has shape \(3,\)"):
+        lw.compile(lambda q: lw.pose_error(q, target), q=3)
+
+
 def test_pose_error_is_what_jacobians_lead_along() -> None:
     rng = np.random.default_rng(0)
     turns = [Rotation.random(200, random_state=rng) for _ in range(2)]

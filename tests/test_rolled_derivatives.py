@@ -14,6 +14,9 @@ import pytest
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS
 from linkwork.engine.ir import evaluator, verifier
+from linkwork.engine.ir.address import Address
+from linkwork.engine.ir.merge import merge_cases
+from linkwork.engine.ir.program import Block, Loop, Program
 from linkwork.engine.plans import Task, plan_for, planner
 from linkwork.engine.plans.rolled import Rolled, laid_out
 from linkwork.engine.plans.staged import Staged
@@ -125,6 +128,58 @@ def test_a_product_backward_takes_at_most_four_times_the_operations(name: str) -
     assert sum(once.values()) < sum(there_and_back.values()) <= 4 * sum(once.values())
 
 
+def of_all_kinds() -> lw.Model:
+    builder, rng = lw.Builder("all kinds"), np.random.default_rng(3)
+    kinds = [lw.joints.Free(), lw.joints.Universal("x", "y"), lw.joints.Revolute((0, 0.6, 0.8))]
+    for k, parent in enumerate([None, 0, 1, 0, 2, None]):
+        solid = {"mass": rng.uniform(1, 2), "com": rng.normal(size=3), "inertia": tuple(rng.uniform(3, 4, 3))}
+        place = lw.placement(rng.normal(size=3), rng.normal(size=3))
+        builder.add_body(f"b{k}", "world" if parent is None else f"b{parent}", kinds[k % 3], place, **solid)
+    return builder.build()
+
+
+@pytest.mark.parametrize("name", ["articulated_body", "momentum"])
+def test_products_in_both_directions_agree_whatever_was_in_memory(name: str) -> None:
+    """Of joints of several kinds. Memory has no numbers at first: an adjoint that nothing begins would show."""
+    model, entry, rng = of_all_kinds(), ALGORITHMS[name], np.random.default_rng(7)
+    absent = ("f_ext",) if ("f_ext", "wrenches") in entry.arguments else ()
+    q, v = lw.random_state(model, 1)
+    given = [q, v, rng.normal(size=model.nv)][: len(Task(entry, model, absent).arguments)]
+    once, backward, forward = (
+        Task(entry, model, absent, derivatives=ways) for ways in ((), ("backward",), ("forward",))
+    )
+    weights, tangents = ([rng.normal(size=count) for count in each] for each in (once.results, once.arguments))
+    (back, _), (forth, _) = (
+        evaluated(Rolled(task), [*given, *more]) for task, more in ((backward, weights), (forward, tangents))
+    )
+    count = len(weights)
+    products = [(x, y) for x, y in zip(back[count:], tangents, strict=True)]
+    close(
+        np.array(sum(np.dot(x, y) for x, y in products)),
+        np.array(sum(np.dot(x, y) for x, y in zip(forth[count:], weights, strict=True))),
+        1e-12,
+    )
+
+
+def test_cases_that_are_merged_again_keep_all_kinds() -> None:
+    """Two cases that do the same are one; once a third does so, too, all kinds lead to the same case."""
+    program, values = Program(), (1.0, 2.0, 2.0)
+    counter = program.instruction(Block(), "counter", ())
+    loop = Loop("up", counter, 1, "last_body", None, [], kind=Address("ints", 0, ((counter, 1),)))
+    stores = []
+    for kind, value in enumerate(values):
+        block = Block()
+        stores.append(program.instruction(block, "store", (value,), Address("result0", 0, ((counter, 1),))))
+        loop.cases.append((kind, block))
+    program.instruction(program.root, "loop", (), loop)
+    loop.cases.append((3, Block()))  # one that differs to the end
+    merge_cases(program)
+    assert loop.same == {2: 1}
+    program.operands[stores[1]] = (1.0,)
+    merge_cases(program)
+    assert [kind for kind, _ in loop.cases] == [0, 3] and loop.same == {2: 0, 1: 0}
+
+
 def test_a_product_backward_is_what_differences_of_40_digits_give() -> None:
     given = [list(x) for x in state(TREE)]
     weights, towards = np.random.default_rng(6).normal(size=(2, TREE.nv))
@@ -200,7 +255,51 @@ def test_a_chain_of_100_links_on_a_floating_base() -> None:
         for found, expected in zip(gradients, lw.forward_dynamics_vjp(model, q, v, tau, tangents[0]), strict=True):
             close(found, expected, 1e-11)
     plan = backward._plan("interpreted")
-    assert isinstance(plan, Staged) and [len(calls) for _, _, calls in plan.stages] == [1, 0]
+    assert isinstance(plan, Staged) and [len(calls) for _, _, calls, _ in plan.steps] == [1, 0]
+
+
+def test_what_is_served_without_checks_has_the_same_bits() -> None:
+    """Plain arrays, with the same leading axes or none, and out=; all else goes the checked way."""
+
+    def text(q: Array, v: Array, weight: Array) -> Any:
+        tau = lw.gravity_torques(LONG, q)
+        return {
+            "tau": tau,
+            "again": tau,
+            "q": q,
+            "ones": np.ones(3),
+            "a": weight * lw.forward_dynamics(LONG, q, v, tau),
+        }
+
+    f = lw.compile(text, q=60, v=60, weight=())
+    q, v = np.random.default_rng(9).normal(size=(2, 3, 4, 60))
+    weight = np.array(1.5)
+    first, second = f(q, v, weight), f(q, v, weight)  # checked, then served
+    with lw.interpreted():
+        expected = text(q, v, weight)
+    for name, found in second.items():
+        assert np.array_equal(bits(found), bits(first[name]))
+        close(found, np.broadcast_to(expected[name], found.shape), 1e-9)
+    kept = {name: array.copy() for name, array in second.items()}
+    second["tau"][...] = second["q"][...] = second["ones"][...] = 7.0  # arrays of the caller's own
+    assert np.array_equal(second["again"], kept["again"])
+    assert all(np.array_equal(found, kept[name]) for name, found in f(q, v, weight).items())
+    for _ in range(2):
+        alone = f(q[1, 2], v[1, 2], weight)
+        assert all(np.array_equal(bits(found), bits(kept[name][1, 2])) for name, found in alone.items())
+    g = lw.compile(lambda q, v: lw.forward_dynamics(LONG, q, v, 2.0 * v), q=60, v=60)
+    out = np.zeros((3, 4, 60))
+    for _ in range(2):
+        assert g(q, v, out=out) is out and np.array_equal(out, lw.forward_dynamics(LONG, q, v, 2.0 * v))
+    with pytest.raises(lw.ArgumentError, match=r"out must not overlap q"):
+        g(q, v, out=q)
+    bad = q.copy()
+    bad[2, 1, 5] = np.nan
+    with pytest.raises(lw.ArgumentError, match=r"q\[2, 1, 5\].* is nan"):
+        g(bad, v)
+    with pytest.raises(lw.ArgumentError, match=r"leading .* do not broadcast"):
+        g(q, v[:2])
+    assert np.array_equal(g(q[0], v[0].tolist()), out[0]) and g(q[:0], v[:0]).shape == (0, 4, 60)
 
 
 def test_gradients_of_long_chains_are_differentiated_forward() -> None:

@@ -15,8 +15,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from linkwork.algorithms.articulated_body import articulated_motion
-from linkwork.algorithms.forward_dynamics_derivatives import accelerations_vary
+from linkwork.algorithms.forward_dynamics_derivatives import _pushed
 from linkwork.algorithms.inverse_dynamics_derivatives import moving
+from linkwork.algorithms.mass_matrix_inverse import giving_way, respond, zeros
 from linkwork.algorithms.step import force_and_rotor, forces
 from linkwork.algorithms.tree import Body, BodyForces, Field, JointValues, OrderedTree
 from linkwork.spatial import Coordinates, Scalar
@@ -25,13 +26,13 @@ from linkwork.spatial.matrices import Matrix, columns, dot, plus, unit
 
 
 class _Own(NamedTuple):
-    """How a joint's f - a r varies with its own q, v and τ, and q⁺ with q (C) and with the step (E)."""
+    """How a joint's f - a r varies with its own q, v and τ, and q⁺ with q (C) and with the step's velocity (dt E)."""
 
     by_q: Matrix
     by_v: Matrix
     by_tau: Matrix
     C: Matrix
-    E: Matrix
+    dtE: Matrix
 
 
 def linearised_step(
@@ -51,7 +52,7 @@ def linearised_step(
     motion = moving(tree, q, v, found.qdd, load)
     own: Field[_Own] = tree.field()
     of_q: list[Field[Matrix]] = [tree.field() for _ in range(3)]
-    of_v: list[Field[Matrix]] = [tree.field() for _ in range(3)]
+    of_v = zeros(tree, 3)  # in whose places a_q, a_v and M⁻¹ are, until they are taken
 
     for body in tree.outward():
         own[body] = _own(
@@ -61,20 +62,22 @@ def linearised_step(
     def taken(body: Body, column: Body, blocks: list[Matrix]) -> None:
         """Of how accelerations vary with what a joint does, how q and v after the step do."""
         if blocks:
-            (a_q, a_v, Y), n, E, here = blocks, column.joint.nv, own[body].E, own[column]
+            (a_q, a_v, Y), n, dtE, here = blocks, column.joint.nv, own[body].dtE, own[column]
             by_q, by_v, by_tau = (_product(Y, each, n) for each in (here.by_q, here.by_v, here.by_tau))
             changes = (_sum(a_q, by_q), _sum(a_v, by_v), by_tau)
             for change, positions, rates in zip(changes, of_q, of_v, strict=True):
                 rates[body, column] = rate = _scaled(dt, change)
-                positions[body, column] = _product(E, _scaled(dt, rate), n)
+                positions[body, column] = _product(dtE, rate, n)
 
-    accelerations_vary(tree, found, motion, taken)
+    joints = giving_way(tree, motion.X0, found.step)
+    pushed = _pushed(tree, found, motion, joints, *of_v[:2])
+    respond(tree, joints, of_v[2], of_v[:2], pushed, taken)
 
     for body in tree.outward():
-        _, _, _, C, E = own[body]
+        _, _, _, C, dtE = own[body]
         of_v[1][body, body] = _sum(of_v[1][body, body], [unit(k, body.joint.nv) for k in range(body.joint.nv)])
         of_q[0][body, body] = _sum(of_q[0][body, body], C)
-        of_q[1][body, body] = _sum(of_q[1][body, body], _scaled(dt, E))
+        of_q[1][body, body] = _sum(of_q[1][body, body], dtE)
 
     return [of_q[:2], of_v[:2]], [of_q[2:], of_v[2:]]
 
@@ -104,7 +107,8 @@ def _own(
         [turned(joint.integrate(at, step)) for at in moved],
         [turned(joint.integrate(q, along(step, e))) for e in directions],
     )
-    return _Own(*(columns(each, n) for each in found))
+    by_q, by_v, by_tau, C, E = (columns(each, n) for each in found)
+    return _Own(by_q, by_v, by_tau, C, _scaled(dt, E))
 
 
 def _scaled(x: Scalar, rows: Matrix) -> Matrix:

@@ -19,7 +19,7 @@ from linkwork.compiled.results import Structure, laid_flat, put_together
 from linkwork.compiled.tracing import Shape
 from linkwork.engine.code import fingerprint
 from linkwork.engine.ir.program import Program, count, text
-from linkwork.engine.mode import current_form, served
+from linkwork.engine.mode import current_form, forced, served
 from linkwork.engine.plans import Plan, TracedTask, plan_for_trace
 from linkwork.engine.run.entries import Entry, held
 from linkwork.engine.trace.replay import replay
@@ -257,6 +257,8 @@ class CompiledFunction:
         if self._entry is not None and form not in self._entry.forms:
             plan.serve(self._entry, form)
             self.quick = partial(served(), held({self._entry.arguments: self._entry}))
+        elif self._entry is None and (by_stages := plan.served()) is not None:
+            self.quick = partial(_unless_forced, by_stages)
 
     # While another function is traced
 
@@ -294,3 +296,8 @@ def _restored(
 
 def _nothing(*_: object) -> None:
     return None
+
+
+def _unless_forced(serve: Callable[..., Any], *given: Any) -> Any:
+    """What a function serves while no form is asked for."""
+    return None if forced.value else serve(*given)

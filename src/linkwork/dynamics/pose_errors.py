@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkwork.algorithms import REFERENCES
 from linkwork.arguments import array, choice
+from linkwork.batches import broadcast
 from linkwork.compiled.arrays import is_traced, numbers, traced
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.dynamics.arguments import Array
@@ -46,7 +47,7 @@ def pose_error(X: ArrayLike, X_target: ArrayLike, reference: str = "local", *, o
     """
     text = _compiled(choice("reference", reference, REFERENCES))
     if is_traced(X) or is_traced(X_target):
-        return _error(X, X_target, reference)
+        return _errors(X, X_target, reference)
     found: Array | None = text.served(out, X, X_target)  # which are placements then
     if found is None:
         found = text(as_placements("X", X), as_placements("X_target", X_target), out=out)
@@ -114,6 +115,18 @@ def _is_placement(X: Any) -> Any:
         good = good * where_less(most, off, 0.0, where_less(off, -most, 0.0, 1.0))
     (a, b, c), (d, e, f), (g, h, i) = (row[:3] for row in rows[:3])
     return good * where_less(0.0, a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g), 1.0, 0.0)
+
+
+def _errors(X: Any, X_target: Any, reference: str) -> Any:
+    """Of traced placements (..., 4, 4)."""
+    given = {"X": numbers(X), "X_target": numbers(X_target)}
+    for name, items in given.items():
+        if items.shape[-2:] != (4, 4):
+            raise ArgumentError(f"{name} must have shape (..., 4, 4), but has shape {items.shape}")
+    leading = broadcast(list(given), [items.shape[:-2] for items in given.values()])
+    here, there = (np.broadcast_to(items, (*leading, 4, 4)).reshape(-1, 4, 4) for items in given.values())
+    found = [numbers(_error(x, y, reference)) for x, y in zip(here, there, strict=True)]
+    return traced(np.array(found, dtype=object).reshape(*leading, 6))
 
 
 def _error(X: Any, X_target: Any, reference: str) -> Any:

@@ -24,7 +24,7 @@ from linkwork.engine.emit.call_frame import Words
 from linkwork.engine.emit.python_calls import ASKED
 from linkwork.engine.ir.program import Program, renamed
 from linkwork.engine.mode import asked
-from linkwork.engine.plans.staged import stages_of
+from linkwork.engine.plans.stages import stages_of
 from linkwork.engine.run.entries import by_turns
 from linkwork.engine.run.memory import address
 from linkwork.simulation.record import Record
@@ -39,8 +39,8 @@ _STEP, _PARTS = ASKED.indices(("step", "parts"))
 class Question:
     """A call in the trace of a step: what Python is told, and how many numbers it answers."""
 
-    def __init__(self, shapes: Sequence[Shape]) -> None:
-        self.shapes = list(shapes)
+    def __init__(self, shapes: Sequence[Shape], answer: Shape) -> None:
+        self.shapes, self.result_sizes = list(shapes), [prod(answer)]
 
     @property
     def argument_sizes(self) -> list[int]:
@@ -53,7 +53,7 @@ class Question:
 
 def ask(answer: Shape, *told: Any) -> Any:
     """The traced answer to a question."""
-    call = numbers(told[0]).item().called(Question([np.shape(each) for each in told]), flat(told))
+    call = numbers(told[0]).item().called(Question([np.shape(each) for each in told], answer), flat(told))
     items = np.empty(prod(answer), dtype=object)
     items[:] = [call.part(k) for k in range(prod(answer))]
     return traced(items.reshape(answer))

@@ -25,8 +25,8 @@ def merge_cases(program: Program, block: Block | None = None) -> None:
             first = kept.setdefault(_shape(program, case, {loop.counter: 0}), kind)
             if first == kind:
                 cases.append((kind, case))
-            else:
-                loop.same[kind] = first
+            else:  # and so do those that did what it does, if cases are merged once more
+                loop.same = {other: first if it == kind else it for other, it in loop.same.items()} | {kind: first}
         loop.cases = cases
         if len(cases) == 1:  # every kind does the same
             loop.kind, loop.same = None, {}

@@ -54,16 +54,39 @@ def schedule(program: Program) -> Program:
     return program
 
 
+Kinds = dict[int, tuple[object, frozenset[int]]]
+"""For counters of loops: where kinds are told, and those of which the counter is in a case."""
+
+
+def _kinds_of(loop: Loop, kind: int) -> Kinds:
+    """What a case says of its loop's counter."""
+    if loop.kind is None:
+        return {}
+    told = loop.kind.array, loop.kind.offset, tuple((x == loop.counter or x, s) for x, s in loop.kind.terms)
+    return {loop.counter: (told, frozenset({kind, *(other for other, first in loop.same.items() if first == kind)}))}
+
+
+def _apart(a: Address, kinds: Kinds, b: Address, others: Kinds) -> bool:
+    """Whether two places of a field are surely those of different kinds."""
+    places = {stride: index for index, stride in b.terms}
+    for index, stride in a.terms:
+        x, y = kinds.get(index), others.get(places.get(stride, ONE))
+        if x and y and x[0] == y[0] and x[1].isdisjoint(y[1]):
+            return True
+    return False
+
+
 def eliminate_dead_code(program: Program) -> None:
     """Take away what no result needs, stores that nothing reads included."""
     stores: dict[tuple[str, int], list[int]] = {}
     live: set[int] = set()
     todo: list[int] = []
     within: dict[int, list[int]] = {}  # the loops around an instruction
+    kinds: dict[int, Kinds] = {}  # of what it does, with which counters
 
-    def visit(block: Block, around: list[int]) -> None:
+    def visit(block: Block, around: list[int], here: Kinds) -> None:
         for n in block.order:
-            within[n] = around
+            within[n], kinds[n] = around, here
             detail = program.details[n]
             if program.operations[n] in ("keep", "map"):
                 todo.append(n)
@@ -73,10 +96,10 @@ def eliminate_dead_code(program: Program) -> None:
                 else:
                     todo.append(n)
             elif program.operations[n] == "loop":
-                for _, case in detail.cases:
-                    visit(case, [*around, n])
+                for kind, case in detail.cases:
+                    visit(case, [*around, n], here | _kinds_of(detail, kind))
 
-    visit(program.root, [])
+    visit(program.root, [], {})
     while todo:
         n = todo.pop()
         if n in live or n == ONE:
@@ -88,8 +111,11 @@ def eliminate_dead_code(program: Program) -> None:
         if isinstance(detail, Address | Loop):
             todo.extend(detail.integers)
         for address in _read(detail) if program.operations[n] in ("load", "index", "loop") else ():
-            found = stores.get((address.array, address.offset), ())
-            todo.extend(m for m in found if program.details[m].terms or not _is_of_a_body(program, address))
+            of_body = _is_of_a_body(program, address)
+            for m in stores.get((address.array, address.offset), ()):
+                other = program.details[m]
+                if (other.terms or not of_body) and not _apart(address, kinds.get(n, {}), other, kinds[m]):
+                    todo.append(m)
 
     def sweep(block: Block) -> None:
         block.order = [n for n in block.order if n in live]

@@ -37,6 +37,11 @@ class Callee:
         return self.task().arguments
 
     @property
+    def result_sizes(self) -> Sequence[int]:
+        """How many numbers each of its results has."""
+        return self.task().results
+
+    @property
     def _named(self) -> Algorithm:
         found = named(self.algorithm)
         assert found is not None

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from linkwork.engine.code import jit, loader
 from linkwork.engine.emit.call_frame import CallFrame, Interface, Words
-from linkwork.engine.plans.task import Signature, Task, moved
+from linkwork.engine.plans.task import Shape, Signature, Task, moved
 from linkwork.engine.run.entries import Entry, fit, held, make
 from linkwork.engine.run.memory import address, aligned, empty, scratch
 from linkwork.engine.run.threads import Pace
@@ -45,8 +45,10 @@ class Plan(ABC):
         Every array must have been checked: this is the door to machine code.
         """
 
-    def entry(self) -> Entry | None:
-        """A new entry for the builtins, without code; None where there is no such thing."""
+    def entry(self, rows: bool = False) -> Entry | None:
+        """A new entry for the builtins, without code, whose arrays have the shapes of the task's, or are plain ``rows``
+        of numbers; None where there is no such thing.
+        """
         return None
 
     def serve(self, entry: Entry, form: str, offsets: Offsets = ()) -> None:
@@ -258,11 +260,13 @@ class Compiled(Plan):
 
     # By the builtins
 
-    def entry(self) -> Entry | None:
+    def entry(self, rows: bool = False) -> Entry | None:
         task = self.task
-        if self.task.over_time or not fit(task.argument_shapes, task.shapes):
+        arguments: Sequence[Shape] = [(n,) for n in task.arguments] if rows else task.argument_shapes
+        results: Sequence[Shape] = [(n,) for n in task.results] if rows else task.shapes
+        if self.task.over_time or not fit(arguments, results):
             return None
-        return Entry(task.argument_shapes, task.shapes, self._busy, self.pace.limits)
+        return Entry(arguments, results, self._busy, self.pace.limits)
 
     def form(self, states: int) -> str:
         return "many" if self.pace.wants_threads(states) else super().form(states)

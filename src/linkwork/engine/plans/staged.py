@@ -1,296 +1,67 @@
-"""A traced program with calls of other code in it: straight code and these by turns, each over the whole batch.
+"""Stages of straight code with calls of other code between them (``stages``), each over the whole batch.
 
-What is computed for a mechanism of many bodies stays in loops: a trace has a "call" there instead of instructions. The
-level of a call is how many calls, one behind the other, have been made with it. Stage k computes what the calls of
-level k + 1 need; then these are made. All is computed as late as it can be, and what later stages need of earlier ones
-is carried along in an array. Arrays that calls take, or results, of which nothing is computed are put together without
-code.
+Both are served by the builtins where they can be, straight into machine code; nothing is copied that is an array of
+some code's as it stands.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from math import prod
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwork.engine.ir.address import Address
-from linkwork.engine.ir.passes import copied
-from linkwork.engine.ir.program import Operand, Program
+from linkwork.batches import FLOAT64, as_out
 from linkwork.engine.plans.callee import Callee
-from linkwork.engine.plans.plan import NOT_FINITE_RESULT, Array, Arrays, Found, Offsets, Plan, given_back
-from linkwork.engine.plans.task import Task
+from linkwork.engine.plans.plan import NOT_FINITE_RESULT, Array, Arrays, Found, Offsets, Plan
+from linkwork.engine.plans.stages import Moved, Stage, shared, stages_of
+from linkwork.engine.plans.task import Shape, Task
 from linkwork.engine.plans.traced import TracedTask
+from linkwork.engine.run.entries import Entry, held, make
+from linkwork.errors import ArgumentError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-
-Source = tuple[int, int] | float
-"""Where a number comes from: a place in an array, by its number, or a constant."""
+_NOTHING = np.empty((1, 0))
 
 
-class Moved:
-    """An array put together of parts of others, and constants."""
+class Part:
+    """The plan of straight code, or of a call, over rows of numbers: (states, n), or (n,) for all states the same."""
 
-    def __init__(self, sources: Sequence[Source]) -> None:
-        self.constants = np.array([0.0 if isinstance(source, tuple) else source for source in sources])
-        self.runs: list[list[int]] = []
-        """Stretches: where each begins here, the other array, where it begins there, how long it is."""
-        for k, source in enumerate(sources):
-            if not isinstance(source, tuple):
-                continue
-            begin, array, start, count = self.runs[-1] if self.runs else (-1, -1, -1, 0)
-            if (begin + count, array, start + count) == (k, *source):
-                self.runs[-1][3] += 1
-            else:
-                self.runs.append([k, *source, 1])
+    def __init__(self, plan: Plan, offsets: Offsets = ()) -> None:
+        self.plan, self.offsets, self.count = plan, offsets, len(plan.task.arguments)
+        self._entry: Entry | None = plan.entry(rows=True)
+        self._serve: Callable[..., Any] | None = None
 
-    def whole(self, sizes: Sequence[int]) -> int | None:
-        """The array, of which the sizes are known, that it is a copy of."""
-        size = len(self.constants)
-        _, array, start, count = self.runs[0] if self.runs else (0, 0, 1, 0)
-        return array if start == 0 and count == size == sizes[array] else None
-
-    def made(self, arrays: Sequence[Array], states: int) -> Array:
-        """The array; it may be one of the others, or have one row for all states."""
-        size = len(self.constants)
-        if not self.runs:
-            return np.broadcast_to(self.constants, (states, size))
-        same = self.whole([array.shape[1] for array in arrays])
-        if same is not None:
-            return arrays[same]
-        found = np.empty((states, size))
-        found[:] = self.constants
-        for begin, array, start, count in self.runs:
-            found[:, begin : begin + count] = arrays[array][:, start : start + count]
-        return found
+    def run(self, arguments: Arrays, states: int, out: Arrays | None = None) -> Found:
+        """The results, those of ``out`` if that is given, and a status."""
+        form = "one" if states == 1 else "batch"
+        if self._serve is not None and self._entry is not None and form in self._entry.forms:
+            answer = self._serve(out if out is None else tuple(out) if len(out) > 1 else out[0], *arguments)
+            if answer is not None:
+                return list(answer) if type(answer) is tuple else [answer], 0
+        rows = [array if array.ndim > 1 else np.broadcast_to(array, (states, array.size)) for array in arguments]
+        found, status = self.plan.run(rows, states, self.offsets, out)
+        if not status and self._entry is not None and form not in self._entry.forms:
+            self.plan.serve(self._entry, form, self.offsets)
+            self._serve = partial(make(), held({self._entry.arguments: self._entry}))
+        return found, status
 
 
-@dataclass
-class Stage:
-    """Straight code, and the calls that follow it.
-
-    The arrays that there are: the arguments, what earlier stages carried, and the results of all calls so far. Its
-    program takes some of these; it gives what it carries on, and arguments of its calls; that of the last stage gives
-    results.
+class Step(NamedTuple):
+    """A stage, its straight code, if it has any, its calls, and of what it gives the arrays, by their numbers, that are
+    given as they stand.
     """
 
-    program: Program
-    inputs: list[int]
-    """The arrays that its program takes."""
-    carried: list[int] = field(default_factory=list)
-    """Values of the whole program that are in the array it gives."""
-    calls: list[int] = field(default_factory=list)
-    given: list[Moved | int] = field(default_factory=list)
-    """The arguments of its calls, one after the other, or the results: put together, or a number of the program's
-    results.
-    """
-    sizes: list[int] = field(default_factory=list)
-    """Of the program's results."""
-
-    def arrays(self, results: Sequence[Array], arrays: Sequence[Array], states: int) -> Iterator[Array]:
-        """What it gives, of what its program found and of the arrays that there are."""
-        return (results[each] if isinstance(each, int) else each.made(arrays, states) for each in self.given)
-
-
-def stages_of(program: Program, arguments: int, moves: bool = True) -> list[Stage]:
-    """A program cut at its calls; it has so many arguments. Without ``moves`` the stages' programs give all arrays,
-    those of which nothing is computed, too.
-    """
-    level = _levels(program)
-    last = max(level.values(), default=0)
-    stage_of = _latest(program, level, last)
-    needed: list[set[int]] = [set() for _ in range(last + 2)]  # what is used in a stage
-    for n in program.root.order:
-        needed[stage_of[n]].update(x for x in program.operands[n] if type(x) is int)
-    stages: list[Stage] = []
-    order: list[int] = []  # the calls so far, whose results are arguments
-    carried: list[int] = []
-    for at in range(last + 1):
-        stage = _Builder(program, at, arguments, carried, order, moves)
-        if at < last:
-            later = set().union(*needed[at + 1 :])
-            known = [n for n in program.root.order if stage_of[n] <= at and n in later]
-            carried = [n for n in known if program.operations[n] not in ("load", "part", "call", "store")]
-            calls = [n for n in program.root.order if program.operations[n] == "call" and level[n] == at + 1]
-            stage.go_on(carried, calls)
-            order += stage.stage.calls
-        else:
-            stage.finish()
-        stages.append(stage.stage)
-    return stages
-
-
-def shared(program: Program) -> Program:
-    """A program without calls that nobody needs, or whose numbers another gives, too: derivatives give the values."""
-    operations, operands, details = program.operations, program.operands, program.details
-    behind: dict[int, set[int]] = {}  # the calls whose parts an instruction needs, without those that these need
-    givers: dict[int, int] = {}
-
-    def needs(call: int, other: int) -> bool:
-        seen, todo = {call}, [call]
-        while todo:
-            before = {givers.get(each, each) for each in behind[todo.pop()]} - seen
-            seen |= before
-            todo += before
-        return other in seen
-
-    calls: list[int] = []
-    for n in program.root.order:
-        own = [behind[x] for x in operands[n] if type(x) is int]
-        behind[n] = {operands[n][0]} if operations[n] == "part" else set().union(*own)
-        if operations[n] != "call":
-            continue
-        for other in calls:
-            same = operands[n][: len(operands[other])] == operands[other] and details[n].gives(details[other])
-            if same and other not in givers and not needs(n, other):
-                givers[other] = n
-        calls.append(n)
-    found = copied(program)
-    for n in program.root.order:
-        if operations[n] == "part":
-            found.operands[n] = (givers.get(operands[n][0], operands[n][0]),)
-    found.root.order = _needed_in_order(found)
-    return found
-
-
-def _needed_in_order(program: Program) -> list[int]:
-    """What the stores of a program need, each instruction behind its operands, and the stores."""
-    order: list[int] = []
-    placed: set[int] = set()
-    for store in (n for n in program.root.order if program.operations[n] == "store"):
-        todo = [store]
-        while todo:
-            missing = [x for x in program.operands[todo[-1]] if type(x) is int and x not in placed]
-            if missing:
-                todo += missing
-                continue
-            n = todo.pop()
-            if n not in placed:
-                placed.add(n)
-                order.append(n)
-    return order
-
-
-def _levels(program: Program) -> dict[int, int]:
-    level: dict[int, int] = {}
-    for n in program.root.order:
-        behind = max((level[x] for x in program.operands[n] if type(x) is int), default=0)
-        level[n] = behind + (program.operations[n] == "call")
-    return level
-
-
-def _latest(program: Program, level: dict[int, int], last: int) -> dict[int, int]:
-    """The stage of each instruction: for a call that after which it is made, for others the first that needs them."""
-    stage: dict[int, int] = {}
-    for n in reversed(program.root.order):
-        operation = program.operations[n]
-        own = level[n] - 1 if operation == "call" else min(stage.get(n, last), last)
-        stage[n] = own
-        for x in program.operands[n]:
-            if type(x) is int:
-                stage[x] = min(stage.get(x, last), own)
-    for n in program.root.order:
-        if program.operations[n] == "final":
-            stage[n] = stage[program.operands[n][0]]
-    return stage
-
-
-class _Builder:
-    """Writes the program of one stage, instructions as they are first needed."""
-
-    def __init__(
-        self, program: Program, at: int, arguments: int, carried: Sequence[int], calls: Sequence[int], moves: bool
-    ) -> None:
-        self.whole, self.moves = program, moves
-        self.stage = Stage(Program(), [] if at else list(range(arguments)))
-        self.numbers: dict[int, Operand] = {}
-        self.carried = {n: (arguments, k) for k, n in enumerate(carried)}
-        self.calls = {n: arguments + 1 + k for k, n in enumerate(calls)}
-
-    def value(self, x: Operand) -> Operand:
-        """An operand in this stage: computed here, or loaded from what comes from before."""
-        if type(x) is not int:
-            return x
-        if x not in self.numbers:
-            todo = [x]
-            while todo:
-                n = todo[-1]
-                missing = [] if self._comes_in(n) else [y for y in self.whole.operands[n] if type(y) is int]
-                missing = [y for y in missing if y not in self.numbers]
-                if missing:
-                    todo += missing
-                else:
-                    todo.pop()
-                    if n not in self.numbers:
-                        self.numbers[n] = self._written(n)
-        return self.numbers[x]
-
-    def _comes_in(self, n: int) -> bool:
-        return n in self.carried or self.whole.operations[n] in ("load", "part")
-
-    def _source(self, x: Operand) -> Source | None:
-        """Where a number is that need not be computed."""
-        if type(x) is not int:
-            return float(x)
-        operation, detail = self.whole.operations[x], self.whole.details[x]
-        if operation == "load":
-            return int(detail.array.removeprefix("argument")), detail.offset
-        return (self.calls[self.whole.operands[x][0]], detail) if operation == "part" else self.carried.get(x)
-
-    def _written(self, n: int) -> int:
-        program = self.stage.program
-        if self._comes_in(n):
-            source = self._source(n)
-            assert isinstance(source, tuple)
-            if source[0] not in self.stage.inputs:
-                self.stage.inputs.append(source[0])
-            place = Address(f"argument{self.stage.inputs.index(source[0])}", source[1])
-            return program.instruction(program.root, "load", (), place)
-        operands = tuple(self.numbers[x] if type(x) is int else x for x in self.whole.operands[n])
-        return program.instruction(program.root, self.whole.operations[n], operands, self.whole.details[n])
-
-    def _store(self, values: Sequence[Operand]) -> int:
-        """Have the program compute an array; its number."""
-        program, number = self.stage.program, len(self.stage.sizes)
-        self.stage.sizes.append(len(values))
-        for k, value in enumerate(values):
-            program.instruction(program.root, "store", (self.value(value),), Address(f"result{number}", k))
-        return number
-
-    def _give(self, values: Sequence[Operand]) -> None:
-        sources = [self._source(x) for x in values]
-        known = [source for source in sources if source is not None]
-        moved = self.moves and len(known) == len(sources)
-        self.stage.given.append(Moved(known) if moved else self._store(values))
-
-    def go_on(self, carried: list[int], calls: list[int]) -> None:
-        self.stage.carried, self.stage.calls = carried, calls
-        self._store(carried)
-        for n in calls:
-            edges = accumulate(self.whole.details[n].argument_sizes, initial=0)
-            for start, stop in pairwise(edges):
-                self._give(self.whole.operands[n][start:stop])
-
-    def finish(self) -> None:
-        results: dict[str, dict[int, Operand]] = {}
-        for n in self.whole.root.order:
-            if self.whole.operations[n] == "store":
-                address = self.whole.details[n]
-                results.setdefault(address.array, {})[address.offset] = self.whole.operands[n][0]
-        self._store([])
-        for k in range(len(results)):
-            numbers = results[f"result{k}"]
-            self._give([numbers[i] for i in range(len(numbers))])
+    stage: Stage
+    straight: Part | None
+    calls: list[Part]
+    same: list[int | None]
 
 
 class Staged(Plan):
-    """Stages of straight code with calls between them; ``straight`` and ``called`` make their plans."""
+    """``straight`` and ``called`` make the plans of stages and of calls."""
 
     task: TracedTask
 
@@ -301,54 +72,124 @@ class Staged(Plan):
         self.straight, self.called = straight, called
 
     @cached_property
-    def stages(self) -> list[tuple[Stage, Plan | None, list[tuple[Plan, Callee]]]]:
-        """Each stage, the plan of its program, if it has one, and those of its calls."""
+    def steps(self) -> list[Step]:
         program, task = shared(self.task.program), self.task
-        found: list[tuple[Stage, Plan | None, list[tuple[Plan, Callee]]]] = []
         shapes, plans = [*task.argument_shapes, (0,)], dict[Callee, Plan]()
+        found: list[Step] = []
         for stage in stages_of(program, len(task.argument_shapes)):
             takes, gives = [shapes[k] for k in stage.inputs], [(size,) for size in stage.sizes]
-            part = TracedTask(lambda own=stage.program: own, takes, gives)  # type: ignore[misc]
+            own = TracedTask(lambda own=stage.program: own, takes, gives)  # type: ignore[misc]
+            sizes = list(map(prod, shapes))
+            same = [each.whole(sizes) if isinstance(each, Moved) else None for each in stage.given]
+            unseen = not set(same if stage.calls else ()).issuperset(stage.inputs)  # by code that looks at all numbers
+            straight = Part(self.straight(own)) if stage.program.root.order or unseen else None
             callees: list[Callee] = [program.details[n] for n in stage.calls]
             for callee in callees:
                 if callee not in plans:
                     plans[callee] = self.called(callee.task())
-            plan = self.straight(part) if stage.program.root.order or self._unseen(stage) else None
-            found.append((stage, plan, [(plans[callee], callee) for callee in callees]))
+            found.append(Step(stage, straight, [Part(plans[callee], callee.offsets) for callee in callees], same))
             shapes[len(task.argument_shapes)] = (len(stage.carried),)
-            shapes += [(sum(plans[callee].task.results),) for callee in callees]
+            shapes += [(size,) for callee in callees for size in callee.result_sizes]
         return found
 
-    def _unseen(self, stage: Stage) -> bool:
-        """Whether an argument that a stage takes is given to no call as a whole, which would look at its numbers."""
-        if not stage.inputs:
-            return False
-        sizes = [*self.task.arguments, 0]
-        whole = {each.whole(sizes) for each in stage.given if isinstance(each, Moved)} if stage.calls else set()
-        return not whole.issuperset(stage.inputs)
-
     def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:
-        arrays: list[Array] = [*arguments, np.empty((states, 0))]
+        rows = [array if states == 1 or array.strides[0] else array[0] for array in arguments]
+        return self._through(rows, states, out)
+
+    def _through(self, arguments: Arrays, states: int, out: Arrays | None) -> Found:
+        """One stage after the other, from rows of all states, or one for all."""
+        carried, arrays = len(arguments), [*arguments, _NOTHING]
         status, lost = 0, np.zeros(states, dtype=bool)
-        for stage, plan, calls in self.stages:
-            results: list[Array] = [np.empty((states, 0))]
-            if plan is not None:
-                results, here = plan.run([arrays[k] for k in stage.inputs], states)
+        for stage, straight, calls, same in self.steps:
+            results = [_NOTHING]
+            if straight is not None:
+                results, here = straight.run([arrays[k] for k in stage.inputs], states)
                 status |= _sound(results, here, lost)
-            given = list(stage.arrays(results, arrays, states))
+            given = [
+                results[each] if isinstance(each, int) else each.made(arrays, states) if k is None else arrays[k]
+                for each, k in zip(stage.given, same, strict=True)
+            ]
             if not calls:
-                found = [np.array(array) for array in given]
-                for result in found:
+                found = self._owned(given, states, out)
+                for result in found if status else ():
                     result[lost] = np.nan
-                return given_back(found, out), status
-            arrays[len(arguments)] = results[0]
-            for called, callee in calls:
-                count = len(called.task.arguments)
-                found, here = called.run(given[:count], states, callee.offsets)
-                del given[:count]
+                return found, status
+            arrays[carried] = results[0]
+            for part in calls:
+                into = None if out is None else self._targets(part, len(arrays), states, out)
+                found, here = part.run(given[: part.count], states, into)
+                del given[: part.count]
                 status |= _sound(found, here, lost)
-                arrays.append(np.concatenate(found, axis=1))
+                arrays += found
         raise AssertionError("the last stage has no calls")
+
+    def _targets(self, part: Part, first: int, states: int, out: Arrays) -> list[Array] | None:
+        """Where a call, whose arrays are numbered from there on, writes its results if some are those of ``out``."""
+        sizes, last = part.plan.task.results, self.steps[-1].same
+        numbers = range(first, first + len(sizes))
+        if not any(number in last for number in numbers):
+            return None
+        pairs = zip(numbers, sizes, strict=True)
+        return [out[last.index(number)] if number in last else np.empty((states, size)) for number, size in pairs]
+
+    def _owned(self, given: Sequence[Array], states: int, out: Arrays | None) -> list[Array]:
+        """Results as arrays of their own, or those of ``out``."""
+        if out is not None:
+            for target, array in zip(out, given, strict=True):
+                if array is not target:
+                    target[...] = array
+            return list(out)
+        last, found = self.steps[-1], list[Array]()
+        for array, each, k in zip(given, last.stage.given, last.same, strict=True):
+            if array.ndim == 1 and states > 1:
+                found.append(np.tile(array, (states, 1)))
+                continue
+            fixed = isinstance(each, Moved) and not each.runs
+            others = k is not None and (k < len(self.task.arguments) or k in last.same[: len(found)])
+            found.append((array.copy() if fixed or others else array).reshape(states, -1))
+        return found
+
+    def served(self, *forms: str) -> Callable[..., Any]:
+        return self._answer
+
+    def _answer(self, out: Any, *arguments: Any) -> Any:
+        """For plain arrays with the same leading axes, or with none: an array, or a tuple of several."""
+        task = self.task
+        leading: Shape = ()
+        if len(arguments) != len(task.argument_shapes):
+            return None
+        for array, shape in zip(arguments, task.argument_shapes, strict=True):
+            own = _leading(array, shape)
+            if own is None or (own and leading and own != leading):
+                return None
+            leading = own or leading
+        states, shapes = prod(leading), [(*leading, *shape) for shape in task.shapes]
+        into: list[Array] | None = None
+        if out is not None:
+            given = [(array, len(shape)) for array, shape in zip(arguments, task.argument_shapes, strict=True)]
+            try:
+                into = as_out(out, shapes, [""] * len(given), given)
+            except ArgumentError:
+                return None  # who asks again, with its checks, is told
+        if not states:
+            return None
+        sizes = zip(arguments, task.argument_shapes, task.arguments, strict=True)
+        rows = [array.reshape((states, n) if array.ndim > len(shape) else n) for array, shape, n in sizes]
+        found, status = self._through(rows, states, into and [target.reshape(states, -1) for target in into])
+        if status:
+            return None
+        if out is not None:
+            return out
+        shaped = [array.reshape(shape) for array, shape in zip(found, shapes, strict=True)]
+        return tuple(shaped) if len(shaped) > 1 else shaped[0]
+
+
+def _leading(array: Any, shape: Shape) -> Shape | None:
+    """The leading axes of a plain array; None if it is none, or has another shape."""
+    if type(array) is not np.ndarray or array.dtype is not FLOAT64 or not array.flags.c_contiguous:
+        return None
+    axes = array.ndim - len(shape)
+    return array.shape[:axes] if axes >= 0 and array.shape[axes:] == shape else None
 
 
 def _sound(results: list[Array], status: int, lost: NDArray[np.bool_]) -> int:

@@ -37,10 +37,12 @@ def overwritten(program: Program) -> dict[int, set[int]]:
     """The loads from fields, and stores into them, whose cells may be written to later; with the counters of the loops
     in which the cell, or what is in it, is not always the same.
     """
-    return _Overwriting(program).found()
+    return Overwriting(program).found()
 
 
-class _Overwriting:
+class Overwriting:
+    """Where the instructions of a program stand, and what may come after what."""
+
     def __init__(self, program: Program) -> None:
         self.program = program
         self.places: dict[int, _Place] = {}
@@ -73,14 +75,14 @@ class _Overwriting:
         found: dict[int, set[int]] = {}
         for n in reads:
             detail = self.program.details[n]
-            hits = [store for store in stores.get((detail.array, detail.offset), ()) if self._hits(n, store)]
+            hits = [store for store in stores.get((detail.array, detail.offset), ()) if self.hits(n, store)]
             if hits:
                 moving = (self.within[index] for index, _ in detail.terms)
                 found[n] = self.within[n].intersection(set().union(*moving, *(self.within[store] for store in hits)))
         return found
 
-    def _hits(self, read: int, store: int) -> bool:
-        """Whether a store may write, after it was read or written by ``read``, to the same cell."""
+    def hits(self, read: int, store: int) -> bool:
+        """Whether a store, or a load, may come after ``read``, or another store, to the same cell."""
         here, there = self.places[read], self.places[store]
         a, b = ({stride: index for index, stride in self.program.details[n].terms} for n in (read, store))
         pairs = [(a.get(stride), b.get(stride)) for stride in a.keys() | b.keys()]

@@ -10,11 +10,13 @@ A climb is reversed by links from each row to the one before it, which are writt
 
 from __future__ import annotations
 
-from linkwork.engine.ir.address import Address
+from linkwork.engine.ir.address import ONE, Address
 from linkwork.engine.ir.program import Block, Loop, Program
+from linkwork.engine.trace.adjoint_cells import adjoint_cells
 from linkwork.engine.trace.differentiate import add, pull
 from linkwork.engine.trace.overwriting import overwritten
-from linkwork.engine.trace.tracer import Tracer
+from linkwork.engine.trace.tables import BODIES
+from linkwork.engine.trace.tracer import Traced, Tracer
 from linkwork.engine.trace.transcribe import Transcriber, active, slot_of
 from linkwork.spatial import Scalar
 from linkwork.spatial.elementary import OPERATIONS
@@ -43,7 +45,7 @@ class _Pulling(Transcriber):
         super().__init__(program, tracer)
         self.arguments, self.results = arguments, results
         self.active, self.slots = active(program)
-        self.overwritten = overwritten(program)
+        self.overwritten, self.cells = overwritten(program), adjoint_cells(program)
         self.used = _used_inside(program)
         self.adjoints = _Cells(self)
 
@@ -64,7 +66,7 @@ class _Pulling(Transcriber):
     def store(self, n: int) -> None:
         super().store(n)
         address = self.program.details[n]
-        if slot_of(address) in self.slots and not address.array.startswith("result"):
+        if slot_of(address) in self.slots and not address.array.startswith("result") and n not in self.cells.unset:
             self.tracer.store(self.placed(address, f"{address.array}a"), 0.0)
 
     def keep(self, n: int, value: Scalar) -> None:
@@ -95,6 +97,9 @@ class _Pulling(Transcriber):
         if self.around:
             self.replay(block)
         outside, self.adjoints = self.adjoints, _Cells(self)
+        for field, number in self.cells.begun.get(id(block), ()):
+            if (field, number) in self.slots:
+                self.adjoints.put(Address(f"{field}a", number, ((self.integers[self.around[-1]], "row"),)), 0.0)
         own, adjoint = set(block.order), dict[int, Scalar]()
         for n in reversed(block.order):
             operation = self.program.operations[n]
@@ -132,7 +137,10 @@ class _Pulling(Transcriber):
             return 0.0
         place = self.placed(address, f"{address.array}a")
         found = self.adjoints.get(place)
-        self.adjoints.put(place, 0.0)
+        if n in self.cells.fresh:
+            self.adjoints.forget(place)
+        else:
+            self.adjoints.put(place, 0.0)
         return found
 
     def given(self, n: int, adjoint: Scalar) -> None:
@@ -217,40 +225,55 @@ class _Cells:
     def __init__(self, owner: _Pulling) -> None:
         self.owner = owner
         self.contents: dict[Address, Scalar] = {}
-        self.written: dict[Address, bool] = {}
+        self.read: dict[Address, Scalar] = {}
+        """What was found there."""
 
     def get(self, place: Address) -> Scalar:
         if place not in self.contents:
             self._make_way(place)
-            self.contents[place], self.written[place] = self.owner.read(place), True
+            self.contents[place] = self.read[place] = self.owner.read(place)
         return self.contents[place]
 
     def put(self, place: Address, value: Scalar) -> None:
         if place not in self.contents:
             self._make_way(place)
-        self.contents[place], self.written[place] = value, False
+        self.contents[place] = value
 
     def add(self, place: Address, more: Scalar) -> None:
         self.put(place, self.get(place) + more)
 
+    def forget(self, place: Address) -> None:
+        """What is there is not needed any more."""
+        self.contents.pop(place, None)
+        self.read.pop(place, None)
+
     def flush(self) -> None:
         """Write what is still to be written, and forget all."""
-        for place in self.contents:
+        for place in list(self.contents):
             self._write(place)
-        self.contents, self.written = {}, {}
 
     def _make_way(self, place: Address) -> None:
         """Write and forget what may be the same place."""
         of_field = place.array.startswith("field")
         for other in [x for x in self.contents if x.array == place.array and x.terms != place.terms]:
-            if of_field and other.offset != place.offset:
+            if of_field and (other.offset != place.offset or self._differ(other, place)):
                 continue
             self._write(other)
-            del self.contents[other], self.written[other]
+
+    def _differ(self, a: Address, b: Address) -> bool:
+        """Whether two places are those of a body and of its parent."""
+        if not len(a.terms) == len(b.terms) == 1 or a.terms[0][1] != b.terms[0][1]:
+            return False
+        details, x, y = self.owner.tracer.program.details, a.terms[0][0], b.terms[0][0]
+        return ONE not in (x, y) and (
+            details[x] == BODIES.address("parent", y) or details[y] == BODIES.address("parent", x)
+        )
 
     def _write(self, place: Address) -> None:
-        if not self.written[place]:
-            self.owner.tracer.store(place, self.contents[place])
+        value = self.contents.pop(place)
+        before = self.read.pop(place, None)
+        if not (isinstance(value, Traced) and isinstance(before, Traced) and value.number == before.number):
+            self.owner.tracer.store(place, value)
 
 
 def _sum_of(n: int) -> Address:

@@ -19,6 +19,7 @@ from linkwork.compiled.arrays import array_of, numbers
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.engine.code import fingerprint
+from linkwork.engine.run.threads import get_threads
 from linkwork.engine.trace.differentiate import pulled
 from linkwork.engine.trace.replay import replay
 from linkwork.engine.trace.specialise import specialise
@@ -89,14 +90,16 @@ def pulled_back(job: Job, weights: Sequence[Array | None], of_cost: Array, check
         first = block * span
         count = min(span, steps - first)
         inside = _states(job, first, starts[0][:, block], starts[1][:, block], count, 1)
+        inside = [np.ascontiguousarray(array.swapaxes(0, 1)) for array in inside]  # one step after the other
         for k in reversed(range(count)):
             now = first + k
             _weigh(adjoint, weights, now + 1, steps, job.every)
             sums = np.zeros((n, job.extras.sums(job.model)))
             sums[:, 0] = now
             given = [_row(job.parts[name], now).reshape((-1, *shapes[name])) for name in shapes]
-            rows = [array if len(array) == n else array[0] for array in given]
-            leaves, _, _ = kernel.attempt([inside[0][:, k], inside[1][:, k], sums, *rows, *adjoint, of_cost])
+            rows = [array if len(array) == n else array.reshape(array.shape[1:]) for array in given]
+            values = [inside[0][k], inside[1][k], sums, *rows, *adjoint, of_cost]
+            leaves = kernel.quick(None, *values) or kernel.attempt(values)[0]
             adjoint = [leaves[0], leaves[1]]
             for name, gradient in zip(names, leaves[2:], strict=True):
                 _gather(sums_of[name], gradient.reshape(n, -1), now)
@@ -114,9 +117,9 @@ def _states(job: Job, first: int, q: Array, v: Array, steps: int, every: int) ->
     part = job.later(first, np.ascontiguousarray(q), np.ascontiguousarray(v), steps, min(every, max(1, steps)))
     into = part.buffers()
     if part.extras.apart(part.model):
-        ByHand(part, (len(part),), None, 1, True).run(into, 1)
+        ByHand(part, (len(part),), None, 1, True).run(into, get_threads())
     else:
-        part.run(into, 1)
+        part.run(into, get_threads())
     return list(into[:2])
 
 

@@ -44,6 +44,8 @@ from linkwork.simulation.rotors import with_rotors
 
 _MOST_WHOLE = 20
 """Degrees of freedom up to which one kernel is made of a step without constraints."""
+_MANY = 4096
+"""Directions that are taken together."""
 
 
 _TUPLE: Callable[..., Any] = tuple.__new__
@@ -85,6 +87,9 @@ def linearise(
     f_ext: ArrayLike | None = None,
     joint_limits: bool = False,
     contacts: Sequence[Contact] | None = None,
+    inertias: ArrayLike | None = None,
+    armature: ArrayLike | None = None,
+    placements: ArrayLike | None = None,
     out: Two | None = None,
 ) -> Linearised:
     """One step of ``lw.rollout``, linearised about states: what LQR and model-predictive control need.
@@ -97,8 +102,9 @@ def linearise(
         dt: the time of the step, s.
         q_target: what a step has, as in ``lw.rollout``; likewise ``kp``, ``v_target``, ``kd``, ``damping``,
             ``friction``, ``springs``, ``effort_limits``, ``torque`` (a law is part of the step), ``parameters``,
-            ``constraints``, ``stabilisation``, ``proximal``, ``f_ext``, ``joint_limits`` and ``contacts``. Where a
-            contact is about to open, to close or to slide, the derivatives are those of the side on which it is.
+            ``constraints``, ``stabilisation``, ``proximal``, ``f_ext``, ``joint_limits``, ``contacts``, ``inertias``,
+            ``armature`` and ``placements``. Where a contact is about to open, to close or to slide, the derivatives are
+            those of the side on which it is.
         out: a tuple of two arrays for A and B, written in place and returned; new ones if left out.
 
     Returns:
@@ -114,7 +120,7 @@ def linearise(
     step = dt if type(dt) is float and 0.0 < dt < inf else seconds("dt", dt)
     plain = (  # a step has nothing but what the model says, some of it switched off
         q_target is kp is v_target is kd is f_ext is parameters is stabilisation is None
-        and (torque is None and contacts is None)
+        and (torque is None and contacts is None and inertias is armature is placements is None)
         and type(damping) is type(friction) is type(springs) is type(effort_limits) is bool
         and (constraints is None or (type(constraints) is tuple and not constraints))
         and (joint_limits is False and type(proximal) is float and not proximal)
@@ -130,6 +136,8 @@ def linearise(
             answer = serve(out, *all_converted((q, v, tau), out), step)
         if answer is not None:
             return _TUPLE(Linearised, answer)
+    if any(map(is_traced, (q, v, tau))):
+        raise TracingError("lw.linearise cannot be traced; call it with arrays, or trace a step of your own")
     given = {
         "q_target": q_target, "kp": kp, "v_target": v_target, "kd": kd, "damping": damping, "friction": friction,
         "springs": springs, "effort_limits": effort_limits, "torque": torque, "parameters": parameters,
@@ -137,8 +145,20 @@ def linearise(
         "joint_limits": joint_limits, "contacts": contacts,
     }  # fmt: skip
     forces = None if tau is None else as_array(model, "tau", "velocity", tau)[..., None, :]
+    data = {"inertias": inertias, "armature": armature, "placements": placements}
     asked = asked_of(
-        model, q, v, forces, dt=step, steps=1, every=1, cost=None, cost_parameters=None, data={}, driven=False, **given
+        model,
+        q,
+        v,
+        forces,
+        dt=step,
+        steps=1,
+        every=1,
+        cost=None,
+        cost_parameters=None,
+        data=data,
+        driven=False,
+        **given,
     )
     asked.check_finite()
     into = None if out is None else _into(out, asked)
@@ -194,22 +214,22 @@ def linearised(job: Job, into: Two | None = None) -> tuple[Array, Array, Served 
     """
     model, n, extras = job.model, len(job), job.extras
     shapes = {name: shape for name, shape in job.all_shapes.items() if name != "tau"}
-    loops = extras.apart(model) or len(model.bodies) > MOST_BODIES
+    by_columns = extras.apart(model) or len(model.bodies) > MOST_BODIES or bool(extras.varied)
     touching = extras.contacts is not None
     pushed_through = extras.stops or touching or bool(extras.constraints and extras.proximal)
     apart = model.nv > (MOST_WHOLE if extras.constraints else _MOST_WHOLE)
-    if apart and extras.law is None and not extras.constraints and not extras.stops and not touching:
+    if apart and extras.law is None and not (extras.constraints or extras.stops or touching or extras.varied):
         return _by_loops(job, into)
     memo, key = model._memo.derived, fingerprint.key("linearise", list(shapes.items()), extras.digests)
     if key not in memo:
-        if loops:
+        if by_columns:
             text: Callable[..., Any] = along(model, Step(model, extras), shapes)
         elif pushed_through:
             text = by_pushing(model, Step(model, extras), shapes)
         else:
             text = _driven(model, extras, shapes) if apart else _by_recursion(model, extras, shapes)
         whole: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,), **shapes}
-        whole |= {"direction": (3 * model.nv,)} if loops else {}
+        whole |= {"direction": (3 * model.nv,)} if by_columns else {}
         try:
             found, structure, results = trace("linearise", text, whole)
         except TracingError as error:
@@ -220,7 +240,7 @@ def linearised(job: Job, into: Two | None = None) -> tuple[Array, Array, Served 
     kernel: CompiledFunction = memo[key]
     tau = job.parts["tau"][:, 0] if "tau" in job.parts else np.zeros((1, model.nv))
     given = {name: job.parts[name][:, 0].reshape((len(job.parts[name]), *shapes[name])) for name in shapes}
-    if loops:
+    if by_columns:
         return *_by_columns(kernel, job, [job.q, job.v, tau, *given.values()]), None
     rows = {name: array if len(array) == n else array[0] for name, array in {"tau": tau, **given}.items()}
     values = [job.q, job.v, *rows.values()]
@@ -248,12 +268,16 @@ def _say_why(job: Job, k: int) -> None:
 
 
 def _by_columns(kernel: CompiledFunction, job: Job, given: Sequence[Array]) -> tuple[Array, Array]:
-    """A and B of a step whose code has loops: all directions of a state are a batch."""
+    """A and B of a step that is differentiated along one direction: those of a state are a batch."""
     n, nv = len(job), job.model.nv
     both, fine = np.empty((n, 2 * nv, 3 * nv)), np.ones(n, dtype=bool)
-    for k in range(n):
-        (columns,), _, sound = kernel.attempt([*(array[min(k, len(array) - 1)] for array in given), np.eye(3 * nv)])
-        both[k], fine[k] = columns.T, sound.all()
+    some = max(1, _MANY // (3 * nv))
+    for first in range(0, n, some):
+        few = slice(first, first + some)
+        rows = [array[:, None] if len(array) == 1 else array[few, None] for array in given]
+        (columns,), _, sound = kernel.attempt([*rows, np.eye(3 * nv)])
+        both[few] = columns.reshape(-1, 3 * nv, 2 * nv).transpose(0, 2, 1)
+        fine[few] = sound.reshape(-1, 3 * nv).all(axis=1)
     _check(job, fine)
     return both[:, :, : 2 * nv].copy(), both[:, :, 2 * nv :].copy()
 

@@ -26,6 +26,7 @@ from linkwork.dynamics.varied import often_zero, varied
 from linkwork.engine.code import fingerprint
 from linkwork.engine.ir.program import Program
 from linkwork.engine.plans import MOST_BODIES, Plan, TracedTask, plan_for_trace
+from linkwork.errors import ArgumentError
 from linkwork.model.all_contacts import Contacts
 from linkwork.model.constraints import Constraint
 from linkwork.model.memo import kept_with_model
@@ -194,7 +195,8 @@ class Step:
         together = moving_together(model, extras.constraints)
         loops = bool(extras.constraints) and together is None
         if extras.constraints:
-            a, wrenches = self._held(model, q, v, dt, force, rotors, f_ext, joints if loops else [])
+            solved = self._dragged(model, rotors) if "damping" in parts or "friction" in parts else model
+            a, wrenches = self._held(solved, q, v, dt, force, f_ext, joints if loops else [])
             end = v + dt * a
             after = integrate(model, q, dt * end)
         else:
@@ -214,15 +216,26 @@ class Step:
             after = array_of(within_limits(numbers(after).tolist(), joints))
         return after, end, drive, wrenches, None
 
+    @staticmethod
+    def _dragged(model: Model, rotors: Any) -> Model:
+        """The model with rotors that are traced, which tables of loops do not hold."""
+        if len(model.bodies) > MOST_BODIES:
+            raise ArgumentError(
+                f"a step with constraints and with damping or friction is differentiated for up to {MOST_BODIES} "
+                f"bodies; model {model.name!r} has {len(model.bodies)}. Pass damping=False and friction=False, or no "
+                f"constraints"
+            )
+        return with_rotors(model, numbers(rotors).tolist())
+
     def _held(
-        self, model: Model, q: Any, v: Any, dt: Any, force: Any, rotors: Any, f_ext: Any, stopped: Sequence[Joint]
+        self, model: Model, q: Any, v: Any, dt: Any, force: Any, f_ext: Any, stopped: Sequence[Joint]
     ) -> tuple[Any, Any]:
         """Accelerations and wrenches of a mechanism with loops, of which some joints stop at their limits."""
-        extras, solved = self.extras, with_rotors(model, numbers(rotors).tolist())
+        extras = self.extras
 
         def moving(forces: Any) -> Any:
             return constrained_dynamics(
-                solved, q, v, forces, extras.constraints, f_ext, extras.stabilisation, extras.proximal
+                model, q, v, forces, extras.constraints, f_ext, extras.stabilisation, extras.proximal
             )
 
         free = moving(force)

@@ -1,0 +1,281 @@
+"""A traced program with calls of other code in it, cut into stages: straight code and these by turns.
+
+What is computed for a mechanism of many bodies stays in loops: a trace has a "call" there instead of instructions. The
+level of a call is how many calls, one behind the other, have been made with it. Stage k computes what the calls of
+level k + 1 need; then these are made. All is computed as late as it can be, and what later stages need of earlier ones
+is carried along in an array. Arrays that calls take, or results, of which nothing is computed are put together without
+code. ``staged`` runs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
+
+import numpy as np
+
+from linkwork.engine.ir.address import Address
+from linkwork.engine.ir.passes import copied
+from linkwork.engine.ir.program import Operand, Program
+from linkwork.engine.plans.plan import Array
+
+Source = tuple[int, int] | float
+"""Where a number comes from: a place in an array, by its number, or a constant."""
+
+
+class Moved:
+    """An array put together of parts of others, and constants."""
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self.constants = np.array([0.0 if isinstance(source, tuple) else source for source in sources])
+        self.runs: list[list[int]] = []
+        """Stretches: where each begins here, the other array, where it begins there, how long it is."""
+        for k, source in enumerate(sources):
+            if not isinstance(source, tuple):
+                continue
+            begin, array, start, count = self.runs[-1] if self.runs else (-1, -1, -1, 0)
+            if (begin + count, array, start + count) == (k, *source):
+                self.runs[-1][3] += 1
+            else:
+                self.runs.append([k, *source, 1])
+
+    def whole(self, sizes: Sequence[int]) -> int | None:
+        """The array, of which the sizes are known, that it is a copy of."""
+        size = len(self.constants)
+        _, array, start, count = self.runs[0] if self.runs else (0, 0, 1, 0)
+        return array if start == 0 and count == size == sizes[array] else None
+
+    def made(self, arrays: Sequence[Array], states: int) -> Array:
+        """The array; it may be one of the others, or one row for all states."""
+        if not self.runs:
+            return self.constants
+        same = self.whole([array.shape[-1] for array in arrays])
+        if same is not None:
+            return arrays[same]
+        found = np.empty((states, len(self.constants)))
+        if sum(count for *_, count in self.runs) < len(self.constants):
+            found[:] = self.constants
+        for begin, array, start, count in self.runs:
+            found[:, begin : begin + count] = arrays[array][..., start : start + count]
+        return found
+
+
+@dataclass
+class Stage:
+    """Straight code, and the calls that follow it.
+
+    The arrays that there are: the arguments, what earlier stages carried, and all results of all calls so far. Its
+    program takes some of these; it gives what it carries on, and arguments of its calls; that of the last stage gives
+    results.
+    """
+
+    program: Program
+    inputs: list[int]
+    """The arrays that its program takes."""
+    carried: list[int] = field(default_factory=list)
+    """Values of the whole program that are in the array it gives."""
+    calls: list[int] = field(default_factory=list)
+    given: list[Moved | int] = field(default_factory=list)
+    """The arguments of its calls, one after the other, or the results: put together, or a number of the program's
+    results.
+    """
+    sizes: list[int] = field(default_factory=list)
+    """Of the program's results."""
+
+
+def stages_of(program: Program, arguments: int, moves: bool = True) -> list[Stage]:
+    """A program cut at its calls; it has so many arguments. Without ``moves`` the stages' programs give all arrays,
+    those of which nothing is computed, too.
+    """
+    level = _levels(program)
+    last = max(level.values(), default=0)
+    stage_of = _latest(program, level, last)
+    needed: list[set[int]] = [set() for _ in range(last + 2)]  # what is used in a stage
+    for n in program.root.order:
+        needed[stage_of[n]].update(x for x in program.operands[n] if type(x) is int)
+    stages: list[Stage] = []
+    order: list[int] = []  # the calls so far, whose results are arguments
+    carried: list[int] = []
+    for at in range(last + 1):
+        stage = _Builder(program, at, arguments, carried, order, moves)
+        if at < last:
+            later = set().union(*needed[at + 1 :])
+            known = [n for n in program.root.order if stage_of[n] <= at and n in later]
+            carried = [n for n in known if program.operations[n] not in ("load", "part", "call", "store")]
+            calls = [n for n in program.root.order if program.operations[n] == "call" and level[n] == at + 1]
+            stage.go_on(carried, calls)
+            order += stage.stage.calls
+        else:
+            stage.finish()
+        stages.append(stage.stage)
+    return stages
+
+
+def shared(program: Program) -> Program:
+    """A program without calls that nobody needs, or whose numbers another gives, too: derivatives give the values."""
+    operations, operands, details = program.operations, program.operands, program.details
+    behind: dict[int, set[int]] = {}  # the calls whose parts an instruction needs, without those that these need
+    givers: dict[int, int] = {}
+
+    def needs(call: int, other: int) -> bool:
+        seen, todo = {call}, [call]
+        while todo:
+            before = {givers.get(each, each) for each in behind[todo.pop()]} - seen
+            seen |= before
+            todo += before
+        return other in seen
+
+    calls: list[int] = []
+    for n in program.root.order:
+        own = [behind[x] for x in operands[n] if type(x) is int]
+        behind[n] = {operands[n][0]} if operations[n] == "part" else set().union(*own)
+        if operations[n] != "call":
+            continue
+        for other in calls:
+            same = operands[n][: len(operands[other])] == operands[other] and details[n].gives(details[other])
+            if same and other not in givers and not needs(n, other):
+                givers[other] = n
+        calls.append(n)
+    found = copied(program)
+    for n in program.root.order:
+        if operations[n] == "part":
+            found.operands[n] = (givers.get(operands[n][0], operands[n][0]),)
+    found.root.order = _needed_in_order(found)
+    return found
+
+
+def _needed_in_order(program: Program) -> list[int]:
+    """What the stores of a program need, each instruction behind its operands, and the stores."""
+    order: list[int] = []
+    placed: set[int] = set()
+    for store in (n for n in program.root.order if program.operations[n] == "store"):
+        todo = [store]
+        while todo:
+            missing = [x for x in program.operands[todo[-1]] if type(x) is int and x not in placed]
+            if missing:
+                todo += missing
+                continue
+            n = todo.pop()
+            if n not in placed:
+                placed.add(n)
+                order.append(n)
+    return order
+
+
+def _levels(program: Program) -> dict[int, int]:
+    level: dict[int, int] = {}
+    for n in program.root.order:
+        behind = max((level[x] for x in program.operands[n] if type(x) is int), default=0)
+        level[n] = behind + (program.operations[n] == "call")
+    return level
+
+
+def _latest(program: Program, level: dict[int, int], last: int) -> dict[int, int]:
+    """The stage of each instruction: for a call that after which it is made, for others the first that needs them."""
+    stage: dict[int, int] = {}
+    for n in reversed(program.root.order):
+        operation = program.operations[n]
+        own = level[n] - 1 if operation == "call" else min(stage.get(n, last), last)
+        stage[n] = own
+        for x in program.operands[n]:
+            if type(x) is int:
+                stage[x] = min(stage.get(x, last), own)
+    for n in program.root.order:
+        if program.operations[n] == "final":
+            stage[n] = stage[program.operands[n][0]]
+    return stage
+
+
+class _Builder:
+    """Writes the program of one stage, instructions as they are first needed."""
+
+    def __init__(
+        self, program: Program, at: int, arguments: int, carried: Sequence[int], calls: Sequence[int], moves: bool
+    ) -> None:
+        self.whole, self.moves = program, moves
+        self.stage = Stage(Program(), [] if at else list(range(arguments)))
+        self.numbers: dict[int, Operand] = {}
+        self.carried = {n: (arguments, k) for k, n in enumerate(carried)}
+        self.parts: dict[int, list[tuple[int, int]]] = {}
+        """Of each call, where each of its numbers is."""
+        number = arguments + 1
+        for n in calls:
+            sizes = list(enumerate(program.details[n].result_sizes, number))
+            self.parts[n] = [(array, k) for array, size in sizes for k in range(size)]
+            number += len(sizes)
+
+    def value(self, x: Operand) -> Operand:
+        """An operand in this stage: computed here, or loaded from what comes from before."""
+        if type(x) is not int:
+            return x
+        if x not in self.numbers:
+            todo = [x]
+            while todo:
+                n = todo[-1]
+                missing = [] if self._comes_in(n) else [y for y in self.whole.operands[n] if type(y) is int]
+                missing = [y for y in missing if y not in self.numbers]
+                if missing:
+                    todo += missing
+                else:
+                    todo.pop()
+                    if n not in self.numbers:
+                        self.numbers[n] = self._written(n)
+        return self.numbers[x]
+
+    def _comes_in(self, n: int) -> bool:
+        return n in self.carried or self.whole.operations[n] in ("load", "part")
+
+    def _source(self, x: Operand) -> Source | None:
+        """Where a number is that need not be computed."""
+        if type(x) is not int:
+            return float(x)
+        operation, detail = self.whole.operations[x], self.whole.details[x]
+        if operation == "load":
+            return int(detail.array.removeprefix("argument")), detail.offset
+        return self.parts[self.whole.operands[x][0]][detail] if operation == "part" else self.carried.get(x)
+
+    def _written(self, n: int) -> int:
+        program = self.stage.program
+        if self._comes_in(n):
+            source = self._source(n)
+            assert isinstance(source, tuple)
+            if source[0] not in self.stage.inputs:
+                self.stage.inputs.append(source[0])
+            place = Address(f"argument{self.stage.inputs.index(source[0])}", source[1])
+            return program.instruction(program.root, "load", (), place)
+        operands = tuple(self.numbers[x] if type(x) is int else x for x in self.whole.operands[n])
+        return program.instruction(program.root, self.whole.operations[n], operands, self.whole.details[n])
+
+    def _store(self, values: Sequence[Operand]) -> int:
+        """Have the program compute an array; its number."""
+        program, number = self.stage.program, len(self.stage.sizes)
+        self.stage.sizes.append(len(values))
+        for k, value in enumerate(values):
+            program.instruction(program.root, "store", (self.value(value),), Address(f"result{number}", k))
+        return number
+
+    def _give(self, values: Sequence[Operand]) -> None:
+        sources = [self._source(x) for x in values]
+        known = [source for source in sources if source is not None]
+        moved = self.moves and len(known) == len(sources)
+        self.stage.given.append(Moved(known) if moved else self._store(values))
+
+    def go_on(self, carried: list[int], calls: list[int]) -> None:
+        self.stage.carried, self.stage.calls = carried, calls
+        self._store(carried)
+        for n in calls:
+            edges = accumulate(self.whole.details[n].argument_sizes, initial=0)
+            for start, stop in pairwise(edges):
+                self._give(self.whole.operands[n][start:stop])
+
+    def finish(self) -> None:
+        results: dict[str, dict[int, Operand]] = {}
+        for n in self.whole.root.order:
+            if self.whole.operations[n] == "store":
+                address = self.whole.details[n]
+                results.setdefault(address.array, {})[address.offset] = self.whole.operands[n][0]
+        self._store([])
+        for k in range(len(results)):
+            numbers = results[f"result{k}"]
+            self._give([numbers[i] for i in range(len(numbers))])
