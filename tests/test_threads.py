@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -28,7 +30,7 @@ def two(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Two threads for a batch of a few states, in pieces of one tile."""
     monkeypatch.setattr(run_threads, "WORTH_A_THREAD", 1e-9)
     monkeypatch.setattr(run_threads, "_PIECE", 1e-9)
-    monkeypatch.setattr(run_threads, "_TELLING", 0.0)
+    monkeypatch.setattr(run_threads, "_LONG_ENOUGH", 0.0)
     lw.set_threads(2)
     yield
     lw.set_threads(None)
@@ -136,7 +138,7 @@ def limits(pace: Pace) -> dict[str, int]:
 
 def test_a_pace_is_measured() -> None:
     pace = Pace(1e-6)
-    assert limits(pace) == {"most": 999, "brief": 20, "share": 500, "piece": 30}
+    assert limits(pace) == {"most": 999, "brief": 20, "share": 500, "piece": 30, "longest": 200_000}
     assert not pace.wants_threads(999) and pace.wants_threads(1000)
     pace.measured(4e-5, 4, 1)  # too short to tell of a state that takes longer
     assert pace.seconds == 1e-6 and not pace.known
@@ -167,3 +169,38 @@ def test_a_compiled_function_of_several_results_is_served_in_place(form: Any) ->
         assert np.array_equal(one, other)
     with pytest.raises(lw.ArgumentError, match="must not overlap"):
         made(x, out=(x, np.empty(4)) if form is tuple else {"twice": x, "square": np.empty(4)})
+
+
+def test_a_long_batch_is_left_to_python_by_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that it can be interrupted, on one thread and on two."""
+    s = state_of(model(907), 1, (COUNT,))
+    whole = lw.forward_dynamics(s.model, s.q, s.v, s.tau)
+    monkeypatch.setattr(run_threads, "UNINTERRUPTED", 1e-9)
+    monkeypatch.setattr(run_threads, "WORTH_A_THREAD", 1e-9)
+    slowly = state_of(model(907).renamed(prefix="slowly_"), 1, (COUNT,))
+    for count in (1, 2):
+        lw.set_threads(count)
+        for _ in range(3):
+            found = lw.forward_dynamics(slowly.model, s.q, s.v, s.tau)
+            assert np.array_equal(found, whole)
+        assert calls_in_python(lambda: lw.forward_dynamics(slowly.model, s.q, s.v, s.tau))
+    lw.set_threads(None)
+
+
+def test_a_process_ends_while_daemon_threads_are_at_work() -> None:
+    text = """
+import threading, time
+import numpy as np
+import linkwork as lw
+arm = lw.mechanisms.serial_chain(6)
+q, v = lw.random_state(arm, 0, shape=400)
+def work():
+    while True:
+        lw.forward_dynamics(arm, q, v, v)
+work_once = lw.forward_dynamics(arm, q, v, v)
+for _ in range(3):
+    threading.Thread(target=work, daemon=True).start()
+time.sleep(0.2)
+"""
+    for _ in range(2):
+        subprocess.run([sys.executable, "-c", text], check=True, timeout=120, capture_output=True)

@@ -20,13 +20,13 @@ lengths and angles in U, and M⁻¹ in V. Every array may have leading batch dim
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arguments import Array, finite_array, go_together, memory_for, once
 from linkwork.errors import ArgumentError, SingularError
+from linkwork.properties import cached_property
 
 SYMMETRY = 1e-10
 """How far M may be from its transpose, relative to its largest number."""

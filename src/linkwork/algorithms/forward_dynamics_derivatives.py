@@ -38,18 +38,24 @@ def forward_dynamics_derivatives(
 ) -> tuple[Field[Matrix], Field[Matrix], Field[Matrix]]:
     """∂q̈/∂q, ∂q̈/∂q̇ and M⁻¹, a block for each pair of joints."""
     found = articulated_motion(tree, q, v, tau, f_ext)
-    return accelerations_vary(tree, found, moving(tree, q, v, found.qdd, f_ext))
+    by_q, by_v, inverse = zeros(tree, 3)
+    accelerations_vary(tree, found, moving(tree, q, v, found.qdd, f_ext), by_q, by_v, inverse)
+    return by_q, by_v, inverse
 
 
 def accelerations_vary(
-    tree: OrderedTree, found: ArticulatedMotion, motion: Moving, taken: Taken | None = None
-) -> tuple[Field[Matrix], Field[Matrix], Field[Matrix]]:
-    """The same from what recursions found; M⁻¹ alone, if blocks are ``taken``."""
-    by_q, by_v, inverse = zeros(tree, 3)
+    tree: OrderedTree,
+    found: ArticulatedMotion,
+    motion: Moving,
+    by_q: Field[Matrix],
+    by_v: Field[Matrix],
+    inverse: Field[Matrix],
+    taken: Taken | None = None,
+) -> None:
+    """The same from what recursions found, into fields of zeros; they stay there unless they are ``taken``."""
     joints = giving_way(tree, motion.X0, found.step)
     pushed = _pushed(tree, found, motion, joints, by_q, by_v)
     respond(tree, joints, inverse, (by_q, by_v), pushed, taken)
-    return by_q, by_v, inverse
 
 
 _DIRECTIONS = [Vec3(*unit) for unit in units(3)]

@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from linkwork.algorithms.articulated_body import articulated_motion
-from linkwork.algorithms.forward_dynamics_derivatives import _pushed
+from linkwork.algorithms.forward_dynamics_derivatives import accelerations_vary
 from linkwork.algorithms.inverse_dynamics_derivatives import moving
-from linkwork.algorithms.mass_matrix_inverse import giving_way, respond, zeros
+from linkwork.algorithms.mass_matrix_inverse import zeros
 from linkwork.algorithms.step import force_and_rotor, forces
 from linkwork.algorithms.tree import Body, BodyForces, Field, JointValues, OrderedTree
 from linkwork.spatial import Coordinates, Scalar
@@ -69,9 +69,7 @@ def linearised_step(
                 rates[body, column] = rate = _scaled(dt, change)
                 positions[body, column] = _product(dtE, rate, n)
 
-    joints = giving_way(tree, motion.X0, found.step)
-    pushed = _pushed(tree, found, motion, joints, *of_v[:2])
-    respond(tree, joints, of_v[2], of_v[:2], pushed, taken)
+    accelerations_vary(tree, found, motion, of_v[0], of_v[1], of_v[2], taken)
 
     for body in tree.outward():
         _, _, _, C, dtE = own[body]

@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from linkwork.engine.code.cache import CACHE
 from linkwork.errors import LinkworkWarning
 from linkwork.formats import load
 from linkwork.model import Model, mechanisms
+from linkwork.properties import cached_property
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from math import prod
 from types import MappingProxyType
 from typing import Any
@@ -26,6 +26,7 @@ from linkwork.engine.trace.replay import replay
 from linkwork.errors import ArgumentError, SingularError, TracingError
 from linkwork.memory import fits_memory, not_enough_memory
 from linkwork.model.model import Model
+from linkwork.properties import cached_property
 
 _FEWER = "take fewer states at a time"
 

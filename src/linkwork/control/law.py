@@ -10,7 +10,6 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from itertools import pairwise
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
@@ -29,6 +28,7 @@ from linkwork.engine.plans import MOST_BODIES
 from linkwork.engine.plans.task import moved
 from linkwork.errors import LinkworkWarning, TracingError
 from linkwork.model.model import Model, Point
+from linkwork.properties import cached_property
 
 if TYPE_CHECKING:
     from linkwork.compiled.compiled_function import CompiledFunction

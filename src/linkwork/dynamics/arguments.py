@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from linkwork.engine.plans import form_of
 from linkwork.engine.spaces import SPACES
 from linkwork.errors import ArgumentError, shown
 from linkwork.model.model import Frame, Model, Point
+from linkwork.properties import cached_property
 
 Frames = str | Point | Sequence[str | Point]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from linkwork.dynamics.kinematics import neutral
 from linkwork.dynamics.least_squares import MOST_ITERATIONS, SETTINGS, Search, sampled
 from linkwork.dynamics.search_coordinates import Coordinates, Follower, Limits
 from linkwork.model.model import Frame, Model
+from linkwork.properties import cached_property
 
 _FIRST_DAMPING, _FIRST_PULL = 0.5, 1e-2
 """λ and the weight of a posture at first, over the mean square of J's singular values."""

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, overload
 
 from linkwork.arguments import finite_array, not_negative, positive
 from linkwork.errors import ArgumentError, shown
+from linkwork.properties import cached_property
 
 if TYPE_CHECKING:
     from linkwork.model.contacts import Contact, Softness

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import Any
 
 from linkwork.model.loops import Attached, Closed, Crossing, Loops, loops_of
 from linkwork.model.model import Frame
+from linkwork.properties import cached_property
 
 
 def groups_of(frames: Sequence[Frame]) -> list[tuple[int, int]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from linkwork.model.memo import Memo
 from linkwork.model.placements import as_placement
 from linkwork.model.points import Point as Point
 from linkwork.model.queries import WORLD as WORLD
+from linkwork.properties import cached_property
 from linkwork.spatial import Inertia, Transform
 
 if TYPE_CHECKING:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 from linkwork.model.assembly import assembly_of
+from linkwork.properties import cached_property
 
 
 class Hold(NamedTuple):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any
 
 from linkwork.model.paths import Paths, paths_of
+from linkwork.properties import cached_property
 
 
 class Station:

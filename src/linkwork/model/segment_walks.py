@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 from typing import Any, TypeVar
 
 from linkwork.errors import ModelError
 from linkwork.model.model import Model
 from linkwork.model.reductions import Unknown, reduction
 from linkwork.model.segments import cut, limbs
+from linkwork.properties import cached_property
 
 Item = TypeVar("Item")
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -23,6 +22,7 @@ from linkwork.model.model import Frame, Model
 from linkwork.model.part_walks import PartWalks
 from linkwork.model.path_walks import PathWalks
 from linkwork.model.segment_walks import SegmentWalks
+from linkwork.properties import cached_property
 from linkwork.spatial import Force, Inertia, Motion, Transform, Vec3
 
 

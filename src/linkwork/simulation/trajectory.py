@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,6 +16,7 @@ from linkwork.dynamics.kinematics import difference, integrate
 from linkwork.errors import ArgumentError, shown
 from linkwork.memory import check_memory
 from linkwork.model.model import Model
+from linkwork.properties import cached_property
 from linkwork.simulation import files, tables
 from linkwork.simulation.tangent import Tangent
 

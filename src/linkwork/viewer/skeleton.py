@@ -7,13 +7,13 @@ mass and inertia: that makes a humanoid look like one.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.kinematics import forward_kinematics
 from linkwork.model.model import WORLD, Model
+from linkwork.properties import cached_property
 from linkwork.spatial import Transform
 from linkwork.viewer.solids import Solid, solid
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from linkwork.model.all_contacts import Contacts, as_contacts
 from linkwork.model.constraints import Constraint, Coupling
 from linkwork.model.contacts import Contact, Softness
 from linkwork.model.model import WORLD, Frame, Model, Point
+from linkwork.properties import cached_property
 from linkwork.spatial import Vec3
 
 _LIMBS = 3

@@ -12,7 +12,6 @@ loops over bodies, that of points (``points``) is straight; NumPy joins them (``
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from math import prod
 from typing import Any, NamedTuple
 
@@ -34,6 +33,7 @@ from linkwork.errors import ArgumentError, TracingError
 from linkwork.joints import Free
 from linkwork.model.contacts import Contact
 from linkwork.model.model import WORLD, Model
+from linkwork.properties import cached_property
 from linkwork.spatial import Transform
 from linkwork.spatial.small_matrices import skew
 

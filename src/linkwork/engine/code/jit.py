@@ -13,7 +13,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from functools import cache, cached_property
+from functools import cache
 from typing import Any
 
 from linkwork.engine.code import linker
@@ -21,6 +21,7 @@ from linkwork.engine.code.target import Target, target
 from linkwork.engine.emit import builtin
 from linkwork.errors import LinkworkError
 from linkwork.memory import check_available
+from linkwork.properties import cached_property
 
 lock = threading.RLock()
 """Held while code is made, one module at a time; a fork waits for it, so that the child finds LLVM idle."""

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from linkwork.engine.emit.writer import Writer
+from linkwork.properties import cached_property
 
 Words = NDArray[np.int64]
 

@@ -10,6 +10,7 @@ many numbers it has. Who offers claims the mailbox first. What both sides use is
     claim   i64 (mailbox): whether the owner is free and nobody else is about to offer
     offer   i64 (mailbox), claimed: makes what is offered the owner's job, and wakes it
     leave   i64 (mailbox), claimed: takes the claim back
+    join    i64 (crew): counts one more member, whose mailbox stands there already
 
 Who sets "asleep" from 1 to 0, wakes: so the lock is released once for each time that the owner sleeps.
 """
@@ -24,6 +25,8 @@ JOB, FUNCTION, BUSY, ASLEEP, YIELD, OFFERED, CLAIMED, LOCK = 0, 8, 16, 24, 32, 4
 ACQUIRE, RELEASE, WORKSPACE, ROOM = 57, 58, 59, 60
 """Those that stand beside the lock, and hardly change."""
 SIZE = 64
+NOBODY = 4
+"""The status of code that asked for help which it could not have."""
 
 
 def place(w: Writer, mailbox: str, where: int) -> str:
@@ -33,7 +36,7 @@ def place(w: Writer, mailbox: str, where: int) -> str:
 
 def text(triple: str) -> str:
     """The module of what both sides of a mailbox do, for a target."""
-    return "\n".join([_serve(spinning(triple).looks), claim(), _offer(), _leave(), wait(triple)])
+    return "\n".join([_serve(spinning(triple).looks), claim(), _offer(), _leave(), _join(), wait(triple)])
 
 
 def _serve(most: int) -> str:
@@ -113,6 +116,13 @@ def _leave() -> str:
     release(w, 0, place(w, "%mailbox", CLAIMED))
     w.do("ret i64 0")
     return w.function("i64 @leave(ptr nocapture %mailbox)")
+
+
+def _join() -> str:
+    w = Writer()
+    w.let("atomicrmw add ptr %crew, i64 1 seq_cst")
+    w.do("ret i64 0")
+    return w.function("i64 @join(ptr nocapture %crew)")
 
 
 def put(w: Writer, mailbox: str, words: Value) -> str:

@@ -48,8 +48,6 @@ CREW = CallFrame(
 """How many members there are and threads can be at work, where the number of threads that are wanted stands; the team
 and its size; the function that yields."""
 MEMBER = CallFrame((("ptr", "mailbox"), ("ptr", "words"), ("ptr", "work"), ("i64", "claimed")))
-NOBODY = 4
-"""The status of a call that was not begun, since helpers are asleep or at something else."""
 
 
 def team_size(loops: int) -> int:
@@ -229,7 +227,7 @@ def _batch(interface: Interface) -> list[str]:
         release(w, OVER, CREW.get(w, crew, "team"))
         w.do(f"ret i64 {status}")
         w.begin(w.block("never"))
-    w.do(f"ret i64 {NOBODY}")
+    w.do(f"ret i64 {mailbox.NOBODY}")
     return [_begin(interface), w.function("i64 @batch(ptr nocapture %words)")]
 
 

@@ -41,8 +41,6 @@ PIECES = CallFrame(
         ("i64", "served"),  # whether a builtin asks
     )
 )
-NOBODY = 4
-"""The status of a call that was not begun."""
 MOVING = CallFrame((("i64", "at"), ("i64", "stride_at"), ("i64", "size")))
 """Of an array: where its address stands in the words of the code, and how far its states are apart; without such a
 word, which is then -1, they are so many numbers apart.
@@ -136,7 +134,8 @@ def _ask() -> str:
         release(w, 0, mailbox.place(w, "%mailbox", mailbox.CLAIMED))
         w.do("ret i1 false")
         w.begin(w.block("never"))
-    own = w.load(mailbox.place(w, "%mailbox", mailbox.WORKSPACE), "ptr")
+    workspace = mailbox.place(w, "%mailbox", mailbox.WORKSPACE)
+    own = w.load(workspace, "ptr")
     with w.when(w.compare("ne", PIECES.get(w, "%pieces", "zeroed"), 0)), w.loop(0, needed) as number:
         w.store("0.0", w.at(own, number.counter))
     _own(w, own)
@@ -147,7 +146,7 @@ def _ask() -> str:
         at, first = (SPACE.get(w, place, name) for _, name in SPACE.words)
         w.store(w.at(own, first), w.at(words, at, "i64"), "ptr")
     w.store("@help", mailbox.place(w, "%mailbox", mailbox.FUNCTION), "ptr")
-    mailbox.put(w, "%mailbox", w.let(f"ptrtoint ptr {own} to i64"))
+    mailbox.put(w, "%mailbox", w.load(workspace, "i64"))
     mailbox.wake(w, "%mailbox")
     w.do("ret i1 true")
     return w.function("internal i1 @ask(ptr %pieces, ptr %shared, ptr %mailbox)")
@@ -169,7 +168,7 @@ def _lead() -> str:
             fits = w.compare("sge", there, PIECES.get(w, "%pieces", "room"))
             helper.carry(w.either(fits, "i64", helper.carried[0], 0))
         with w.when(w.compare("slt", helper.carried[0], wanted)):
-            w.do(f"ret i64 {NOBODY}")
+            w.do(f"ret i64 {mailbox.NOBODY}")
             w.begin(w.block("never"))
     with w.when(w.compare("slt", count, 2)):
         code = PIECES.get(w, "%pieces", "batch")

@@ -43,6 +43,7 @@ LIMITS = CallFrame(
         ("i64", "brief"),  # states; more of them are not worked on with the interpreter's lock held
         ("i64", "share"),  # states of a thread, at least
         ("i64", "piece"),  # states that it takes at a time, at least
+        ("i64", "longest"),  # states; more of them are left to Python, which can be interrupted
     )
 )
 """Of batches, as ``run.threads`` finds out."""

@@ -183,6 +183,7 @@ class _Serve(PythonWriter):
         """The code for so many states, the words for arrays, and those it is called with: go on if there is any."""
         states = self.load(self.states, "i64")
         self.leave_if(self.compare("eq", states, 0), "unserved")
+        self.leave_if(self.compare("sgt", states, self.limit("longest")), "unserved")
         single = self.compare("eq", states, 1)
         code, words = (
             self.either(single, "ptr", *(ENTRY.get(self, self.record, f"{form}{what}") for form in ("one", "batch")))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 
 from linkwork.engine.code import fingerprint, jit
 from linkwork.engine.emit import kernel, parallel
@@ -16,6 +16,7 @@ from linkwork.engine.run.memory import address, aligned
 from linkwork.engine.trace.levelled import SIZES, Levelled, LevelledTree, levelled_tables
 from linkwork.engine.trace.rolled import roll
 from linkwork.engine.trace.tables import Tables
+from linkwork.properties import cached_property
 
 _LONGEST = 400
 """The most of ``Levelled.size`` that is compiled: the code has each case of parts with all of its open loops."""

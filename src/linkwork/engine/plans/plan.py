@@ -194,20 +194,25 @@ class Compiled(Plan):
         results = list(out) if out is not None else [empty((states, count)) for count in self.task.results]
         _, batch = self.code(lanes)
         interface = self.interface
-        strides = [0 if array.strides[0] == 0 else array.shape[1] for array in arguments]
-        call = {"states": states, **dict(zip(interface.stride_names, strides, strict=True))}
-        call |= {name: address(array) for name, array in zip(self.array_names, (*arguments, *results), strict=True)}
+        strides = [0 if array.strides[0] == 0 else array.shape[1] for array in (*arguments, *results)]
+        places = [address(array) for array in (*arguments, *results)]
+        call = {"whole": states, **dict(zip(interface.stride_names, strides, strict=False))}
         call["buffer"], _owner = self.buffer(lanes)
         words = interface.batch.put(self.words("batch", lanes), call)
-        called, count = words, self.pace.threads(states)
+        called, count, status = words, self.pace.threads(states), 0
         if count > 1:
             from linkwork.engine.run import pieces  # threads are imported late
 
             self.pace.tell()
             batch, called = pieces.led(self._pieces(lanes), words, count - 1)
-        start = time.perf_counter()
-        status = batch(address(called))
-        self.pace.measured(time.perf_counter() - start, -(-states // lanes) * lanes, count)
+        step = self.pace.longest(lanes)
+        for first in range(0, states, step):  # Ctrl-C comes in between
+            few = min(step, states - first)
+            starts = (place + 8 * first * stride for place, stride in zip(places, strides, strict=True))
+            interface.batch.put(words, {"states": few, **dict(zip(self.array_names, starts, strict=True))})
+            start = time.perf_counter()
+            status |= batch(address(called))
+            self.pace.measured(time.perf_counter() - start, -(-few // lanes) * lanes, count)
         return results, status
 
     def _pieces(self, lanes: int) -> Words:

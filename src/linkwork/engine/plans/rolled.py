@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import MutableSequence, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +29,7 @@ from linkwork.engine.run.memory import address
 from linkwork.engine.trace.rolled import RolledTree, roll
 from linkwork.engine.trace.tables import PLACEMENT, SIZES, Tables, tables_of
 from linkwork.model.splitting import Split
+from linkwork.properties import cached_property
 
 
 class RolledProgram(NamedTuple):

@@ -5,7 +5,7 @@ the lanes, as everywhere.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property, partial
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
@@ -25,6 +25,7 @@ from linkwork.engine.trace.segmented import PARTS, SIZES, SegmentedTree, segment
 from linkwork.engine.trace.segmented_seams import steps_of_reduction, zero_beyond_seams
 from linkwork.engine.trace.tables import Tables, kinds_of
 from linkwork.model.segments import LinedUp, blended, cut, cut_into, judged_limbs, limbs
+from linkwork.properties import cached_property
 
 
 class Segmented(InParallel):

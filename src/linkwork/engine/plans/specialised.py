@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from linkwork.engine.plans.plan import NOT_FINITE_RESULT, Array, Arrays, Compile
 from linkwork.engine.plans.straight_line import StraightLine
 from linkwork.engine.plans.task import Task
 from linkwork.engine.spaces import OFFSETS
+from linkwork.properties import cached_property
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,7 @@ some code's as it stands.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import partial
 from math import prod
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ from linkwork.engine.plans.task import Shape, Task
 from linkwork.engine.plans.traced import TracedTask
 from linkwork.engine.run.entries import Entry, held, make
 from linkwork.errors import ArgumentError
+from linkwork.properties import cached_property
 
 _NOTHING = np.empty((1, 0))
 

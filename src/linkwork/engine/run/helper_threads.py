@@ -29,13 +29,12 @@ from linkwork.engine.emit.mailbox import (
     YIELD,
     text,
 )
+from linkwork.engine.run import threads
 from linkwork.engine.run.memory import address, aligned
-
-MOST_HELPERS = 255
 
 _lock = threading.RLock()
 _helpers: list[Helper] = []
-crew = np.zeros(1 + MOST_HELPERS, dtype=np.int64)
+crew = np.zeros(1 + threads.MOST_HELPERS, dtype=np.int64)
 """Where generated code finds them: how many there are, and the address of each one's mailbox."""
 
 
@@ -57,16 +56,18 @@ def ask(count: int, function: int, words: Words, work: int, size: int, *kept: ob
 
 def hire(count: int, room: int = 0) -> None:
     """See to it that there are so many helpers, each with workspace for so many numbers, as far as possible."""
-    if len(_helpers) < count:
+    count = min(count, threads.MOST_HELPERS)
+    if crew[0] < count and not sys.is_finalizing():
         with _lock:
-            while len(_helpers) < count:
+            while crew[0] < count:
                 try:
-                    _helpers.append(Helper())
-                except (AttributeError, RuntimeError):  # no more threads, or the interpreter is about to end
+                    if len(_helpers) == crew[0]:
+                        _helpers.append(Helper())
+                except (AttributeError, RuntimeError):  # no more threads
+                    threads.wanted[0] = min(int(threads.wanted[0]), 1 + len(_helpers))
                     break
-                if crew[0] < MOST_HELPERS:
-                    crew[crew[0] + 1] = _helpers[-1].mailbox
-                    crew[0] += 1
+                crew[crew[0] + 1] = _helpers[-1].mailbox
+                _code().function("join", brief=True)(address(crew))
     for helper in _helpers[:count]:
         helper.make_room(room)
 
@@ -155,7 +156,7 @@ def yield_function() -> int:
 
 @cache
 def _code() -> jit.Code:
-    names = ("serve", "claim", "offer", "leave")
+    names = ("serve", "claim", "offer", "leave", "join")
     return loader.load(loader.key_of(jit.host(), names), lambda: text(jit.triple()), jit.host(), names)
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import threading
 from math import prod
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 local = threading.local()
 """What belongs to this thread."""
+_lent: WeakValueDictionary[int, NDArray[np.float64]] = WeakValueDictionary()
+"""The workspaces of all threads, by their addresses."""
 
 
 def address(array: NDArray[Any]) -> int:
@@ -43,9 +47,19 @@ def scratch(name: str, count: int) -> int:
     if not blocks or blocks[-1][1].size < count:
         view = aligned(max(count, 2 * blocks[-1][1].size) if blocks else count)
         blocks.append((address(view), view))
+        _lent[address(view)] = view
         local.state = object()
     found: int = blocks[-1][0]
     return found
+
+
+@atexit.register
+def _keep() -> None:
+    """When the interpreter ends, code that a daemon thread has called may still be at work without its lock: workspaces
+    stay until the process ends.
+    """
+    for view in list(_lent.values()):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(view))
 
 
 def state() -> object:

@@ -24,9 +24,12 @@ _PIECE = 30e-6
 """Seconds of work that a thread takes at a time, at least."""
 _BRIEF = 20e-6
 """Seconds of work up to which the interpreter's lock is held."""
-_TELLING, _ENOUGH = 50e-6, 3
+_LONG_ENOUGH, _ENOUGH = 50e-6, 3
 """Seconds of a run from which on it tells more than a guess, and after how many of these no more are measured."""
-MOST_THREADS = 10_000
+UNINTERRUPTED = 0.2
+"""Seconds of work, on one thread, after which Python has a look whether the user pressed Ctrl-C."""
+MOST_THREADS, MOST_HELPERS = 10_000, 255
+"""That may be asked for; that one call is spread over, besides its own."""
 SECONDS = 60e-9
 """What a body takes in one state on one lane, roughly: enough to tell whether a thread pays."""
 
@@ -60,7 +63,7 @@ def set_threads(count: int | None) -> None:
     """
     global _chosen
     _chosen = None if count is None else integer("threads", count, 1, MOST_THREADS)
-    wanted[0] = get_threads()
+    wanted[0] = min(get_threads(), 1 + MOST_HELPERS)
 
 
 def get_threads() -> int:
@@ -74,8 +77,8 @@ def get_threads() -> int:
     return _chosen or cores()
 
 
-wanted = np.array([get_threads()], dtype=np.int64)
-"""The same where generated code finds it."""
+wanted = np.array([min(get_threads(), 1 + MOST_HELPERS)], dtype=np.int64)
+"""The same where generated code finds it, or fewer, if the system has no more."""
 
 
 class Pace:
@@ -98,14 +101,14 @@ class Pace:
 
     def tell(self) -> None:
         """Set the limits."""
-        words = {"share": WORTH_A_THREAD, "piece": _PIECE, "brief": _BRIEF}
+        words = {"share": WORTH_A_THREAD, "piece": _PIECE, "brief": _BRIEF, "longest": UNINTERRUPTED}
         limits = {name: max(1, int(min(seconds / self.seconds, 2**40))) for name, seconds in words.items()}
         most = max(1, 2 * limits["share"] - 1)
         LIMITS.put(self.limits, {**limits, "most": most, "brief": min(most, limits["brief"])})
 
     def measured(self, elapsed: float, states: int, count: int) -> None:
         """So many states took as long, on so many threads."""
-        seconds, tells = elapsed * count / states, elapsed > _TELLING
+        seconds, tells = max(elapsed, 1e-9) * count / states, elapsed > _LONG_ENOUGH
         if seconds < self.seconds or (tells and not self.runs):
             self.seconds = seconds
             self.tell()
@@ -113,7 +116,14 @@ class Pace:
 
     def threads(self, states: int) -> int:
         """How many pay for so many states."""
-        return 1 if states == 1 else max(1, min(get_threads(), int(states * self.seconds / WORTH_A_THREAD)))
+        if states == 1 or sys.is_finalizing():
+            return 1
+        return max(1, min(int(wanted[0]), int(states * self.seconds / WORTH_A_THREAD)))
+
+    def longest(self, lanes: int) -> int:
+        """States that are worked on without a look at what else Python has to do: whole tiles."""
+        (longest,) = LIMITS.indices(["longest"])
+        return -(-int(self.limits[longest]) // lanes) * lanes
 
     def wants_threads(self, states: int) -> bool:
         (most,) = LIMITS.indices(["most"])
