@@ -332,6 +332,7 @@ def test_builtins_ask_helpers_themselves(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_helpers_of_a_call_that_is_interrupted_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(in_parallel, "_WORTH_A_TEAM", 1)
     monkeypatch.setattr(helper_threads, "_helpers", [])
+    monkeypatch.setattr(helper_threads, "crew", np.zeros_like(helper_threads.crew))
     model = chains()["revolute"]
     state, _ = expected("revolute")
     lw.set_threads(2)

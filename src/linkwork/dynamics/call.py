@@ -136,12 +136,13 @@ def every_frames(name: str, model: Model, frames: Frames, out: Any, *values: Arr
     if not axes:
         return _answer(call(name, model, values, asked.frames, asked.offsets, asked.quick, out), out)
     holder = asked.whole.get(name) if current_form() == "auto" else None
-    result = None if holder is None else served(holder, None, *values)
-    if result is None:
-        (result,) = call(name, model, values, asked.frames, asked.offsets, asked.whole)
+    found = None if holder is None else served(holder, None, *values)
+    if found is None:
+        found = _answer(call(name, model, values, asked.frames, asked.offsets, asked.whole), None)
+    results = list(found) if isinstance(found, tuple) else [found]
     for axis in axes:
-        result = asked.rows(result, axis)
-    return put_into(out, result)
+        results = [asked.rows(result, axis) for result in results]
+    return put_into(out, *results)
 
 
 def _answer(results: list[Array], out: Any) -> Any:

@@ -213,7 +213,7 @@ def fmod(x: Scalar, y: Scalar) -> Scalar:
 
 def sign(x: Scalar) -> Scalar:
     """-1, 0 or 1."""
-    return where_less(x, 0.0, -1.0, where_less(0.0, x, 1.0, 0.0 * x))
+    return where_less(x, 0.0, -1.0, where_less(0.0, x, 1.0, varying_as(x, 0.0)))
 
 
 def minimum(x: Scalar, y: Scalar) -> Scalar:

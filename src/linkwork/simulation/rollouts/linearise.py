@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import inf
 from operator import itemgetter
@@ -11,36 +11,30 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwork.algorithms import STEP_PARTS, linearising, step_forces
+from linkwork.algorithms import STEP_PARTS, linearising
 from linkwork.arguments import seconds
 from linkwork.batches import all_converted, as_out
-from linkwork.compiled.arrays import array_of, is_traced, traced
+from linkwork.compiled.arrays import is_traced
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.dynamics import call
 from linkwork.dynamics.arguments import Array, as_array, check_model
 from linkwork.dynamics.constrained import constrained_dynamics
-from linkwork.dynamics.constrained_derivatives import MOST_WHOLE, Responses, derivatives_of, pulls_of, sizes_of
-from linkwork.dynamics.constraint_solvers import JoinedSolver, TracedSolver
-from linkwork.dynamics.derivatives import Two, forward_dynamics_derivatives, inverse_dynamics_derivatives
-from linkwork.dynamics.dynamics import forward_dynamics
-from linkwork.dynamics.held import HeldBy, held_by
-from linkwork.dynamics.traced import traced_call
+from linkwork.dynamics.constrained_derivatives import MOST_WHOLE
+from linkwork.dynamics.derivatives import Two
 from linkwork.engine.code import fingerprint
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import MOST_BODIES
-from linkwork.engine.trace.differentiate import pushed
 from linkwork.errors import ArgumentError, TracingError
 from linkwork.model.constraints import Constraint
 from linkwork.model.contacts import Contact
 from linkwork.model.model import Model
 from linkwork.simulation.arguments import without_effort
 from linkwork.simulation.rollouts.asked import Asked, asked_of
-from linkwork.simulation.rollouts.gradients import flat, integrate_of
+from linkwork.simulation.rollouts.driven_steps import Driven, by_recursion, driven, joined
 from linkwork.simulation.rollouts.jobs import Job
-from linkwork.simulation.rollouts.pushed_steps import along, by_pushing, in_tangent_space, tangents
-from linkwork.simulation.rollouts.steps import Extras, Step, numbered
-from linkwork.simulation.rotors import with_rotors
+from linkwork.simulation.rollouts.pushed_steps import along, by_pushing
+from linkwork.simulation.rollouts.steps import Step
 
 _MOST_WHOLE = 20
 """Degrees of freedom up to which one kernel is made of a step without constraints."""
@@ -227,7 +221,7 @@ def linearised(job: Job, into: Two | None = None) -> tuple[Array, Array, Served 
         elif pushed_through:
             text = by_pushing(model, Step(model, extras), shapes)
         else:
-            text = _driven(model, extras, shapes) if apart else _by_recursion(model, extras, shapes)
+            text = driven(model, extras, shapes) if apart else by_recursion(model, extras, shapes)
         whole: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,), **shapes}
         whole |= {"direction": (3 * model.nv,)} if by_columns else {}
         try:
@@ -251,7 +245,7 @@ def linearised(job: Job, into: Two | None = None) -> tuple[Array, Array, Served 
         _check(job, fine)
     if whole_step:
         return leaves[0], leaves[1], (kernel.quick, ["q", "v", "tau", *shapes])
-    return *_joined(model, extras, job.q, job.v, job.parts["dt"].item(), rows.get("f_ext"), Driven(*leaves)), None
+    return *joined(model, extras, job.q, job.v, job.parts["dt"].item(), rows.get("f_ext"), Driven(*leaves)), None
 
 
 def _check(job: Job, fine: NDArray[np.bool_]) -> None:
@@ -293,128 +287,3 @@ def _by_loops(job: Job, into: Two | None) -> tuple[Array, Array, Served]:
     names = [name for name, _ in algorithm.arguments]
     A, B = call.call(algorithm, model, [given[name] for name in names], table=table, out=into)
     return A, B, (partial(call.served, table.get(algorithm.name)), names)
-
-
-class Driven(NamedTuple):
-    """A step in its parts: driving forces and rotors (nv,), the sizes of the constraints' forces (r,), accelerations
-    (nv,), how forces and rotors change with q, v and tau, (nv, 3 nv), and how q⁺ changes with q, and with the step,
-    (nv, nv).
-    """
-
-    forces: Any
-    rotors: Any
-    sizes: Any
-    a: Any
-    df: Any
-    dr: Any
-    carried: Any
-    moved: Any
-
-
-def _driven(model: Model, extras: Extras, shapes: Mapping[str, Shape]) -> Callable[..., Driven]:
-    """The text for what drives and drags, and for where a step leads."""
-    nv, law = model.nv, extras.law
-
-    def text(q: Any, v: Any, tau: Any, dt: Any, **given: Any) -> Driven:
-        names = list(given)
-        algorithm = step_forces([*(name for name in names if name in STEP_PARTS), "tau"])
-
-        def forces(q: Any, v: Any, tau: Any, dt: Any, **given: Any) -> tuple[Any, Any]:
-            if law is not None:
-                tau = tau + law(0.0 * dt, q, v, *numbered("law", given))
-            parts = {**given, "tau": tau}
-            f, r, _ = traced_call(algorithm, model, [q, v, dt, *(parts[n] for n, _ in algorithm.arguments[3:])], (), ())
-            return f, r
-
-        arguments: dict[str, Shape] = {"q": (model.nq,), "v": (nv,), "tau": (nv,), "dt": ()}
-        program, _, _ = trace("forces", forces, arguments | {name: shapes[name] for name in names})
-        own = [flat(x) for x in (q, v, tau, dt, *(given[name] for name in names))]
-        (f, r), changes = pushed(program, own, tangents(model, own[0], [len(each) for each in own[3:]]))
-        df, dr = (traced(np.array([each[k] for each in changes], dtype=object).T) for k in range(2))
-        driving, f_ext, rotored = array_of(f), given.get("f_ext"), with_rotors(model, r)
-        sizes, a = traced(np.zeros(0).astype(object)), None
-        if extras.constraints:
-            held, settings = _held(model, extras)
-            solver = TracedSolver(held.name, 0.0)
-            sizes = sizes_of(held, q, v, driving, f_ext, held.placements, settings, solver, rotored)
-            pulls = pulls_of(held, q, v, sizes, f_ext, held.placements)
-            a = forward_dynamics(rotored, q, v, driving + pulls.forces, pulls.loads)
-        else:
-            a = forward_dynamics(rotored, q, v, driving, f_ext)
-        return Driven(driving, array_of(r), sizes, a, df, dr, *_moved(model, own[0], flat(dt * (v + dt * a))))
-
-    return text
-
-
-def _held(model: Model, extras: Extras) -> tuple[HeldBy, Array]:
-    """The constraints of a step, and the factors of their stabilisation."""
-    held = held_by(model, extras.constraints)
-    return held, held.settings(extras.stabilisation, 0.0)
-
-
-def _by_recursion(model: Model, extras: Extras, shapes: Mapping[str, Shape]) -> Callable[..., tuple[Any, Any]]:
-    """The text for a whole step, by the derivatives of forward dynamics, or of constrained dynamics.
-
-    (M + diag r) a = f - h,    da = a_q dq + a_v dv + a_f (df - a dr)
-    """
-    driven = _driven(model, extras, shapes)
-
-    def text(q: Any, v: Any, tau: Any, dt: Any, **given: Any) -> tuple[Any, Any]:
-        parts = driven(q, v, tau, dt, **given)
-        rotored = with_rotors(model, flat(parts.rotors))
-
-        def responses(forces: Any, loads: Any) -> tuple[Any, Any, Any, Any]:
-            return parts.a, *forward_dynamics_derivatives(rotored, q, v, forces, loads)
-
-        return _assembled(dt, parts, *_responses(model, extras, q, v, given.get("f_ext"), parts, responses))
-
-    return text
-
-
-def _joined(
-    model: Model, extras: Extras, q: Array, v: Array, dt: float, f_ext: Array | None, parts: Driven
-) -> tuple[Array, Array]:
-    """The same over floats, for a mechanism of so many joints that one kernel would be too long."""
-
-    def responses(forces: Any, loads: Any) -> tuple[Any, Any, Any, Any]:
-        by_q, by_v, M = inverse_dynamics_derivatives(model, q, v, parts.a, loads)
-        inverse = np.linalg.inv(M + (parts.rotors - model.armature)[..., None] * np.eye(model.nv))
-        return parts.a, -inverse @ by_q, -inverse @ by_v, inverse
-
-    return _assembled(dt, parts, *_responses(model, extras, q, v, f_ext, parts, responses))
-
-
-def _responses(
-    model: Model, extras: Extras, q: Any, v: Any, f_ext: Any, parts: Driven, responses: Responses
-) -> tuple[Any, Any, Any]:
-    """The derivatives of accelerations with respect to q, v and forces, held by the step's constraints."""
-    if not extras.constraints:
-        _, a_q, a_v, inverse = responses(parts.forces, f_ext)
-        return a_q, a_v, inverse
-    held, settings = _held(model, extras)
-    solver = TracedSolver(held.name, 0.0) if is_traced(parts.a) else JoinedSolver(held.name, 0.0, "linearise")
-    found = derivatives_of(held, q, v, parts.forces, f_ext, parts.sizes, held.placements, settings, solver, responses)
-    return found.da_dq, found.da_dv, found.da_dtau
-
-
-def _assembled(dt: Any, parts: Driven, a_q: Any, a_v: Any, inverse: Any) -> tuple[Any, Any]:
-    """A and B from the derivatives of accelerations with respect to q, v and forces."""
-    nv, nothing = parts.a.shape[-1], np.zeros_like(inverse)
-    unit = nothing + np.eye(nv)
-    da = np.concatenate([a_q, a_v, nothing], axis=-1) + inverse @ (parts.df - parts.a[..., None] * parts.dr)
-    dv = dt * da + np.concatenate([nothing, unit, nothing], axis=-1)
-    dq = parts.moved @ (dt * dv) + np.concatenate([parts.carried, nothing, nothing], axis=-1)
-    both = np.concatenate([dq, dv], axis=-2)
-    return both[..., : 2 * nv], both[..., 2 * nv :]
-
-
-def _moved(model: Model, q: list[Any], step: list[Any]) -> tuple[Any, Any]:
-    """Of q⁺ = q ⊕ step: how it changes, in its tangent space, with q in its own, and with the step."""
-    nv, program = model.nv, integrate_of(model)
-    units = np.eye(nv).tolist()
-    lifted = [pushed(program, [q, [0.0] * nv], [[[0.0] * model.nq, unit]])[1][0][0] for unit in units]
-    directions = [[each, [0.0] * nv] for each in lifted] + [[[0.0] * model.nq, unit] for unit in units]
-    (after,), changes = pushed(program, [q, step], directions)
-    columns = [in_tangent_space(model, after, change) for (change,) in changes]
-    matrix = np.array(columns, dtype=object).reshape(2 * nv, nv).T
-    return traced(matrix[:, :nv].copy()), traced(matrix[:, nv:].copy())

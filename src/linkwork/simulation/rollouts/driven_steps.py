@@ -1,0 +1,150 @@
+"""A step that is linearised, in its parts: what drives it, where it leads, and how accelerations vary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms import STEP_PARTS, step_forces
+from linkwork.compiled.arrays import array_of, is_traced, traced
+from linkwork.compiled.tracing import Shape, trace
+from linkwork.dynamics.arguments import Array
+from linkwork.dynamics.constrained_derivatives import Responses, derivatives_of, pulls_of, sizes_of
+from linkwork.dynamics.constraint_solvers import JoinedSolver, TracedSolver
+from linkwork.dynamics.derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
+from linkwork.dynamics.dynamics import forward_dynamics
+from linkwork.dynamics.held import HeldBy, held_by
+from linkwork.dynamics.traced import traced_call
+from linkwork.engine.trace.differentiate import pushed
+from linkwork.model.model import Model
+from linkwork.simulation.rollouts.gradients import flat, integrate_of
+from linkwork.simulation.rollouts.pushed_steps import in_tangent_space, tangents
+from linkwork.simulation.rollouts.steps import Extras, numbered
+from linkwork.simulation.rotors import with_rotors
+
+
+class Driven(NamedTuple):
+    """A step in its parts: driving forces and rotors (nv,), the sizes of the constraints' forces (r,), accelerations
+    (nv,), how forces and rotors change with q, v and tau, (nv, 3 nv), and how q⁺ changes with q, and with the step,
+    (nv, nv).
+    """
+
+    forces: Any
+    rotors: Any
+    sizes: Any
+    a: Any
+    df: Any
+    dr: Any
+    carried: Any
+    moved: Any
+
+
+def driven(model: Model, extras: Extras, shapes: Mapping[str, Shape]) -> Callable[..., Driven]:
+    """The text for what drives and drags, and for where a step leads."""
+    nv, law = model.nv, extras.law
+
+    def text(q: Any, v: Any, tau: Any, dt: Any, **given: Any) -> Driven:
+        names = list(given)
+        algorithm = step_forces([*(name for name in names if name in STEP_PARTS), "tau"])
+
+        def forces(q: Any, v: Any, tau: Any, dt: Any, **given: Any) -> tuple[Any, Any]:
+            if law is not None:
+                tau = tau + law(0.0 * dt, q, v, *numbered("law", given))
+            parts = {**given, "tau": tau}
+            f, r, _ = traced_call(algorithm, model, [q, v, dt, *(parts[n] for n, _ in algorithm.arguments[3:])], (), ())
+            return f, r
+
+        arguments: dict[str, Shape] = {"q": (model.nq,), "v": (nv,), "tau": (nv,), "dt": ()}
+        program, _, _ = trace("forces", forces, arguments | {name: shapes[name] for name in names})
+        own = [flat(x) for x in (q, v, tau, dt, *(given[name] for name in names))]
+        (f, r), changes = pushed(program, own, tangents(model, own[0], [len(each) for each in own[3:]]))
+        df, dr = (traced(np.array([each[k] for each in changes], dtype=object).T) for k in range(2))
+        driving, f_ext, rotored = array_of(f), given.get("f_ext"), with_rotors(model, r)
+        sizes, a = traced(np.zeros(0).astype(object)), None
+        if extras.constraints:
+            held, settings = _held(model, extras)
+            solver = TracedSolver(held.name, 0.0)
+            sizes = sizes_of(held, q, v, driving, f_ext, held.placements, settings, solver, rotored)
+            pulls = pulls_of(held, q, v, sizes, f_ext, held.placements)
+            a = forward_dynamics(rotored, q, v, driving + pulls.forces, pulls.loads)
+        else:
+            a = forward_dynamics(rotored, q, v, driving, f_ext)
+        return Driven(driving, array_of(r), sizes, a, df, dr, *_moved(model, own[0], flat(dt * (v + dt * a))))
+
+    return text
+
+
+def _held(model: Model, extras: Extras) -> tuple[HeldBy, Array]:
+    """The constraints of a step, and the factors of their stabilisation."""
+    held = held_by(model, extras.constraints)
+    return held, held.settings(extras.stabilisation, 0.0)
+
+
+def by_recursion(model: Model, extras: Extras, shapes: Mapping[str, Shape]) -> Callable[..., tuple[Any, Any]]:
+    """The text for a whole step, by the derivatives of forward dynamics, or of constrained dynamics.
+
+    (M + diag r) a = f - h,    da = a_q dq + a_v dv + a_f (df - a dr)
+    """
+    drive = driven(model, extras, shapes)
+
+    def text(q: Any, v: Any, tau: Any, dt: Any, **given: Any) -> tuple[Any, Any]:
+        parts = drive(q, v, tau, dt, **given)
+        rotored = with_rotors(model, flat(parts.rotors))
+
+        def responses(forces: Any, loads: Any) -> tuple[Any, Any, Any, Any]:
+            return parts.a, *forward_dynamics_derivatives(rotored, q, v, forces, loads)
+
+        return _assembled(dt, parts, *_responses(model, extras, q, v, given.get("f_ext"), parts, responses))
+
+    return text
+
+
+def joined(
+    model: Model, extras: Extras, q: Array, v: Array, dt: float, f_ext: Array | None, parts: Driven
+) -> tuple[Array, Array]:
+    """The same over floats, for a mechanism of so many joints that one kernel would be too long."""
+
+    def responses(forces: Any, loads: Any) -> tuple[Any, Any, Any, Any]:
+        by_q, by_v, M = inverse_dynamics_derivatives(model, q, v, parts.a, loads)
+        inverse = np.linalg.inv(M + (parts.rotors - model.armature)[..., None] * np.eye(model.nv))
+        return parts.a, -inverse @ by_q, -inverse @ by_v, inverse
+
+    return _assembled(dt, parts, *_responses(model, extras, q, v, f_ext, parts, responses))
+
+
+def _responses(
+    model: Model, extras: Extras, q: Any, v: Any, f_ext: Any, parts: Driven, responses: Responses
+) -> tuple[Any, Any, Any]:
+    """The derivatives of accelerations with respect to q, v and forces, held by the step's constraints."""
+    if not extras.constraints:
+        _, a_q, a_v, inverse = responses(parts.forces, f_ext)
+        return a_q, a_v, inverse
+    held, settings = _held(model, extras)
+    solver = TracedSolver(held.name, 0.0) if is_traced(parts.a) else JoinedSolver(held.name, 0.0, "linearise")
+    found = derivatives_of(held, q, v, parts.forces, f_ext, parts.sizes, held.placements, settings, solver, responses)
+    return found.da_dq, found.da_dv, found.da_dtau
+
+
+def _assembled(dt: Any, parts: Driven, a_q: Any, a_v: Any, inverse: Any) -> tuple[Any, Any]:
+    """A and B from the derivatives of accelerations with respect to q, v and forces."""
+    nv, nothing = parts.a.shape[-1], np.zeros_like(inverse)
+    unit = nothing + np.eye(nv)
+    da = np.concatenate([a_q, a_v, nothing], axis=-1) + inverse @ (parts.df - parts.a[..., None] * parts.dr)
+    dv = dt * da + np.concatenate([nothing, unit, nothing], axis=-1)
+    dq = parts.moved @ (dt * dv) + np.concatenate([parts.carried, nothing, nothing], axis=-1)
+    both = np.concatenate([dq, dv], axis=-2)
+    return both[..., : 2 * nv], both[..., 2 * nv :]
+
+
+def _moved(model: Model, q: list[Any], step: list[Any]) -> tuple[Any, Any]:
+    """Of q⁺ = q ⊕ step: how it changes, in its tangent space, with q in its own, and with the step."""
+    nv, program = model.nv, integrate_of(model)
+    units = np.eye(nv).tolist()
+    lifted = [pushed(program, [q, [0.0] * nv], [[[0.0] * model.nq, unit]])[1][0][0] for unit in units]
+    directions = [[each, [0.0] * nv] for each in lifted] + [[[0.0] * model.nq, unit] for unit in units]
+    (after,), changes = pushed(program, [q, step], directions)
+    columns = [in_tangent_space(model, after, change) for (change,) in changes]
+    matrix = np.array(columns, dtype=object).reshape(2 * nv, nv).T
+    return traced(matrix[:, :nv].copy()), traced(matrix[:, nv:].copy())
