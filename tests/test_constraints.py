@@ -12,6 +12,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.dynamics import held as held_frames
+from linkwork.dynamics.constraint_solvers import JoinedSolver
 from linkwork.dynamics.held import HeldBy, held_by
 from linkwork.model import Body, Limits, Model
 from linkwork.spatial import Inertia, Mat3, Sym3, Transform, Vec3
@@ -453,3 +454,8 @@ def test_many_couplings_are_rows_over_velocities(monkeypatch: pytest.MonkeyPatch
     for ours, theirs in ((found, by_frames), (loose, loose_by_frames)):
         for one, other in zip(ours, theirs, strict=True):
             np.testing.assert_allclose(one, other, rtol=0, atol=1e-11 * abs(other).max())
+
+
+def test_constraints_whose_numbers_overflow_are_named() -> None:
+    with pytest.raises(lw.SingularError, match="what the constraints gears hold overflows"):
+        JoinedSolver("gears", 0.0).solve(np.array([[np.inf]]), np.array([1.0]))

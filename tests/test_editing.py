@@ -361,3 +361,8 @@ def test_a_failed_addition_changes_nothing() -> None:
     with pytest.raises(lw.ModelError, match="body3"):
         builder.add_model(ARM)
     assert builder.build() == before
+
+
+def test_an_array_without_axes_has_no_names_of_joints() -> None:
+    with pytest.raises(lw.ArgumentError, match="joints must be a dict"):
+        lw.mechanisms.serial_chain(2).locked(np.array("joint1"))  # type: ignore[arg-type]

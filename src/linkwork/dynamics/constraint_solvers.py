@@ -124,6 +124,10 @@ class JoinedSolver(Solver):
 
     def solve(self, matrix: Array, right: Array) -> Array:
         self._check(right)
+        if not np.isfinite(matrix).all():
+            raise SingularError(
+                f"{self.function}: what the constraints {self.names} hold overflows; use smaller numbers"
+            )
         size = matrix.shape[-1]
         diagonal = matrix.diagonal(axis1=-2, axis2=-1)
         if not self.proximal:

@@ -263,7 +263,7 @@ def _locked_at(model: Model, joints: Mapping[str, ArrayLike] | Collection[str], 
         if q is not None:
             raise ArgumentError("joints has the coordinates of the locked joints; q is for names alone")
         given = {model.joint_index(name): _one_state(model, name, value) for name, value in joints.items()}
-    elif isinstance(joints, Collection | np.ndarray) and not isinstance(joints, str | bytes):
+    elif isinstance(joints, Collection) and not isinstance(joints, str | bytes) and getattr(joints, "ndim", 1) == 1:
         whole = model.configuration({}, q)
         if whole.ndim > 1:
             raise ArgumentError(f"q must be one configuration ({model.nq},), not {whole.shape}")
