@@ -47,6 +47,14 @@ class Rollout(_States):
         made.cost = cost
         return made
 
+    def __repr__(self) -> str:
+        whose = f" of {self._job.model.name!r}" if self._job else ""
+        batch, states = self.q.shape[:-2], len(self.t)
+        noun = "trajectory" if np.prod(batch) == 1 else "trajectories"
+        many = f"{' x '.join(map(str, batch))} {noun} of " if batch else ""
+        span = f", {self.t[0]:.6g} to {self.t[-1]:.6g} s" if states else ""
+        return f"<Rollout{whose}: {many}{states} states{span}{', with costs' * (self.cost is not None)}>"
+
     def trajectory(self, index: int | tuple[int, ...] = ()) -> Trajectory:
         """One of the trajectories, with accelerations, driving forces and the forces of constraints at its states.
 
@@ -60,6 +68,8 @@ class Rollout(_States):
             >>> import linkwork as lw
             >>> pendulum = lw.mechanisms.pendulum()
             >>> many = lw.rollout(pendulum, [[0.1], [0.2]], [0.0], dt=0.01, steps=100, record=10)
+            >>> many
+            <Rollout of 'pendulum': 2 trajectories of 11 states, 0 to 1 s>
             >>> many.trajectory(1)
             <Trajectory of 'pendulum': 11 states, 0 to 1 s>
         """
