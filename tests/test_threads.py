@@ -204,3 +204,25 @@ time.sleep(0.2)
 """
     for _ in range(2):
         subprocess.run([sys.executable, "-c", text], check=True, timeout=120, capture_output=True)
+
+
+def test_a_process_ends_while_code_waits_for_python() -> None:
+    """A daemon thread comes back to generated code, to be ended there, after all modules were taken apart."""
+    text = """
+import sys, threading, time
+import linkwork as lw
+arm = lw.mechanisms.serial_chain(6)
+q, v = lw.random_state(arm, 0)
+class Slow:
+    def __array__(self, *args, sleep=time.sleep, **kwargs):
+        sleep(0.3)
+        return q
+class Last:
+    def __del__(self, sleep=time.sleep):
+        sleep(0.6)
+sys.last = Last()
+lw.forward_dynamics(arm, q, v, v)
+threading.Thread(target=lw.forward_dynamics, args=(arm, Slow(), v, v), daemon=True).start()
+time.sleep(0.1)
+"""
+    subprocess.run([sys.executable, "-c", text], check=True, timeout=120, capture_output=True)

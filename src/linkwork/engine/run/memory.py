@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import sys
 import threading
 from math import prod
 from typing import Any
@@ -55,11 +56,14 @@ def scratch(name: str, count: int) -> int:
 
 @atexit.register
 def _keep() -> None:
-    """When the interpreter ends, code that a daemon thread has called may still be at work without its lock: workspaces
-    stay until the process ends.
+    """When the interpreter ends, daemon threads may still be in generated code, without its lock, or in Python that such
+    code has called. What the engine's modules hold, which is code among other things, and workspaces stay until the
+    process ends.
     """
-    for view in list(_lent.values()):
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(view))
+    package = f"{__name__.rpartition('.run')[0]}."
+    modules = [vars(module).copy() for name, module in list(sys.modules.items()) if name.startswith(package)]
+    for each in (*modules, *list(_lent.values())):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(each))
 
 
 def state() -> object:
