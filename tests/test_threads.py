@@ -226,3 +226,33 @@ threading.Thread(target=lw.forward_dynamics, args=(arm, Slow(), v, v), daemon=Tr
 time.sleep(0.1)
 """
     subprocess.run([sys.executable, "-c", text], check=True, timeout=120, capture_output=True)
+
+
+def test_threads_use_names_for_the_first_time_at_once_and_a_fork_waits_for_imports() -> None:
+    text = """
+import os, sys, threading, types
+import linkwork as lw
+sys.setswitchinterval(1e-6)
+names = "simulate rollout Trajectory Rollout control compile forward_dynamics linearise load mechanisms draw".split()
+ready, failed = threading.Barrier(len(names)), []
+def use(name):
+    ready.wait()
+    try:
+        getattr(lw, name)
+    except ImportError as error:
+        failed.append(error)
+users = [threading.Thread(target=use, args=(name,)) for name in names]
+for user in users: user.start()
+for user in users: user.join()
+assert not failed, failed
+
+half = types.ModuleType("linkwork.half")
+half.__spec__ = types.SimpleNamespace(_initializing=True)
+sys.modules[half.__name__] = half
+threading.Timer(0.2, setattr, (half.__spec__, "_initializing", False)).start()
+child = os.fork() if hasattr(os, "fork") else 0
+if child == 0:
+    os._exit(hasattr(os, "fork") and half.__spec__._initializing)
+assert os.waitpid(child, 0)[1] == 0
+"""
+    subprocess.run([sys.executable, "-c", text], check=True, timeout=120, capture_output=True)

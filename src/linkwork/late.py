@@ -1,14 +1,51 @@
 """What is imported when it is first used: most scripts use little of a library, and each module that is not imported
 makes a script start sooner.
+
+Threads may use names for the first time at once. They import one after the other: where one imports a package, and that
+its modules, while another imports such a module, and that its package, Python would give one of them half a module.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import sys
+import threading
+import time
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
+
+_lock = threading.RLock()
+"""Held while something is imported late, and while a process forks: the child would wait for what was half imported."""
+_PATIENCE = 5.0
+"""Seconds that a fork waits for imports of other threads."""
+
+
+def imported(name: str) -> Any:
+    """A module."""
+    if name in sys.modules and not _is_half_imported(name):
+        return sys.modules[name]
+    with _lock:
+        return import_module(name)
+
+
+def _is_half_imported(name: str) -> bool:
+    """Whether a thread is at work on a module."""
+    return getattr(getattr(sys.modules.get(name), "__spec__", None), "_initializing", False)
+
+
+def _before_fork() -> None:
+    _lock.acquire()
+    package, end = __name__.removesuffix("late"), time.monotonic() + _PATIENCE
+    while any(_is_half_imported(name) for name in list(sys.modules) if name.startswith(package)):
+        if time.monotonic() > end:  # it is this thread's own
+            return
+        time.sleep(0.001)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_lock.release, after_in_child=_lock.release)
 
 
 def late(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
@@ -26,9 +63,9 @@ def late(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], li
 
             if name.startswith("_") or find_spec(f"{package}.{name}") is None:
                 raise AttributeError(f"module {package!r} has no attribute {name!r}")
-            return import_module(f"{package}.{name}")  # a module of the package, such as linkwork.errors
-        module = import_module(modules[name])
-        value = vars(module).get(name) or import_module(f"{module.__name__}.{name}")
+            return imported(f"{package}.{name}")  # a module of the package, such as linkwork.errors
+        module = imported(modules[name])
+        value = vars(module).get(name) or imported(f"{module.__name__}.{name}")
         setattr(sys.modules[package], name, value)
         return value
 
@@ -52,4 +89,4 @@ class LateFunction:
         self.__name__ = name or self.module.rpartition(".")[2]
 
     def __call__(self, *given: Any, **named: Any) -> Any:
-        return getattr(import_module(self.module), self.__name__)(*given, **named)
+        return getattr(imported(self.module), self.__name__)(*given, **named)

@@ -56,9 +56,8 @@ def scratch(name: str, count: int) -> int:
 
 @atexit.register
 def _keep() -> None:
-    """When the interpreter ends, daemon threads may still be in generated code, without its lock, or in Python that such
-    code has called. What the engine's modules hold, which is code among other things, and workspaces stay until the
-    process ends.
+    """When the interpreter ends, daemon threads may still be in generated code, without its lock, or in Python that it
+    has called. What the engine's modules hold, code among it, and workspaces stay until the process ends.
     """
     package = f"{__name__.rpartition('.run')[0]}."
     modules = [vars(module).copy() for name, module in list(sys.modules.items()) if name.startswith(package)]
