@@ -11,6 +11,7 @@ import pytest
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS, CHAIN_METHODS, ORIGINAL, SEGMENTS, STUDIES, along
 from linkwork.engine.emit.call_frame import Interface
+from linkwork.engine.emit.carrying import carried
 from linkwork.engine.function import function
 from linkwork.engine.ir.program import text
 from linkwork.engine.plans import MOST_BODIES, Task, form_of, plan_for
@@ -109,6 +110,25 @@ def test_batches_are_rolled_where_straight_code_is_long(monkeypatch: pytest.Monk
     assert status == 0 and not plan._codes
     for row, one in zip(many, q, strict=True):
         assert np.array_equal(row, plan.run([one[None]], 1)[0][0][0])
+
+
+def test_a_walk_of_one_state_hands_over_what_the_next_body_reads() -> None:
+    plan = Rolled(Task(ALGORITHMS["inverse_dynamics"], lw.mechanisms.binary_tree(4), absent=("f_ext",)))
+    program = plan.program.program
+    walks = [program.details[n] for n in program.root.order if program.operations[n] == "loop"]
+    found = [carried(program, walk) for walk in walks]
+    assert any(found) and ".left0 = phi" in plan.text(1) and ".left0 = phi" not in plan.text(2)
+    for each in filter(None, found):
+        for case in each.cases.values():
+            assert set(case.loaded) <= set(each.places) == set(case.stored) and case.source != case.row
+
+    walk, before = next((walk, each) for walk, each in zip(walks, found, strict=True) if each)
+    block = walk.cases[0][1]
+    stores = [n for n in block.order if program.operations[n] == "store" and program.details[n].array == "work"]
+    twice = next(n for n in stores if program.details[n].offset == before.places[0][0])
+    block.order.append(twice)  # what is stored twice, in whatever row, may not be the last one's
+    after = carried(program, walk)
+    assert after and set(before.places) - set(after.places) == {before.places[0]}
 
 
 def test_bodies_that_a_body_carries_are_walked_depth_first() -> None:

@@ -142,3 +142,8 @@ class Interface:
 def listed(values: Iterable[tuple[str, str]]) -> str:
     """Types and values as a list of arguments."""
     return ", ".join(f"{kind} {value}" for kind, value in values)
+
+
+def parameters(names: Sequence[tuple[str, str]]) -> str:
+    """What a function of these takes: no two pointers lead to the same memory."""
+    return ", ".join(f"{kind} {'noalias nocapture ' if kind == 'ptr' else ''}%{name}" for kind, name in names)

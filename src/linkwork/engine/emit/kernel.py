@@ -12,16 +12,16 @@ contracted, so results have the same bits for every number of lanes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import product
+from collections.abc import Callable, Sequence
 
 from linkwork.engine.emit.bitwise import BitsOf, each, quadrant
-from linkwork.engine.emit.call_frame import Interface, listed
+from linkwork.engine.emit.call_frame import Interface, listed, parameters
+from linkwork.engine.emit.carrying import Registers, carried
 from linkwork.engine.emit.kept_rows import KeptRows, fold_rows, keep_row, map_rows, rows_of
 from linkwork.engine.emit.packing import batch, pack, rows_in_place, unpack
 from linkwork.engine.emit.repeating import ROWS, interface_of, memory_of, repeat, tables_with
 from linkwork.engine.emit.sparing import Spared, calls_of, choice
-from linkwork.engine.emit.writer import Value, Writer, bits, constant, suffix, vector
+from linkwork.engine.emit.writer import Value, Writer, bits, constant, declarations, suffix, vector
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.program import Block, Fold, Loop, Map, Operand, Program, Repeat, Subroutine, programs
 from linkwork.spatial.functions import BITWISE
@@ -81,6 +81,8 @@ class Kernel(Writer):
         """Folds whose state lies in memory as they left it."""
         self.given: dict[tuple[str, ...], str] = {}
         """Where values lie that programs over rows are given."""
+        self.handed: dict[int, Callable[[int, Address], None]] = {}
+        """What writes loads of what the iteration before may have left in registers."""
         self.type, self.align = vector(lanes), 8 * lanes
         self.until_cut = _LONGEST_BLOCK if len(program.root.order) > (_LONG_ALONE if lanes == 1 else _LONG) else -1
 
@@ -131,7 +133,7 @@ class Kernel(Writer):
                 self.cut()
             operation, operands, detail = program.operations[n], program.operands[n], program.details[n]
             if operation == "load":
-                self.emit_load(n, detail)
+                self.handed.get(n, self.emit_load)(n, detail)
             elif operation == "store":
                 self.emit_store(operands[0], detail)
             elif operation == "index":
@@ -312,10 +314,11 @@ class Kernel(Writer):
         first, last = (bound if isinstance(bound, int) else f"%{bound}" for bound in (loop.first, loop.last))
         last = f"%v{loop.stop}" if loop.walk == "up" and loop.stop is not None else last
         start = str(last if loop.walk == "down" else first) if loop.start is None else f"%v{loop.start}"
-        before = self.label
+        before, registers = self.label, self.carried(loop, tag)
         self.jump(f"{tag}.head")
         self.begin(f"{tag}.head")
         self.let(f"phi i64 [ {start}, %{before} ], [ %{tag}.next, %{tag}.latch ]", counter)
+        registers.begin(before)
         if loop.walk == "climb":
             more = self.compare("ne", counter, "0" if loop.stop is None else f"%v{loop.stop}")
         elif loop.stop is not None:
@@ -324,8 +327,9 @@ class Kernel(Writer):
             more = self.compare("sge", counter, first) if loop.walk == "down" else self.compare("sle", counter, last)
         self.branch(more, f"{tag}.body", f"{tag}.done")
         self.begin(f"{tag}.body")
-        self.cases(loop, tag)
+        self.cases(loop, tag, registers)
         self.begin(f"{tag}.latch")
+        registers.end()
         if loop.successor is not None:
             self.load(self.integer(loop.successor), "i64", name=f"%{tag}.next")
         else:
@@ -333,20 +337,31 @@ class Kernel(Writer):
         self.jump(f"{tag}.head")
         self.begin(f"{tag}.done")
 
-    def cases(self, loop: Loop, tag: str) -> None:
+    def cases(self, loop: Loop, tag: str, registers: Registers) -> None:
         """The block of an iteration, or one of several."""
+        self.handed |= registers.loads
         if loop.kind is None:
-            self.instructions(loop.cases[0][1])
+            number, block = loop.cases[0]
+            self.instructions(block)
+            registers.leave(number)
             self.jump(f"{tag}.latch")
             return
         kind = self.load(self.element(loop.kind, 1), "i64")
         labels = {kind: kind for kind, _ in loop.cases} | loop.same
         targets = " ".join(f"i64 {kind}, label %{tag}.case{first}" for kind, first in labels.items())
+        registers.leave(None)
         self.do(f"switch i64 {kind}, label %{tag}.latch [ {targets} ]")
         for number, block in loop.cases:
             self.begin(f"{tag}.case{number}")
             self.instructions(block)
+            registers.leave(number)
             self.jump(f"{tag}.latch")
+
+    def carried(self, loop: Loop, tag: str) -> Registers:
+        """What a loop hands over in registers: for one state, whose operations wait for each other; several states have
+        no registers to spare.
+        """
+        return Registers(self, carried(self.program, loop) if self.lanes == 1 else None, tag)
 
 
 class FoldKernel(Kernel):
@@ -382,16 +397,3 @@ class FoldKernel(Kernel):
             before = f"%v{old}"
         chosen = f"select {each('i1', self.lanes)} {self.mask}, {self.type} {self.value(x)}, {self.type} {before}"
         self.store(self.let(chosen), self.element(target, self.lanes), self.type, self.align)
-
-
-def parameters(names: Sequence[tuple[str, str]]) -> str:
-    """What a function of these takes: no two pointers lead to the same memory."""
-    return ", ".join(f"{kind} {'noalias nocapture ' if kind == 'ptr' else ''}%{name}" for kind, name in names)
-
-
-def declarations(widths: set[int]) -> str:
-    """What code with values of so many lanes calls."""
-    called = ["declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n", "!0 = !{i32 1}\n"]
-    for n, (name, taken) in product(sorted(widths), (("sqrt", 1), ("fmuladd", 3))):
-        called.append(f"declare {vector(n)} @llvm.{name}.{suffix(n)}({', '.join([vector(n)] * taken)})\n")
-    return "".join(called)

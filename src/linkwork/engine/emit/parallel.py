@@ -23,11 +23,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from linkwork.engine.emit import mailbox
-from linkwork.engine.emit.call_frame import CallFrame, Interface, listed
+from linkwork.engine.emit.call_frame import CallFrame, Interface, listed, parameters
 from linkwork.engine.emit.grouped import Grouped
-from linkwork.engine.emit.kernel import declarations, parameters
 from linkwork.engine.emit.spinning import acquired, release, wait
-from linkwork.engine.emit.writer import Writer, sweep
+from linkwork.engine.emit.writer import Writer, declarations, sweep
 from linkwork.engine.ir.program import Loop, Program
 
 CACHE_LINE = 8
@@ -109,7 +108,7 @@ class _Leader(Grouped):
             return
         number = len(self.iterations)
         one = Grouped(self.program, self.interface, self.lanes_of_loops, self.group)
-        one.cases(loop, "one")
+        one.cases(loop, "one", one.carried(loop, "one"))
         one.begin("one.latch")
         one.do("ret void")
         head = f"internal void @iteration{number}({parameters(self.interface.kernel)}, i64 %v{loop.counter})"

@@ -12,10 +12,10 @@ another state, until there are none left. A state's numbers are the same either 
 from __future__ import annotations
 
 from linkwork.engine.emit.call_frame import TABLES, Interface, listed
-from linkwork.engine.emit.kernel import Kernel, declarations
+from linkwork.engine.emit.kernel import Kernel
 from linkwork.engine.emit.packing import pack, tiles
 from linkwork.engine.emit.repeating import any_lane, interface_of
-from linkwork.engine.emit.writer import Writer, constant, vector
+from linkwork.engine.emit.writer import Writer, constant, declarations, vector
 from linkwork.engine.ir.passes import Around
 
 

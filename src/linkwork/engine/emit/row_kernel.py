@@ -24,11 +24,11 @@ from contextlib import contextmanager
 from heapq import heappop, heappush
 
 from linkwork.engine.emit.call_frame import Interface, listed
-from linkwork.engine.emit.kernel import BINARY, Kernel, declarations
+from linkwork.engine.emit.kernel import BINARY, Kernel
 from linkwork.engine.emit.packing import AHEAD, batch, compile_time_integers, following, next_rows
 from linkwork.engine.emit.sparing import Spared, choice
 from linkwork.engine.emit.streaming import copy_lines
-from linkwork.engine.emit.writer import SUMS, Writer, constant
+from linkwork.engine.emit.writer import SUMS, Writer, constant, declarations
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.program import ARITHMETIC, Block, Operand, Program
 

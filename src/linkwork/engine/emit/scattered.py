@@ -8,6 +8,7 @@ be written, too. So rows may be read beyond their ends, by less than a vector.
 from __future__ import annotations
 
 from linkwork.engine.emit.call_frame import Interface
+from linkwork.engine.emit.carrying import Registers
 from linkwork.engine.emit.kernel import Kernel
 from linkwork.engine.emit.writer import Value
 from linkwork.engine.ir.address import Address
@@ -39,6 +40,9 @@ class Scattered(Kernel):
     def emit_loop(self, loop: Loop) -> None:
         self._write()
         super().emit_loop(loop)
+
+    def carried(self, loop: Loop, tag: str) -> Registers:
+        return Registers(self, None, tag)  # rows are other ones in each lane
 
     def is_scattered(self, address: Address) -> bool:
         if self.lanes == 1:

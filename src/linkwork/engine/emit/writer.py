@@ -8,6 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import product
 
 Value = str | int
 
@@ -317,3 +318,11 @@ def sweep(name: str, lanes: int, unsigned_zeros: bool = False) -> str:
     fine = w.all_of([w.is_finite(many.carried[0], lanes), w.is_finite(one.carried[0], 1)])
     w.do(f"ret i1 {fine}")
     return w.function(f"internal i1 @{name}(ptr nocapture %numbers, i64 %count)")
+
+
+def declarations(widths: set[int]) -> str:
+    """What code with values of so many lanes calls."""
+    called = ["declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n", "!0 = !{i32 1}\n"]
+    for n, (name, taken) in product(sorted(widths), (("sqrt", 1), ("fmuladd", 3))):
+        called.append(f"declare {vector(n)} @llvm.{name}.{suffix(n)}({', '.join([vector(n)] * taken)})\n")
+    return "".join(called)
