@@ -8,6 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 
 Value = str | int
 
@@ -15,6 +16,7 @@ SUMS = 4
 """Sums that become NaN by what is not finite."""
 
 
+@cache
 def vector(lanes: int) -> str:
     """The type of so many float64 numbers."""
     return "double" if lanes == 1 else f"<{lanes} x double>"
