@@ -212,6 +212,10 @@ def test_a_batch_beyond_memory_says_what_it_takes() -> None:
         lw.random_state(ARM, 0, shape=10**15)
     with pytest.raises(lw.ArgumentError, match="not enough memory for states of shape"):
         lw.random_state(ARM, 0, shape=10**5000)  # of more digits than Python prints
+    law = lw.control.ComputedTorque(ARM, [0.0, 0.0], kp=1.0)
+    times = np.broadcast_to(0.0, (10**9, 1))
+    with pytest.raises(lw.ArgumentError, match=r"^a batch of \(10{9}, 10{9}\) states is larger than any array can be"):
+        law.torques(times, np.broadcast_to([0.1, 0.2], (10**9, 2)), [0.0, 0.0])
     message = r"not enough memory for x of shape \(3,\), which take 2.4e-08 GB"
     with pytest.raises(lw.ArgumentError, match=message), memory_for("x", (3,)):
         raise MemoryError

@@ -14,6 +14,7 @@ import linkwork as lw
 from linkwork.algorithms import ALGORITHMS
 from linkwork.engine.spaces import shape
 from linkwork.joints import Revolute, Spherical
+from linkwork.model import Model
 from strategies import ARRAYS, ASKED, CALLS, FEW_FRAMES, FORMS, Array, State, few_kinds, pool, random_tree, state_of
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -26,6 +27,13 @@ in_every_form = pytest.mark.parametrize(
     indirect=["engine"],
 )
 TWO = random_tree(121, (Spherical(), Revolute((1.0, 2.0, 3.0))), 2, name="two_bodies")
+
+
+def small(engine: str) -> tuple[Model, Sequence[str]]:
+    """A mechanism and frames of it for what does not ask about joints: two bodies in the interpreter, which takes
+    milliseconds for each of many; in compiled code one that is compiled anyway.
+    """
+    return (TWO, TWO.frame_names[:3]) if engine == "interpreted" else (EVERY, FRAMES)
 
 
 @pytest.fixture(autouse=True)
@@ -65,9 +73,9 @@ def test_a_batch_of_1000_states_equals_the_1000_single_results_to_the_last_bit(e
     to numpy as a whole, where only the place in an array could matter: at both ends and some in the middle are looked
     at.
     """
-    model, frames, looked_at = EVERY, FRAMES, list(range(1000))
+    (model, frames), looked_at = small(engine), list(range(1000))
     if engine == "interpreted":
-        model, frames, looked_at = TWO, TWO.frame_names[:3], [*range(8), *range(17, 983, 97), *range(984, 1000)]
+        looked_at = [*range(8), *range(17, 983, 97), *range(984, 1000)]
     s = state_of(model, 11, (1000,))
     together = arrays(CALLS[name](s, frames))
     for k in looked_at:
@@ -101,19 +109,20 @@ def test_no_states_give_no_results_of_the_right_shape() -> None:
 
 
 @in_every_form
-def test_batch_dimensions_broadcast(name: str) -> None:
+def test_batch_dimensions_broadcast(engine: str, name: str) -> None:
     """q (2, 1, nq) with v, a, tau (3, nv) and f_ext of one state."""
-    s = state_of(EVERY, 14, (2, 3))
+    model, frames = small(engine)
+    s = state_of(model, 14, (2, 3))
     mixed = replace(s, q=s.q[:, :1], v=s.v[0], a=s.a[0], tau=s.tau[1], f_ext=s.f_ext[0, 0], q1=s.q1[0])
     alone = {argument for argument, _ in ALGORITHMS[name].arguments} <= {"q"}
-    results = arrays(CALLS[name](mixed, FRAMES))
+    results = arrays(CALLS[name](mixed, frames))
     full = replace(
         s,
         q=np.repeat(s.q[:, :1], 3, axis=1),  # copies: a broadcast array would only take the same way again
         **{n: np.stack([getattr(mixed, n)] * 2) for n in ("v", "a", "tau", "q1")},
         f_ext=np.stack([[s.f_ext[0, 0]] * 3] * 2),
     )
-    for result, expected in zip(results, arrays(CALLS[name](full, FRAMES)), strict=True):
+    for result, expected in zip(results, arrays(CALLS[name](full, frames)), strict=True):
         assert np.array_equal(result, expected[:, :1] if alone else expected)
 
 
@@ -125,11 +134,12 @@ def test_a_zero_length_batch_broadcasts_with_single_states() -> None:
 
 
 @in_every_form
-def test_strides_do_not_matter(name: str) -> None:
-    s = state_of(EVERY, 16, (6,))
-    wanted = arrays(CALLS[name](taken(s, slice(None, None, -2)), FRAMES))
+def test_strides_do_not_matter(engine: str, name: str) -> None:
+    model, frames = small(engine)
+    s = state_of(model, 16, (6,))
+    wanted = arrays(CALLS[name](taken(s, slice(None, None, -2)), frames))
     fortran = replace(s, **{n: np.asfortranarray(getattr(s, n)) for n in ARRAYS})
-    for result, expected in zip(wanted, arrays(CALLS[name](fortran, FRAMES)), strict=True):
+    for result, expected in zip(wanted, arrays(CALLS[name](fortran, frames)), strict=True):
         assert np.array_equal(result, expected[::-2])
 
 
@@ -149,14 +159,15 @@ def test_other_types_of_numbers_are_taken_as_the_floats_they_are() -> None:
 
 
 @in_every_form
-def test_arguments_are_not_changed_and_may_be_read_only(name: str) -> None:
-    s = state_of(EVERY, 18, (2,))
+def test_arguments_are_not_changed_and_may_be_read_only(engine: str, name: str) -> None:
+    model, frames = small(engine)
+    s = state_of(model, 18, (2,))
     before = {n: getattr(s, n).copy() for n in ("q", "v", "a", "tau", "f_ext", "q1")}
     for n in before:
         getattr(s, n).flags.writeable = False
-    first = arrays(CALLS[name](s, FRAMES))
+    first = arrays(CALLS[name](s, frames))
     assert all(np.array_equal(getattr(s, n), array) for n, array in before.items())
-    for one, two in zip(first, arrays(CALLS[name](s, FRAMES)), strict=True):
+    for one, two in zip(first, arrays(CALLS[name](s, frames)), strict=True):
         assert np.array_equal(one, two)
         assert one.flags.writeable and not np.shares_memory(one, two)
 
@@ -164,14 +175,14 @@ def test_arguments_are_not_changed_and_may_be_read_only(name: str) -> None:
 def test_points_take_their_rows_of_jacobian_and_drift() -> None:
     s = state_of(EVERY, 19, (2,))
     offset = (0.1, 0.2, 0.3)
-    points = [lw.Point("b5", offset, axes) for axes in ("position", "pose", "rotation")]
+    points = [lw.Point("b4", offset, axes) for axes in ("position", "pose", "rotation")]
     jacobian = lw.jacobian(EVERY, s.q, points)
     drift = lw.jacobian_drift(EVERY, s.q, s.v, points)
     assert jacobian.shape == (2, 12, EVERY.nv) and drift.shape == (2, 12)
     for result in (jacobian, drift):
         assert np.array_equal(result[:, :3], result[:, 3:6]) and np.array_equal(result[:, 9:], result[:, 6:9])
-    assert np.array_equal(jacobian[:, 3:9], lw.jacobian(EVERY, s.q, lw.Point("b5", offset)))
-    pose = lw.forward_kinematics(EVERY, s.q, ["b5", lw.Point("b5", offset)])
+    assert np.array_equal(jacobian[:, 3:9], lw.jacobian(EVERY, s.q, lw.Point("b4", offset)))
+    pose = lw.forward_kinematics(EVERY, s.q, ["b4", lw.Point("b4", offset)])
     moved = np.einsum("bij,j->bi", pose[:, 0, :3, :3], offset) + pose[:, 0, :3, 3]
     np.testing.assert_allclose(pose[:, 1, :3, 3], moved, rtol=0, atol=1e-14)
 

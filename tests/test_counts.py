@@ -49,16 +49,16 @@ def test_every_ready_mechanism_is_counted() -> None:
 
 
 def test_count_prints_a_table(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["count", "humanoid"]) == 0
+    assert cli.main(["count", "rope:3"]) == 0
     first, heading, *rows = capsys.readouterr().out.splitlines()
-    assert first.startswith("humanoid: 24 bodies")
+    assert first.startswith("rope: 3 bodies")
     assert heading.split("  ")[0] == "algorithm" and heading.endswith("total")
     table = {row.split()[0]: row.split()[1:] for row in rows[: len(COUNTED)]}
     assert table.keys() == COUNTED.keys()
     for numbers in table.values():
         *parts, total = map(int, numbers)
         assert sum(parts) == total
-    assert rows[-1] == "For one state without external forces, and of frames only right_foot."
+    assert rows[-1] == "For one state without external forces, and of frames only body3."
 
 
 def test_count_takes_methods_and_a_frame_and_gives_json(capsys: pytest.CaptureFixture[str]) -> None:

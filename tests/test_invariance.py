@@ -14,10 +14,10 @@ from linkwork.model import Body, Frame, Model
 from linkwork.spatial import Mat3, Transform, Vec3
 from strategies import Array, State, close, pool, random_placement, renumbered, state_of
 
-# Some of the pool: each test makes further models to compile.
-CASES = {"interpreted": [0, 1, 3, 10], "specialised": [3], "rolled": [3]}
-pytestmark = pytest.mark.parametrize(
-    ("engine", "index"), [(form, index) for form, some in CASES.items() for index in some], indirect=["engine"]
+SOME = [0, 1, 3, 10]  # of the pool
+in_the_text = pytest.mark.parametrize(("engine", "index"), [("interpreted", k) for k in SOME], indirect=["engine"])
+in_every_form = pytest.mark.parametrize(  # tables, loops and slots follow the numbering
+    ("engine", "index"), [*(("interpreted", k) for k in SOME), ("specialised", 3), ("rolled", 3)], indirect=["engine"]
 )
 
 
@@ -46,6 +46,7 @@ def same(expected: dict[str, Array], actual: dict[str, Array], but: tuple[str, .
         close(actual[name], expected[name], 1e-11, what=name)
 
 
+@in_every_form
 def test_the_numbering_of_bodies_does_not_matter(engine: str, index: int) -> None:
     model = pool()[index]
     s = state_of(model, index, (2,))
@@ -89,6 +90,7 @@ def seen(turn: Mat3, direction: Vec3) -> tuple[float, ...]:
     return tuple(turn.apply_transpose(direction).numbers())
 
 
+@in_the_text
 def test_the_choice_of_body_frames_does_not_matter(engine: str, index: int) -> None:
     model = pool()[index]
     rng = np.random.default_rng(index)
@@ -109,6 +111,7 @@ def test_the_choice_of_body_frames_does_not_matter(engine: str, index: int) -> N
     same(results(model, s), results(Model(model.name + "_moved", bodies, frames, model.gravity), s))
 
 
+@in_the_text
 def test_merging_fixed_bodies_leaves_the_motion_unchanged(engine: str, index: int) -> None:
     model = pool()[index]
     merged = lw.merge_fixed(model)

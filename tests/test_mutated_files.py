@@ -25,7 +25,7 @@ from linkwork.formats import load
 from linkwork.model import Model
 from robots import robot
 
-CASES = int(os.environ.get("LINKWORK_MUTATIONS", "600"))
+CASES = int(os.environ.get("LINKWORK_MUTATIONS", "400"))
 SEEDS = [
     robot(name).read_bytes()
     for name in ("ur5_robot.urdf", "double_pendulum.urdf", "solo12.urdf", "kinova.urdf", "panda.urdf", "romeo.urdf")

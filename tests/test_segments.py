@@ -139,10 +139,10 @@ def test_public_calls_have_the_interpreters_bits(name: str) -> None:
     model = chains()[name]
     state, wanted = expected(name)
     given = state.q, state.v, state.tau, state.f_ext
-    close(wanted, lw.forward_dynamics(model, *given), 1e-9)
     batch = lw.forward_dynamics(model, *given, method="constraint_force")
     assert np.array_equal(bits(batch), bits(wanted))
     with lw.interpreted():
+        close(wanted, lw.forward_dynamics(model, *given), 1e-9)
         assert np.array_equal(bits(lw.forward_dynamics(model, *given, method="constraint_force")), bits(wanted))
     for k in (0, 1, 2):  # the first goes the long way, the others the short one
         one = lw.forward_dynamics(model, *(x[k] for x in given), method="constraint_force")
@@ -218,7 +218,7 @@ def test_joints_in_random_order_are_lanes(monkeypatch: pytest.MonkeyPatch) -> No
     assert blended(chain([kinds[k] for k in order], 6, rotors=True)) is None
 
 
-@pytest.mark.parametrize("name, cpu, lanes", [("floating", None, 1), ("mixed", jit.BASELINE, 2), ("floating", None, 8)])
+@pytest.mark.parametrize("name, cpu, lanes", [("floating", None, 1), ("mixed", jit.BASELINE, 2), ("revolute", None, 8)])
 def test_lanes_do_not_change_a_bit(name: str, cpu: tuple[str, str] | None, lanes: int) -> None:
     state, wanted = expected(name)
     run = plan_for(Task(SEGMENTS, chains()[name]), cpu=cpu, lanes=lanes)

@@ -32,7 +32,10 @@ def broadcast(names: Sequence[str], leading: Sequence[tuple[int, ...]]) -> tuple
 def spread(array: Array, axes: int, batch: tuple[int, ...]) -> Array:
     """The array with all leading dimensions, given how many axes are one state's."""
     shape = (*batch, *array.shape[array.ndim - axes :])
-    return array if array.shape == shape else np.broadcast_to(array, shape)
+    try:
+        return array if array.shape == shape else np.broadcast_to(array, shape)
+    except ValueError:  # of what NumPy counts with
+        raise ArgumentError(f"a batch of {batch} states is larger than any array can be") from None
 
 
 def as_out(

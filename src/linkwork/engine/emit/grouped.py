@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from linkwork.engine.emit.call_frame import Interface
 from linkwork.engine.emit.scattered import Scattered
 from linkwork.engine.emit.writer import zero
@@ -83,7 +81,7 @@ class Grouped(Scattered):
         """A pointer for each lane, to what is at offset 0."""
         key, stride = _apart(address), address.lane_stride
         if key not in self._pointers:
-            found = [self.element(replace(address, offset=0), 1)]
+            found = [self.element(address._replace(offset=0), 1)]
             for _ in range(self.lanes - 1):
                 found.append(self.at(found[-1], f"%v{stride}" if isinstance(stride, int) else f"%{stride}"))
             self._pointers[key] = found

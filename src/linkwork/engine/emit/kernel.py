@@ -23,7 +23,7 @@ from linkwork.engine.emit.repeating import ROWS, interface_of, memory_of, repeat
 from linkwork.engine.emit.sparing import Spared, calls_of, choice
 from linkwork.engine.emit.writer import Value, Writer, bits, constant, declarations, suffix, vector
 from linkwork.engine.ir.address import Address
-from linkwork.engine.ir.program import Block, Fold, Loop, Map, Operand, Program, Repeat, Subroutine, programs
+from linkwork.engine.ir.program import WITHIN, Block, Fold, Loop, Map, Operand, Program, Repeat, Subroutine, programs
 from linkwork.spatial.functions import BITWISE
 
 BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
@@ -104,9 +104,11 @@ class Kernel(Writer):
         self.do("ret void")
 
     def value(self, x: Operand | tuple[float, ...]) -> str:
+        if type(x) is int:
+            return f"%v{x}"
         if isinstance(x, tuple):
             return "<" + listed(("double", bits(number)) for number in x) + ">"
-        return f"%v{x}" if type(x) is int else constant(x, self.lanes)
+        return constant(x, self.lanes)
 
     def element(self, address: Address, lanes: int) -> str:
         """A pointer to an element of ``lanes`` numbers."""
@@ -126,44 +128,43 @@ class Kernel(Writer):
         return self.add(total, address.offset)
 
     def instructions(self, block: Block) -> None:
-        program, value = self.program, self.value
         for n in block.order:
-            self.until_cut -= 1
-            if self.until_cut == 0:
-                self.cut()
-            operation, operands, detail = program.operations[n], program.operands[n], program.details[n]
-            if operation == "load":
-                self.handed.get(n, self.emit_load)(n, detail)
-            elif operation == "store":
-                self.emit_store(operands[0], detail)
-            elif operation == "index":
-                self.emit_index(n, detail)
-            elif operation == "store_index":
-                self.store(f"%v{operands[0]}", self.integer(detail), "i64")
-            elif operation == "affine":
-                self.emit_affine(n, detail)
-            elif operation == "loop":
-                self.emit_loop(detail)
-            elif operation == "vector":
-                self.vector([value(x) for x in operands], f"%v{n}")
-            elif operation == "extract":
-                wide = vector(program.lanes(operands[0]))
-                self.let(f"extractelement {wide} {value(operands[0])}, i32 {detail}", f"%v{n}")
-            elif operation == "repeat":
-                self.repeat(n, detail, [value(x) for x in operands])
-            elif operation == "subroutine":
-                self.subroutine(n, detail, [value(x) for x in operands])
-            elif operation == "keep":
-                assert self.kept is not None
-                self.kept.keep(self, detail, [value(x) for x in operands])
-            elif operation == "map":
-                self.map(n, detail, [value(x) for x in operands])
-            elif operation == "fold":
-                self.fold(n, detail, [value(x) for x in operands])
-            elif operation == "final":
-                self.load(self.at(value(operands[0]), detail * self.lanes), self.type, self.align, f"%v{n}")
-            else:
-                self.arithmetic(n, operation, max(self.lanes, program.widths[n]), *map(value, operands))
+            self.instruction(n)
+
+    def instruction(self, n: int) -> None:
+        self.until_cut -= 1
+        if self.until_cut == 0:
+            self.cut()
+        program, value = self.program, self.value
+        operation, operands, detail = program.operations[n], program.operands[n], program.details[n]
+        if operation in BINARY:  # as most are
+            self.arithmetic(n, operation, max(self.lanes, program.widths[n]), *map(value, operands))
+        elif operation == "load":
+            self.handed.get(n, self.emit_load)(n, detail)
+        elif operation == "store":
+            self.emit_store(operands[0], detail)
+        elif operation == "index":
+            self.emit_index(n, detail)
+        elif operation == "store_index":
+            self.store(f"%v{operands[0]}", self.integer(detail), "i64")
+        elif operation == "affine":
+            self.emit_affine(n, detail)
+        elif operation == "loop":
+            self.emit_loop(detail)
+        elif operation == "vector":
+            self.vector([value(x) for x in operands], f"%v{n}")
+        elif operation == "extract":
+            wide = vector(program.lanes(operands[0]))
+            self.let(f"extractelement {wide} {value(operands[0])}, i32 {detail}", f"%v{n}")
+        elif operation in WITHIN:
+            getattr(self, operation)(n, detail, [value(x) for x in operands])
+        elif operation == "keep":
+            assert self.kept is not None
+            self.kept.keep(self, detail, [value(x) for x in operands])
+        elif operation == "final":
+            self.load(self.at(value(operands[0]), detail * self.lanes), self.type, self.align, f"%v{n}")
+        else:
+            self.arithmetic(n, operation, max(self.lanes, program.widths[n]), *map(value, operands))
 
     def cut(self) -> None:
         """Go on in another basic block."""

@@ -86,21 +86,21 @@ class RowKernel(Kernel):
     def value(self, x: Operand | tuple[float, ...]) -> str:
         if type(x) is not int:
             return super().value(x)
-        operation, last = self.program.operations[x], self.used.get(x, self.position)
+        last = self.used.get(x, self.position)
         self.used[x] = self.position
-        slot = self.waiting.get(x, self.slots.get((int, x)))
-        if self.position - last > _LONG_WAIT and (slot is not None or operation == "load"):
-            place = self.element(self.program.details[x], self.lanes) if slot is None else self.slot(slot)
-            self.renamed[x] = self.load(place, self.type, self.align)
-        return self.renamed.get(x) or super().value(x)
+        if self.position - last > _LONG_WAIT:
+            slot = self.waiting.get(x, self.slots.get((int, x)))
+            if slot is not None or self.program.operations[x] == "load":
+                place = self.element(self.program.details[x], self.lanes) if slot is None else self.slot(slot)
+                self.renamed[x] = self.load(place, self.type, self.align)
+        return self.renamed.get(x) or f"%v{x}"
 
-    def instructions(self, block: Block) -> None:
-        for n in block.order:
-            self.position += 1
-            self.used[n] = self.position
-            super().instructions(Block([n]))
-            if n in self.waiting:
-                self.store(f"%v{n}", self.slot(self.waiting[n]), self.type, self.align)
+    def instruction(self, n: int) -> None:
+        self.position += 1
+        self.used[n] = self.position
+        super().instruction(n)
+        if n in self.waiting:
+            self.store(f"%v{n}", self.slot(self.waiting[n]), self.type, self.align)
 
     def prefetches(self) -> list[tuple[int, str, range, str]]:
         """After which position in the order which cache lines are prefetched, and how: of results, none if they do not

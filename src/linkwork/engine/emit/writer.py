@@ -8,6 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from itertools import product
 
 Value = str | int
@@ -16,6 +17,7 @@ SUMS = 4
 """Sums that become NaN by what is not finite."""
 
 
+@cache
 def vector(lanes: int) -> str:
     """The type of so many float64 numbers."""
     return "double" if lanes == 1 else f"<{lanes} x double>"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 Terms = tuple[tuple[int, int | str], ...]
 """Integers (by instruction) with strides: fixed ones, or names of sizes known when the code runs."""
@@ -11,8 +11,7 @@ ONE = -1
 """Stands for the integer 1 in an address."""
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(NamedTuple):
     """array[offset + Σ stride · index]; a stride is an integer or the name of a size known when the code runs."""
 
     array: str

@@ -9,7 +9,7 @@ again stays in the nearest cache.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.program import Block, Loop, Program
@@ -104,5 +104,5 @@ def _use_rows(program: Program, case: _Case, uses: list[int]) -> None:
         if operation not in rows:
             place = own if operation == "store" else earlier
             rows[operation] = program.instruction(Block(), "index", (), place)
-        program.details[n] = replace(program.details[n], terms=((rows[operation], "row"),))
+        program.details[n] = program.details[n]._replace(terms=((rows[operation], "row"),))
     case.block.order[:0] = rows.values()

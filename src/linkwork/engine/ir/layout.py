@@ -9,7 +9,6 @@ lines, whatever else there is at a place. In these, the same numbers of up to fo
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from linkwork.engine.ir.address import ONE, Address, Terms
 from linkwork.engine.ir.lists import width_of
@@ -56,7 +55,7 @@ def lay_out_fields(program: Program, grouped: bool = False) -> dict[str, int]:
         slot, width, begin = (inside[part][number], 0, ()) if part else groups[number]
         own = {**widths, "row": width}
         terms = tuple((i, own.get(s, s) if isinstance(s, str) else s) for i, s in address.terms)
-        return replace(address, array="square" if part else "work", offset=slot, terms=(*terms, *begin))
+        return address._replace(array="square" if part else "work", offset=slot, terms=(*terms, *begin))
 
     for n in program.walk():
         detail = program.details[n]
@@ -134,7 +133,7 @@ def _lay_out_matrices(program: Program) -> int:
         if isinstance(address, Address) and address.array.startswith("matrix"):
             number = numbers.setdefault(address.array, len(numbers))
             before = ((ONE, "matrices"), *(((size, number),) if number else ()))
-            program.details[n] = replace(address, array="square", terms=(*address.terms, *before))
+            program.details[n] = address._replace(array="square", terms=(*address.terms, *before))
     if len(numbers) > 1:
         program.root.order.insert(0, size)
     return len(numbers)

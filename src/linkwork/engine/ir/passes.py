@@ -31,7 +31,7 @@ def schedule(program: Program) -> Program:
             else:
                 constant.append(n)
         elif n in live:
-            live.update(x for x in operands[n] if type(x) is int)
+            live.update([x for x in operands[n] if type(x) is int])
     order: list[int] = []
     placed: set[int] = set()
     for n in program.root.order:

@@ -45,7 +45,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from linkwork.engine.ir.address import Address
@@ -256,7 +256,7 @@ def renamed(program: Program, names: Mapping[str, str]) -> Program:
     """The program with other names for some of its arrays."""
     for n, detail in enumerate(program.details):
         if isinstance(detail, Address) and detail.array in names:
-            program.details[n] = replace(detail, array=names[detail.array])
+            program.details[n] = detail._replace(array=names[detail.array])
     return program
 
 

@@ -379,11 +379,10 @@ def roll(
     while True:
         tree = form(Tracer(expand), kinds, width, known)
         program = _roll_once(algorithm, tree, absent)
-        found = Known({field.name: field.values for field in tree.fields}, frozenset(tree.scattered))
-        if found == known:
+        known = tree.known = Known({field.name: field.values for field in tree.fields}, frozenset(tree.scattered))
+        if all(field.settled for field in tree.fields):  # another trace would be the same
             find_lists(program, {field.name: size for field in tree.fields if (size := field.item_size)})
             return put_in_results(program, tree.results)
-        known = found
 
 
 def _roll_once(algorithm: Algorithm, tree: RolledTree, absent: Sequence[str]) -> Program:

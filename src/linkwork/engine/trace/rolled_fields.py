@@ -9,7 +9,6 @@ together, whatever other joints there are, and one that is a result is kept wher
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from linkwork.engine.ir.address import ONE, Address, Terms
@@ -30,7 +29,7 @@ class InResult(NamedTuple):
 
     def place(self, address: Address, begin: Terms) -> Address:
         terms = ((i, f"nv{self.wide * int(s[2:])}" if isinstance(s, str) else s) for i, s in address.terms)
-        return replace(address, array=self.array, terms=(*terms, *begin))
+        return address._replace(array=self.array, terms=(*terms, *begin))
 
 
 def put_in_results(program: Program, results: Mapping[str, InResult]) -> Program:
@@ -60,6 +59,7 @@ class Field:
         """What it is called as a matrix, if something was stored in it as such."""
         self.shapes: list[tuple[Any, Any]] = []  # what was stored, newest last: for which kind, and a template
         self.values: Stored = {}
+        self.taken: list[tuple[Any, list[float | None]]] = []  # what was taken for constant: of which kind
 
     def _key(self, key: Any) -> tuple[tuple[int | None, ...], Any]:
         if isinstance(key, tuple):
@@ -70,9 +70,9 @@ class Field:
         indices, kind = self._key(key)
         numbers = flatten(value)
         self.shapes.append((kind, value))
+        slots = self.values.setdefault(kind, {}) if numbers else {}
         for k, number in enumerate(numbers):
-            constant = None if isinstance(number, Traced) else float(number)
-            self.values.setdefault(kind, {}).setdefault(k, set()).add(constant)
+            slots.setdefault(k, set()).add(None if isinstance(number, Traced) else float(number))
         self.tree.remember(self, indices, numbers)
         for place, number in zip(self.places(key, value), numbers, strict=True):
             self.tree.tracer.store(place, number)
@@ -82,12 +82,19 @@ class Field:
         template = self._template(kind)
         numbers = self.tree.recall(self, indices)
         if numbers is None:
-            numbers = []
-            for k, place in enumerate(self.places(key, template)):
-                constant = self._constant(kind, k)
-                numbers.append(self.tree.read(place) if constant is None else constant)
+            places = self.places(key, template)
+            constants = self._constants(kind, len(places))
+            self.taken.append((kind, constants))
+            both = zip(places, constants, strict=True)
+            numbers = [self.tree.read(place) if constant is None else constant for place, constant in both]
             self.tree.remember(self, indices, numbers)
         return rebuild(template, iter(numbers))
+
+    @property
+    def settled(self) -> bool:
+        """Whether all that was taken for constant, and for blocks of a matrix, is that by what the tree knows now."""
+        same = (repr(self._constants(kind, len(taken))) == repr(taken) for kind, taken in self.taken)  # signs of zeros
+        return not (self.matrix and self.name in self.tree.scattered) and all(same)
 
     @property
     def item_size(self) -> int:
@@ -116,16 +123,14 @@ class Field:
         both = zip(below, rows, strict=True)
         return [Address(array, k, (*corner, *down)) for down, row in both for k in range(len(row))]
 
-    def _constant(self, kind: Any, slot: int) -> float | None:
-        """What is always stored there for what can be meant, if that is one constant: in the earlier trace, and so far
-        in this one.
+    def _constants(self, kind: Any, count: int) -> list[float | None]:
+        """What is always stored in each slot for what can be meant, where that is one constant: in the earlier trace,
+        and so far in this one.
         """
-        found: set[float | None] = set()
-        for values in (self.tree.known.stored.get(self.name, {}) if self.tree.known else {}, self.values):
-            for stored, slots in values.items():
-                if _may_be(stored, kind):
-                    found |= slots.get(slot, set())
-        return found.pop() if len(found) == 1 else None
+        earlier = self.tree.known.stored.get(self.name, {}) if self.tree.known else {}
+        meant = [slots for values in (earlier, self.values) for at, slots in values.items() if _may_be(at, kind)]
+        found = [set[float | None]().union(*(slots.get(k, ()) for slots in meant)) for k in range(count)]
+        return [stored.pop() if len(stored) == 1 else None for stored in found]
 
     def _template(self, kind: Any) -> Any:
         """The newest thing stored that can be meant: for the same kind, or for a body whose kind is not known."""

@@ -17,7 +17,6 @@ result is written when it is stored in its field.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -121,7 +120,7 @@ class Body(Node):
         if not isinstance(self._kind.joint, OneOf):
             return None
         rows, apart = place_rows(self._kind.joint), self.lane_stride("lane_places")
-        return [replace(rows.address(f"{letter}{k}", self.number), lane_stride=apart) for k in range(count)]
+        return [rows.address(f"{letter}{k}", self.number)._replace(lane_stride=apart) for k in range(count)]
 
 
 class _Segment:
@@ -178,10 +177,10 @@ class _Field(StoredField):
             raise TypeError("what is stored at a body of a segment lives for one iteration of a loop over segments")
         return super().__getitem__(key)
 
-    def _constant(self, kind: Any, slot: int) -> float | None:
+    def _constants(self, kind: Any, count: int) -> list[float | None]:
         """At seams none but zero, which is what neighbours have that are not there."""
-        found = super()._constant(kind, slot)
-        return None if kind == Seam.kind and found else found
+        found = super()._constants(kind, count)
+        return [None if constant else constant for constant in found] if kind == Seam.kind else found
 
 
 class SegmentedTree(SeamWalks, RolledTree):
@@ -299,7 +298,7 @@ class SegmentedTree(SeamWalks, RolledTree):
                 index = program.instruction(Block(), "index", (), place)
                 address = Address(array, 0, ((index, 1),))
                 if not apart:
-                    address = replace(address, offset=k, lane_stride=body.lane_stride(lane_stride))
+                    address = address._replace(offset=k, lane_stride=body.lane_stride(lane_stride))
                 written += [index, program.instruction(Block(), "store", program.operands[n], address)]
             at = block.order.index(last) + 1
             block.order[at:at] = written

@@ -68,24 +68,26 @@ class _Packs:
         return lanes
 
     def _name(self) -> None:
-        program = self.program
+        program, names = self.program, self.names
         known: dict[Hashable, int] = {}
         groups: dict[int, dict[Lane, list[int]]] = {}
         for n in program.root.order:
             operation, address = program.operations[n], program.details[n]
             if operation in ("store", "constant"):
-                self.names[n] = -1
+                names[n] = -1
                 continue
             key: Hashable = n
             if operation == "load":
                 key = self.seeds.get((address.array, address.offset), (n, ()))[0]
             else:
-                names = [self.name(x) for x in program.operands[n]]
-                key = (operation, *(sorted(names) if operation in _COMMUTATIVE else names))
-            self.names[n] = known.setdefault(key, len(known))
+                those = [names[x] if type(x) is int else -1 for x in program.operands[n]]
+                key = (operation, *(sorted(those) if operation in _COMMUTATIVE else those))
+            name = names[n] = known.setdefault(key, len(known))
             if self.lanes[n]:
-                groups.setdefault(self.names[n], {}).setdefault(self.lanes[n], []).append(n)
+                groups.setdefault(name, {}).setdefault(self.lanes[n], []).append(n)
         for of_lanes in groups.values():
+            if len(of_lanes) == 1:
+                continue
             rows = [of_lanes[lane] for lane in sorted(of_lanes)]
             for k in range(max(map(len, rows))):
                 every = [row[k] for row in rows if k < len(row)]
@@ -96,12 +98,16 @@ class _Packs:
 
 def _joined(lanes: Sequence[Lane]) -> Lane:
     """The lane of what is made from values of these lanes."""
-    longest = max(lanes, key=len, default=())
+    if not lanes or lanes.count(lanes[0]) == len(lanes):  # as most are
+        return lanes[0] if lanes else ()
+    longest = max(lanes, key=len)
     return longest if all(longest[: len(lane)] == lane for lane in lanes) else _shared(lanes)
 
 
 def _shared(lanes: Sequence[Lane]) -> Lane:
     """The beginning that lanes have in common."""
+    if lanes.count(lanes[0]) == len(lanes):
+        return lanes[0]
     low, high = min(lanes), max(lanes)
     same = next((k for k, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), min(len(low), len(high)))
     return low[:same]
@@ -112,13 +118,15 @@ def _in_order(program: Program, packs: _Packs) -> list[Members]:
     position = {n: k for k, n in enumerate(program.root.order)}
     height: dict[int, int] = {}
     for n in program.root.order:
-        height[n] = 1 + max((height[x] for x in program.operands[n] if type(x) is int), default=0)
+        height[n] = 1 + max([height[x] for x in program.operands[n] if type(x) is int], default=0)
     groups = list(dict.fromkeys(packs.members(n) for n in program.root.order))
     keys: dict[Members, tuple[int, bool, int, int]] = {}
+    ready_at: dict[int, int] = {}
     for group in sorted(groups, key=lambda members: height[members[0]]):
-        needed = [packs.members(x) for n in group for x in program.operands[n] if type(x) is int]
-        own = max(position[n] for n in group)
-        ready = max([own, *(keys[members][0] for members in needed)])
+        needed = [x for n in group for x in program.operands[n] if type(x) is int]
+        own = max([position[n] for n in group])
+        ready = max([own, *[ready_at[x] for x in needed]])
+        ready_at.update(dict.fromkeys(group, ready))
         keys[group] = (ready, ready > own, height[group[0]], own)
     return sorted(groups, key=keys.__getitem__)
 

@@ -17,22 +17,231 @@ from linkwork.engine.trace.conditions import Less, Undecided
 from linkwork.errors import TracingError
 from linkwork.spatial.dual import Dual
 
+Inner = TypeVar("Inner", Repeat, Subroutine, Map, Fold)
 
-def _operator(name: str) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
-    """An arithmetic operator of traced scalars, and the same with its operands swapped."""
+
+def _key(operation: str, operands: tuple[Operand, ...], detail: Any) -> tuple[Any, ...]:
+    """Equal for operations that have the same value. Types tell the constant 2.0 from instruction 2, which are equal to
+    Python.
+    """
+    if len(operands) == 2:  # as most have
+        a, b = operands
+        return operation, a, b, type(a), type(b), detail
+    return operation, operands, tuple(map(type, operands)), detail
+
+
+class TooLong(Exception):
+    """A program has more instructions than it may have."""
+
+
+class Tracer:
+    """Builds a program. ``expand`` writes elementary functions out as arithmetic, as machine code needs them;
+    ``isomorphic`` lets the instructions depend on which constants are 0, 1 or -1, but not on the sign of others;
+    ``inline`` has the instructions of subroutines wherever these are used.
+    """
+
+    def __init__(
+        self, expand: bool = True, isomorphic: bool = False, inline: bool = False, most: int | None = None
+    ) -> None:
+        self.program = Program()
+        self.expand, self.isomorphic, self.inline, self.most = expand, isomorphic, inline, most
+        self.block: Block = self.program.root
+        self._known: list[dict[Any, int]] = [{}]  # for each open block, what has been computed in it
+        self._outside: list[list[dict[Any, int]]] = []
+        self._finished = False
+        self._written_out: dict[Any, Any] = {}
+
+    def finish(self) -> None:
+        """Nothing more may be written down."""
+        self._finished = True
+
+    def open(self, block: Block, isolated: bool = False) -> None:
+        """Go on in an inner block; one that is ``isolated`` uses nothing of those around it."""
+        self.block = block
+        self._outside.append(self._known)
+        self._known = [{}] if isolated else [*self._known, {}]
+
+    def close(self, outside: Block) -> None:
+        """Go back to the block outside."""
+        self.block = outside
+        self._known = self._outside.pop()
+
+    def operand(self, x: Any) -> Operand:
+        """A scalar as an instruction of this trace, or a constant."""
+        if type(x) is not Traced:
+            return float(x)
+        if x.tracer is not self:
+            raise TracingError(
+                "a traced array was kept after its function had returned, or belongs to another function; "
+                "pass it as an argument"
+            )
+        return x.number
+
+    def wrap(self, value: Operand) -> Any:
+        return Traced(self, value) if type(value) is int else value
+
+    def emit(self, operation: str, operands: tuple[Operand, ...], detail: Any = None) -> int:
+        """The value of an operation, computed once."""
+        key = _key(operation, operands, detail)
+        for known in self._known:
+            found = known.get(key)
+            if found is not None:
+                return found
+        if self.most is not None and len(self.program.operations) >= self.most:
+            raise TooLong
+        if self._finished:
+            raise TracingError("a traced array was kept after its function had returned; it has no value")
+        number = self.program.instruction(self.block, operation, operands, detail)
+        known[key] = number  # the innermost
+        return number
+
+    def know(self, operation: str, operands: Sequence[Any], value: Traced) -> None:
+        """The value of an operation is at hand, and need not be computed."""
+        given = tuple(map(self.operand, operands))
+        self._known[-1][_key(operation, given, None)] = value.number
+
+    def find(self, operation: str, operands: tuple[Operand, ...], detail: Any = None) -> int | None:
+        """The same operation on the same operands, if it has been done."""
+        key = _key(operation, operands, detail)
+        return next((known[key] for known in self._known if key in known), None)
+
+    def load(self, address: Address) -> Traced:
+        """A read that may be repeated: the array does not change while the program runs."""
+        return Traced(self, self.emit("load", (), address))
+
+    def constant(self, value: float) -> Traced:
+        """A number that is not folded into the code."""
+        return Traced(self, self.emit("constant", (), value))
+
+    def effect(self, operation: str, operands: Sequence[Any], detail: Any) -> int:
+        """An instruction that is done where it stands, however often the same has been done before."""
+        return self.program.instruction(self.block, operation, tuple(map(self.operand, operands)), detail)
+
+    def written_out(self, what: Inner) -> Inner:
+        """What is repeated, used, or done with rows, with elementary functions as arithmetic."""
+        from linkwork.engine.trace.replay import expanded
+
+        found = self._written_out.get(what)
+        if found is None:
+            parts: dict[str, Any] = {"program": expanded(what.program)}
+            if isinstance(what, Subroutine):
+                parts["sparing"] = tuple((zeros, expanded(each)) for zeros, each in what.sparing)
+            found = self._written_out[what] = replace(what, **parts)
+        return found
+
+    def store(self, address: Address, value: Any) -> None:
+        self.program.instruction(self.block, "store", (self.operand(value),), address)
+
+    # The rules of arithmetic. Operands that are negations hand their sign on.
+
+    def add(self, a: Any, b: Any) -> Operand:
+        if type(a) is float:
+            if type(b) is float:
+                return a + b
+            a, b = b, a
+        program = self.program
+        if type(b) is float:
+            if b == 0.0:
+                return a
+        elif program.operations[b] == "neg":
+            return self.sub(a, program.operands[b][0])
+        if program.operations[a] == "neg":
+            return self.sub(b, program.operands[a][0])
+        return self.emit("add", (b, a) if type(b) is int and b < a else (a, b))
+
+    def sub(self, a: Any, b: Any) -> Operand:
+        program = self.program
+        if type(b) is float:
+            if type(a) is float:
+                return a - b
+            if b == 0.0:
+                return a
+        else:
+            if type(a) is float:
+                if a == 0.0:
+                    return self.neg(b)
+            elif a == b:
+                return 0.0
+            if program.operations[b] == "neg":
+                return self.add(a, program.operands[b][0])
+        if type(a) is int and program.operations[a] == "neg":
+            return self.neg(self.add(program.operands[a][0], b))
+        return self.emit("sub", (a, b))
+
+    def mul(self, a: Any, b: Any) -> Operand:
+        if type(a) is float:
+            if type(b) is float:
+                return a * b
+            a, b = b, a
+        program = self.program
+        if type(b) is float:
+            if b == 0.0:
+                return 0.0
+            if b == 1.0:
+                return a
+            if b == -1.0 or (b < 0.0 and not self.isomorphic):
+                return self.neg(self.mul(a, -b))
+        elif program.operations[b] == "neg":
+            return self.neg(self.mul(a, program.operands[b][0]))
+        if program.operations[a] == "neg":
+            minus = program.operands[a][0]
+            return self.mul(minus, -b) if type(b) is float and self.isomorphic else self.neg(self.mul(minus, b))
+        return self.emit("mul", (b, a) if type(b) is int and b < a else (a, b))
+
+    def div(self, a: Operand, b: Operand) -> Operand:
+        if type(b) is float:
+            if type(a) is float:
+                return a / b if b != 0.0 else math.nan
+            if b == 1.0:
+                return a
+        elif type(a) is float and a == 0.0:
+            return 0.0
+        for x, y, first in ((a, b, True), (b, a, False)):
+            minus = self._negated(x)
+            if minus is not None:
+                return self.neg(self.div(minus, y) if first else self.div(y, minus))
+        return self.emit("div", (a, b))
+
+    def neg(self, a: Operand) -> Operand:
+        if type(a) is float:
+            return -a
+        minus = self._negated(a)
+        if minus is not None:
+            return minus
+        number = int(a)
+        if self.program.operations[number] == "sub":
+            x, y = self.program.operands[number]
+            other = self.find("sub", (y, x))
+            if other is not None:
+                return other
+        return self.emit("neg", (a,))
+
+    def _negated(self, x: Operand) -> int | None:
+        """y where x = -y."""
+        if type(x) is int and self.program.operations[x] == "neg":
+            return self.program.operands[x][0]
+        return None
+
+
+def _operator(rule: Callable[[Tracer, Any, Any], Any]) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
+    """An arithmetic operator of traced scalars, by the tracer's rule, and the same with its operands swapped."""
 
     def forward(self: Traced, other: Any) -> Any:
-        if type(other) is Dual:
+        tracer = self.tracer
+        if type(other) is Traced and other.tracer is tracer:  # as most are
+            value = rule(tracer, self.number, other.number)
+        elif type(other) is Dual:
             return NotImplemented
-        return self.tracer.wrap(getattr(self.tracer, name)(self.number, self.tracer.operand(other)))
+        else:
+            value = rule(tracer, self.number, tracer.operand(other))
+        return Traced(tracer, value) if type(value) is int else value
 
     def swapped(self: Traced, other: Any) -> Any:
-        return self.tracer.wrap(getattr(self.tracer, name)(self.tracer.operand(other), self.number))
+        tracer = self.tracer
+        value = rule(tracer, tracer.operand(other), self.number)
+        return Traced(tracer, value) if type(value) is int else value
 
     return forward, swapped
-
-
-Inner = TypeVar("Inner", Repeat, Subroutine, Map, Fold)
 
 
 class Traced(Undecided):
@@ -43,10 +252,10 @@ class Traced(Undecided):
     def __init__(self, tracer: Tracer, number: int) -> None:
         self.tracer, self.number = tracer, number
 
-    __add__, __radd__ = _operator("add")
-    __sub__, __rsub__ = _operator("sub")
-    __mul__, __rmul__ = _operator("mul")
-    __truediv__, __rtruediv__ = _operator("div")
+    __add__, __radd__ = _operator(Tracer.add)
+    __sub__, __rsub__ = _operator(Tracer.sub)
+    __mul__, __rmul__ = _operator(Tracer.mul)
+    __truediv__, __rtruediv__ = _operator(Tracer.div)
 
     def __neg__(self) -> Any:
         return self.tracer.wrap(self.tracer.neg(self.number))
@@ -141,205 +350,3 @@ class Traced(Undecided):
             return text(*operands)
         values = tuple(self.operation(name, *operands) for name in names)
         return values[0] if len(values) == 1 else values
-
-
-def _types(operands: tuple[Operand, ...]) -> tuple[type, ...]:
-    """Tells the constant 2.0 from instruction 2, which are equal to Python."""
-    return tuple(map(type, operands))
-
-
-class TooLong(Exception):
-    """A program has more instructions than it may have."""
-
-
-class Tracer:
-    """Builds a program. ``expand`` writes elementary functions out as arithmetic, as machine code needs them;
-    ``isomorphic`` lets the instructions depend on which constants are 0, 1 or -1, but not on the sign of others;
-    ``inline`` has the instructions of subroutines wherever these are used.
-    """
-
-    def __init__(
-        self, expand: bool = True, isomorphic: bool = False, inline: bool = False, most: int | None = None
-    ) -> None:
-        self.program = Program()
-        self.expand, self.isomorphic, self.inline, self.most = expand, isomorphic, inline, most
-        self.block: Block = self.program.root
-        self._known: list[dict[Any, int]] = [{}]  # for each open block, what has been computed in it
-        self._outside: list[list[dict[Any, int]]] = []
-        self._finished = False
-        self._written_out: dict[Any, Any] = {}
-
-    def finish(self) -> None:
-        """Nothing more may be written down."""
-        self._finished = True
-
-    def open(self, block: Block, isolated: bool = False) -> None:
-        """Go on in an inner block; one that is ``isolated`` uses nothing of those around it."""
-        self.block = block
-        self._outside.append(self._known)
-        self._known = [{}] if isolated else [*self._known, {}]
-
-    def close(self, outside: Block) -> None:
-        """Go back to the block outside."""
-        self.block = outside
-        self._known = self._outside.pop()
-
-    def operand(self, x: Any) -> Operand:
-        """A scalar as an instruction of this trace, or a constant."""
-        if type(x) is not Traced:
-            return float(x)
-        if x.tracer is not self:
-            raise TracingError(
-                "a traced array was kept after its function had returned, or belongs to another function; "
-                "pass it as an argument"
-            )
-        return x.number
-
-    def wrap(self, value: Operand) -> Any:
-        return Traced(self, value) if type(value) is int else value
-
-    def emit(self, operation: str, operands: tuple[Operand, ...], detail: Any = None) -> int:
-        """The value of an operation, computed once."""
-        number = self.find(operation, operands, detail)
-        if number is None:
-            if self.most is not None and len(self.program.operations) >= self.most:
-                raise TooLong
-            if self._finished:
-                raise TracingError("a traced array was kept after its function had returned; it has no value")
-            number = self.program.instruction(self.block, operation, operands, detail)
-            self._known[-1][operation, operands, _types(operands), detail] = number
-        return number
-
-    def know(self, operation: str, operands: Sequence[Any], value: Traced) -> None:
-        """The value of an operation is at hand, and need not be computed."""
-        given = tuple(map(self.operand, operands))
-        self._known[-1][operation, given, _types(given), None] = value.number
-
-    def find(self, operation: str, operands: tuple[Operand, ...], detail: Any = None) -> int | None:
-        """The same operation on the same operands, if it has been done."""
-        key = (operation, operands, _types(operands), detail)
-        for known in self._known:
-            number = known.get(key)
-            if number is not None:
-                return number
-        return None
-
-    def load(self, address: Address) -> Traced:
-        """A read that may be repeated: the array does not change while the program runs."""
-        return Traced(self, self.emit("load", (), address))
-
-    def constant(self, value: float) -> Traced:
-        """A number that is not folded into the code."""
-        return Traced(self, self.emit("constant", (), value))
-
-    def effect(self, operation: str, operands: Sequence[Any], detail: Any) -> int:
-        """An instruction that is done where it stands, however often the same has been done before."""
-        return self.program.instruction(self.block, operation, tuple(map(self.operand, operands)), detail)
-
-    def written_out(self, what: Inner) -> Inner:
-        """What is repeated, used, or done with rows, with elementary functions as arithmetic."""
-        from linkwork.engine.trace.replay import expanded
-
-        found = self._written_out.get(what)
-        if found is None:
-            parts: dict[str, Any] = {"program": expanded(what.program)}
-            if isinstance(what, Subroutine):
-                parts["sparing"] = tuple((zeros, expanded(each)) for zeros, each in what.sparing)
-            found = self._written_out[what] = replace(what, **parts)
-        return found
-
-    def store(self, address: Address, value: Any) -> None:
-        self.program.instruction(self.block, "store", (self.operand(value),), address)
-
-    def _negated(self, x: Operand) -> int | None:
-        """y where x = -y."""
-        if type(x) is int and self.program.operations[x] == "neg":
-            return self.program.operands[x][0]
-        return None
-
-    def add(self, a: Operand, b: Operand) -> Operand:
-        if type(a) is float:
-            if type(b) is float:
-                return a + b
-            a, b = b, a
-        if b == 0.0 and type(b) is float:
-            return a
-        minus = self._negated(b)
-        if minus is not None:
-            return self.sub(a, minus)
-        minus = self._negated(a)
-        if minus is not None:
-            return self.sub(b, minus)
-        if type(b) is int and b < a:
-            a, b = b, a
-        return self.emit("add", (a, b))
-
-    def sub(self, a: Operand, b: Operand) -> Operand:
-        if type(b) is float:
-            if type(a) is float:
-                return a - b
-            if b == 0.0:
-                return a
-        elif type(a) is float:
-            if a == 0.0:
-                return self.neg(b)
-        elif a == b:
-            return 0.0
-        minus = self._negated(b)
-        if minus is not None:
-            return self.add(a, minus)
-        minus = self._negated(a)
-        if minus is not None:
-            return self.neg(self.add(minus, b))
-        return self.emit("sub", (a, b))
-
-    def mul(self, a: Operand, b: Operand) -> Operand:
-        if type(a) is float:
-            if type(b) is float:
-                return a * b
-            a, b = b, a
-        if type(b) is float:
-            if b == 0.0:
-                return 0.0
-            if b == 1.0:
-                return a
-            if b == -1.0 or (b < 0.0 and not self.isomorphic):
-                return self.neg(self.mul(a, -b))
-        else:
-            minus = self._negated(b)
-            if minus is not None:
-                return self.neg(self.mul(a, minus))
-        minus = self._negated(a)
-        if minus is not None:
-            return self.mul(minus, -b) if type(b) is float and self.isomorphic else self.neg(self.mul(minus, b))
-        if type(b) is int and b < a:
-            a, b = b, a
-        return self.emit("mul", (a, b))
-
-    def div(self, a: Operand, b: Operand) -> Operand:
-        if type(b) is float:
-            if type(a) is float:
-                return a / b if b != 0.0 else math.nan
-            if b == 1.0:
-                return a
-        elif type(a) is float and a == 0.0:
-            return 0.0
-        for x, y, first in ((a, b, True), (b, a, False)):
-            minus = self._negated(x)
-            if minus is not None:
-                return self.neg(self.div(minus, y) if first else self.div(y, minus))
-        return self.emit("div", (a, b))
-
-    def neg(self, a: Operand) -> Operand:
-        if type(a) is float:
-            return -a
-        minus = self._negated(a)
-        if minus is not None:
-            return minus
-        number = int(a)
-        if self.program.operations[number] == "sub":
-            x, y = self.program.operands[number]
-            other = self.find("sub", (y, x))
-            if other is not None:
-                return other
-        return self.emit("neg", (a,))

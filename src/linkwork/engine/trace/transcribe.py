@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from linkwork.engine.ir.address import ONE, Address
 from linkwork.engine.ir.evaluator import ARITHMETIC
@@ -71,7 +70,7 @@ class Transcriber:
     def placed(self, address: Address, array: str | None = None) -> Address:
         """The same place, in this array or another."""
         terms = tuple((self.integers[index], stride) for index, stride in address.terms)
-        return replace(address, array=array or address.array, terms=terms)
+        return address._replace(array=array or address.array, terms=terms)
 
     def read(self, address: Address) -> Scalar:
         if not changes(address.array):
