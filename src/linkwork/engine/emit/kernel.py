@@ -359,9 +359,7 @@ class Kernel(Writer):
             self.jump(f"{tag}.latch")
 
     def carried(self, loop: Loop, tag: str) -> Registers:
-        """What a loop hands over in registers: for one state, whose operations wait for each other; several states have
-        no registers to spare.
-        """
+        """What a loop hands over in registers: for one state alone; several have none to spare."""
         return Registers(self, carried(self.program, loop) if self.lanes == 1 else None, tag)
 
 
