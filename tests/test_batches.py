@@ -12,6 +12,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS
+from linkwork.batches import spread
 from linkwork.engine.spaces import shape
 from linkwork.joints import Revolute, Spherical
 from strategies import ARRAYS, ASKED, CALLS, FEW_FRAMES, FORMS, Array, State, few_kinds, pool, random_tree, state_of
@@ -115,6 +116,13 @@ def test_batch_dimensions_broadcast(name: str) -> None:
     )
     for result, expected in zip(results, arrays(CALLS[name](full, FRAMES)), strict=True):
         assert np.array_equal(result, expected[:, :1] if alone else expected)
+
+
+def test_a_batch_beyond_what_arrays_can_be_is_refused() -> None:
+    with pytest.raises(
+        lw.ArgumentError, match=r"a batch of 4,611,686,018,427,387,904 states is larger than arrays can"
+    ):
+        spread(np.zeros(3), 1, (2**62,))
 
 
 def test_a_zero_length_batch_broadcasts_with_single_states() -> None:
