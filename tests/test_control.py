@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -424,16 +425,19 @@ def test_levels_and_singular_states_agree_with_the_command() -> None:
     assert served == [rank == 3 for rank in ranks] and set(ranks) == {2, 3}  # out of the plane nothing can move
 
 
-def test_gains_and_references_may_change_while_a_controller_is_used() -> None:
+@pytest.mark.parametrize("way", [lw.interpreted, nullcontext], ids=["interpreted", "served"])
+def test_gains_and_references_may_change_while_a_controller_is_used(way: Callable[[], Any]) -> None:
     arm = _arm()
     task = _tasks()[0]
     controller = OperationalSpaceController(arm, [task], Posture(np.zeros(4)))
     follow = lw.control.ComputedTorque(arm, np.zeros(4))
     q, v = np.array([0.3, -0.2, 0.5, 0.4]), np.full(4, 0.1)
-    with lw.interpreted():
-        for change in ("gain", "reference"):
-            before = controller.torque(0.5, q, v), follow.torque(0.5, q, v)
-            if change == "gain":
+    with way():
+        for change in ("gain", "limits", "reference"):
+            before = [(controller.torque(0.5, q, v), follow.torque(0.5, q, v)) for _ in range(3)][-1]
+            if change == "limits":
+                follow._viscous, controller._viscous = np.ones(4), np.ones(4)
+            elif change == "gain":
                 task.kp[:] = 20.0
                 follow.kp = np.full(4, 3.0)
             else:

@@ -6,6 +6,7 @@ import copy
 import doctest
 import gc
 import inspect
+import operator
 import pickle
 import pydoc
 import sys
@@ -13,6 +14,7 @@ import threading
 import typing
 import weakref
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from types import FrameType, MethodType
 from typing import Any
@@ -23,7 +25,7 @@ import pytest
 import linkwork as lw
 from linkwork.dynamics import dynamics
 from linkwork.engine.emit import python_calls
-from linkwork.engine.emit.python_calls import array_maker
+from linkwork.engine.emit.python_calls import array_makers
 from linkwork.engine.run import entries, public
 from linkwork.engine.run.memory import aligned
 from linkwork.joints import Free, Prismatic, Revolute, Spherical
@@ -33,7 +35,9 @@ MODEL = random_tree(510, (Free(), Revolute((1.0, 2.0, 3.0)), Spherical(), Prisma
 WHERE = ["f1", "post"]
 POINT = lw.Point("f2", (0.1, 0.2, 0.3))
 HALF = lw.Point("f4", axes="position")
+TURN = lw.Point("f1", (0.1, 0.0, 0.0), axes="rotation")
 WELD = [lw.PointOnPlane("f1", "world")]
+FOOT = [lw.Weld(MODEL.body_names[0])]
 
 Call = Callable[..., Any]
 SERVED: dict[str, Call] = {
@@ -58,20 +62,40 @@ SERVED: dict[str, Call] = {
     "momentum": lambda s, **to: lw.momentum(MODEL, s.q, s.v, **to),
     "centre_of_mass": lambda s, **to: lw.centre_of_mass(MODEL, s.q, **to),
     "force_responses": lambda s, **to: lw.force_responses(MODEL, s.q, WHERE, **to),
+    "jacobian of three rows": lambda s, **to: lw.jacobian(MODEL, s.q, [HALF, TURN], **to),
+    "drift of three rows": lambda s, **to: lw.jacobian_drift(MODEL, s.q, s.v, TURN, "world", **to),
+    "velocities of three rows": lambda s, **to: lw.frame_velocity_derivatives(MODEL, s.q, s.v, ["f1", HALF], **to),
+    "inertia of three rows": lambda s, **to: lw.operational_inertia_inverse(MODEL, s.q, [HALF, "f1"], "pv", **to),
+    "operational_inertia": lambda s, **to: lw.operational_inertia(MODEL, s.q, HALF, damping=1.0, **to),
+    "consistent inverse": lambda s, **to: lw.dynamically_consistent_inverse(MODEL, s.q, HALF, **to),
+    "null_space_torque": lambda s, **to: lw.null_space_torque(MODEL, s.q, s.tau, HALF, **to),
+    "operational_bias": lambda s, **to: lw.operational_bias(MODEL, s.q, s.v, HALF, **to),
+    "effective_mass": lambda s, **to: lw.effective_mass(MODEL, s.q, HALF, s.v[..., :3].copy(), **to),
+    "constrained_dynamics": lambda s, **to: lw.constrained_dynamics(MODEL, s.q, s.v, s.tau, WELD, **to),
+    "constrained with forces": lambda s, **to: lw.constrained_dynamics(
+        MODEL, s.q, s.v, s.tau, WELD[0], s.f_ext, stabilisation=0.05, **to
+    ),
+    "constrained reactions": lambda s, **to: lw.constrained_dynamics_and_reactions(
+        MODEL, s.q, s.v, s.tau, WELD, frame="parent", **to
+    ),
+    "constrained inverse": lambda s, **to: lw.constrained_inverse_dynamics(MODEL, s.q, s.v, s.a, FOOT, **to),
+    "constrained derivatives": lambda s, **to: lw.constrained_dynamics_derivatives(MODEL, s.q, s.v, s.tau, WELD, **to),
+    "impact": lambda s, **to: lw.impact(MODEL, s.q, s.v, tuple(WELD), **to),
+    "external_wrench": lambda s, **to: lw.external_wrench(
+        MODEL, s.q, {"f1": s.f_ext[..., 0, :].copy(), POINT: s.f_ext[..., 1, :].copy()}, **to
+    ),
+    "linearise": lambda s, **to: lw.linearise(MODEL, s.q, s.v, s.tau, dt=0.01, **to),
+    "linearise undriven": lambda s, **to: lw.linearise(MODEL, s.q, s.v, dt=0.01, damping=False, **to),
 }
 """What a builtin serves from the public function on."""
 OTHERS: dict[str, Call] = {
     "neutral": lambda s, **to: lw.neutral(MODEL, **to),
     "random_state": lambda s, **to: lw.random_state(MODEL, 3, s.q.shape[:-1], **to),
-    "jacobian of three rows": lambda s, **to: lw.jacobian(MODEL, s.q, HALF, **to),
     "composite_body": lambda s, **to: lw.forward_dynamics(MODEL, s.q, s.v, s.tau, method="composite_body", **to),
     "operational_inertia_inverse": lambda s, **to: lw.operational_inertia_inverse(MODEL, s.q, ["f1"], **to),
-    "operational_inertia": lambda s, **to: lw.operational_inertia(MODEL, s.q, HALF, damping=1.0, **to),
-    "consistent inverse": lambda s, **to: lw.dynamically_consistent_inverse(MODEL, s.q, HALF, **to),
-    "null_space_torque": lambda s, **to: lw.null_space_torque(MODEL, s.q, s.tau, HALF, **to),
-    "operational_bias": lambda s, **to: lw.operational_bias(MODEL, s.q, s.v, HALF, **to),
-    "effective_mass": lambda s, **to: lw.effective_mass(MODEL, s.q, HALF, [1.0, 0.0, 0.0], **to),
-    "constrained_dynamics": lambda s, **to: lw.constrained_dynamics(MODEL, s.q, s.v, s.tau, WELD, **to),
+    "reactions at a point": lambda s, **to: lw.inverse_dynamics_and_reactions(
+        MODEL, s.q, s.v, s.a, s.f_ext, frame=POINT, **to
+    ),
     "constrained_inverse_dynamics": lambda s, **to: lw.constrained_inverse_dynamics(
         MODEL, s.q, s.v, s.a, WELD, np.ones(MODEL.nv, dtype=bool), **to
     ),
@@ -89,6 +113,11 @@ def empty_like(results: Any) -> Any:
     return made if isinstance(results, tuple) else made[0]
 
 
+def written_into(found: Any, out: Any) -> bool:
+    """Whether ``out`` was returned: itself, or its arrays in a named tuple."""
+    return found is out or (hasattr(found, "_fields") and all(map(operator.is_, found, out)))
+
+
 @pytest.mark.parametrize("name", [*SERVED, *OTHERS])
 def test_results_in_place_are_the_same(name: str) -> None:
     call = {**SERVED, **OTHERS}[name]
@@ -97,10 +126,10 @@ def test_results_in_place_are_the_same(name: str) -> None:
         with lw.interpreted():
             expected = call(s)
             out = empty_like(expected)
-            assert call(s, out=out) is out
+            assert written_into(call(s, out=out), out)
         for _ in range(3):  # by Python, and then by a builtin if it serves this
             out = empty_like(expected)
-            assert call(s, out=out) is out
+            assert written_into(call(s, out=out), out)
             for mine, fresh, other in zip(several(out), several(call(s)), several(expected), strict=True):
                 assert np.array_equal(mine, other) and np.array_equal(fresh, other)
                 assert mine.shape == fresh.shape == other.shape
@@ -142,7 +171,31 @@ def test_an_out_that_does_not_fit_is_refused_before_anything_is_written(name: st
                     call(s, out=out)
             if results[0].shape == results[1].shape:
                 with pytest.raises(lw.ArgumentError, match=r"out\[1\] must not overlap out\[0\]"):
-                    call(s, out=(results[0], results[0]))
+                    call(s, out=(results[0], results[0], *results[2:]))
+
+
+@pytest.mark.parametrize("name", [*SERVED, *OTHERS])
+def test_an_out_that_overlaps_the_configuration_is_refused(name: str) -> None:
+    """By code, by Python's checks, and where the argument has to be copied."""
+    if name in ("neutral", "random_state"):
+        return
+    call = {**SERVED, **OTHERS}[name]
+    s = state_of(MODEL, 6, (3,))
+    results = several(call(s))
+    for _ in range(2):
+        call(s)
+        for kind in (np.float64, np.float32):
+            memory = np.full(max(s.q.size, results[-1].size), 7.0)
+            q = memory.view(kind)[: s.q.size].reshape(s.q.shape)
+            q[...] = s.q
+            before = memory.copy()
+            out = (
+                *(np.full(r.shape, 7.0) for r in results[:-1]),
+                memory[: results[-1].size].reshape(results[-1].shape),
+            )
+            with pytest.raises(lw.ArgumentError, match=r"^out.* must not overlap q"):
+                call(replace(s, q=q), out=out if len(results) > 1 else out[0])
+            assert np.array_equal(memory, before) and all((x == 7.0).all() for x in out[:-1])
 
 
 def test_an_out_that_overlaps_an_argument_is_refused() -> None:
@@ -269,9 +322,9 @@ def test_a_method_of_other_dynamics_is_no_method() -> None:
 
 def test_results_are_made_by_numpys_own_function_or_by_numpy_empty_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where NumPy's table of functions is not as known, arrays are made as Python makes them: the same, but slower."""
-    assert array_maker()
+    assert all(array_makers())
     made = entries.make()
-    monkeypatch.setattr(entries, "array_maker", lambda: 0)
+    monkeypatch.setattr(entries, "array_makers", lambda: (0, 0))
     called = entries.make()
     deep = [(1,) * 29, (2, *(1,) * 28)] + [(1,) * 40] * (np.lib.NumpyVersion(np.__version__) >= "2.0.0")
     for batch in (*BATCHES, *deep):
@@ -288,11 +341,11 @@ def test_results_are_made_by_numpys_own_function_or_by_numpy_empty_alike(monkeyp
 
 def test_a_table_of_another_numpy_is_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(python_calls, "_ABI", (0x03000000,))
-    array_maker.cache_clear()
-    assert array_maker() == 0
+    array_makers.cache_clear()
+    assert array_makers() == (0, 0)
     monkeypatch.undo()
-    array_maker.cache_clear()
-    assert array_maker() != 0
+    array_makers.cache_clear()
+    assert all(array_makers())
 
 
 # The objects that stand for public functions
@@ -385,6 +438,60 @@ def test_a_choice_of_another_class_is_left_to_python() -> None:
             lw.jacobian(MODEL, s.q, "f1", ["world"])  # type: ignore[arg-type]
 
 
+def test_choices_that_are_equal_are_told_apart_by_their_class() -> None:
+    """A call is known by its choices, and 1.0, True and what claims to be equal are others."""
+
+    class Equal:
+        def __hash__(self) -> int:
+            return hash("auto")
+
+        def __eq__(self, other: object) -> bool:
+            return True
+
+    s = state_of(MODEL, 21)
+    wanted = [lw.constrained_dynamics(MODEL, s.q, s.v, s.tau, WELD, proximal=x)[0] for x in (1.0, 0.0)]
+    for _ in range(3):
+        for own, proximal in zip(wanted, (1.0, 0.0), strict=True):
+            assert np.array_equal(lw.constrained_dynamics(MODEL, s.q, s.v, s.tau, WELD, proximal=proximal)[0], own)
+        for wrong in (True, "1.0", -1.0, None, np.array([1.0]), Equal()):
+            with pytest.raises(lw.ArgumentError, match="proximal"):
+                lw.constrained_dynamics(MODEL, s.q, s.v, s.tau, WELD, proximal=wrong)  # type: ignore[arg-type]
+        lw.null_space_torque(MODEL, s.q, s.tau, HALF)
+        with pytest.raises(lw.ArgumentError, match="method"):
+            lw.null_space_torque(MODEL, s.q, s.tau, HALF, Equal())  # type: ignore[arg-type]
+        for k, constraints in enumerate((WELD, tuple(WELD), WELD[0], [lw.PointOnPlane("f1", normal="x")])):
+            again, _ = lw.constrained_dynamics(MODEL, s.q, s.v, s.tau, constraints)
+            assert np.array_equal(again, wanted[1]) == (k < 3)
+
+
+def test_a_route_keeps_no_reference() -> None:
+    s, weld, wrench = state_of(MODEL, 22), [*WELD], np.ones(6)
+    loads = {"f1": wrench}
+    calls: list[Callable[[], Any]] = [
+        lambda: lw.constrained_dynamics(MODEL, s.q, s.v, s.tau, weld, s.f_ext),
+        lambda: lw.external_wrench(MODEL, s.q, loads),
+        lambda: lw.operational_inertia(MODEL, s.q, [HALF], damping=0.3),
+    ]
+    bad: list[Callable[[], Any]] = [
+        lambda: lw.constrained_dynamics(MODEL, s.q[:-1].copy(), s.v, s.tau, weld),
+        lambda: lw.external_wrench(MODEL, s.q, {"f1": None, **loads}, np.zeros(3)),  # type: ignore[arg-type]
+        lambda: lw.operational_inertia(MODEL, s.q, [[HALF]], damping=0.3),  # type: ignore[list-item]
+    ]
+    for call in calls * 3:
+        call()
+    held = [s.q, s.v, s.tau, s.f_ext, weld, WELD[0], wrench, loads, HALF, MODEL, lw.external_wrench]
+    gc.collect()
+    counts = [sys.getrefcount(one) for one in held]
+    for _ in range(50):
+        for call in calls:
+            call()
+        for call in bad:
+            with pytest.raises((lw.ArgumentError, TypeError)):
+                call()
+    gc.collect()
+    assert [sys.getrefcount(one) for one in held] == counts
+
+
 def test_a_public_function_keeps_no_reference() -> None:
     s = state_of(MODEL, 17)
     frames, out = [*WHERE], np.empty((12, MODEL.nv))
@@ -410,7 +517,7 @@ def test_where_python_has_no_such_objects_a_function_stays_what_it_is(monkeypatc
 
     monkeypatch.setattr(public, "_class", lambda: None)
     assert public.public(plain) is plain
-    public.serve(plain, "energy", (), ("q",), np.zeros(1, dtype=np.int64))  # nothing happens
+    public.serve(plain, public.Parameters(["q"], "energy"), np.zeros(1, dtype=np.int64))  # nothing happens
 
 
 def test_an_object_that_code_does_not_answer_yet_is_answered_by_its_function() -> None:

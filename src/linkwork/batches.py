@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -39,15 +40,25 @@ def spread(array: Array, axes: int, batch: tuple[int, ...]) -> Array:
 
 
 def as_out(
-    out: Any, shapes: Sequence[tuple[int, ...]], names: Sequence[str], arguments: Sequence[Given | None]
+    out: Any,
+    shapes: Sequence[tuple[int, ...]],
+    names: Sequence[str],
+    arguments: Sequence[Given | None],
+    values: Sequence[Any] = (),
 ) -> list[Array]:
-    """The arrays that results of these shapes are to be written into, or an error that says why they cannot be."""
+    """The arrays that results of these shapes are to be written into, or an error that says why they cannot be.
+
+    They must not overlap ``arguments`` of these names, nor the ``values`` that the user gave for them.
+    """
     if len(shapes) > 1 and not (isinstance(out, tuple) and len(out) == len(shapes)):
         raise ArgumentError(
             f"out must be a tuple of {len(shapes)} arrays, one for each result, not {type(out).__name__}"
         )
     targets = list(out) if len(shapes) > 1 else [out]
-    others = [(name, given[0]) for name, given in zip(names, arguments, strict=True) if given is not None]
+    others: list[tuple[str, Array]] = []
+    for name, given in zip(names, arguments, strict=bool(arguments)):
+        others += [] if given is None else [(name, given[0])]
+    others += [pair for pair in zip(names, values, strict=bool(values)) if isinstance(pair[1], np.ndarray)]
     for k, (target, shape) in enumerate(zip(targets, shapes, strict=True)):
         name = f"out[{k}]" if len(shapes) > 1 else "out"
         if type(target) is not np.ndarray or target.dtype != FLOAT64 or target.shape != shape:
@@ -64,11 +75,14 @@ def as_out(
     return targets
 
 
-def put_into(out: Any, *results: Array) -> Any:
-    """Results copied into ``out``, which is returned; the results themselves, one or a tuple, if it is None."""
+def put_into(out: Any, *results: Array, apart: Mapping[str, Any] = MappingProxyType({})) -> Any:
+    """Results copied into ``out``, which is returned; the results themselves, one or a tuple, if it is None. It must
+    not overlap arguments that are to stay ``apart``.
+    """
     if out is None:
         return results[0] if len(results) == 1 else results
-    for target, result in zip(as_out(out, [result.shape for result in results], (), ()), results, strict=True):
+    shapes = [result.shape for result in results]
+    for target, result in zip(as_out(out, shapes, list(apart), (), list(apart.values())), results, strict=True):
         target[...] = result
     return out
 
@@ -106,6 +120,11 @@ def converted(value: Any) -> Any:
         return value
     plain = array.dtype.kind in "fiu" and array.dtype.itemsize <= 8 and array.size <= _SMALL
     return np.asarray(array, np.float64, order="C") if plain else value
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a builtin takes it as it is."""
+    return type(value) is np.ndarray and value.dtype is FLOAT64 and value.flags.c_contiguous
 
 
 def plain(array: Array, axes: int, batch: tuple[int, ...]) -> Array:

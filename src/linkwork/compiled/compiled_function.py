@@ -21,7 +21,7 @@ from linkwork.engine.code import fingerprint
 from linkwork.engine.ir.program import Program, count, text
 from linkwork.engine.mode import current_form, forced, served
 from linkwork.engine.plans import Plan, TracedTask, plan_for_trace
-from linkwork.engine.run.entries import Entry, held
+from linkwork.engine.run.entries import Entry, Holder, held
 from linkwork.engine.trace.replay import replay
 from linkwork.errors import ArgumentError, SingularError, TracingError
 from linkwork.memory import fits_memory, not_enough_memory
@@ -66,6 +66,8 @@ class CompiledFunction:
         self._task = TracedTask(trace, arguments, self.result_shapes, identity, seconds, often_zero=zeros)
         self._plans: dict[str, Plan] = {}
         self._entry: Entry | None = None
+        self.holder: Holder | None = None
+        """Of the entry by which builtins serve plain arrays; None until there is any."""
         self.quick: Callable[..., Any] = _nothing
         """(out, arguments...): serves plain arrays, results in a tuple if there are several; None for all else."""
 
@@ -158,7 +160,7 @@ class CompiledFunction:
         form = current_form()
         given, batch = self._given(values, finite=form == "interpreted")
         shapes = [(*batch, *shape) for shape in self.result_shapes]
-        targets = None if out is None else self._targets(out, shapes, given)
+        targets = None if out is None else self._targets(out, shapes, given, values)
         states = prod(batch)
         if not states:
             self._given(values, finite=True)
@@ -215,9 +217,9 @@ class CompiledFunction:
             given.append((found, len(shape)))
         return given, broadcast(self._names, [found.shape[: found.ndim - axes] for found, axes in given])
 
-    def _targets(self, out: Any, shapes: Sequence[Shape], given: Sequence[Given]) -> list[Array]:
+    def _targets(self, out: Any, shapes: Sequence[Shape], given: Sequence[Given], values: Sequence[Any]) -> list[Array]:
         arrays = tuple(laid_flat(self._structure, out))
-        return as_out(arrays if len(shapes) > 1 else arrays[0], shapes, self._names, given)
+        return as_out(arrays if len(shapes) > 1 else arrays[0], shapes, self._names, given, values)
 
     # Results
 
@@ -257,7 +259,8 @@ class CompiledFunction:
             self._entry = plan.entry()
         if self._entry is not None and form not in self._entry.forms:
             plan.serve(self._entry, form)
-            self.quick = partial(served(), held({self._entry.arguments: self._entry}))
+            self.holder = held({self._entry.arguments: self._entry})
+            self.quick = partial(served(), self.holder)
         elif self._entry is None and (by_stages := plan.served()) is not None:
             self.quick = partial(_unless_forced, by_stages)
 

@@ -66,10 +66,8 @@ class Goal(Gains, ABC):
     kp: Array
     kd: Array
 
-    @property
-    def references(self) -> tuple[Reference, ...]:
-        """All that it follows."""
-        return (self.reference,)
+    follows: tuple[str, ...] = ("reference",)
+    """The attributes that are references."""
 
     @property
     def structure(self) -> tuple[object, ...]:

@@ -60,6 +60,8 @@ class HeldObject(Goal):
         ('left_hand', 'right_hand')
     """
 
+    follows = ("reference", "internal")
+
     @with_old_names(stiffness="kp", damping="kd")
     def __init__(
         self,
@@ -107,10 +109,6 @@ class HeldObject(Goal):
     @property
     def structure(self) -> tuple[object, ...]:
         return *super().structure, self.body, self.places
-
-    @property
-    def references(self) -> tuple[Reference, ...]:
-        return self.reference, self.internal
 
     def wanted(self, t: float, now: Situation, first: int, seen: int) -> Wanted:
         samples = [self.reference.at(t), self.internal.at(t)]

@@ -67,8 +67,9 @@ class _JointController(Gains, CompiledController):
             type(self).__name__,
             self.model,
             (),
-            lambda: (self.reference,),
-            lambda: (self._viscous, self._limits.most, self.kp, self.kd),
+            [(self, "reference")],
+            lambda: [(self, "_viscous"), (self._limits, "most"), (self, "kp"), (self, "kd")],
+            [(self, "_limits")],
             text,
             self._limits.limiting,
         )

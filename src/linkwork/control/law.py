@@ -1,8 +1,9 @@
 """A controller's law for regular states as one kernel.
 
 What changes from call to call comes in as numbers: the state, what references say of a time, gains. So gains and
-references may change while a controller is used, and controllers of one structure share their code. States for which
-the kernel gives no number, because a task is singular there, are left to the controller's text over floats.
+references may change while a controller is used, and controllers of one structure share their code. A call looks
+whether any of them has been replaced, and hands the arrays themselves to code. States for which the kernel gives no
+number, because a task is singular there, are left to the controller's text over floats.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from math import inf, isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,6 +39,20 @@ _MOST_GROUPS = 16
 
 Text = Callable[[Array, Array, list[Sample], list[Array]], Array]
 """(q, v, samples, settings) -> torque (nv,), over traced arrays."""
+Places = Sequence[tuple[object, str]]
+"""Objects and the names of their attributes."""
+
+
+class _Known(NamedTuple):
+    """What the kernel takes from when until when (not included), as long as attributes are what they were."""
+
+    begin: float
+    end: float
+    fixed: tuple[Array, ...]
+    watched: list[tuple[dict[str, Any], str, Any]]
+
+
+_NOTHING = _Known(inf, -inf, (), [])
 
 
 class ControlLaw:
@@ -47,8 +62,9 @@ class ControlLaw:
         name: of the controller.
         model: the mechanism.
         points: that the text asks about.
-        references: that it follows, as they are now.
-        settings: the numbers that it uses besides, as they are now: gains, limits.
+        references: where those are that it follows.
+        settings: and the numbers that it uses besides: gains, limits.
+        owners: and objects that have some of them.
         text: the law.
         what: the law follows from besides.
     """
@@ -58,45 +74,54 @@ class ControlLaw:
         name: str,
         model: Model,
         points: Sequence[str | Point],
-        references: Callable[[], Sequence[Reference]],
-        settings: Callable[[], Sequence[Array]],
+        references: Places,
+        settings: Callable[[], Places],
+        owners: Places,
         text: Text,
         *what: object,
     ) -> None:
         self.name, self.model, self.points, self.what = name, model, tuple(points), what
-        self._references, self._settings, self._text = references, settings, text
+        self._references, self._settings, self._owners, self._text = references, settings, owners, text
         self._law: CompiledFunction | None = None
         self._followed: tuple[Reference, ...] = ()
         self._forms: list[type[Reference]] = []
         self._sizes: list[int] = []
-        self._pieces: tuple[float, float, Array] = inf, -inf, np.empty(0)
+        self._known = _NOTHING
         self.exists = len(model.bodies) <= MOST_BODIES
 
-    def torque(self, t: float, q: Array, v: Array) -> Array | None:
-        """Joint forces (nv,) in one state, of plain arrays; None for what is not served at once."""
-        answer = self.served(np.array(t, dtype=np.float64), q, v)
-        return answer if answer is None or answer.ndim == 1 else None
-
-    def served(self, t: Array, q: Array, v: Array, out: Array | None = None) -> Array | None:
-        """The same for one state or a batch of them, at one time or several of one stretch."""
-        first, last = (float(t), float(t)) if t.ndim == 0 else (float(t.min(initial=inf)), float(t.max(initial=-inf)))
-        found = self._now(first)
+    def served(self, t: float | Array, q: Array, v: Array, out: Array | None = None) -> Array | None:
+        """Joint forces (..., nv) in one state or a batch of them, at one time or several of one stretch; None for what
+        is not served at once.
+        """
+        law = self._law
+        begin, end, fixed, watched = self._known
+        if law is not None and (begin <= t < end if type(t) is float else begin == -end == -inf):
+            for attributes, name, value in watched:
+                if attributes.get(name) is not value:
+                    break
+            else:
+                answer: Array | None = law.quick(out, t, q, v, *fixed)
+                if answer is None:
+                    answer = law.converted(out, t, q, v, *fixed)
+                if answer is not None:
+                    return answer
+        times = np.asarray(t, dtype=np.float64)
+        found = self._now(float(times.min(initial=inf)))
         if found is None:
             return None
-        law, pieces, settings = found
-        _, end, held = self._pieces
-        if first != last and (held is not pieces or last >= end):
+        law, fixed = found
+        if times.ndim and (self._known.fixed is not fixed or not float(times.max(initial=-inf)) < self._known.end):
             return None
-        answer: Array | None = law.served(out, t, q, v, pieces, settings)
+        answer = law.served(out, t, q, v, *fixed)
         return answer
 
     def attempt(self, t: float, q: Array, v: Array) -> Array | None:
-        """The same for checked arguments; None where there is no kernel, or the state is singular."""
+        """The same for one state, of checked arguments; None where there is no kernel, or the state is singular."""
         found = self._now(t) if current_form() != "rolled" else None
         if found is None:
             return None
-        law, pieces, settings = found
-        (torque,), _, fine = law.attempt([np.array(t, dtype=np.float64), q, v, pieces, settings])
+        law, fixed = found
+        (torque,), _, fine = law.attempt([np.array(t, dtype=np.float64), q, v, *fixed])
         return torque if fine.all() else None
 
     def traced(self, t: Any, q: Any, v: Any) -> Array:
@@ -105,13 +130,13 @@ class ControlLaw:
         found = self._now(moment)
         if found is None:
             raise TracingError(f"{self.name}: t must be a finite time (s)")
-        if isinstance(t, TracedArray) and self._pieces[:2] != (-inf, inf):
+        if isinstance(t, TracedArray) and self._known[:2] != (-inf, inf):
             raise TracingError(
                 f"{self.name} follows a reference of several stretches of time, or of the user's own, which a traced "
                 f"time cannot choose; pass a reference of one stretch, or the time as a number"
             )
-        law, pieces, settings = found
-        torque: Array = law(t, q, v, pieces, settings)
+        law, fixed = found
+        torque: Array = law(t, q, v, *fixed)
         return torque
 
     def attempts(self, t: Array, q: Array, v: Array) -> tuple[Array, NDArray[np.bool_]] | None:
@@ -119,7 +144,7 @@ class ControlLaw:
         found = self._now(0.0) if current_form() != "rolled" else None
         if found is None:
             return None
-        law, _, settings = found
+        law, (_, *settings) = found
         moments, states = t.ravel(), (*q.shape[:-1],)
         known = [form._stretches(one, moments) for form, one in zip(self._forms, self._followed, strict=True)]
         codes = np.zeros(len(moments), dtype=np.intp)
@@ -137,60 +162,57 @@ class ControlLaw:
             torques, fine = np.empty((*states, self.model.nv)), np.empty(states, dtype=bool)
             for group, part in enumerate(parts):
                 which = (groups == group).reshape(t.shape)
-                (torques[which],), _, fine[which] = law.attempt([t[which], q[which], v[which], part, settings])
+                (torques[which],), _, fine[which] = law.attempt([t[which], q[which], v[which], part, *settings])
             return torques, fine
         pieces = parts[0] if len(parts) == 1 else np.array(parts)[groups].reshape((*t.shape, -1))
-        (torques,), _, flat = law.attempt([t, q, v, pieces, settings])
+        (torques,), _, flat = law.attempt([t, q, v, pieces, *settings])
         return torques, flat.reshape(states)
 
-    def _now(self, t: float) -> tuple[CompiledFunction, Array, Array] | None:
-        """The kernel, and what it takes besides the state."""
+    def _now(self, t: float) -> tuple[CompiledFunction, tuple[Array, ...]] | None:
+        """The kernel, and what it takes besides the state: numbers of the references at this time, and settings."""
         if not self.exists or not isfinite(t):
             return None
-        followed, law = self._references(), self._law
-        for new, old in zip(followed, self._followed, strict=False):
-            if new is not old:
-                law = None
-        if law is None:
-            law = self._made(tuple(followed))
-        begin, end, pieces = self._pieces
+        places = [*self._references, *self._settings(), *self._owners]
+        watched = [(vars(owner), name, getattr(owner, name)) for owner, name in places]
+        followed = tuple(value for _, _, value in watched[: len(self._references)])
+        settings = [value for _, _, value in watched[len(followed) : len(watched) - len(self._owners)]]
+        law = self._law
+        if law is None or any(new is not old for new, old in zip(followed, self._followed, strict=True)):
+            law = self._made(followed, [np.asarray(each) for each in settings])
+        if [np.shape(each) for each in settings] != list(law.shapes.values())[_BEFORE_SETTINGS:]:
+            return None
+        begin, end, fixed, _ = self._known
+        pieces = fixed[0] if fixed else np.empty(0)
         if not begin <= t < end:
             parts = [form._piece(one, t) for form, one in zip(self._forms, followed, strict=True)]
             if [part.size for part in parts] != self._sizes:
                 return None
             spans = [form._holds(one, t) for form, one in zip(self._forms, followed, strict=True)]
             pieces = np.concatenate([*parts, np.empty(0)])
-            self._pieces = max(span[0] for span in spans), min(span[1] for span in spans), pieces
-        settings = np.concatenate(self._settings())
-        if settings.shape != law.shapes["settings"]:
-            return None
-        return law, pieces, settings
+            begin, end = max(span[0] for span in spans), min(span[1] for span in spans)
+        self._known = _Known(begin, end, (pieces, *settings), watched)
+        return law, self._known.fixed
 
-    def _made(self, followed: tuple[Reference, ...]) -> CompiledFunction:
-        """The kernel for references of these kinds."""
+    def _made(self, followed: tuple[Reference, ...], settings: list[Array]) -> CompiledFunction:
+        """The kernel for references of these kinds, and so many settings."""
         from linkwork.compiled.law import law
 
-        model, settings = self.model, [np.asarray(each) for each in self._settings()]
+        model = self.model
         self._followed, self._forms = followed, [form_of(one) for one in followed]
         self._sizes = [form._size(one) for form, one in zip(self._forms, followed, strict=True)]
-        self._pieces = inf, -inf, np.empty(0)
+        self._known = _NOTHING
         kinds = [form._kind(one) for form, one in zip(self._forms, followed, strict=True)]
         lengths = [each.size for each in settings]
-        shapes = {
-            "t": (),
-            "q": (model.nq,),
-            "v": (model.nv,),
-            "pieces": (sum(self._sizes),),
-            "settings": (sum(lengths),),
-        }
+        shapes = {"t": (), "q": (model.nq,), "v": (model.nv,), "pieces": (sum(self._sizes),)}
+        shapes |= {f"setting{k}": (length,) for k, length in enumerate(lengths)}
         forms, sizes, text = self._forms, self._sizes, self._text
 
-        def whole(t: Any, q: Any, v: Any, pieces: Any, settings: Any) -> Any:
+        def whole(t: Any, q: Any, v: Any, pieces: Any, **settings: Any) -> Any:
             samples = [
                 form._sample(one, t, piece)
                 for form, one, piece in zip(forms, followed, _cut(pieces, sizes), strict=True)
             ]
-            return text(q, v, samples, _cut(settings, lengths))
+            return text(q, v, samples, list(settings.values()))
 
         known = model._memo.laws
         key = (self.name, self.points, tuple(kinds), tuple(lengths), self.what)
@@ -201,6 +223,10 @@ class ControlLaw:
         found: CompiledFunction = known[key]
         self._law = found
         return found
+
+
+_BEFORE_SETTINGS = 4
+"""Arguments of the kernel before these: t, q, v and the references' numbers."""
 
 
 class CompiledController(ABC):
@@ -230,8 +256,8 @@ class CompiledController(ABC):
             if law is None or not law.exists:
                 raise TracingError(f"this {type(self).__name__} has no compiled law, so it cannot be traced")
             return law.traced(t, q, v)
-        found = None if law is None else law.torque(real(t), q, v)  # type: ignore[arg-type]
-        if found is not None:
+        found = None if law is None else law.served(t if type(t) is float else real(t), q, v)  # type: ignore[arg-type]
+        if found is not None and found.ndim == 1:
             return found
         here, speed = one_state(self.model, q, v)
         found = None if law is None else law.attempt(real(t), here, speed)
@@ -242,11 +268,13 @@ class CompiledController(ABC):
 
         They are written into ``out`` if that is given.
         """
-        model, law, times = self.model, self._law, finite_array("t", t)
-        if law is not None and current_form() == "auto":
+        model, law = self.model, self._law
+        times: Any = t if type(t) is float and isfinite(t) else finite_array("t", t)
+        if law is not None:
             served = law.served(times, q, v, out)  # type: ignore[arg-type]
             if served is not None:
                 return served
+        times = np.asarray(times)
         spaces = (("q", "configuration"), ("v", "velocity"), ("t", "scalar"))
         (here, speed, moments), batch = as_batch(model, spaces, (q, v, times))
         assert here is not None and speed is not None and moments is not None
@@ -260,7 +288,7 @@ class CompiledController(ABC):
         for where in np.argwhere(~fine):
             state = tuple(where.tolist())
             torques[state] = self._by_floats(float(moments[state]), here[state], speed[state])
-        return put_into(out, torques)
+        return put_into(out, torques, apart={"t": t, "q": q, "v": v})
 
 
 def _cut(array: Any, sizes: Sequence[int]) -> list[Any]:

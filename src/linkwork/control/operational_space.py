@@ -16,7 +16,7 @@ from linkwork.control.held_object import HeldObject
 from linkwork.control.law import CompiledController, ControlLaw, limited, warn_of_motors
 from linkwork.control.limits import TorqueLimits
 from linkwork.control.priorities import HANDLING, Hierarchy, Level, regular_forces
-from linkwork.control.references import Reference, Sample
+from linkwork.control.references import Sample
 from linkwork.dynamics.arguments import Array, as_array, as_frames, check_model
 from linkwork.dynamics.dynamics import forward_dynamics, inverse_dynamics, mass_matrix, nonlinear_effects
 from linkwork.dynamics.kinematics import (
@@ -182,22 +182,20 @@ class OperationalSpaceController(CompiledController):
         posture = self.posture is not None, self.posture is not None and self.posture.q is not None
         limiting = self._limits.limiting
         what = repr(structure), posture, limiting, self._singular, self._threshold, tuple(self._driven.tolist())
-        return ControlLaw(
-            "OperationalSpaceController", self.model, self._places, self._followed, self._numbers, self._regular, *what
-        )
+        followed = [(goal, name) for goal in self._goals for name in goal.follows]
+        owners = [(self, "_limits"), (self, "posture")]
+        name, model, places = "OperationalSpaceController", self.model, self._places
+        return ControlLaw(name, model, places, followed, self._numbers, owners, self._regular, *what)
 
-    def _followed(self) -> list[Reference]:
-        return [reference for goal in self._goals for reference in goal.references]
-
-    def _numbers(self) -> list[Array]:
-        """What the law for regular states uses besides references: gains and limits."""
-        numbers = [self._viscous, self._limits.most]
+    def _numbers(self) -> list[tuple[object, str]]:
+        """Where the law for regular states finds what it uses besides references: gains and limits."""
+        numbers: list[tuple[object, str]] = [(self, "_viscous"), (self._limits, "most")]
         for goal in self._goals:
-            numbers += [goal.kp, goal.kd]
+            numbers += [(goal, "kp"), (goal, "kd")]
         if self.posture is not None:
-            numbers.append(self._damping)
+            numbers.append((self, "_damping"))
             if self.posture.q is not None:
-                numbers += [self._springs, self.posture.q]
+                numbers += [(self, "_springs"), (self.posture, "q")]
         return numbers
 
     def _regular(self, q: Array, v: Array, samples: list[Sample], numbers: list[Array]) -> Array:
@@ -214,7 +212,7 @@ class OperationalSpaceController(CompiledController):
         held, loads, first, seen = bias * self._driven, np.zeros(6 * len(points)), 0, len(points)
         accelerations = []
         for goal in self._goals:
-            followed = [next(left) for _ in goal.references]
+            followed = [next(left) for _ in goal.follows]
             acceleration, load = goal.asked(followed, next(given), next(given), now, first, seen)
             accelerations.append(acceleration)
             loads = loads if load is None else loads + _between(load, 6 * first, len(loads))

@@ -125,18 +125,18 @@ class Asked:
         return form_of(ALGORITHMS[f"operational_inertia/{self.method}"], self.model) == "specialised"
 
     @cached_property
-    def kept(self) -> list[int] | None:
+    def kept(self) -> tuple[int, ...] | None:
         """Which of six rows for each frame its point asks for; None if all are."""
         if all(point.axes == "pose" for point in self.points):
             return None
         wanted = {"pose": range(6), "position": range(3), "rotation": range(3, 6)}
-        return [6 * i + k for i, point in enumerate(self.points) for k in wanted[point.axes]]
+        return tuple(6 * i + k for i, point in enumerate(self.points) for k in wanted[point.axes])
 
     @cached_property
     def mask(self) -> tuple[Array, Array]:
         """Ones where one of the six numbers of a frame (m, 6) is asked for, and ones where it is not."""
         asked = np.zeros(6 * len(self.frames))
-        asked[slice(None) if self.kept is None else self.kept] = 1.0
+        asked[slice(None) if self.kept is None else list(self.kept)] = 1.0
         return asked.reshape(-1, 6), 1.0 - asked.reshape(-1, 6)
 
     def rows(self, result: Array, axis: int) -> Array:
@@ -150,7 +150,7 @@ class Asked:
     @cached_property
     def _stretch(self) -> tuple[Any, slice] | None:
         """The same for the last axis, if they are one stretch, which takes less time to copy."""
-        kept = self.kept or []
+        kept = self.kept or ()
         first, last = (kept[0], kept[-1] + 1) if kept else (0, 0)
         return (..., slice(first, last)) if last - first == len(kept) else None
 

@@ -22,7 +22,7 @@ from linkwork.arguments import choice
 from linkwork.batches import Given, as_out, spread
 from linkwork.compiled.arrays import is_traced, numbers
 from linkwork.dynamics.arguments import Array, Asked, Frames, as_frames, as_given, check_finite
-from linkwork.dynamics.call import call
+from linkwork.dynamics.call import call, keep_route
 from linkwork.dynamics.dynamics import forward_dynamics, gravity_torques
 from linkwork.dynamics.inversion import inverted, triples
 from linkwork.dynamics.operational import chosen
@@ -98,7 +98,7 @@ class AtPoints:
         from linkwork.dynamics.traced import traced_call
 
         size = 6 * len(asked.frames)
-        kept = list(range(size)) if asked.kept is None else asked.kept
+        kept = list(range(size) if asked.kept is None else asked.kept)
         seen = np.eye(size) if self.reference == "local" else self._turn(q)
         weights = np.zeros((size, size), dtype=object)
         weights[kept] = numbers(inertia @ seen[kept])
@@ -161,11 +161,12 @@ class Question:
     def at(self, model: Model, points: Frames, method: str, reference: str = "local") -> Answer:
         """The same about some points; found at once if it was asked before."""
         asked = as_frames(model, points)
-        try:
-            found: Answer = asked.answers[self.name, method, reference]
-        except Exception:  # new, unhashable, or whatever an object's own comparison raises
-            choice("reference", reference, REFERENCES)
-            found = asked.answers[self.name, method, reference] = Answer(self, asked, chosen(asked, method), reference)
+        if type(method) is type(reference) is str:  # what claims to be equal is told that it is no choice
+            found: Answer | None = asked.answers.get((self.name, method, reference))
+            if found is not None:
+                return found
+        choice("reference", reference, REFERENCES)
+        found = asked.answers[self.name, method, reference] = Answer(self, asked, chosen(asked, method), reference)
         return found
 
 
@@ -186,13 +187,19 @@ class Answer:
         if rows and asked.specialised and (nv + rows) * rows * rows <= _MOST_PRODUCTS:
             self.law = self._kept_law()
 
-    def quick(self, out: Any, *values: Any) -> Any:
-        """The array, or arrays, of plain arguments that code serves; None for all else."""
-        law = self.law
+    def quick(self, asked: tuple[Any, ...], out: Any, *values: Any, fixed: Sequence[Array] = ()) -> Any:
+        """The array, or arrays, of plain arguments that code serves; None for all else. ``asked`` is the function that
+        was called, and its choices, from which ``fixed`` arguments follow.
+        """
+        law, others = self.law, (*fixed, *self.fixed)
         if law is None:
             return None
-        answer = law.quick(out, *values, *self.fixed)
-        return law.converted(out, *values, *self.fixed) if answer is None else answer
+        answer = law.quick(out, *values, *others)
+        if answer is None:
+            return law.converted(out, *values, *others)
+        arguments, table = (*(None for _ in values), *others), self.asked.model._memo.quick
+        keep_route(asked[0], table, values, asked[1:], law.holder, arguments)
+        return answer
 
     def __call__(
         self, values: Sequence[ArrayLike], out: tuple[Array, ...] | None = None, pseudo_inverse: bool = False
@@ -205,7 +212,7 @@ class Answer:
             return self._text([array for array, _ in present], self.asked.offsets, pseudo_inverse)
         shapes = [(*batch, *shape) for shape in self._result_shapes()]
         names = [name for name, _ in self.question.arguments]
-        targets = None if out is None else as_out(out if len(shapes) > 1 else out[0], shapes, names, given)
+        targets = None if out is None else as_out(out if len(shapes) > 1 else out[0], shapes, names, given, values)
         if law is None or pseudo_inverse or current_form() == "rolled" or 0 in batch:
             found = list(self._joined(present, batch, pseudo_inverse))
             if targets is None:
@@ -242,8 +249,7 @@ class Answer:
 
         asked, question = self.asked, self.question
         model, known = asked.model, asked.model._memo.laws
-        kept = None if asked.kept is None else tuple(asked.kept)
-        key = (question.name, self.method, self.reference, asked.frames, kept, bool(asked.offsets))
+        key = (question.name, self.method, self.reference, asked.frames, asked.kept, bool(asked.offsets))
         if key in known:
             found: CompiledFunction = known[key]
             return found
@@ -255,5 +261,5 @@ class Answer:
             found = self._text([values[name] for name, _ in question.arguments], numbers(offsets).tolist())
             return found if len(found) > 1 else found[0]
 
-        known[key] = law(question.name, text, shapes, self._result_shapes(), model, asked.frames, *key[1:3], kept)
+        known[key] = law(question.name, text, shapes, self._result_shapes(), model, asked.frames, *key[1:3], asked.kept)
         return known[key]

@@ -4,31 +4,34 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.algorithms import ALGORITHMS, Algorithm
-from linkwork.batches import all_converted, as_out, first_not_finite, plain, put_into, rows_of, spread
+from linkwork.batches import all_converted, as_out, first_not_finite, is_plain, plain, rows_of, spread
 from linkwork.compiled.arrays import is_traced
 from linkwork.dynamics.arguments import Array, Frames, as_frames, as_given, check_model
 from linkwork.engine import mode
+from linkwork.engine.emit.python_calls import BY_IDENTITY, BY_VALUE, MOST_ARRAYS
 from linkwork.engine.function import function
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import Plan
 from linkwork.engine.plans.task import moved
 from linkwork.engine.run import entries
 from linkwork.engine.run.entries import Entry, Holder, held
-from linkwork.engine.run.public import Function, Names, serve
+from linkwork.engine.run.public import Function, Names, Parameters, serve
 from linkwork.engine.run.public import public as public_object
+from linkwork.engine.run.routes import keep, key_of
 from linkwork.engine.spaces import SPACES
 from linkwork.errors import ArgumentError
 from linkwork.memory import fits_memory, not_enough_memory
-from linkwork.model.model import Frame, Model
+from linkwork.model.model import Frame, Model, Point
 
+Named = TypeVar("Named", bound=tuple[Any, ...])
 _FEWER = "take fewer states at a time, or a smaller mechanism"
 
 
@@ -40,14 +43,18 @@ def call(
     offsets: Sequence[float] = (),
     table: dict[str, Holder | None] | None = None,
     out: Any = None,
+    kept: tuple[int, ...] | None = None,
 ) -> list[Array]:
     """The results of an algorithm, of the catalogue if it is a name, for arguments as the user gave them.
 
     ``offsets`` moves the frames, three numbers each, without new code being made for it. What the builtins need to
-    serve such a call at once is kept in ``table``. The results are those of ``out``, if that is given.
+    serve such a call at once is kept in ``table``. The results are those of ``out``, if that is given. ``kept`` are the
+    rows, of six for each frame, that they have; all of them if None.
     """
     if isinstance(algorithm, str):
         algorithm = ALGORITHMS[algorithm]
+    if kept is not None and not any(SPACES[space].row_axes for space in algorithm.results):
+        kept = None
     form = current_form()
     holder = table.get(algorithm.name) if table and form == "auto" else None
     if holder is not None:
@@ -57,10 +64,12 @@ def call(
     if any(map(is_traced, values)):
         from linkwork.dynamics.traced import traced_call  # tracing is imported late
 
-        return traced_call(algorithm, model, values, frames, offsets)
+        found = traced_call(algorithm, model, values, frames, offsets)
+        return found if kept is None else [_rows(*each, kept) for each in zip(found, algorithm.results, strict=True)]
     arguments, batch = as_given(model, algorithm.arguments, values, len(frames), finite=form == "interpreted")
-    shapes = [(*batch, *SPACES[space].shape(model, len(frames))) for space in algorithm.results]
-    targets = None if out is None else as_out(out, shapes, [name for name, _ in algorithm.arguments], arguments)
+    shapes = [(*batch, *SPACES[space].kept_shape(model, len(frames), kept)) for space in algorithm.results]
+    names = [name for name, _ in algorithm.arguments]
+    targets = None if out is None else as_out(out, shapes, names, arguments, values)
     if 0 in batch:
         as_given(model, algorithm.arguments, values, len(frames))
         return targets or [np.empty(shape) for shape in shapes]
@@ -76,7 +85,7 @@ def call(
                 return list(answer) if isinstance(answer, tuple) else [answer]
         absent = tuple(name for (name, _), array in zip(algorithm.arguments, arguments, strict=True) if array is None)
         rows = [rows_of(array, axes, states) for array, axes in present]
-        plan = function(algorithm, model, absent, frames, bool(offsets), form)
+        plan = function(algorithm, model, absent, frames, bool(offsets), form, kept=kept)
         given = None if targets is None else [target.reshape(states, -1) for target in targets]
         found, status = plan.run(rows, states, offsets, given)
     except MemoryError:
@@ -95,6 +104,12 @@ def call(
     if targets is not None:
         return targets
     return [result.reshape((*batch, *shape)) for result, shape in zip(found, plan.task.shapes, strict=True)]
+
+
+def _rows(result: Array, space: str, kept: tuple[int, ...]) -> Array:
+    for axis in SPACES[space].row_axes:
+        result = np.take(result, kept, axis=axis)
+    return result
 
 
 def _too_large(algorithm: Algorithm, model: Model, states: int, needed: float) -> ArgumentError:
@@ -132,17 +147,7 @@ def every(name: str, model: Model, out: Any, *values: ArrayLike | None) -> Any:
 def every_frames(name: str, model: Model, frames: Frames, out: Any, *values: ArrayLike) -> Any:
     """The same for an algorithm that is asked about frames; of six rows for each, those that its point asks for."""
     asked = as_frames(model, frames)
-    axes = SPACES[ALGORITHMS[name].results[0]].row_axes if asked.kept is not None else ()
-    if not axes:
-        return _answer(call(name, model, values, asked.frames, asked.offsets, asked.quick, out), out)
-    holder = asked.whole.get(name) if current_form() == "auto" else None
-    found = None if holder is None else served(holder, None, *values)
-    if found is None:
-        found = _answer(call(name, model, values, asked.frames, asked.offsets, asked.whole), None)
-    results = list(found) if isinstance(found, tuple) else [found]
-    for axis in axes:
-        results = [asked.rows(result, axis) for result in results]
-    return put_into(out, *results)
+    return _answer(call(name, model, values, asked.frames, asked.offsets, asked.quick, out, asked.kept), out)
 
 
 def _answer(results: list[Array], out: Any) -> Any:
@@ -157,7 +162,11 @@ def _nothing(*_: object) -> None:
 
 served: Callable[..., Any] = _nothing
 """(holder, out, arguments...): a builtin as soon as there is anything that it can serve; None for what is not."""
-_public: list[tuple[Any, Names, tuple[str, ...]]] = []
+_public: list[tuple[Any, Parameters]] = []
+_AT_ONCE, _SELDOM = 100, 16
+"""Calls of a function with other choices than before whose routes are kept, and after which one in how many."""
+_known_by: dict[int, list[int]] = {}
+"""How the choices of a function, by its address, are known; such functions live as long as the process."""
 
 
 def public(algorithm: Names, *choosers: str) -> Callable[[Function], Function]:
@@ -169,12 +178,109 @@ def public(algorithm: Names, *choosers: str) -> Callable[[Function], Function]:
         algorithm: the name in the catalogue, or a table of names (or of tables) by what a parameter is.
         choosers: the parameter that chooses from each table.
     """
+    name = algorithm
+    while not isinstance(name, str):
+        name = next(iter(name.values()))
+    arguments = [argument for argument, _ in ALGORITHMS[name].arguments]
+    return _made(Parameters(arguments, algorithm, choosers))
 
+
+def routed(
+    *arguments: str,
+    choices: Sequence[str] = (),
+    objects: Sequence[str] = (),
+    mapping: str | None = None,
+) -> Callable[[Function], Function]:
+    """The same for a function whose code follows from what it is asked: calls that it has kept a route for
+    (``keep_route``) are answered by code.
+
+    Args:
+        arguments: the parameters that are arrays, of which the last may be left out.
+        choices: those that the code and its other arguments follow from.
+        objects: likewise, known by their identity: one object, or a list of them.
+        mapping: likewise, a dict of choices whose values are arrays.
+    """
+    known_by = dict.fromkeys(choices, BY_VALUE) | dict.fromkeys(objects, BY_IDENTITY)
+    if mapping is not None:
+        known_by[mapping] = BY_VALUE
+    return _made(Parameters(arguments, None, (), known_by, mapping))
+
+
+def keep_route(
+    function: Any,
+    table: dict[Any, Any] | None,
+    values: Sequence[Any],
+    choices: Sequence[Any],
+    holder: Holder | None,
+    arguments: Sequence[Any],
+    made: Callable[[Any], Any] | None = None,
+    *kept: object,
+) -> None:
+    """Calls with these choices, and as many arrays, are answered by code from now on, if there is any; after many such
+    calls of a function only one in so many is looked at, since its choices may change from call to call.
+
+    Args:
+        function: whose calls.
+        table: the model's; the function's own if None.
+        values: all arrays of the call, of which the last may be None.
+        choices: in the order in which ``routed`` names them.
+        holder: of the code's entry, if there is one.
+        arguments: of the code: an array, or None for the next one of the call.
+        made: makes what the function returns of the results; None if they are returned as they are.
+        kept: what must live as long, such as objects that are known by their identity.
+    """
+    known_by = _known_by.get(id(function))
+    if known_by is None:
+        return
+    routes = function.quick if table is None else table
+    asked = routes[function] = routes.get(function, 0) + 1
+    if asked > _AT_ONCE and asked % _SELDOM:
+        return
+    if not all(value is None or is_plain(value) for value in values):
+        return
+    if holder is None or current_form() != "auto" or len(arguments) > MOST_ARRAYS:
+        return
+    for choice, how in zip(choices, known_by, strict=True):
+        if not (_is_kept(choice, kept) if how == BY_IDENTITY else _is_known(choice)):
+            return
+    present = len(values)
+    while present and values[present - 1] is None:
+        present -= 1
+    present += sum(len(choice) for choice in choices if type(choice) is dict)
+    key = key_of(function, present, choices, known_by)
+    keep(routes, key, holder, arguments, made, *kept)
+    _install()
+
+
+@cache
+def tuples(kind: type[Named]) -> Callable[[Any], Named]:
+    """Makes a named tuple of a tuple, without a line of Python."""
+    return partial(tuple.__new__, kind)
+
+
+def _is_known(choice: Any) -> bool:
+    """Whether what is equal to it, of the same class, means the same."""
+    items = choice if type(choice) in (list, tuple, dict) else (choice,)
+    return all(type(item) in _PLAIN for item in items)
+
+
+_PLAIN = (str, Point, float, np.float64, int, bool, type(None))
+
+
+def _is_kept(choice: Any, kept: Sequence[object]) -> bool:
+    """Whether what is known by its address lives as long as that is known."""
+    items = choice if type(choice) in (list, tuple) else () if choice is None else (choice,)
+    return {id(item) for item in items} <= {id(each) for each in kept}
+
+
+def _made(asked: Parameters) -> Callable[[Function], Function]:
     def made(function: Function) -> Function:
-        found = public_object(function)
-        _public.append((found, algorithm, choosers))
+        found: Any = public_object(function)
+        if asked.algorithm is None and found is not function:
+            found.quick, _known_by[id(found)] = {}, list(asked.choices.values())
+        _public.append((found, asked))
         if served is not _nothing:
-            _serve(found, algorithm, choosers)
+            serve(found, asked, *_setting())
         return found
 
     return made
@@ -184,15 +290,8 @@ def public(algorithm: Names, *choosers: str) -> Callable[[Function], Function]:
 def _install() -> None:
     global served
     served = mode.served()
-    for each in _public:
-        _serve(*each)
-
-
-def _serve(found: Any, algorithm: Names, choosers: tuple[str, ...]) -> None:
-    name = algorithm
-    while not isinstance(name, str):
-        name = next(iter(name.values()))
-    serve(found, algorithm, choosers, [argument for argument, _ in ALGORITHMS[name].arguments], *_setting())
+    for found, asked in _public:
+        serve(found, asked, *_setting())
 
 
 @cache

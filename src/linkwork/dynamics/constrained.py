@@ -23,6 +23,7 @@ from linkwork.algorithms import CLOSING, FRAMES
 from linkwork.arguments import choice, old_name
 from linkwork.batches import put_into
 from linkwork.compiled.arrays import TracedArray
+from linkwork.dynamics import call
 from linkwork.dynamics.arguments import Array, as_batch
 from linkwork.dynamics.closed_chains import joined_motion
 from linkwork.dynamics.constraint_solvers import JoinedSolver, Solver, TracedSolver
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 METHODS = ("articulated_body", *CLOSING)
 
 
+@call.routed("q", "v", "tau", "f_ext", choices=("stabilisation", "proximal", "method"), objects=("constraints",))
 def constrained_dynamics(
     model: Model,
     q: ArrayLike,
@@ -106,9 +108,13 @@ def constrained_dynamics(
             raise ArgumentError("time_constant is called stabilisation now; pass the new name alone")
         old_name("time_constant", "stabilisation")
         stabilisation = time_constant
-    return _found((method, None), held_by(model, constraints), q, v, tau, f_ext, stabilisation, proximal, out)
+    asked = (constrained_dynamics, stabilisation, proximal, method, constraints)
+    return _found((method, None), asked, held_by(model, constraints), q, v, tau, f_ext, stabilisation, proximal, out)
 
 
+@call.routed(
+    "q", "v", "tau", "f_ext", choices=("stabilisation", "proximal", "method", "frame"), objects=("constraints",)
+)
 def constrained_dynamics_and_reactions(
     model: Model,
     q: ArrayLike,
@@ -158,12 +164,13 @@ def constrained_dynamics_and_reactions(
         >>> [x.round(9).tolist() for x in found[1:]]  # each end of the bar carries half of it
         [[[0.0, 0.0, 10.0, 0.0, 0.0, 0.0]], [[0.0, 0.0, 10.0, 0.0, 0.0, 0.0]]]
     """
+    held = held_by(model, constraints)
+    asked = (constrained_dynamics_and_reactions, stabilisation, proximal, method, frame, constraints)
     if isinstance(frame, str) and frame in FRAMES:
-        return _found((method, frame), held_by(model, constraints), q, v, tau, f_ext, stabilisation, proximal, out)
+        return _found((method, frame), asked, held, q, v, tau, f_ext, stabilisation, proximal, out)
     is_frame(model, frame)
-    way = (method, "world")
-    found = _found(way, held_by(model, constraints), q, v, tau, f_ext, stabilisation, proximal, None)
-    return seen_from(frame, model, q, out, *found)
+    found = _found((method, "world"), (), held, q, v, tau, f_ext, stabilisation, proximal, None)
+    return seen_from(frame, model, q, out, *found, apart={"q": q, "v": v, "tau": tau, "f_ext": f_ext})
 
 
 Way = tuple[str, str | None]
@@ -171,9 +178,10 @@ Way = tuple[str, str | None]
 
 
 def _found(
-    way: Way, held: HeldBy, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None,
-    stabilisation: float | None, proximal: float, out: Any,
+    way: Way, asked: tuple[Any, ...], held: HeldBy, q: ArrayLike, v: ArrayLike, tau: ArrayLike,
+    f_ext: ArrayLike | None, stabilisation: float | None, proximal: float, out: Any,
 ) -> Any:  # fmt: skip
+    """``asked`` is the function that the user has called, and its choices."""
     if not isinstance(way[0], str) or way[0] not in METHODS:
         choice("method", way[0], METHODS)
     if way[0] in CLOSING and len({number for number, body in held.holds if body}) < len(held.constraints):
@@ -181,12 +189,14 @@ def _found(
     settings = held.settings(stabilisation, proximal)
     if _is_compiled(way, held):
         law = _law(way, held, f_ext is not None, stabilisation is not None, bool(settings[2]))
-        values = (
-            (q, v, tau, held.placements, settings) if f_ext is None else (q, v, tau, held.placements, settings, f_ext)
-        )
-        answer = law.quick(out, *values)
-        if answer is None:
-            answer = law.converted(out, *values)
+        values, fixed = (q, v, tau) if f_ext is None else (q, v, tau, f_ext), (held.placements, settings)
+        answer = law.quick(out, *values, *fixed)
+        if answer is not None:
+            if asked:
+                arguments, table, own = (*(None for _ in values), *fixed), held.model._memo.quick, held.constraints
+                call.keep_route(asked[0], table, values, asked[1:], law.holder, arguments, None, *own)
+            return answer
+        answer = law.converted(out, *values, *fixed)
         if answer is not None:
             return answer
     return _checked(way, held, q, v, tau, f_ext, stabilisation, settings, out)
@@ -205,6 +215,7 @@ def _checked(
     q_, v_, tau_, f_ext_ = given
     assert q_ is not None and v_ is not None and tau_ is not None
     stabilised = settings if stabilisation is not None else None
+    apart = {"q": q, "v": v, "tau": tau, "f_ext": f_ext}
     if way[0] in CLOSING:
         check_inertias(way[0], model, 5)
     if any(isinstance(each, TracedArray) for each in given):
@@ -212,11 +223,11 @@ def _checked(
         return _text(way)(held, q_, v_, tau_, f_ext_, held.placements, stabilised, tracing, way[1])
     if not held.constraints:
         free = _driven(model, q_, v_, tau_, f_ext_, way[1])
-        return put_into(out, free[0], np.zeros((*batch, 0, 6)), *free[1:])
+        return put_into(out, free[0], np.zeros((*batch, 0, 6)), *free[1:], apart=apart)
     if not _is_compiled(way, held) or current_form() == "rolled":
-        return put_into(out, *_joined(way, held, q_, v_, tau_, f_ext_, stabilised, settings[2]))
+        return put_into(out, *_joined(way, held, q_, v_, tau_, f_ext_, stabilised, settings[2]), apart=apart)
     law = _law(way, held, f_ext is not None, stabilisation is not None, bool(settings[2]))
-    values = [q_, v_, tau_, held.placements, settings, *([] if f_ext_ is None else [f_ext_])]
+    values = [q_, v_, tau_, *([] if f_ext_ is None else [f_ext_]), held.placements, settings]
     found, _, fine = law.attempt(values)
     for state in np.flatnonzero(~fine):
         where = tuple(int(i) for i in np.unravel_index(state, batch)) if batch else ()
@@ -225,7 +236,7 @@ def _checked(
         alone = _motion(held, q_[where], v_[where], tau_[where], load, held.placements, stabilised, solver, way[1])
         for array, result in zip(found, alone, strict=True):
             array[where] = result
-    return put_into(out, *found)
+    return put_into(out, *found, apart=apart)
 
 
 def _joined(
@@ -303,15 +314,10 @@ def _made(way: Way, held: HeldBy, loaded: bool, stabilised: bool, damped: bool) 
         return _text(way)(held, q, v, tau, f_ext, placements, given, solver, way[1])
 
     model = held.model
-    shapes = {
-        "q": (model.nq,),
-        "v": (model.nv,),
-        "tau": (model.nv,),
-        "placements": held.placements.shape,
-        "settings": (3,),
-    }
+    shapes: dict[str, tuple[int, ...]] = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,)}
     if loaded:
         shapes["f_ext"] = (len(model.bodies), 6)
+    shapes |= {"placements": held.placements.shape, "settings": (3,)}
     results = [(model.nv,), (len(held.constraints), 6), *([] if way[1] is None else [(len(model.bodies), 6)])]
     what = (held.kinds, loaded, stabilised, damped)
     return law("constrained_dynamics", text, shapes, results, model, held.frames, what, way)

@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike
 from linkwork.batches import put_into
 from linkwork.compiled.arrays import TracedArray
 from linkwork.compiled.tracing import Shape
+from linkwork.dynamics import call
 from linkwork.dynamics.arguments import Array, as_batch
 from linkwork.dynamics.constraint_solvers import JoinedSolver, Solver, TracedSolver
 from linkwork.dynamics.constraint_variations import seen, unit_wrenches, variations
@@ -70,6 +71,7 @@ class ConstrainedDerivatives(NamedTuple):
     dw_dtau: Array
 
 
+@call.routed("q", "v", "tau", "f_ext", choices=("stabilisation",), objects=("constraints",))
 def constrained_dynamics_derivatives(
     model: Model,
     q: ArrayLike,
@@ -113,7 +115,16 @@ def constrained_dynamics_derivatives(
     settings = held.settings(stabilisation, 0.0)
     if _is_whole(held):
         kernel = _kernel(held, f_ext is not None, stabilisation is not None)
-        answer = kernel.served(out, q, v, tau, held.placements, settings, *([] if f_ext is None else [f_ext]))
+        values, fixed = (q, v, tau) if f_ext is None else (q, v, tau, f_ext), (held.placements, settings)
+        answer = kernel.quick(out, *values, *fixed)
+        if answer is not None:
+            arguments, table = (*(None for _ in values), *fixed), model._memo.quick
+            call.keep_route(
+                constrained_dynamics_derivatives, table, values, (stabilisation, constraints), kernel.holder, arguments,
+                call.tuples(ConstrainedDerivatives), *held.constraints,
+            )  # fmt: skip
+            return ConstrainedDerivatives(*answer)
+        answer = kernel.converted(out, *values, *fixed)
         if answer is not None:
             return ConstrainedDerivatives(*answer)
     return ConstrainedDerivatives(*_checked(held, q, v, tau, f_ext, settings, stabilisation is not None, out))
@@ -139,12 +150,12 @@ def _checked(
     elif _is_whole(held) and current_form() != "rolled":
         kernel = _kernel(held, f_ext_ is not None, stabilised)
         loads = [] if f_ext_ is None else [f_ext_]
-        found, _, fine = kernel.attempt([q_, v_, tau_, held.placements, settings, *loads])
+        found, _, fine = kernel.attempt([q_, v_, tau_, *loads, held.placements, settings])
         if not fine.all():  # Python judges the rank
             found = _joined(held, q_, v_, tau_, f_ext_, asked)
     else:
         found = _joined(held, q_, v_, tau_, f_ext_, asked)
-    written: tuple[Array, ...] = put_into(out, *found)
+    written: tuple[Array, ...] = put_into(out, *found, apart={"q": q, "v": v, "tau": tau, "f_ext": f_ext})
     return written
 
 
@@ -172,9 +183,9 @@ def _kernel(held: HeldBy, loaded: bool, stabilised: bool) -> CompiledFunction:
         from linkwork.compiled.law import law
 
         shapes: dict[str, Shape] = {"q": (model.nq,), "v": (nv,), "tau": (nv,)}
-        shapes |= {"placements": held.placements.shape, "settings": (3,)}
         if loaded:
             shapes["f_ext"] = (len(model.bodies), 6)
+        shapes |= {"placements": held.placements.shape, "settings": (3,)}
         results = [*[(nv, nv)] * 3, *[(k, 6, nv)] * 3]
         name = "constrained_dynamics_derivatives"
         return law(name, text, shapes, results, model, held.frames, held.kinds, loaded, stabilised)

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from linkwork.arguments import masked
 from linkwork.batches import put_into
 from linkwork.compiled.arrays import is_traced
+from linkwork.dynamics import call
 from linkwork.dynamics.arguments import Array, as_batch
 from linkwork.dynamics.constraint_solvers import TracedSolver
 from linkwork.dynamics.dynamics import inverse_dynamics
@@ -34,6 +35,7 @@ _NOTHING = 1e-8
 """Forces that are missing, as a part of the largest joint force, that may be rounding."""
 
 
+@call.routed("q", "v", "a", "f_ext", objects=("constraints",))
 def constrained_inverse_dynamics(
     model: Model,
     q: ArrayLike,
@@ -82,35 +84,43 @@ def constrained_inverse_dynamics(
     held = held_by(model, constraints)
     mask = None if actuated is None else _mask(model, actuated)
     if held.whole:
-        law = _law(held, mask, f_ext is not None)
-        load = () if f_ext is None else (f_ext,)
-        answer: tuple[Array, Array] | None = law.quick(out, q, v, a, held.placements, *load)
-        if answer is None:
-            answer = law.converted(out, q, v, a, held.placements, *load)
+        law = held.laws.get((_NAME, mask, f_ext is not None)) or _law(held, mask, f_ext is not None)
+        values = (q, v, a) if f_ext is None else (q, v, a, f_ext)
+        answer: tuple[Array, Array] | None = law.quick(out, *values, held.placements)
+        if answer is not None:
+            if mask is None:
+                arguments, table = (*(None for _ in values), held.placements), model._memo.quick
+                asked, own = constrained_inverse_dynamics, held.constraints
+                call.keep_route(asked, table, values, [constraints], law.holder, arguments, None, *own)
+            return answer
+        answer = law.converted(out, *values, held.placements)
         if answer is not None:
             return answer
     spaces = (("q", "configuration"), ("v", "velocity"), ("a", "velocity"), ("f_ext", "wrenches"))
     (q_, v_, a_, load_), batch = as_batch(model, spaces, [q, v, a, f_ext])
     assert q_ is not None and v_ is not None and a_ is not None
-    idle = _idle(model, mask)
+    idle, apart = _idle(model, mask), {"q": q, "v": v, "a": a, "f_ext": f_ext}
     if any(map(is_traced, (q_, v_, a_, load_))):
         return _forces(held, idle, q_, v_, a_, load_, held.placements)
     if not held.whole or current_form() == "rolled":
-        return put_into(out, *_forces(held, idle, q_, v_, a_, load_, held.placements))
-    (tau, wrenches), _, fine = law.attempt([q_, v_, a_, held.placements, *([] if load_ is None else [load_])])
+        return put_into(out, *_forces(held, idle, q_, v_, a_, load_, held.placements), apart=apart)
+    (tau, wrenches), _, fine = law.attempt([q_, v_, a_, *([] if load_ is None else [load_]), held.placements])
     if not fine.all():
         where = np.unravel_index(np.flatnonzero(~fine), batch) if batch else ()
         some = None if load_ is None else load_[where]
         tau[where], wrenches[where] = _forces(held, idle, q_[where], v_[where], a_[where], some, held.placements, where)
-    return put_into(out, tau, wrenches)
+    return put_into(out, tau, wrenches, apart=apart)
 
 
-def _idle(model: Model, mask: tuple[bool, ...] | None) -> NDArray[np.intp]:
+def _idle(model: Model, mask: bytes | None) -> NDArray[np.intp]:
     """The degrees of freedom without a motor."""
-    return np.flatnonzero(~(model.actuated if mask is None else np.array(mask, dtype=bool)))
+    return np.flatnonzero(~(model.actuated if mask is None else np.frombuffer(mask, dtype=bool)))
 
 
-def _mask(model: Model, actuated: ArrayLike) -> tuple[bool, ...]:
+def _mask(model: Model, actuated: ArrayLike) -> bytes:
+    """A byte for each degree of freedom, 1 where it has a motor: quick to compare."""
+    if type(actuated) is np.ndarray and actuated.dtype is _TRUTH and actuated.shape == (model.nv,):
+        return actuated.tobytes()
     try:
         given = np.empty(0) if masked(actuated) else np.asarray(actuated)
     except Exception:  # whatever its own conversion raises
@@ -120,7 +130,10 @@ def _mask(model: Model, actuated: ArrayLike) -> tuple[bool, ...]:
             f"actuated must be a mask of {model.nv} truth values, one for each degree of freedom of model "
             f"{model.name!r}, not {shown(actuated)}"
         )
-    return tuple(given.tolist())
+    return given.tobytes()
+
+
+_TRUTH = np.dtype(bool)
 
 
 # The text
@@ -195,7 +208,7 @@ def _check(held: HeldBy, idle: Any, needed: Array, states: Any, missing: Array |
     )
 
 
-def _law(held: HeldBy, mask: tuple[bool, ...] | None, loaded: bool) -> Any:
+def _law(held: HeldBy, mask: bytes | None, loaded: bool) -> Any:
     """The kernel for these motors."""
 
     def make() -> Any:
@@ -206,9 +219,10 @@ def _law(held: HeldBy, mask: tuple[bool, ...] | None, loaded: bool) -> Any:
         def text(q: Any, v: Any, a: Any, placements: Any, f_ext: Any = None) -> Any:
             return _forces(held, idle, q, v, a, f_ext, placements)
 
-        shapes = {"q": (model.nq,), "v": (model.nv,), "a": (model.nv,), "placements": held.placements.shape}
+        shapes: dict[str, tuple[int, ...]] = {"q": (model.nq,), "v": (model.nv,), "a": (model.nv,)}
         if loaded:
             shapes["f_ext"] = (len(model.bodies), 6)
+        shapes["placements"] = held.placements.shape
         results = [(model.nv,), (len(held.constraints), 6)]
         return law(_NAME, text, shapes, results, model, held.frames, held.kinds, idle.tolist())
 

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from linkwork.batches import put_into
 from linkwork.compiled.arrays import is_traced
+from linkwork.dynamics import call
 from linkwork.dynamics.arguments import Array, as_batch
 from linkwork.dynamics.constraint_solvers import JoinedSolver, Solver, TracedSolver
 from linkwork.dynamics.dynamics import forward_dynamics
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 _NAME = "impact"
 
 
+@call.routed("q", "v", choices=("proximal",), objects=("constraints",))
 def impact(
     model: Model,
     q: ArrayLike,
@@ -77,25 +79,31 @@ def impact(
     settings = held.settings(None, proximal)
     damped = bool(settings[2])
     if held.whole:
-        answer: tuple[Array, Array] | None = _law(held, damped).served(out, q, v, held.placements, settings)
+        law, fixed = _law(held, damped), (held.placements, settings)
+        answer: tuple[Array, Array] | None = law.quick(out, q, v, *fixed)
+        if answer is not None:
+            table, choices = model._memo.quick, (proximal, constraints)
+            call.keep_route(impact, table, (q, v), choices, law.holder, (None, None, *fixed), None, *held.constraints)
+            return answer
+        answer = law.converted(out, q, v, *fixed)
         if answer is not None:
             return answer
     (q_, v_), batch = as_batch(model, (("q", "configuration"), ("v", "velocity")), [q, v])
     assert q_ is not None and v_ is not None
     if not held.constraints:
-        return put_into(out, v_ + 0.0, np.zeros((*batch, 0, 6)))
+        return put_into(out, v_ + 0.0, np.zeros((*batch, 0, 6)), apart={"q": q, "v": v})
     damping = float(settings[2])
     if is_traced(q_) or is_traced(v_):
         return _after(held, q_, v_, held.placements, TracedSolver(held.name, damping, _NAME))
     joined = JoinedSolver(held.name, damping, _NAME)
     if not held.whole or current_form() == "rolled":
-        return put_into(out, *_after(held, q_, v_, held.placements, joined))
+        return put_into(out, *_after(held, q_, v_, held.placements, joined), apart={"q": q, "v": v})
     (after, impulses), _, fine = _law(held, damped).attempt([q_, v_, held.placements, settings])
     if not fine.all():  # the text over floats says why, if it does not find a result
         bad = ~fine.reshape(batch)
         for found, other in zip((after, impulses), _after(held, q_, v_, held.placements, joined), strict=True):
             found[bad] = other[bad]
-    return put_into(out, after, impulses)
+    return put_into(out, after, impulses, apart={"q": q, "v": v})
 
 
 def _law(held: HeldBy, damped: bool) -> CompiledFunction:

@@ -12,8 +12,8 @@ from linkwork.algorithms import REFERENCES
 from linkwork.arguments import array, choice, memory_for
 from linkwork.batches import put_into
 from linkwork.compiled.arrays import is_traced, numbers, traced
+from linkwork.dynamics import call
 from linkwork.dynamics.arguments import Array, Asked, as_array, as_frames, check_model
-from linkwork.dynamics.call import call
 from linkwork.dynamics.inversion import MOST_POINTS
 from linkwork.dynamics.kinematics import forward_kinematics
 from linkwork.engine.mode import current_form
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from linkwork.compiled.compiled_function import CompiledFunction
 
 
+@call.routed("q", choices=("reference",), mapping="wrenches")
 def external_wrench(
     model: Model,
     q: ArrayLike,
@@ -69,16 +70,23 @@ def external_wrench(
     asked = as_frames(model, tuple(wrenches))
     law, fixed = _law(asked, reference), (np.array(asked.offsets),) if asked.offsets else ()
     if law is not None:
-        answer: Array | None = law.served(out, q, *wrenches.values(), *fixed)
+        values = tuple(wrenches.values())
+        answer: Array | None = law.quick(out, q, *values, *fixed)
+        if answer is not None:
+            arguments = (None, *(None for _ in values), *fixed)
+            call.keep_route(external_wrench, model._memo.quick, (q,), (reference, wrenches), law.holder, arguments)
+            return answer
+        answer = law.converted(out, q, *values, *fixed)
         if answer is not None:
             return answer
     given = [_numbers(point, value) for point, value in zip(asked.points, wrenches.values(), strict=True)]
     if law is None or current_form() == "rolled" or any(map(is_traced, (q, *given))):
         places = forward_kinematics(model, q, asked.points or ("world",))
         found = _on_bodies(asked, asked.offsets, places, given, reference)
-        return found if is_traced(found) else put_into(out, found)
-    found = law(as_array(model, "q", "configuration", q), *given, *fixed, out=out)
-    return found
+    else:
+        found = law(as_array(model, "q", "configuration", q), *given, *fixed)
+    apart = {"q": q, **{f"wrench {k}": value for k, value in enumerate(wrenches.values())}}
+    return found if is_traced(found) else put_into(out, found, apart=apart)
 
 
 def _law(asked: Asked, reference: str) -> CompiledFunction | None:
@@ -106,7 +114,7 @@ def _made(asked: Asked, reference: str) -> CompiledFunction:
 
         def text(q: Any, offsets: Any = (), **wrenches: Any) -> Any:
             moved = numbers(offsets).tolist()
-            (places,) = call("frame_placements", model, [q], asked.frames, moved)
+            (places,) = call.call("frame_placements", model, [q], asked.frames, moved)
             return _on_bodies(asked, moved, places, list(wrenches.values()), reference)
 
         results = [(len(model.bodies), 6)]
@@ -134,7 +142,7 @@ def _on_bodies(asked: Asked, offsets: Sequence[Any], places: Array, given: Seque
             if asked.frames[k].body:
                 seen = _whole(point, wrench)
                 if reference != "local":
-                    seen = _in_frame(places[..., k, :, :], seen[..., None, :], reference)[..., 0, :]
+                    seen = in_frame(places[..., k, :, :], seen[..., None, :], reference)[..., 0, :]
                 index = asked.frames[k].body - 1
                 rows[index] = rows[index] + seen @ _to_body(asked, k, offsets[3 * k : 3 * k + 3])
         return np.stack(rows, axis=-2) if rows else np.zeros((*batch, 0, 6))
@@ -160,7 +168,7 @@ def _whole(point: Point, wrench: Any) -> Any:
     return np.concatenate(both if point.axes == "position" else both[::-1], axis=-1)
 
 
-def _in_frame(place: Array, wrenches: Array, reference: str) -> Array:
+def in_frame(place: Array, wrenches: Array, reference: str) -> Array:
     """Wrenches (..., n, 6) along the world's axes as the frame at ``place`` (..., 4, 4) sees them: fᵀ X, where X takes
     its motions to the world's.
     """
@@ -174,7 +182,7 @@ _TURN_ALONE = np.array([[1.0, 1.0, 1.0, 0.0]] * 3 + [[0.0, 0.0, 0.0, 1.0]])
 
 def from_frame(model: Model, q: ArrayLike, frame: str | Point, wrenches: Array) -> Array:
     """Wrenches (..., n, 6) about the world's origin as one frame sees them."""
-    return _in_frame(forward_kinematics(model, q, (frame,))[..., 0, :, :], wrenches, "world")
+    return in_frame(forward_kinematics(model, q, (frame,))[..., 0, :, :], wrenches, "world")
 
 
 def _to_body(asked: Asked, k: int, offset: Sequence[Any]) -> Array:

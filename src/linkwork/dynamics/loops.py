@@ -75,14 +75,14 @@ def close_loops(
     with memory_for("configurations", (states, 4 * model.nq + held.rows)):
         rows = given.reshape((states, model.nq))
         if loops is None:
-            return put_into(out, np.array(given))
+            return put_into(out, np.array(given), apart={"q": q})
         rows = within_limits(model, rows) if kept else rows
     found, off, _ = loops.solved(rows, *_fixed(loops, kept, within), held.placements)
     open_ = np.flatnonzero(~(off <= within).all(axis=-1))
     if open_.size:
         forward_kinematics(model, rows[open_[0]], held.ends)  # a configuration that is none is said first
         raise loops.still_open(off[open_[0]], np.unravel_index(open_[0], batch) if batch else (), kept)
-    return put_into(out, found.reshape((*batch, model.nq)))
+    return put_into(out, found.reshape((*batch, model.nq)), apart={"q": q})
 
 
 def _traced(held: HeldBy, q: Any, kept: bool, within: float) -> Any:

@@ -58,6 +58,7 @@ def operational_inertia_inverse(
     return call.every_frames(_INVERSES[method], model, frames, out, q)
 
 
+@call.routed("q", choices=("frames", "method", "damping"))
 def operational_inertia(
     model: Model,
     q: ArrayLike,
@@ -97,16 +98,19 @@ def operational_inertia(
                [0., 1., 0.],
                [0., 0., 0.]])
     """
-    asked = as_frames(model, frames)
+    asked, choices = as_frames(model, frames), (frames, method, damping)
     method = chosen(asked, method)
     damping = as_damping(damping)
     if pseudo_inverse is not False or not _whole(asked):
         inverse = operational_inertia_inverse(model, q, frames, method)
-        return put_into(out, inverted(asked, inverse, damping, pseudo_inverse))
+        return put_into(out, inverted(asked, inverse, damping, pseudo_inverse), apart={"q": q})
     kept, rest = asked.mask
     rest = rest + damping * kept if damping else rest
     try:
-        return _inertia(model, q, frames, kept, rest, method, out=out)
+        found = _inertia(model, q, frames, kept, rest, method, out=out)
+        holder = asked.quick.get(_INERTIAS[method])
+        call.keep_route(operational_inertia, model._memo.quick, (q,), choices, holder, (None, kept, rest))
+        return found
     except SingularError:
         inverted(asked, operational_inertia_inverse(model, q, frames, method), damping)
         raise

@@ -13,6 +13,7 @@ from linkwork.arguments import array, choice
 from linkwork.batches import broadcast
 from linkwork.compiled.arrays import is_traced, numbers, traced
 from linkwork.compiled.compiled_function import CompiledFunction
+from linkwork.dynamics import call
 from linkwork.dynamics.arguments import Array
 from linkwork.errors import ArgumentError
 from linkwork.spatial import Mat3, Vec3, atan2, quaternion_of, sqrt, where_less
@@ -22,6 +23,7 @@ _ORTHONORMAL = 1e-6
 _IDENTITY, _LAST = np.eye(3), np.array([0.0, 0.0, 0.0, 1.0])
 
 
+@call.routed("X", "X_target", choices=("reference",))
 def pose_error(X: ArrayLike, X_target: ArrayLike, reference: str = "local", *, out: Array | None = None) -> Array:
     """The motion that leads from a placement to a target: to first order J dq = error, with the same reference.
 
@@ -48,7 +50,11 @@ def pose_error(X: ArrayLike, X_target: ArrayLike, reference: str = "local", *, o
     text = _compiled(choice("reference", reference, REFERENCES))
     if is_traced(X) or is_traced(X_target):
         return _errors(X, X_target, reference)
-    found: Array | None = text.served(out, X, X_target)  # which are placements then
+    found: Array | None = text.quick(out, X, X_target)  # which are placements then
+    if found is not None:
+        call.keep_route(pose_error, None, (X, X_target), (reference,), text.holder, (None, None))
+    else:
+        found = text.converted(out, X, X_target)
     if found is None:
         found = text(as_placements("X", X), as_placements("X_target", X_target), out=out)
     return found

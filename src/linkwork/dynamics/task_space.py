@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from linkwork.arguments import choice, finite_array, go_together, memory_for, once, switch
 from linkwork.compiled.arrays import is_traced
+from linkwork.dynamics import call
 from linkwork.dynamics.arguments import Array, Frames, as_frames
 from linkwork.dynamics.at_points import Answer, AtPoints, Question
 from linkwork.dynamics.inversion import as_damping
@@ -111,32 +113,39 @@ def operational_space(
                [1., 1.],
                [0., 0.]])
     """
-    answer = _SPACE.at(model, points, method, reference)
-    targets = None if out is None else _arrays(out)
-    if pseudo_inverse is False:
-        damped = _UNDAMPED if type(damping) is float and not damping else np.array(as_damping(damping))
-        found = answer.quick(targets, q, v, damped) or answer((q, v, damped), targets)
-    else:
-        found = answer((q, v, as_damping(damping)), targets, switch("pseudo_inverse", pseudo_inverse))
     if out is not None:
+        if not isinstance(out, OperationalSpace):
+            raise ArgumentError(f"out must be an lw.OperationalSpace, as the function returns, not {shown(out)}")
+        _spaces(model, q, v, points, method, damping, pseudo_inverse, reference, out=_ARRAYS(out))
         return out
+    found = _spaces(model, q, v, points, method, damping, pseudo_inverse, reference, out=None)
     space = object.__new__(OperationalSpace)  # seven arrays at once: half the time of a frozen class's own way
-    J, drift, inverse, inertia, consistent, mu, p = found
-    space.__dict__.update(
-        jacobian=J, drift=drift, inertia_inverse=inverse, inertia=inertia, consistent_inverse=consistent, coriolis=mu,
-        gravity=p,
-    )  # fmt: skip
+    own = space.__dict__
+    (
+        own["jacobian"], own["drift"], own["inertia_inverse"], own["inertia"], own["consistent_inverse"],
+        own["coriolis"], own["gravity"],
+    ) = found  # fmt: skip
     return space
 
 
 _UNDAMPED = np.zeros(())
-_FIELDS = tuple(field.name for field in fields(OperationalSpace))
+_ARRAYS = attrgetter(*(field.name for field in fields(OperationalSpace)))
 
 
-def _arrays(out: OperationalSpace) -> tuple[Array, ...]:
-    if not isinstance(out, OperationalSpace):
-        raise ArgumentError(f"out must be an lw.OperationalSpace, as the function returns, not {shown(out)}")
-    return tuple(getattr(out, name) for name in _FIELDS)
+@call.routed("q", "v", choices=("points", "method", "damping", "pseudo_inverse", "reference"))
+def _spaces(
+    model: Model, q: ArrayLike, v: ArrayLike, points: Frames, method: str, damping: float, pseudo_inverse: bool,
+    reference: str, *, out: tuple[Array, ...] | None,
+) -> tuple[Array, ...]:  # fmt: skip
+    """The arrays of an ``OperationalSpace``."""
+    answer = _SPACE.at(model, points, method, reference)
+    if pseudo_inverse is not False:
+        return answer((q, v, as_damping(damping)), out, switch("pseudo_inverse", pseudo_inverse))
+    damped = _UNDAMPED if type(damping) is float and not damping else np.array(as_damping(damping))
+    found: tuple[Array, ...] | None = answer.quick(
+        (_spaces, points, method, damping, pseudo_inverse, reference), out, q, v, fixed=(damped,)
+    )
+    return answer((q, v, damped), out) if found is None else found
 
 
 def _space(points: AtPoints, q: Array, v: Array, damping: Any) -> tuple[Array, ...]:
@@ -154,6 +163,7 @@ _Q, _V, _TAU, _DAMPING = ("q", "configuration"), ("v", "velocity"), ("tau", "vel
 _SPACE = Question("operational_space", _space, (_Q, _V, _DAMPING), ("rv", "r", "rr", "rr", "vr", "r", "r"))
 
 
+@call.routed("q", choices=("frames", "method"))
 def dynamically_consistent_inverse(
     model: Model, q: ArrayLike, frames: Frames, method: str = "auto", *, out: Array | None = None
 ) -> Array:
@@ -182,7 +192,7 @@ def dynamically_consistent_inverse(
                [0., 1., 0.],
                [0., 0., 1.]])
     """
-    return _one(_CONSISTENT_INVERSE, model, frames, method, out, q)
+    return _one(_CONSISTENT_INVERSE, dynamically_consistent_inverse, model, frames, method, out, q)
 
 
 def _consistent_inverse(points: AtPoints, q: Array) -> tuple[Array]:
@@ -192,6 +202,7 @@ def _consistent_inverse(points: AtPoints, q: Array) -> tuple[Array]:
 _CONSISTENT_INVERSE = Question("dynamically_consistent_inverse", _consistent_inverse, (_Q,), ("vr",))
 
 
+@call.routed("q", "tau", choices=("frames", "method"))
 def null_space_torque(
     model: Model, q: ArrayLike, tau: ArrayLike, frames: Frames, method: str = "auto", *, out: Array | None = None
 ) -> Array:
@@ -218,7 +229,7 @@ def null_space_torque(
         >>> bool(abs(lw.force_responses(arm, q, hand) @ tau).max() < 1e-9)  # J M⁻¹ Nᵀ τ
         True
     """
-    return _one(_NULL_SPACE_TORQUE, model, frames, method, out, q, tau)
+    return _one(_NULL_SPACE_TORQUE, null_space_torque, model, frames, method, out, q, tau)
 
 
 def _null_space_torque(points: AtPoints, q: Array, tau: Array) -> tuple[Array]:
@@ -229,6 +240,7 @@ def _null_space_torque(points: AtPoints, q: Array, tau: Array) -> tuple[Array]:
 _NULL_SPACE_TORQUE = Question("null_space_torque", _null_space_torque, (_Q, _TAU), ("v",))
 
 
+@call.routed("q", "v", choices=("frames", "method"))
 def operational_bias(
     model: Model,
     q: ArrayLike,
@@ -262,7 +274,7 @@ def operational_bias(
         True
     """
     answer = _BIAS.at(model, frames, method)
-    mu, p = answer.quick(out, q, v) or answer((q, v), out)
+    mu, p = answer.quick((operational_bias, frames, method), out, q, v) or answer((q, v), out)
     return (mu, p) if out is None else out
 
 
@@ -273,13 +285,16 @@ def _bias(points: AtPoints, q: Array, v: Array) -> tuple[Array, ...]:
 _BIAS = Question("operational_bias", _bias, (_Q, _V), ("r", "r"))
 
 
-def _one(question: Question, model: Model, frames: Frames, method: str, out: Array | None, *values: ArrayLike) -> Array:
+def _one(
+    question: Question, function: Any, model: Model, frames: Frames, method: str, out: Array | None, *values: ArrayLike
+) -> Array:
     """The answer to a question that is one array."""
     answer = question.at(model, frames, method)
-    found: Array | None = answer.quick(out, *values)
+    found: Array | None = answer.quick((function, frames, method), out, *values)
     return answer(values, out if out is None else (out,))[0] if found is None else found
 
 
+@call.routed("q", "direction", choices=("point", "method"))
 def effective_mass(
     model: Model,
     q: ArrayLike,
@@ -317,7 +332,7 @@ def effective_mass(
         given = Point(point) if isinstance(point, str) else point
         known[key] = _MASS.at(model, [Point(given.frame, given.offset, "position")], method)
     answer: Answer = known[key]
-    found: Array | None = answer.quick(out, q, direction)
+    found: Array | None = answer.quick((effective_mass, point, method), out, q, direction)
     return found if found is not None else answer((q, direction), out if out is None else (out,))[0]
 
 

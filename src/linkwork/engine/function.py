@@ -17,14 +17,15 @@ def function(
     offsets: bool = False,
     form: str = "auto",
     over_time: bool = False,
+    kept: tuple[int, ...] | None = None,
 ) -> Plan:
     """How an algorithm is computed for a model, in the form asked for. Plans are kept in the model's memo, but for
     interpreted ones, which cost nothing to make.
     """
     if form == "interpreted":
-        return plan_for(Task(algorithm, model, absent, frames, offsets, over_time), form)
-    plans, key = model._memo.plans, (algorithm.name, absent, tuple(frames), offsets, form, over_time)
+        return plan_for(Task(algorithm, model, absent, frames, offsets, over_time, kept=kept), form)
+    plans, key = model._memo.plans, (algorithm.name, absent, tuple(frames), offsets, form, over_time, kept)
     found: Plan | None = plans.get(key)
     if found is None:
-        found = plans[key] = plan_for(Task(algorithm, model, absent, frames, offsets, over_time), form)
+        found = plans[key] = plan_for(Task(algorithm, model, absent, frames, offsets, over_time, kept=kept), form)
     return found

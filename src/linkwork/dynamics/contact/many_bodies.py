@@ -182,7 +182,7 @@ class ManyBodies(Touching):
             flat = a.reshape(-1, self.model.nv), forces.reshape(-1, self.points, 3)
             for some, one in self.in_parts(given, dt, None):
                 flat[0][some], flat[1][some] = one.a, one.forces()[0][..., :3]
-            return put_into(out, a, forces)
+            return put_into(out, a, forces, apart={"q": q, "v": v, "tau": tau})
 
         return answer
 
@@ -219,7 +219,9 @@ class ManyBodies(Touching):
             ((q_,), batch) = as_batch(self.model, (("q", "configuration"),), (q,))
             assert q_ is not None
             seen = self._met(q_.reshape(-1, self.model.nq), None)[1].seen.reshape(*batch, self.points, 4)
-            return put_into(out, np.ascontiguousarray(seen[..., :3]), np.ascontiguousarray(seen[..., 3]))
+            return put_into(
+                out, np.ascontiguousarray(seen[..., :3]), np.ascontiguousarray(seen[..., 3]), apart={"q": q}
+            )
 
         return answer
 

@@ -7,7 +7,8 @@ takes the caller's ``out``, runs the code and returns the array, or a tuple of s
 finite, it does not serve: then Python takes the slower way, which tells why.
 
     public  what a public function's object is called with (``run.public``): binds the arguments to its parameters, and
-            finds the entry in the model's memo; what is not served goes to the function itself
+            finds the entry in the model's memo, by an algorithm's name or by a route (``emit.routes``); what is not
+            served goes to the function itself
     served  (holder, out, arguments...): given the holder of the entry; None for what is not served
     asked   a function of Python's and code by turns (``emit.asking``)
 """
@@ -20,6 +21,7 @@ from collections.abc import Callable
 from typing import Any
 
 from linkwork.engine.emit.python_calls import (
+    MOST_ARRAYS,
     MOST_PARAMETERS,
     PARAMETER,
     PUBLIC,
@@ -77,58 +79,12 @@ def holder(entry: int, *kept: object) -> tuple[Any, ...]:
 
 def text() -> str:
     """The module of all builtins, in LLVM's text."""
-    from linkwork.engine.emit import asking, serve
+    from linkwork.engine.emit import asking, routes, serve
 
     declared = [f"declare {kind.format(f'@{name}')}" for name, kind in SYMBOLS.items()]
-    functions = [serve.text(), _find(), _key(), _parameter(), _Public().text(), _Served().text(), asking.Asked().text()]
+    own = [_parameter(), _Public().text(), _Served().text()]
+    functions = [serve.text(), routes.text(), *own, asking.Asked().text()]
     return "\n".join([*declared, *functions])
-
-
-def _find() -> str:
-    """ptr find(object, name, key): the item of a dictionary that is an attribute of an object, a new reference; null,
-    without an error, if there is none.
-    """
-    w = PythonWriter()
-    table = w.call("PyObject_GetAttr", ("ptr", "%object"), ("ptr", "%name"))
-    w.leave_if(w.null(table), "error")
-    item = w.call("PyDict_GetItemWithError", ("ptr", table), ("ptr", "%key"))
-    found, missing = w.block("found"), w.block("missing")
-    w.branch(w.null(item), missing, found)
-    w.begin(found)
-    w.call("Py_IncRef", ("ptr", item))
-    w.call("Py_DecRef", ("ptr", table))
-    w.do(f"ret ptr {item}")
-    w.begin(missing)
-    w.call("Py_DecRef", ("ptr", table))
-    w.jump("error")
-    w.begin("error")
-    w.call("PyErr_Clear")
-    w.do("ret ptr null")
-    return w.function("internal ptr @find(ptr %object, ptr %name, ptr %key)")
-
-
-def _key() -> str:
-    """ptr key(setting, frames): what frames are known by, a new reference; null, without an error, if there is none. A
-    list is no key: a tuple of what it holds is, or a name that is alone.
-    """
-    w = PythonWriter()
-    known, several, only = (w.block(part) for part in ("known", "several", "only"))
-    w.leave_if(w.compare("eq", w.has_type("%frames", SETTING.get(w, "%setting", "list")), 0, "i1"), known)
-    w.leave_if(w.compare("ne", w.call("PyList_Size", ("ptr", "%frames")), 1), several)
-    item = w.call("PyList_GetItem", ("ptr", "%frames"), ("i64", 0))
-    w.branch(w.has_type(item, SETTING.get(w, "%setting", "str")), only, several)
-    w.begin(only)
-    w.call("Py_IncRef", ("ptr", item))
-    w.do(f"ret ptr {item}")
-    w.begin(several)
-    made = w.call("PyList_AsTuple", ("ptr", "%frames"))
-    with w.when(w.null(made)):
-        w.call("PyErr_Clear")
-    w.do(f"ret ptr {made}")
-    w.begin(known)
-    w.call("Py_IncRef", ("ptr", "%frames"))
-    w.do("ret ptr %frames")
-    return w.function("internal ptr @key(ptr %setting, ptr %frames)")
 
 
 def _parameter() -> str:
@@ -166,7 +122,7 @@ class Builtin(PythonWriter):
 
     def answer(self, holder: str, out: str, objects: str, count: str) -> None:
         """Return what the holder's entry answers, or go on; the reference to the holder is given back."""
-        foreign, capsule, entry, unserved = (self.block(part) for part in ("foreign", "capsule", "entry", "unserved"))
+        foreign, capsule, entry = (self.block(part) for part in ("foreign", "capsule", "entry"))
         first = self.call("PyTuple_GetItem", ("ptr", holder), ("i64", 0))
         self.branch(self.null(first), foreign, capsule)
         self.begin(capsule)
@@ -180,6 +136,11 @@ class Builtin(PythonWriter):
         given = ("ptr", self.setting), ("ptr", record), ("ptr", out), ("ptr", objects), ("i64", count)
         answer = self.call("serve", *given)
         self.call("Py_DecRef", ("ptr", holder))
+        self.give_back(answer)
+
+    def give_back(self, answer: str) -> None:
+        """Return an answer, or null for an error of Python's; go to what is done otherwise if it is neither."""
+        unserved = self.block("unserved")
         self.leave_if(self.null(answer), unserved)
         self.do(f"ret ptr {answer}")
         self.begin(unserved)
@@ -227,16 +188,18 @@ class _Public(Builtin):
 
     def text(self) -> str:
         self.bound = self.let(f"alloca [{MOST_PARAMETERS} x ptr], align 8")
-        arguments = self.let(f"alloca [{MOST_PARAMETERS} x ptr], align 8")
+        arguments = self.let(f"alloca [{max(MOST_PARAMETERS, MOST_ARRAYS)} x ptr], align 8")
         self.record = self.field("%self", RECORD, "ptr")
         self.setting = PUBLIC.get(self, self.record, "setting")
         self.may_serve()
         self.bind(self.let(f"and i64 %given, {2**63 - 1}"))  # but for the flag of vectorcall
-        name = self.chosen()
         count = PUBLIC.get(self, self.record, "arguments")
         with self.each(count) as k:
             self.store(self.parameter_at("argument", k), self.at(arguments, k, "ptr"), "ptr")
         present = self.present(arguments, count)
+        with self.when(self.null(PUBLIC.get(self, self.record, "algorithm"))):
+            self.by_route(arguments, present)
+        name = self.chosen()
         by_frames, by_model, found = (self.block(part) for part in ("by_frames", "by_model", "found"))
         asked = self.compare("sge", PUBLIC.get(self, self.record, "frames"), 0)
         self.branch(asked, by_frames, by_model)
@@ -303,6 +266,13 @@ class _Public(Builtin):
         item = self.call("find", ("ptr", owner), ("ptr", self.python(table)), ("ptr", key))
         self.leave_if(self.null(item), "otherwise")
         return item
+
+    def by_route(self, arguments: str, present: str) -> None:
+        """Return what the route of the call's choices answers."""
+        bound, out = ("ptr", self.bound), ("ptr", self.bound_at("out"))
+        given = ("ptr", "%self"), ("ptr", self.record), bound, ("ptr", arguments), ("i64", present), out
+        self.give_back(self.call("routed", *given))
+        self.begin(self.block("after"))
 
     def by_frames(self, name: str) -> str:
         key = self.call("key", ("ptr", self.setting), ("ptr", self.bound_at("frames")))

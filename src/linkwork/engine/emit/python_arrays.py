@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from linkwork.engine.emit.call_frame import CallFrame
-from linkwork.engine.emit.python_calls import ARRAY, DATA, FLOAT64, SETTING, VIEW, PythonWriter
+from linkwork.engine.emit.python_calls import ARRAY, CARRAY, DATA, FLOAT64, OWNER, SETTING, VIEW, PythonWriter
 from linkwork.engine.emit.writer import Value
 
 PLACE = CallFrame((("ptr", "object"), ("ptr", "data"), ("i64", "axes"), ("ptr", "lengths"), ("i64", "bytes")))
@@ -59,7 +59,7 @@ def _new_array() -> str:
     """ptr new_array(setting, array, leading, lengths, states): a new array for a result, with so many axes before its
     own. A large one begins at a cache line, so that a vector is not stored into two: it is a view of a larger one.
 
-    NumPy's own function makes small ones; ``numpy.empty``, called as Python does, where that is not known.
+    NumPy's own functions make them; ``numpy.empty``, called as Python does, where these are not known.
     """
     w = PythonWriter()
     lengths = w.let(f"alloca [{_MOST_AXES} x i64], align 8")
@@ -67,18 +67,39 @@ def _new_array() -> str:
     count = w.mul("%states", ARRAY.get(w, "%array", "size"))
     own = ARRAY.pointer(w, "%array", "length0")
     parts = ("%lengths", "%leading", "0"), (own, axes, "%leading")
-    create, total = SETTING.get(w, "%setting", "create"), w.add("%leading", axes)
+    create, based = (SETTING.get(w, "%setting", name) for name in ("create", "based"))
+    total = w.add("%leading", axes)
     w.leave_if(w.null(create), "called")
+    w.leave_if(w.null(based), "called")
     w.leave_if(w.compare("sgt", total, _MOST_AXES), "called")
-    alone, small = w.compare("eq", "%leading", 0), w.compare("slt", count, _LARGE)
-    w.leave_if(w.compare("eq", w.let(f"or i1 {alone}, {small}"), 0, "i1"), "called")
     for given, number, start in parts:
         with w.each(number) as axis:
             length = w.load(w.at(given, axis, "i64"), "i64")
             w.store(length, w.at(lengths, w.add(start, axis), "i64"), "i64")
     kind, narrow = SETTING.get(w, "%setting", "array"), w.let(f"trunc i64 {total} to i32")
-    shape = f"ptr {kind}, i32 {narrow}, ptr {lengths}, i32 {FLOAT64}"
-    w.do(f"ret ptr {w.let(f'call ptr {create}({shape}, ptr null, ptr null, i32 0, i32 0, ptr null)')}")
+    alone, small = w.compare("eq", "%leading", 0), w.compare("slt", count, _LARGE)
+
+    def made_of(axes: str, lengths: str, data: str, flags: int) -> str:
+        shape = f"ptr {kind}, i32 {axes}, ptr {lengths}, i32 {FLOAT64}, ptr null"
+        return w.let(f"call ptr {create}({shape}, ptr {data}, i32 0, i32 {flags}, ptr null)")
+
+    w.leave_if(w.compare("eq", w.let(f"or i1 {alone}, {small}"), 0, "i1"), "beyond")
+    w.do(f"ret ptr {made_of(narrow, lengths, 'null', 0)}")
+    w.begin("beyond")
+    memory = made_of("1", w.variable("i64", w.add(count, _CACHE_LINE // 8)), "null", 0)
+    w.leave_if(w.null(memory), "nothing")
+    skip = w.let(f"and i64 {w.sub(0, w.field(memory, DATA, 'i64'))}, {_CACHE_LINE - 1}")
+    view = made_of(narrow, lengths, w.at(w.field(memory, DATA, "ptr"), skip, "i8"), CARRAY)
+    with w.when(w.null(view)):
+        w.call("Py_DecRef", ("ptr", memory))
+        w.jump("nothing")
+        w.begin(w.block("after"))
+    failed = w.let(f"call i32 {based}(ptr {view}, ptr {memory})")  # which takes the reference
+    with w.when(w.compare("ne", failed, 0, "i32")):
+        w.call("Py_DecRef", ("ptr", view))
+        w.jump("nothing")
+        w.begin(w.block("after"))
+    w.do(f"ret ptr {view}")
 
     w.begin("called")
     empty = SETTING.get(w, "%setting", "empty")
@@ -129,18 +150,23 @@ def _new_array() -> str:
 
 
 def _hold() -> str:
-    """i64 hold(places, count, views): takes the buffers of so many arrays; how many it could take."""
+    """i64 hold(setting, places, count, views): takes the buffers of so many arrays; how many it could take. A float of
+    Python's has none, and its number never changes.
+    """
     w = PythonWriter()
     with w.each("%count") as k:
         target = PLACE.get(w, w.at("%places", w.mul(k, len(PLACE.words)), "i64"), "object")
         view = w.at("%views", w.mul(k, VIEW), "i8")
-        failed = w.call("PyObject_GetBuffer", ("ptr", target), ("ptr", view), ("i32", 0))
-        with w.when(w.compare("ne", failed, 0, "i32")):
-            w.call("PyErr_Clear")
-            w.do(f"ret i64 {k}")
-            w.begin(w.block("after"))
+        w.store("null", w.at(view, OWNER, "i8"), "ptr")
+        number = w.has_type(target, SETTING.get(w, "%setting", "float"))
+        with w.when(w.compare("eq", number, 0, "i1")):
+            failed = w.call("PyObject_GetBuffer", ("ptr", target), ("ptr", view), ("i32", 0))
+            with w.when(w.compare("ne", failed, 0, "i32")):
+                w.call("PyErr_Clear")
+                w.do(f"ret i64 {k}")
+                w.begin(w.block("after"))
     w.do("ret i64 %count")
-    return w.function("internal i64 @hold(ptr %places, i64 %count, ptr %views)")
+    return w.function("internal i64 @hold(ptr %setting, ptr %places, i64 %count, ptr %views)")
 
 
 def _release() -> str:

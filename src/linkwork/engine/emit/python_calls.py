@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from linkwork.engine.emit.call_frame import CallFrame
 from linkwork.engine.emit.writer import Value, Writer
 
-MOST_ARRAYS = 16
+MOST_ARRAYS = 32
 """Arguments and results that an entry may have."""
 MOST_AXES = 3
 """Axes that one state's array may have."""
@@ -59,19 +59,22 @@ ARRAY = CallFrame(
     )
 )
 """Follows the entry for each argument and result."""
-MOST_PARAMETERS = 20
+MOST_PARAMETERS = 32
 """Of a public function that a builtin serves."""
 PUBLIC = CallFrame(
     (
         ("ptr", "setting"),
         ("ptr", "function"),  # what is not served goes there
-        ("ptr", "algorithm"),  # its name, or tables that lead to it
+        ("ptr", "algorithm"),  # its name, or tables that lead to it; 0 if calls are known by their choices
         ("i64", "choosers"),  # so many tables, one for each parameter that chooses
         ("i64", "arguments"),
         ("i64", "parameters"),  # the first is the model
         ("i64", "positional"),  # so many of them may be given without a name
         ("i64", "frames"),  # which parameter this is, or -1
         ("i64", "out"),  # and this
+        ("i64", "mapping"),  # and this, whose values are arguments, too, or -1
+        ("i64", "choices"),
+        ("i64", "model"),  # whether it takes one: then routes are in the model's table
     )
 )
 """What a public function's object knows of its parameters."""
@@ -82,9 +85,13 @@ PARAMETER = CallFrame(
         ("i64", "fixed"),  # whether nothing is served unless it is the default
         ("i64", "chooser"),  # the k-th of the parameters that choose, in the words of parameter k
         ("i64", "argument"),  # and of those that are arguments of the algorithm
+        ("i64", "choice"),  # and of the choices
+        ("i64", "known_by"),  # how this choice is known (``emit.routes``)
     )
 )
 """Follows it for each parameter."""
+BY_VALUE, BY_IDENTITY = 0, 1
+"""How a choice is known: as it is, or by the addresses of what a list or tuple holds, or of itself."""
 MOST_VALUES = 32
 """Arrays and answers that there are while a function of Python's and code go by turns."""
 RECORDED = 5
@@ -112,25 +119,29 @@ one, q and v after the step. Each array that is recorded has rows, of so many nu
 """
 PART = CallFrame((("ptr", "entry"), ("i64", "count"), *(("i64", f"input{k}") for k in range(MOST_ARRAYS))))
 """Follows it for each part: its entry, and which arrays it takes."""
-_OBJECTS = ("none", "array", "list", "str", "dtype", "empty", "of_model", "frames", "of_frames")
-SETTING = CallFrame(tuple(("ptr", name) for name in ("forced", "create", *_OBJECTS)))
+_CLASSES = ("array", "list", "tuple", "dict", "str", "float")
+_OBJECTS = ("none", *_CLASSES, "dtype", "empty", "of_model", "frames", "of_frames")
+SETTING = CallFrame(tuple(("ptr", name) for name in ("forced", "create", "based", *_OBJECTS)))
 """What the builtins are made with: the addresses of a number that is 0 while they may serve and of NumPy's PyArray_New
-(or 0), and objects of Python's.
+and PyArray_SetBaseObject (or 0), and objects of Python's.
 Code refers to Python's functions by name, but to none of its data: that may be out of reach.
 """
 
-VIEW = 80
-"""Bytes of a Py_buffer, as fixed by the stable ABI."""
+VIEW, OWNER = 80, 8
+"""Bytes of a Py_buffer, and where its object is, as fixed by the stable ABI; it is released if there is one."""
 _HEAD = object.__basicsize__
 VECTORCALL, DICT, WEAK, RECORD = (_HEAD + 8 * k for k in range(4))
 """Where the fields of a public function's object are, and how large it is: ``RECORD + 8``."""
 CLASS, DATA, AXES, LENGTHS, DTYPE, FLAGS, WEAK_ONES = (_HEAD + offset for offset in (-8, 0, 8, 16, 40, 48, 56))
 """Where the class of any object and the fields of an array of NumPy's are in memory, as fixed by the ABIs;
 ``array_fields_are_known`` looks."""
+NUMBER = _HEAD
+"""Where the number of a float of Python's is."""
 FLOAT64 = 12
 """NumPy's number of the type."""
 CONTIGUOUS, ALIGNED, WRITEABLE = 0x0001, 0x0100, 0x0400
 """Bits of an array's flags."""
+CARRAY = CONTIGUOUS | ALIGNED | WRITEABLE
 
 SYMBOLS = {
     "PyObject_GetBuffer": "i32 {}(ptr, ptr, i32)",
@@ -143,6 +154,8 @@ SYMBOLS = {
     "PyObject_Vectorcall": "ptr {}(ptr, ptr, i64, ptr)",
     "PyObject_GetAttr": "ptr {}(ptr, ptr)",
     "PyDict_GetItemWithError": "ptr {}(ptr, ptr)",
+    "PyDict_Keys": "ptr {}(ptr)",
+    "PyDict_Values": "ptr {}(ptr)",
     "PyTuple_GetItem": "ptr {}(ptr, i64)",
     "PyTuple_SetItem": "i32 {}(ptr, i64, ptr)",
     "PyTuple_Size": "i64 {}(ptr)",
@@ -154,6 +167,7 @@ SYMBOLS = {
     "PyLong_FromSsize_t": "ptr {}(i64)",
     "PyFloat_FromDouble": "ptr {}(double)",
     "PyLong_AsVoidPtr": "ptr {}(ptr)",
+    "PyLong_FromVoidPtr": "ptr {}(ptr)",
     "PyCapsule_GetPointer": "ptr {}(ptr, ptr)",
     "PyEval_SaveThread": "ptr {}()",
     "PyEval_RestoreThread": "void {}(ptr)",
@@ -171,6 +185,8 @@ KINDS = {
     "serve": "ptr",
     "find": "ptr",
     "key": "ptr",
+    "identities": "ptr",
+    "routed": "ptr",
     "parameter": "i64",
 }
 """What the module's own functions return."""
@@ -227,30 +243,37 @@ class PythonWriter(Writer):
 
 
 _ABI = (0x01000009, 0x02000000)
-"""Versions of NumPy's ABI, of 1.x and 2.x, in whose table PyArray_New is at ``_NEW``."""
-_NEW = 93
+"""Versions of NumPy's ABI, of 1.x and 2.x, in whose table PyArray_New and PyArray_SetBaseObject are at these places."""
+_NEW, _SET_BASE = 93, 282
 
 
 @cache
-def array_maker() -> int:
-    """Where NumPy's PyArray_New is, which costs half of what ``numpy.empty`` does; 0 where that is not sure."""
+def array_makers() -> tuple[int, int]:
+    """Where NumPy's PyArray_New is, which costs half of what ``numpy.empty`` does, and the function that tells an array
+    whose memory it has; 0 where that is not sure.
+    """
     try:
         core = import_module(
             "numpy._core._multiarray_umath" if hasattr(np, "_core") else "numpy.core._multiarray_umath"
         )
         pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
         table = pointer(("PyCapsule_GetPointer", ctypes.pythonapi))(core._ARRAY_API, None)
-        functions = (ctypes.c_void_p * (_NEW + 1)).from_address(table)
+        functions = (ctypes.c_void_p * (_SET_BASE + 1)).from_address(table)
         if ctypes.CFUNCTYPE(ctypes.c_uint)(functions[0] or 0)() not in _ABI:
-            return 0
+            return 0, 0
     except (ImportError, AttributeError, TypeError, ValueError):
-        return 0
-    found = int(functions[_NEW] or 0)
+        return 0, 0
+    new, based = (int(functions[place] or 0) for place in (_NEW, _SET_BASE))
     word, number, kind = ctypes.c_void_p, ctypes.c_int, ctypes.py_object
-    make = ctypes.PYFUNCTYPE(kind, kind, number, word, number, word, word, number, number, word)(found)
+    make = ctypes.PYFUNCTYPE(kind, kind, number, word, number, word, word, number, number, word)(new)
     made = make(np.ndarray, 2, (ctypes.c_ssize_t * 2)(2, 3), FLOAT64, None, None, 0, 0, None)
     sound = type(made) is np.ndarray and made.shape == (2, 3) and made.dtype == np.float64 and made.flags.owndata
-    return found if sound and made.flags.carray else 0
+    if not sound or not made.flags.carray:
+        return 0, 0
+    view = make(np.ndarray, 1, (ctypes.c_ssize_t * 1)(5), FLOAT64, None, made.ctypes.data + 8, 0, CARRAY, None)
+    ctypes.pythonapi.Py_IncRef(kind(made))  # which the next call takes
+    failed = ctypes.PYFUNCTYPE(number, kind, kind)(based)(view, made)
+    return new, based if not failed and view.base is made and view.flags.carray and view.shape == (5,) else 0
 
 
 @cache
@@ -268,7 +291,10 @@ def references_are_known() -> bool:
 
 @cache
 def array_fields_are_known() -> bool:
-    """Whether arrays of NumPy's have their fields where generated code reads them."""
+    """Whether arrays of NumPy's, and floats of Python's, have their fields where generated code reads them."""
+    number = -1.5
+    if ctypes.c_double.from_address(id(number) + NUMBER).value != number:
+        return False
     writeable, other = np.zeros((2, 3)), np.zeros((4, 5, 6))[:, ::2]
     writeable.flags.writeable = other.flags.writeable = True
     fixed = np.zeros(7)

@@ -22,6 +22,7 @@ from linkwork.engine.emit.python_calls import (
     LENGTHS,
     LIMITS,
     MOST_ARRAYS,
+    NUMBER,
     SETTING,
     VIEW,
     WRITEABLE,
@@ -64,7 +65,7 @@ class _Serve(PythonWriter):
         with self.when(self.compare("sgt", self.load(self.states, "i64"), 1)):
             place = self.at(words, ENTRY.get(self, self.record, "states_at"), "i64")
             self.store(self.load(self.states, "i64"), place, "i64")
-        status = self.run(code, given, total)
+        status = self.run(code, given, arguments, total)
         self.unlock()
         self.leave_if(self.compare("ne", status, 0), "drop")
         self.answer(results)
@@ -122,11 +123,14 @@ class _Serve(PythonWriter):
         behind, expected = self.at(lengths, leading, "i64"), ARRAY.pointer(self, array, "length0")
         count = ARRAY.get(self, array, "axes")
         self.expect(self.call("same", ("ptr", behind), ("ptr", expected), ("i64", count)))
-        place = self.place(k)
-        found = {"object": target, "data": self.field(target, DATA, "ptr"), "axes": axes, "lengths": lengths}
-        for (kind, name), value in zip(PLACE.words, found.values(), strict=False):
-            self.store(value, PLACE.pointer(self, place, name), kind)
+        self.note(k, target, self.field(target, DATA, "ptr"), axes, lengths)
         return leading, lengths
+
+    def note(self, k: Value, *found: str) -> None:
+        """What has been read of array k: the object, its data, axes and lengths."""
+        place = self.place(k)
+        for (kind, name), value in zip(PLACE.words, found, strict=False):
+            self.store(value, PLACE.pointer(self, place, name), kind)
 
     def expect(self, condition: str) -> None:
         """Go on if a condition holds."""
@@ -136,10 +140,22 @@ class _Serve(PythonWriter):
 
     def take(self, k: str) -> None:
         """Argument k: go on if it is an array for one state, or for as many as the others. Leading axes of length 1
-        are for one state, too, if others have as many axes.
+        are for one state, too, if others have as many axes. A number may be a float of Python's.
         """
         target = self.load(self.at("%objects", k, "ptr"), "ptr")
         array = self.array(self.record, k)
+        number, arrayed, taken = (self.block(part) for part in ("number", "arrayed", "taken"))
+        self.branch(self.has_type(target, SETTING.get(self, "%setting", "float")), number, arrayed)
+        self.begin(number)
+        self.expect(self.compare("eq", ARRAY.get(self, array, "axes"), 0))
+        self.note(k, target, self.at(target, NUMBER, "i8"), "0", "null")
+        self.jump(taken)
+        self.begin(arrayed)
+        self.take_array(k, target, array)
+        self.jump(taken)
+        self.begin(taken)
+
+    def take_array(self, k: str, target: str, array: str) -> None:
         leading, lengths = self.look(target, k, array, CONTIGUOUS | ALIGNED)
         with self.when(self.compare("ne", leading, 0)):
             alone, compare, several, learn, end = (
@@ -273,7 +289,7 @@ class _Serve(PythonWriter):
             stride = self.either(spread, "i64", ARRAY.get(self, array, "size"), 0)
             self.store(stride, self.at(words, ARRAY.get(self, array, "stride_at"), "i64"), "i64")
 
-    def run(self, code: str, words: str, total: str) -> str:
+    def run(self, code: str, words: str, arguments: str, total: str) -> str:
         """The status of the code."""
         brief, long, free, released, done = (self.block(p) for p in ("brief", "long", "free", "released", "done"))
         few = self.compare("sle", self.load(self.states, "i64"), self.limit("brief"))
@@ -282,9 +298,11 @@ class _Serve(PythonWriter):
         self.store(self.let(f"call i64 {code}(ptr {words})"), self.status, "i64")
         self.jump(done)
         self.begin(long)
-        held = self.call("hold", ("ptr", self.places), ("i64", total), ("ptr", self.views))
+        none = self.compare("eq", "%out", SETTING.get(self, "%setting", "none"), "ptr")
+        known = self.either(none, "i64", arguments, total)  # new arrays are known to nobody else
+        held = self.call("hold", ("ptr", "%setting"), ("ptr", self.places), ("i64", known), ("ptr", self.views))
         self.store(1, self.status, "i64")
-        self.branch(self.compare("eq", held, total), free, released)
+        self.branch(self.compare("eq", held, known), free, released)
         self.begin(free)
         thread = self.call("PyEval_SaveThread")
         self.store(self.let(f"call i64 {code}(ptr {words})"), self.status, "i64")

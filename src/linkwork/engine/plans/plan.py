@@ -97,6 +97,30 @@ def given_back(results: list[Array], out: Arrays | None) -> list[Array]:
     return list(out)
 
 
+class SomeRows(Plan):
+    """Some rows of what another plan gives, for code that stores all."""
+
+    def __init__(self, task: Task, whole: Plan) -> None:
+        super().__init__(task)
+        self.whole, self.places = whole, task.places()
+
+    def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:
+        results, status = self.whole.run(arguments, states, offsets)
+        found = [result[:, places] for result, places in zip(results, self.places, strict=True)]
+        return given_back(found, out), status
+
+    # What code for batches is asked
+
+    @property
+    def lanes(self) -> int:
+        assert isinstance(self.whole, Compiled)
+        return self.whole.lanes
+
+    def key(self, lanes: int) -> Any:
+        assert isinstance(self.whole, Compiled)
+        return self.whole.key(lanes)
+
+
 class Compiled(Plan):
     """Machine code, made when it is first needed; ``cpu`` and ``lanes`` are the host's unless a test says."""
 

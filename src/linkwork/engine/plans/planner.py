@@ -7,7 +7,7 @@ from functools import partial
 
 from linkwork.algorithms import Algorithm
 from linkwork.engine.code import jit
-from linkwork.engine.plans.plan import Compiled, Interpreted, Plan
+from linkwork.engine.plans.plan import Compiled, Interpreted, Plan, SomeRows
 from linkwork.engine.plans.specialised import Specialised
 from linkwork.engine.plans.task import Task
 from linkwork.engine.plans.traced import MOST_INSTRUCTIONS as MOST_TRACED
@@ -42,6 +42,8 @@ def form_of(algorithm: Algorithm, model: Model, form: str = "auto") -> str:
 def plan_for(task: Task, form: str = "auto", cpu: tuple[str, str] | None = None, lanes: int | None = None) -> Plan:
     """The plan of a task, in the form of ``form_of``; cpu and lanes are the host's unless a test says."""
     chosen = form_of(task.algorithm, task.model, form)
+    if task.kept is not None and chosen != "specialised":
+        return SomeRows(task, plan_for(task.whole, form, cpu, lanes))
     with jit.lock:  # tracing too: cached_property of Python 3.11 holds a lock that a forked child would find taken
         if task.derivatives:
             return _of_loops(task, form, cpu, lanes)
@@ -55,7 +57,9 @@ def plan_for(task: Task, form: str = "auto", cpu: tuple[str, str] | None = None,
             return Specialised(task, cpu, lanes)
         loops = None if task.over_time or task.algorithm.split else partial(_loops, task, cpu, lanes)
         plan = Specialised(task, cpu, lanes, loops)
-        return plan if _short_enough(plan) else _rolled(task, cpu, lanes)
+        if _short_enough(plan):
+            return plan
+        return _rolled(task, cpu, lanes) if task.kept is None else SomeRows(task, _rolled(task.whole, cpu, lanes))
 
 
 def plan_for_trace(
@@ -97,9 +101,11 @@ def _chain(algorithm: Algorithm, model: Model) -> bool:
     return cut(order.model if order else model) is not None
 
 
-def _loops(task: Task, cpu: tuple[str, str] | None, lanes: int | None) -> Compiled:
+def _loops(task: Task, cpu: tuple[str, str] | None, lanes: int | None) -> Compiled | SomeRows:
     from linkwork.engine.plans.rolled import Rolled
 
+    if task.kept is not None:
+        return SomeRows(task, Rolled(task.whole, cpu, lanes))
     return Rolled(task, cpu, lanes)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from linkwork.engine.code import fingerprint, loader
 from linkwork.engine.emit.call_frame import Interface
-from linkwork.engine.plans.plan import NOT_FINITE_RESULT, Array, Arrays, Compiled, Found, Offsets
+from linkwork.engine.plans.plan import NOT_FINITE_RESULT, Array, Arrays, Compiled, Found, Offsets, SomeRows
 from linkwork.engine.plans.straight_line import StraightLine
 from linkwork.engine.plans.task import Task
 from linkwork.engine.spaces import OFFSETS
@@ -46,7 +46,7 @@ class Specialised(StraightLine):
         task: Task,
         cpu: tuple[str, str] | None = None,
         lanes: int | None = None,
-        rolled: Callable[[], Compiled] | None = None,
+        rolled: Callable[[], Compiled | SomeRows] | None = None,
     ) -> None:
         super().__init__(task, cpu, lanes)
         self.rolled = rolled
@@ -61,7 +61,14 @@ class Specialised(StraightLine):
 
     def _traced(self, most: int | None = None) -> Program:
         task = self.task
-        return specialised_program(task.algorithm, task.model, task.absent, task.frames, task.offsets, most=most)
+        return specialised_program(
+            task.algorithm, task.model, task.absent, task.frames, task.offsets, most=most, places=self._places
+        )
+
+    @property
+    def _places(self) -> list[list[int]] | None:
+        """Which numbers of the results are stored; None if all are."""
+        return None if self.task.kept is None else self.task.places()
 
     def fits(self, most: int) -> bool:
         """Whether the program has at most so many instructions; one that is much longer is not traced to its end."""
@@ -74,7 +81,7 @@ class Specialised(StraightLine):
         return len(self.program.root.order) <= most
 
     @cached_property
-    def for_batches(self) -> Compiled:
+    def for_batches(self) -> Compiled | SomeRows:
         """The plan of batches: this, or the rolled one."""
         if self.rolled is None or loader.is_kept(self.key(self.lanes)):
             return self
@@ -101,7 +108,9 @@ class Specialised(StraightLine):
         task = self.task
         if not self.seeds:
             return self.program
-        narrow = specialise(task.algorithm, task.model, task.absent, task.frames, task.offsets, isomorphic=True)
+        narrow = specialise(
+            task.algorithm, task.model, task.absent, task.frames, task.offsets, isomorphic=True, places=self._places
+        )
         return pack_isomorphic(schedule(narrow), self.seeds)
 
     @cached_property

@@ -40,7 +40,7 @@ class Task(Signature):
 
     One that goes ``over_time`` is a step, of ``stepping``. With ``derivatives``, each "forward" or "backward", there
     are more arguments and results: tangents of the arguments and changes of the results, or weights of the results and
-    gradients for the arguments.
+    gradients for the arguments. ``kept`` are those of six rows for each frame that results have; all of them if None.
     """
 
     def __init__(
@@ -52,15 +52,15 @@ class Task(Signature):
         offsets: bool = False,
         over_time: bool = False,
         derivatives: tuple[str, ...] = (),
+        kept: tuple[int, ...] | None = None,
     ) -> None:
-        self.derivatives = derivatives
+        self.derivatives, self.kept = derivatives, kept
         self.algorithm, self.model, self.absent, self.frames = algorithm, model, absent, tuple(frames)
         self.offsets = offsets
         self.spaces = [SPACES[space] for name, space in algorithm.arguments if name not in absent]
         self.result_spaces = [SPACES[space] for space in algorithm.results]
-        argument_shapes, shapes = (
-            [space.shape(model, len(frames)) for space in spaces] for spaces in (self.spaces, self.result_spaces)
-        )
+        argument_shapes = [space.shape(model, len(frames)) for space in self.spaces]
+        shapes = [space.kept_shape(model, len(frames), kept) for space in self.result_spaces]
         seconds = threads.SECONDS * max(1, len(model.bodies))
         for way in derivatives:
             given, found = (argument_shapes, shapes) if way == "forward" else (shapes, argument_shapes)
@@ -69,7 +69,17 @@ class Task(Signature):
 
     @property
     def name(self) -> tuple[object, ...]:
-        return self.algorithm.name, self.absent, *self.derivatives
+        return self.algorithm.name, self.absent, *self.derivatives, *([] if self.kept is None else [self.kept])
+
+    @property
+    def whole(self) -> Task:
+        """The same with all rows."""
+        return Task(self.algorithm, self.model, self.absent, self.frames, self.offsets, self.over_time)
+
+    def places(self) -> list[list[int]]:
+        """Which numbers of each result of the whole are those of a result."""
+        frames = len(self.frames)
+        return [space.kept_places(self.model, frames, self.kept) for space in self.result_spaces]
 
 
 def moved(frames: Sequence[Frame], offsets: Sequence[float]) -> list[Frame]:

@@ -20,7 +20,7 @@ from linkwork.engine.emit.python_calls import (
     MOST_AXES,
     PART,
     SETTING,
-    array_maker,
+    array_makers,
     references_are_known,
 )
 from linkwork.engine.run.memory import address
@@ -120,10 +120,13 @@ def setting(forced: int = 0) -> tuple[Words, object]:
     """What builtins are made with that serve while the number at an address is 0, if one is given; and what must live
     as long as they do.
     """
-    objects = {"array": np.ndarray, "list": list, "str": str, "dtype": np.dtype(np.float64), "empty": np.empty}
+    classes = {"array": np.ndarray, "list": list, "tuple": tuple, "dict": dict, "str": str, "float": float}
+    objects = {**classes, "dtype": np.dtype(np.float64), "empty": np.empty}
     names = {"of_model": "_quick", "frames": "_frames", "of_frames": "quick"}  # attributes that are tables
     words = {name: id(value) for name, value in (objects | names | {"none": None}).items()}
-    return SETTING.pack({**words, "forced": forced or address(_NEVER), "create": array_maker()}), (objects, names)
+    create, based = array_makers()
+    others = {"forced": forced or address(_NEVER), "create": create, "based": based}
+    return SETTING.pack({**words, **others}), (objects, names)
 
 
 def make(forced: int = 0, name: str = "served") -> Callable[..., Any]:

@@ -12,8 +12,8 @@ import ctypes
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, update_wrapper
-from types import MethodType
-from typing import Any, TypeVar
+from types import MappingProxyType, MethodType
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -133,17 +133,32 @@ def public(function: Function) -> Function:
     return made
 
 
-def serve(
-    made: Any, algorithm: Names, choosers: Sequence[str], arguments: Sequence[str], setting: Words, *kept: object
-) -> None:
+class Parameters(NamedTuple):
+    """What the parameters of a public function are. Those that are nothing of this, nor the model, frames or out, must
+    be left out.
+
+    Attributes:
+        arguments: arguments of its code.
+        algorithm: the algorithm's name, or tables that lead to it by what the parameters are that choose it; None if
+            calls are known by their choices.
+        choosers: these parameters.
+        choices: what calls are known by, and how (``emit.routes``).
+        mapping: the choice that is a dict, whose values are arguments, too.
+    """
+
+    arguments: Sequence[str]
+    algorithm: Names | None = None
+    choosers: Sequence[str] = ()
+    choices: Mapping[str, int] = MappingProxyType({})
+    mapping: str | None = None
+
+
+def serve(made: Any, asked: Parameters, setting: Words, *kept: object) -> None:
     """From now on, code answers calls of a public function's object.
 
     Args:
         made: the object; if it is the function itself, nothing happens.
-        algorithm: the algorithm's name, or tables that lead to it by what the parameters are that choose it.
-        choosers: these parameters.
-        arguments: the parameters that are arguments of the algorithm. Those that are neither, nor the model, frames or
-            out, must be left out.
+        asked: what its parameters are.
         setting: what the builtin is made with (``entries.setting``).
         kept: what must live as long.
     """
@@ -154,34 +169,44 @@ def serve(
     names = [sys.intern(name) for name in written.co_varnames[: positional + written.co_kwonlyargcount]]
     if len(names) > MOST_PARAMETERS:
         raise ValueError(f"{function.__name__} has {len(names)} parameters, more than {MOST_PARAMETERS}")
-    known = {"model", "frames", "out", *choosers, *arguments}
+    arguments, choosers, choices = asked.arguments, asked.choosers, list(asked.choices)
+    known = {"model", "frames", "out", *choosers, *arguments, *choices}
     at_end = function.__defaults__ or ()
     defaults = dict(zip(names[positional - len(at_end) : positional], at_end, strict=True))
     defaults |= function.__kwdefaults__ or {}
     words = {
         "setting": address(setting),
         "function": id(function),
-        "algorithm": id(algorithm),
+        "algorithm": 0 if asked.algorithm is None else id(asked.algorithm),
         "choosers": len(choosers),
         "arguments": len(arguments),
         "parameters": len(names),
         "positional": positional,
         "frames": names.index("frames") if "frames" in names else -1,
         "out": names.index("out"),
+        "mapping": names.index(asked.mapping) if asked.mapping else -1,
+        "choices": len(choices),
+        "model": names[0] == "model",
     }
+
+    def place(listed: Sequence[str], k: int) -> int:
+        return names.index(listed[k]) if k < len(listed) else 0
+
     each = [
         PARAMETER.pack(
             {
                 "name": id(name),
                 "default": id(defaults[name]) if name in defaults else 0,
                 "fixed": name not in known,
-                "chooser": names.index(choosers[k]) if k < len(choosers) else 0,
-                "argument": names.index(arguments[k]) if k < len(arguments) else 0,
+                "chooser": place(choosers, k),
+                "argument": place(arguments, k),
+                "choice": place(choices, k),
+                "known_by": asked.choices[choices[k]] if k < len(choices) else 0,
             }
         )
         for k, name in enumerate(names)
     ]
     record = np.concatenate([PUBLIC.pack(words), *each])
-    _forever.append((record, setting, kept, function, algorithm, names, defaults))
+    _forever.append((record, setting, kept, function, asked, names, defaults))
     ctypes.c_void_p.from_address(id(made) + RECORD).value = address(record)
     ctypes.c_void_p.from_address(id(made) + VECTORCALL).value = code().addresses["public"]

@@ -47,6 +47,22 @@ class Space:
         """How many numbers one state has."""
         return prod(self.shape(model, frames))
 
+    def kept_shape(self, model: Model, frames: int, kept: Sequence[int] | None) -> tuple[int, ...]:
+        """The shape with those rows alone that are kept of six for each frame; with all if None."""
+        shape = list(self.shape(model, frames))
+        for axis in () if kept is None else self.row_axes:
+            shape[axis] = len(kept or ())
+        return tuple(shape)
+
+    def kept_places(self, model: Model, frames: int, kept: Sequence[int] | None) -> list[int]:
+        """Which of all numbers are those of such a shape."""
+        shape = self.shape(model, frames)
+        axes = [range(length) for length in shape]
+        for axis in () if kept is None else self.row_axes:
+            axes[axis] = kept or ()  # type: ignore[call-overload]
+        steps = [prod(shape[axis + 1 :]) for axis in range(len(shape))]
+        return [sum(k * step for k, step in zip(place, steps, strict=True)) for place in product(*axes)]
+
     def scatter(self, model: Model, numbers: Sequence[Scalar]) -> Any:
         """An argument's flat numbers as what an algorithm takes: a field, rows of a matrix, or a scalar."""
         return numbers[0]

@@ -24,13 +24,14 @@ def specialise(
     expand: bool = True,
     isomorphic: bool = False,
     most: int | None = None,
+    places: Sequence[Sequence[int]] | None = None,
 ) -> Program:
     """The program of an algorithm for one model, every body in turn, all geometry and inertias folded in.
 
     Its arrays are "argument0", ... for the arguments that are not absent, and "result0", ... With ``offsets`` a last
     argument moves the frames, three numbers each. With ``isomorphic``, branches that are so get the same instructions,
     and numbers that would prevent it are instructions themselves, "constant". Tracing ends with ``TooLong`` if there
-    are more instructions than ``most``.
+    are more instructions than ``most``. Of each result, the numbers at its ``places`` are stored, if these are given.
     """
     tracer = Tracer(expand, isomorphic, most=most)
     present = [name for name, _ in algorithm.arguments if name not in absent]
@@ -47,6 +48,7 @@ def specialise(
     tree = IsomorphicTree(model, frames, tracer.constant) if isomorphic else None
     results = evaluate(algorithm, model, arguments, frames, tree)
     for number, values in enumerate(results):
-        for k, value in enumerate(values):
+        stored = values if places is None else [values[k] for k in places[number]]
+        for k, value in enumerate(stored):
             tracer.store(Address(f"result{number}", k), value)
     return tracer.program

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from math import inf
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +23,7 @@ from linkwork.dynamics.derivatives import Two
 from linkwork.engine.code import fingerprint
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import MOST_BODIES
+from linkwork.engine.run.entries import Holder
 from linkwork.errors import ArgumentError, TracingError
 from linkwork.model.constraints import Constraint
 from linkwork.model.contacts import Contact
@@ -42,10 +41,6 @@ _MANY = 4096
 """Directions that are taken together."""
 
 
-_TUPLE: Callable[..., Any] = tuple.__new__
-"""Makes a named tuple of a tuple, in a third of the time that its own function takes."""
-
-
 class Linearised(NamedTuple):
     """x⁺ ≈ A x + B u about a state, of one step; x is (δq, δv), of 2 nv numbers, δq in the tangent space.
 
@@ -58,6 +53,9 @@ class Linearised(NamedTuple):
     B: Array
 
 
+@call.routed(
+    "q", "v", "tau", choices=("dt", "damping", "friction", "springs", "effort_limits"), objects=("constraints",)
+)
 def linearise(
     model: Model,
     q: ArrayLike,
@@ -123,13 +121,19 @@ def linearise(
     key: tuple[Any, ...] = ("linearise", tau is None, damping, friction, springs, effort_limits)
     if constraints is None and model.constraints:
         key = (*key, step)  # the time of a step is in the code that stabilises these
-    serve = memo.get(key) if plain else None
-    if serve is not None:
-        answer = serve(out, q, v, tau, step)
-        if answer is None:
-            answer = serve(out, *all_converted((q, v, tau), out), step)
+    served: _Served | None = memo.get(key) if plain else None
+    if served is not None:
+        made = call.tuples(Linearised)
+        answer = served(out, q, v, tau, step)
         if answer is not None:
-            return _TUPLE(Linearised, answer)
+            choices = (dt, *key[2:6], constraints)
+            arguments = served.arguments(None, None, None, step, tau is not None)
+            call.keep_route(linearise, model._memo.quick, (q, v, tau), choices, served.holder, arguments, made)
+            return made(answer)
+        q_, v_, tau_ = all_converted((q, v, tau), out)
+        answer = served(out, q_, v_, tau_, step)
+        if answer is not None:
+            return made(answer)
     if any(map(is_traced, (q, v, tau))):
         raise TracingError("lw.linearise cannot be traced; call it with arrays, or trace a step of your own")
     given = {
@@ -155,10 +159,10 @@ def linearise(
         **given,
     )
     asked.check_finite()
-    into = None if out is None else _into(out, asked)
-    A, B, served = linearised(asked.job, into)
-    if plain and current_form() == "auto" and served is not None and not (forces is not None and without_effort(model)):
-        memo[key] = _plainly(asked.job, *served)
+    into = None if out is None else _into(out, asked, {"q": q, "v": v, "tau": tau, **given, **data})
+    A, B, holder = linearised(asked.job, into)
+    if plain and current_form() == "auto" and holder is not None and not (forces is not None and without_effort(model)):
+        memo[key] = _Served(asked.job, *holder)
     if out is not None and into is not None:
         for target, found in zip(into, (A, B), strict=True):
             if found is not target and not np.may_share_memory(found, target):
@@ -167,44 +171,45 @@ def linearise(
     return Linearised(A.reshape((*asked.batch, *A.shape[1:])), B.reshape((*asked.batch, *B.shape[1:])))
 
 
-def _into(out: Any, asked: Asked) -> Two:
-    """The arrays that A and B are to be written into, one state after the other."""
+def _into(out: Any, asked: Asked, values: Mapping[str, Any]) -> Two:
+    """The arrays that A and B are to be written into, one state after the other, given what the user gave."""
     nv, n = asked.job.model.nv, len(asked.job)
     given = {"q": asked.job.q, "v": asked.job.v, **asked.parts, **asked.others}
     shapes = [(*asked.batch, 2 * nv, 2 * nv), (*asked.batch, 2 * nv, nv)]
-    A, B = as_out(out, shapes, list(given), [(array, array.ndim) for array in given.values()])
+    arguments = [(array, array.ndim) for array in given.values()]
+    A, B = as_out(out, shapes, list(given), arguments, [values.get(name) for name in given])
     return A.reshape(n, 2 * nv, 2 * nv), B.reshape(n, 2 * nv, nv)
 
 
-Served = tuple[Callable[..., Any], Sequence[str]]
-"""A function (out, arguments...) that serves plain arrays, or says None, and what its arguments are called."""
+Code = tuple[Holder, Sequence[str]]
+"""The holder of code that serves plain arrays, and what its arguments are called."""
 
 
-def _plainly(job: Job, serve: Callable[..., Any], names: Sequence[str]) -> Callable[..., Any]:
-    """A function of out, q, v, tau and dt that serves plain arrays, or says None, with all else as in a job."""
-    own = ("q", "v", "tau", "dt")
-    same = {name: array[0, 0].copy() for name, array in job.parts.items() if name not in own}
-    all_names, others, no_tau = [*own, *same], tuple(same.values()), np.zeros(job.model.nv)
-    in_order = itemgetter(*map(all_names.index, names))
-    as_they_are = list(names) == all_names
-    last = -1.0, np.array(-1.0)
+class _Served:
+    """Serves plain arrays, or says None, with all but q, v, tau and dt as in a job."""
 
-    def found(out: Any, q: Any, v: Any, tau: Any, dt: float) -> Any:
-        nonlocal last
-        known, step = last
-        if known != dt:
-            _, step = last = dt, np.array(dt)
-        given = no_tau if tau is None else tau
-        if as_they_are:
-            return serve(out, q, v, given, step, *others)
-        return serve(out, *in_order((q, v, given, step, *others)))
+    def __init__(self, job: Job, holder: Holder, names: Sequence[str]) -> None:
+        same: dict[str, Any] = {name: array[0, 0].copy() for name, array in job.parts.items()}
+        same |= {"q": None, "v": None, "tau": np.zeros(job.model.nv)}
+        self.holder, self._fixed = holder, [same[name] for name in names]
+        self._places = [names.index(name) for name in ("q", "v", "tau", "dt")]
 
-    return found
+    def arguments(self, q: Any, v: Any, tau: Any, dt: float, driven: bool) -> list[Any]:
+        """Of the code; if tau is not given, there is none."""
+        found = self._fixed.copy()
+        at_q, at_v, at_tau, at_dt = self._places
+        found[at_q], found[at_v], found[at_dt] = q, v, dt
+        if driven:
+            found[at_tau] = tau
+        return found
+
+    def __call__(self, out: Any, q: Any, v: Any, tau: Any, dt: float) -> Any:
+        return call.served(self.holder, out, *self.arguments(q, v, tau, dt, tau is not None))
 
 
-def linearised(job: Job, into: Two | None = None) -> tuple[Array, Array, Served | None]:
-    """A (n, 2nv, 2nv) and B (n, 2nv, nv) of the first step, written ``into`` these if code can do so; and what serves
-    such steps, if there is such a thing.
+def linearised(job: Job, into: Two | None = None) -> tuple[Array, Array, Code | None]:
+    """A (n, 2nv, 2nv) and B (n, 2nv, nv) of the first step, written ``into`` these if code can do so; and the code that
+    serves such steps, if there is any.
     """
     model, n, extras = job.model, len(job), job.extras
     shapes = {name: shape for name, shape in job.all_shapes.items() if name != "tau"}
@@ -244,7 +249,7 @@ def linearised(job: Job, into: Two | None = None) -> tuple[Array, Array, Served 
         leaves, _, fine = kernel.attempt(values, into if whole_step else None)
         _check(job, fine)
     if whole_step:
-        return leaves[0], leaves[1], (kernel.quick, ["q", "v", "tau", *shapes])
+        return leaves[0], leaves[1], kernel.holder and (kernel.holder, ["q", "v", "tau", *shapes])
     return *joined(model, extras, job.q, job.v, job.parts["dt"].item(), rows.get("f_ext"), Driven(*leaves)), None
 
 
@@ -276,7 +281,7 @@ def _by_columns(kernel: CompiledFunction, job: Job, given: Sequence[Array]) -> t
     return both[:, :, : 2 * nv].copy(), both[:, :, 2 * nv :].copy()
 
 
-def _by_loops(job: Job, into: Two | None) -> tuple[Array, Array, Served]:
+def _by_loops(job: Job, into: Two | None) -> tuple[Array, Array, Code | None]:
     """A and B of a step without a law, by one algorithm, which may stay in loops."""
     model, table = job.model, job.model._memo.quick
     algorithm = linearising([*(name for name in job.parts if name in STEP_PARTS), "tau"])
@@ -286,4 +291,5 @@ def _by_loops(job: Job, into: Two | None) -> tuple[Array, Array, Served]:
         given["f_ext"] = given["f_ext"].reshape(-1, len(model.bodies), 6)
     names = [name for name, _ in algorithm.arguments]
     A, B = call.call(algorithm, model, [given[name] for name in names], table=table, out=into)
-    return A, B, (partial(call.served, table.get(algorithm.name)), names)
+    holder = table.get(algorithm.name)
+    return A, B, None if holder is None else (holder, names)
