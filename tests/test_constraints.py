@@ -420,10 +420,20 @@ def test_a_state_that_the_kernel_leaves_has_the_same_bits_in_any_batch() -> None
 
 
 def test_a_disc_that_lies_flat_does_not_roll() -> None:
+    """Exactly, or but for the rounding of its orientation; a compiled function tells what its own text says of it."""
     box = lw.mechanisms.free_box()
-    name, zero = box.body_names[0], np.zeros(6)
-    with pytest.raises(lw.SingularError, match=rf"Rolling\('{name}', 'world'\) ask for is no number in this state"):
-        lw.constrained_dynamics(box, lw.neutral(box), zero, zero, [lw.Rolling(name, radius=0.1, axis="z")])
+    name, zero, q = box.body_names[0], np.zeros(6), lw.neutral(box)
+    tipped = np.array([*q[:3], np.sin(np.pi / 4), 0.0, 0.0, np.cos(np.pi / 4)])
+    for state, axis in ((q, "z"), (tipped, "y")):
+        discs = [lw.Rolling(name, radius=0.1, axis=axis)]
+        rolling = lw.compile(lambda q: lw.constrained_dynamics(box, q, zero, zero, discs)[0], q=7)  # noqa: B023
+        for call in (
+            lambda: lw.constrained_dynamics(box, state, zero, zero, discs),  # noqa: B023
+            lambda: lw.constrained_inverse_dynamics(box, state, zero, zero, discs, [False] * 6),  # noqa: B023
+            lambda: rolling(np.stack([state, state])),  # noqa: B023
+        ):
+            with pytest.raises(lw.SingularError, match=rf"Rolling\('{name}', 'world'\) ask for is no number in this"):
+                call()
 
 
 def test_many_couplings_are_rows_over_velocities(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.engine.code import jit
-from linkwork.engine.emit import kernel, row_kernel, streaming
+from linkwork.engine.emit import kernel, row_kernel, slots, streaming
 from linkwork.engine.emit.call_frame import Interface
 from linkwork.engine.emit.sparing import Spared
 from linkwork.engine.ir.address import Address
@@ -47,7 +47,6 @@ class Batch:
         cpu: tuple[str, str] | None,
         lanes: int,
         program: Program | None = None,
-        work: int = 0,
         spared: Spared | None = None,
     ) -> None:
         cpu, interface = cpu or jit.host(), Interface((count,), (len(result),))
@@ -58,8 +57,9 @@ class Batch:
             text = kernel.module(program, interface, lanes, spared=spared)
         self.text, self.width, self.frame = text, len(result), interface.batch
         self.tile = aligned(lanes * (count + len(result)))
-        self.work = aligned(lanes * (work or len(result)))
-        self.run = jit.link(jit.compile_object(text, cpu), ["batch"]).function("batch")
+        code = jit.link(jit.compile_object(text, cpu), ["batch", *(["integer"] if way == "rows" else [])])
+        self.work = aligned(lanes * (code.integers[0] if way == "rows" else 0))
+        self.run = code.function("batch")
 
     def __call__(self, inputs: Array, begin: int = 0) -> tuple[Array, int]:
         """Results, so many bytes from where a cache line begins, and status; what lies around the results must stay as
@@ -253,11 +253,17 @@ def test_values_that_wait_long_keep_their_bits(
     schedule(program)
     inputs = 1.0 + 0.01 * np.random.default_rng(3).normal(size=(2 * lanes + 1, count))
     found = []
-    for wait in (10**6, 3):
-        monkeypatch.setattr(row_kernel, "_LONG_WAIT", wait)
-        slots, work = row_kernel.waiting(program, {(int, value) for value in results})
-        assert not slots.keys() & set(results)  # these have slots of their own
-        assert len(set(slots.values())) == work - 5 and (len(slots) > work - 5 > 0 if wait == 3 else not slots)
-        batch = Batch("rows", [0.0] * 5, count, cpu, lanes, program, work)
+    for wait, bases in ((10**6, 1), (3, 1), (3, 0)):
+        for module in (slots, row_kernel):
+            monkeypatch.setattr(module, "LONG_WAIT", wait)
+        monkeypatch.setattr(slots, "_BASES", bases)
+        monkeypatch.setattr(slots, "_LONG", 0)
+        monkeypatch.setattr(slots, "_BYTE", 2 * 8 * lanes)  # two slots are near
+        order = [(n, program.operands[n]) for n in program.root.order]
+        taken = slots.slots(program, order, lanes, by_registers=True)
+        assert taken.bases == (bases if wait == 3 else 0)
+        assert len(taken.of) > taken.count == 3 if wait == 3 else not taken.of
+        batch = Batch("rows", [0.0] * 5, count, cpu, lanes, program)
+        assert ("leaq" in batch.text) == (taken.bases > 0)
         found.append(batch(inputs))
-    assert found[0][1] == found[1][1] == 0 and found[0][0].tobytes() == found[1][0].tobytes()
+    assert all(status == 0 and numbers.tobytes() == found[0][0].tobytes() for numbers, status in found)

@@ -1,62 +1,94 @@
 """Joint accelerations for combinations of forces at points, W J M⁻¹: with W = Λ the transpose of J̄ = M⁻¹ Jᵀ Λ.
 
-    M = Lᵀ D L along the tree,   Y = L⁻ᵀ Jᵀ (sparse.py),   x = D⁻¹ Y Wᵀ,   hᵢ = Uᵢ Dᵢ⁻¹
-    outward   q̈ᵢ = xᵢ - Σ (Sⱼᵀ f)ᵀ q̈ⱼ   over the ancestors j on ways of points; f begins as hᵢ, and goes inward with j
-              across a joint j beside these ways, where x = 0:   f ← f - hⱼ Sⱼᵀ f
+    M = Lᵀ D L along the tree,   hᵢ = Uᵢ Dᵢ⁻¹
+    inward    Lᵢⱼ = (Sⱼᵀ f)ᵀ   over the ancestors j of i; f begins as hᵢ, and goes inward with j
+              across a joint j beside the ways of points, where Y = 0:   f ← f - hⱼ Sⱼᵀ f
+    rows      Y = L⁻ᵀ Jᵀ (dense.py),   Λ⁻¹ = Yᵀ D⁻¹ Y (sparse.py),   x = D⁻¹ Y Wᵀ
+    outward   q̈ᵢ = xᵢ - Σ Lᵢⱼ q̈ⱼ   over the ancestors j on ways of points
 
 ``force_responses`` carries six numbers along with every column, and a product with Λ follows; here a column pays one
 product for each pair of joints of which one carries the other, and Λ meets Y, which is empty beside the points' ways.
-Joints there give way in the same way for all columns, so that no column pays for pairs of these.
+Joints there give way in the same way for all columns, so that no column pays for pairs of these. ``sparse`` carries
+forces along the ways for Λ⁻¹; who has J and needs L, too, has Y sooner by these.
 Shorter for trees of moderate depth. The text needs to know how many frames there are, so it has no rolled form.
 """
 
 from __future__ import annotations
 
-from linkwork.algorithms.force_propagators import Propagators, placed
-from linkwork.algorithms.tree import Body, Field, JointValues, Point, PointedTree, fields
+from linkwork.algorithms.dense import take_out
+from linkwork.algorithms.force_propagators import Propagators
+from linkwork.algorithms.jacobian import jacobian
+from linkwork.algorithms.sparse import products
+from linkwork.algorithms.tree import Body, Field, JointValues, Point, PointedTree
 from linkwork.spatial import Force, Motion, total
 from linkwork.spatial.matrices import Column, Matrix, minus_applied, transposed
 
 
+class JointRows:
+    """D and L of M, and Y of the points."""
+
+    def __init__(self, tree: PointedTree, q: JointValues) -> None:
+        along = Propagators(tree, q)
+        self.D = along.D
+        self.L: Field[Matrix] = tree.field()
+        self.Y: Field[list[Motion]] = tree.field()
+        self.carried: Field[list[Point]] = tree.field()
+        h: Field[list[Force]] = tree.field()
+        for body in tree.outward():
+            self.carried[body] = []
+        for point in tree.frames():
+            for body in tree.path(point.body):
+                self.carried[body] = [*self.carried[body], point]
+
+        for body in tree.outward():
+            h[body] = _given_way(along, body)
+            felt = [along.X[body].to_parent(force) for force in h[body]]
+            for j in tree.ancestors(body):
+                self.L[body, j] = [along.S[j].dot(force) for force in felt]
+                if not self.carried[j]:
+                    felt = [
+                        along.S[j].withheld(force, h[j], share, j.rotor)
+                        for force, share in zip(felt, self.L[body, j], strict=True)
+                    ]
+                felt = [along.X[j].to_parent(force) for force in felt]
+
+        (J,) = jacobian(tree, q, "local")
+        for point in tree.frames():
+            take_out(tree, point, J, self.D, self.L, self.Y)
+
+
+def inertia_inverse(tree: PointedTree, q: JointValues) -> tuple[Field[list[Motion]]]:
+    """Λ⁻¹ from the same rows, a block for each pair of frames."""
+    rows = JointRows(tree, q)
+    block: Field[list[Motion]] = tree.field()
+    for point in tree.frames():
+        products(tree, point, rows.Y, rows.D, block)
+    return (block,)
+
+
 def consistent_inverse(tree: PointedTree, q: JointValues, *, weights: Matrix) -> tuple[Field[list[Motion]]]:
     """The joints' accelerations, six for each frame; ``weights`` W has a row for each of them."""
-    L = Propagators(tree, q)
-    K: Field[list[Force]] = tree.field()
-    Y, answers = fields(tree, list[Motion], 2)
-    carried: Field[list[Point]] = tree.field()
-    h: Field[list[Force]] = tree.field()
+    rows = JointRows(tree, q)
+    Y, carried = rows.Y, rows.carried
+    answers: Field[list[Motion]] = tree.field()
     qdd: Field[list[Column]] = tree.field()
-    for body in tree.outward():
-        carried[body] = []
-
-    for point in tree.frames():
-        K[point] = placed(point)
-        for body in tree.path(point.body):
-            Y[point, body], K[point] = L.across(body, K[point])
-            carried[body] = [*carried[body], point]
 
     for body in tree.outward():
-        D, count = L.D[body], body.joint.nv
+        D, count = rows.D[body], body.joint.nv
         qdd[body] = [[0.0] * count] * len(weights)
         if carried[body]:
-            rows = [
+            own_rows = [
                 [number for point in carried[body] for number in (Y[point, body][k] * D.inverse_pivots[k]).numbers()]
                 for k in range(count)
             ]
             places = [6 * point.index + k for point in carried[body] for k in range(6)]
             qdd[body] = [
-                D.backward([total(a * weight[c] for a, c in zip(row, places, strict=True)) for row in rows])
+                D.backward([total(a * weight[c] for a, c in zip(row, places, strict=True)) for row in own_rows])
                 for weight in weights
             ]
-        h[body] = _given_way(L, body)
-        felt = [L.X[body].to_parent(force) for force in h[body]]
         for j in tree.ancestors(body):
-            share = [L.S[j].dot(force) for force in felt]
             if carried[j]:
-                qdd[body] = [minus_applied(own, share, of) for own, of in zip(qdd[body], qdd[j], strict=True)]
-            else:
-                felt = [L.S[j].withheld(force, h[j], s, j.rotor) for force, s in zip(felt, share, strict=True)]
-            felt = [L.X[j].to_parent(force) for force in felt]
+                qdd[body] = [minus_applied(own, rows.L[body, j], of) for own, of in zip(qdd[body], qdd[j], strict=True)]
         for point in tree.frames():
             own = qdd[body][6 * point.index : 6 * point.index + 6]
             answers[point, body] = [Motion.from_numbers([column[k] for column in own]) for k in range(count)]

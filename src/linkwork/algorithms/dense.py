@@ -15,9 +15,9 @@ from linkwork.algorithms.jacobian import jacobian
 from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.algorithms.rounding import composite_terms
 from linkwork.algorithms.sparse import products
-from linkwork.algorithms.tree import Field, JointValues, PointedTree, fields
+from linkwork.algorithms.tree import Field, JointValues, Point, PointedTree, fields
 from linkwork.spatial import Factor, Motion, Scalar, total
-from linkwork.spatial.matrices import columns
+from linkwork.spatial.matrices import Matrix, columns
 
 
 def dense(tree: PointedTree, q: JointValues) -> tuple[Field[list[Motion]]]:
@@ -27,18 +27,30 @@ def dense(tree: PointedTree, q: JointValues) -> tuple[Field[list[Motion]]]:
     Y, block = fields(tree, list[Motion], 2)
 
     for point in tree.frames():
-        for body in tree.path(point.body):
-            Y[point, body] = J[point, body]
-        for body in tree.path(point.body):
-            for j in tree.ancestors(body):
-                Y[point, j] = [
-                    own - _combined(row, Y[point, body])
-                    for own, row in zip(Y[point, j], columns(L[body, j], j.joint.nv), strict=True)
-                ]
-            Y[point, body] = _taken_out(D[body], Y[point, body])
+        take_out(tree, point, J, D, L, Y)
         products(tree, point, Y, D, block)
 
     return (block,)
+
+
+def take_out(
+    tree: PointedTree,
+    point: Point,
+    J: Field[list[Motion]],
+    D: Field[Factor],
+    L: Field[Matrix],
+    Y: Field[list[Motion]],
+) -> None:
+    """The rows of a point in Y = L⁻ᵀ Jᵀ, of which each D's own factor is taken out, too."""
+    for body in tree.path(point.body):
+        Y[point, body] = J[point, body]
+    for body in tree.path(point.body):
+        for j in tree.ancestors(body):
+            Y[point, j] = [
+                own - _combined(row, Y[point, body])
+                for own, row in zip(Y[point, j], columns(L[body, j], j.joint.nv), strict=True)
+            ]
+        Y[point, body] = _taken_out(D[body], Y[point, body])
 
 
 def _combined(weights: list[Scalar], motions: list[Motion]) -> Motion:

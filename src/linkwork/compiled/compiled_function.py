@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -23,7 +24,7 @@ from linkwork.engine.mode import current_form, forced, served
 from linkwork.engine.plans import Plan, TracedTask, plan_for_trace
 from linkwork.engine.run.entries import Entry, Holder, held
 from linkwork.engine.trace.replay import replay
-from linkwork.errors import ArgumentError, SingularError, TracingError
+from linkwork.errors import ArgumentError, LinkworkError, SingularError, TracingError
 from linkwork.memory import fits_memory, not_enough_memory
 from linkwork.model.model import Model
 from linkwork.properties import cached_property
@@ -53,11 +54,14 @@ class CompiledFunction:
         seconds: float | None = None,
         configurations: Mapping[str, Model] | None = None,
         often_zero: Mapping[str, Sequence[int]] = MappingProxyType({}),
+        function: Callable[..., Any] | None = None,
     ) -> None:
         """``trace`` gives the program when it is first needed; ``identity`` is what that follows from, if code can be
         found without it, and ``seconds`` what one state takes on one lane, roughly. ``configurations`` are arguments
-        that are configurations of models; ``often_zero`` are numbers of arguments, by name and place.
+        that are configurations of models; ``often_zero`` are numbers of arguments, by name and place. The ``function``
+        that was traced is asked why a result does not exist.
         """
+        self._function = function
         self.configurations = dict(configurations or {})
         self.name, self.shapes, self.result_shapes = name, dict(shapes), list(result_shapes)
         self._structure, self._names = structure, list(shapes)
@@ -83,7 +87,7 @@ class CompiledFunction:
             return self._inner(values, out)
         leaves, batch, fine = self.attempt(values, out)
         if not fine.all():
-            raise self._not_finite(leaves, batch)
+            raise self._not_finite(values, leaves, batch)
         return out if out is not None else put_together(self._structure, iter(leaves))
 
     def served(self, out: Any, *values: Any) -> Any:
@@ -230,7 +234,7 @@ class CompiledFunction:
             self._structure[0] is tuple and len(self.result_shapes) > 1 and not any(self._structure[1])
         )
 
-    def _not_finite(self, leaves: Sequence[Array], batch: tuple[int, ...]) -> SingularError:
+    def _not_finite(self, values: Sequence[Any], leaves: Sequence[Array], batch: tuple[int, ...]) -> SingularError:
         axes = len(batch)
         for k, leaf in enumerate(leaves):
             bad = np.argwhere(~np.isfinite(leaf))
@@ -239,11 +243,26 @@ class CompiledFunction:
                 which = f"result {k}" if len(leaves) > 1 else "the result"
                 at = f"[{', '.join(map(str, where[axes:]))}]" if where[axes:] else ""
                 state = f" at state {list(where[:axes])} of the batch" if axes else ""
-                return SingularError(
-                    f"{self.name}: {which}{at} is {leaf[where]}{state}; it must be finite. An argument is too large, "
-                    f"or an operation on the way has no result for it"
-                )
+                why = self._said_of(values, batch, where[:axes])
+                return SingularError(f"{self.name}: {which}{at} is {leaf[where]}{state}; it must be finite. {why}")
         return SingularError(f"{self.name}: the result is not finite")
+
+    def _said_of(self, values: Sequence[Any], batch: tuple[int, ...], state: tuple[int, ...]) -> str:
+        """What the function itself, called with arrays, says of a state: an error of ours, if it raises one."""
+        given = {
+            key: np.array(np.broadcast_to(np.asarray(value, dtype=np.float64), (*batch, *shape))[state])
+            for (key, shape), value in zip(self.shapes.items(), values, strict=True)
+        }
+        try:
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                if self._function is not None:
+                    self._function(**given)
+        except LinkworkError as error:
+            return f"Called with arrays, it says: {error}"
+        except Exception:  # whatever a user's function raises
+            pass
+        return "An argument is too large, or an operation on the way has no result for it"
 
     # Plans
 

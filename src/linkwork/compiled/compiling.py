@@ -63,7 +63,9 @@ def compile(function: Callable[..., Any], /, **shapes: Any) -> CompiledFunction:
         )
     program, structure, results = found
     configurations = {key: model for key in parameters if (model := _configuration_of(shapes[key])) is not None}
-    return CompiledFunction(name, parameters, lambda: program, structure, results, configurations=configurations)
+    return CompiledFunction(
+        name, parameters, lambda: program, structure, results, configurations=configurations, function=function
+    )
 
 
 def _parameters(name: str, function: Any, shapes: dict[str, Any]) -> dict[str, Shape]:

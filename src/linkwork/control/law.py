@@ -151,7 +151,9 @@ class ControlLaw:
         for code in known:
             if code is not None:
                 codes = codes * (1 + int(code.max())) + code
-        _, firsts, groups = np.unique(codes, return_index=True, return_inverse=True)
+        runs = np.concatenate([[0], 1 + np.flatnonzero(codes[1:] != codes[:-1]), [len(codes)]])
+        in_runs = t.ndim == 1 and len(runs) - 1 <= _MOST_GROUPS
+        _, firsts, groups = (None, runs[:-1], codes) if in_runs else np.unique(codes, True, True)
         parts = [
             np.concatenate([*(form._piece(one, at) for form, one in zip(self._forms, self._followed, strict=True)), []])
             for at in moments[firsts].tolist()
@@ -159,10 +161,12 @@ class ControlLaw:
         if any(part.size != sum(self._sizes) for part in parts):
             return None
         if t.ndim and 1 < len(parts) <= _MOST_GROUPS:  # numbers that many states share are not copied for each
-            torques, fine = np.empty((*states, self.model.nv)), np.empty(states, dtype=bool)
+            torques, fine = np.empty((*states, self.model.nv)), np.ones(states, dtype=bool)
             for group, part in enumerate(parts):
-                which = (groups == group).reshape(t.shape)
-                (torques[which],), _, fine[which] = law.attempt([t[which], q[which], v[which], part, *settings])
+                which: Any = slice(*runs[group : group + 2]) if in_runs else (groups == group).reshape(t.shape)
+                given = (t[which], q[which], v[which], part, *settings)
+                if not in_runs or current_form() != "auto" or law.served(torques[which], *given) is None:
+                    (torques[which],), _, fine[which] = law.attempt(given)
             return torques, fine
         pieces = parts[0] if len(parts) == 1 else np.array(parts)[groups].reshape((*t.shape, -1))
         (torques,), _, flat = law.attempt([t, q, v, pieces, *settings])
@@ -279,12 +283,10 @@ class CompiledController(ABC):
         (here, speed, moments), batch = as_batch(model, spaces, (q, v, times))
         assert here is not None and speed is not None and moments is not None
         with memory_for("torques", (*batch, model.nv)):
-            torques, fine = np.empty((*batch, model.nv)), np.zeros(batch, dtype=bool)
             found = None
-            if law is not None and fine.size:
+            if law is not None and 0 not in batch:
                 found = law.attempts(moments if times.ndim else times, here, speed)
-        if found is not None:
-            torques, fine = found
+            torques, fine = found or (np.empty((*batch, model.nv)), np.zeros(batch, dtype=bool))
         for where in np.argwhere(~fine):
             state = tuple(where.tolist())
             torques[state] = self._by_floats(float(moments[state]), here[state], speed[state])

@@ -218,7 +218,7 @@ def _batch_rate(scene: Scene, motion: Trajectory) -> float:
     before, times = get_threads(), []
     set_threads(1)
     try:
-        for _ in range(6):  # code is made in the first
+        for _ in range(20):  # code is made in the first
             begun = perf_counter()
             scene.controller.torques(motion.t, motion.q, motion.v)
             times.append(perf_counter() - begun)

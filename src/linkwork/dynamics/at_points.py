@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.algorithms import INVERSION, REFERENCES, Algorithm
-from linkwork.algorithms.consistent_inverse import consistent_inverse
+from linkwork.algorithms.consistent_inverse import consistent_inverse, inertia_inverse
 from linkwork.algorithms.free_fall import free_fall
 from linkwork.arguments import choice
 from linkwork.batches import Given, as_out, spread
@@ -67,18 +67,17 @@ class AtPoints:
 
     def free_fall(self, q: Array) -> Array:
         """-J M⁻¹ g, of the joint forces g that hold gravity."""
-        asked, model = self.asked, self.asked.model
-        if not is_traced(q) or q.ndim > 1 or len(model.bodies) > MOST_BODIES:
-            return -times(self.responses(q), gravity_torques(model, q))
-        from linkwork.dynamics.traced import traced_call
-
+        if not self._one_kernel(q):
+            return -times(self.responses(q), gravity_torques(self.asked.model, q))
         text = partial(free_fall, reference=self.reference)
-        algorithm = Algorithm("free_fall", text, (("q", "configuration"),), ("stacked_twists",))
-        return asked.rows(traced_call(algorithm, model, [q], asked.frames, self.offsets)[0], -1)
+        return self.asked.rows(self._traced("free_fall", text, "stacked_twists", q), -1)
 
-    def inertia_inverse(self, q: Array) -> Array:
-        """Λ⁻¹."""
-        found = self._whole(f"operational/{self.method}", q)
+    def inertia_inverse(self, q: Array, by_rows: bool = False) -> Array:
+        """Λ⁻¹; ``by_rows`` tells that ``consistent_inverse`` follows, whose rows serve for it, too."""
+        if by_rows and self.method == "sparse" and self._one_kernel(q):
+            found = self._traced("inertia_inverse", inertia_inverse, "operational", q)
+        else:
+            found = self._whole(f"operational/{self.method}", q)
         if self.reference != "local":
             turn = self._turn(q)
             found = turn @ found @ transposed(turn)
@@ -93,19 +92,15 @@ class AtPoints:
     def consistent_inverse(self, q: Array, inertia: Array) -> Array:
         """J̄ = M⁻¹ Jᵀ Λ."""
         asked = self.asked
-        if not is_traced(inertia) or inertia.ndim > 2 or len(asked.model.bodies) > MOST_BODIES:
+        if not self._one_kernel(q) or not is_traced(inertia) or inertia.ndim > 2:
             return transposed(self.responses(q)) @ inertia
-        from linkwork.dynamics.traced import traced_call
-
         size = 6 * len(asked.frames)
         kept = list(range(size) if asked.kept is None else asked.kept)
         seen = np.eye(size) if self.reference == "local" else self._turn(q)
         weights = np.zeros((size, size), dtype=object)
         weights[kept] = numbers(inertia @ seen[kept])
         text = partial(consistent_inverse, weights=weights.tolist())
-        algorithm = Algorithm("consistent_inverse", text, (("q", "configuration"),), ("responses",))
-        (rows,) = traced_call(algorithm, asked.model, [q], asked.frames, self.offsets)
-        return transposed(asked.rows(rows, -2))
+        return transposed(asked.rows(self._traced("consistent_inverse", text, "responses", q), -2))
 
     def accelerations(self, q: Array, tau: Array) -> Array:
         """J M⁻¹ τ."""
@@ -121,6 +116,17 @@ class AtPoints:
         size = inverse.shape[-1]
         frames = triples(self.asked, size // 3).frames
         return call(INVERSION.name, self.asked.model, [inverse + damping * np.eye(size)], frames)[0]
+
+    def _one_kernel(self, q: Array) -> bool:
+        """Whether a text for one state of few bodies is being traced."""
+        return is_traced(q) and q.ndim == 1 and len(self.asked.model.bodies) <= MOST_BODIES
+
+    def _traced(self, name: str, text: Callable[..., Any], result: str, q: Array) -> Array:
+        """The result of a text that is no algorithm of the catalogue."""
+        from linkwork.dynamics.traced import traced_call
+
+        algorithm = Algorithm(name, text, (("q", "configuration"),), (result,))
+        return traced_call(algorithm, self.asked.model, [q], self.asked.frames, self.offsets)[0]
 
     def _whole(self, name: str, *values: Array) -> Array:
         """The result of an algorithm, six rows for each point."""

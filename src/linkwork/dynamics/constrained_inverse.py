@@ -20,7 +20,7 @@ from linkwork.batches import put_into
 from linkwork.compiled.arrays import is_traced
 from linkwork.dynamics import call
 from linkwork.dynamics.arguments import Array, as_batch
-from linkwork.dynamics.constraint_solvers import TracedSolver
+from linkwork.dynamics.constraint_solvers import TracedSolver, no_number
 from linkwork.dynamics.dynamics import inverse_dynamics
 from linkwork.dynamics.held import HeldBy, at_grips, held_by, over_ends, rows_of, wrenches_of
 from linkwork.dynamics.kinematics import forward_kinematics, frame_velocity, jacobian
@@ -168,6 +168,8 @@ def _smallest(held: HeldBy, idle: Any, B: Array, right: Array, needed: Array, st
     if not count:
         return np.zeros((*right.shape[:-1], unknown))
     if not is_traced(B):
+        if not np.isfinite(B).all():
+            raise no_number(_NAME, held.name)
         inverse: Array = np.asarray(np.linalg.pinv(B, rcond=1e-9), dtype=np.float64)
         sizes = times(inverse, right)
         sizes = sizes + times(inverse, right - times(B, sizes))

@@ -106,6 +106,14 @@ def _largest(x: Sequence[Any]) -> Any:
     return found
 
 
+def no_number(function: str, names: str) -> SingularError:
+    """The error of constraints that ask for nothing that exists."""
+    return SingularError(
+        f"{function}: what the constraints {names} ask for is no number in this state; a disc that lies flat on its "
+        f"plane, for instance, does not roll"
+    )
+
+
 class JoinedSolver(Solver):
     """By Cholesky's factors, after a look at the rank; if damped, by the proximal iteration. Any number of states."""
 
@@ -113,10 +121,7 @@ class JoinedSolver(Solver):
 
     def _check(self, right: Array) -> None:
         if np.isnan(right).any():
-            raise SingularError(
-                f"{self.function}: what the constraints {self.names} ask for is no number in this state; a disc "
-                f"that lies flat on its plane, for instance, does not roll"
-            )
+            raise no_number(self.function, self.names)
         if not np.isfinite(right).all():
             raise ArgumentError(
                 "stabilisation must be several steps of the integration; what it asks of the constraints overflows"

@@ -151,12 +151,16 @@ def _spaces(
 def _space(points: AtPoints, q: Array, v: Array, damping: Any) -> tuple[Array, ...]:
     """J, J̇v, Λ⁻¹, Λ, J̄, μ = Λ (J M⁻¹ c - J̇v) and p = Λ J M⁻¹ g; in an order in which little has to wait for Λ."""
     coasting, falling, drift = points.coasting(q, v), points.free_fall(q), points.drift(q, v)
-    J, inverse = points.jacobian(q), points.inertia_inverse(q)
+    J, inverse = points.jacobian(q), points.inertia_inverse(q, by_rows=True)
     inertia = points.inertia(inverse, damping)
     consistent = points.consistent_inverse(q, inertia)
-    with memory_for("vectors", drift.shape):
-        mu, p = -_times(inertia, coasting), -_times(inertia, falling)
-    return J, drift, inverse, inertia, consistent, mu, p
+    return J, drift, inverse, inertia, consistent, *_forces(inertia, coasting, falling)
+
+
+def _forces(inertia: Array, coasting: Array, falling: Array) -> tuple[Array, Array]:
+    """μ and p."""
+    with memory_for("vectors", coasting.shape):
+        return -_times(inertia, coasting), -_times(inertia, falling)
 
 
 _Q, _V, _TAU, _DAMPING = ("q", "configuration"), ("v", "velocity"), ("tau", "velocity"), ("damping", "scalar")
@@ -196,7 +200,7 @@ def dynamically_consistent_inverse(
 
 
 def _consistent_inverse(points: AtPoints, q: Array) -> tuple[Array]:
-    return (points.consistent_inverse(q, points.inertia(points.inertia_inverse(q), 0.0)),)
+    return (points.consistent_inverse(q, points.inertia(points.inertia_inverse(q, by_rows=True), 0.0)),)
 
 
 _CONSISTENT_INVERSE = Question("dynamically_consistent_inverse", _consistent_inverse, (_Q,), ("vr",))
@@ -279,7 +283,8 @@ def operational_bias(
 
 
 def _bias(points: AtPoints, q: Array, v: Array) -> tuple[Array, ...]:
-    return _space(points, q, v, 0.0)[-2:]
+    coasting, falling = points.coasting(q, v), points.free_fall(q)
+    return _forces(points.inertia(points.inertia_inverse(q), 0.0), coasting, falling)
 
 
 _BIAS = Question("operational_bias", _bias, (_Q, _V), ("r", "r"))

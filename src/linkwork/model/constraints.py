@@ -200,6 +200,10 @@ class PointOnPlane(Constraint):
         return np.concatenate([linear, np.zeros_like(linear)], axis=-1)
 
 
+_FLAT = 1e-8
+"""How steep a disc stands that lies flat but for rounding."""
+
+
 @dataclass(frozen=True)
 class Rolling(Constraint):
     """A disc, or a ball, rolls on a plane without slipping: nonholonomic, since where it gets to depends on its path.
@@ -263,6 +267,7 @@ class Rolling(Constraint):
         axis = direction(self.axis)
         across = normal - (normal * axis).sum(axis=-1)[..., None] * axis
         steep = np.sqrt((across * across).sum(axis=-1))
+        steep = np.where(steep > _FLAT, steep, np.nan)
         return across / steep[..., None], steep
 
 

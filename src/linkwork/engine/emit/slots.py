@@ -1,0 +1,83 @@
+"""Where values wait that are not used for long: in slots of ``work``, each for as many numbers as there are lanes.
+
+A value has a slot from when it is made until it is last loaded, and another takes it then; LLVM would give most of
+these values places of their own, more than the first-level cache has.
+
+Long code takes as long as its bytes take to be fetched, and on x86 a load or store is shorter by three of eight bytes
+where its address is a register plus a byte, so that some registers point into ``work``, and the slots that they reach
+are taken by values that are used most for the time that they wait. (AVX-512 counts that byte in whole vectors; there no
+register is needed.) Code that the CPU keeps decoded gains nothing by it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+
+from linkwork.engine.ir.program import ARITHMETIC, Operand, Program
+
+LONG_WAIT = 70
+"""Steps without a use, after which a value is not in a register any more."""
+_BASES, _BYTE = 10, 256
+"""Registers that point into ``work``, and the bytes that one reaches."""
+_LONG = 2_000
+"""Steps of a program that is not kept decoded."""
+
+Step = tuple[int | None, Sequence[Operand]]
+"""The value that is made, if any, and those that are used."""
+
+
+@dataclass(frozen=True)
+class Slots:
+    """``of``: the slots of values; ``count``: of all of them; ``reach``: how many a register reaches, of so many
+    ``bases``.
+    """
+
+    of: dict[int, int]
+    count: int
+    reach: int
+    bases: int
+
+
+def slots(program: Program, steps: Sequence[Step], lanes: int, by_registers: bool) -> Slots:
+    """The slots of a program's values, by its ``steps``; ``by_registers`` tells whether addresses may be shorter."""
+    made = {n: k for k, (n, _) in enumerate(steps) if n is not None and program.operations[n] in (*ARITHMETIC, "final")}
+    used, last, loads = dict(made), dict[int, int](), dict[int, int]()
+    for k, (_, operands) in enumerate(steps):
+        for x in operands:
+            if type(x) is int and x in made:
+                if k - used[x] > LONG_WAIT:
+                    loads[x], last[x] = loads.get(x, 0) + 1, k
+                used[x] = k
+    waiting = [n for n in made if n in loads]
+    reach = _BYTE // (8 * lanes)
+    near = reach * _BASES if by_registers and len(steps) > _LONG else 0
+    spans = {n: (made[n], last[n]) for n in waiting}
+    often = sorted(waiting, key=lambda n: (last[n] - made[n]) / (1 + loads[n]))
+    found = _near([(n, *spans[n]) for n in often], near)
+    near = reach * -(-(1 + max(found.values(), default=-1)) // reach)
+    free: list[int] = []
+    taken: list[tuple[int, int]] = []  # until when, and which
+    for n in (n for n in waiting if n not in found):
+        while taken and taken[0][0] < made[n]:
+            free.append(heappop(taken)[1])
+        found[n] = free.pop() if free else near + len(taken)
+        heappush(taken, (last[n], found[n]))
+    count = max([near, *(1 + slot for slot in found.values())])
+    return Slots(found, count, reach, near // reach)
+
+
+def _near(values: Sequence[tuple[int, int, int]], count: int) -> dict[int, int]:
+    """Values, each with the steps from which to which it waits, in the first of so many slots that is free then."""
+    found: dict[int, int] = {}
+    taken: list[list[tuple[int, int]]] = [[] for _ in range(count)]
+    for n, begin, end in values:
+        for slot, others in enumerate(taken):
+            k = bisect(others, (begin, end))
+            if (k == 0 or others[k - 1][1] < begin) and (k == len(others) or end < others[k][0]):
+                others.insert(k, (begin, end))
+                found[n] = slot
+                break
+    return found
