@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache, update_wrapper
 from types import MethodType
 from typing import Any, TypeVar
@@ -32,6 +32,8 @@ from linkwork.engine.run.entries import code
 from linkwork.engine.run.memory import address
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+_FURTHER = 256
+"""More than arguments are."""
 Names = str | Mapping[str, Any]
 """An algorithm's name, or tables that lead to it, one in another."""
 
@@ -133,8 +135,19 @@ def public(function: Function) -> Function:
     return made
 
 
+def added(further: Sequence[str], given: Collection[str]) -> int:
+    """What further arguments that are given add to what an entry is found by, besides their number."""
+    return sum(_FURTHER << k for k, name in enumerate(further) if name in given)
+
+
 def serve(
-    made: Any, algorithm: Names, choosers: Sequence[str], arguments: Sequence[str], setting: Words, *kept: object
+    made: Any,
+    algorithm: Names,
+    choosers: Sequence[str],
+    arguments: Sequence[str],
+    setting: Words,
+    *kept: object,
+    further: Sequence[str] = (),
 ) -> None:
     """From now on, code answers calls of a public function's object.
 
@@ -143,9 +156,10 @@ def serve(
         algorithm: the algorithm's name, or tables that lead to it by what the parameters are that choose it.
         choosers: these parameters.
         arguments: the parameters that are arguments of the algorithm. Those that are neither, nor the model, frames or
-            out, must be left out.
+            out, nor further ones, must be left out.
         setting: what the builtin is made with (``entries.setting``).
         kept: what must live as long.
+        further: parameters that are more arguments if they are given, of other code (``added``).
     """
     if not isinstance(made, _Called):
         return
@@ -154,7 +168,7 @@ def serve(
     names = [sys.intern(name) for name in written.co_varnames[: positional + written.co_kwonlyargcount]]
     if len(names) > MOST_PARAMETERS:
         raise ValueError(f"{function.__name__} has {len(names)} parameters, more than {MOST_PARAMETERS}")
-    known = {"model", "frames", "out", *choosers, *arguments}
+    known = {"model", "frames", "out", *choosers, *arguments, *further}
     at_end = function.__defaults__ or ()
     defaults = dict(zip(names[positional - len(at_end) : positional], at_end, strict=True))
     defaults |= function.__kwdefaults__ or {}
@@ -177,6 +191,7 @@ def serve(
                 "fixed": name not in known,
                 "chooser": names.index(choosers[k]) if k < len(choosers) else 0,
                 "argument": names.index(arguments[k]) if k < len(arguments) else 0,
+                "further": added(further, [name]),
             }
         )
         for k, name in enumerate(names)
