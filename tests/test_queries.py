@@ -224,9 +224,14 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lw.ModelError,
         r"matrix must be a rotation \(3, 3\), or a placement",
     ),
-    "a frame": (lambda: lw.Frame("f", 1, np.eye(3)), lw.ModelError, "frame 'f' must come from"),  # type: ignore[arg-type]
-    "a frame's kind": (lambda: lw.Frame("f", 1, np.eye(4), "limb"), lw.ModelError, "'limb'"),  # type: ignore[arg-type]
-    "a weld": (lambda: lw.Weld("f", placement=np.eye(3)), lw.ModelError, "constraint of 'f'"),  # type: ignore[arg-type]
+    "a frame": (lambda: lw.Frame("f", 1, np.eye(3)), lw.ModelError, "frame 'f' must come from"),
+    "a frame's kind": (lambda: lw.Frame("f", 1, np.eye(4), "limb"), lw.ModelError, "'limb'"),
+    "a weld": (lambda: lw.Weld("f", placement=np.eye(3)), lw.ModelError, "constraint of 'f'"),
+    "times a matrix": (
+        lambda: lw.placement() * np.eye(4),
+        TypeError,
+        r"a Transform times a ndarray: \* takes another Transform, such as lw.placement\(matrix=...\); @ multiplies",
+    ),
     "a flat disc": (lambda: lw.Rolling.at(ARM, [0, 0], "tip"), lw.ArgumentError, "lies flat"),
     "a weld in a batch": (lambda: lw.Weld.at(ARM, [[0, 0]], "tip"), lw.ArgumentError, r"q must have shape \(2,\)"),
     "a weld to no frame": (lambda: lw.Weld.at(ARM, [0, 0], "tap"), lw.UnknownNameError, "did you mean 'tip'"),

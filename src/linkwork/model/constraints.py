@@ -24,7 +24,7 @@ from linkwork.arguments import Array, finite, finite_array, positive
 from linkwork.errors import ArgumentError, shown
 from linkwork.joints.joint import as_axis
 from linkwork.model.model import WORLD, Model, Point
-from linkwork.model.placements import as_placement
+from linkwork.model.placements import HERE, Placed, as_placement
 from linkwork.model.queries import pose
 from linkwork.spatial import Mat3, Transform, Vec3
 from linkwork.spatial.small_matrices import cross, rotation_vector, skew, times, transposed
@@ -57,7 +57,7 @@ class Constraint(ABC):
 
     frame_a: str | Point
     frame_b: str | Point = WORLD
-    placement: Transform = field(default_factory=Transform.identity)
+    placement: Placed = field(default_factory=HERE)
 
     def __post_init__(self) -> None:
         for end in (self.frame_a, self.frame_b):
@@ -164,6 +164,7 @@ class Ball(Constraint):
 class Hinge(Constraint):
     """The origins stay together and so does an axis, "x", "y", "z" or three numbers, which is the same in a and b."""
 
+    placement: Placed = field(default_factory=HERE)  # again: mypy takes an inherited one for what it is given as
     axis: str | Sequence[float] = "z"
 
     def __post_init__(self) -> None:
@@ -186,6 +187,7 @@ class Hinge(Constraint):
 class PointOnPlane(Constraint):
     """The origin of a stays in a plane through b with a normal, "x", "y", "z" or three numbers in b's axes."""
 
+    placement: Placed = field(default_factory=HERE)  # again: mypy takes an inherited one for what it is given as
     normal: str | Sequence[float] = "z"
 
     def __post_init__(self) -> None:
@@ -209,6 +211,7 @@ class Rolling(Constraint):
     and does not leave it. ``radius`` is in m.
     """
 
+    placement: Placed = field(default_factory=HERE)  # again: mypy takes an inherited one for what it is given as
     radius: float = 1.0
     axis: str | Sequence[float] | None = "z"
     normal: str | Sequence[float] = "z"

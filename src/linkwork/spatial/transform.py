@@ -41,6 +41,12 @@ class Transform(Numbers):
 
     def __mul__(self, inner: Transform) -> Transform:
         """The placement of a grandchild: (A in world) * (B in A) = B in world."""
+        if not isinstance(inner, Transform):
+            kind = type(inner).__name__
+            raise TypeError(
+                f"a Transform times a {kind}: * takes another Transform, such as lw.placement(matrix=...); @ multiplies "
+                f"matrices"
+            )
         return Transform(self.rotation * inner.rotation, self.rotation.apply(inner.translation) + self.translation)
 
     def __matmul__(self, inner: Transform) -> Transform:
