@@ -85,6 +85,12 @@ def test_a_configuration_of_some_joints() -> None:
     assert many.shape == (5, MODEL.nq) and (many[:, MODEL.q_slice("joint_lift")][:, 0] == np.linspace(0, 1, 5)).all()
     q[:] = 7.0
     assert (MODEL.configuration({}) == rest).all()
+    place = lw.placement((1, 2, 3), (0.1, 0.2, 3.0))  # of the free joint
+    for given in (place, np.asarray(place)):
+        q = MODEL.configuration({"joint_base": given})
+        np.testing.assert_allclose(lw.forward_kinematics(MODEL, q, ["base"])[0], np.asarray(place), atol=1e-15)
+    with pytest.raises(lw.ModelError, match="placement of joint 'joint_base' must come from"):
+        MODEL.configuration({"joint_base": np.ones((4, 4))})
 
 
 def test_a_permutation_of_a_part() -> None:
@@ -230,7 +236,7 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "times a matrix": (
         lambda: lw.placement() * np.eye(4),
         TypeError,
-        r"a Transform times a ndarray: \* takes another Transform, such as lw.placement\(matrix=...\); @ multiplies",
+        r"a Transform times ndarray: \* takes another Transform, such as lw.placement\(matrix=...\); @ multiplies",
     ),
     "a flat disc": (lambda: lw.Rolling.at(ARM, [0, 0], "tip"), lw.ArgumentError, "lies flat"),
     "a weld in a batch": (lambda: lw.Weld.at(ARM, [[0, 0]], "tip"), lw.ArgumentError, r"q must have shape \(2,\)"),

@@ -95,6 +95,14 @@ def test_compiled_code_has_the_same_bits_and_takes_any_batch() -> None:
     np.testing.assert_array_equal(more, lw.inverse_dynamics(MODEL, Q, V, X, LOAD, armature=ARMATURE))
     assert (few != more).all() and (few != found).any()
     assert lw.inverse_dynamics(MODEL, Q, V, X, inertias=INERTIAS, out=out) is out and (out == expected).all()
+    for name in ("armature", "damping", "friction"):  # one number for all joints
+        with lw.interpreted():
+            both = [lw.inverse_dynamics(MODEL, Q, V, X, **{name: each}) for each in (0.3, np.full(MODEL.nv, 0.3))]
+            many = [
+                lw.rollout(MODEL, Q, V, dt=1e-3, steps=2, **{name: each}).q for each in (0.3, np.full(MODEL.nv, 0.3))
+            ]
+        np.testing.assert_array_equal(*both)
+        np.testing.assert_array_equal(*many)
     one = lw.inverse_dynamics(MODEL, Q[1], V[1], X[1], inertias=INERTIAS)  # one state in many worlds
     assert one.shape == (N, MODEL.nv) and (one[1] == expected[1]).all()
     same = lw.inverse_dynamics(MODEL, Q[:, None], V[:, None], X[:, None], inertias=INERTIAS.tolist())

@@ -44,7 +44,7 @@ def inverse_dynamics(
             left out.
         inertias: other inertial parameters (..., nbodies, 10) in the order of ``model.inertial_parameters``, as data: a
             batch of mechanisms needs no code of its own. Likewise, for up to 50 bodies, the next four.
-        armature: other rotor inertias (..., nv), kg m² or kg.
+        armature: other rotor inertias (..., nv), kg m² or kg; one number is for all joints, here and in the next two.
         damping: viscous damping (..., nv) to be taken into account, N m s/rad or N s/m.
         friction: Coulomb friction (..., nv), N m or N, smoothed below 0.001 rad/s or m/s as in ``lw.rollout``.
         placements: other placements (..., nbodies, 4, 4) of the joints on their parents.
@@ -180,7 +180,7 @@ def forward_dynamics(
             Never compiled.
         inertias: other inertial parameters (..., nbodies, 10) in the order of ``model.inertial_parameters``, as data: a
             batch of mechanisms needs no code of its own. Likewise, for up to 50 bodies, the next four.
-        armature: other rotor inertias (..., nv), kg m² or kg.
+        armature: other rotor inertias (..., nv), kg m² or kg; one number is for all joints, here and in the next two.
         damping: viscous damping (..., nv) to be taken into account, N m s/rad or N s/m.
         friction: Coulomb friction (..., nv), N m or N, smoothed below 0.001 rad/s or m/s as in ``lw.rollout``.
         placements: other placements (..., nbodies, 4, 4) of the joints on their parents.

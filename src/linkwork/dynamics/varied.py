@@ -67,6 +67,12 @@ def often(model: Model, names: Iterable[str]) -> dict[str, dict[int, float]]:
     return {"placements": {k: number for k, number in enumerate(own) if k % 4 < 3 or k % 16 == 15}}
 
 
+def _for_all(model: Model, name: str, value: Any) -> Any:
+    """One number of a parameter that joints have, for all of them."""
+    one = type(value) in (int, float) or isinstance(value, np.floating | np.integer)
+    return np.full(model.nv, float(value)) if one and shapes_of(model)[name] == (model.nv,) else value
+
+
 def _array(model: Model, name: str, value: Any) -> Array:
     """A parameter, in its shape."""
     numbers_of, shape = array(name, value), shapes_of(model)[name]
@@ -83,7 +89,7 @@ def as_parameters(model: Model, given: Mapping[str, ArrayLike]) -> dict[str, tup
     if not given:
         return {}
     check_bodies(model, given)
-    fits = {name: _array(model, name, value) for name, value in given.items()}
+    fits = {name: _array(model, name, _for_all(model, name, value)) for name, value in given.items()}
     check_parameters(model, fits)
     found = {}
     for name, numbers_of in fits.items():
@@ -112,6 +118,7 @@ def with_parameters(
     """Forward or inverse dynamics with parameters that are data. ``state`` has q, v, and the forces or accelerations,
     and maybe f_ext.
     """
+    given = {key: _for_all(model, key, value) for key, value in given.items()}
     values = {key: value for each in (state, given) for key, value in each.items() if value is not None}
     guarded = model._memo.laws.get(_key(name, values, method, True))
     if guarded is not None:

@@ -21,7 +21,6 @@ from linkwork.arguments import finite, finite_array, is_integer, not_negative, p
 from linkwork.errors import ArgumentError, ModelError, shown
 from linkwork.joints.joint import as_axis
 from linkwork.model.placements import HERE, Placed, as_placement
-from linkwork.spatial import Transform
 
 WORLD = "world"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -395,8 +396,4 @@ class Model:
 
 
 def _starts(sizes: Iterable[int]) -> tuple[int, ...]:
-    starts, total = [], 0
-    for size in sizes:
-        starts.append(total)
-        total += size
-    return tuple(starts)
+    return tuple(accumulate(sizes, initial=0))[:-1]

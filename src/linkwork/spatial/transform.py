@@ -42,10 +42,9 @@ class Transform(Numbers):
     def __mul__(self, inner: Transform) -> Transform:
         """The placement of a grandchild: (A in world) * (B in A) = B in world."""
         if not isinstance(inner, Transform):
-            kind = type(inner).__name__
             raise TypeError(
-                f"a Transform times a {kind}: * takes another Transform, such as lw.placement(matrix=...); @ multiplies "
-                f"matrices"
+                f"a Transform times {type(inner).__name__}: * takes another Transform, such as "
+                "lw.placement(matrix=...); @ multiplies matrices"
             )
         return Transform(self.rotation * inner.rotation, self.rotation.apply(inner.translation) + self.translation)
 
