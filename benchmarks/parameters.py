@@ -3,8 +3,9 @@
     python benchmarks/parameters.py [robot ...] [--states 256,1024,4096] [--seconds 1]
 
 One thread, results by ``out=``, every set of parameters a state's own but for "one set". Placements are "moved" (joints
-stand elsewhere on their parents) or "turned" as well, by about a degree, so that no quarter turn is left. All calls
-take turns; the best time of each counts.
+stand elsewhere on their parents) or "turned" as well, by about a degree, so that no quarter turn is left; "turned, own"
+is over the code that has such placements folded in. A rollout is of ten steps, one trajectory a state, its time that of
+a step. All calls take turns; the best time of each counts.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +22,7 @@ import numpy as np
 import linkwork as lw
 from linkwork.bench import standard
 
+STEPS = 10
 JOINTS = ("armature", "damping", "friction")
 KINDS: dict[str, tuple[str, ...]] = {
     "folded": (),
@@ -48,12 +52,20 @@ def calls_of(function: Any, model: lw.Model, states: int) -> dict[str, Callable[
     """A call for each kind."""
     rng = np.random.default_rng(0)
     q, v = lw.random_state(model, 1, shape=states)
-    x, out, sets = rng.normal(size=(states, model.nv)), np.empty((states, model.nv)), parameters(model, states, rng)
+    x, sets = rng.normal(size=(states, model.nv)), parameters(model, states, rng)
+    places = [lw.placement(matrix=place) for place in sets["turned"][0]]
+    turned = [replace(body, placement=place) for body, place in zip(model.bodies, places, strict=True)]
+    own, rollout = replace(model, bodies=tuple(turned)), function is lw.rollout
     found = {}
-    for kind, names in (*KINDS.items(), ("one set", KINDS["all, turned"])):
+    for kind, names in (*KINDS.items(), ("own", ()), ("one set", KINDS["all, turned"])):
         given = {name: sets[name][0].copy() if kind == "one set" else sets[name] for name in names}
         given = {"placements" if name in ("moved", "turned") else name: value for name, value in given.items()}
-        found[kind] = lambda given=given: function(model, q, v, x, out=out, **given)
+        options: dict[str, Any] = {"constraints": ()} if rollout else {}
+        if rollout:
+            options |= {"dt": 1e-4, "steps": STEPS, "tau": x[:, None], "damping": False, "friction": False}
+        arguments = (own if kind == "own" else model, q, v, *([] if rollout else [x]))
+        options["out"] = function(*arguments, **(options | given)) if rollout else np.empty((states, model.nv))
+        found[kind] = partial(function, *arguments, **(options | given))
     return found
 
 
@@ -79,19 +91,19 @@ def main() -> None:
     asked = parser.parse_args()
     lw.set_threads(1)
     columns = [*list(KINDS)[1:], "one set"]
-    print("".join(f"{head:>13}" for head in ("", "function", "states", "folded, ns", *columns)))
+    print("".join(f"{head:>13}" for head in ("", "function", "states", "folded, ns", *columns, "turned, own")))
     for subject in standard()[0]:
         if asked.robots and subject.name not in asked.robots:
             continue
-        for function in (lw.forward_dynamics, lw.inverse_dynamics):
+        for function in (lw.forward_dynamics, lw.inverse_dynamics, lw.rollout):
             for states in map(int, asked.states.split(",")):
                 calls = calls_of(function, subject.model, states)
-                best = best_of(calls, max(1, 2048 // states), asked.seconds)
+                done = STEPS if function is lw.rollout else 1
+                best = best_of(calls, max(1, 2048 // states // done), asked.seconds)
                 ratios = "".join(f"{best[kind] / best['folded']:13.2f}" for kind in columns)
-                name = function.__name__.split("_")[0]
-                print(
-                    f"{subject.name:>13}{name:>13}{states:13}{1e9 * best['folded'] / states:13.0f}{ratios}", flush=True
-                )
+                ratios += f"{best['all, turned'] / best['own']:13.2f}"
+                head = f"{subject.name:>13}{function.__name__.split('_')[0]:>13}{states:13}"
+                print(f"{head}{1e9 * best['folded'] / states / done:13.0f}{ratios}", flush=True)
 
 
 if __name__ == "__main__":

@@ -106,6 +106,10 @@ def test_what_is_coupled_to_a_locked_joint_is_locked_with_it() -> None:
         q = whole.configuration({"panda_finger_joint1": 0.03, "panda_finger_joint2": 0.03})
         close(at, lw.forward_kinematics(whole, q, ["panda_leftfinger", "panda_rightfinger"]), 1e-13)
     assert whole.locked({"panda_joint1": 0.1}).constraints == whole.constraints
+    with pytest.warns(
+        lw.LinkworkWarning, match="joint 'panda_finger_joint1' is locked at 20, outside of its range, 0 to"
+    ):
+        whole.locked({"panda_finger_joint1": 20})  # mm
     names = ["panda_joint2", "panda_joint4"]
     assert whole.locked(np.array(names)) == whole.locked(set(names)) == whole.locked(names)
 

@@ -85,6 +85,12 @@ def test_a_configuration_of_some_joints() -> None:
     assert many.shape == (5, MODEL.nq) and (many[:, MODEL.q_slice("joint_lift")][:, 0] == np.linspace(0, 1, 5)).all()
     q[:] = 7.0
     assert (MODEL.configuration({}) == rest).all()
+    place = lw.placement((1, 2, 3), (0.1, 0.2, 3.0))  # of the free joint
+    for given in (place, np.asarray(place)):
+        q = MODEL.configuration({"joint_base": given})
+        np.testing.assert_allclose(lw.forward_kinematics(MODEL, q, ["base"])[0], np.asarray(place), atol=1e-15)
+    with pytest.raises(lw.ModelError, match="placement of joint 'joint_base' must come from"):
+        MODEL.configuration({"joint_base": np.ones((4, 4))})
 
 
 def test_a_permutation_of_a_part() -> None:
@@ -224,9 +230,14 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lw.ModelError,
         r"matrix must be a rotation \(3, 3\), or a placement",
     ),
-    "a frame": (lambda: lw.Frame("f", 1, np.eye(3)), lw.ModelError, "frame 'f' must come from"),  # type: ignore[arg-type]
-    "a frame's kind": (lambda: lw.Frame("f", 1, np.eye(4), "limb"), lw.ModelError, "'limb'"),  # type: ignore[arg-type]
-    "a weld": (lambda: lw.Weld("f", placement=np.eye(3)), lw.ModelError, "constraint of 'f'"),  # type: ignore[arg-type]
+    "a frame": (lambda: lw.Frame("f", 1, np.eye(3)), lw.ModelError, "frame 'f' must come from"),
+    "a frame's kind": (lambda: lw.Frame("f", 1, np.eye(4), "limb"), lw.ModelError, "'limb'"),
+    "a weld": (lambda: lw.Weld("f", placement=np.eye(3)), lw.ModelError, "constraint of 'f'"),
+    "times a matrix": (
+        lambda: lw.placement() * np.eye(4),
+        TypeError,
+        r"a Transform times ndarray: \* takes another Transform, such as lw.placement\(matrix=...\); @ multiplies",
+    ),
     "a flat disc": (lambda: lw.Rolling.at(ARM, [0, 0], "tip"), lw.ArgumentError, "lies flat"),
     "a weld in a batch": (lambda: lw.Weld.at(ARM, [[0, 0]], "tip"), lw.ArgumentError, r"q must have shape \(2,\)"),
     "a weld to no frame": (lambda: lw.Weld.at(ARM, [0, 0], "tap"), lw.UnknownNameError, "did you mean 'tip'"),

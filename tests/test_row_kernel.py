@@ -141,26 +141,33 @@ def test_what_goes_past_the_caches_comes_to_the_same_places(
 
 @pytest.mark.parametrize(("cpu", "lanes"), LANES[:3], ids=["host_8", "host_4", "sse2_2"])
 @pytest.mark.parametrize("way", ["tiles", "rows"])
-def test_a_tile_spares_what_is_zero_in_all_lanes(way: str, cpu: tuple[str, str] | None, lanes: int) -> None:
+def test_a_tile_spares_what_is_usual_in_all_lanes(way: str, cpu: tuple[str, str] | None, lanes: int) -> None:
     """The spared program has other results here, which tell where it ran."""
-    spared = Spared(products([5.0, 6.0], 3), {"argument0": (0, 2)})
-    batch = Batch(way, [0, 1], 3, cpu, lanes, spared=spared)
-    inputs = np.ones((2 * lanes + 2, 3))
-    inputs[:lanes, [0, 2]] = inputs[-1, [0, 2]] = 0.0
-    inputs[1, 0] = inputs[0, 2] = -0.0
+    usual = {1: 0.0, 17: -2.5, 20: 0.5}
+    result = [0, 1, 2]
+    spared = Spared(products([5.0, 6.0, 0], 22), {"argument0": usual})
+    batch = Batch(way, result, 22, cpu, lanes, spared=spared)
+    inputs = np.random.default_rng(0).normal(size=(2 * lanes + 2, 22))
+    inputs[:lanes, list(usual)] = inputs[-1, list(usual)] = list(usual.values())
+    inputs[1, 1] = -0.0
+    full = inputs[:, result] * inputs[:, 21:]
     numbers, status = batch(inputs)
     assert status == 0
-    assert (numbers[:lanes] == [5.0, 6.0]).all()  # all zero, of either sign
-    assert (numbers[lanes:] == inputs[lanes:, :2] * inputs[lanes:, 2:]).all()  # one that is not is enough
-    inputs[lanes:, [0, 2]] = 0.0
-    assert (batch(inputs)[0] == [5.0, 6.0]).all()  # a tile that is not full too
-    for place in (0, 2):
+    assert (numbers[:lanes, :2] == [5.0, 6.0]).all() and (numbers[:lanes, 2] == full[:lanes, 0]).all()
+    assert (numbers[lanes:] == full[lanes:]).all()  # one that is not is enough
+    inputs[lanes:, list(usual)] = list(usual.values())
+    assert (batch(inputs)[0][:, :2] == [5.0, 6.0]).all()  # a tile that is not full too
+    for place, near in {1: 5e-324, 17: 2.5, 20: np.nextafter(0.5, 1.0)}.items():
         for lane in range(lanes):
             other = inputs.copy()
-            other[lane, place] = 5e-324
+            other[lane, place] = near
             numbers, _ = batch(other)
-            assert (numbers[:lanes] == other[:lanes, :2] * other[:lanes, 2:]).all()
-            assert (numbers[lanes:] == [5.0, 6.0]).all()
+            assert (numbers[:lanes] == other[:lanes, result] * other[:lanes, 21:]).all()
+            assert (numbers[lanes:, :2] == [5.0, 6.0]).all()
+    for place in range(22):  # not finite: among those that are packed, or no usual one
+        bad = inputs.copy()
+        bad[lanes - 1, place] = np.inf
+        assert batch(bad)[1] & 1
 
 
 @pytest.mark.parametrize(("cpu", "lanes"), LANES[:3], ids=["host_8", "host_4", "sse2_2"])

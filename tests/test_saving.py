@@ -13,7 +13,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.formats.urdf_writer import as_urdf
-from linkwork.joints import Fixed, Free, Planar, Prismatic, Revolute
+from linkwork.joints import Cylindrical, Fixed, Free, Helical, Planar, Prismatic, Revolute, Spherical, Universal
 from robots import robot
 from strategies import close, random_tree
 
@@ -26,6 +26,7 @@ IN_URDF = (
     Free(),
     Fixed(),
 )
+OTHERS = (Spherical(), Universal("x", (0.3, -1.0, 2.0)), Cylindrical("-y"), Helical((1.0, 2.0, 3.0), 0.02))
 
 
 def quiet_load(path: Any, **options: Any) -> lw.Model:
@@ -43,10 +44,10 @@ def test_robots_read_back_equal(name: str, floating_base: bool, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_any_tree_of_urdf_s_joints_reads_back_equal(seed: int, tmp_path: Path) -> None:
-    """In any order, with rotors, several bodies on the world, and limits of all kinds."""
+def test_any_tree_reads_back_equal(seed: int, tmp_path: Path) -> None:
+    """In any order, with rotors, several bodies on the world, limits of all kinds; joints that URDF does not have."""
     rng = np.random.default_rng(seed)
-    tree = random_tree(400 + seed, IN_URDF, 12, name=f'tree "{seed}" <&>\n')
+    tree = random_tree(400 + seed, (*IN_URDF, *OTHERS) if seed % 2 else IN_URDF, 12, name=f'tree "{seed}" <&>\n')
     bodies = []
     for body in tree.bodies:
         numbers = [rng.choice([np.inf, 1.5, float(rng.normal() ** 2)], size=n) for n in (body.joint.nq, body.joint.nv)]
@@ -71,9 +72,36 @@ def test_any_tree_of_urdf_s_joints_reads_back_equal(seed: int, tmp_path: Path) -
         constraints=(lw.Hinge(last, axis=(1, 2, 3)), lw.Rolling("post", last, radius=0.2), lw.Ball(lw.Point("f1"))),
         actuators=(lw.Actuator("motor", {first: [1.0] * bodies[0].joint.nv}, control_range=(-1, np.inf)),),
     )
-    assert quiet_load(lw.save(model, tmp_path / "tree.urdf")) == model
-    bare = replace(tree, frames=())
-    assert quiet_load(lw.save(bare, tmp_path / "bare.urdf")) == bare
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert quiet_load(lw.save(model, tmp_path / "tree.urdf")) == model
+        bare = replace(tree, frames=())
+        assert quiet_load(lw.save(bare, tmp_path / "bare.urdf")) == bare
+
+
+def test_joints_that_urdf_does_not_have_are_floating_for_others(tmp_path: Path) -> None:
+    """They read back as they are, with limits and couplings; who edits the file counts; what is no joint is told."""
+    builder = lw.Builder("screws")
+    builder.add_body("nut", joint=Helical("z", 0.01), mass=1.0, inertia=(0.1, 0.1, 0.1))
+    builder.add_body("ball", "nut", Spherical(), lw.placement((0, 0, 1)), mass=2.0, inertia=(0.1, 0.2, 0.2))
+    builder.add_body("arm", "nut", Revolute("x"), mass=1.0, inertia=(0.1, 0.1, 0.1))
+    screws = replace(builder.build(), constraints=(lw.Coupling("joint_arm", "joint_nut", 2.0),))
+    nut = replace(screws.bodies[0], limits=replace(screws.bodies[0].limits, lower=(-1.0,), effort=(3.0,)))
+    screws = replace(screws, bodies=(nut, *screws.bodies[1:]))
+    words = "joint 'joint_nut' is helical.*, which URDF does not have: it is floating in the file, as 1 more"
+    with pytest.warns(lw.LinkworkWarning, match=words):
+        path = lw.save(screws, tmp_path / "screws.urdf")
+    assert lw.load(path) == screws
+    there = pin.buildModelFromUrdf(str(path))
+    assert (there.nv, list(there.names[1:])) == (13, ["joint_nut", "joint_arm", "joint_ball"])
+    assert np.isclose(sum(inertia.mass for inertia in there.inertias), 4.0)
+    text = path.read_text()
+    path.write_text(text.replace('name="joint_ball" type="floating"', 'name="joint_ball" type="fixed"'))
+    assert [body.name for body in lw.load(path).bodies] == ["nut", "arm"]
+    for wrong in ("Sphere", "Helical"):
+        path.write_text(text.replace('"Spherical", {', f'"{wrong}", {{"pitch": "a"'))
+        with pytest.raises(lw.ModelError, match="attribute 'joint' does not say what it is"):
+            lw.load(path)
 
 
 def test_pinocchio_reads_the_same_robot(tmp_path: Path) -> None:
@@ -123,8 +151,11 @@ def test_edits_by_hand_count(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
-    with pytest.raises(lw.ModelError, match="joint 'joint1' is spherical, which URDF does not have"):
-        lw.save(lw.mechanisms.serial_chain(1, joint="spherical"), tmp_path / "a.urdf")
+    class Own(Spherical):
+        pass
+
+    with pytest.raises(lw.ModelError, match=r"joint 'joint1' is of a class of your own \(Own\), and cannot be written"):
+        lw.save(lw.mechanisms.serial_chain(1, joint=Own()), tmp_path / "a.urdf")
     arm = lw.mechanisms.serial_chain(1)
     with pytest.raises(lw.ArgumentError, match=r"must end in '.urdf', not 'arm.xml'"):
         lw.save(arm, "arm.xml")

@@ -11,7 +11,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms.step import SLOW
-from linkwork.dynamics import varied
+from linkwork.dynamics import possible, varied
 from strategies import Array
 
 N = 3
@@ -87,9 +87,22 @@ def test_compiled_code_has_the_same_bits_and_takes_any_batch() -> None:
         expected = lw.inverse_dynamics(MODEL, Q, V, X, inertias=INERTIAS)
     found = lw.inverse_dynamics(MODEL, Q, V, X, inertias=INERTIAS)
     np.testing.assert_array_equal(found, expected)
-    again, out = lw.inverse_dynamics(MODEL, Q, V, X, inertias=INERTIAS), np.empty_like(found)
+    again, out = lw.inverse_dynamics(MODEL, Q, V, X, inertias=INERTIAS, damping=None), np.empty_like(found)
     np.testing.assert_array_equal(again, expected)
+    few, more = (lw.inverse_dynamics(MODEL, Q, V, X, f_ext=load, armature=ARMATURE) for load in (None, LOAD))
+    assert set(MODEL._memo.quick["inverse_dynamics"][1]) == {4 + 256, 4 + 512, 5 + 512}  # code serves them from now on
+    np.testing.assert_array_equal(few, lw.inverse_dynamics(MODEL, Q, V, X, None, armature=ARMATURE))
+    np.testing.assert_array_equal(more, lw.inverse_dynamics(MODEL, Q, V, X, LOAD, armature=ARMATURE))
+    assert (few != more).all() and (few != found).any()
     assert lw.inverse_dynamics(MODEL, Q, V, X, inertias=INERTIAS, out=out) is out and (out == expected).all()
+    for name in ("armature", "damping", "friction"):  # one number for all joints
+        with lw.interpreted():
+            both = [lw.inverse_dynamics(MODEL, Q, V, X, **{name: each}) for each in (0.3, np.full(MODEL.nv, 0.3))]
+            many = [
+                lw.rollout(MODEL, Q, V, dt=1e-3, steps=2, **{name: each}).q for each in (0.3, np.full(MODEL.nv, 0.3))
+            ]
+        np.testing.assert_array_equal(*both)
+        np.testing.assert_array_equal(*many)
     one = lw.inverse_dynamics(MODEL, Q[1], V[1], X[1], inertias=INERTIAS)  # one state in many worlds
     assert one.shape == (N, MODEL.nv) and (one[1] == expected[1]).all()
     same = lw.inverse_dynamics(MODEL, Q[:, None], V[:, None], X[:, None], inertias=INERTIAS.tolist())
@@ -104,7 +117,7 @@ def test_compiled_code_has_the_same_bits_and_takes_any_batch() -> None:
 
 
 def test_quarter_turns_are_spared_with_the_same_bits() -> None:
-    """Tiles of worlds with the zeros of the model's own rotations, of either sign, of such without, and of both."""
+    """Tiles of worlds with the model's own rotations, zeros of either sign, of such without, and of both."""
     arm, worlds = lw.mechanisms.serial_chain(3), 19
     turned = [
         replace(body, placement=lw.placement((0.1, 0, k), (np.pi / 2, 0, 0))) for k, body in enumerate(arm.bodies)
@@ -114,8 +127,8 @@ def test_quarter_turns_are_spared_with_the_same_bits() -> None:
     places[:, :, :3, 3] += RNG.normal(size=(worlds, 3, 3))
     places[1] = np.where(places[1] == 0.0, -0.0, places[1])
     places[8:11, 1] = PLACES[:, 1]
-    (zeros,) = varied.often_zero(arm, ["q", "placements"]).values()
-    assert len(zeros) == 18 + 9 and (places.reshape(worlds, -1)[:8, list(zeros)] == 0.0).all()
+    (usual,) = varied.often(arm, ["q", "placements"]).values()
+    assert len(usual) == 39 and (places.reshape(worlds, -1)[:8, list(usual)] == list(usual.values())).all()
     q, v, x = RNG.normal(size=(3, worlds, 3))
     for function in (lw.forward_dynamics, lw.inverse_dynamics):
         with lw.interpreted():
@@ -179,11 +192,12 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         {"inertias": spoiled(1, 0, np.nan)},
         "inertias.* must be finite",
     ),
-    "armature": ({"armature": -ARMATURE}, "armature of .*joint_a.* is -.*; it must be 0 or more"),
+    "armature": ({"armature": -ARMATURE}, f"armature of .*joint_a.* is {-ARMATURE[0, 0]}; it must be 0 or more"),
     "friction": ({"friction": FRICTION - 2.0}, "friction of .*joint_a.* it must be 0 or more"),
     "rotation": ({"placements": turned(0)}, "placements of joint 'joint_b' must be 4×4 matrices of a rotation and a"),
     "last row": ({"placements": turned(3)}, "placements of joint 'joint_b' must be 4×4 matrices of a rotation and a"),
     "method": ({"inertias": INERTIAS, "method": "virtual_work"}, "method must be one of .*articulated_body"),
+    "chain": ({"inertias": INERTIAS, "main_chain": "c"}, "main_chain does not go with parameters as data"),
     "batch": ({"inertias": INERTIAS[:2]}, "broadcast"),
 }
 
@@ -192,7 +206,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 def test_what_cannot_be_is_named(case: str) -> None:
     options, words = WRONG[case]
     calls: list[Callable[[], Any]] = [lambda: lw.forward_dynamics(MODEL, Q, V, X, **options)]
-    if case not in ("method", "friction"):
+    if case not in ("method", "friction", "chain"):
         calls.append(lambda: lw.rollout(MODEL, Q, V, dt=0.01, steps=1, **options))
     with lw.interpreted():
         for call in calls:
@@ -214,21 +228,23 @@ def test_an_inertia_that_no_body_has_is_used_with_a_warning() -> None:
 
 def test_of_many_worlds_code_finds_those_that_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fault anywhere among them is named by its place, as NumPy does; what a broadcast repeats is looked at once."""
-    monkeypatch.setattr(varied, "_MANY", 2)
-    possible, places = np.tile(INERTIAS, (20, 2, 1, 1)).reshape(20, 6, 4, 10), np.tile(PLACES, (20, 1, 1, 1))
-    varied.check_parameters(MODEL, {"inertias": possible, "placements": places})
-    varied.check_parameters(MODEL, {"inertias": np.broadcast_to(INERTIAS, (10**7, *INERTIAS.shape))})
-    wrong = possible.copy()
+    monkeypatch.setattr(possible, "_MANY", 2)
+    worlds, places = np.tile(INERTIAS, (20, 2, 1, 1)).reshape(20, 6, 4, 10), np.tile(PLACES, (20, 1, 1, 1))
+    possible.check_parameters(MODEL, {"inertias": worlds, "placements": places, "damping": DAMPING})
+    with pytest.raises(lw.ArgumentError, match=f"damping of .* is {-DAMPING[0, 0]}; it must be 0 or more"):
+        possible.check_parameters(MODEL, {"damping": -DAMPING})
+    possible.check_parameters(MODEL, {"inertias": np.broadcast_to(INERTIAS, (10**7, *INERTIAS.shape))})
+    wrong = worlds.copy()
     wrong[17, 4, 2, 0] = -1.0
     with pytest.raises(lw.ModelError, match=r"inertias\[17, 4\] of body 'c': mass must not be negative"):
-        varied.check_parameters(MODEL, {"inertias": wrong})
+        possible.check_parameters(MODEL, {"inertias": wrong})
     wrong[17, 4, 2, 0] = np.nan
     with pytest.raises(lw.ArgumentError, match="inertias must be finite"):
-        varied.check_parameters(MODEL, {"inertias": wrong})
+        possible.check_parameters(MODEL, {"inertias": wrong})
     skew = places.copy()
     skew[41, 3, 0, 1] += 1e-3
     with pytest.raises(lw.ArgumentError, match="placements of joint 'joint_plate' must be 4×4 matrices"):
-        varied.check_parameters(MODEL, {"placements": skew})
+        possible.check_parameters(MODEL, {"placements": skew})
 
 
 def test_what_makes_no_motion_and_too_many_bodies_are_said() -> None:
@@ -246,14 +262,20 @@ def test_inertias_of_many_worlds_are_served_as_they_lie() -> None:
     assert INERTIAS.flags.c_contiguous and INERTIAS.shape == (N, 4, 10)
 
 
-def test_soundness_agrees_with_eigenvalues() -> None:
-    """Of random inertias about half can be; those that are clear by few operations are none else."""
+def test_what_is_found_by_few_operations_is_none_else() -> None:
+    """Of random inertias about half can be, by their eigenvalues; of warped placements those that are nearly none are
+    no rotation, and numbers of float32 are no warp.
+    """
     for _ in range(200):
+        place = PLACES[0, 0] + RNG.normal(size=(4, 4)) * 10.0 ** RNG.uniform(-9.0, 1.0)
+        place[3] = PLACES[0, 0, 3] if RNG.uniform() < 0.7 else place[3]
+        assert possible.skewness(place) < 1e-12 or possible.warp(place) > 1e-13
+        assert possible.warp(PLACES[0, 0].astype(np.float32).astype(float)) < 1e-14
         com, spread = RNG.normal(size=3), RNG.normal(size=(3, 3))
         second = spread @ spread.T + RNG.uniform(-1.0, 0.3) * np.outer(spread[0], spread[0])
         inertia = np.trace(second) * np.eye(3) - second + 2.0 * (com @ com * np.eye(3) - np.outer(com, com))
         numbers = [2.0, *(2.0 * com), *inertia[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]]
-        possible = np.linalg.eigvalsh(second)[0] > 0.0
-        clear = min(varied.soundness(True, numbers)) > 0.0
-        mass, least = varied.fitness(np.array([numbers]))
-        assert clear == possible and (mass[0], least[0] >= -1e-9) == (2.0, possible)
+        real = np.linalg.eigvalsh(second)[0] > 0.0
+        clear = min(possible.soundness(True, numbers)) > 0.0
+        mass, least = possible.fitness(np.array([numbers]))
+        assert clear == real and (mass[0], least[0] >= -1e-9) == (2.0, real)

@@ -53,21 +53,21 @@ class CompiledFunction:
         identity: str | None = None,
         seconds: float | None = None,
         configurations: Mapping[str, Model] | None = None,
-        often_zero: Mapping[str, Sequence[int]] = MappingProxyType({}),
+        often: Mapping[str, Mapping[int, float]] = MappingProxyType({}),
         function: Callable[..., Any] | None = None,
     ) -> None:
         """``trace`` gives the program when it is first needed; ``identity`` is what that follows from, if code can be
         found without it, and ``seconds`` what one state takes on one lane, roughly. ``configurations`` are arguments
-        that are configurations of models; ``often_zero`` are numbers of arguments, by name and place. The ``function``
-        that was traced is asked why a result does not exist.
+        that are configurations of models; ``often`` is what numbers of arguments, by name and place, often are. The
+        ``function`` that was traced is asked why a result does not exist.
         """
         self._function = function
         self.configurations = dict(configurations or {})
         self.name, self.shapes, self.result_shapes = name, dict(shapes), list(result_shapes)
         self._structure, self._names = structure, list(shapes)
-        zeros = {f"argument{self._names.index(key)}": places for key, places in often_zero.items()}
+        usual = {f"argument{self._names.index(key)}": own for key, own in often.items()}
         arguments = list(self.shapes.values())
-        self._task = TracedTask(trace, arguments, self.result_shapes, identity, seconds, often_zero=zeros)
+        self._task = TracedTask(trace, arguments, self.result_shapes, identity, seconds, often=usual)
         self._plans: dict[str, Plan] = {}
         self._entry: Entry | None = None
         self.holder: Holder | None = None
@@ -115,6 +115,11 @@ class CompiledFunction:
     def program(self) -> Program:
         """The intermediate code."""
         return self._task.program
+
+    @property
+    def plan(self) -> Plan:
+        """How it runs while no form is asked for."""
+        return self._plan("auto")
 
     @property
     def entry(self) -> Entry | None:

@@ -28,12 +28,12 @@ def law(
     model: Model,
     frames: Sequence[Frame],
     *what: object,
-    often_zero: Mapping[str, Sequence[int]] = MappingProxyType({}),
+    often: Mapping[str, Mapping[int, float]] = MappingProxyType({}),
     dearer: float = _DEARER,
 ) -> CompiledFunction:
     """A text over arrays for a model. ``what`` it follows from besides model and frames must say all of it. Numbers of
-    arguments, by name and place, may be ``often_zero``: code has a shorter program for states in which all of them are.
-    It is so much ``dearer`` than an algorithm alone, roughly.
+    arguments, by name and place, may ``often`` be these: code has a shorter program for states in which all of them
+    are. It is so much ``dearer`` than an algorithm alone, roughly.
 
     Its results are an array, or a tuple of arrays, of these shapes; no numbers in any state if the text divides by what
     is zero for this model.
@@ -53,4 +53,4 @@ def law(
     identity = None if numbers is None else fingerprint.key(name, numbers, dict(shapes), *what)
     structure = None if len(results) == 1 else (tuple, [None] * len(results))
     seconds = dearer * threads.SECONDS * max(1, len(model.bodies))
-    return CompiledFunction(name, shapes, program, structure, results, identity, seconds, often_zero=often_zero)
+    return CompiledFunction(name, shapes, program, structure, results, identity, seconds, often=often)

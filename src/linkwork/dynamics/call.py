@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cache, partial
 from math import prod
 from typing import Any, TypeVar
@@ -23,15 +23,18 @@ from linkwork.engine.plans import Plan
 from linkwork.engine.plans.task import moved
 from linkwork.engine.run import entries
 from linkwork.engine.run.entries import Entry, Holder, held
-from linkwork.engine.run.public import Function, Names, Parameters, serve
+from linkwork.engine.run.public import Function, Names, Parameters, added, serve
 from linkwork.engine.run.public import public as public_object
-from linkwork.engine.run.routes import keep, key_of
+from linkwork.engine.run.routes import keep as keep_found
+from linkwork.engine.run.routes import key_of
 from linkwork.engine.spaces import SPACES
 from linkwork.errors import ArgumentError
 from linkwork.memory import fits_memory, not_enough_memory
 from linkwork.model.model import Frame, Model, Point
 
 Named = TypeVar("Named", bound=tuple[Any, ...])
+PARAMETERS = ("inertias", "armature", "damping", "friction", "placements")
+"""Of a mechanism, that may be data."""
 _FEWER = "take fewer states at a time, or a smaller mechanism"
 
 
@@ -100,7 +103,7 @@ def call(
 
         raise diagnose(algorithm, model, state, moved(frames, offsets))
     if table is not None and form == "auto":
-        _keep(algorithm.name, plan, table, plan.form(states), offsets)
+        keep(algorithm.name, plan, table, plan.form(states), offsets)
     if targets is not None:
         return targets
     return [result.reshape((*batch, *shape)) for result, shape in zip(found, plan.task.shapes, strict=True)]
@@ -117,20 +120,30 @@ def _too_large(algorithm: Algorithm, model: Model, states: int, needed: float) -
     return not_enough_memory(asked, needed, _FEWER)
 
 
-def _keep(name: str, plan: Plan, table: dict[str, Holder | None], form: str, offsets: Sequence[float]) -> None:
-    """From now on, the builtins serve "one" state, a "batch" or "many" states of plain arrays."""
-    count = len(plan.task.argument_shapes)
+def keep(
+    name: str,
+    plan: Plan,
+    table: dict[str, Holder | None],
+    form: str,
+    offsets: Sequence[float] = (),
+    further: Collection[str] = (),
+) -> None:
+    """From now on, the builtins serve "one" state, a "batch" or "many" states of plain arrays; ``further`` parameters
+    among them.
+    """
+    more = added(PARAMETERS, further)
+    which = len(plan.task.argument_shapes) + more
     holder = table.get(name)
     known: dict[int, Entry] = holder[1] if holder else {}
-    entry = known.get(count)
+    entry = known.get(which)
     if entry is not None:
         if form not in entry.forms:
             plan.serve(entry, form, offsets)
     elif offsets and name not in table:
         table[name] = None  # points may move from call to call: these may be asked for once only
-    elif (entry := plan.entry()) is not None:
+    elif (entry := plan.entry(further=more)) is not None:
         plan.serve(entry, form, offsets)
-        table[name] = held({**known, count: entry})
+        table[name] = held({**known, which: entry})
         _install()
 
 
@@ -169,7 +182,7 @@ _known_by: dict[int, list[int]] = {}
 """How the choices of a function, by its address, are known; such functions live as long as the process."""
 
 
-def public(algorithm: Names, *choosers: str) -> Callable[[Function], Function]:
+def public(algorithm: Names, *choosers: str, further: Sequence[str] = ()) -> Callable[[Function], Function]:
     """Calls of a function with plain arrays are answered by code, as soon as there is anything to serve; its own lines
     are for all else. It has parameters of the names ``model``, ``out``, those of the algorithm's arguments, and
     ``frames`` if it asks about some; what else it has must be left out.
@@ -177,12 +190,13 @@ def public(algorithm: Names, *choosers: str) -> Callable[[Function], Function]:
     Args:
         algorithm: the name in the catalogue, or a table of names (or of tables) by what a parameter is.
         choosers: the parameter that chooses from each table.
+        further: parameters that other code takes, which is kept under the same name, if they are given.
     """
     name = algorithm
     while not isinstance(name, str):
         name = next(iter(name.values()))
     arguments = [argument for argument, _ in ALGORITHMS[name].arguments]
-    return _made(Parameters(arguments, algorithm, choosers))
+    return _made(Parameters(arguments, algorithm, choosers, further=further))
 
 
 def routed(
@@ -248,7 +262,7 @@ def keep_route(
         present -= 1
     present += sum(len(choice) for choice in choices if type(choice) is dict)
     key = key_of(function, present, choices, known_by)
-    keep(routes, key, holder, arguments, made, *kept)
+    keep_found(routes, key, holder, arguments, made, *kept)
     _install()
 
 

@@ -18,7 +18,7 @@ from linkwork.spatial import ArticulatedInertia
 _METHODS = (*FORWARD_DYNAMICS, "assembly", *CHAIN_METHODS, *STUDIES)
 
 
-@call.public("inverse_dynamics")
+@call.public("inverse_dynamics", further=call.PARAMETERS)
 def inverse_dynamics(
     model: Model,
     q: ArrayLike,
@@ -44,7 +44,7 @@ def inverse_dynamics(
             left out.
         inertias: other inertial parameters (..., nbodies, 10) in the order of ``model.inertial_parameters``, as data: a
             batch of mechanisms needs no code of its own. Likewise, for up to 50 bodies, the next four.
-        armature: other rotor inertias (..., nv), kg m² or kg.
+        armature: other rotor inertias (..., nv), kg m² or kg; one number is for all joints, here and in the next two.
         damping: viscous damping (..., nv) to be taken into account, N m s/rad or N s/m.
         friction: Coulomb friction (..., nv), N m or N, smoothed below 0.001 rad/s or m/s as in ``lw.rollout``.
         placements: other placements (..., nbodies, 4, 4) of the joints on their parents.
@@ -135,7 +135,7 @@ def mass_matrix(model: Model, q: ArrayLike, *, out: Array | None = None) -> Arra
     return call.every("mass_matrix", model, out, q)
 
 
-@call.public({method: method for method in _METHODS}, "method")
+@call.public({method: method for method in _METHODS}, "method", further=call.PARAMETERS)
 def forward_dynamics(
     model: Model,
     q: ArrayLike,
@@ -180,7 +180,7 @@ def forward_dynamics(
             Never compiled.
         inertias: other inertial parameters (..., nbodies, 10) in the order of ``model.inertial_parameters``, as data: a
             batch of mechanisms needs no code of its own. Likewise, for up to 50 bodies, the next four.
-        armature: other rotor inertias (..., nv), kg m² or kg.
+        armature: other rotor inertias (..., nv), kg m² or kg; one number is for all joints, here and in the next two.
         damping: viscous damping (..., nv) to be taken into account, N m s/rad or N s/m.
         friction: Coulomb friction (..., nv), N m or N, smoothed below 0.001 rad/s or m/s as in ``lw.rollout``.
         placements: other placements (..., nbodies, 4, 4) of the joints on their parents.
@@ -211,6 +211,9 @@ def forward_dynamics(
         given = {"inertias": inertias, "armature": armature, "damping": damping, "friction": friction}
         state = {"q": q, "v": v, "tau": tau, "f_ext": f_ext}
         check_model(model)
+        for name, value in (("main_chain", main_chain), ("i_x", i_x)):
+            if value is not None:
+                raise ArgumentError(f"{name} does not go with parameters as data (inertias, placements, ...)")
         from linkwork.dynamics.varied import with_parameters  # imported late
 
         return with_parameters("forward_dynamics", model, state, {**given, "placements": placements}, method, out)

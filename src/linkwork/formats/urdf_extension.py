@@ -6,6 +6,7 @@ other programs read. What is written of a limit is written for each of its field
 
     <linkwork gravity="0.0 0.0 -9.81">
       <body name="forearm" armature="0.1" placement="..." inertia="..."/>    what is not as the file says
+      <body name="leg" joint="..."/>                                         a joint that URDF has not, as JSON
       <frame name="grip" kind="frame"/>                                      all frames, in their order
       <constraint is="..."/> <actuator is="..."/> <mesh filename="..."/>     as JSON, where the file says none
       <contact is="..."/> <contacts are="..."/>                              single ones, and what holds for all
@@ -21,21 +22,24 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
+from linkwork.arguments import finite
 from linkwork.errors import LinkworkError, ModelError
 from linkwork.formats.contact_data import contact_data, contact_of, contacts_of, rest_data
 from linkwork.formats.urdf import EXTENSION
 from linkwork.formats.xml import Element, attribute
-from linkwork.joints import Prismatic, Revolute
+from linkwork.joints import Cylindrical, Free, Helical, Joint, Prismatic, Revolute, Spherical, Universal
 from linkwork.model.actuators import Actuator
 from linkwork.model.constraints import Ball, Constraint, Coupling, Hinge, PointOnPlane, Rolling, Weld
 from linkwork.model.model import WORLD, Body, Frame, Limits, Model, Point
 from linkwork.model.placements import as_placement
 from linkwork.model.queries import name_of
-from linkwork.spatial import AnyAxis, Transform, Vec3
+from linkwork.spatial import AnyAxis, CoordinateAxis, Transform, Vec3
 
 LARGEST = 1e30
 """What is written for a limit that is infinite, for which URDF has no word."""
 _CLOSE = 1e-9
+OTHERS = {kind.__name__: kind for kind in (Spherical, Universal, Cylindrical, Helical)}
+"""Joints that URDF does not have: in the file they are floating, which leaves them free to move as they do."""
 _CONSTRAINTS = {kind.__name__: kind for kind in (Weld, Ball, Hinge, PointOnPlane, Rolling, Coupling)}
 
 
@@ -77,6 +81,8 @@ def _of_body(body: Body, other: Body) -> Iterator[tuple[str, str]]:
         yield "inertia", _numbers(body.inertia.numbers())
     if body.joint != other.joint and isinstance(body.joint, Revolute | Prismatic):
         yield "axis", _numbers(body.joint.axis.direction.numbers())
+    if type(body.joint) in OTHERS.values():
+        yield "joint", _of_joint(body.joint)
     if body.armature:
         yield "armature", _numbers(body.armature)
     if body.actuated is not None:
@@ -85,6 +91,18 @@ def _of_body(body: Body, other: Body) -> Iterator[tuple[str, str]]:
         values = getattr(body.limits, field.name)
         if values != getattr(other.limits, field.name):
             yield field.name, _numbers(values)
+
+
+def _of_joint(joint: Joint) -> str:
+    data = {}
+    for field in fields(joint):  # type: ignore[arg-type]
+        value = getattr(joint, field.name)
+        if isinstance(value, CoordinateAxis):
+            value = value.name
+        elif isinstance(value, AnyAxis):
+            value = value.direction.numbers()
+        data[field.name] = value
+    return json.dumps([type(joint).__name__, data])
 
 
 def _of_frame(model: Model, frame: Frame, there: Frame | None) -> dict[str, str]:
@@ -159,6 +177,9 @@ def completed(extension: Element, model: Model) -> Model:
 
 
 def _body(part: Element, body: Body) -> Body:
+    if part.get("joint") is not None and isinstance(body.joint, Free):
+        joint = _made(part, _joint, "joint")
+        body = replace(body, joint=joint, limits=Limits.none(joint), armature=())
     changes: dict[str, Any] = {}
     for field in ("placement", "inertia"):
         changes[field] = _exact(part, field, getattr(body, field))
@@ -198,7 +219,8 @@ def _limit(part: Element, field: str, body: Body) -> tuple[float, ...] | None:
     if len(numbers) != count or any(map(math.isnan, numbers)) or (field == "stiffness" and min(numbers) < 0.0):
         raise part.error(f"attribute {field!r} must be {count} number(s), or inf, not {part.word(field)[:60]!r}")
     plain = getattr(body.limits, field)
-    said = count == 1 and plain and field in ("lower", "upper", "velocity", "effort")
+    plainly = isinstance(body.joint, Revolute | Prismatic)  # URDF has a word for these
+    said = plainly and plain and field in ("lower", "upper", "velocity", "effort")
     if said and plain[0] not in (numbers[0], max(-LARGEST, min(LARGEST, numbers[0]))):
         return None
     return numbers
@@ -238,6 +260,20 @@ def _made(part: Element, made: Any, said: str = "is") -> Any:
         return made(json.loads(part.word(said)))
     except (LinkworkError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise part.error(f"attribute {said!r} does not say what it is: {str(error)[:200]}") from None
+
+
+def _joint(data: Any) -> Joint:
+    kind, parts = data
+    axes = {key: AnyAxis(_direction(value)) for key, value in parts.items() if isinstance(value, list)}
+    return OTHERS[kind](**{**parts, **axes})
+
+
+def _direction(numbers: list[Any]) -> Vec3:
+    """A unit vector, to its last digits."""
+    x, y, z = (finite("axis", number) for number in numbers)
+    if abs(x * x + y * y + z * z - 1.0) > _CLOSE:
+        raise ModelError(f"an axis has length 1, not that of {(x, y, z)}")
+    return Vec3(x, y, z)
 
 
 def _constraint(data: Any) -> Constraint:

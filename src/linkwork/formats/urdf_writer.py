@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from linkwork.arguments import file_path
-from linkwork.errors import ArgumentError, LinkworkWarning, ModelError, shown
+from linkwork.errors import ArgumentError, LinkworkWarning, ModelError, shown, warn_caller
 from linkwork.files import write_text
 from linkwork.formats import urdf
-from linkwork.formats.urdf_extension import LARGEST, differences
+from linkwork.formats.urdf_extension import LARGEST, OTHERS, differences
 from linkwork.formats.urdf_parts import Robot
 from linkwork.formats.xml import attribute, parse
 from linkwork.joints import Fixed, Free, Joint, Planar, Prismatic, Revolute
@@ -36,15 +36,19 @@ def save(model: Model, path: str | os.PathLike[str]) -> Path:
     ``<linkwork>`` at the end of the file, which they pass over. Looks are no part of a Model, so none are written.
 
     Args:
-        model: the mechanism. Its joints must be of URDF's kinds: revolute, prismatic, fixed, planar and free.
+        model: the mechanism. URDF has revolute, prismatic, fixed, planar and free joints; spherical, universal,
+            cylindrical and helical ones are floating in the file, with a warning: other programs read them as free.
         path: of the file, which ends in ".urdf"; one that is there is replaced.
 
     Returns:
         The path.
 
     Raises:
-        ModelError: if URDF has no such joint, or a name that XML cannot hold; it is named.
+        ModelError: if a joint is of a class of your own, or a name is one that XML cannot hold; it is named.
         FileError: if the file cannot be written.
+
+    Warns:
+        LinkworkWarning: of joints that URDF does not have.
 
     Example:
         >>> import tempfile
@@ -61,6 +65,13 @@ def save(model: Model, path: str | os.PathLike[str]) -> Path:
     if to.suffix.lower() != ".urdf":
         raise ArgumentError(f"lw.save writes URDF, so the path must end in '.urdf', not {shown(path)}")
     write_text(to, as_urdf(model))
+    others = [body for body in model.bodies if type(body.joint) in OTHERS.values()]
+    if others:
+        more = f", as {len(others) - 1} more" if len(others) > 1 else ""
+        warn_caller(
+            f"joint {others[0].joint_name!r} is {others[0].joint.describe()}, which URDF does not have: it is floating "
+            f"in the file{more}. lw.load reads back what it is; other programs read it as free"
+        )
     return to
 
 
@@ -150,8 +161,9 @@ class _Writer:
 def _mimics(model: Model) -> dict[str, Coupling]:
     """The couplings that URDF can say: one for each joint that follows another, none in a circle."""
     found: dict[str, Coupling] = {}
+    plain = {body.joint_name for body in model.bodies if isinstance(body.joint, Revolute | Prismatic)}
     for each in model.constraints:
-        if isinstance(each, Coupling) and each.joint_a not in found:
+        if isinstance(each, Coupling) and each.joint_a not in found and plain >= {each.joint_a, each.joint_b}:
             leader: str | None = each.joint_b
             while leader is not None and leader != each.joint_a:
                 leader = found[leader].joint_b if leader in found else None
@@ -165,12 +177,12 @@ def _kind(body: Body) -> str:
     if type(joint) is Revolute:
         return "continuous" if (body.limits.lower, body.limits.upper) == ((-math.inf,), (math.inf,)) else "revolute"
     kinds: dict[type, str] = {Prismatic: "prismatic", Fixed: "fixed", Free: "floating", Planar: "planar"}
-    if type(joint) not in kinds:
+    if type(joint) not in (*kinds, *OTHERS.values()):
         raise ModelError(
-            f"joint {body.joint_name!r} is {joint.describe()}, which URDF does not have; it has revolute, prismatic, "
-            f"fixed, planar and free joints"
+            f"joint {body.joint_name!r} is of a class of your own ({type(joint).__name__}), and cannot be written to a "
+            f"file"
         )
-    return kinds[type(joint)]
+    return kinds.get(type(joint), "floating")
 
 
 def _link(called: str, inertia: Inertia) -> Iterator[str]:

@@ -24,7 +24,7 @@ from linkwork.arguments import Array, finite, finite_array, positive
 from linkwork.errors import ArgumentError, shown
 from linkwork.joints.joint import as_axis
 from linkwork.model.model import WORLD, Model, Point
-from linkwork.model.placements import as_placement
+from linkwork.model.placements import HERE, Placed, as_placement
 from linkwork.model.queries import pose
 from linkwork.spatial import Mat3, Transform, Vec3
 from linkwork.spatial.small_matrices import cross, rotation_vector, skew, times, transposed
@@ -57,7 +57,7 @@ class Constraint(ABC):
 
     frame_a: str | Point
     frame_b: str | Point = WORLD
-    placement: Transform = field(default_factory=Transform.identity)
+    placement: Placed = field(default_factory=HERE)
 
     def __post_init__(self) -> None:
         for end in (self.frame_a, self.frame_b):
@@ -164,6 +164,7 @@ class Ball(Constraint):
 class Hinge(Constraint):
     """The origins stay together and so does an axis, "x", "y", "z" or three numbers, which is the same in a and b."""
 
+    placement: Placed = field(default_factory=HERE)  # again: mypy takes an inherited one for what it is given as
     axis: str | Sequence[float] = "z"
 
     def __post_init__(self) -> None:
@@ -186,6 +187,7 @@ class Hinge(Constraint):
 class PointOnPlane(Constraint):
     """The origin of a stays in a plane through b with a normal, "x", "y", "z" or three numbers in b's axes."""
 
+    placement: Placed = field(default_factory=HERE)  # again: mypy takes an inherited one for what it is given as
     normal: str | Sequence[float] = "z"
 
     def __post_init__(self) -> None:
@@ -213,6 +215,7 @@ class Rolling(Constraint):
     and does not leave it. ``radius`` is in m.
     """
 
+    placement: Placed = field(default_factory=HERE)  # again: mypy takes an inherited one for what it is given as
     radius: float = 1.0
     axis: str | Sequence[float] | None = "z"
     normal: str | Sequence[float] = "z"
@@ -234,12 +237,10 @@ class Rolling(Constraint):
         return Transform(Mat3.identity(), place.translation + down)
 
     def rows(self, turn: Array) -> Array:
-        up, _ = self._up(turn)
-        return np.concatenate([np.broadcast_to(np.eye(3), turn.shape), self.radius * skew(up)], axis=-1)
+        return np.concatenate([np.broadcast_to(np.eye(3), turn.shape), self.radius * skew(self._up(turn)[0])], axis=-1)
 
     def error(self, place: Array, turn: Array) -> Array:
-        normal = direction(self.normal)
-        _, steep = self._up(turn)
+        normal, (_, steep) = direction(self.normal), self._up(turn)
         height = (place * normal).sum(axis=-1) - self.radius * steep
         linear = height[..., None] * times(transposed(turn), normal)
         return np.concatenate([linear, np.zeros_like(linear)], axis=-1)

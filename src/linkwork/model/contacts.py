@@ -20,8 +20,7 @@ from numpy.typing import ArrayLike
 from linkwork.arguments import finite, finite_array, is_integer, not_negative, positive, real, several
 from linkwork.errors import ArgumentError, ModelError, shown
 from linkwork.joints.joint import as_axis
-from linkwork.model.placements import as_placement
-from linkwork.spatial import Transform
+from linkwork.model.placements import HERE, Placed, as_placement
 
 WORLD = "world"
 
@@ -206,8 +205,8 @@ class Contact:
     dimensions: int = 3
     torsional_friction: float = 0.005
     rolling_friction: float = 0.0001
-    placement: Transform = field(default_factory=Transform.identity)
-    on_placement: Transform = field(default_factory=Transform.identity)
+    placement: Placed = field(default_factory=HERE)
+    on_placement: Placed = field(default_factory=HERE)
     softness: Softness = field(default_factory=Softness)
     margin: float = 0.0
     name: str = ""

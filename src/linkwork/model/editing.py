@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arguments import finite_array, several, text
-from linkwork.errors import ArgumentError, ModelError, UnknownNameError, shown
+from linkwork.errors import ArgumentError, ModelError, UnknownNameError, shown, warn_caller
 from linkwork.joints import Fixed
 from linkwork.model.inertias import NO_INERTIA, NO_OFFSET, NOTHING, as_inertia
 from linkwork.model.merging import merged
@@ -48,6 +48,9 @@ def locked(model: Model, joints: Mapping[str, ArrayLike] | Collection[str], q: A
     Raises:
         UnknownNameError: if there is no such joint.
         ArgumentError: if a joint has another number of coordinates, or two contradict a coupling.
+
+    Warns:
+        LinkworkWarning: if a joint is locked outside of its range.
 
     Example:
         >>> import linkwork as lw
@@ -263,6 +266,7 @@ def _locked_at(model: Model, joints: Mapping[str, ArrayLike] | Collection[str], 
         if q is not None:
             raise ArgumentError("joints has the coordinates of the locked joints; q is for names alone")
         given = {model.joint_index(name): _one_state(model, name, value) for name, value in joints.items()}
+        _warn_of_range(model, given)
     elif isinstance(joints, Collection) and not isinstance(joints, str | bytes) and getattr(joints, "ndim", 1) == 1:
         whole = model.configuration({}, q)
         if whole.ndim > 1:
@@ -280,6 +284,16 @@ def _locked_at(model: Model, joints: Mapping[str, ArrayLike] | Collection[str], 
     for constraint in model.constraints:
         _check_tied(model, constraint, given)
     return given
+
+
+def _warn_of_range(model: Model, given: Mapping[int, list[float]]) -> None:
+    """A warning of a joint that is locked where it cannot be: mostly its unit is another."""
+    for index, at in given.items():
+        body = model.bodies[index]
+        low, high = body.limits.lower, body.limits.upper
+        if len(at) == 1 and not low[0] <= at[0] <= high[0]:
+            where = f"{at[0]:g}, outside of its range, {low[0]:g} to {high[0]:g}"
+            warn_caller(f"joint {body.joint_name!r} is locked at {where}")
 
 
 def _check_tied(model: Model, constraint: Constraint, given: Mapping[int, list[float]]) -> None:

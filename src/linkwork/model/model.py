@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from linkwork.arguments import choice, is_integer, several, text
 from linkwork.errors import ModelError, UnknownNameError, shown
@@ -96,6 +97,10 @@ class Frame:
     body: int
     placement: Transform
     kind: str = "frame"
+
+    if TYPE_CHECKING:
+
+        def __init__(self, name: str, body: int, placement: Transform | ArrayLike, kind: str = "frame") -> None: ...
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not (type(self.body) is int or is_integer(self.body)):
@@ -391,8 +396,4 @@ class Model:
 
 
 def _starts(sizes: Iterable[int]) -> tuple[int, ...]:
-    starts, total = [], 0
-    for size in sizes:
-        starts.append(total)
-        total += size
-    return tuple(starts)
+    return tuple(accumulate(sizes, initial=0))[:-1]

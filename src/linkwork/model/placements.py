@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 from struct import pack, unpack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +15,19 @@ from linkwork.arguments import Array, all_floats, array, real, several
 from linkwork.errors import ArgumentError, ModelError, shown
 from linkwork.spatial import Mat3, Quaternion, Scalar, Transform, Vec3, X, Y, Z, sin_cos
 
+if TYPE_CHECKING:
+
+    class Placed:
+        """What a placement is given as, and what it is found to be: a field that its class makes a Transform of."""
+
+        def __get__(self, owner: object, kind: object = None) -> Transform: ...
+        def __set__(self, owner: object, value: Transform | ArrayLike) -> None: ...
+
+else:
+    Placed = Transform
+
+HERE: Any = Transform.identity
+"""What makes a placement that nobody gives."""
 IDENTITY = Transform.identity()
 """One object for all that stand where their parent stands: a large model has many, and they need no multiplication."""
 _QUARTER, _SINES, _COSINES = 0.5 * math.pi, (0.0, 1.0, 0.0, -1.0), (1.0, 0.0, -1.0, 0.0)

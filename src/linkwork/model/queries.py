@@ -15,7 +15,8 @@ from linkwork.arguments import array, finite_array, integer, memory_for
 from linkwork.errors import ArgumentError, shown
 from linkwork.joints import Free
 from linkwork.model.memo import kept_with_model
-from linkwork.spatial import Inertia, Transform, Vec3
+from linkwork.model.placements import as_placement, numbers_of
+from linkwork.spatial import Inertia, Transform, Vec3, quaternion_of
 
 if TYPE_CHECKING:
     from linkwork.model.model import Body, Frame, Model, Point
@@ -127,7 +128,7 @@ def configuration(model: Model, joints: Mapping[str, ArrayLike], q: ArrayLike | 
 
     Args:
         joints: for the name of a joint, its coordinates (rad, m): a number, or as many as it has; leading (batch)
-            axes are allowed, (..., nq of the joint).
+            axes are allowed, (..., nq of the joint). A free joint's may be a placement, or its 4×4 matrix.
         q: the other joints' (..., nq); the configuration of rest, ``lw.neutral(model)``, if left out.
 
     Returns:
@@ -214,8 +215,13 @@ def slice_of(model: Model, of: str, index: int) -> slice:
 
 
 def coordinates(model: Model, name: str, value: Any) -> Array:
-    """Coordinates of a joint (..., nq of the joint), checked."""
-    count = model.bodies[model.joint_index(name)].joint.nq
+    """Coordinates of a joint (..., nq of the joint), checked; those of a free one may be given as a placement."""
+    joint = model.bodies[model.joint_index(name)].joint
+    count = joint.nq
+    if isinstance(joint, Free) and (isinstance(value, Transform) or numbers_of(value).shape == (4, 4)):
+        place = as_placement(f"joint {name!r}", value)
+        turn = quaternion_of(place.rotation)
+        value = [*place.translation, *(part / math.hypot(*turn) for part in turn)]
     given = array(f"coordinates of joint {name!r}", value)
     if count == 1 and given.ndim == 0:
         given = given[None]

@@ -41,6 +41,11 @@ class Transform(Numbers):
 
     def __mul__(self, inner: Transform) -> Transform:
         """The placement of a grandchild: (A in world) * (B in A) = B in world."""
+        if not isinstance(inner, Transform):
+            raise TypeError(
+                f"a Transform times {type(inner).__name__}: * takes another Transform, such as "
+                "lw.placement(matrix=...); @ multiplies matrices"
+            )
         return Transform(self.rotation * inner.rotation, self.rotation.apply(inner.translation) + self.translation)
 
     def __matmul__(self, inner: Transform) -> Transform:

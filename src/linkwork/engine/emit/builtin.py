@@ -120,7 +120,7 @@ class Builtin(PythonWriter):
         """Go on while no form of running is asked for."""
         self.leave_if(self.compare("ne", self.load(self.python("forced"), "i64"), 0), "otherwise")
 
-    def answer(self, holder: str, out: str, objects: str, count: str) -> None:
+    def answer(self, holder: str, out: str, objects: str, which: str) -> None:
         """Return what the holder's entry answers, or go on; the reference to the holder is given back."""
         foreign, capsule, entry = (self.block(part) for part in ("foreign", "capsule", "entry"))
         first = self.call("PyTuple_GetItem", ("ptr", holder), ("i64", 0))
@@ -133,7 +133,7 @@ class Builtin(PythonWriter):
         self.call("Py_DecRef", ("ptr", holder))
         self.jump("otherwise")
         self.begin(entry)
-        given = ("ptr", self.setting), ("ptr", record), ("ptr", out), ("ptr", objects), ("i64", count)
+        given = ("ptr", self.setting), ("ptr", record), ("ptr", out), ("ptr", objects), ("i64", which)
         answer = self.call("serve", *given)
         self.call("Py_DecRef", ("ptr", holder))
         self.give_back(answer)
@@ -199,7 +199,7 @@ class _Public(Builtin):
         present = self.present(arguments, count)
         with self.when(self.null(PUBLIC.get(self, self.record, "algorithm"))):
             self.by_route(arguments, present)
-        name = self.chosen()
+        name, which = self.chosen(), self.with_further(arguments, present)
         by_frames, by_model, found = (self.block(part) for part in ("by_frames", "by_model", "found"))
         asked = self.compare("sge", PUBLIC.get(self, self.record, "frames"), 0)
         self.branch(asked, by_frames, by_model)
@@ -212,7 +212,7 @@ class _Public(Builtin):
         self.jump(found)
         self.begin(found)
         holder = self.let(f"phi ptr [ {of_frames}, %{from_frames} ], [ {of_model}, %{from_model} ]")
-        self.answer(holder, self.bound_at("out"), arguments, present)
+        self.answer(holder, self.bound_at("out"), arguments, which)
         self.begin("otherwise")
         given = ("ptr", "%objects"), ("i64", "%given"), ("ptr", "%keywords")
         other = self.call("PyObject_Vectorcall", ("ptr", PUBLIC.get(self, self.record, "function")), *given)
@@ -241,6 +241,20 @@ class _Public(Builtin):
             fixed = self.compare("ne", PARAMETER.get(self, parameter, "fixed"), 0)
             given = self.compare("ne", value, PARAMETER.get(self, parameter, "default"), "ptr")
             self.leave_if(self.all_of([fixed, given]), "otherwise")
+
+    def with_further(self, arguments: str, present: str) -> str:
+        """Puts the further arguments that are given behind those that are there; what an entry for all is found by."""
+        count, which = (self.variable("i64", present) for _ in range(2))
+        with self.each(PUBLIC.get(self, self.record, "parameters")) as k:
+            value, parameter = self.item(self.bound, k), self.parameter(self.record, k)
+            adds = PARAMETER.get(self, parameter, "further")
+            given = self.compare("ne", value, PARAMETER.get(self, parameter, "default"), "ptr")
+            with self.when(self.all_of([self.compare("ne", adds, 0), given])):
+                last = self.load(count, "i64")
+                self.store(value, self.at(arguments, last, "ptr"), "ptr")
+                self.store(self.add(last, 1), count, "i64")
+                self.store(self.add(self.load(which, "i64"), self.add(adds, 1)), which, "i64")
+        return self.load(which, "i64")
 
     def parameter_at(self, what: str, k: Value) -> str:
         """What the parameter is whose number is this word of parameter k's."""

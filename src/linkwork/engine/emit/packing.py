@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from linkwork.engine.emit import streaming
 from linkwork.engine.emit.call_frame import Interface, listed
+from linkwork.engine.emit.sparing import Spared, usual
 from linkwork.engine.emit.streaming import Target, transposed
-from linkwork.engine.emit.writer import SUMS, Value, Writer, sweep, vector, zero
+from linkwork.engine.emit.writer import LINE, SUMS, Value, Writer, sweep, vector, zero
 
 AHEAD = 4
 """Strips of a row, of as many numbers as there are lanes, by which a loop that writes rows prefetches ahead: its stores
@@ -21,8 +23,6 @@ _FEW, _AT_ONCE = 4, 2
 """Blocks of numbers, of as many as there are lanes, up to which no loop packs them; and those that a loop packs at a
 time.
 """
-_LINE = 8
-"""Numbers of a cache line."""
 _WIDE = 8
 """Numbers that are looked at together, whether they are finite."""
 
@@ -117,8 +117,10 @@ def tiles(w: Writer, interface: Interface, lanes: int) -> list[str]:
     return found
 
 
-def batch(interface: Interface, lanes: int, rows: bool = False) -> str:
-    """The function ``batch``, for a kernel that leaves its results in tiles, or one that writes ``rows``."""
+def batch(interface: Interface, lanes: int, rows: bool = False, spared: Spared | None = None) -> str:
+    """The function ``batch``, for a kernel that leaves its results in tiles, or one that writes ``rows``, and of which
+    there may be another, ``spared`` some numbers.
+    """
     w, given = Writer(), len(interface.arguments)
     interface.batch.read(w)
     places = tiles(w, interface, lanes)
@@ -128,7 +130,7 @@ def batch(interface: Interface, lanes: int, rows: bool = False) -> str:
         left = w.sub("%states", tile.counter)
         full = w.compare("sge", left, lanes)
         valid = w.either(full, "i64", lanes, left)
-        fine = _packed(w, interface, lanes, tile.counter, valid, whole, places)
+        fine, sparing = _packed(w, interface, lanes, tile.counter, valid, whole, places, spared)
         targets = []
         for name, count in results:
             begin = w.load(interface.batch.pointer(w, "%words", name), "i64")
@@ -137,7 +139,7 @@ def batch(interface: Interface, lanes: int, rows: bool = False) -> str:
             further = w.either(w.compare("sgt", left, lanes), "i64", w.add(tile.counter, lanes), tile.counter)
             names = [interface.argument_names[k] for k in next_rows(interface)]
             nexts = [w.at(f"%{name}", w.mul(further, f"%{name}_stride")) for name in names]
-            good = _run_rows(w, interface, places, targets, nexts, full, valid)
+            good = _run_rows(w, interface, places, targets, nexts, full, valid, sparing)
         else:
             w.do(f"call void @kernel({interface.kernel_call(places)})")
             good = []
@@ -157,10 +159,19 @@ def batch(interface: Interface, lanes: int, rows: bool = False) -> str:
 
 
 def _packed(
-    w: Writer, interface: Interface, lanes: int, first: str, valid: str, whole: str, places: Sequence[str]
-) -> list[str]:
-    """Packs the arguments of a tile whose first state is given, of a ``whole`` batch; whether all are finite."""
-    fine, sums = [], [zero(lanes)] * SUMS
+    w: Writer,
+    interface: Interface,
+    lanes: int,
+    first: str,
+    valid: str,
+    whole: str,
+    places: Sequence[str],
+    spared: Spared | None,
+) -> tuple[list[str], list[str]]:
+    """Packs the arguments of a tile whose first state is given, of a ``whole`` batch; whether all are finite, and
+    whether their numbers are those that another kernel is spared, which are not packed then.
+    """
+    fine, sums, sparing = [], [zero(lanes)] * SUMS, []
     states = _states(w, lanes, valid)
     for name, count, place in zip(interface.argument_names, interface.arguments, places, strict=False):
         stride = f"%{name}_stride"
@@ -170,12 +181,31 @@ def _packed(
         ahead = w.either(much, "i64", w.mul(stride, lanes), 0)
         if isinstance(count, int):
             rows = [w.at(source, w.mul(state, stride)) for state in states]
+            own = {} if spared is None else spared.often.get(name, {})
+            if own:
+                sparing.append(usual(w, name, rows, count, partial(_prefetch_rows, w, rows, ahead)))
+                once = w.let(f"or i1 {once}, {sparing[-1]}")
             sums = _pack_numbers(w, lanes, rows, count, place, once, ahead, sums)
+            if own:
+                sums = _pack_others(w, lanes, rows, [k for k in range(count) if k not in own], place, sparing[-1], sums)
         else:
             new = w.either(once, "i64", 0, f"%{count}")
             given = f"ptr {source}, i64 {stride}, i64 {valid}, i64 {new}, ptr {place}, i64 {ahead}"
             fine.append(w.let(f"call i1 @pack({given})"))
-    return [*fine, w.is_finite(w.total(sums, vector(lanes)), lanes)]
+    return [*fine, w.is_finite(w.total(sums, vector(lanes)), lanes)], sparing
+
+
+def _pack_others(
+    w: Writer, lanes: int, rows: Sequence[str], numbers: Sequence[int], place: str, wanted: str, sums: Sequence[str]
+) -> list[str]:
+    """Single numbers of each row into a tile, if they are ``wanted``; the sums that watch them."""
+    with w.loop(0, w.either(wanted, "i64", 1, 0), 1, [(vector(lanes), total) for total in sums]) as once:
+        found = once.carried
+        columns = [w.vector([w.load(w.at(row, k)) for row in rows]) for k in numbers]
+        for k, column in zip(numbers, columns, strict=True):
+            w.store(column, w.at(place, k * lanes), vector(lanes), 8 * lanes)
+        once.carry(*w.watch_all(found, columns, lanes))
+    return once.carried
 
 
 def _pack_numbers(
@@ -191,7 +221,7 @@ def _pack_numbers(
             carried = block.carried
             for k in range(0, step, lanes):
                 carried = _pack_block(w, lanes, rows, w.add(block.counter, k), place, carried)
-            _prefetch_rows(w, rows, [w.add(block.counter, k) for k in range(0, step, _LINE)], ahead)
+            _prefetch_rows(w, rows, ahead, [w.add(block.counter, k) for k in range(0, step, LINE)])
             block.carry(*carried)
         found = block.carried
     starts = [min(k, count - lanes) for k in range(looped, count, lanes)] if count >= lanes else []
@@ -202,7 +232,7 @@ def _pack_numbers(
         w.store(column, w.at(place, k * lanes), vector(lanes), 8 * lanes)
         found = w.watch_all(found, [column], lanes)
     if count > looped:
-        _prefetch_rows(w, rows, list(range(looped, count, _LINE)), ahead)
+        _prefetch_rows(w, rows, ahead, list(range(looped, count, LINE)))
     return found
 
 
@@ -215,7 +245,7 @@ def _pack_block(w: Writer, lanes: int, rows: Sequence[str], start: Value, place:
     return w.watch_all(sums, columns, lanes)
 
 
-def _prefetch_rows(w: Writer, rows: Sequence[str], starts: Sequence[Value], ahead: str) -> None:
+def _prefetch_rows(w: Writer, rows: Sequence[str], ahead: str, starts: Sequence[Value]) -> None:
     """Prefetch what lies so far ahead of rows, unless that is 0."""
     with w.when(w.compare("ne", ahead, 0)):
         for start in starts:
@@ -261,9 +291,10 @@ def _run_rows(
     nexts: Sequence[str],
     full: str,
     valid: str,
+    sparing: Sequence[str],
 ) -> list[str]:
     """Calls a kernel that writes rows: into the caller's array, or into the tile's place if that ends within, or if
-    they go past the caches from there.
+    they go past the caches from there. It is the one that is spared some numbers, where these are as they are taken.
     """
     given = len(interface.arguments)
     rows, parts = [], []
@@ -272,7 +303,11 @@ def _run_rows(
         rows.append(w.either(there, "ptr", target.pointer, place))
         parts.append((place, target, w.mul(valid, count)))
     further = "".join(f", ptr {each}" for each in nexts)
-    good = w.let(f"call i1 @kernel({interface.kernel_call([*places[:given], *rows])}{further})")
+    call = f"({interface.kernel_call([*places[:given], *rows])}{further})"
+    if sparing:
+        good = w.one_of(w.all_of(sparing), "i1", f"call i1 @kernel.sparing{call}", f"call i1 @kernel.full{call}")
+    else:
+        good = w.let(f"call i1 @kernel{call}")
     for place, target, count in parts:
         with w.when(target.streamed):
             copied = f"ptr {place}, ptr {target.pointer}, i64 {count}, i64 {target.address}"

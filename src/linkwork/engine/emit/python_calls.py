@@ -23,8 +23,9 @@ MOST_AXES = 3
 
 ENTRY = CallFrame(
     (
-        ("ptr", "next"),  # the entry for another number of arguments, or 0
+        ("ptr", "next"),  # the entry for other arguments, or 0
         ("ptr", "busy"),  # a word that is 1 while somebody works with the words below
+        ("i64", "which"),  # what it is found by: the number of arguments, and what further ones of them add to it
         ("i64", "arguments"),
         ("i64", "results"),
         ("ptr", "limits"),  # LIMITS
@@ -87,6 +88,7 @@ PARAMETER = CallFrame(
         ("i64", "argument"),  # and of those that are arguments of the algorithm
         ("i64", "choice"),  # and of the choices
         ("i64", "known_by"),  # how this choice is known (``emit.routes``)
+        ("i64", "further"),  # what it adds to the number of an entry, if it is one more argument where it is given
     )
 )
 """Follows it for each parameter."""

@@ -21,7 +21,7 @@ from linkwork.engine.emit.call_frame import Interface, listed
 from linkwork.engine.emit.kernel import BINARY, Kernel
 from linkwork.engine.emit.packing import AHEAD, batch, compile_time_integers, following, next_rows
 from linkwork.engine.emit.slots import LONG_WAIT, Step, slots
-from linkwork.engine.emit.sparing import Spared, choice
+from linkwork.engine.emit.sparing import Spared, usual_table
 from linkwork.engine.emit.streaming import copy_lines
 from linkwork.engine.emit.strips import Strip, lines, steps, strips
 from linkwork.engine.emit.writer import Writer, constant, declarations
@@ -198,9 +198,9 @@ def module(
         kernels.append(RowKernel(spared.program, interface, lanes, constraint, "kernel.sparing"))
     parts = [kernel.text() for kernel in kernels]
     if spared is not None:
-        takes = [*interface.kernel, *kernels[0].further]
-        parts.append(choice("kernel", takes, RowKernel.returns, spared, lanes))
-    parts += [_copy(), copy_lines(), batch(interface, lanes, rows=True), _declarations(lanes)]
+        counts = dict(zip(interface.argument_names, interface.arguments, strict=True))
+        parts += [usual_table(name, int(counts[name]), own, lanes) for name, own in spared.often.items()]
+    parts += [_copy(), copy_lines(), batch(interface, lanes, rows=True, spared=spared), _declarations(lanes)]
     parts.append(compile_time_integers([max(kernel.work for kernel in kernels)]))
     return "\n".join([*(table for kernel in kernels for table in kernel.tables), *parts])
 

@@ -37,7 +37,7 @@ def text() -> str:
 
 
 class _Serve(PythonWriter):
-    """Writes ptr serve(setting, first, out, objects, count): the answer of an entry, of ``first`` or those that follow
+    """Writes ptr serve(setting, first, out, objects, which): the answer of an entry, of ``first`` or those that follow
     it; null, without an error of Python's, where it is not served.
 
     What has been taken is given back wherever it ends: ``made`` objects, and the word busy.
@@ -77,17 +77,17 @@ class _Serve(PythonWriter):
         self.jump("nothing")
         self.begin("nothing")
         self.do("ret ptr null")
-        return self.function("internal ptr @serve(ptr %setting, ptr %first, ptr %out, ptr %objects, i64 %count)")
+        return self.function("internal ptr @serve(ptr %setting, ptr %first, ptr %out, ptr %objects, i64 %which)")
 
     def entry(self) -> str:
-        """The one for so many arguments."""
+        """The one for these arguments."""
         look, other, found = (self.block(part) for part in ("look", "other", "found"))
         before, record, following = self.label, self.name(), self.name()
         self.jump(look)
         self.begin(look)
         self.let(f"phi ptr [ %first, %{before} ], [ {following}, %{other} ]", record)
         self.leave_if(self.null(record), "nothing")
-        self.branch(self.compare("eq", ENTRY.get(self, record, "arguments"), "%count"), found, other)
+        self.branch(self.compare("eq", ENTRY.get(self, record, "which"), "%which"), found, other)
         self.begin(other)
         self.load(ENTRY.pointer(self, record, "next"), "ptr", name=following)
         self.jump(look)

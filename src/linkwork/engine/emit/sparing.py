@@ -1,27 +1,31 @@
-"""Which of several programs a tile runs: one with fewer operations, if what it does without is zero."""
+"""Which of several programs a tile runs: one with fewer operations, if numbers are what it takes them to be."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from linkwork.engine.emit.call_frame import listed
 from linkwork.engine.emit.repeating import any_lane
-from linkwork.engine.emit.writer import Writer
+from linkwork.engine.emit.writer import LINE, Value, Writer, bits
 from linkwork.engine.ir.program import Program, Subroutine
 
 _CHAINS = 4
 """Numbers that are looked at at once, of which none waits for another."""
+_TOGETHER = 2
+"""Blocks of as many numbers as there are lanes that are looked at together, where a row is made of such."""
+_FIRST = 16
+"""Numbers of a row that are looked at before the others: where these are not the usual ones, no more are."""
 
 
 @dataclass(frozen=True, eq=False)
 class Spared:
-    """A whole program for arguments of which some numbers, by array and place, are zero: the same results with fewer
+    """A whole program for arguments of which some numbers, by array and place, are these: the same results with fewer
     operations.
     """
 
     program: Program
-    zeros: Mapping[str, Sequence[int]]
+    often: Mapping[str, Mapping[int, float]]
 
 
 def calls_of(w: Writer, what: Subroutine, symbol: str, arguments: str, given: str, lanes: int) -> None:
@@ -29,7 +33,7 @@ def calls_of(w: Writer, what: Subroutine, symbol: str, arguments: str, given: st
     end = w.block("used")
     for k, (zeros, _) in enumerate(what.sparing, 1):
         here, otherwise = w.block("sparing"), w.block("otherwise")
-        w.branch(_all_zero(w, {given: zeros}, lanes), here, otherwise)
+        w.branch(_all_these(w, {given: dict.fromkeys(zeros, 0.0)}, lanes), here, otherwise)
         w.begin(here)
         w.do(f"call void @{symbol}.sparing{k}{arguments}")
         w.jump(end)
@@ -46,7 +50,7 @@ def choice(symbol: str, takes: Sequence[tuple[str, str]], returns: str, spared: 
     w = Writer()
     arguments = listed((kind, f"%{name}") for kind, name in takes)
     here, otherwise = w.block("sparing"), w.block("otherwise")
-    w.branch(_all_zero(w, {f"%{array}": places for array, places in spared.zeros.items()}, lanes), here, otherwise)
+    w.branch(_all_these(w, {f"%{array}": numbers for array, numbers in spared.often.items()}, lanes), here, otherwise)
     for label, own in ((here, f"{symbol}.sparing"), (otherwise, f"{symbol}.full")):
         w.begin(label)
         call = f"call {returns} @{own}({arguments})"
@@ -58,16 +62,70 @@ def choice(symbol: str, takes: Sequence[tuple[str, str]], returns: str, spared: 
     return w.function(f"internal {returns} @{symbol}({', '.join(f'{kind} %{name}' for kind, name in takes)})")
 
 
-def _all_zero(w: Writer, numbers: Mapping[str, Sequence[int]], lanes: int) -> str:
-    """Whether some numbers of arrays are zero, of either sign, in all lanes."""
+def _all_these(w: Writer, numbers: Mapping[str, Mapping[int, float]], lanes: int) -> str:
+    """Whether numbers of arrays, by their places, are these in all lanes; a zero may have either sign."""
     kind, nothing, one = ("i64", "0", "1") if lanes == 1 else (f"<{lanes} x i64>", "zeroinitializer", "splat (i64 1)")
-    some = [nothing] * _CHAINS
-    pointers = (w.at(array, place * lanes) for array, places in numbers.items() for place in places)
-    for k, pointer in enumerate(pointers):
-        n = k % _CHAINS
-        some[n] = w.let(f"or {kind} {some[n]}, {w.load(pointer, kind, 8 * lanes)}")
+    zeros, others = [nothing] * _CHAINS, [nothing] * _CHAINS
+    places = [(w.at(array, k * lanes), own) for array, given in numbers.items() for k, own in given.items()]
+    for n, (pointer, own) in enumerate(places):
+        some, found = zeros if own == 0.0 else others, w.load(pointer, kind, 8 * lanes)
+        if own != 0.0:
+            word = int(bits(own), 16)
+            found = w.let(f"xor {kind} {found}, {word if lanes == 1 else f'splat (i64 {word})'}")
+        some[n % _CHAINS] = w.let(f"or {kind} {some[n % _CHAINS]}, {found}")
+    unsigned = w.let(f"shl {kind} {_joined(w, zeros, kind)}, {one}")
+    differs = w.let(f"icmp ne {kind} {_joined(w, [unsigned, *others], kind)}, {nothing}")
+    return w.let(f"xor i1 {any_lane(w, differs, lanes)}, true")
+
+
+def usual_table(argument: str, count: int, own: Mapping[int, float], lanes: int) -> str:
+    """What ``usual`` looks for in an argument of so many numbers: for each block of as many as there are lanes, those
+    that are usual, and the bits in which they count; a zero may have either sign.
+    """
+    width = lanes if count >= lanes else 1
+    words = []
+    for first in range(0, count, width):
+        places = [k + min(first, count - width) for k in range(width)]
+        words += [int(bits(own.get(k, 0.0)), 16) if own.get(k) else 0 for k in places]
+        words += [0 if k not in own else 2**64 - 1 if own[k] else 2**63 - 1 for k in places]
+    numbers = listed(("i64", str(word)) for word in words)
+    return f"@usual.{argument} = internal constant [{len(words)} x i64] [{numbers}], align 64"
+
+
+def usual(
+    w: Writer, argument: str, rows: Sequence[str], count: int, look: Callable[[list[str]], None] = lambda _: None
+) -> str:
+    """Whether rows of an argument have the numbers of its ``usual_table``. ``look`` is given where the cache
+    lines begin whose numbers are looked at together.
+    """
+    lanes = len(rows)
+    width = lanes if count >= lanes else 1
+    step = next(n * width for n in (_TOGETHER, 1) if n == 1 or count % (n * width) == 0)
+    kind, nothing = ("i64", "0") if width == 1 else (f"<{width} x i64>", "zeroinitializer")
+    first, differs = min(_FIRST, count) // step * step, nothing
+    stop: Value = first
+    for begin in (0, first):
+        with w.loop(begin, stop, step, [(kind, differs)]) as block:
+            counted = block.carried
+            for k in range(0, step, width):
+                start = w.add(block.counter, k)
+                table = w.at(f"@usual.{argument}", w.mul(start, 2), "i64")
+                if count % width:  # the last block ends with the row
+                    start = w.either(w.compare("slt", start, count - width), "i64", start, count - width)
+                own, mask = (w.load(w.at(table, n * width, "i64"), kind) for n in range(2))
+                found = [w.let(f"xor {kind} {w.load(w.at(row, start), kind)}, {own}") for row in rows]
+                counted = [*counted, w.let(f"and {kind} {_joined(w, found, kind)}, {mask}")]
+            look([w.add(block.counter, k) for k in range(0, step, LINE)])
+            block.carry(_joined(w, counted, kind))
+        differs = block.carried[0]
+        other = any_lane(w, w.let(f"icmp ne {kind} {differs}, {nothing}"), width)
+        stop = w.either(other, "i64", 0, count)
+    return w.let(f"xor i1 {other}, true")
+
+
+def _joined(w: Writer, some: Sequence[str], kind: str) -> str:
+    """The bits that any of them has."""
     found, *others = some
     for other in others:
         found = w.let(f"or {kind} {found}, {other}")
-    differs = w.let(f"icmp ne {kind} {w.let(f'shl {kind} {found}, {one}')}, {nothing}")  # without signs
-    return w.let(f"xor i1 {any_lane(w, differs, lanes)}, true")
+    return found

@@ -15,6 +15,8 @@ Value = str | int
 
 SUMS = 4
 """Sums that become NaN by what is not finite."""
+LINE = 8
+"""Numbers of a cache line."""
 
 
 @cache

@@ -45,9 +45,9 @@ class Plan(ABC):
         Every array must have been checked: this is the door to machine code.
         """
 
-    def entry(self, rows: bool = False) -> Entry | None:
+    def entry(self, rows: bool = False, further: int = 0) -> Entry | None:
         """A new entry for the builtins, without code, whose arrays have the shapes of the task's, or are plain ``rows``
-        of numbers; None where there is no such thing.
+        of numbers; None where there is no such thing. Arguments that may be left out are ``further`` ones.
         """
         return None
 
@@ -289,13 +289,13 @@ class Compiled(Plan):
 
     # By the builtins
 
-    def entry(self, rows: bool = False) -> Entry | None:
+    def entry(self, rows: bool = False, further: int = 0) -> Entry | None:
         task = self.task
         arguments: Sequence[Shape] = [(n,) for n in task.arguments] if rows else task.argument_shapes
         results: Sequence[Shape] = [(n,) for n in task.results] if rows else task.shapes
         if self.task.over_time or not fit(arguments, results):
             return None
-        return Entry(arguments, results, self._busy, self.pace.limits)
+        return Entry(arguments, results, self._busy, self.pace.limits, further)
 
     def form(self, states: int) -> str:
         return "many" if self.pace.wants_threads(states) else super().form(states)

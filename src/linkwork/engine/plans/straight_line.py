@@ -26,7 +26,7 @@ class StraightLine(Compiled):
 
     @property
     def spared(self) -> Spared | None:
-        """The program for arguments that are often zero, if there are such."""
+        """The program for what numbers of arguments often are, if there are such."""
         return None
 
     @property

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MOST_INSTRUCTIONS = 60_000
 """Of arithmetic, in code for a traced program: LLVM's time grows faster than its length."""
 _SHORTER = 0.9
-"""The part of a program's length below which that without what is often zero is worth code of its own."""
+"""The part of a program's length below which that for what numbers often are is worth code of its own."""
 _SECONDS = 0.4e-9
 """What an instruction takes on one lane, roughly."""
 
@@ -38,8 +38,8 @@ class TracedTask(Signature):
         seconds: what one state takes on one lane, roughly; by the program's length if left out.
         over_time: whether it is a step, which code repeats.
         recorded: how many arrays of such a step's state are recorded, the first ones; all if left out.
-        often_zero: numbers of arguments, by array and place, that are often zero: where all of them are in all states
-            of a tile, code does without them.
+        often: numbers of arguments, by array and place, that are often these: where all of them are in all states of a
+            tile, they are folded into the code that runs.
     """
 
     def __init__(
@@ -51,9 +51,9 @@ class TracedTask(Signature):
         seconds: float | None = None,
         over_time: bool = False,
         recorded: int | None = None,
-        often_zero: Mapping[str, Sequence[int]] = MappingProxyType({}),
+        often: Mapping[str, Mapping[int, float]] = MappingProxyType({}),
     ) -> None:
-        self._trace, self._identity, self.recorded, self.often_zero = trace, identity, recorded, often_zero
+        self._trace, self._identity, self.recorded, self.often = trace, identity, recorded, often
         if seconds is None:
             seconds = _SECONDS * max(100, len(self.program.operations))
         super().__init__(argument_shapes, shapes, seconds, over_time)
@@ -88,22 +88,27 @@ class Traced(StraightLine):
 
     @cached_property
     def spared(self) -> Spared | None:
-        """The program without what is often zero, if it is shorter by so much that it pays for its code."""
-        if not self.task.often_zero:
+        """The program for what numbers often are, if it is shorter by so much that it pays for its code."""
+        if not self.task.often:
             return None
         from linkwork.engine.emit.sparing import Spared
         from linkwork.engine.ir.passes import schedule
         from linkwork.engine.ir.program import length
         from linkwork.engine.trace.replay import expanded
 
-        found, whole = schedule(expanded(self.task.program, self.task.often_zero)), length(self.program)
+        found, whole = schedule(expanded(self.task.program, self.task.often)), length(self.program)
         own = length(found)
         worth = own < _SHORTER * whole and own + whole <= MOST_INSTRUCTIONS
-        return Spared(found, self.task.often_zero) if worth else None
+        return Spared(found, self.task.often) if worth else None
 
     @property
     def identity(self) -> tuple[object, ...]:
-        return "traced", self.interface, self.task.identity, sorted(self.task.often_zero.items())
+        return (
+            "traced",
+            self.interface,
+            self.task.identity,
+            [(array, list(own.items())) for array, own in sorted(self.task.often.items())],
+        )
 
     @property
     def too_long(self) -> bool:

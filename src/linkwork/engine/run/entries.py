@@ -38,10 +38,14 @@ class Entry:
         results: the same.
         busy: a word that is 1 while somebody works with the words of its code.
         limits: of a batch's states (``Pace``); others may come with its code.
+        further: what arguments that may be left out add to what it is found by.
     """
 
-    def __init__(self, arguments: Sequence[Shape], results: Sequence[Shape], busy: Words, limits: Words) -> None:
+    def __init__(
+        self, arguments: Sequence[Shape], results: Sequence[Shape], busy: Words, limits: Words, further: int = 0
+    ) -> None:
         self.arguments, self.results, self.busy = len(arguments), len(results), busy
+        self.which = self.arguments + further
         self.forms: set[str] = set()
         new = [None] * len(arguments) + [(shape,) for shape in results]
         self._kept: list[object] = [new, limits]
@@ -60,6 +64,7 @@ class Entry:
         head = {
             **{name: 0 for _, name in ENTRY.words},
             "busy": address(busy),
+            "which": self.which,
             "arguments": len(arguments),
             "results": len(results),
             "limits": address(limits),
@@ -106,7 +111,7 @@ def fit(arguments: Sequence[Shape], results: Sequence[Shape]) -> bool:
 
 
 def held(entries: dict[int, Entry]) -> Holder:
-    """The holder of entries by their number of arguments."""
+    """The holder of entries by what they are found by."""
     chain = list(entries.values())
     for entry, following in zip(chain, [*chain[1:], None], strict=True):
         ENTRY.put(entry.words, {"next": address(following.words) if following else 0})

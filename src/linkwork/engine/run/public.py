@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache, update_wrapper
 from types import MappingProxyType, MethodType
 from typing import Any, NamedTuple, TypeVar
@@ -32,6 +32,8 @@ from linkwork.engine.run.entries import code
 from linkwork.engine.run.memory import address
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+_FURTHER = 256
+"""More than arguments are."""
 Names = str | Mapping[str, Any]
 """An algorithm's name, or tables that lead to it, one in another."""
 
@@ -144,6 +146,7 @@ class Parameters(NamedTuple):
         choosers: these parameters.
         choices: what calls are known by, and how (``emit.routes``).
         mapping: the choice that is a dict, whose values are arguments, too.
+        further: parameters that are more arguments if they are given, of other code (``added``).
     """
 
     arguments: Sequence[str]
@@ -151,6 +154,12 @@ class Parameters(NamedTuple):
     choosers: Sequence[str] = ()
     choices: Mapping[str, int] = MappingProxyType({})
     mapping: str | None = None
+    further: Sequence[str] = ()
+
+
+def added(further: Sequence[str], given: Collection[str]) -> int:
+    """What further arguments that are given add to what an entry is found by, besides their number."""
+    return sum(_FURTHER << k for k, name in enumerate(further) if name in given)
 
 
 def serve(made: Any, asked: Parameters, setting: Words, *kept: object) -> None:
@@ -170,7 +179,7 @@ def serve(made: Any, asked: Parameters, setting: Words, *kept: object) -> None:
     if len(names) > MOST_PARAMETERS:
         raise ValueError(f"{function.__name__} has {len(names)} parameters, more than {MOST_PARAMETERS}")
     arguments, choosers, choices = asked.arguments, asked.choosers, list(asked.choices)
-    known = {"model", "frames", "out", *choosers, *arguments, *choices}
+    known = {"model", "frames", "out", *choosers, *arguments, *choices, *asked.further}
     at_end = function.__defaults__ or ()
     defaults = dict(zip(names[positional - len(at_end) : positional], at_end, strict=True))
     defaults |= function.__kwdefaults__ or {}
@@ -202,6 +211,7 @@ def serve(made: Any, asked: Parameters, setting: Words, *kept: object) -> None:
                 "argument": place(arguments, k),
                 "choice": place(choices, k),
                 "known_by": asked.choices[choices[k]] if k < len(choices) else 0,
+                "further": added(asked.further, [name]),
             }
         )
         for k, name in enumerate(names)

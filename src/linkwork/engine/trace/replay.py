@@ -4,7 +4,7 @@ machine code.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -14,8 +14,8 @@ from linkwork.engine.ir.program import Program
 from linkwork.engine.trace.tracer import Tracer
 from linkwork.spatial import Scalar
 
-Zeros = Mapping[str, Collection[int]]
-"""Places in arrays."""
+Known = Mapping[str, Mapping[int, float]]
+"""Numbers of arrays, by their places."""
 
 
 def replay(program: Program, arguments: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
@@ -32,14 +32,14 @@ def replay(program: Program, arguments: Sequence[Sequence[Scalar]]) -> list[list
     return [[numbers[k] for k in range(len(numbers))] for numbers in results]
 
 
-def expanded(program: Program, zeros: Zeros = MappingProxyType({})) -> Program:
+def expanded(program: Program, known: Known = MappingProxyType({})) -> Program:
     """The same program with elementary functions written out as arithmetic, as if it had been traced so; for arguments
-    some numbers of which are zero, if there are such.
+    some numbers of which are known, if there are such.
     """
     if any(program.operations[n] in ("loop", "vector") for n in program.walk()):
         raise ValueError("only a program without loops and wide values can be written out; trace it with expand=True")
     tracer = Tracer(expand=True)
-    evaluator.run(program, _Arrays(tracer, zeros))
+    evaluator.run(program, _Arrays(tracer, known))
     return tracer.program
 
 
@@ -55,11 +55,11 @@ def inlined(program: Program) -> Program:
 class _Arrays(Mapping[str, Any]):
     """Arrays of any name, whose elements are loads and stores of a tracer."""
 
-    def __init__(self, tracer: Tracer, zeros: Zeros = MappingProxyType({})) -> None:
-        self.tracer, self.zeros = tracer, zeros
+    def __init__(self, tracer: Tracer, known: Known = MappingProxyType({})) -> None:
+        self.tracer, self.known = tracer, known
 
     def __getitem__(self, array: str) -> _Elements:
-        return _Elements(self.tracer, array, self.zeros.get(array, ()))
+        return _Elements(self.tracer, array, self.known.get(array, {}))
 
     def __iter__(self) -> Iterator[str]:
         return iter(())
@@ -69,11 +69,11 @@ class _Arrays(Mapping[str, Any]):
 
 
 class _Elements:
-    def __init__(self, tracer: Tracer, array: str, zeros: Collection[int]) -> None:
-        self.tracer, self.array, self.zeros = tracer, array, zeros
+    def __init__(self, tracer: Tracer, array: str, known: Mapping[int, float]) -> None:
+        self.tracer, self.array, self.known = tracer, array, known
 
     def __getitem__(self, k: int) -> Scalar:
-        return 0.0 if k in self.zeros else self.tracer.load(Address(self.array, k))
+        return self.known[k] if k in self.known else self.tracer.load(Address(self.array, k))
 
     def __setitem__(self, k: int, value: Scalar) -> None:
         self.tracer.store(Address(self.array, k), value)

@@ -127,7 +127,7 @@ def rollout(
         inertias: other inertial parameters (..., nbodies, 10) in the order of ``model.inertial_parameters``, a set for
             each trajectory, as data: a million mechanisms need no code of their own. Likewise the next two; ``damping``
             and ``friction`` may differ in any case.
-        armature: other rotor inertias (..., nv), kg m² or kg.
+        armature: other rotor inertias (..., nv), kg m² or kg; one number is for all joints.
         placements: other placements (..., nbodies, 4, 4) of the joints on their parents.
         diverged: what to do with a trajectory that becomes non-finite: "raise", after all others are done, or "nan",
             which is what its records are from there on.

@@ -22,7 +22,7 @@ from linkwork.dynamics.contact.text import Text
 from linkwork.dynamics.dynamics import mass_matrix
 from linkwork.dynamics.kinematics import integrate
 from linkwork.dynamics.traced import traced_call
-from linkwork.dynamics.varied import often_zero, varied
+from linkwork.dynamics.varied import often, varied
 from linkwork.engine.code import fingerprint
 from linkwork.engine.ir.program import Program
 from linkwork.engine.plans import MOST_BODIES, Plan, TracedTask, plan_for_trace
@@ -128,8 +128,8 @@ class Extras:
             return trace(name, text, arguments)[0]
 
         places = {name: f"argument{k}" for k, name in enumerate(arguments)}
-        zeros = {places[name]: own for name, own in often_zero(model, arguments).items()}
-        task = TracedTask(program, list(arguments.values()), results, key, None, over_time, RECORDED, zeros)
+        usual = {places[name]: own for name, own in often(model, arguments).items()}
+        task = TracedTask(program, list(arguments.values()), results, key, None, over_time, RECORDED, usual)
         found = plan_for_trace(task, f"the step of this rollout of {model.name!r}", form)
         if key:
             if len(plans) >= 1000:  # laws that change from call to call

@@ -1,0 +1,224 @@
+"""Which parameters of a mechanism can be: what code finds in passing, and what is said of those that cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwork.arguments import Array, all_finite, finite_array, once
+from linkwork.engine.mode import current_form
+from linkwork.engine.spaces import SPACES
+from linkwork.errors import ArgumentError, ModelError
+from linkwork.model.inertias import about_centre, clearly_possible, warn_of_inertia
+from linkwork.model.model import Model
+
+if TYPE_CHECKING:
+    from linkwork.compiled.compiled_function import CompiledFunction
+
+_IMPOSSIBLE, _OFF = -1e-6, 1e-6
+_WARPED, _SUMMED = 1e-13, 8
+"""What ``warp`` may be, for the joints whose placements are summed up, without any of these being ``_OFF``."""
+_MANY = 200
+"""Sets of parameters from which on code looks at them first, and NumPy only at those that it doubts."""
+_TOGETHER = 1000
+"""Sets that NumPy looks at at a time."""
+
+
+def shapes_of(model: Model) -> dict[str, tuple[int, ...]]:
+    """What may be data, for one state."""
+    bodies, joints = len(model.bodies), (model.nv,)
+    return {"inertias": (bodies, 10), "armature": joints, "damping": joints, "friction": joints,
+            "placements": (bodies, 4, 4)}  # fmt: skip
+
+
+def fitness(inertias: Any) -> tuple[Any, Any]:
+    """Of inertias (..., nbodies, 10): the least mass, -1 for a body without mass that has a first moment; and the least
+    of what is not negative for a body that can be: the minors of the second moment of mass about the centre, in units
+    of its trace.
+    """
+    m = inertias[..., 0]
+    x, y, z = inertias[..., 1], inertias[..., 2], inertias[..., 3]
+    xx, xy, yy, xz, yz, zz = (inertias[..., k] for k in range(4, 10))
+    moved = x * x + y * y + z * z
+    mass = np.where(m > 0.0, m, np.where(moved > 0.0, -1.0, m))
+    per = np.where(m > 0.0, 1.0 / np.where(m > 0.0, m, 1.0), 0.0)
+    half = 0.5 * (xx + yy + zz)
+    a, b, c = half - xx - x * x * per, half - yy - y * y * per, half - zz - z * z * per
+    d, e, f = -xy - x * y * per, -xz - x * z * per, -yz - y * z * per
+    trace = a + b + c
+    size = np.maximum(np.maximum(trace, 1e-9 * half), 1e-300)
+    a, b, c, d, e, f = (number / size for number in (a, b, c, d, e, f))
+    minors = [a, b, c, a * b - d * d, a * c - e * e, b * c - f * f]
+    minors.append(a * (b * c - f * f) - d * (d * c - e * f) + e * (d * f - b * e))
+    least = minors[0]
+    for each in minors[1:]:
+        least = np.minimum(least, each)
+    return mass, np.where(half == 0.0, 0.0, least)
+
+
+def soundness(clear: bool, inertia: Any) -> list[Any]:
+    """Of a body's ten numbers, numbers that are positive if it clearly can be, by few operations: mass, and the pivots
+    of the second moment about the centre, times those before them instead of divided. A body that is flat, a point, or
+    without mass in the model is not ``clear``: it has no such pivots, and is judged by ``fitness``.
+    """
+    if not clear:
+        mass, least = fitness(inertia)
+        return [np.where(mass < 0.0, -1.0, 1.0), np.where(least < _IMPOSSIBLE, -1.0, 1.0)]
+    m, x, y, z, xx, xy, yy, xz, yz, zz = (inertia[k] for k in range(10))
+    half = 0.5 * (xx + yy + zz)
+    a, b, c = m * (half - xx) - x * x, m * (half - yy) - y * y, m * (half - zz) - z * z
+    d, e, f = m * xy + x * y, m * xz + x * z, m * yz + y * z
+    minor, rest = a * b - d * d, a * f + d * e
+    return [m, a, minor, minor * (a * c - e * e) - rest * rest]
+
+
+def _least(values: Sequence[Any]) -> Any:
+    """The least of them, by pairs, which do not wait for each other."""
+    while len(values) > 1:
+        rest = values[len(values) // 2 * 2 :]
+        values = [*map(np.minimum, values[0:-1:2], values[1::2]), *rest]
+    return values[0]
+
+
+def guard(model: Model, given: Mapping[str, Any]) -> Any:
+    """Zero, or no number if a parameter of the mechanism cannot be; body by body, so that little is kept at a time."""
+    least, warped = [], 0.0
+    for k, body in enumerate(model.bodies):
+        parts = []
+        if "placements" in given:
+            warped = warped + warp(given["placements"][k])
+            if k % _SUMMED == _SUMMED - 1 or k == len(model.bodies) - 1:
+                parts.append(_WARPED - warped)
+                warped = 0.0
+        if "inertias" in given:
+            clear = body.inertia.mass > 0.0 and clearly_possible(about_centre(body.inertia))
+            parts += soundness(clear, given["inertias"][k])
+        if parts:
+            least.append(_least(parts))
+    signs = [given[key][k] for key in ("armature", "damping", "friction") if key in given for k in range(model.nv)]
+    found: Any = np.where(_least(least) > 0.0, 0.0, np.nan) if least else 0.0
+    return np.where(_least(signs) < 0.0, np.nan, found) if signs else found
+
+
+def check_inertias(model: Model, inertias: Array) -> None:
+    """An error for a mass that cannot be, and a warning of an inertia that no body has."""
+    every, doubted = _doubted(model, "inertias", inertias)
+    for first in range(0, len(doubted), _TOGETHER):
+        sets = doubted[first : first + _TOGETHER]
+        some = every[sets]
+        with np.errstate(over="ignore", invalid="ignore"):  # by numbers that cannot be
+            own, minors = fitness(some)
+        for k, body in np.argwhere((own < 0.0) | (minors < _IMPOSSIBLE)).tolist():
+            where = "" if inertias.ndim == 2 else f"[{', '.join(map(str, _index(inertias, int(sets[k]))))}]"
+            name, number = f"inertias{where} of body {model.body_names[body]!r}", some[k, body]
+            if own[k, body] < 0.0:
+                raise ModelError(
+                    f"{name}: mass must not be negative, nor zero with a first moment; they are mass {number[0]:g} kg "
+                    f"and first moment ({number[1]:g}, {number[2]:g}, {number[3]:g}) kg m"
+                )
+            warn_of_inertia(name, number)
+            return
+
+
+def _index(inertias: Array, flat: int) -> tuple[int, ...]:
+    return tuple(int(i) for i in np.unravel_index(flat, once(inertias).shape[:-2]))
+
+
+def _doubted(model: Model, name: str, given: Array) -> tuple[Array, NDArray[np.intp]]:
+    """Sets of a parameter (sets, ...), those of a broadcast once, and which of them may be impossible: all, or those
+    that code doubts, if they are many.
+    """
+    every = _each_once(model, name, given)
+    if not _many(every):
+        return every, np.arange(len(every))
+    _, _, fine = _look(model, name).attempt([every])
+    return every, np.flatnonzero(~fine)
+
+
+def _many(every: Array) -> bool:
+    return len(every) >= _MANY and current_form() != "interpreted"
+
+
+def _each_once(model: Model, name: str, given: Array) -> Array:
+    return once(given).reshape(-1, *shapes_of(model)[name])
+
+
+def _look(model: Model, name: str) -> CompiledFunction:
+    """Code that looks at a parameter: no number for a set that may be impossible."""
+    from linkwork.compiled.law import law
+
+    known, key, shapes = model._memo.laws, ("possible", name), {name: shapes_of(model)[name]}
+    if key not in known:
+        known[key] = law(name, lambda **one: guard(model, one), shapes, [()], model, (), *key)
+    found: CompiledFunction = known[key]
+    return found
+
+
+def _clear(model: Model, name: str, given: Array) -> bool:
+    """Whether code finds all of many sets possible, and finite."""
+    every = _each_once(model, name, given)
+    if not _many(every):
+        return False
+    look = _look(model, name)
+    return look.quick(None, every) is not None or bool(all_finite(every) and look.attempt([every])[2].all())
+
+
+def check_parameters(model: Model, given: Mapping[str, Array]) -> None:
+    """An error for what cannot be; a warning of an inertia that no body has, which is used as it is."""
+    given = {name: numbers_of for name, numbers_of in given.items() if not _clear(model, name, numbers_of)}
+    for name, numbers_of in given.items():
+        finite_array(name, numbers_of)
+    for name in ("armature", "damping", "friction"):
+        if name in given and (given[name] < 0.0).any():
+            place = tuple(np.argwhere(given[name] < 0.0)[0].tolist())
+            which = SPACES["velocity"].coordinate(model, place[-1:])
+            raise ArgumentError(f"{name} of {which} is {given[name][place]}; it must be 0 or more")
+    if "inertias" in given:
+        check_inertias(model, given["inertias"])
+    if "placements" in given:
+        check_placements(model, given["placements"])
+
+
+def skewness(places: Any) -> Any:
+    """How far placements (..., nbodies, 4, 4) are off a rotation and a position: the sum of squares of all that would
+    be zero.
+    """
+    x, y = places[..., 0, :3], places[..., 1, :3]
+    z = np.stack([x[..., i] * y[..., j] - x[..., j] * y[..., i] for i, j in ((1, 2), (2, 0), (0, 1))], axis=-1)
+    terms = [(x * x).sum(axis=-1) - 1.0, (y * y).sum(axis=-1) - 1.0, (x * y).sum(axis=-1)]
+    terms += [places[..., 2, k] - z[..., k] for k in range(3)]
+    terms += [places[..., 3, 0], places[..., 3, 1], places[..., 3, 2], places[..., 3, 3] - 1.0]
+    whole = terms[0] * terms[0]
+    for each in terms[1:]:
+        whole = whole + each * each
+    return whole
+
+
+def warp(place: Any) -> Any:
+    """How far a placement (4, 4) is off a rotation and a position, by few operations: never negative, so that it can be
+    summed up, and more than a seventh of ``skewness`` if it is small.
+
+    If s are the singular values of its matrix R, it is (Σs² - 1)/2 - det R + (Σs² - 3)²/8, which is zero where all of
+    them are 1 and det R is positive, nowhere else, and Σ(s - 1)² nearby; and the squares of what else would be zero.
+    """
+    (a, b, c), (d, e, f), (g, h, i), last = (place[k, :3] for k in range(4))
+    det = a * (e * i - f * h) + b * (f * g - d * i) + c * (d * h - e * g)
+    more = (a * a + b * b + c * c) + (d * d + e * e + f * f) + (g * g + h * h + i * i) - 3.0
+    rest = place[3, 3] - 1.0
+    beside = (last[0] * last[0] + last[1] * last[1]) + (last[2] * last[2] + rest * rest)
+    return (1.0 - det + more * (0.5 + 0.125 * more)) + beside
+
+
+def check_placements(model: Model, places: Array) -> None:
+    """An error for one that is no rotation and position."""
+    every, doubted = _doubted(model, "placements", places)
+    for first in range(0, len(doubted), _TOGETHER):
+        some = every[doubted[first : first + _TOGETHER]]
+        for k, body in np.argwhere(skewness(some) > _OFF**2).tolist():
+            raise ArgumentError(
+                f"placements of joint {model.joint_names[body]!r} must be 4×4 matrices of a rotation and a position; "
+                f"one is {some[k, body].tolist()}"
+            )
