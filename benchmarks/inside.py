@@ -29,8 +29,7 @@ def listings() -> dict[str, str]:
     traced = lw.compile(lambda q, v, tau: lw.forward_dynamics(MODEL, q, v, tau), q=1, v=1, tau=1)
     kernel = module().partition("@kernel")[2].partition("\n}")[0]
     after = kernel[kernel.index("%v49 = ") :].partition("\n")[2]  # the sine
-    stored = after.partition("store ")
-    shown = stored[0] + stored[1] + stored[2].partition("\n")[0]
+    shown = after[: after.rindex("\n", 0, after.index("shufflevector"))]  # until lanes become rows
     return {
         "traced": block(traced.text()),
         "program": block(text(plan().program)),
@@ -52,7 +51,7 @@ def assembly() -> str:
     llvm = jit._llvm()
     with jit.lock, llvm.parse_assembly(module()) as parsed:
         lines = str(jit._machine(CPU, TARGET).emit_assembly(parsed)).partition("kernel:")[2].splitlines()
-    end = next(number for number, line in enumerate(lines) if line.endswith("(%r8)"))
+    end = next(number for number, line in enumerate(lines) if line.endswith("(%rcx)"))
     begin = max(number for number, line in enumerate(lines[:end]) if "vpand" in line) + 2
     return block("\n".join(line.strip().expandtabs(14) for line in lines[begin : end + 1]))
 
