@@ -433,13 +433,16 @@ def test_gains_and_references_may_change_while_a_controller_is_used(way: Callabl
     follow = lw.control.ComputedTorque(arm, np.zeros(4))
     q, v = np.array([0.3, -0.2, 0.5, 0.4]), np.full(4, 0.1)
     with way():
-        for change in ("gain", "limits", "reference"):
+        for change in ("gain", "limits", "attributes", "reference"):
             before = [(controller.torque(0.5, q, v), follow.torque(0.5, q, v)) for _ in range(3)][-1]
             if change == "limits":
                 follow._viscous, controller._viscous = np.ones(4), np.ones(4)
             elif change == "gain":
                 task.kp[:] = 20.0
                 follow.kp = np.full(4, 3.0)
+            elif change == "attributes":
+                task.__dict__, follow.__dict__ = dict(vars(task)), dict(vars(follow))
+                task.kp, follow.kp = np.full(3, 9.0), np.full(4, 9.0)
             else:
                 task.reference = _Circle()
                 follow.reference = lw.control.MinimumJerk(np.zeros(4), np.ones(4), 1.0)
@@ -447,6 +450,20 @@ def test_gains_and_references_may_change_while_a_controller_is_used(way: Callabl
             assert abs(torque - before[0]).max() > 1e-2
             assert abs(torque - controller.command(0.5, q, v).torque).max() < 1e-11 * abs(torque).max()
             assert abs(follow.torque(0.5, q, v) - before[1]).max() > 1e-2
+
+
+def test_references_of_a_users_own_share_code_whatever_they_are_made_of() -> None:
+    def at(self: object, t: float) -> lw.control.Sample:
+        return lw.control.Sample(np.full(4, t), np.ones(4), np.full(4, 0.1))
+
+    of_constant = type("OfConstant", (lw.control.Constant,), {"at": at})(np.zeros(4))
+    of_reference = type("OfReference", (lw.control.Reference,), {"at": at, "shape": (4,)})()
+    arm, q, v = _arm(), np.array([0.3, -0.2, 0.5, 0.4]), np.full(4, 0.1)
+    with lw.interpreted():
+        wanted = lw.control.ComputedTorque(arm, of_reference)._by_floats(0.5, q, v)
+        for reference in (of_constant, of_reference):
+            found = lw.control.ComputedTorque(arm, reference).torque(0.5, q, v)
+            assert abs(found - wanted).max() < 1e-11 * abs(wanted).max()
 
 
 @pytest.mark.parametrize("limits", ["none", "scale"])

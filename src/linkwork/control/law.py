@@ -49,7 +49,7 @@ class _Known(NamedTuple):
     begin: float
     end: float
     fixed: tuple[Array, ...]
-    watched: list[tuple[dict[str, Any], str, Any]]
+    watched: list[tuple[object, str, Any]]
 
 
 _NOTHING = _Known(inf, -inf, (), [])
@@ -96,8 +96,8 @@ class ControlLaw:
         law = self._law
         begin, end, fixed, watched = self._known
         if law is not None and (begin <= t < end if type(t) is float else begin == -end == -inf):
-            for attributes, name, value in watched:
-                if attributes.get(name) is not value:
+            for owner, name, value in watched:
+                if getattr(owner, name) is not value:
                     break
             else:
                 answer: Array | None = law.quick(out, t, q, v, *fixed)
@@ -177,7 +177,7 @@ class ControlLaw:
         if not self.exists or not isfinite(t):
             return None
         places = [*self._references, *self._settings(), *self._owners]
-        watched = [(vars(owner), name, getattr(owner, name)) for owner, name in places]
+        watched = [(owner, name, getattr(owner, name)) for owner, name in places]
         followed = tuple(value for _, _, value in watched[: len(self._references)])
         settings = [value for _, _, value in watched[len(followed) : len(watched) - len(self._owners)]]
         law = self._law
