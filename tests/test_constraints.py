@@ -330,6 +330,13 @@ def test_an_axis_may_be_a_list_and_what_is_no_constraint_is_said() -> None:
     a, _ = lw.constrained_dynamics(model, q, v, tau, [as_name], proximal=1e-6)
     same, _ = lw.constrained_dynamics(model, q, v, tau, [as_list], proximal=1e-6)
     close(a, same, 1e-9)
+    tilted = [0.12345678901, 1.0, 0.5]  # which differs from the next in digits that an array does not print
+    given = np.array([tilted, [0.12345678905, 1.0, 0.5]])
+    kept = [lw.PointOnPlane("end", normal=normal) for normal in given]
+    given[:] = 7.0  # what a constraint was made with is its own
+    assert kept[0].normal == tuple(tilted) and len({kept[0], kept[1], lw.PointOnPlane("end", normal=tilted)}) == 2
+    found = [lw.constrained_dynamics(model, q, v, tau, [one])[0] for one in kept]
+    assert not np.array_equal(found[0], found[1])
     with pytest.raises(lw.ArgumentError, match="constraints must hold"):
         lw.constrained_dynamics(model, q, v, tau, [["end", "pivot"]])  # type: ignore[list-item]
 

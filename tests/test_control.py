@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -433,13 +435,16 @@ def test_gains_and_references_may_change_while_a_controller_is_used(way: Callabl
     follow = lw.control.ComputedTorque(arm, np.zeros(4))
     q, v = np.array([0.3, -0.2, 0.5, 0.4]), np.full(4, 0.1)
     with way():
-        for change in ("gain", "limits", "reference"):
+        for change in ("gain", "limits", "attributes", "reference"):
             before = [(controller.torque(0.5, q, v), follow.torque(0.5, q, v)) for _ in range(3)][-1]
             if change == "limits":
                 follow._viscous, controller._viscous = np.ones(4), np.ones(4)
             elif change == "gain":
                 task.kp[:] = 20.0
                 follow.kp = np.full(4, 3.0)
+            elif change == "attributes":
+                task.__dict__, follow.__dict__ = dict(vars(task)), dict(vars(follow))
+                task.kp, follow.kp = np.full(3, 9.0), np.full(4, 9.0)
             else:
                 task.reference = _Circle()
                 follow.reference = lw.control.MinimumJerk(np.zeros(4), np.ones(4), 1.0)
@@ -447,6 +452,49 @@ def test_gains_and_references_may_change_while_a_controller_is_used(way: Callabl
             assert abs(torque - before[0]).max() > 1e-2
             assert abs(torque - controller.command(0.5, q, v).torque).max() < 1e-11 * abs(torque).max()
             assert abs(follow.torque(0.5, q, v) - before[1]).max() > 1e-2
+
+
+def test_threads_may_share_a_controller() -> None:
+    q, v, t = np.array([0.3, -0.2, 0.5, 0.4]), np.full(4, 0.1), np.array([0.5, 0.6, 1.5, 1.6])
+    path = CubicSpline([0.0, 1.0, 2.0, 3.0], np.random.default_rng(0).normal(size=(4, 4)))
+    follow = lw.control.ComputedTorque(_arm(), path)
+    wanted = [follow.torques(t, q, v) for _ in range(2)][-1]
+
+    left = 0
+
+    def switch(frame: FrameType, _event: str, _argument: object) -> Any:
+        """Before one of its instructions, another thread comes."""
+        nonlocal left
+        frame.f_trace_opcodes = frame.f_code.co_name == "served"
+        left -= frame.f_trace_opcodes
+        if frame.f_trace_opcodes and left == 0:
+            follow.torque(2.5, q, v)
+        return switch
+
+    before = sys.gettrace()
+    for instruction in range(1, 150):
+        left = instruction
+        sys.settrace(switch)
+        try:
+            found = follow.torques(t, q, v)
+        finally:
+            sys.settrace(before)
+        assert np.array_equal(found, wanted)
+    assert left > 0  # all of them
+
+
+def test_references_of_a_users_own_share_code_whatever_they_are_made_of() -> None:
+    def at(self: object, t: float) -> lw.control.Sample:
+        return lw.control.Sample(np.full(4, t), np.ones(4), np.full(4, 0.1))
+
+    of_constant = type("OfConstant", (lw.control.Constant,), {"at": at})(np.zeros(4))
+    of_reference = type("OfReference", (lw.control.Reference,), {"at": at, "shape": (4,)})()
+    arm, q, v = _arm(), np.array([0.3, -0.2, 0.5, 0.4]), np.full(4, 0.1)
+    with lw.interpreted():
+        wanted = lw.control.ComputedTorque(arm, of_reference)._by_floats(0.5, q, v)
+        for reference in (of_constant, of_reference):
+            found = lw.control.ComputedTorque(arm, reference).torque(0.5, q, v)
+            assert abs(found - wanted).max() < 1e-11 * abs(wanted).max()
 
 
 @pytest.mark.parametrize("limits", ["none", "scale"])

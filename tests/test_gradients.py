@@ -92,6 +92,8 @@ def test_a_step_is_linearised_in_the_tangent_space(monkeypatch: pytest.MonkeyPat
     expected = by_differences(model, q, v, tau, 0.02, damping=0.5)
     close(A, expected[0], 1e-8)
     close(B, expected[1], 1e-7)
+    for wanted in ((), (0,)):  # no states, after what serves plain steps was found
+        assert lw.linearise(model, q, v, np.zeros((*wanted, model.nv)), dt=0.02).B.shape[:-2] == wanted
     many = lw.linearise(model, np.stack([q, q]), v, dt=0.02, damping=0.5)
     assert many.A.shape == (2, 2 * model.nv, 2 * model.nv) and np.array_equal(many.A[0], many.A[1])
     monkeypatch.setattr(MANY, 0)

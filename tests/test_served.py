@@ -26,7 +26,7 @@ import linkwork as lw
 from linkwork.dynamics import dynamics
 from linkwork.engine.emit import python_calls
 from linkwork.engine.emit.python_calls import array_makers
-from linkwork.engine.run import entries, public
+from linkwork.engine.run import entries, public, routes
 from linkwork.engine.run.memory import aligned
 from linkwork.joints import Free, Prismatic, Revolute, Spherical
 from strategies import Array, random_tree, state_of
@@ -490,6 +490,25 @@ def test_a_route_keeps_no_reference() -> None:
                 call()
     gc.collect()
     assert [sys.getrefcount(one) for one in held] == counts
+
+
+def test_routes_are_dropped_while_other_threads_add_theirs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(routes, "_MOST", 30)
+    table: dict[Any, Any] = {"an algorithm": None} | {(k,): None for k in range(30)}
+
+    def switch(frame: FrameType, _event: str, _argument: object) -> Any:
+        """Whatever Python does next, another thread may come before it."""
+        frame.f_trace_opcodes = True
+        table[len(table), id(frame)] = None
+        return switch
+
+    before = sys.gettrace()
+    sys.settrace(switch)
+    try:
+        routes.keep(table, ("new",), (None,), (), None)
+    finally:
+        sys.settrace(before)
+    assert "an algorithm" in table and ("new",) in table and (0,) not in table
 
 
 def test_a_public_function_keeps_no_reference() -> None:

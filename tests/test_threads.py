@@ -230,18 +230,23 @@ time.sleep(0.1)
 
 def test_threads_use_names_for_the_first_time_at_once_and_a_fork_waits_for_imports() -> None:
     text = """
-import os, sys, threading, types
+import importlib, os, sys, threading, time, types
 import linkwork as lw
 sys.setswitchinterval(1e-6)
+class Slow:
+    def find_spec(self, name, *_):
+        time.sleep(0.002 * name.startswith("linkwork."))
+sys.meta_path.insert(0, Slow())
+plain = ["linkwork.model.queries", "linkwork.dynamics.diagnosis"]  # which ask a package for names
 names = "simulate rollout Trajectory Rollout control compile forward_dynamics linearise load mechanisms draw".split()
-ready, failed = threading.Barrier(len(names)), []
+ready, failed = threading.Barrier(len(names + plain)), []
 def use(name):
     ready.wait()
     try:
-        getattr(lw, name)
+        importlib.import_module(name) if name in plain else getattr(lw, name)
     except ImportError as error:
         failed.append(error)
-users = [threading.Thread(target=use, args=(name,)) for name in names]
+users = [threading.Thread(target=use, args=(name,)) for name in names + plain]
 for user in users: user.start()
 for user in users: user.join()
 assert not failed, failed

@@ -199,6 +199,8 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "method": ({"inertias": INERTIAS, "method": "virtual_work"}, "method must be one of .*articulated_body"),
     "chain": ({"inertias": INERTIAS, "main_chain": "c"}, "main_chain does not go with parameters as data"),
     "batch": ({"inertias": INERTIAS[:2]}, "broadcast"),
+    "time": ({"armature": np.timedelta64(1, "s")}, "armature must hold real numbers"),
+    "large": ({"armature": 10**400}, "armature must hold real numbers"),
 }
 
 

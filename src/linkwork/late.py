@@ -2,7 +2,8 @@
 makes a script start sooner.
 
 Threads may use names for the first time at once. They import one after the other: where one imports a package, and that
-its modules, while another imports such a module, and that its package, Python would give one of them half a module.
+its modules, while another imports such a module, and that its package, Python would give one of them half a module. A
+thread that is in the midst of an import statement does not wait: others may be waiting for that module.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable
 from importlib import import_module
+from types import FrameType
 from typing import Any
 
 _lock = threading.RLock()
@@ -26,6 +28,8 @@ def imported(name: str) -> Any:
     """A module."""
     if name in sys.modules and not _is_half_imported(name):
         return sys.modules[name]
+    if _imports():
+        return import_module(name)
     with _lock:
         return import_module(name)
 
@@ -33,6 +37,19 @@ def imported(name: str) -> Any:
 def _is_half_imported(name: str) -> bool:
     """Whether a thread is at work on a module."""
     return getattr(getattr(sys.modules.get(name), "__spec__", None), "_initializing", False)
+
+
+def _imports() -> bool:
+    """Whether this thread is at work on a module of ours: then it must not wait for one that may wait for the module,
+    and has waited already if the import is late.
+    """
+    package = __name__.removesuffix("late")
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        if frame.f_code.co_name == "<module>" and str(frame.f_globals.get("__name__")).startswith(package):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _before_fork() -> None:

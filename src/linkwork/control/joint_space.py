@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.arguments import with_old_names
+from linkwork.compiled.arrays import TracedArray
 from linkwork.control.gains import Gains, gains
 from linkwork.control.law import CompiledController, ControlLaw, limited, warn_of_motors
 from linkwork.control.limits import TorqueLimits
-from linkwork.control.references import Constant, Reference, Sample, as_reference
+from linkwork.control.references import Constant, Reference, Sample, as_reference, form_of
 from linkwork.dynamics.arguments import Array, as_array, check_model
 from linkwork.dynamics.dynamics import gravity_torques, inverse_dynamics, nonlinear_effects
 from linkwork.dynamics.kinematics import difference
@@ -76,9 +77,12 @@ class _JointController(Gains, CompiledController):
 
     def _errors(self, sample: Sample, q: Array, v: Array) -> tuple[Array, Array, Array]:
         """How far behind the reference the joints are, how much slower, and the reference's acceleration; (nv,)."""
-        behind = difference(self.model, q, sample.value)
-        if isinstance(self.reference, Constant):
-            return behind, -v, np.zeros(self.model.nv)
+        behind, model = difference(self.model, q, sample.value), self.model
+        rests = not isinstance(sample.velocity, TracedArray)  # of code, which is for all references of a kind
+        if not isinstance(v, TracedArray):
+            rests = form_of(self.reference) is Constant
+        if rests or model.nq != model.nv:
+            return behind, -v, np.zeros(model.nv)
         return behind, sample.velocity - v, sample.acceleration
 
 

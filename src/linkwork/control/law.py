@@ -44,15 +44,19 @@ Places = Sequence[tuple[object, str]]
 
 
 class _Known(NamedTuple):
-    """What the kernel takes from when until when (not included), as long as attributes are what they were."""
+    """The kernel, and what it takes besides the state from when until when (not included), as long as attributes are
+    what they were: numbers of the references at this time, and settings. It is replaced as a whole, since threads may
+    share a controller.
+    """
 
     begin: float
     end: float
+    law: Any
     fixed: tuple[Array, ...]
-    watched: list[tuple[dict[str, Any], str, Any]]
+    watched: list[tuple[object, str, Any]]
 
 
-_NOTHING = _Known(inf, -inf, (), [])
+_NOTHING = _Known(inf, -inf, None, (), [])
 
 
 class ControlLaw:
@@ -93,11 +97,10 @@ class ControlLaw:
         """Joint forces (..., nv) in one state or a batch of them, at one time or several of one stretch; None for what
         is not served at once.
         """
-        law = self._law
-        begin, end, fixed, watched = self._known
+        begin, end, law, fixed, watched = self._known
         if law is not None and (begin <= t < end if type(t) is float else begin == -end == -inf):
-            for attributes, name, value in watched:
-                if attributes.get(name) is not value:
+            for owner, name, value in watched:
+                if getattr(owner, name) is not value:
                     break
             else:
                 answer: Array | None = law.quick(out, t, q, v, *fixed)
@@ -107,12 +110,9 @@ class ControlLaw:
                     return answer
         times = np.asarray(t, dtype=np.float64)
         found = self._now(float(times.min(initial=inf)))
-        if found is None:
+        if found is None or (times.ndim and not float(times.max(initial=-inf)) < found.end):
             return None
-        law, fixed = found
-        if times.ndim and (self._known.fixed is not fixed or not float(times.max(initial=-inf)) < self._known.end):
-            return None
-        answer = law.served(out, t, q, v, *fixed)
+        answer = found.law.served(out, t, q, v, *found.fixed)
         return answer
 
     def attempt(self, t: float, q: Array, v: Array) -> Array | None:
@@ -120,8 +120,7 @@ class ControlLaw:
         found = self._now(t) if current_form() != "rolled" else None
         if found is None:
             return None
-        law, fixed = found
-        (torque,), _, fine = law.attempt([np.array(t, dtype=np.float64), q, v, *fixed])
+        (torque,), _, fine = found.law.attempt([np.array(t, dtype=np.float64), q, v, *found.fixed])
         return torque if fine.all() else None
 
     def traced(self, t: Any, q: Any, v: Any) -> Array:
@@ -130,13 +129,12 @@ class ControlLaw:
         found = self._now(moment)
         if found is None:
             raise TracingError(f"{self.name}: t must be a finite time (s)")
-        if isinstance(t, TracedArray) and self._known[:2] != (-inf, inf):
+        if isinstance(t, TracedArray) and found[:2] != (-inf, inf):
             raise TracingError(
                 f"{self.name} follows a reference of several stretches of time, or of the user's own, which a traced "
                 f"time cannot choose; pass a reference of one stretch, or the time as a number"
             )
-        law, fixed = found
-        torque: Array = law(t, q, v, *fixed)
+        torque: Array = found.law(t, q, v, *found.fixed)
         return torque
 
     def attempts(self, t: Array, q: Array, v: Array) -> tuple[Array, NDArray[np.bool_]] | None:
@@ -144,7 +142,7 @@ class ControlLaw:
         found = self._now(0.0) if current_form() != "rolled" else None
         if found is None:
             return None
-        law, (_, *settings) = found
+        law, (_, *settings) = found.law, found.fixed
         moments, states = t.ravel(), (*q.shape[:-1],)
         known = [form._stretches(one, moments) for form, one in zip(self._forms, self._followed, strict=True)]
         codes = np.zeros(len(moments), dtype=np.intp)
@@ -172,12 +170,12 @@ class ControlLaw:
         (torques,), _, flat = law.attempt([t, q, v, pieces, *settings])
         return torques, flat.reshape(states)
 
-    def _now(self, t: float) -> tuple[CompiledFunction, tuple[Array, ...]] | None:
-        """The kernel, and what it takes besides the state: numbers of the references at this time, and settings."""
+    def _now(self, t: float) -> _Known | None:
+        """What is known at this time."""
         if not self.exists or not isfinite(t):
             return None
         places = [*self._references, *self._settings(), *self._owners]
-        watched = [(vars(owner), name, getattr(owner, name)) for owner, name in places]
+        watched = [(owner, name, getattr(owner, name)) for owner, name in places]
         followed = tuple(value for _, _, value in watched[: len(self._references)])
         settings = [value for _, _, value in watched[len(followed) : len(watched) - len(self._owners)]]
         law = self._law
@@ -185,7 +183,7 @@ class ControlLaw:
             law = self._made(followed, [np.asarray(each) for each in settings])
         if [np.shape(each) for each in settings] != list(law.shapes.values())[_BEFORE_SETTINGS:]:
             return None
-        begin, end, fixed, _ = self._known
+        begin, end, _, fixed, _ = self._known
         pieces = fixed[0] if fixed else np.empty(0)
         if not begin <= t < end:
             parts = [form._piece(one, t) for form, one in zip(self._forms, followed, strict=True)]
@@ -194,8 +192,8 @@ class ControlLaw:
             spans = [form._holds(one, t) for form, one in zip(self._forms, followed, strict=True)]
             pieces = np.concatenate([*parts, np.empty(0)])
             begin, end = max(span[0] for span in spans), min(span[1] for span in spans)
-        self._known = _Known(begin, end, (pieces, *settings), watched)
-        return law, self._known.fixed
+        self._known = found = _Known(begin, end, law, (pieces, *settings), watched)
+        return found
 
     def _made(self, followed: tuple[Reference, ...], settings: list[Array]) -> CompiledFunction:
         """The kernel for references of these kinds, and so many settings."""

@@ -70,7 +70,10 @@ def often(model: Model, names: Iterable[str]) -> dict[str, dict[int, float]]:
 def _for_all(model: Model, name: str, value: Any) -> Any:
     """One number of a parameter that joints have, for all of them."""
     one = type(value) in (int, float) or isinstance(value, np.floating | np.integer)
-    return np.full(model.nv, float(value)) if one and shapes_of(model)[name] == (model.nv,) else value
+    try:
+        return np.full(model.nv, float(value)) if one and shapes_of(model)[name] == (model.nv,) else value
+    except (TypeError, OverflowError):  # a time of NumPy's, an integer that no float is
+        return value
 
 
 def _array(model: Model, name: str, value: Any) -> Array:

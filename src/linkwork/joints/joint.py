@@ -141,6 +141,13 @@ def as_axis(axis: str | Axis | Vec3 | Sequence[float]) -> Axis:
     return _BY_DIRECTION.get(unit) or AnyAxis(Vec3(*unit))
 
 
+def kept_axis(axis: Any) -> Any:
+    """An axis as it was given, checked; three numbers, which may be those of an array that changes, as a tuple."""
+    as_axis(axis)
+    named = isinstance(axis, str | CoordinateAxis | AnyAxis | Vec3)
+    return axis if named else tuple(several("axis", axis, 3, ModelError))
+
+
 _AXES = {name: CoordinateAxis(name) for name in ("x", "y", "z", "-x", "-y", "-z")}
 _BY_DIRECTION = {tuple(axis.direction.numbers()): axis for axis in _AXES.values()}
 

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from linkwork.arguments import Array, finite, finite_array, positive
 from linkwork.errors import ArgumentError, shown
-from linkwork.joints.joint import as_axis
+from linkwork.joints.joint import as_axis, kept_axis
 from linkwork.model.model import WORLD, Model, Point
 from linkwork.model.placements import HERE, Placed, as_placement
 from linkwork.model.queries import pose
@@ -169,7 +169,7 @@ class Hinge(Constraint):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        as_axis(self.axis)
+        object.__setattr__(self, "axis", kept_axis(self.axis))
 
     def rows(self, turn: Array) -> Array:
         rows = np.zeros((5, 6))
@@ -192,7 +192,7 @@ class PointOnPlane(Constraint):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        as_axis(self.normal)
+        object.__setattr__(self, "normal", kept_axis(self.normal))
 
     def _held_at(self, place: Transform) -> Transform:
         return Transform(Mat3.identity(), place.translation)  # the normal stays in b's axes
@@ -224,8 +224,8 @@ class Rolling(Constraint):
         super().__post_init__()
         object.__setattr__(self, "radius", positive("radius", self.radius, "metres"))
         if self.axis is not None:
-            as_axis(self.axis)
-        as_axis(self.normal)
+            object.__setattr__(self, "axis", kept_axis(self.axis))
+        object.__setattr__(self, "normal", kept_axis(self.normal))
 
     def _held_at(self, place: Transform) -> Transform:
         """The plane that it touches there."""

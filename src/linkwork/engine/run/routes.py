@@ -55,8 +55,9 @@ def keep(
         kept: what must live as long, such as objects that the key knows by their addresses.
     """
     if key not in table and len(table) >= _MOST:
-        for old in [each for each in table if type(each) is tuple]:
-            table.pop(old, None)
+        for old in list(table):  # at once: other threads may add to it
+            if type(old) is tuple:
+                table.pop(old, None)
     route = Route((holder[0], made, *arguments))
     route.kept = (holder, *kept)
     table[key] = route

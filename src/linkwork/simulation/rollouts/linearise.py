@@ -161,7 +161,8 @@ def linearise(
     asked.check_finite()
     into = None if out is None else _into(out, asked, {"q": q, "v": v, "tau": tau, **given, **data})
     A, B, holder = linearised(asked.job, into)
-    if plain and current_form() == "auto" and holder is not None and not (forces is not None and without_effort(model)):
+    kept = plain and current_form() == "auto" and len(asked.job) > 0
+    if kept and holder is not None and not (forces is not None and without_effort(model)):
         memo[key] = _Served(asked.job, *holder)
     if out is not None and into is not None:
         for target, found in zip(into, (A, B), strict=True):
