@@ -153,7 +153,7 @@ def traced(expressions: Sequence[Any], expand: bool) -> Program:
 numbers = st.floats(-1e3, 1e3) | st.sampled_from(CONSTANTS)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(st.lists(expressions, min_size=1, max_size=6), st.lists(numbers, min_size=4, max_size=4))
 def test_folding_and_sharing_keep_every_bit(trees: list[Any], arguments: list[float]) -> None:
     try:
