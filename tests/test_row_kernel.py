@@ -15,9 +15,11 @@ from linkwork.engine.code import jit
 from linkwork.engine.emit import kernel, row_kernel, slots, streaming
 from linkwork.engine.emit.call_frame import Interface
 from linkwork.engine.emit.sparing import Spared
+from linkwork.engine.ir import waiting
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.passes import schedule
 from linkwork.engine.ir.program import Operand, Program
+from linkwork.engine.ir.verifier import verify
 from linkwork.engine.run.memory import address, aligned
 from strategies import Array, pool, state_of
 
@@ -274,3 +276,28 @@ def test_values_that_wait_long_keep_their_bits(
         assert ("leaq" in batch.text) == (taken.bases > 0)
         found.append(batch(inputs))
     assert all(status == 0 and numbers.tobytes() == found[0][0].tobytes() for numbers, status in found)
+
+
+def test_what_waits_lets_others_pass_and_keeps_its_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two chains of divisions, one behind the other; what is near enough for a CPU to see stays as it is."""
+    program, chains = Program(), 2
+    for chain in range(chains):
+        value = program.instruction(program.root, "load", (), Address("argument0", chain))
+        for _ in range(30):
+            value = program.instruction(program.root, "div", (1.5, value))
+            value = program.instruction(program.root, "add", (value, 0.1))
+        program.instruction(program.root, "store", (value,), Address("result0", chain))
+    schedule(program)
+    plain = Batch("rows", [0.0] * chains, chains, None, 4, program)
+    assert waiting.without_waiting(program) is program  # a short one
+    monkeypatch.setattr(waiting, "_LONG", 0)
+    passed = waiting.without_waiting(program)
+    verify(passed, ["argument0", "result0"])
+    assert sorted(passed.root.order) == sorted(program.root.order) != passed.root.order
+    first, second = ([passed.root.order.index(n) for n in program.root.order][k] for k in (61, 62))
+    assert second < first  # the second chain begins before the first has ended
+    inputs = np.random.default_rng(1).uniform(1.0, 2.0, size=(9, chains))
+    (expected, status), (found, same) = plain(inputs), Batch("rows", [0.0] * chains, chains, None, 4, program)(inputs)
+    assert status == same == 0 and expected.tobytes() == found.tobytes()
+    monkeypatch.setattr(waiting, "_AHEAD", 1)
+    assert waiting.without_waiting(program).root.order == program.root.order

@@ -5,7 +5,8 @@ As soon as the numbers of a strip of the rows are there (``strips``), they lose 
 whether they are finite, transposed and stored for all states. So a number need not wait for the others, and stores,
 which wait for cache lines, go on beside arithmetic. Strips of zeros are stored by a loop at the end.
 
-A value that is not used for long waits in a slot of ``work`` (``slots``), and is loaded again.
+Long programs are put in an order in which little has to wait for what is just being computed (``ir/waiting.py``). A
+value that is not used for long waits in a slot of ``work`` (``slots``), and is loaded again.
 
 Cache lines that will be written are prefetched, or the stores would wait for them. So are those of arguments that the
 next tile is packed from. LLVM moves a prefetch to wherever it pleases, so it stands in inline assembly that a value
@@ -26,6 +27,7 @@ from linkwork.engine.emit.streaming import copy_lines
 from linkwork.engine.emit.strips import Strip, lines, steps, strips
 from linkwork.engine.emit.writer import Writer, constant, declarations
 from linkwork.engine.ir.program import Operand, Program
+from linkwork.engine.ir.waiting import without_waiting
 
 _CACHE_LINE = 64
 """Bytes."""
@@ -46,7 +48,8 @@ class RowKernel(Kernel):
     def __init__(
         self, program: Program, interface: Interface, lanes: int, constraint: str | None, symbol: str = "kernel"
     ) -> None:
-        super().__init__(program, interface, lanes, symbol)
+        super().__init__(without_waiting(program), interface, lanes, symbol)
+        program = self.program
         self.constraint = constraint
         self.further = [("ptr", following(k)) for k in next_rows(interface)]
         self.rows: dict[str, dict[int, Operand]] = {}
