@@ -284,9 +284,9 @@ class CompiledFunction:
         if self._entry is not None and form not in self._entry.forms:
             plan.serve(self._entry, form)
             self.holder = held({self._entry.arguments: self._entry})
-            self.quick = partial(served(), self.holder)
-        elif self._entry is None and (by_stages := plan.served()) is not None:
-            self.quick = partial(_unless_forced, by_stages)
+        by_code = _nothing if self.holder is None else partial(served(), self.holder)
+        has_answers = type(plan).answer is not Plan.answer
+        self.quick = partial(_by_code_or_python, by_code, plan.answer) if has_answers else by_code
 
     # While another function is traced
 
@@ -326,6 +326,7 @@ def _nothing(*_: object) -> None:
     return None
 
 
-def _unless_forced(serve: Callable[..., Any], *given: Any) -> Any:
-    """What a function serves while no form is asked for."""
-    return None if forced.value else serve(*given)
+def _by_code_or_python(code: Callable[..., Any], python: Callable[..., Any], *given: Any) -> Any:
+    """What code serves, or Python while no form is asked for."""
+    found = code(*given)
+    return python(*given) if found is None and not forced.value else found
