@@ -246,6 +246,12 @@ def test_results_may_be_nested() -> None:
     assert np.array_equal(found["b"], [1.0, 0.0])
     into = {"a": (np.empty(3), [np.empty(()), np.empty(())]), "b": np.empty(())}
     assert made([1.0, 2.0, 3.0], out=into) is into and into["a"][1][0] == 6.0
+    x = np.array([[1.0, 2.0, 3.0]] * 2)
+    for text in (lambda x: {"a": 2.0 * x}, lambda x: (2.0 * x,), lambda x: [{"a": 2.0 * x}]):  # one array, and nested
+        one = lw.compile(text, x=3)
+        for _ in range(2):  # by checks, and by the builtin
+            assert repr(one(x)) == repr(text(x)) and one(x, out=(out := text(0.0 * x))) is out
+            assert repr(out) == repr(text(x))
 
 
 def test_arguments_broadcast_and_results_are_written_in_place() -> None:

@@ -194,6 +194,27 @@ def test_a_loss_is_pulled_back_through_a_rollout(checkpoints: int | None) -> Non
         close(found.ravel(), numeric, 3e-8)
 
 
+def test_a_target_has_its_gradient_in_the_tangent_space() -> None:
+    """Of a ball joint, whose target is a quaternion."""
+    builder = lw.Builder("ball")
+    builder.add_body("ball", joint=lw.joints.Spherical(), mass=1.0, inertia=(0.1, 0.2, 0.15), com=(0.1, 0.0, 0.05))
+    model = builder.build()
+    q, v = lw.random_state(model, 2)
+    target = lw.integrate(model, q, [0.3, -0.2, 0.5])
+
+    def run(target: Array) -> lw.Rollout:
+        return lw.rollout(model, q, v, q_target=target, kp=3.0, dt=0.02, steps=6)
+
+    def loss(change: Array) -> float:
+        return float(run(lw.integrate(model, target, change)).v[-1] @ [1.0, 2.0, 3.0])
+
+    weights = np.zeros((7, 3))
+    weights[-1] = [1.0, 2.0, 3.0]
+    found = run(target).pullback(v=weights).parts["q_target"]
+    h = 1e-6
+    close(found, np.array([[[(loss(h * unit) - loss(-h * unit)) / (2.0 * h) for unit in np.eye(3)]]]), 3e-8)
+
+
 def test_trajectories_of_their_own_have_gradients_of_their_own() -> None:
     rng = np.random.default_rng(1)
     q, tau = rng.normal(size=(4, 3)), rng.normal(size=(4, 10, 3))

@@ -284,9 +284,15 @@ def test_what_is_served_without_checks_has_the_same_bits() -> None:
     second["tau"][...] = second["q"][...] = second["ones"][...] = 7.0  # arrays of the caller's own
     assert np.array_equal(second["again"], kept["again"])
     assert all(np.array_equal(found, kept[name]) for name, found in f(q, v, weight).items())
-    for _ in range(2):
+    plan = f.plan
+    assert isinstance(plan, Staged)
+    for busy in (0, 0, 1):  # checked, by code, and from part to part by Python, while another call is at these
+        plan._busy[0] = busy
         alone = f(q[1, 2], v[1, 2], weight)
         assert all(np.array_equal(bits(found), bits(kept[name][1, 2])) for name, found in alone.items())
+        assert all(np.array_equal(found, kept[name]) for name, found in f(q, v, weight).items())
+    plan._busy[0] = 0
+    assert f._entry is not None and f._entry.forms == {"one", "batch"}
     g = lw.compile(lambda q, v: lw.forward_dynamics(LONG, q, v, 2.0 * v), q=60, v=60)
     out = np.zeros((3, 4, 60))
     for _ in range(2):

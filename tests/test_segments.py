@@ -284,7 +284,7 @@ def test_a_call_in_the_middle_of_a_call(monkeypatch: pytest.MonkeyPatch) -> None
     lw.forward_dynamics(model, *first, method="constraint_force")
     (plan,) = (plan for key, plan in model._memo.plans.items() if key[:2] == ("constraint_force", ()))
     assert isinstance(plan, Segmented)
-    plan._busy[0] = 1  # what another call is at, the builtins leave to Python
+    plan.busy[0] = 1  # what another call is at, the builtins leave to Python
     run, calls = plan.call_one, []
 
     def interrupted(words: Words) -> int:
@@ -297,7 +297,7 @@ def test_a_call_in_the_middle_of_a_call(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(plan, "call_one", interrupted)
     found = lw.forward_dynamics(model, *first, method="constraint_force")
-    plan._busy[0] = 0
+    plan.busy[0] = 0
     assert len(calls) == 2 and np.array_equal(bits(found), bits(wanted[0]))
 
 

@@ -280,13 +280,13 @@ def test_a_plan_that_is_busy_is_left_to_python() -> None:
     s = state_of(MODEL, 11, (4,))
     wanted = lw.momentum(MODEL, s.q, s.v)
     (plan,) = (plan for key, plan in MODEL._memo.plans.items() if key[0] == "momentum" and key[4] == "auto")
-    plan._busy[0] = 1
+    plan.busy[0] = 1
     try:
         assert np.array_equal(lw.momentum(MODEL, s.q, s.v), wanted)
-        assert plan._busy[0] == 1  # whoever set it takes it back
+        assert plan.busy[0] == 1  # whoever set it takes it back
     finally:
-        plan._busy[0] = 0
-    assert np.array_equal(lw.momentum(MODEL, s.q, s.v), wanted) and plan._busy[0] == 0
+        plan.busy[0] = 0
+    assert np.array_equal(lw.momentum(MODEL, s.q, s.v), wanted) and plan.busy[0] == 0
 
 
 def test_many_threads_with_their_own_arrays() -> None:

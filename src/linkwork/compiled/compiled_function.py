@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from linkwork.arguments import Array, all_finite, array
 from linkwork.batches import FLOAT64, Given, all_converted, as_out, broadcast, plain, rows_of
 from linkwork.compiled.arrays import is_traced, numbers, traced
-from linkwork.compiled.results import Structure, laid_flat, put_together
+from linkwork.compiled.results import Structure, laying_flat, putting_together
 from linkwork.compiled.tracing import Shape
 from linkwork.engine.code import fingerprint
 from linkwork.engine.ir.program import Program, count, text
@@ -77,18 +77,15 @@ class CompiledFunction:
 
     def __call__(self, *arguments: ArrayLike, out: Any = None, **named: ArrayLike) -> Any:
         values = self._bound(arguments, named) if named else arguments
-        if out is None or self._flat:
-            answer = self.served(out, *values)
-            if answer is not None:
-                return answer if self._flat else put_together(self._structure, iter(answer))
-        elif self.served(tuple(laid_flat(self._structure, out)), *values) is not None:
-            return out
+        answer = self.served(out if out is None or self._flat else self._into(out), *values)
+        if answer is not None:
+            return out if out is not None else answer if self._flat else self._whole(answer)
         if any(map(is_traced, values)):
             return self._inner(values, out)
         leaves, batch, fine = self.attempt(values, out)
         if not fine.all():
             raise self._not_finite(values, leaves, batch)
-        return out if out is not None else put_together(self._structure, iter(leaves))
+        return out if out is not None else self._result(tuple(leaves))
 
     def served(self, out: Any, *values: Any) -> Any:
         """What ``quick`` says, of numbers, lists and other arrays converted first."""
@@ -227,8 +224,7 @@ class CompiledFunction:
         return given, broadcast(self._names, [found.shape[: found.ndim - axes] for found, axes in given])
 
     def _targets(self, out: Any, shapes: Sequence[Shape], given: Sequence[Given], values: Sequence[Any]) -> list[Array]:
-        arrays = tuple(laid_flat(self._structure, out))
-        return as_out(arrays if len(shapes) > 1 else arrays[0], shapes, self._names, given, values)
+        return as_out(self._into(out), shapes, self._names, given, values)
 
     # Results
 
@@ -238,6 +234,23 @@ class CompiledFunction:
         return self._structure is None or (
             self._structure[0] is tuple and len(self.result_shapes) > 1 and not any(self._structure[1])
         )
+
+    @cached_property
+    def _result(self) -> Callable[[tuple[Any, ...]], Any]:
+        """What makes a result of its arrays."""
+        return putting_together(self._structure)
+
+    @cached_property
+    def _whole(self) -> Callable[[Any], Any]:
+        """The same, of what code serves: a tuple of several arrays, or one."""
+        result = self._result
+        return result if len(self.result_shapes) > 1 else lambda leaf: result((leaf,))
+
+    @cached_property
+    def _into(self) -> Callable[[Any], Any]:
+        """What makes of an ``out`` a tuple of several arrays, or one."""
+        flat = laying_flat(self._structure)
+        return flat if len(self.result_shapes) > 1 else lambda out: flat(out)[0]
 
     def _not_finite(self, values: Sequence[Any], leaves: Sequence[Array], batch: tuple[int, ...]) -> SingularError:
         axes = len(batch)
@@ -284,9 +297,9 @@ class CompiledFunction:
         if self._entry is not None and form not in self._entry.forms:
             plan.serve(self._entry, form)
             self.holder = held({self._entry.arguments: self._entry})
-            self.quick = partial(served(), self.holder)
-        elif self._entry is None and (by_stages := plan.served()) is not None:
-            self.quick = partial(_unless_forced, by_stages)
+        by_code = _nothing if self.holder is None else partial(served(), self.holder)
+        has_answers = type(plan).answer is not Plan.answer
+        self.quick = partial(_by_code_or_python, by_code, plan.answer) if has_answers else by_code
 
     # While another function is traced
 
@@ -308,7 +321,7 @@ class CompiledFunction:
             items = np.empty(prod(shape), dtype=object)
             items[:] = result
             leaves.append(traced(items.reshape(shape)))
-        return put_together(self._structure, iter(leaves))
+        return self._result(tuple(leaves))
 
 
 def _restored(
@@ -326,6 +339,7 @@ def _nothing(*_: object) -> None:
     return None
 
 
-def _unless_forced(serve: Callable[..., Any], *given: Any) -> Any:
-    """What a function serves while no form is asked for."""
-    return None if forced.value else serve(*given)
+def _by_code_or_python(code: Callable[..., Any], python: Callable[..., Any], *given: Any) -> Any:
+    """What code serves, or Python while no form is asked for."""
+    found = code(*given)
+    return python(*given) if found is None and not forced.value else found

@@ -16,7 +16,6 @@ from linkwork.algorithms import ALGORITHMS
 from linkwork.compiled.arrays import numbers, traced
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.compiling import compile
-from linkwork.compiled.results import put_together
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.engine.trace.differentiate import pulled, pushed
 from linkwork.engine.trace.specialise import specialise
@@ -128,7 +127,7 @@ def jacobian_of(
         for k, shape in enumerate(f.result_shapes):
             parts = [columns[name][k].reshape((*shape, *_tangent_shape(f, name))) for name in chosen]
             leaves.append(tuple(map(traced, parts)) if len(parts) > 1 else traced(parts[0]))
-        return put_together(f._structure, iter(leaves))
+        return f._result(tuple(leaves))
 
     return _made(f"jacobian of {f.name}", text, f.shapes)
 
@@ -249,5 +248,4 @@ def _objects(rows: Sequence[Sequence[Any]], width: int) -> Any:
 
 
 def _structured(f: CompiledFunction, leaves: Sequence[Sequence[Any]]) -> Any:
-    arrays = (_array(values, shape) for values, shape in zip(leaves, f.result_shapes, strict=True))
-    return put_together(f._structure, arrays)
+    return f._result(tuple(_array(values, shape) for values, shape in zip(leaves, f.result_shapes, strict=True)))

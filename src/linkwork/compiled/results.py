@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
+from itertools import count
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -31,27 +33,47 @@ def taken_apart(name: str, value: Any) -> tuple[Structure, list[Any]]:
     return None, [numbers(value)]
 
 
-def put_together(structure: Structure, leaves: Iterator[Any]) -> Any:
-    """A result from its arrays."""
-    if structure is None:
-        return next(leaves)
-    if structure[0] is dict:
-        return {key: put_together(part, leaves) for key, part in zip(structure[1], structure[2], strict=True)}
-    parts = [put_together(part, leaves) for part in structure[1]]
-    kind: Any = structure[0]
-    return kind(*parts) if hasattr(kind, "_fields") else kind(parts)
+def putting_together(structure: Structure) -> Callable[[tuple[Any, ...]], Any]:
+    """What makes a result of its arrays."""
+    return _made_of(structure, count())
 
 
-def laid_flat(structure: Structure, value: Any) -> Sequence[Any]:
-    """The arrays of an ``out`` of this structure."""
+def _made_of(structure: Structure, places: Iterator[int]) -> Callable[[tuple[Any, ...]], Any]:
     if structure is None:
-        return [value]
-    if structure[0] is dict:
-        if not isinstance(value, dict) or list(value) != structure[1]:
-            raise ArgumentError(f"out must be a dict with the keys {', '.join(map(repr, structure[1]))}")
-        return [
-            leaf for key, part in zip(structure[1], structure[2], strict=True) for leaf in laid_flat(part, value[key])
-        ]
-    if not isinstance(value, tuple | list) or len(value) != len(structure[1]):
-        raise ArgumentError(f"out must be a tuple of {len(structure[1])} arrays, as the function returns")
-    return [leaf for part, each in zip(structure[1], value, strict=True) for leaf in laid_flat(part, each)]
+        return itemgetter(next(places))
+    if structure[0] is tuple and len(structure[1]) > 1 and not any(structure[1]):
+        return itemgetter(*(next(places) for _ in structure[1]))  # which gives a tuple
+    kind, *keys, inside = structure
+    parts = [_made_of(part, places) for part in inside]
+    if kind is dict:
+        return lambda leaves: dict(zip(keys[0], [part(leaves) for part in parts], strict=True))
+    if hasattr(kind, "_fields"):
+        return lambda leaves: kind(*[part(leaves) for part in parts])
+    return lambda leaves: kind([part(leaves) for part in parts])
+
+
+def laying_flat(structure: Structure) -> Callable[[Any], tuple[Any, ...]]:
+    """What makes the arrays of an ``out`` of this structure."""
+    if structure is None:
+        return lambda value: (value,)
+    kind, *keys, inside = structure
+    parts, deep = [None if part is None else laying_flat(part) for part in inside], any(inside)
+
+    def laid_flat(value: Any) -> tuple[Any, ...]:
+        if kind is dict:
+            if not isinstance(value, dict) or list(value) != keys[0]:
+                raise ArgumentError(f"out must be a dict with the keys {', '.join(map(repr, keys[0]))}")
+            value = tuple(value.values())
+        elif not isinstance(value, _SEVERAL) or len(value) != len(parts):
+            raise ArgumentError(f"out must be a tuple of {len(parts)} arrays, as the function returns")
+        if not deep:
+            return tuple(value)
+        leaves: list[Any] = []
+        for part, each in zip(parts, value, strict=True):
+            leaves += (each,) if part is None else part(each)
+        return tuple(leaves)
+
+    return laid_flat
+
+
+_SEVERAL = (tuple, list)  # a union of them would be made in each call

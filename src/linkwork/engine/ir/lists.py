@@ -75,12 +75,14 @@ class _Packs:
             self.pack(members)
 
     def roots(self) -> list[Members]:
-        """Stores of the same number of several items."""
+        """Stores of the same number of several items, the last ones first: those before them may be of a step on the
+        way, with more to it for some items than for others, and would pack what does not belong together.
+        """
         runs: dict[object, dict[int, int]] = defaultdict(dict)
         for n in self.order:
             if n in self.seats and self.program.operations[n] == "store":
                 runs[self.seats[n].run, self.program.details[n].terms][self.seats[n].lane] = n
-        return [tuple(run[lane] for lane in sorted(run)) for run in runs.values()]
+        return [tuple(run[lane] for lane in sorted(run)) for run in reversed(runs.values())]
 
     def pack(self, root: Members) -> None:
         todo = [root]

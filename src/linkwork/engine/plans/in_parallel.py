@@ -112,7 +112,7 @@ class InParallel(Compiled):
     def _enlist(self, code: jit.Code) -> None:
         """All helpers that there are become members of the crew, if there is one."""
         crew = self._crew
-        if crew is None or self._busy[0]:
+        if crew is None or self.busy[0]:
             return
         with jit.lock:
             rows = crew[len(parallel.CREW.words) :].reshape(-1, len(parallel.MEMBER.words))

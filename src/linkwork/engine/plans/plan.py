@@ -59,6 +59,10 @@ class Plan(ABC):
         """How so many states are served: "one", a "batch", or "many" of them, which want threads."""
         return "one" if states == 1 else "batch"
 
+    def answer(self, out: Any, *arguments: Any) -> Any:
+        """What Python makes of plain arrays that the builtins do not serve; None where there is no such thing."""
+        return None
+
     def served(self, *forms: str) -> Callable[..., Any] | None:
         """A function (out, arguments...) that serves plain arrays, for one state or a batch, and says None to anything
         else; None where there is no such thing.
@@ -132,7 +136,7 @@ class Compiled(Plan):
         self.lanes = lanes or jit.lanes(self.cpu)
         self._codes: dict[int, tuple[jit.Code, Callable[[int], int]]] = {}
         self._templates: dict[str, Words] = {}
-        self._busy: Words = np.zeros(1, dtype=np.int64)
+        self.busy: Words = np.zeros(1, dtype=np.int64)
         self._own: dict[tuple[str, str], Array] = {}
         self.pace = Pace(task.seconds / self.lanes)
         self._in_pieces: dict[int, Words] = {}
@@ -295,7 +299,7 @@ class Compiled(Plan):
         results: Sequence[Shape] = [(n,) for n in task.results] if rows else task.shapes
         if self.task.over_time or not fit(arguments, results):
             return None
-        return Entry(arguments, results, self._busy, self.pace.limits, further)
+        return Entry(arguments, results, self.busy, self.pace.limits, further)
 
     def form(self, states: int) -> str:
         return "many" if self.pace.wants_threads(states) else super().form(states)

@@ -1,7 +1,7 @@
 """Stages of straight code with calls of other code between them (``stages``), each over the whole batch.
 
-Both are served by the builtins where they can be, straight into machine code; nothing is copied that is an array of
-some code's as it stands.
+Where all of them have code that the builtins can call, so has the whole (``emit.staging``), for as many states as do
+not want threads. Else Python goes from one to the next; nothing is copied that is an array of some code's as it stands.
 """
 
 from __future__ import annotations
@@ -15,12 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwork.batches import FLOAT64, as_out
+from linkwork.engine.emit.call_frame import Words
 from linkwork.engine.plans.callee import Callee
-from linkwork.engine.plans.plan import NOT_FINITE_RESULT, Array, Arrays, Found, Offsets, Plan
+from linkwork.engine.plans.plan import NOT_FINITE_RESULT, Array, Arrays, Compiled, Found, Offsets, Plan
+from linkwork.engine.plans.stage_words import StageWords, code
 from linkwork.engine.plans.stages import Moved, Stage, shared, stages_of
 from linkwork.engine.plans.task import Shape, Task
 from linkwork.engine.plans.traced import TracedTask
-from linkwork.engine.run.entries import Entry, held, make
+from linkwork.engine.run.entries import Entry, fit, held, make
+from linkwork.engine.run.threads import Pace
 from linkwork.errors import ArgumentError
 from linkwork.properties import cached_property
 
@@ -28,26 +31,36 @@ _NOTHING = np.empty((1, 0))
 
 
 class Part:
-    """The plan of straight code, or of a call, over rows of numbers: (states, n), or (n,) for all states the same."""
+    """The plan of straight code, or of a call, over rows of numbers: (states, n), or (n,) for all states the same.
 
-    def __init__(self, plan: Plan, offsets: Offsets = ()) -> None:
+    ``busy`` is the word that all parts have in common: one call works with what all of them work in.
+    """
+
+    def __init__(self, plan: Plan, busy: Words, offsets: Offsets = ()) -> None:
         self.plan, self.offsets, self.count = plan, offsets, len(plan.task.arguments)
-        self._entry: Entry | None = plan.entry(rows=True)
+        if isinstance(plan, Compiled):
+            plan.busy = busy
+        self.entry: Entry | None = plan.entry(rows=True)
         self._serve: Callable[..., Any] | None = None
 
     def run(self, arguments: Arrays, states: int, out: Arrays | None = None) -> Found:
         """The results, those of ``out`` if that is given, and a status."""
-        form = "one" if states == 1 else "batch"
-        if self._serve is not None and self._entry is not None and form in self._entry.forms:
+        form = _form(states)
+        if self._serve is not None and self.entry is not None and form in self.entry.forms:
             answer = self._serve(out if out is None else tuple(out) if len(out) > 1 else out[0], *arguments)
             if answer is not None:
                 return list(answer) if type(answer) is tuple else [answer], 0
         rows = [array if array.ndim > 1 else np.broadcast_to(array, (states, array.size)) for array in arguments]
         found, status = self.plan.run(rows, states, self.offsets, out)
-        if not status and self._entry is not None and form not in self._entry.forms:
-            self.plan.serve(self._entry, form, self.offsets)
-            self._serve = partial(make(), held({self._entry.arguments: self._entry}))
+        if not status and self.serves(form) and self._serve is None and self.entry is not None:
+            self._serve = partial(make(), held({self.entry.arguments: self.entry}))
         return found, status
+
+    def serves(self, form: str) -> bool:
+        """Whether builtins have code for "one" state or a "batch", which is made if need be."""
+        if self.entry is not None and form not in self.entry.forms:
+            self.plan.serve(self.entry, form, self.offsets)
+        return self.entry is not None and form in self.entry.forms
 
 
 class Step(NamedTuple):
@@ -71,6 +84,9 @@ class Staged(Plan):
     ) -> None:
         super().__init__(task)
         self.straight, self.called = straight, called
+        self._busy: Words = np.zeros(1, dtype=np.int64)
+        self._asked: set[str] = set()
+        """Forms that the builtins were to have code for."""
 
     @cached_property
     def steps(self) -> list[Step]:
@@ -83,12 +99,14 @@ class Staged(Plan):
             sizes = list(map(prod, shapes))
             same = [each.whole(sizes) if isinstance(each, Moved) else None for each in stage.given]
             unseen = not set(same if stage.calls else ()).issuperset(stage.inputs)  # by code that looks at all numbers
-            straight = Part(self.straight(own)) if stage.program.root.order or unseen else None
+            straight = Part(self.straight(own), self._busy) if stage.program.root.order or unseen else None
             callees: list[Callee] = [program.details[n] for n in stage.calls]
             for callee in callees:
                 if callee not in plans:
                     plans[callee] = self.called(callee.task())
-            found.append(Step(stage, straight, [Part(plans[callee], callee.offsets) for callee in callees], same))
+            found.append(
+                Step(stage, straight, [Part(plans[callee], self._busy, callee.offsets) for callee in callees], same)
+            )
             shapes[len(task.argument_shapes)] = (len(stage.carried),)
             shapes += [(size,) for callee in callees for size in callee.result_sizes]
         return found
@@ -150,11 +168,33 @@ class Staged(Plan):
             found.append((array.copy() if fixed or others else array).reshape(states, -1))
         return found
 
-    def served(self, *forms: str) -> Callable[..., Any]:
-        return self._answer
+    # By the builtins
 
-    def _answer(self, out: Any, *arguments: Any) -> Any:
-        """For plain arrays with the same leading axes, or with none: an array, or a tuple of several."""
+    @property
+    def _parts(self) -> list[Part]:
+        return [part for step in self.steps for part in (step.straight, *step.calls) if part is not None]
+
+    def entry(self, rows: bool = False, further: int = 0) -> Entry | None:
+        task = self.task
+        if any(part.entry is None for part in self._parts) or not fit(task.argument_shapes, task.shapes):
+            return None
+        return Entry(task.argument_shapes, task.shapes, self._busy, self._limits, further)
+
+    @property
+    def _limits(self) -> Words:
+        """Of batches."""
+        return Pace(sum(part.plan.pace.seconds for part in self._parts if isinstance(part.plan, Compiled))).limits
+
+    def serve(self, entry: Entry, form: str, offsets: Offsets = ()) -> None:
+        self._asked.add(form)
+        if all(part.serves(form) for part in self._parts):
+            made = StageWords(self, form)
+            entry.add(form, code(), made.frame, made.words, made.array_names, self._limits, self, made.kept)
+
+    def answer(self, out: Any, *arguments: Any) -> Any:
+        """For plain arrays with the same leading axes, or with none: an array, or a tuple of several. The first call
+        for one state, or for a batch, is not answered, so that the builtins get code for it.
+        """
         task = self.task
         leading: Shape = ()
         if len(arguments) != len(task.argument_shapes):
@@ -172,7 +212,7 @@ class Staged(Plan):
                 into = as_out(out, shapes, [""] * len(given), given)
             except ArgumentError:
                 return None  # who asks again, with its checks, is told
-        if not states:
+        if not states or (self._asked and _form(states) not in self._asked):
             return None
         sizes = zip(arguments, task.argument_shapes, task.arguments, strict=True)
         rows = [array.reshape((states, n) if array.ndim > len(shape) else n) for array, shape, n in sizes]
@@ -183,6 +223,10 @@ class Staged(Plan):
             return out
         shaped = [array.reshape(shape) for array, shape in zip(found, shapes, strict=True)]
         return tuple(shaped) if len(shaped) > 1 else shaped[0]
+
+
+def _form(states: int) -> str:
+    return "one" if states == 1 else "batch"
 
 
 def _leading(array: Any, shape: Shape) -> Shape | None:

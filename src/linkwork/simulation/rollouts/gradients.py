@@ -43,7 +43,7 @@ class Gradients:
     Attributes:
         q: (..., nv) with respect to where each trajectory began, in the tangent space.
         v: (..., nv), and to how fast.
-        parts: with respect to tau, q_target (in numbers of q), kp, v_target, kd, damping, friction, effort, f_ext,
+        parts: with respect to tau, q_target (in the tangent space), kp, v_target, kd, damping, friction, effort, f_ext,
             inertias, armature and placements, as far as they were there: (n or 1, T or 1, numbers), the trajectories in
             one axis.
         parameters: of the law, in order, likewise; cost_parameters: those of the cost.
@@ -83,6 +83,8 @@ def pulled_back(job: Job, weights: Sequence[Array | None], of_cost: Array, check
     shapes = job.all_shapes
     names = [name for name in shapes if name != "dt"]
     sums_of = {name: np.zeros_like(job.parts[name]) for name in names}
+    if "q_target" in sums_of:
+        sums_of["q_target"] = np.zeros((*job.parts["q_target"].shape[:2], model.nv))
     span = max(1, ceil(sqrt(steps)) if checkpoints is None else ceil(steps / integer("checkpoints", checkpoints, 1)))
     starts = _states(job, 0, job.q, job.v, steps, span)
     adjoint = [np.zeros((n, model.nv)), np.zeros((n, model.nv))]
@@ -157,15 +159,20 @@ def _made_backward(model: Model, step: Step, shapes: Mapping[str, Shape]) -> Com
     arguments = {**state, **shapes}
     program, _, _ = trace("step", step.advance, arguments)
 
+    def in_tangent_space(q: list[Any], gradient: list[Any]) -> Any:
+        _, ((_, found),) = pulled(integrate_of(model), [q, [0.0] * model.nv], [[gradient]])
+        return _shaped(found, (model.nv,))
+
     def text(w_q: Any, w_v: Any, w_cost: Any, **given: Any) -> Any:
         own = [flat(given[name]) for name in arguments]
         after = replay(program, own)[0]
         _, ((_, by_numbers),) = pulled(difference_of(model), [after, after], [[flat(w_q)]])
         of_sums = [0.0, w_cost.item(), *(0.0 for _ in own[2][2:])]
         _, (gradient,) = pulled(program, own, [[by_numbers, flat(w_v), of_sums]])
-        _, ((_, of_q),) = pulled(integrate_of(model), [own[0], [0.0] * model.nv], [[gradient[0]]])
-        rest = [_shaped(gradient[k + 3], shape) for k, (name, shape) in enumerate(shapes.items()) if name != "dt"]
-        return (_shaped(of_q, (model.nv,)), _shaped(gradient[1], (model.nv,)), *rest)
+        rest = {name: _shaped(gradient[k + 3], shape) for k, (name, shape) in enumerate(shapes.items()) if name != "dt"}
+        if "q_target" in rest:
+            rest["q_target"] = in_tangent_space(flat(given["q_target"]), flat(rest["q_target"]))
+        return (in_tangent_space(own[0], gradient[0]), _shaped(gradient[1], (model.nv,)), *rest.values())
 
     whole = {**arguments, "w_q": (model.nv,), "w_v": (model.nv,), "w_cost": ()}
     found, structure, results = trace("a step backward", text, whole)
