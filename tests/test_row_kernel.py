@@ -12,7 +12,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.engine.code import jit
-from linkwork.engine.emit import kernel, row_kernel, slots, streaming
+from linkwork.engine.emit import kernel, row_kernel, slots, slotted, streaming
 from linkwork.engine.emit.call_frame import Interface
 from linkwork.engine.emit.sparing import Spared
 from linkwork.engine.ir import waiting
@@ -39,7 +39,7 @@ def products(result: Sequence[Operand], count: int) -> Program:
 
 
 class Batch:
-    """``products`` as machine code, with results in tiles or as rows."""
+    """``products`` as machine code, with results in tiles or as rows, or for one state at a time."""
 
     def __init__(
         self,
@@ -55,6 +55,8 @@ class Batch:
         program = program or products(result, count)
         if way == "rows":
             text = row_kernel.module(program, interface, lanes, jit.register_constraint(cpu, lanes), spared)
+        elif way == "one":
+            text = slotted.module(program, interface, jit.register_constraint(cpu, 1))
         else:
             text = kernel.module(program, interface, lanes, spared=spared)
         self.text, self.width, self.frame = text, len(result), interface.batch
@@ -247,7 +249,7 @@ def test_a_long_program_is_cut_into_basic_blocks_and_keeps_its_bits(way: str, mo
     assert status == same and expected.tobytes() == found.tobytes()
 
 
-@pytest.mark.parametrize(("cpu", "lanes"), LANES[1:3], ids=["host_4", "sse2_2"])
+@pytest.mark.parametrize(("cpu", "lanes"), [*LANES[1:3], (None, 1)], ids=["host_4", "sse2_2", "one"])
 def test_values_that_wait_long_keep_their_bits(
     cpu: tuple[str, str] | None, lanes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -263,7 +265,7 @@ def test_values_that_wait_long_keep_their_bits(
     inputs = 1.0 + 0.01 * np.random.default_rng(3).normal(size=(2 * lanes + 1, count))
     found = []
     for wait, bases in ((10**6, 1), (3, 1), (3, 0)):
-        for module in (slots, row_kernel):
+        for module in (slots, slotted):
             monkeypatch.setattr(module, "LONG_WAIT", wait)
         monkeypatch.setattr(slots, "_BASES", bases)
         monkeypatch.setattr(slots, "_LONG", 0)
@@ -272,7 +274,7 @@ def test_values_that_wait_long_keep_their_bits(
         taken = slots.slots(program, order, lanes, by_registers=True)
         assert taken.bases == (bases if wait == 3 else 0)
         assert len(taken.of) > taken.count == 3 if wait == 3 else not taken.of
-        batch = Batch("rows", [0.0] * 5, count, cpu, lanes, program)
+        batch = Batch("rows" if lanes > 1 else "one", [0.0] * 5, count, cpu, lanes, program)
         assert ("leaq" in batch.text) == (taken.bases > 0)
         found.append(batch(inputs))
     assert all(status == 0 and numbers.tobytes() == found[0][0].tobytes() for numbers, status in found)

@@ -105,20 +105,24 @@ def all_converted(values: Sequence[Any], out: Any) -> list[Any]:
 
 def converted(value: Any) -> Any:
     """Real numbers as a contiguous float64 array; all else as it is, for the checks to say what is wrong."""
-    if type(value) in (list, tuple):
+    kind = type(value)
+    if kind is list or kind is tuple:
         if masked(value):
             return value
         try:
             array = np.asarray(value)
         except Exception:  # whatever an object's own conversion raises
             return value
-    elif type(value) is np.ndarray:
+    elif kind is np.ndarray:
         array = value
-    elif type(value) in (float, int):
+    elif kind is float or kind is int:
         array = np.asarray(value)
     else:
         return value
-    plain = array.dtype.kind in "fiu" and array.dtype.itemsize <= 8 and array.size <= _SMALL
+    dtype = array.dtype
+    if dtype is FLOAT64 and array.flags.c_contiguous:
+        return array
+    plain = dtype.kind in "fiu" and dtype.itemsize <= 8 and array.size <= _SMALL
     return np.asarray(array, np.float64, order="C") if plain else value
 
 

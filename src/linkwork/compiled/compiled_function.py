@@ -55,11 +55,13 @@ class CompiledFunction:
         configurations: Mapping[str, Model] | None = None,
         often: Mapping[str, Mapping[int, float]] = MappingProxyType({}),
         function: Callable[..., Any] | None = None,
+        branches: Callable[[], Program] | None = None,
     ) -> None:
         """``trace`` gives the program when it is first needed; ``identity`` is what that follows from, if code can be
         found without it, and ``seconds`` what one state takes on one lane, roughly. ``configurations`` are arguments
         that are configurations of models; ``often`` is what numbers of arguments, by name and place, often are. The
-        ``function`` that was traced is asked why a result does not exist.
+        ``function`` that was traced is asked why a result does not exist. ``branches`` gives the program of a mechanism
+        that has isomorphic branches, with the same instructions for these.
         """
         self._function = function
         self.configurations = dict(configurations or {})
@@ -67,7 +69,7 @@ class CompiledFunction:
         self._structure, self._names = structure, list(shapes)
         usual = {f"argument{self._names.index(key)}": own for key, own in often.items()}
         arguments = list(self.shapes.values())
-        self._task = TracedTask(trace, arguments, self.result_shapes, identity, seconds, often=usual)
+        self._task = TracedTask(trace, arguments, self.result_shapes, identity, seconds, often=usual, branches=branches)
         self._plans: dict[str, Plan] = {}
         self._entry: Entry | None = None
         self.holder: Holder | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -13,6 +14,7 @@ from linkwork.compiled.tracing import Shape, trace
 from linkwork.engine.code import fingerprint
 from linkwork.engine.ir.program import Program
 from linkwork.engine.run import threads
+from linkwork.engine.trace.isomorphic import has_isomorphic_branches
 from linkwork.errors import TracingError
 from linkwork.model.model import Frame, Model
 
@@ -39,9 +41,9 @@ def law(
     is zero for this model.
     """
 
-    def program() -> Program:
+    def program(isomorphic: bool = False) -> Program:
         try:
-            found, _, shaped = trace(name, text, shapes)
+            found, _, shaped = trace(name, text, shapes, isomorphic)
         except TracingError as error:
             if not isinstance(error.__cause__, ZeroDivisionError):
                 raise
@@ -53,4 +55,5 @@ def law(
     identity = None if numbers is None else fingerprint.key(name, numbers, dict(shapes), *what)
     structure = None if len(results) == 1 else (tuple, [None] * len(results))
     seconds = dearer * threads.SECONDS * max(1, len(model.bodies))
-    return CompiledFunction(name, shapes, program, structure, results, identity, seconds, often=often)
+    branches = partial(program, isomorphic=True) if has_isomorphic_branches(model) else None
+    return CompiledFunction(name, shapes, program, structure, results, identity, seconds, None, often, None, branches)

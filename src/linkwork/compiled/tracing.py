@@ -21,10 +21,13 @@ Shape = tuple[int, ...]
 
 
 def trace(
-    name: str, function: Callable[..., Any], parameters: Mapping[str, Shape]
+    name: str, function: Callable[..., Any], parameters: Mapping[str, Shape], isomorphic: bool = False
 ) -> tuple[Program, Structure, tuple[Shape, ...]]:
-    """The program of a function, the structure of what it returns, and the shapes of the arrays there."""
-    tracer = Tracer(expand=False)
+    """The program of a function, the structure of what it returns, and the shapes of the arrays there. With
+    ``isomorphic``, branches of mechanisms that are so get the same instructions, and elementary functions are written
+    out.
+    """
+    tracer = Tracer(expand=isomorphic, isomorphic=isomorphic)
     arrays: dict[str, TracedArray] = {}
     for k, (key, shape) in enumerate(parameters.items()):
         loads = [tracer.load(Address(f"argument{k}", i)) for i in range(prod(shape))]

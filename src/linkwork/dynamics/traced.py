@@ -18,6 +18,7 @@ from linkwork.engine.plans.callee import Callee
 from linkwork.engine.plans.task import moved
 from linkwork.engine.spaces import SPACES
 from linkwork.engine.trace.interpreter import evaluate
+from linkwork.engine.trace.isomorphic import tree_inside
 from linkwork.engine.trace.tracer import Traced
 from linkwork.model.model import Frame, Model
 
@@ -33,7 +34,7 @@ def traced_call(
     given, batch = as_given(model, algorithm.arguments, values, len(frames), finite=False)
     states = prod(batch)
     flat = [None if each is None else numbers(spread(*each, batch)).reshape(states, -1) for each in given]
-    placed = moved(frames, offsets)
+    placed, spaces = moved(frames, offsets), [SPACES[space] for _, space in algorithm.arguments]
     absent = tuple(name for (name, _), each in zip(algorithm.arguments, flat, strict=True) if each is None)
     keeps_loops = named(algorithm.name) is algorithm and form_of(algorithm, model) in ("rolled", "segmented")
     keeps_loops = keeps_loops and any(
@@ -42,7 +43,7 @@ def traced_call(
 
     def one(arguments: list[list[Any] | None]) -> list[list[Any]]:
         if not keeps_loops:
-            return evaluate(algorithm, model, arguments, placed)
+            return evaluate(algorithm, model, arguments, placed, tree_inside(model, placed, spaces, arguments))
         callee = Callee(algorithm.name, model, absent, tuple(frames), tuple(offsets))
         numbers = [number for each in arguments if each is not None for number in each]
         result = next(number for number in numbers if isinstance(number, Traced)).called(callee, numbers)

@@ -19,9 +19,9 @@ from bisect import bisect
 from collections.abc import Sequence
 
 from linkwork.engine.emit.call_frame import Interface, listed
-from linkwork.engine.emit.kernel import BINARY, Kernel
+from linkwork.engine.emit.kernel import BINARY
 from linkwork.engine.emit.packing import AHEAD, batch, compile_time_integers, following, next_rows
-from linkwork.engine.emit.slots import LONG_WAIT, Step, slots
+from linkwork.engine.emit.slotted import SlottedKernel
 from linkwork.engine.emit.sparing import Spared, usual_table
 from linkwork.engine.emit.streaming import copy_lines
 from linkwork.engine.emit.strips import Strip, lines, steps, strips
@@ -37,10 +37,9 @@ _TOGETHER = 40
 """Steps of which all lines are prefetched at once."""
 
 
-class RowKernel(Kernel):
-    """Writes the kernel of a program without loops; it returns whether all results are finite.
-
-    ``constraint`` is the inline-assembly constraint of a register for all lanes, None where nothing can be prefetched.
+class RowKernel(SlottedKernel):
+    """Writes the kernel of a program without loops; it returns whether all results are finite. Nothing is prefetched
+    where there is no ``constraint``.
     """
 
     returns = "i1"
@@ -48,67 +47,38 @@ class RowKernel(Kernel):
     def __init__(
         self, program: Program, interface: Interface, lanes: int, constraint: str | None, symbol: str = "kernel"
     ) -> None:
-        super().__init__(without_waiting(program), interface, lanes, symbol)
-        program = self.program
-        self.constraint = constraint
-        self.further = [("ptr", following(k)) for k in next_rows(interface)]
-        self.rows: dict[str, dict[int, Operand]] = {}
+        program = without_waiting(program)
+        self.rows = dict[str, dict[int, Operand]]()
         for n in program.root.order:
             if program.operations[n] == "store":
                 address, (x,) = program.details[n], program.operands[n]
                 self.rows.setdefault(address.array, {})[address.offset] = x
+        self.steps = steps(program, self.rows, lanes)
+        used = [
+            (None, each.numbers) if isinstance(each, Strip) else (each, program.operands[each]) for each in self.steps
+        ]
+        super().__init__(program, interface, lanes, constraint, symbol, used)
+        self.further = [("ptr", following(k)) for k in next_rows(interface)]
         self.empty = {
             array: [strip for strip in strips(array, row, lanes) if strip.is_empty] for array, row in self.rows.items()
         }
-        self.steps = steps(program, self.rows, lanes)
-        self.slots = slots(program, [self.operands(step) for step in self.steps], lanes, constraint == "x")
-        self.work = self.slots.count
-        """How many slots ``work`` has."""
-        self.renamed: dict[int, str] = {}  # the names of values that were loaded again, or have gone through a prefetch
-        self.position, self.used = 0, dict[int, int]()  # where values were last used
         self.sum = constant(0.0, lanes)
         self.tables: list[str] = []
 
-    def operands(self, step: int | Strip) -> Step:
-        return (None, step.numbers) if isinstance(step, Strip) else (step, self.program.operands[step])
-
     def body(self) -> None:
-        for base in range(self.slots.bases):
-            far = 8 * self.lanes * (base * self.slots.reach + self.slots.reach // 2)
-            self.let(f'call ptr asm "leaq {far}($1), $0", "=r,r"(ptr %work)', f"%near{base}")
+        self.point_into_slots()
         prefetched = self.prefetches()
         for position, step in enumerate(self.steps):
             self.position = position
             if isinstance(step, Strip):
                 self.write(step)
                 continue
-            self.used[step] = self.position
-            self.instruction(step)
-            if step in self.slots.of:
-                self.store(self.value(step), self.slot(self.slots.of[step]), self.type, self.align)
+            self.made(step)
             for array, how, where in prefetched.get(position, ()):
                 self.prefetch(step, array, where, how)
         for array in self.rows:
             self.write_zeros(array)
         self.do(f"ret i1 {self.is_finite(self.sum, self.lanes)}")
-
-    def value(self, x: Operand | tuple[float, ...]) -> str:
-        if type(x) is not int:
-            return super().value(x)
-        last = self.used.get(x, self.position)
-        self.used[x] = self.position
-        if self.position - last > LONG_WAIT:
-            slot = self.slots.of.get(x)
-            if slot is not None or self.program.operations[x] == "load":
-                place = self.element(self.program.details[x], self.lanes) if slot is None else self.slot(slot)
-                self.renamed[x] = self.load(place, self.type, self.align)
-        return self.renamed.get(x) or f"%v{x}"
-
-    def slot(self, number: int) -> str:
-        base, place = divmod(number, self.slots.reach)
-        if base < self.slots.bases:
-            return self.at(f"%near{base}", place - self.slots.reach // 2, self.type)
-        return self.at("%work", number, self.type)
 
     def prefetches(self) -> dict[int, list[tuple[str, str, list[int]]]]:
         """After which steps cache lines are prefetched, and how: of results, and of arguments the rows of the next

@@ -1,10 +1,11 @@
-"""Where values wait that are not used for long: in slots of ``work``, each for as many numbers as there are lanes.
+"""Where values wait that are not used for long: in slots of ``work``, each for as many numbers as there are lanes, or
+on the stack of code for one state, each for the widest value.
 
 A value has a slot from when it is made until it is last loaded, and another takes it then; LLVM would give most of
 these values places of their own, more than the first-level cache has.
 
 Long code takes as long as its bytes take to be fetched, and on x86 a load or store is shorter by three of eight bytes
-where its address is a register plus a byte, so that some registers point into ``work``, and the slots that they reach
+where its address is a register plus a byte, so that some registers point among the slots, and those that they reach
 are taken by values that are used most for the time that they wait. (AVX-512 counts that byte in whole vectors; there no
 register is needed.) Code that the CPU keeps decoded gains nothing by it.
 """
@@ -25,6 +26,9 @@ _BASES, _BYTE = 10, 256
 _LONG = 2_000
 """Steps of a program that is not kept decoded."""
 
+_WAITING = {*ARITHMETIC, "final", "vector", "extract"}
+"""Operations whose values may wait."""
+
 Step = tuple[int | None, Sequence[Operand]]
 """The value that is made, if any, and those that are used."""
 
@@ -43,7 +47,7 @@ class Slots:
 
 def slots(program: Program, steps: Sequence[Step], lanes: int, by_registers: bool) -> Slots:
     """The slots of a program's values, by its ``steps``; ``by_registers`` tells whether addresses may be shorter."""
-    made = {n: k for k, (n, _) in enumerate(steps) if n is not None and program.operations[n] in (*ARITHMETIC, "final")}
+    made = {n: k for k, (n, _) in enumerate(steps) if n is not None and program.operations[n] in _WAITING}
     used, last, loads = dict(made), dict[int, int](), dict[int, int]()
     for k, (_, operands) in enumerate(steps):
         for x in operands:

@@ -224,6 +224,8 @@ class Program:
     root: Block = field(default_factory=Block)
     seats: dict[int, Seat] = field(default_factory=dict)
     """Of loads and stores of lists."""
+    seeds: dict[tuple[str, int], Any] = field(default_factory=dict)
+    """Which numbers of the arguments correspond, by array and place (``trace.isomorphic``)."""
 
     def instruction(
         self, block: Block, operation: str, operands: tuple[Any, ...], detail: Any = None, width: int = 1

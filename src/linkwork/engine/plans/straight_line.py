@@ -38,7 +38,7 @@ class StraightLine(Compiled):
         return [self.entry_point, *(["integer"] if lanes > 1 and not self.task.over_time else [])]
 
     def text(self, lanes: int) -> str:
-        from linkwork.engine.emit import kernel, packing, refilled, row_kernel
+        from linkwork.engine.emit import kernel, packing, refilled, row_kernel, slotted
         from linkwork.engine.emit.time_loop import time_loop
         from linkwork.engine.ir.passes import around_repeat
 
@@ -51,7 +51,7 @@ class StraightLine(Compiled):
                 return refilled.module(around, self.interface, lanes) + packing.compile_time_integers([0])
             constraint = jit.register_constraint(self.cpu, lanes)
             return row_kernel.module(self.program, self.interface, lanes, constraint, self.spared)
-        return kernel.module(self.one_state_program, self.interface, 1)
+        return slotted.module(self.one_state_program, self.interface, jit.register_constraint(self.cpu, 1))
 
     def tables(self, code: jit.Code, frame: str) -> dict[str, int]:
         return {}

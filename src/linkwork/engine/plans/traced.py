@@ -40,6 +40,8 @@ class TracedTask(Signature):
         recorded: how many arrays of such a step's state are recorded, the first ones; all if left out.
         often: numbers of arguments, by array and place, that are often these: where all of them are in all states of a
             tile, they are folded into the code that runs.
+        branches: makes the program for a mechanism with isomorphic branches, with the same instructions for these, all
+            of it arithmetic; None where there are none.
     """
 
     def __init__(
@@ -52,8 +54,10 @@ class TracedTask(Signature):
         over_time: bool = False,
         recorded: int | None = None,
         often: Mapping[str, Mapping[int, float]] = MappingProxyType({}),
+        branches: Callable[[], Program] | None = None,
     ) -> None:
         self._trace, self._identity, self.recorded, self.often = trace, identity, recorded, often
+        self.branches = branches
         if seconds is None:
             seconds = _SECONDS * max(100, len(self.program.operations))
         super().__init__(argument_shapes, shapes, seconds, over_time)
@@ -85,6 +89,28 @@ class Traced(StraightLine):
         from linkwork.engine.trace.replay import expanded
 
         return schedule(expanded(self.task.program))
+
+    @property
+    def one_state_program(self) -> Program:
+        """The program for one state, in which isomorphic branches take the lanes if it is shorter so."""
+        if self.task.branches is None:
+            return self.program
+        from linkwork.engine.ir.passes import schedule
+        from linkwork.engine.ir.program import length
+        from linkwork.engine.trace.superword import can_be_packed, pack_isomorphic
+
+        if not can_be_packed(self.program):
+            return self.program
+        narrow = schedule(self.task.branches())
+        wide = pack_isomorphic(narrow, narrow.seeds)
+        return wide if length(wide) < _SHORTER * length(self.program) else self.program
+
+    def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:
+        results, status = super().run(arguments, states, offsets, out)
+        if states == 1 and status == NOT_FINITE_RESULT and self.task.branches is not None:
+            # code for branches side by side has zeros that may meet an infinite number
+            return self.run_tiles(arguments, 1, self.lanes, out)
+        return results, status
 
     @cached_property
     def spared(self) -> Spared | None:

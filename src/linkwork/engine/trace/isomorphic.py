@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 from linkwork.engine.spaces import Space
+from linkwork.engine.trace.tracer import Traced
 from linkwork.joints.joint import is_built_in
 from linkwork.model.isomorphism import Lane, Role, roles
 from linkwork.model.model import Frame, Model
@@ -24,6 +25,10 @@ def roles_of(model: Model) -> list[Role]:
         for number, body in enumerate(model.bodies)
     ]
     return roles([0, *(body.parent for body in model.bodies)], [None, *kinds])
+
+
+def has_isomorphic_branches(model: Model) -> bool:
+    return any(role.lane for role in roles_of(model))
 
 
 def _unsigned(part: Any) -> Any:
@@ -47,15 +52,38 @@ def seeds(model: Model, frames: Sequence[Frame], spaces: Sequence[Space]) -> dic
     """For arguments from these spaces, the seed of each number that belongs to a body or a frame, by array and
     offset.
     """
+    return {(f"argument{number}", k): seed for number, k, seed in _seeds(model, frames, spaces)}
+
+
+def _seeds(model: Model, frames: Sequence[Frame], spaces: Sequence[Space]) -> Iterator[tuple[int, int, Seed]]:
+    """The number of an argument, the place there, and its seed."""
     bodies = roles_of(model)
     points = roles_of_frames(bodies, frames)
-    found: dict[tuple[str, int], Seed] = {}
     for number, space in enumerate(spaces):
         for of_frame, index, start, count in space.owners(model, len(frames)):
             role = (points if of_frame else bodies)[index]
             for k in range(count):
-                found[f"argument{number}", start + k] = (number, role.number, k), role.lane
-    return found
+                yield number, start + k, ((number, role.number, k), role.lane)
+
+
+def tree_inside(
+    model: Model, frames: Sequence[Frame], spaces: Sequence[Space], arguments: Sequence[Sequence[Any] | None]
+) -> IsomorphicTree | None:
+    """What an algorithm walks inside a text that is traced for isomorphic branches; None inside any other. The text's
+    own arguments that are among those of the algorithm get their seeds.
+    """
+    numbers = (x for each in arguments for x in each or () if type(x) is Traced)
+    first = next(numbers, None)
+    if first is None or not first.tracer.isomorphic:
+        return None
+    program = first.tracer.program
+    for number, k, seed in _seeds(model, frames, spaces):
+        given = arguments[number]
+        x = None if given is None else given[k]
+        if type(x) is Traced and program.operations[x.number] == "load":
+            address = program.details[x.number]
+            program.seeds.setdefault((address.array, address.offset), seed)
+    return IsomorphicTree(model, frames, first.tracer.constant)
 
 
 class IsomorphicTree(Tree):

@@ -29,6 +29,12 @@ def pack_isomorphic(program: Program, seeds: Mapping[tuple[str, int], Seed]) -> 
     return _Packer(program, packs).write(_in_order(program, packs))
 
 
+def can_be_packed(program: Program) -> bool:
+    """Whether it has arithmetic alone, besides loads and stores."""
+    known = {*ARITHMETIC, "load", "store", "constant"}
+    return known.issuperset(program.operations[n] for n in program.root.order)
+
+
 class _Packs:
     """Which instructions are isomorphic, and are packed together."""
 
