@@ -452,6 +452,10 @@ def test_gains_and_references_may_change_while_a_controller_is_used(way: Callabl
             assert abs(torque - before[0]).max() > 1e-2
             assert abs(torque - controller.command(0.5, q, v).torque).max() < 1e-11 * abs(torque).max()
             assert abs(follow.torque(0.5, q, v) - before[1]).max() > 1e-2
+        task.kp[1] = follow.kd[2] = np.nan
+        for one, named in ((controller, r"task\.kp\[1\]"), (follow, r"kd\[2\]")):
+            with pytest.raises(lw.ArgumentError, match=rf"^{named} of .* is nan; it must be finite"):
+                one.torque(0.5, q, v)
 
 
 def test_threads_may_share_a_controller() -> None:

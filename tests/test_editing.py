@@ -291,6 +291,7 @@ def test_edits_compose(tmp_path: Any) -> None:
 ARM = lw.mechanisms.serial_chain(3)
 BALL = lw.mechanisms.serial_chain(1, joint="spherical")
 WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
+    "inertias of fewer bodies": (lambda: ARM.with_inertias(np.ones((1, 10))), lw.ArgumentError, "^inertias must have"),
     "lock an unknown joint": (lambda: ARM.locked({"joint7": 0.1}), lw.UnknownNameError, "no joint named 'joint7'"),
     "lock a body": (lambda: ARM.locked({"body1": 0.1}), lw.UnknownNameError, "'body1'; it is a body"),
     "lock with two numbers": (lambda: ARM.locked({"joint1": [0.1, 0.2]}), lw.ArgumentError, "joint1' has 1 coordinate"),

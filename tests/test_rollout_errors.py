@@ -47,7 +47,8 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         r"not enough memory for 1,000,000,000,000,001 records of 1 trajectories, .* 3\.2e\+07 GB.*larger record",
     ),
     "batch_memory": (
-        {"tau": np.broadcast_to(np.zeros(2), (10**12, 2, 2))},
+        {"tau": np.broadcast_to(np.zeros(2), (10**12, 2, 2))}
+        | dict.fromkeys(("damping", "effort_limits", "armature"), np.broadcast_to(np.ones(2), (10**12, 2))),
         r"not enough memory for arguments of trajectories of shape \(1000000000000, 4\), which take 3\.2e\+04 GB",
     ),
     "record": ({"record": 0}, "record must be an integer of 1 or more, not 0"),

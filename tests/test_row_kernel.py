@@ -49,7 +49,7 @@ class Batch:
         cpu: tuple[str, str] | None,
         lanes: int,
         program: Program | None = None,
-        spared: Spared | None = None,
+        spared: Sequence[Spared] = (),
     ) -> None:
         cpu, interface = cpu or jit.host(), Interface((count,), (len(result),))
         program = program or products(result, count)
@@ -149,7 +149,7 @@ def test_a_tile_spares_what_is_usual_in_all_lanes(way: str, cpu: tuple[str, str]
     """The spared program has other results here, which tell where it ran."""
     usual = {1: 0.0, 17: -2.5, 20: 0.5}
     result = [0, 1, 2]
-    spared = Spared(products([5.0, 6.0, 0], 22), {"argument0": usual})
+    spared = [Spared(products([5.0, 6.0, 0], 22), {"argument0": usual})]
     batch = Batch(way, result, 22, cpu, lanes, spared=spared)
     inputs = np.random.default_rng(0).normal(size=(2 * lanes + 2, 22))
     inputs[:lanes, list(usual)] = inputs[-1, list(usual)] = list(usual.values())

@@ -127,8 +127,9 @@ def test_quarter_turns_are_spared_with_the_same_bits() -> None:
     places[:, :, :3, 3] += RNG.normal(size=(worlds, 3, 3))
     places[1] = np.where(places[1] == 0.0, -0.0, places[1])
     places[8:11, 1] = PLACES[:, 1]
-    (usual,) = varied.often(arm, ["q", "placements"]).values()
-    assert len(usual) == 39 and (places.reshape(worlds, -1)[:8, list(usual)] == list(usual.values())).all()
+    usual, zeros = varied.often(arm, ["q", "placements", "inertias"]).values()
+    assert len(zeros) == 15 and len(usual) == 39
+    assert (places.reshape(worlds, -1)[:8, list(usual)] == list(usual.values())).all()
     q, v, x = RNG.normal(size=(3, worlds, 3))
     for function in (lw.forward_dynamics, lw.inverse_dynamics):
         with lw.interpreted():
@@ -141,8 +142,20 @@ def test_quarter_turns_are_spared_with_the_same_bits() -> None:
         np.testing.assert_array_equal(function(arm, q[9], v[9], x[9], placements=places[9]), expected[9])
     kernel = varied._kernel("forward_dynamics", arm, ["q", "v", "tau", "placements"], varied.METHODS[0], True)
     plan: Any = kernel._plan("auto")
-    assert plan.spared is not None and len(plan.spared.program.root.order) < 0.8 * len(plan.program.root.order)
-    driven: dict[str, Any] = {"dt": 1e-3, "steps": 3, "placements": places, "tau": x[:, None]}
+    (spared,) = plan.spared
+    assert len(spared.program.root.order) < 0.8 * len(plan.program.root.order)
+    inertias = arm.inertial_parameters * RNG.uniform(0.5, 2.0, size=(worlds, 3, 1))
+    inertias[9:14, :, 5] = 1e-5  # tiles of each kind: the model's own rotations, zeros, both, none
+    for given in ((inertias, places), (inertias[0], places), (inertias, places[0]), (inertias[9], places)):
+        for function in (lw.forward_dynamics, lw.inverse_dynamics):
+            both = {"inertias": given[0], "placements": given[1]}
+            with lw.interpreted():
+                expected = function(arm, q, v, x, **both)
+            np.testing.assert_array_equal(function(arm, q, v, x, **both), expected)
+    kernel = varied._kernel("inverse_dynamics", arm, ["q", "v", "a", "inertias", "placements"], varied.METHODS[0], True)
+    plan = kernel._plan("auto")
+    assert [len(each.often) for each in plan.spared] == [2, 1]
+    driven: dict[str, Any] = {"dt": 1e-3, "steps": 3, "placements": places, "inertias": inertias, "tau": x[:, None]}
     with lw.interpreted():
         slow = lw.rollout(arm, q, v, **driven).q
     np.testing.assert_array_equal(lw.rollout(arm, q, v, **driven).q, slow)

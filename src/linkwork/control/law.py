@@ -206,7 +206,7 @@ class ControlLaw:
         kinds = [form._kind(one) for form, one in zip(self._forms, followed, strict=True)]
         lengths = [each.size for each in settings]
         shapes = {"t": (), "q": (model.nq,), "v": (model.nv,), "pieces": (sum(self._sizes),)}
-        shapes |= {f"setting{k}": (length,) for k, length in enumerate(lengths)}
+        shapes |= {name: (length,) for name, length in zip(self._names(), lengths, strict=True)}
         forms, sizes, text = self._forms, self._sizes, self._text
 
         def whole(t: Any, q: Any, v: Any, pieces: Any, **settings: Any) -> Any:
@@ -224,6 +224,16 @@ class ControlLaw:
             known[key] = law(self.name, whole, shapes, [(model.nv,)], model, frames, kinds, lengths, *self.what)
         found: CompiledFunction = known[key]
         self._law = found
+        return found
+
+    def _names(self) -> list[str]:
+        """What errors call the settings: "kp" of the controller itself, "task.kp" of a task, "task2.kp" of the next."""
+        found: list[str] = []
+        for owner, attribute in self._settings():
+            name, of = attribute.lstrip("_"), type(owner).__name__.lower()
+            names = (f"{of}{k or ''}.{name}" for k in (0, *range(2, 2 + len(found))))
+            own = [name] if of == self.name.lower() else []
+            found.append(next(one for one in (*own, *names) if one not in found))
         return found
 
 

@@ -172,10 +172,11 @@ def check_parameters(model: Model, given: Mapping[str, Array]) -> None:
     for name, numbers_of in given.items():
         finite_array(name, numbers_of)
     for name in ("armature", "damping", "friction"):
-        if name in given and (given[name] < 0.0).any():
-            place = tuple(np.argwhere(given[name] < 0.0)[0].tolist())
+        each = once(given[name]) if name in given else np.zeros(0)
+        if (each < 0.0).any():
+            place = tuple(np.argwhere(each < 0.0)[0].tolist())
             which = SPACES["velocity"].coordinate(model, place[-1:])
-            raise ArgumentError(f"{name} of {which} is {given[name][place]}; it must be 0 or more")
+            raise ArgumentError(f"{name} of {which} is {each[place]}; it must be 0 or more")
     if "inertias" in given:
         check_inertias(model, given["inertias"])
     if "placements" in given:

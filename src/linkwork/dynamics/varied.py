@@ -34,6 +34,8 @@ METHODS = ("articulated_body", "composite_body", "unit_vector")
 """Of forward dynamics, those that look at no body's inertia beforehand."""
 _DEARER = {"forward_dynamics": 2.0, "inverse_dynamics": 1.3}
 """What they take over an algorithm alone, roughly: enough to tell whether a thread pays."""
+_ZEROS = 0.2
+"""The part of a model's inertial parameters that must be zero for code without them to be tried."""
 _ORDER = [0, 1, 2, 3, 4, 5, 7, 6, 8, 9]
 """From ``model.inertial_parameters`` to the numbers of an ``Inertia``, and back."""
 
@@ -59,12 +61,17 @@ def varied(model: Model, inertias: Any = None, armature: Any = None, placements:
 
 def often(model: Model, names: Iterable[str]) -> dict[str, dict[int, float]]:
     """Numbers of parameters, by name and place, that are often the model's own: those of rotations, which mostly fold
-    away at quarter turns; positions vary.
+    away at quarter turns, while positions vary; and zeros of inertias, which stay where masses vary.
     """
-    if "placements" not in names:
-        return {}
-    own = np.array([np.asarray(body.placement) for body in model.bodies]).ravel().tolist()
-    return {"placements": {k: number for k, number in enumerate(own) if k % 4 < 3 or k % 16 == 15}}
+    found, names = {}, set(names)
+    if "placements" in names:
+        own = np.array([np.asarray(body.placement) for body in model.bodies]).ravel().tolist()
+        found["placements"] = {k: number for k, number in enumerate(own) if k % 4 < 3 or k % 16 == 15}
+    if "inertias" in names:
+        zeros = np.flatnonzero(model.inertial_parameters == 0.0).tolist()
+        if len(zeros) > _ZEROS * model.inertial_parameters.size:
+            found["inertias"] = dict.fromkeys(zeros, 0.0)
+    return found
 
 
 def _for_all(model: Model, name: str, value: Any) -> Any:
@@ -181,7 +188,7 @@ def _text(name: str, model: Model, method: str, given: Mapping[str, Any], guarde
     else:
         found = inverse_dynamics(made, q, v, given["a"], f_ext)
         found = found if drag is None else found + drag
-    return found + guarding if guarded else found
+    return np.concatenate([found[:1] + guarding, found[1:]]) if guarded else found
 
 
 def resistance(v: Any, damping: Any, friction: Any) -> Any:

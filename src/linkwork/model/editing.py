@@ -153,10 +153,10 @@ def with_inertias(model: Model, inertias: Mapping[str, Mapping[str, Any] | Array
         >>> arm.with_inertias({"body2": {"mass": 5.0}}).mass
         6.0
     """
-    from linkwork.model.parameters import with_inertial_parameters
+    from linkwork.model.parameters import replaced
 
     if not isinstance(inertias, Mapping):
-        return with_inertial_parameters(model, inertias)
+        return replaced(model, inertias, "inertias")
     bodies = list(model.bodies)
     for name, given in inertias.items():
         index = model.body_index(name)
@@ -170,7 +170,7 @@ def with_inertias(model: Model, inertias: Mapping[str, Mapping[str, Any] | Array
             )
         parameters = model.inertial_parameters
         parameters[index] = numbers
-        bodies[index] = with_inertial_parameters(model, parameters).bodies[index]
+        bodies[index] = replaced(model, parameters, "inertias").bodies[index]
     return replace(model, bodies=tuple(bodies))
 
 

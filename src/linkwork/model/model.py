@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -18,6 +17,7 @@ from linkwork.model import editing, queries
 from linkwork.model.all_contacts import Contacts, as_contacts
 from linkwork.model.geometry import Geometry
 from linkwork.model.inertias import NOTHING
+from linkwork.model.limits import Limits as Limits
 from linkwork.model.memo import Memo
 from linkwork.model.placements import as_placement
 from linkwork.model.points import Point as Point
@@ -30,30 +30,6 @@ if TYPE_CHECKING:
     from linkwork.model.constraints import Constraint
 
 _KINDS = ("frame", "link", "joint")
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Limits, damping, friction and spring of a joint, for each coordinate (positions) or degree of freedom (all else).
-
-    Units are those of the joint: m, rad, their rates, N or N m; damping in force per rate, friction (Coulomb) in force,
-    stiffness in force per length or angle. ``springref`` is where the spring is at rest. Both are empty without one.
-    """
-
-    lower: tuple[float, ...]
-    upper: tuple[float, ...]
-    velocity: tuple[float, ...]
-    effort: tuple[float, ...]
-    damping: tuple[float, ...]
-    friction: tuple[float, ...]
-    stiffness: tuple[float, ...] = ()
-    springref: tuple[float, ...] = ()
-
-    @staticmethod
-    def none(joint: Joint) -> Limits:
-        free = (math.inf,) * joint.nv
-        zero = (0.0,) * joint.nv
-        return Limits((-math.inf,) * joint.nq, (math.inf,) * joint.nq, free, free, zero, zero)
 
 
 @dataclass(frozen=True)
@@ -78,6 +54,21 @@ class Body:
     armature: tuple[float, ...]
     limits: Limits
     actuated: bool | None = None
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            name: str,
+            joint_name: str,
+            parent: int,
+            joint: Joint,
+            placement: Transform | ArrayLike,
+            inertia: Inertia,
+            armature: tuple[float, ...],
+            limits: Limits,
+            actuated: bool | None = None,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         if not isinstance(self.placement, Transform):

@@ -40,18 +40,23 @@ def with_inertial_parameters(model: Model, parameters: ArrayLike) -> Model:
     """
     if not isinstance(model, Model):
         raise ArgumentError(f"model must be a linkwork Model, not {shown(model)}")
-    given = finite_array("parameters", parameters)
+    return replaced(model, parameters, "parameters")
+
+
+def replaced(model: Model, parameters: ArrayLike, name: str) -> Model:
+    """The same, of an argument that the caller knows by this name."""
+    given = finite_array(name, parameters)
     expected = (len(model.bodies), 10)
     if given.shape != expected:
         raise ArgumentError(
-            f"parameters must have shape {expected} for model {model.name!r}, ten for each body, not {given.shape}"
+            f"{name} must have shape {expected} for model {model.name!r}, ten for each body, not {given.shape}"
         )
     bodies = []
     for body, numbers in zip(model.bodies, given.tolist(), strict=True):
         m, x, y, z, xx, xy, yy, xz, yz, zz = numbers
         if m < 0.0 or (m == 0.0 and (x or y or z)):
             raise ModelError(
-                f"parameters of body {body.name!r}: mass must not be negative, nor zero with a first moment; they are "
+                f"{name} of body {body.name!r}: mass must not be negative, nor zero with a first moment; they are "
                 f"mass {m:g} kg and first moment ({x:g}, {y:g}, {z:g}) kg m"
             )
         inertia = Inertia(m, Vec3(x, y, z), Sym3(xx, xy, xz, yy, yz, zz))

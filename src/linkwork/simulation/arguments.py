@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.arguments import integer, real, seconds, switch
+from linkwork.arguments import integer, once, real, seconds, switch
 from linkwork.dynamics.arguments import Array, as_array, check_finite
 from linkwork.engine.run.memory import empty
 from linkwork.engine.spaces import SPACES
@@ -137,11 +137,12 @@ def effort_limits_of(model: Model, value: Any) -> Array:
 
 def _not_negative(model: Model, name: str, value: Any, own: Array, none: float) -> Array:
     array = per_dof(model, name, (own if value else none) if isinstance(value, bool | np.bool_) else value)
-    if (array >= 0.0).all():
+    each = once(array)
+    if (each >= 0.0).all():
         return array
-    where = tuple(int(i) for i in np.argwhere(~(array >= 0.0))[0])
+    where = tuple(int(i) for i in np.argwhere(~(each >= 0.0))[0])
     which = SPACES["velocity"].coordinate(model, where[-1:])
-    raise ArgumentError(f"{name} of {which} is {array[where]}; it must be 0 or more")
+    raise ArgumentError(f"{name} of {which} is {each[where]}; it must be 0 or more")
 
 
 @kept_with_model

@@ -20,7 +20,7 @@ from linkwork.engine.emit.carrying import Registers, carried
 from linkwork.engine.emit.kept_rows import KeptRows, fold_rows, keep_row, map_rows, rows_of
 from linkwork.engine.emit.packing import batch, pack, rows_in_place, unpack
 from linkwork.engine.emit.repeating import ROWS, interface_of, memory_of, repeat, tables_with
-from linkwork.engine.emit.sparing import Spared, calls_of, choice
+from linkwork.engine.emit.sparing import Spared, calls_of, choice, symbols
 from linkwork.engine.emit.writer import Value, Writer, bits, constant, declarations, suffix, vector
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.program import WITHIN, Block, Fold, Loop, Map, Operand, Program, Repeat, Subroutine, programs
@@ -35,14 +35,15 @@ def module(
     lanes: int,
     more: str = "",
     zeroed: bool = False,
-    spared: Spared | None = None,
+    spared: Sequence[Spared] = (),
 ) -> str:
     """The text of an LLVM module; ``more`` is the text of further functions, which may call the kernel, ``pack`` and
-    ``unpack``. The results may have to be ``zeroed`` before the kernel runs. Tiles may run a ``spared`` program.
+    ``unpack``. The results may have to be ``zeroed`` before the kernel runs. Tiles may run one of the
+    ``spared`` programs.
     """
-    parts = [Kernel(program, interface, lanes, "kernel" if spared is None else "kernel.full").text()]
-    if spared is not None:
-        parts.append(Kernel(spared.program, interface, lanes, "kernel.sparing").text())
+    kinds = zip((*(each.program for each in spared), program), symbols("kernel", spared), strict=True)
+    parts = [Kernel(each, interface, lanes, symbol).text() for each, symbol in kinds]
+    if spared:
         parts.append(choice("kernel", interface.kernel, Kernel.returns, spared, lanes))
     if lanes > 1 or more:
         parts += [pack(lanes), unpack(lanes)]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from linkwork.engine.emit import streaming
 from linkwork.engine.emit.call_frame import Interface, listed
-from linkwork.engine.emit.sparing import Spared, usual
+from linkwork.engine.emit.sparing import Spared, all_these, chosen, first_of, symbols, usual, usual_numbers
 from linkwork.engine.emit.streaming import Target, transposed
 from linkwork.engine.emit.writer import LINE, SUMS, Value, Writer, sweep, vector, zero
 
@@ -23,6 +23,8 @@ _FEW, _AT_ONCE = 4, 2
 """Blocks of numbers, of as many as there are lanes, up to which no loop packs them; and those that a loop packs at a
 time.
 """
+_MOSTLY = 0.6
+"""The part of an argument's numbers that are usual ones from which on its rows are looked at before they are packed."""
 _WIDE = 8
 """Numbers that are looked at together, whether they are finite."""
 
@@ -117,20 +119,20 @@ def tiles(w: Writer, interface: Interface, lanes: int) -> list[str]:
     return found
 
 
-def batch(interface: Interface, lanes: int, rows: bool = False, spared: Spared | None = None) -> str:
+def batch(interface: Interface, lanes: int, rows: bool = False, spared: Sequence[Spared] = ()) -> str:
     """The function ``batch``, for a kernel that leaves its results in tiles, or one that writes ``rows``, and of which
-    there may be another, ``spared`` some numbers.
+    there may be others, ``spared`` some numbers.
     """
     w, given = Writer(), len(interface.arguments)
     interface.batch.read(w)
     places = tiles(w, interface, lanes)
     results = list(zip(interface.result_names, interface.counts[given:], strict=True))
-    streamed, whole = streaming.much(w, interface.counts[given:]), streaming.of_whole(w)
+    streamed, aheads = streaming.much(w, interface.counts[given:]), _aheads(w, interface, lanes)
     with w.loop(0, "%states", lanes, [("i64", "0")]) as tile:
         left = w.sub("%states", tile.counter)
         full = w.compare("sge", left, lanes)
         valid = w.either(full, "i64", lanes, left)
-        fine, sparing = _packed(w, interface, lanes, tile.counter, valid, whole, places, spared)
+        fine, sparing = _packed(w, interface, lanes, tile.counter, valid, aheads, places, spared)
         targets = []
         for name, count in results:
             begin = w.load(interface.batch.pointer(w, "%words", name), "i64")
@@ -139,7 +141,8 @@ def batch(interface: Interface, lanes: int, rows: bool = False, spared: Spared |
             further = w.either(w.compare("sgt", left, lanes), "i64", w.add(tile.counter, lanes), tile.counter)
             names = [interface.argument_names[k] for k in next_rows(interface)]
             nexts = [w.at(f"%{name}", w.mul(further, f"%{name}_stride")) for name in names]
-            good = _run_rows(w, interface, places, targets, nexts, full, valid, sparing)
+            calls = symbols("kernel", spared)
+            good = _run_rows(w, interface, places, targets, nexts, full, valid, sparing, calls)
         else:
             w.do(f"call void @kernel({interface.kernel_call(places)})")
             good = []
@@ -158,41 +161,61 @@ def batch(interface: Interface, lanes: int, rows: bool = False, spared: Spared |
     return own if rows else "\n".join([streaming.stream(lanes), own])
 
 
+def _aheads(w: Writer, interface: Interface, lanes: int) -> dict[str, str]:
+    """How far ahead numbers of each argument are prefetched: by a tile, or not at all (0)."""
+    found, whole = {}, streaming.of_whole(w)
+    for name, stride in zip(interface.argument_names, interface.stride_names, strict=True):
+        much = w.compare("sgt", w.mul(whole, f"%{stride}"), _MUCH)
+        found[name] = w.either(much, "i64", w.mul(f"%{stride}", lanes), 0)
+    return found
+
+
 def _packed(
     w: Writer,
     interface: Interface,
     lanes: int,
     first: str,
     valid: str,
-    whole: str,
+    aheads: Mapping[str, str],
     places: Sequence[str],
-    spared: Spared | None,
+    spared: Sequence[Spared],
 ) -> tuple[list[str], list[str]]:
-    """Packs the arguments of a tile whose first state is given, of a ``whole`` batch; whether all are finite, and
-    whether their numbers are those that another kernel is spared, which are not packed then.
+    """Packs the arguments of a tile whose first state is given; whether all are finite, and whether each of the kernels
+    that are spared some numbers is the one to run.
+
+    Where most numbers of an argument are usual ones, its rows are looked at first, and the others packed alone if the
+    kernel that runs needs no more; otherwise it is packed and looked at in the tile.
     """
-    fine, sums, sparing = [], [zero(lanes)] * SUMS, []
+    fine, sums, own, usuals, sparing = [], [zero(lanes)] * SUMS, usual_numbers(spared), dict[str, str](), list[str]()
     states = _states(w, lanes, valid)
-    for name, count, place in zip(interface.argument_names, interface.arguments, places, strict=False):
-        stride = f"%{name}_stride"
-        source = w.at(f"%{name}", w.mul(first, stride))
-        once = w.all_of([w.compare("eq", stride, 0), w.compare("ne", first, 0)])  # one row for all stays where it is
-        much = w.compare("sgt", w.mul(whole, stride), _MUCH)
-        ahead = w.either(much, "i64", w.mul(stride, lanes), 0)
-        if isinstance(count, int):
-            rows = [w.at(source, w.mul(state, stride)) for state in states]
-            own = {} if spared is None else spared.often.get(name, {})
-            if own:
-                sparing.append(usual(w, name, rows, count, partial(_prefetch_rows, w, rows, ahead)))
-                once = w.let(f"or i1 {once}, {sparing[-1]}")
-            sums = _pack_numbers(w, lanes, rows, count, place, once, ahead, sums)
-            if own:
-                sums = _pack_others(w, lanes, rows, [k for k in range(count) if k not in own], place, sparing[-1], sums)
-        else:
+    counts = dict(zip(interface.argument_names, interface.arguments, strict=True))
+    mostly = [name for name in own if len(own[name]) > _MOSTLY * int(counts[name])]
+    for name in (*(name for name in counts if name not in mostly), *mostly):
+        count, place, stride = counts[name], places[interface.argument_names.index(name)], f"%{name}_stride"
+        source, for_all = w.at(f"%{name}", w.mul(first, stride)), w.compare("eq", stride, 0)
+        once = w.all_of([for_all, w.compare("ne", first, 0)])  # one row for all stays where it is
+        ahead = aheads[name]
+        if not isinstance(count, int):
             new = w.either(once, "i64", 0, f"%{count}")
             given = f"ptr {source}, i64 {stride}, i64 {valid}, i64 {new}, ptr {place}, i64 {ahead}"
             fine.append(w.let(f"call i1 @pack({given})"))
-    return [*fine, w.is_finite(w.total(sums, vector(lanes)), lanes)], sparing
+            continue
+        rows = [w.at(source, w.mul(state, stride)) for state in states]
+        few = "false"
+        if name in mostly:
+            usuals[name] = usual(w, name, rows, count, partial(_prefetch_rows, w, rows, ahead))
+            if name == mostly[-1]:
+                sparing = chosen(w, spared, usuals)
+                for runs, kernel in zip(sparing, spared, strict=True):
+                    if name in kernel.often:
+                        few = w.either(runs, "i1", w.let(f"xor i1 {for_all}, true"), few)
+                once = w.let(f"or i1 {once}, {few}")
+        sums = _pack_numbers(w, lanes, rows, count, place, once, ahead, sums)
+        if name in own and name not in mostly:
+            usuals[name] = all_these(w, {place: own[name]}, lanes)
+        elif name in mostly:
+            sums = _pack_others(w, lanes, rows, [k for k in range(count) if k not in own[name]], place, few, sums)
+    return [*fine, w.is_finite(w.total(sums, vector(lanes)), lanes)], sparing or chosen(w, spared, usuals)
 
 
 def _pack_others(
@@ -224,9 +247,9 @@ def _pack_numbers(
             _prefetch_rows(w, rows, ahead, [w.add(block.counter, k) for k in range(0, step, LINE)])
             block.carry(*carried)
         found = block.carried
-    starts = [min(k, count - lanes) for k in range(looped, count, lanes)] if count >= lanes else []
-    for start in starts:
-        found = _pack_block(w, lanes, rows, start, place, found)
+    for start in range(looped, count, lanes) if count >= lanes else ():
+        half = lanes // 2 if count - start <= lanes // 2 else None
+        found = _pack_block(w, lanes, rows, min(start, count - (half or lanes)), place, found, half)
     for k in range(count) if count < lanes else ():
         column = w.vector([w.load(w.at(row, k)) for row in rows])
         w.store(column, w.at(place, k * lanes), vector(lanes), 8 * lanes)
@@ -236,9 +259,11 @@ def _pack_numbers(
     return found
 
 
-def _pack_block(w: Writer, lanes: int, rows: Sequence[str], start: Value, place: str, sums: Sequence[str]) -> list[str]:
-    """As many numbers as there are lanes; the sums that watch them."""
-    columns = w.columns([w.at(row, start) for row in rows])
+def _pack_block(
+    w: Writer, lanes: int, rows: Sequence[str], start: Value, place: str, sums: Sequence[str], count: int | None = None
+) -> list[str]:
+    """As many numbers as there are lanes, or half as many; the sums that watch them."""
+    columns = w.columns([w.at(row, start) for row in rows], count)
     first = w.at(place, w.mul(start, lanes))
     for k, column in enumerate(columns):
         w.store(column, w.at(first, k * lanes), vector(lanes), 8 * lanes)
@@ -292,9 +317,10 @@ def _run_rows(
     full: str,
     valid: str,
     sparing: Sequence[str],
+    kernels: Sequence[str],
 ) -> list[str]:
     """Calls a kernel that writes rows: into the caller's array, or into the tile's place if that ends within, or if
-    they go past the caches from there. It is the one that is spared some numbers, where these are as they are taken.
+    they go past the caches from there. Of several it is the one that is to run, or the last.
     """
     given = len(interface.arguments)
     rows, parts = [], []
@@ -304,10 +330,7 @@ def _run_rows(
         parts.append((place, target, w.mul(valid, count)))
     further = "".join(f", ptr {each}" for each in nexts)
     call = f"({interface.kernel_call([*places[:given], *rows])}{further})"
-    if sparing:
-        good = w.one_of(w.all_of(sparing), "i1", f"call i1 @kernel.sparing{call}", f"call i1 @kernel.full{call}")
-    else:
-        good = w.let(f"call i1 @kernel{call}")
+    good = first_of(w, "i1", sparing, [f"call i1 @{kernel}{call}" for kernel in kernels])
     for place, target, count in parts:
         with w.when(target.streamed):
             copied = f"ptr {place}, ptr {target.pointer}, i64 {count}, i64 {target.address}"

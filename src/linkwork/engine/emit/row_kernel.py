@@ -22,7 +22,7 @@ from linkwork.engine.emit.call_frame import Interface, listed
 from linkwork.engine.emit.kernel import BINARY
 from linkwork.engine.emit.packing import AHEAD, batch, compile_time_integers, following, next_rows
 from linkwork.engine.emit.slotted import SlottedKernel
-from linkwork.engine.emit.sparing import Spared, usual_table
+from linkwork.engine.emit.sparing import Spared, symbols, usual_numbers, usual_table
 from linkwork.engine.emit.streaming import copy_lines
 from linkwork.engine.emit.strips import Strip, lines, steps, strips
 from linkwork.engine.emit.writer import Writer, constant, declarations
@@ -161,18 +161,16 @@ def _with_later(starts: Sequence[int]) -> list[list[int]]:
 
 
 def module(
-    program: Program, interface: Interface, lanes: int, constraint: str | None, spared: Spared | None = None
+    program: Program, interface: Interface, lanes: int, constraint: str | None, spared: Sequence[Spared] = ()
 ) -> str:
     """The text of an LLVM module of such a kernel, ``batch``, and how many slots ``work`` has (``integer``). Tiles may
-    run a ``spared`` program.
+    run one of the ``spared`` programs.
     """
-    kernels = [RowKernel(program, interface, lanes, constraint, "kernel" if spared is None else "kernel.full")]
-    if spared is not None:
-        kernels.append(RowKernel(spared.program, interface, lanes, constraint, "kernel.sparing"))
+    kinds = zip((*(each.program for each in spared), program), symbols("kernel", spared), strict=True)
+    kernels = [RowKernel(each, interface, lanes, constraint, symbol) for each, symbol in kinds]
     parts = [kernel.text() for kernel in kernels]
-    if spared is not None:
-        counts = dict(zip(interface.argument_names, interface.arguments, strict=True))
-        parts += [usual_table(name, int(counts[name]), own, lanes) for name, own in spared.often.items()]
+    counts = dict(zip(interface.argument_names, interface.arguments, strict=True))
+    parts += [usual_table(name, int(counts[name]), own, lanes) for name, own in usual_numbers(spared).items()]
     parts += [_copy(), copy_lines(), batch(interface, lanes, rows=True, spared=spared), _declarations(lanes)]
     parts.append(compile_time_integers([max(kernel.work for kernel in kernels)]))
     return "\n".join([*(table for kernel in kernels for table in kernel.tables), *parts])

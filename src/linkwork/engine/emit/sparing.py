@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from linkwork.engine.emit.call_frame import listed
@@ -33,7 +33,7 @@ def calls_of(w: Writer, what: Subroutine, symbol: str, arguments: str, given: st
     end = w.block("used")
     for k, (zeros, _) in enumerate(what.sparing, 1):
         here, otherwise = w.block("sparing"), w.block("otherwise")
-        w.branch(_all_these(w, {given: dict.fromkeys(zeros, 0.0)}, lanes), here, otherwise)
+        w.branch(all_these(w, {given: dict.fromkeys(zeros, 0.0)}, lanes), here, otherwise)
         w.begin(here)
         w.do(f"call void @{symbol}.sparing{k}{arguments}")
         w.jump(end)
@@ -43,26 +43,59 @@ def calls_of(w: Writer, what: Subroutine, symbol: str, arguments: str, given: st
     w.begin(end)
 
 
-def choice(symbol: str, takes: Sequence[tuple[str, str]], returns: str, spared: Spared, lanes: int) -> str:
-    """The function ``symbol``, which runs ``symbol.sparing`` if it can, ``symbol.full`` otherwise; ``takes`` has type
-    and name of what each of the three takes.
+def symbols(symbol: str, spared: Sequence[Spared]) -> list[str]:
+    """What the kernels of a program are called: those that are spared some numbers, then the whole one."""
+    return [*(f"{symbol}.sparing{k}" for k in range(1, 1 + len(spared))), f"{symbol}.full" if spared else symbol]
+
+
+def usual_numbers(spared: Iterable[Spared]) -> dict[str, Mapping[int, float]]:
+    """The numbers, by array and place, that kernels take some to be; of an array all or none."""
+    return {array: own for each in spared for array, own in each.often.items()}
+
+
+def chosen(w: Writer, spared: Sequence[Spared], usual: Mapping[str, str]) -> list[str]:
+    """Whether each kernel is the first that can run, given whether the numbers of each array are the usual ones."""
+    found, left = [], "true"
+    for each in spared:
+        can = w.all_of([usual[array] for array in each.often])
+        found.append(w.all_of([left, can]))
+        left = w.all_of([left, w.let(f"xor i1 {can}, true")])
+    return found
+
+
+def first_of(w: Writer, kind: str, conditions: Sequence[str], lines: Sequence[str]) -> str:
+    """The value of the first line whose condition holds, or of the last one, which has none; only that one runs."""
+    end, found = w.block("end"), []
+    for condition, line in zip((*conditions, ""), lines, strict=True):
+        here, otherwise = w.block("sparing"), w.block("otherwise")
+        if condition:
+            w.branch(condition, here, otherwise)
+            w.begin(here)
+        if kind == "void":
+            w.do(line)
+        else:
+            found.append(f"[ {w.let(line)}, %{w.label} ]")
+        w.jump(end)
+        if condition:
+            w.begin(otherwise)
+    w.begin(end)
+    return "" if kind == "void" else w.let(f"phi {kind} {', '.join(found)}")
+
+
+def choice(symbol: str, takes: Sequence[tuple[str, str]], returns: str, spared: Sequence[Spared], lanes: int) -> str:
+    """The function ``symbol``, which runs the first of its kernels (``symbols``) that can; ``takes`` has type and name
+    of what each of them takes.
     """
     w = Writer()
     arguments = listed((kind, f"%{name}") for kind, name in takes)
-    here, otherwise = w.block("sparing"), w.block("otherwise")
-    w.branch(_all_these(w, {f"%{array}": numbers for array, numbers in spared.often.items()}, lanes), here, otherwise)
-    for label, own in ((here, f"{symbol}.sparing"), (otherwise, f"{symbol}.full")):
-        w.begin(label)
-        call = f"call {returns} @{own}({arguments})"
-        if returns == "void":
-            w.do(call)
-            w.do("ret void")
-        else:
-            w.do(f"ret {returns} {w.let(call)}")
+    usual = {array: all_these(w, {f"%{array}": own}, lanes) for array, own in usual_numbers(spared).items()}
+    calls = [f"call {returns} @{own}({arguments})" for own in symbols(symbol, spared)]
+    found = first_of(w, returns, chosen(w, spared, usual), calls)
+    w.do(f"ret {returns} {found}".strip())
     return w.function(f"internal {returns} @{symbol}({', '.join(f'{kind} %{name}' for kind, name in takes)})")
 
 
-def _all_these(w: Writer, numbers: Mapping[str, Mapping[int, float]], lanes: int) -> str:
+def all_these(w: Writer, numbers: Mapping[str, Mapping[int, float]], lanes: int) -> str:
     """Whether numbers of arrays, by their places, are these in all lanes; a zero may have either sign."""
     kind, nothing, one = ("i64", "0", "1") if lanes == 1 else (f"<{lanes} x i64>", "zeroinitializer", "splat (i64 1)")
     zeros, others = [nothing] * _CHAINS, [nothing] * _CHAINS

@@ -222,20 +222,21 @@ class Writer:
             found = self.let(text, name if lane == last else None)
         return found
 
-    def columns(self, rows: Sequence[str]) -> list[str]:
-        """As many numbers of each of as many rows, from these pointers on, as columns. Halves of two rows are loaded
-        into one vector: that takes none of the few units that shuffle.
+    def columns(self, rows: Sequence[str], count: int | None = None) -> list[str]:
+        """As many numbers of each of as many rows, or half as many (``count``), from these pointers on, as columns.
+        Halves of two rows are loaded into one vector: that takes none of the few units that shuffle.
         """
         lanes, half = len(rows), len(rows) // 2
         if half < 2:
-            return self.transpose([self.load(row, vector(lanes)) for row in rows])
+            numbers = [self.load(row, vector(lanes if count is None else count)) for row in rows]
+            return self.transpose(numbers) if count is None else [self.vector(numbers)]
         kind, joined = vector(half), ", ".join(f"i32 {k}" for k in range(lanes))
         halves = []
-        for offset in (0, half):
+        for offset in (0, half) if count is None else (0,):
             parts = [self.load(self.at(row, offset), kind) for row in rows]
             for a, b in zip(parts[:half], parts[half:], strict=True):
                 halves.append(self.let(f"shufflevector {kind} {a}, {kind} {b}, <{lanes} x i32> <{joined}>"))
-        return self.transpose(halves, half)
+        return self.transpose(halves, half, lanes)
 
     def first_columns(self, rows: Sequence[str], count: int) -> list[str]:
         """So many numbers, at most four, of each of four or more rows, from these pointers on, as columns; no more is

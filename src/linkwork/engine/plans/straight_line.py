@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from linkwork.engine.code import jit, loader
@@ -25,9 +26,9 @@ class StraightLine(Compiled):
         return self.program
 
     @property
-    def spared(self) -> Spared | None:
-        """The program for what numbers of arguments often are, if there are such."""
-        return None
+    def spared(self) -> Sequence[Spared]:
+        """Programs for what numbers of arguments often are, if there are such: the first whose numbers are so runs."""
+        return ()
 
     @property
     def is_kept(self) -> bool:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MOST_INSTRUCTIONS = 60_000
 """Of arithmetic, in code for a traced program: LLVM's time grows faster than its length."""
 _SHORTER = 0.9
-"""The part of a program's length below which that for what numbers often are is worth code of its own."""
+"""The part of a program's length below which one for what numbers often are is worth code of its own."""
 _SECONDS = 0.4e-9
 """What an instruction takes on one lane, roughly."""
 
@@ -38,8 +38,8 @@ class TracedTask(Signature):
         seconds: what one state takes on one lane, roughly; by the program's length if left out.
         over_time: whether it is a step, which code repeats.
         recorded: how many arrays of such a step's state are recorded, the first ones; all if left out.
-        often: numbers of arguments, by array and place, that are often these: where all of them are in all states of a
-            tile, they are folded into the code that runs.
+        often: numbers of arguments, by array and place, that are often these: where all those of the first arrays are
+            in all states of a tile, they are folded into the code that runs.
         branches: makes the program for a mechanism with isomorphic branches, with the same instructions for these, all
             of it arithmetic; None where there are none.
     """
@@ -113,19 +113,29 @@ class Traced(StraightLine):
         return results, status
 
     @cached_property
-    def spared(self) -> Spared | None:
-        """The program for what numbers often are, if it is shorter by so much that it pays for its code."""
+    def spared(self) -> Sequence[Spared]:
+        """Programs for what numbers often are, the shortest first: each takes one array more to be so than the next, if
+        that makes it shorter by so much that it pays for its code.
+        """
         if not self.task.often:
-            return None
+            return ()
         from linkwork.engine.emit.sparing import Spared
         from linkwork.engine.ir.passes import schedule
         from linkwork.engine.ir.program import length
         from linkwork.engine.trace.replay import expanded
 
-        found, whole = schedule(expanded(self.task.program, self.task.often)), length(self.program)
-        own = length(found)
-        worth = own < _SHORTER * whole and own + whole <= MOST_INSTRUCTIONS
-        return Spared(found, self.task.often) if worth else None
+        found: list[Spared] = []
+        taken, lengths = dict[str, Mapping[int, float]](), [length(self.program)]
+        for array, own in self.task.often.items():
+            try:
+                program = schedule(expanded(self.task.program, taken | {array: own}))
+            except ZeroDivisionError:  # by what is zero then
+                continue
+            shorter = length(program)
+            if shorter < _SHORTER * lengths[-1] and shorter + sum(lengths) <= MOST_INSTRUCTIONS:
+                taken, lengths = taken | {array: own}, [*lengths, shorter]
+                found.insert(0, Spared(program, taken))
+        return found
 
     @property
     def identity(self) -> tuple[object, ...]:
@@ -133,7 +143,7 @@ class Traced(StraightLine):
             "traced",
             self.interface,
             self.task.identity,
-            [(array, list(own.items())) for array, own in sorted(self.task.often.items())],
+            [(array, list(own.items())) for array, own in self.task.often.items()],
         )
 
     @property

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.algorithms import STEP_PARTS
+from linkwork.arguments import once
 from linkwork.dynamics.arguments import Array, as_array, check_finite
 from linkwork.errors import ArgumentError
 from linkwork.model.model import Model
@@ -45,7 +46,7 @@ def step_parts(model: Model, effort_limits: bool | ArrayLike, driven: bool = Fal
             parts[name] = _at_all_times(check_finite(model, name, "velocity", per_dof(model, name, values[name])))
     damping, friction = damping_of(model, values["damping"]), friction_of(model, values["friction"])
     for name, array in (("damping", damping), ("friction", check_finite(model, "friction", "velocity", friction))):
-        if array.any():
+        if once(array).any():
             parts[name] = _at_all_times(array)
     if values["springs"] and model.stiffness.any():
         parts["stiffness"], parts["springref"] = _at_all_times(model.stiffness), _at_all_times(model.springref)
@@ -53,8 +54,9 @@ def step_parts(model: Model, effort_limits: bool | ArrayLike, driven: bool = Fal
     if driven or parts.keys() & {"tau", "kp", "kd"}:
         if effort_limits is True:
             warn_of_no_effort(model, 4)
-        if np.isfinite(most).any():  # machine code takes finite numbers
-            parts["effort"] = _at_all_times(np.minimum(most, np.finfo(np.float64).max))
+        finite = np.minimum(once(most), np.finfo(np.float64).max)  # machine code takes finite numbers
+        if np.isfinite(once(most)).any():
+            parts["effort"] = _at_all_times(np.broadcast_to(finite, most.shape))
     if values["f_ext"] is not None:
         array = as_array(model, "f_ext", "wrenches", values["f_ext"])
         array = array if array.ndim > 2 else array[None]
