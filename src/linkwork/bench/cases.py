@@ -34,6 +34,8 @@ class Case:
     function: Callable[..., Any]
     frames: int = 0
     """How many it is asked about."""
+    feet: bool = False
+    """Whether these are feet, which are the ends of a robot's first limbs."""
     least_nv: int = 0
     """Degrees of freedom that a mechanism needs for it."""
 
@@ -140,9 +142,9 @@ CASES: tuple[Case, ...] = (
     Case("frame_acceleration_derivatives", ("q", "v", "a"), lw.frame_acceleration_derivatives, frames=1),
     Case("integrate", ("q", "dv"), lw.integrate),
     Case("difference", ("q", "q1"), lw.difference),
-    Case("constrained_dynamics 2", ("q", "rest", "tau"), _welded, frames=2, least_nv=24),
-    Case("constrained_inverse_dynamics 2", ("q", "rest", "a"), _inverse, frames=2, least_nv=24),
-    Case("operational_space 2", ("q", "v"), _space, frames=2, least_nv=18),
+    Case("constrained_dynamics 2", ("q", "rest", "tau"), _welded, frames=2, feet=True, least_nv=24),
+    Case("constrained_inverse_dynamics 2", ("q", "rest", "a"), _inverse, frames=2, feet=True, least_nv=24),
+    Case("operational_space 2", ("q", "v"), _space, frames=2, feet=True, least_nv=18),
     Case("control.OperationalSpaceController", ("q", "v"), _torque, frames=1, least_nv=6),
 )
 
@@ -178,11 +180,14 @@ class States:
         times = -(-count // len(self))
         return States(self.model, {k: np.tile(x, (times, 1))[:count] for k, x in self.fields.items()})
 
-    def frames(self, count: int) -> list[str]:
-        """What is asked about: the last bodies of all branches, the model's very last first, then others."""
+    def frames(self, case: Case) -> list[str]:
+        """What is asked about: the last bodies of all branches, the model's very last first, then others; or its feet,
+        or one frame if it does not matter.
+        """
         names, inner = self.model.body_names, {body.parent for body in self.model.bodies}
-        order = sorted(range(len(names), 0, -1), key=lambda index: index in inner)
-        return [names[index - 1] for index, _ in zip(cycle(order), range(count), strict=False)]
+        order = range(1, len(names) + 1) if case.feet else range(len(names), 0, -1)
+        ends_first = sorted(order, key=lambda index: index in inner)
+        return [names[index - 1] for index, _ in zip(cycle(ends_first), range(case.frames or 1), strict=False)]
 
     def arguments(self, case: Case) -> tuple[Array, ...]:
         return tuple(self.fields[name] for name in case.arguments)

@@ -99,7 +99,7 @@ class Contestant:
 
 def ours(case: Case, model: Model, states: States, *, single: bool, in_place: bool = False) -> Contestant:
     """The public function, called as a user would; for a batch its results may be written in place."""
-    frames = (states.frames(case.frames),) if case.frames else ()
+    frames = (states.frames(case),) if case.frames else ()
     if single:
         inputs = [(model, *arguments, *frames) for arguments in states.one_by_one(case)]
         return Contestant(f"lw.{case.base}", case.function, inputs, len(states))

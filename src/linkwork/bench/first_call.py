@@ -44,7 +44,7 @@ if every:
     q, v = lw.random_state(model, 0)
     state = States(model, {"q": q, "v": v, "rest": 0.0 * v, "a": v, "tau": v, "dv": v, "q1": q})
     for case in (case for case in CASES[1:] if case.least_nv <= model.nv):
-        frames = (state.frames(case.frames),) if case.frames else ()
+        frames = (state.frames(case),) if case.frames else ()
         start = time.perf_counter()
         try:
             result = case.function(model, *state.arguments(case), *frames)

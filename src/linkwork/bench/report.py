@@ -28,9 +28,9 @@ SHORT = {
     "forward_dynamics_derivatives": "forward dynamics derivatives",
     "inverse_dynamics_derivatives": "inverse dynamics derivatives",
     "linearise": "linearise",
-    "constrained_dynamics 2": "constrained dynamics, two welds",
-    "constrained_inverse_dynamics 2": "constrained inverse dynamics, two welds",
-    "operational_space 2": "operational space of two frames",
+    "constrained_dynamics 2": "constrained dynamics, two feet welded",
+    "constrained_inverse_dynamics 2": "constrained inverse dynamics, two feet welded",
+    "operational_space 2": "operational space of two feet",
     "control.OperationalSpaceController": "operational-space controller",
 }
 """What short tables have, by the names that stand there."""

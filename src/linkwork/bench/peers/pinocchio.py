@@ -66,7 +66,7 @@ class Pinocchio:
         self.data = self.pools[1].getData(0)  # not one more: it holds gigabytes for a chain of 500
 
     def single(self, case: Case, states: States) -> Contestant | None:
-        found = self._function(case, states.frames(case.frames or 1))
+        found = self._function(case, states.frames(case))
         if found is None or (case.name in _IN_ROWS and not self.depth_first):
             return None  # it needs every subtree to be a row of joints, without saying so
         how, function, before, after = found
