@@ -31,7 +31,7 @@ from linkwork.engine.ir.waiting import without_waiting
 
 _CACHE_LINE = 64
 """Bytes."""
-_LEAD, _PART = 800, 4
+_LEAD, _PART = 4_800, 4
 """Steps by which a cache line is prefetched before it is first written, but no more than this part of a program."""
 _TOGETHER = 40
 """Steps of which all lines are prefetched at once."""
