@@ -161,6 +161,26 @@ def test_quarter_turns_are_spared_with_the_same_bits() -> None:
     np.testing.assert_array_equal(lw.rollout(arm, q, v, **driven).q, slow)
 
 
+def test_one_world_with_isomorphic_branches_has_the_same_bits() -> None:
+    builder = lw.Builder("hand")
+    builder.add_body("palm", joint=lw.joints.Revolute("y"), mass=1.0, inertia=(0.1, 0.1, 0.1))
+    for side in (1.0, -1.0):
+        solid: dict[str, Any] = {"mass": 0.2, "com": (0.0, 0.03 * (side > 0.0), 0.1), "inertia": (0.01, 0.02, 0.01)}
+        builder.add_body(f"finger{side}", "palm", lw.joints.Revolute("x"), lw.placement((0.0, side, 0.0)), **solid)
+        builder.add_body(f"tip{side}", f"finger{side}", lw.joints.Revolute("x"), lw.placement((0, 0, 0.2)), **solid)
+    hand, rng = builder.build(), np.random.default_rng(4)
+    q, v, x, armature = rng.normal(size=(4, 2, hand.nv))
+    inertias = hand.inertial_parameters * rng.uniform(0.8, 1.2, size=(2, 5, 1))
+    places = np.array([np.asarray(body.placement) for body in hand.bodies]) + np.zeros((2, 1, 1, 1))
+    places[..., :3, 3] += rng.normal(size=(2, 5, 3))
+    given = {"inertias": inertias, "armature": abs(armature), "placements": places}
+    for names in (["placements"], ["inertias"], list(given)):
+        for function in (lw.forward_dynamics, lw.inverse_dynamics):
+            batch = function(hand, q, v, x, **{name: given[name] for name in names})
+            alone = function(hand, q[1], v[1], x[1], **{name: given[name][1] for name in names})
+            assert alone.tobytes() == batch[1].tobytes()
+
+
 def test_rollouts_of_many_worlds_and_their_gradient() -> None:
     options: dict[str, Any] = {"dt": 0.01, "steps": 5, "damping": DAMPING}
     with lw.interpreted():

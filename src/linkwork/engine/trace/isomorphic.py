@@ -143,7 +143,16 @@ class _Axis(CoordinateAxis):
         return self._sign
 
 
-def _hidden(rows: Sequence[Sequence[float]], constant: Callable[[float], Any]) -> list[list[Any]]:
-    """Numbers of each of several that correspond, those hidden that are not folded in the same way."""
-    folded = [{x if x in (0.0, 1.0, -1.0) else None for x in column} for column in zip(*rows, strict=True)]
-    return [[x if len(ways) == 1 else constant(x) for x, ways in zip(row, folded, strict=True)] for row in rows]
+def _hidden(rows: Sequence[Sequence[Any]], constant: Callable[[float], Any]) -> list[list[Any]]:
+    """Numbers of each of several that correspond, those hidden that are not folded in the same way; traced ones, of a
+    model whose parameters are data, are not folded.
+    """
+
+    def way(x: Any) -> float | None:
+        return x if type(x) is not Traced and x in (0.0, 1.0, -1.0) else None
+
+    folded = [{way(x) for x in column} for column in zip(*rows, strict=True)]
+    return [
+        [x if len(ways) == 1 or type(x) is Traced else constant(x) for x, ways in zip(row, folded, strict=True)]
+        for row in rows
+    ]
