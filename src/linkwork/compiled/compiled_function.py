@@ -18,7 +18,7 @@ from linkwork.batches import FLOAT64, Given, all_converted, as_out, broadcast, p
 from linkwork.compiled.arrays import is_traced, numbers, traced
 from linkwork.compiled.results import Structure, laying_flat, putting_together
 from linkwork.compiled.tracing import Shape
-from linkwork.engine.code import fingerprint
+from linkwork.engine.code import fingerprint, jit
 from linkwork.engine.ir.program import Program, count, text
 from linkwork.engine.mode import current_form, forced, served
 from linkwork.engine.plans import Plan, TracedTask, plan_for_trace
@@ -288,17 +288,18 @@ class CompiledFunction:
 
     def _plan(self, form: str) -> Plan:
         found = self._plans.get(form)
-        if found is None:
-            found = self._plans[form] = plan_for_trace(self._task, self.name, form)
+        if found is None:  # which another thread may have found by now: all must go by one, whose memory one call has
+            found = self._plans.setdefault(form, plan_for_trace(self._task, self.name, form))
         return found
 
     def _serve(self, plan: Plan, form: str) -> None:
         """From now on plain arrays are served without these checks."""
-        if self._entry is None:
-            self._entry = plan.entry()
-        if self._entry is not None and form not in self._entry.forms:
-            plan.serve(self._entry, form)
-            self.holder = held({self._entry.arguments: self._entry})
+        with jit.lock:  # one entry, whichever thread makes it
+            if self._entry is None:
+                self._entry = plan.entry()
+            if self._entry is not None and form not in self._entry.forms:
+                plan.serve(self._entry, form)
+                self.holder = held({self._entry.arguments: self._entry})
         by_code = _nothing if self.holder is None else partial(served(), self.holder)
         has_answers = type(plan).answer is not Plan.answer
         self.quick = partial(_by_code_or_python, by_code, plan.answer) if has_answers else by_code
