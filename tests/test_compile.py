@@ -255,6 +255,8 @@ def test_results_may_be_nested() -> None:
         for _ in range(2):  # by checks, and by the builtin
             assert repr(one(x)) == repr(text(x)) and one(x, out=(out := text(0.0 * x))) is out
             assert repr(out) == repr(text(x))
+    with pytest.raises(lw.ArgumentError, match=r"out must have a float64 array .* not None"):
+        one(x, out=[{"a": None}])
 
 
 def test_threads_that_meet_in_a_first_call_go_by_one_plan(monkeypatch: pytest.MonkeyPatch) -> None:

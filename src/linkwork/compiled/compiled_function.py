@@ -252,7 +252,14 @@ class CompiledFunction:
     def _into(self) -> Callable[[Any], Any]:
         """What makes of an ``out`` a tuple of several arrays, or one."""
         flat = laying_flat(self._structure)
-        return flat if len(self.result_shapes) > 1 else lambda out: flat(out)[0]
+
+        def only(out: Any) -> Any:
+            (leaf,) = flat(out)
+            if leaf is None:  # which would mean that there is no out
+                raise ArgumentError("out must have a float64 array where the function returns one, not None")
+            return leaf
+
+        return flat if len(self.result_shapes) > 1 else only
 
     def _not_finite(self, values: Sequence[Any], leaves: Sequence[Array], batch: tuple[int, ...]) -> SingularError:
         axes = len(batch)
