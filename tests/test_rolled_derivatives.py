@@ -268,6 +268,7 @@ def test_what_is_served_without_checks_has_the_same_bits() -> None:
             "again": tau,
             "q": q,
             "ones": np.ones(3),
+            "none": q[..., :0],
             "a": weight * lw.forward_dynamics(LONG, q, v, tau),
         }
 

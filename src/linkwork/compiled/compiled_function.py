@@ -325,7 +325,7 @@ class CompiledFunction:
             if found.shape != shape:
                 raise ArgumentError(f"{key} of {self.name} must have shape {shape} here, but has shape {found.shape}")
             flat.append(found.ravel().tolist())
-        results = replay(self.program, flat)
+        results = replay(self.program, flat, len(self.result_shapes))
         leaves = []
         for shape, result in zip(self.result_shapes, results, strict=True):
             items = np.empty(prod(shape), dtype=object)

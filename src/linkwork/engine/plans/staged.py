@@ -93,7 +93,7 @@ class Staged(Plan):
         program, task = shared(self.task.program), self.task
         shapes, plans = [*task.argument_shapes, (0,)], dict[Callee, Plan]()
         found: list[Step] = []
-        for stage in stages_of(program, len(task.argument_shapes)):
+        for stage in stages_of(program, len(task.argument_shapes), len(task.shapes)):
             takes, gives = [shapes[k] for k in stage.inputs], [(size,) for size in stage.sizes]
             own = TracedTask(lambda own=stage.program: own, takes, gives)  # type: ignore[misc]
             sizes = list(map(prod, shapes))
