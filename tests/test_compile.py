@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS
 from linkwork.cli.count import counted
+from linkwork.compiled import compiled_function
 from linkwork.engine.plans import plan_for_trace
 from strategies import close
 
@@ -252,6 +255,23 @@ def test_results_may_be_nested() -> None:
         for _ in range(2):  # by checks, and by the builtin
             assert repr(one(x)) == repr(text(x)) and one(x, out=(out := text(0.0 * x))) is out
             assert repr(out) == repr(text(x))
+    with pytest.raises(lw.ArgumentError, match=r"out must have a float64 array .* not None"):
+        one(x, out=[{"a": None}])
+
+
+def test_threads_that_meet_in_a_first_call_go_by_one_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The memory of another would be that of an entry whose word for being busy is not its own."""
+    gate, made = threading.Barrier(2), compiled_function.plan_for_trace
+
+    def together(*given: Any) -> Any:
+        gate.wait()
+        return made(*given)
+
+    monkeypatch.setattr(compiled_function, "plan_for_trace", together)
+    twice = lw.compile(lambda x: 2.0 * x, x=3)
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(twice._plan, ["auto", "auto"])
+    assert first is second is twice._plan("auto")
 
 
 def test_arguments_broadcast_and_results_are_written_in_place() -> None:

@@ -19,7 +19,7 @@ from linkwork.engine.ir.verifier import verify
 from linkwork.engine.plans import Task
 from linkwork.engine.plans.specialised import Specialised
 from linkwork.engine.plans.task import Signature
-from linkwork.engine.plans.traced import Traced
+from linkwork.engine.plans.traced import Traced, TracedTask
 from linkwork.engine.spaces import SPACES
 from linkwork.engine.trace import isomorphic
 from linkwork.joints import Free, Joint, Prismatic, Revolute
@@ -182,6 +182,8 @@ def test_a_text_over_arrays_keeps_its_bits(number: int) -> None:
     shapes = {"q": (model.nq,), "v": (nv,), "tau": (nv,)}
     plan = law("text", text, shapes, [(nv,), (nv,)], model, ()).plan
     assert isinstance(plan, Traced)
+    alone = Traced(TracedTask(lambda: plan.program, shapes.values(), plan.task.shapes, plan.task.identity))
+    assert alone.key(1) != plan.key(1)  # other code
     wide, state = plan.one_state_program, state_of(model, number)
     assert arithmetic(wide) < 0.9 * arithmetic(plan.program)
     found, expected = (evaluated(each, plan.task, [state.q, state.v, state.tau]) for each in (wide, plan.program))

@@ -17,7 +17,7 @@ from linkwork.engine.ir import evaluator, verifier
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.merge import merge_cases
 from linkwork.engine.ir.program import Block, Loop, Program
-from linkwork.engine.plans import Task, plan_for, planner
+from linkwork.engine.plans import Task, plan_for, planner, stage_words
 from linkwork.engine.plans.rolled import Rolled, laid_out
 from linkwork.engine.plans.staged import Staged
 from linkwork.engine.trace import pull_loops
@@ -258,7 +258,7 @@ def test_a_chain_of_100_links_on_a_floating_base() -> None:
     assert isinstance(plan, Staged) and [len(calls) for _, _, calls, _ in plan.steps] == [1, 0]
 
 
-def test_what_is_served_without_checks_has_the_same_bits() -> None:
+def test_what_is_served_without_checks_has_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plain arrays, with the same leading axes or none, and out=; all else goes the checked way."""
 
     def text(q: Array, v: Array, weight: Array) -> Any:
@@ -268,6 +268,7 @@ def test_what_is_served_without_checks_has_the_same_bits() -> None:
             "again": tau,
             "q": q,
             "ones": np.ones(3),
+            "none": q[..., :0],
             "a": weight * lw.forward_dynamics(LONG, q, v, tau),
         }
 
@@ -306,6 +307,9 @@ def test_what_is_served_without_checks_has_the_same_bits() -> None:
     with pytest.raises(lw.ArgumentError, match=r"leading .* do not broadcast"):
         g(q, v[:2])
     assert np.array_equal(g(q[0], v[0].tolist()), out[0]) and g(q[:0], v[:0]).shape == (0, 4, 60)
+    monkeypatch.setattr(stage_words, "MOST_MEMORY", 0)  # too little for what lies between the parts
+    h = lw.compile(lambda q, v: lw.forward_dynamics(LONG, q, v, 2.0 * v), q=60, v=60)
+    assert all(np.array_equal(h(q, v), out) for _ in range(2)) and h._entry is not None and not h._entry.forms
 
 
 def test_gradients_of_long_chains_are_differentiated_forward() -> None:

@@ -18,7 +18,7 @@ from linkwork.batches import FLOAT64, Given, all_converted, as_out, broadcast, p
 from linkwork.compiled.arrays import is_traced, numbers, traced
 from linkwork.compiled.results import Structure, laying_flat, putting_together
 from linkwork.compiled.tracing import Shape
-from linkwork.engine.code import fingerprint
+from linkwork.engine.code import fingerprint, jit
 from linkwork.engine.ir.program import Program, count, text
 from linkwork.engine.mode import current_form, forced, served
 from linkwork.engine.plans import Plan, TracedTask, plan_for_trace
@@ -252,7 +252,14 @@ class CompiledFunction:
     def _into(self) -> Callable[[Any], Any]:
         """What makes of an ``out`` a tuple of several arrays, or one."""
         flat = laying_flat(self._structure)
-        return flat if len(self.result_shapes) > 1 else lambda out: flat(out)[0]
+
+        def only(out: Any) -> Any:
+            (leaf,) = flat(out)
+            if leaf is None:  # which would mean that there is no out
+                raise ArgumentError("out must have a float64 array where the function returns one, not None")
+            return leaf
+
+        return flat if len(self.result_shapes) > 1 else only
 
     def _not_finite(self, values: Sequence[Any], leaves: Sequence[Array], batch: tuple[int, ...]) -> SingularError:
         axes = len(batch)
@@ -288,17 +295,18 @@ class CompiledFunction:
 
     def _plan(self, form: str) -> Plan:
         found = self._plans.get(form)
-        if found is None:
-            found = self._plans[form] = plan_for_trace(self._task, self.name, form)
+        if found is None:  # which another thread may have found by now: all must go by one, whose memory one call has
+            found = self._plans.setdefault(form, plan_for_trace(self._task, self.name, form))
         return found
 
     def _serve(self, plan: Plan, form: str) -> None:
         """From now on plain arrays are served without these checks."""
-        if self._entry is None:
-            self._entry = plan.entry()
-        if self._entry is not None and form not in self._entry.forms:
-            plan.serve(self._entry, form)
-            self.holder = held({self._entry.arguments: self._entry})
+        with jit.lock:  # one entry, whichever thread makes it
+            if self._entry is None:
+                self._entry = plan.entry()
+            if self._entry is not None and form not in self._entry.forms:
+                plan.serve(self._entry, form)
+                self.holder = held({self._entry.arguments: self._entry})
         by_code = _nothing if self.holder is None else partial(served(), self.holder)
         has_answers = type(plan).answer is not Plan.answer
         self.quick = partial(_by_code_or_python, by_code, plan.answer) if has_answers else by_code
@@ -317,7 +325,7 @@ class CompiledFunction:
             if found.shape != shape:
                 raise ArgumentError(f"{key} of {self.name} must have shape {shape} here, but has shape {found.shape}")
             flat.append(found.ravel().tolist())
-        results = replay(self.program, flat)
+        results = replay(self.program, flat, len(self.result_shapes))
         leaves = []
         for shape, result in zip(self.result_shapes, results, strict=True):
             items = np.empty(prod(shape), dtype=object)

@@ -27,7 +27,7 @@ Found = tuple[list[Array], int]
 
 NOT_FINITE_ARGUMENT, NOT_FINITE_RESULT = 1, 2
 """Bits of a status."""
-_MOST_MEMORY = 16 * 2**20
+MOST_MEMORY = 16 * 2**20
 """Bytes of a plan's own for calls by the builtins; code that works in more is not called often enough to matter."""
 
 
@@ -313,7 +313,7 @@ class Compiled(Plan):
         sizes = self.workspace(code, lanes, name)
         if form == "batch":
             sizes["buffer"] = lanes * self.buffer_size
-        if 8 * sum(sizes.values()) > _MOST_MEMORY:
+        if 8 * sum(sizes.values()) > MOST_MEMORY:
             return
         frame, words = self.frame(name), self.template(name, lanes)
         own = {part: self._memory(part, form, size) for part, size in sizes.items()}

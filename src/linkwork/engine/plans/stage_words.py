@@ -12,7 +12,7 @@ from linkwork.engine.code import jit, loader
 from linkwork.engine.emit import staging
 from linkwork.engine.emit.call_frame import CallFrame, Words
 from linkwork.engine.emit.staging import LINK, MOVE, PLACED, STAGES, STEP
-from linkwork.engine.plans.plan import Array
+from linkwork.engine.plans.plan import MOST_MEMORY, Array
 from linkwork.engine.plans.stages import Moved
 from linkwork.engine.run.entries import Entry
 from linkwork.engine.run.memory import address, aligned
@@ -46,11 +46,7 @@ class StageWords:
         self.arrays = [*own, *({"numbers": 0, "stride": size, "whole": 1} for size in plan.task.results)]
         self.parts: list[Words] = []
         self.moves: list[Move] = []
-        self.together = 1
-        if form == "batch":
-            between = 8 * sum(_between(step) for step in plan.steps)
-            tiles = min(_MOST_TOGETHER, _NEAR // max(1, between)) // _TILES
-            self.together = _TILES * max(1, tiles)
+        self.together = _together(plan, form)
         self._lay_out(plan)
 
     @property
@@ -152,6 +148,24 @@ class StageWords:
         step = STEP.pack({**head, "moves": len(moves), "links": len(links)})
         self.parts.append(np.concatenate([step, *moves, *links]))
         self.moves = []
+
+
+def fits(plan: Staged, form: str) -> bool:
+    """Whether what lies between the parts is little enough to be kept."""
+    return _together(plan, form) * _bytes_between(plan) <= MOST_MEMORY
+
+
+def _together(plan: Staged, form: str) -> int:
+    """States that go through all parts at a time."""
+    if form == "one":
+        return 1
+    tiles = min(_MOST_TOGETHER, _NEAR // max(1, _bytes_between(plan))) // _TILES
+    return _TILES * max(1, tiles)
+
+
+def _bytes_between(plan: Staged) -> int:
+    """Of one state."""
+    return 8 * sum(_between(step) for step in plan.steps)
 
 
 def _between(step: Step) -> int:

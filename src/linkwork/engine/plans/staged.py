@@ -18,7 +18,7 @@ from linkwork.batches import FLOAT64, as_out
 from linkwork.engine.emit.call_frame import Words
 from linkwork.engine.plans.callee import Callee
 from linkwork.engine.plans.plan import NOT_FINITE_RESULT, Array, Arrays, Compiled, Found, Offsets, Plan
-from linkwork.engine.plans.stage_words import StageWords, code
+from linkwork.engine.plans.stage_words import StageWords, code, fits
 from linkwork.engine.plans.stages import Moved, Stage, shared, stages_of
 from linkwork.engine.plans.task import Shape, Task
 from linkwork.engine.plans.traced import TracedTask
@@ -93,7 +93,7 @@ class Staged(Plan):
         program, task = shared(self.task.program), self.task
         shapes, plans = [*task.argument_shapes, (0,)], dict[Callee, Plan]()
         found: list[Step] = []
-        for stage in stages_of(program, len(task.argument_shapes)):
+        for stage in stages_of(program, len(task.argument_shapes), len(task.shapes)):
             takes, gives = [shapes[k] for k in stage.inputs], [(size,) for size in stage.sizes]
             own = TracedTask(lambda own=stage.program: own, takes, gives)  # type: ignore[misc]
             sizes = list(map(prod, shapes))
@@ -187,7 +187,7 @@ class Staged(Plan):
 
     def serve(self, entry: Entry, form: str, offsets: Offsets = ()) -> None:
         self._asked.add(form)
-        if all(part.serves(form) for part in self._parts):
+        if fits(self, form) and all(part.serves(form) for part in self._parts):
             made = StageWords(self, form)
             entry.add(form, code(), made.frame, made.words, made.array_names, self._limits, self, made.kept)
 

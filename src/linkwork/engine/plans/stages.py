@@ -84,9 +84,9 @@ class Stage:
     """Of the program's results."""
 
 
-def stages_of(program: Program, arguments: int, moves: bool = True) -> list[Stage]:
-    """A program cut at its calls; it has so many arguments. Without ``moves`` the stages' programs give all arrays,
-    those of which nothing is computed, too.
+def stages_of(program: Program, arguments: int, results: int, moves: bool = True) -> list[Stage]:
+    """A program cut at its calls; it has so many arguments and results. Without ``moves`` the stages' programs give all
+    arrays, those of which nothing is computed, too.
     """
     level = _levels(program)
     last = max(level.values(), default=0)
@@ -107,7 +107,7 @@ def stages_of(program: Program, arguments: int, moves: bool = True) -> list[Stag
             stage.go_on(carried, calls)
             order += stage.stage.calls
         else:
-            stage.finish()
+            stage.finish(results)
         stages.append(stage.stage)
     return stages
 
@@ -269,13 +269,12 @@ class _Builder:
             for start, stop in pairwise(edges):
                 self._give(self.whole.operands[n][start:stop])
 
-    def finish(self) -> None:
-        results: dict[str, dict[int, Operand]] = {}
+    def finish(self, count: int) -> None:
+        results: dict[str, dict[int, Operand]] = {f"result{k}": {} for k in range(count)}  # which may be empty
         for n in self.whole.root.order:
             if self.whole.operations[n] == "store":
                 address = self.whole.details[n]
-                results.setdefault(address.array, {})[address.offset] = self.whole.operands[n][0]
+                results[address.array][address.offset] = self.whole.operands[n][0]
         self._store([])
-        for k in range(len(results)):
-            numbers = results[f"result{k}"]
+        for numbers in results.values():
             self._give([numbers[i] for i in range(len(numbers))])

@@ -143,6 +143,7 @@ class Traced(StraightLine):
             "traced",
             self.interface,
             self.task.identity,
+            self.task.branches is not None,  # a program alone does not tell
             [(array, list(own.items())) for array, own in self.task.often.items()],
         )
 

@@ -18,11 +18,12 @@ Known = Mapping[str, Mapping[int, float]]
 """Numbers of arrays, by their places."""
 
 
-def replay(program: Program, arguments: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
+def replay(program: Program, arguments: Sequence[Sequence[Scalar]], count: int = 0) -> list[list[Scalar]]:
     """The results of a program for arguments that are any scalars: floats, NumPy arrays, mpmath numbers, or values
-    that some tracer is tracing, which then gets the program's operations.
+    that some tracer is tracing, which then gets the program's operations. With ``count`` there are so many, of which
+    some may be empty.
     """
-    found: dict[str, dict[int, Scalar]] = {}
+    found: dict[str, dict[int, Scalar]] = {f"result{k}": {} for k in range(count)}
     for n in program.walk():
         if program.operations[n] == "store":
             found.setdefault(program.details[n].array, {})
