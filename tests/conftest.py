@@ -29,7 +29,7 @@ settings.register_profile(
     "linkwork",
     deadline=None,
     derandomize=True,
-    max_examples=9,
+    max_examples=6,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 settings.load_profile("linkwork")

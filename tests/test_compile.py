@@ -183,7 +183,7 @@ BINARY = (np.add, np.subtract, np.multiply, np.minimum, np.maximum, np.arctan2, 
 STEP = st.tuples(st.integers(0, 99), st.integers(0, 99), st.integers(0, len(UNARY) + len(BINARY) + 3))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.lists(STEP, min_size=1, max_size=12))
 def test_functions_made_at_random_give_the_same_numbers(steps: list[tuple[int, int, int]]) -> None:
     def text(x: Any, y: Any) -> Any:
