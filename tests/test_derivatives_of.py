@@ -181,6 +181,10 @@ def test_results_keep_their_structure_and_pickle() -> None:
         again = pickle.loads(pickle.dumps(lw.vjp(f)))
         _, (gx, gy) = again(x, y, np.ones(2), 0.0, np.zeros(1))
         assert np.array_equal(gx, [3.0, 3.0]) and gy == 3.0
+        g = lw.compile(lambda x: (x[:0], 2.0 * x, x[:0]), x=2)
+        assert [len(each) for each in lw.jvp(g)(x, x)[1]] == [0, 2, 0]
+        assert np.array_equal(lw.vjp(g)(x, x[:0], x, x[:0])[1][0], 2.0 * x)
+        assert np.array_equal(lw.jacobian_of(g)(x)[1], 2.0 * np.eye(2))
 
 
 def test_what_cannot_be_differentiated_is_said() -> None:

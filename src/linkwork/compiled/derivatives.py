@@ -7,6 +7,7 @@ wherever the function can, and be differentiated again.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from math import prod
 from typing import Any
 
@@ -248,4 +249,5 @@ def _objects(rows: Sequence[Sequence[Any]], width: int) -> Any:
 
 
 def _structured(f: CompiledFunction, leaves: Sequence[Sequence[Any]]) -> Any:
-    return f._result(tuple(_array(values, shape) for values, shape in zip(leaves, f.result_shapes, strict=True)))
+    every = zip_longest(leaves, f.result_shapes, fillvalue=())  # the last may have no numbers
+    return f._result(tuple(_array(values, shape) for values, shape in every))

@@ -175,13 +175,14 @@ def _of(x: Operand, values: dict[int, Scalar], constant: float | None = None) ->
 
 
 def _stored(program: Program, value: Callable[[Operand], Scalar]) -> list[list[Scalar]]:
-    """What is stored in each result."""
+    """What is stored in each result, up to the last that has numbers."""
     found: dict[int, dict[int, Scalar]] = {}
     for n in program.root.order:
         if program.operations[n] == "store":
             address = program.details[n]
             found.setdefault(_number(address.array), {})[address.offset] = value(program.operands[n][0])
-    return [[numbers[k] for k in range(len(numbers))] for _, numbers in sorted(found.items())]
+    every = [found.get(number, {}) for number in range(max(found, default=-1) + 1)]
+    return [[numbers[k] for k in range(len(numbers))] for numbers in every]
 
 
 def _is_zero(x: Scalar) -> bool:
