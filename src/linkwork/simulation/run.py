@@ -26,7 +26,7 @@ class Run:
     """A plant, an integrator, and what is recorded.
 
     Attributes:
-        t: the time (s) that was reached. v: the velocity there.
+        t: the time (s) that was reached. v: the velocity there. interrupted: whether it ended before its time.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Run:
     ) -> None:
         self.plant, self.step, self.resistance, self.states = plant, step, resistance, states
         self.steps, self.every, self.dt, self.bar, self.watched = steps, every, dt, bar, watched
-        self.t, self.v = 0.0, np.zeros(0)
+        self.t, self.v, self.interrupted = 0.0, np.zeros(0), False
         self.machine: Machine | None = None
         self.asking: Asking | None = None
         """Steps for which Python says the driving forces, or None if code cannot do them."""

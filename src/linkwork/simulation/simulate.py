@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -175,21 +176,13 @@ def simulate(
     )  # fmt: skip
     most = effort_limits_of(model, model_switch("effort_limits", effort_limits))
     sprung = model_switch("springs", springs) and bool(model.stiffness.any())
-    load = f_ext if f_ext is None or callable(f_ext) else constant_wrenches(model, f_ext)
-    if isinstance(load, CompiledFunction):
-        load = as_law(model, "f_ext", load, (len(model.bodies), 6))
-        parameters_of(load, "load", "f_ext", None, 3)
+    load = _load_of(model, f_ext)
     watched = None if viewer is None else Watched(as_viewer(viewer), load)
     load = load if watched is None else watched
     forces_wanted = switch("contact_forces", contact_forces)
     if effort_limits and torque is not None:
         warn_of_no_effort(model)
-    law = as_law(model, "torque", torque, (model.nv,)) if isinstance(torque, CompiledFunction) else None
-    own = [
-        array.reshape(shape)
-        for called, array, shape in parameters_of(law, "law", "parameters", parameters, 3).values()
-        if one_row(called, array)
-    ]
+    law, own = _law_of(model, torque, parameters)
     asked = (lambda t, q, v: law(t, q, v, *own)) if law is not None else torque
     plant = Plant(
         model,
@@ -216,9 +209,7 @@ def simulate(
     states = Record(model, steps, every, scene.wrenches, length)
     bar = Bar(f"simulating {model.name}", steps) if bar_wanted else None
     run = Run(plant, step, resistance, states, steps, every, length, bar, watched)
-    try:
-        if watched is not None:
-            watched.viewer.begin(model, held_by, None if touched is None else touched.contacts)
+    with _ending(run, touched):
         if by_default and integrator != "adaptive" and (load is None or not plain_function(load)):
             given = dict(zip(scene.parameters, (each.reshape(1, -1) for each in own), strict=True))
             if scene.loaded:
@@ -227,19 +218,8 @@ def simulate(
                 given["following"] = following(model, torque, steps, most)
             run.prepare(scene, held, given, here, speed)
         run.go(here, speed)
-    except (KeyboardInterrupt, Ended):
-        return states.trajectory(interrupted=True)
-    except (LinkworkError, np.linalg.LinAlgError) as error:
-        if not len(states):  # the arguments are at fault
-            raise
-        raise _stopped(model, run.t, run.v, plant.tau, error, states.trajectory()) from error
-    finally:
-        if bar is not None:
-            bar.close()
-        if watched is not None:
-            watched.viewer.done()
-    path = states.trajectory()
-    if not joint_limits and smooth:
+    path = states.trajectory(interrupted=run.interrupted)
+    if not joint_limits and smooth and not run.interrupted:
         warn_of_range(model, path.q)
     return path
 
@@ -257,6 +237,22 @@ def _driving(tau: ArrayLike | None, torque: Torque) -> Torque:
     return tau
 
 
+def _load_of(model: Model, f_ext: Load) -> Callable[[float, Array, Array], ArrayLike] | Array | None:
+    """What acts from outside: nothing, wrenches that stay, or what says them."""
+    if isinstance(f_ext, CompiledFunction):
+        law = as_law(model, "f_ext", f_ext, (len(model.bodies), 6))
+        parameters_of(law, "load", "f_ext", None, 3)
+        return law
+    return f_ext if f_ext is None or callable(f_ext) else constant_wrenches(model, f_ext)
+
+
+def _law_of(model: Model, torque: Torque, parameters: Parameters) -> tuple[CompiledFunction | None, list[Array]]:
+    """The law, if it is compiled, and its parameters."""
+    law = as_law(model, "torque", torque, (model.nv,)) if isinstance(torque, CompiledFunction) else None
+    given = parameters_of(law, "law", "parameters", parameters, 3).values()
+    return law, [numbers.reshape(shape) for name, numbers, shape in given if one_row(name, numbers)]
+
+
 def _touched(
     model: Model, contacts: Any, friction: Any, constraints: Sequence[Constraint], by_default: bool, integrator: str,
     q: Array,
@@ -267,6 +263,27 @@ def _touched(
     found = touching(model, contacts, True, model_switch("friction", friction), constraints)
     warn_of_depth(model, q[None], found.contacts, 4)
     return found
+
+
+@contextmanager
+def _ending(run: Run, touched: Touching | None) -> Iterator[None]:
+    """A run is watched until it ends: by an interruption, too, or an error, which is told with its time and states."""
+    model, watched = run.plant.model, run.watched
+    try:
+        if watched is not None:
+            watched.viewer.begin(model, run.plant.constraints, None if touched is None else touched.contacts)
+        yield
+    except (KeyboardInterrupt, Ended):
+        run.interrupted = True
+    except (LinkworkError, np.linalg.LinAlgError) as error:
+        if not len(run.states):  # the arguments are at fault
+            raise
+        raise _stopped(model, run.t, run.v, run.plant.tau, error, run.states.trajectory()) from error
+    finally:
+        if run.bar is not None:
+            run.bar.close()
+        if watched is not None:
+            watched.viewer.done()
 
 
 def _stopped(model: Model, t: float, v: Array, tau: Array, error: Exception, trajectory: Trajectory) -> SimulationError:
