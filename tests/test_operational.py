@@ -468,7 +468,16 @@ def _arm(count: int = 4) -> Model:
     return builder.build()
 
 
-@pytest.mark.parametrize("reference", ["local", "world", "local_world_aligned"])
+@pytest.mark.parametrize(
+    ("reference", "engine"),
+    [
+        ("local", "interpreted"),
+        ("world", "specialised"),
+        ("local_world_aligned", "specialised"),
+        ("local", "rolled"),
+    ],
+    indirect=["engine"],
+)
 def test_operational_space_is_what_dense_matrices_give(reference: str, engine: str) -> None:
     arm = _arm()
     points = [lw.Point("tip", (0.05, 0.0, 0.1), "position")]  # whose rows in the world need all six of its own
