@@ -5,6 +5,7 @@ finite found, and nothing written beside them.
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.engine.code import jit
-from linkwork.engine.emit import kernel, row_kernel, slots, slotted, streaming
+from linkwork.engine.emit import kernel, row_kernel, slots, slotted, streaming, strips
 from linkwork.engine.emit.call_frame import Interface
 from linkwork.engine.emit.sparing import Spared
 from linkwork.engine.ir import waiting
@@ -205,9 +206,23 @@ def test_lines_of_large_results_are_asked_for_where_that_can_be_said() -> None:
         Batch("rows", RESULTS["large"], 68, None, 4).text,
         jit.register_constraint(jit.host(), 4) is not None,
     )
-    assert ("prefetchw" in text) == possible
+    size = 8 * 4 * len(RESULTS["large"])
+    sites = [re.findall(r"prefetchw (\d+)", line) for line in text.splitlines() if "prefetchw" in line]
+    found = sorted(int(byte) % size for site in sites for byte in site)
+    assert found == (list(range(0, size, 64)) if possible else [])  # of this tile or the next, each line once
     assert text.count("prefetcht0") == (68 * 4 * 8 // 64 if possible else 0)  # the next tile's rows, each line once
     assert jit.register_constraint(jit.BASELINE, 4) is None
+
+
+def test_lines_are_asked_for_evenly_and_in_time() -> None:
+    first = {5: [("a", 0), ("b", 0)], 900: [("a", 64 * k) for k in range(1, 50)], 1000: [("b", 64)]}
+    found = list(strips.evenly(first, 1000, 100))
+    assert sorted(where for _, *where in found) == sorted(
+        [array, byte] for some in first.values() for array, byte in some
+    )
+    assert all(step <= k - 100 for step, *where in found for k, some in first.items() if tuple(where) in some)
+    steps = [step % 1000 for step, *_ in found]
+    assert max(sum(begin <= step < begin + 100 for step in steps) for begin in range(0, 1000, 100)) <= 7  # of 52
 
 
 @pytest.mark.parametrize("batch", [(2,), (70,), (3, 5), (4096,)])

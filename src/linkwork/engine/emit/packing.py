@@ -119,15 +119,18 @@ def tiles(w: Writer, interface: Interface, lanes: int) -> list[str]:
     return found
 
 
-def batch(interface: Interface, lanes: int, rows: bool = False, spared: Sequence[Spared] = ()) -> str:
+def batch(
+    interface: Interface, lanes: int, rows: bool = False, spared: Sequence[Spared] = (), streams: bool = True
+) -> str:
     """The function ``batch``, for a kernel that leaves its results in tiles, or one that writes ``rows``, and of which
-    there may be others, ``spared`` some numbers.
+    there may be others, ``spared`` some numbers. Large results go past the caches if it ``streams``.
     """
     w, given = Writer(), len(interface.arguments)
     interface.batch.read(w)
     places = tiles(w, interface, lanes)
     results = list(zip(interface.result_names, interface.counts[given:], strict=True))
-    streamed, aheads = streaming.much(w, interface.counts[given:]), _aheads(w, interface, lanes)
+    streamed = streaming.much(w, interface.counts[given:]) if streams else "false"
+    aheads = _aheads(w, interface, lanes)
     with w.loop(0, "%states", lanes, [("i64", "0")]) as tile:
         left = w.sub("%states", tile.counter)
         full = w.compare("sge", left, lanes)

@@ -8,9 +8,12 @@ which wait for cache lines, go on beside arithmetic. Strips of zeros are stored 
 Long programs are put in an order in which little has to wait for what is just being computed (``ir/waiting.py``). A
 value that is not used for long waits in a slot of ``work`` (``slots``), and is loaded again.
 
-Cache lines that will be written are prefetched, or the stores would wait for them. So are those of arguments that the
-next tile is packed from. LLVM moves a prefetch to wherever it pleases, so it stands in inline assembly that a value
-goes through.
+Cache lines that will be written are prefetched, or the stores would wait for them: evenly over the program, however
+unevenly it writes, since a core can wait for some two dozen lines only at a time. Those that are written soon after the
+beginning are prefetched while the tile before is computed. So are lines of arguments, those that the next tile is
+packed from. LLVM moves a prefetch to wherever it pleases, so it stands in inline assembly that a value goes through.
+
+Where a program has time enough for that, results are never stored past the caches (``streaming``).
 """
 
 from __future__ import annotations
@@ -24,15 +27,17 @@ from linkwork.engine.emit.packing import AHEAD, batch, compile_time_integers, fo
 from linkwork.engine.emit.slotted import SlottedKernel
 from linkwork.engine.emit.sparing import Spared, symbols, usual_numbers, usual_table
 from linkwork.engine.emit.streaming import copy_lines
-from linkwork.engine.emit.strips import Strip, lines, steps, strips
+from linkwork.engine.emit.strips import Strip, evenly, lines, steps, strips
 from linkwork.engine.emit.writer import Writer, constant, declarations
 from linkwork.engine.ir.program import Operand, Program
 from linkwork.engine.ir.waiting import without_waiting
 
 _CACHE_LINE = 64
 """Bytes."""
-_LEAD, _PART = 4_800, 4
-"""Steps by which a cache line is prefetched before it is first written, but no more than this part of a program."""
+_LEAD, _PART = 3_600, 4
+"""Steps by which a cache line is prefetched before it is first written, or more; this part of a program, if less."""
+_ENOUGH = 30
+"""Steps for each cache line of results in which it can be had, even from memory, beside the program's arithmetic."""
 _TOGETHER = 40
 """Steps of which all lines are prefetched at once."""
 
@@ -62,6 +67,11 @@ class RowKernel(SlottedKernel):
         self.empty = {
             array: [strip for strip in strips(array, row, lanes) if strip.is_empty] for array, row in self.rows.items()
         }
+        self.sizes = {array: len(row) for array, row in self.rows.items()}
+        written = [(k, step) for k, step in enumerate(self.steps) if isinstance(step, Strip)]
+        written += [(len(self.steps), strip) for empty in self.empty.values() for strip in empty]
+        self.written = lines(written, self.sizes, lanes, _CACHE_LINE)
+        """Cache lines of results by the step in which they are first written."""
         self.sum = constant(0.0, lanes)
         self.tables: list[str] = []
 
@@ -80,6 +90,11 @@ class RowKernel(SlottedKernel):
             self.write_zeros(array)
         self.do(f"ret i1 {self.is_finite(self.sum, self.lanes)}")
 
+    @property
+    def is_streamed(self) -> bool:
+        """Whether large results go past the caches, since the program is too short to prefetch their lines."""
+        return self.constraint is None or len(self.steps) < _ENOUGH * sum(map(len, self.written.values()))
+
     def prefetches(self) -> dict[int, list[tuple[str, str, list[int]]]]:
         """After which steps cache lines are prefetched, and how: of results, and of arguments the rows of the next
         tile.
@@ -89,15 +104,11 @@ class RowKernel(SlottedKernel):
         found: dict[int, list[tuple[str, str, list[int]]]] = {}
         if self.constraint is None or not places:
             return found
-        written = [(k, step) for k, step in enumerate(self.steps) if isinstance(step, Strip)]
-        written += [(len(self.steps), strip) for empty in self.empty.values() for strip in empty]
-        lead = min(_LEAD, len(self.steps) // _PART)
         together: dict[tuple[int, str], list[int]] = {}
-        for k, some in lines(
-            written, {array: len(row) for array, row in self.rows.items()}, self.lanes, _CACHE_LINE
-        ).items():
-            for array, line in some:
-                together.setdefault((max(0, k - lead) // _TOGETHER, array), []).append(line)
+        for step, array, line in evenly(self.written, len(self.steps), min(_LEAD, len(self.steps) // _PART)):
+            tile, k = divmod(step, len(self.steps))
+            later = -tile * 8 * self.lanes * self.sizes[array]
+            together.setdefault((k // _TOGETHER, array), []).append(later + line)
         for (group, array), near in together.items():
             place = places[min(bisect(places, group * _TOGETHER), len(places) - 1)]
             found.setdefault(place, []).append((array, "prefetchw", sorted(near)))
@@ -139,12 +150,12 @@ class RowKernel(SlottedKernel):
             both = [self.load(self.at(f"@{name}", self.add(each.counter, n), "i32"), "i32", 4) for n in range(2)]
             start, later = (self.let(f"zext i32 {number} to i64") for number in both)
             for state in range(self.lanes):
-                self.prefetch_line(self.at(self.at(f"%{array}", state * len(self.rows[array])), later))
+                self.prefetch_line(self.at(self.at(f"%{array}", state * self.sizes[array]), later))
             self.put(array, start, ["zeroinitializer"] * self.lanes)
 
     def put(self, array: str, start: str | int, vectors: Sequence[str]) -> None:
         """Store the numbers of a strip, a vector for each state."""
-        count = len(self.rows[array])
+        count = self.sizes[array]
         mask = listed(("i1", str(int(k < count))) for k in range(self.lanes))
         for state, values in enumerate(vectors):
             strip = self.at(self.at(f"%{array}", state * count), start)
@@ -171,7 +182,8 @@ def module(
     parts = [kernel.text() for kernel in kernels]
     counts = dict(zip(interface.argument_names, interface.arguments, strict=True))
     parts += [usual_table(name, int(counts[name]), own, lanes) for name, own in usual_numbers(spared).items()]
-    parts += [_copy(), copy_lines(), batch(interface, lanes, rows=True, spared=spared), _declarations(lanes)]
+    driver = batch(interface, lanes, rows=True, spared=spared, streams=kernels[-1].is_streamed)
+    parts += [_copy(), copy_lines(), driver, _declarations(lanes)]
     parts.append(compile_time_integers([max(kernel.work for kernel in kernels)]))
     return "\n".join([*(table for kernel in kernels for table in kernel.tables), *parts])
 

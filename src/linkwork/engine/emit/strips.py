@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import floor
 
 from linkwork.engine.ir.program import Operand, Program
 
@@ -65,3 +66,15 @@ def lines(
     for where, k in first.items():
         found.setdefault(k, []).append(where)
     return found
+
+
+def evenly(first: Mapping[int, Sequence[tuple[str, int]]], count: int, lead: int) -> Iterator[tuple[int, str, int]]:
+    """In which of ``count`` steps each cache line is prefetched, as step, array and byte: at least ``lead`` before the
+    one in which it is ``first`` written, and no more in some steps than in others. A negative step is one of the tile
+    before.
+    """
+    gap, step = count / max(1, sum(map(len, first.values()))), float(count)
+    for k in sorted(first, reverse=True):
+        for array, line in reversed(first[k]):
+            step = min(step - gap, float(k - lead))
+            yield floor(step), array, line
