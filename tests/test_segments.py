@@ -320,8 +320,9 @@ def test_builtins_ask_helpers_themselves(monkeypatch: pytest.MonkeyPatch) -> Non
         assert all(np.array_equal(bits(call()), bits(wanted)) for _ in range(300))
         assert asked, "Python hires helpers, and wakes them"
         plan = function(ALGORITHMS["constraint_force"], model, ("f_ext",), (), False, "auto")
-        assert isinstance(plan, Segmented) and plan._members == helper_threads.hired()[:1]
-        assert not plan._members[0]._mailbox[places.CLAIMED]
+        assert isinstance(plan, Segmented) and plan._members
+        assert plan._members == helper_threads.hired()[: len(plan._members)]  # other tests may have hired more
+        assert not any(helper._mailbox[places.CLAIMED] for helper in plan._members)
         lw.set_threads(1)
         monkeypatch.setattr(plan, "call_one", None)
         assert np.array_equal(bits(call()), bits(wanted))
