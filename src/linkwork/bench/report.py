@@ -316,10 +316,11 @@ def duration(seconds: float) -> str:
     """Three digits and a unit.
 
     Example:
-        >>> [duration(x) for x in (4.56e-9, 1.2345e-6, 0.0153, 2.0)]
-        ['4.56 ns', '1.23 µs', '15.3 ms', '2 s']
+        >>> [duration(x) for x in (4.56e-9, 9.997e-7, 1.2345e-6, 0.0153, 2.0)]
+        ['4.56 ns', '1 µs', '1.23 µs', '15.3 ms', '2 s']
     """
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
+        digits = f"{seconds / size:.3g}"
+        if float(digits) >= 1.0:
+            return f"{digits} {unit}"
     return f"{seconds / 1e-9:.3g} ns"
