@@ -71,7 +71,7 @@ def close_loops(
     check_model(model)
     asked = model.constraints if constraints is None else constraints
     if constraints is None and not model.constraints:
-        warn_caller(f"close_loops: there is nothing to close: model {model.name!r} has no constraints; pass some, or []")
+        warn_caller(f"close_loops: there is nothing to close: model {model.name!r} has no constraints; pass some or []")
     held, kept, within = held_by(model, asked), switch("limits", limits), positive("tolerance", tolerance)
     (given,), batch = as_batch(model, (("q", "configuration"),), [q])
     assert given is not None
