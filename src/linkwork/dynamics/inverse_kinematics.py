@@ -118,11 +118,11 @@ def inverse_kinematics(
     count = prod(batch)
     groups = len(reach)
     with memory_for("targets and configurations", (count, 4 * model.nq + 18 * len(asked.frames))):
-        near = [each for each in given if each is not None]
+        starts = [each for each in given if each is not None]
         if kept and begin is not None:  # a posture may be anywhere
-            (first, axes), following = near[0], problem.coordinates.followers
-            near[0] = within_limits(model, first) if q0 is None else begun_within(model, "q0", first, following), axes
-        own = [spread(*each, batch).reshape((count, model.nq)) for each in near]
+            (q, axes), following = starts[0], problem.coordinates.followers
+            starts[0] = within_limits(model, q) if q0 is None else begun_within(model, "q0", q, following), axes
+        own = [spread(*each, batch).reshape((count, model.nq)) for each in starts]
         aims = spread(aims, 3, batch).reshape((count, *aims.shape[-3:]))
         q, lengths, total = np.empty((count, model.nq)), np.empty((count, groups)), np.empty(count)
     for first in range(0, count, _SLICE):
