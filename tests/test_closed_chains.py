@@ -261,7 +261,7 @@ def test_what_is_wrong_is_said() -> None:
         lw.constrained_dynamics(
             point, lw.neutral(point), [0.0] * 3, [0.0] * 3, [lw.PointOnPlane("rod")], method="virtual_work"
         )
-    with lw.interpreted(), pytest.raises(lw.errors.SingularError, match="only 0"):
+    with pytest.raises(lw.ArgumentError, match=r"Ball\('world', 'world'\) holds two places of the world to each other"):
         lw.constrained_dynamics(model, q, zero, zero, [lw.Ball("world", "world")], method="virtual_work")
     with lw.interpreted():
         a, wrenches, reactions = lw.constrained_dynamics_and_reactions(

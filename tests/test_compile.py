@@ -458,6 +458,26 @@ def test_wrong_shapes_and_arguments_are_said() -> None:
         root([[1.0, 2.0], [1.0, -1.0]])
 
 
+@pytest.mark.parametrize("links", [3, 60])
+def test_a_result_that_is_not_finite_is_named(links: int) -> None:
+    """As Python names it; also where calls of code with loops stand between stages of straight code."""
+    arm = lw.mechanisms.serial_chain(links)
+    q = np.full(links, 0.1)
+
+    def law(q: Any, x: Any) -> Any:
+        push = lw.gravity_torques(arm, q / x[1])
+        return {"push": push, "size": (np.log(x[0]), np.where(x[1] > 0.0, push.sum(), 0.0))}
+
+    made = lw.compile(law, q=links, x=2)
+    message = r"law: the result\['size'\]\[0\] is -inf"
+    with pytest.raises(lw.SingularError, match=message + "; it must be finite"):
+        made(q, [0.0, 1.0])
+    with pytest.raises(lw.SingularError, match=message + r" at state \[1\] of the batch"):
+        made(q, [[1.0, 1.0], [0.0, 1.0]])
+    chosen = lw.compile(lambda q, x: law(q, x)["size"][1], q=links, x=2)  # what is not chosen may be no number
+    assert np.array_equal(chosen(q, [[1.0, 0.0], [1.0, 1.0]]), [0.0, chosen(q, [1.0, 1.0])])
+
+
 def test_a_law_for_another_model_is_refused() -> None:
     with pytest.raises(lw.ArgumentError, match=r"q must have shape \(\.\.\., 3\)"):
         lw.compile(lambda q: lw.gravity_torques(ARM, q), q=7)

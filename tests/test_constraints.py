@@ -319,6 +319,9 @@ def test_wrong_constraints_are_named() -> None:
     assert next(looked_at) == 1, "the first is none, and no more are asked for"
     with pytest.raises(lw.UnknownNameError, match="no frame named 'endd'; did you mean 'end'"):
         lw.constrained_dynamics(model, q, zero, zero, [lw.Ball("endd")])
+    for there in ("end", lw.Point("end", offset=(0.1, 0.0, 0.0)), model.body_of("end")):
+        with pytest.raises(lw.ArgumentError, match=r"Weld\('end', .*\) holds two places of body '.*' to each other"):
+            lw.constrained_dynamics(model, q, zero, zero, [lw.Weld("end", there)])
     with pytest.raises(lw.ArgumentError, match="proximal must be"):
         lw.constrained_dynamics(model, q, zero, zero, constraints, proximal=-1.0)
 

@@ -95,7 +95,8 @@ def test_joints_that_follow_others_do_so(free: bool) -> None:
     assert loose.converged.all()
     if not free:
         same(found, lw.inverse_kinematics(model, targets, frames))
-        out = lw.inverse_kinematics(model, targets, frames, q0=q[0] - 3.0, restarts=0)  # begins beyond the limits
+        with pytest.warns(lw.LinkworkWarning, match="'joint_link1'"):  # begins beyond the limits
+            out = lw.inverse_kinematics(model, targets, frames, q0=q[0] - 3.0, restarts=0)
         assert within(model, out.q)
 
 
@@ -165,7 +166,8 @@ def test_what_cannot_be_reached_is_approached() -> None:
     one = lw.inverse_kinematics(arm, targets[0], hand, restarts=0)
     assert one.q.shape == (3,) and one.converged.shape == () and not one.converged and one.iterations <= 60
     with_limits = _limited()
-    found = lw.inverse_kinematics(with_limits, targets[:3], hand, [9.0, -9.0, 0.0])
+    with pytest.warns(lw.LinkworkWarning, match=r"q0\[0\] \(joint 'joint_a'\) is 9, outside of its range"):
+        found = lw.inverse_kinematics(with_limits, targets[:3], hand, [9.0, -9.0, 0.0])
     assert within(with_limits, found.q) and not found.converged.any()
     free = lw.inverse_kinematics(with_limits, _placed(-1.0, -1.0), hand, limits=False)
     assert free.converged and not within(with_limits, free.q)
@@ -193,6 +195,18 @@ def test_a_solution_at_the_limits_is_found() -> None:
     found = lw.inverse_kinematics(model, corner, hand, [0.0, 0.1, 0.1], restarts=0)
     assert found.converged and within(model, found.q)
     np.testing.assert_allclose(found.q, [0.5, 0.5, 0.3], atol=1e-5)
+
+
+@lw.interpreted()
+def test_a_start_out_of_the_limits_is_brought_within_and_said() -> None:
+    model, hand = _limited(), [lw.Point("tip", axes="position")]
+    target = lw.forward_kinematics(model, [0.2, 0.3, 0.4], ["tip"])
+    words = r"q0\[1, 1\] \(joint 'joint_b'\) is -3, outside of its range, 0 to 0.5; the search begins within it"
+    with pytest.warns(lw.LinkworkWarning, match=words):
+        found = lw.inverse_kinematics(model, target, hand, [[0.2, 0.3, 0.3], [0.2, -3.0, 0.3]])
+    assert found.converged.all() and all(within(model, q) for q in found.q)
+    for quiet in ({"limits": False}, {"q0": [0.2, -1e-9, 0.3]}, {"q0": None, "posture": [0.2, -3.0, 0.3]}):
+        lw.inverse_kinematics(model, target, hand, **{"q0": [0.2, -3.0, 0.3], **quiet})  # type: ignore[arg-type]
 
 
 @lw.interpreted()
@@ -403,6 +417,12 @@ def test_loops_that_cannot_be_closed_are_said() -> None:
         with pytest.raises(lw.SingularError, match=r"state \[0\].*Ball\('end', 'world'\) stays off by 4"):
             lw.close_loops(model, np.stack([q, q]), far)
         assert np.array_equal(lw.close_loops(model, q, []), q)
+        arm = _limited()
+        with pytest.warns(lw.LinkworkWarning, match="there is nothing to close: model 'limited' has no constraints"):
+            assert np.array_equal(lw.close_loops(arm, [0.1, 0.2, 0.3]), [0.1, 0.2, 0.3])
+        for constraints in ([], [lw.Coupling("joint_c", "joint_b")]):
+            with pytest.warns(lw.LinkworkWarning, match=r"q\[1\] \(joint 'joint_b'\) is 2, outside of its range"):
+                assert within(arm, lw.close_loops(arm, [0.1, 2.0, 0.3], constraints))
     with pytest.raises(lw.ArgumentError, match="constraints must be a list"):
         lw.close_loops(model, q, 3)  # type: ignore[arg-type]
     with pytest.raises(lw.ArgumentError, match="tolerance"):

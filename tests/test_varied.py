@@ -261,6 +261,23 @@ def test_an_inertia_that_no_body_has_is_used_with_a_warning() -> None:
         np.testing.assert_array_equal(found[1], lw.inverse_dynamics(alone, Q[1], V[1], X[1]))
 
 
+@pytest.mark.parametrize(
+    "second", [(-1, 0, 0.1, 0, 0, 0.1), (-1, 0, -1, 0, 0, -1), (1, 0, -1, 0, 0, 0), (0, 5, 0, 0, 0, 0), (0,) * 6]
+)
+def test_inertias_far_from_any_body_s_are_named(second: tuple[float, ...]) -> None:
+    """Negative ones, and those whose trace is zero, too; for models and for data alike."""
+    wrong = INERTIAS.copy()
+    wrong[1, 1, 1:] = 0.3, 0.0, 0.0, *second
+    with pytest.warns(lw.LinkworkWarning, match="inertia of body 'b': no body of mass"):
+        MODEL.with_inertias(wrong[1])
+    with pytest.warns(lw.LinkworkWarning, match=r"inertia of inertias\[1\] of body 'b': no body of mass"):
+        possible.check_parameters(MODEL, {"inertias": wrong})
+    fine = INERTIAS.copy()
+    fine[:, 1, 1:] = 0.0  # a point, and one with a turning part
+    fine[2, 1, [4, 6, 9]] = 0.1
+    possible.check_parameters(MODEL, {"inertias": fine})
+
+
 def test_of_many_worlds_code_finds_those_that_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fault anywhere among them is named by its place, as NumPy does; what a broadcast repeats is looked at once."""
     monkeypatch.setattr(possible, "_MANY", 2)

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from linkwork.arguments import Array, all_finite, array
 from linkwork.batches import FLOAT64, Given, all_converted, as_out, broadcast, plain, rows_of
 from linkwork.compiled.arrays import is_traced, numbers, traced
-from linkwork.compiled.results import Structure, laying_flat, putting_together
+from linkwork.compiled.results import Structure, laying_flat, names_of, putting_together
 from linkwork.compiled.tracing import Shape
 from linkwork.engine.code import fingerprint, jit
 from linkwork.engine.ir.program import Program, count, text
@@ -263,11 +263,10 @@ class CompiledFunction:
 
     def _not_finite(self, values: Sequence[Any], leaves: Sequence[Array], batch: tuple[int, ...]) -> SingularError:
         axes = len(batch)
-        for k, leaf in enumerate(leaves):
+        for which, leaf in zip(names_of(self._structure, "the result"), leaves, strict=True):
             bad = np.argwhere(~np.isfinite(leaf))
-            if bad.size:
+            if len(bad):
                 where = tuple(int(i) for i in bad[0])
-                which = f"result {k}" if len(leaves) > 1 else "the result"
                 at = f"[{', '.join(map(str, where[axes:]))}]" if where[axes:] else ""
                 state = f" at state {list(where[:axes])} of the batch" if axes else ""
                 why = self._said_of(values, batch, where[:axes])

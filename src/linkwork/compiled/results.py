@@ -52,6 +52,18 @@ def _made_of(structure: Structure, places: Iterator[int]) -> Callable[[tuple[Any
     return lambda leaves: kind([part(leaves) for part in parts])
 
 
+def names_of(structure: Structure, whole: str) -> list[str]:
+    """What Python calls each array of a result: of ``x``, ``x[0]``, ``x['q']``, or a named tuple's ``x.q``."""
+    if structure is None:
+        return [whole]
+    kind, *keys, inside = structure
+    if hasattr(kind, "_fields"):
+        parts = [f"{whole}.{field}" for field in kind._fields]
+    else:
+        parts = [f"{whole}[{key!r}]" for key in (keys[0] if kind is dict else range(len(inside)))]
+    return [name for part, own in zip(parts, inside, strict=True) for name in names_of(own, part)]
+
+
 def laying_flat(structure: Structure) -> Callable[[Any], tuple[Any, ...]]:
     """What makes the arrays of an ``out`` of this structure."""
     if structure is None:

@@ -184,8 +184,6 @@ def _found(
     """``asked`` is the function that the user has called, and its choices."""
     if not isinstance(way[0], str) or way[0] not in METHODS:
         choice("method", way[0], METHODS)
-    if way[0] in CLOSING and len({number for number, body in held.holds if body}) < len(held.constraints):
-        way = ("articulated_body", way[1])  # which say what is wrong with constraints that hold the world alone
     settings = held.settings(stabilisation, proximal)
     if _is_compiled(way, held):
         law = _law(way, held, f_ext is not None, stabilisation is not None, bool(settings[2]))

@@ -207,6 +207,7 @@ class HeldBy:
         asked = as_frames(model, self.ends)
         self.frames = frames = moved(asked.frames, asked.offsets)
         self.bodies = [frame.body for frame in frames]
+        self._check_idle()
         self.to_bodies = np.array([motion_matrix(inverse(matrix_of(frame.placement))).T for frame in frames])
         self.rows = 6 * len(flat)
         self.alike = self._alike()
@@ -231,6 +232,19 @@ class HeldBy:
         self.laws: dict[Any, CompiledFunction] = {}
         self.problems: dict[str, Any] = {}
         self._settings: dict[tuple[float | None, float], Array] = {}
+
+    def _check_idle(self) -> None:
+        """An error for a constraint between two places of one body: what it holds no joint moves, so that its force
+        would be any.
+        """
+        for constraint, grips in zip(self.constraints, self.grips, strict=True):
+            if all(self.bodies[self.a[g]] == self.bodies[self.b[g]] for g in grips):
+                body = self.bodies[self.a[grips[0]]]
+                place = f"body {self.model.body_names[body - 1]!r}" if body else "the world"
+                raise ArgumentError(
+                    f"{shown_constraint(constraint)} holds two places of {place} to each other, which no joint moves; "
+                    "leave it out"
+                )
 
     def _alike(self) -> list[list[int]]:
         """Sets of constraints that hold one frame of a body to one of another, or of the world; others each alone."""

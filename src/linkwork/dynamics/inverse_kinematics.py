@@ -19,7 +19,7 @@ from linkwork.compiled.arrays import is_traced, numbers, traced
 from linkwork.dynamics.arguments import Array, Asked, Frames, as_frames, as_given
 from linkwork.dynamics.kinematics import forward_kinematics, jacobian, neutral
 from linkwork.dynamics.pose_errors import as_placements, error_in_world, pose_error
-from linkwork.dynamics.search_coordinates import followers, within_limits
+from linkwork.dynamics.search_coordinates import begun_within, followers, within_limits
 from linkwork.dynamics.searches import Problem
 from linkwork.engine.plans import MOST_BODIES
 from linkwork.engine.plans.task import moved
@@ -73,19 +73,22 @@ def inverse_kinematics(
         frames: m names of ``model.frame_names`` or ``lw.Point`` objects, whose ``axes`` may ask for the position or the
             rotation alone.
         q0: where to begin (..., nq); if left out ``posture``, or the middle of the limits. Joints that move none of the
-            frames stay there.
+            frames stay there. What is out of the limits begins at the nearest of them, with a warning.
         limits: whether to keep to the position limits of the model, which are never violated then.
         tolerance: how far off a frame may be, m and rad; or two numbers, for distances and angles.
         restarts: from how many further configurations it may begin again.
         weights: how much each frame counts where not all can reach their targets: (m,), or (m, 2) for distances and
             angles, positive; an angle counts as the way of a point at a typical distance of the frame's joints.
-        posture: a configuration (..., nq) to stay near, if there are many solutions.
+        posture: a configuration (..., nq) to stay near, if there are many solutions; it may be out of the limits.
         couplings: whether joints that follow others by ``model.constraints``, such as mimic joints, do so: they are
             where these put them, and both are within their limits. Other constraints are not looked at.
 
     Returns:
         An ``IKResult``: q, error, converged, iterations. There is no ``out``: these are small beside the search, and
         not all of them are float64.
+
+    Warns:
+        LinkworkWarning: if q0 is out of the limits that are to be kept; it names the joint.
 
     Example:
         >>> import linkwork as lw
@@ -115,8 +118,11 @@ def inverse_kinematics(
     count = prod(batch)
     groups = len(reach)
     with memory_for("targets and configurations", (count, 4 * model.nq + 18 * len(asked.frames))):
-        own = [spread(*each, batch).reshape((count, model.nq)) for each in given if each is not None]
-        own[0] = within_limits(model, own[0]) if kept and begin is not None else own[0]
+        starts = [each for each in given if each is not None]
+        if kept and begin is not None:  # a posture may be anywhere
+            (q, axes), following = starts[0], problem.coordinates.followers
+            starts[0] = within_limits(model, q) if q0 is None else begun_within(model, "q0", q, following), axes
+        own = [spread(*each, batch).reshape((count, model.nq)) for each in starts]
         aims = spread(aims, 3, batch).reshape((count, *aims.shape[-3:]))
         q, lengths, total = np.empty((count, model.nq)), np.empty((count, groups)), np.empty(count)
     for first in range(0, count, _SLICE):

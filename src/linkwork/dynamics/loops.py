@@ -18,9 +18,9 @@ from linkwork.dynamics.arguments import Array, as_batch, check_model
 from linkwork.dynamics.held import HeldBy, at_grips, held_by, over_ends, rows_of, shown_constraint
 from linkwork.dynamics.kinematics import forward_kinematics, jacobian, neutral
 from linkwork.dynamics.pose_errors import pose_error
-from linkwork.dynamics.search_coordinates import within_limits
+from linkwork.dynamics.search_coordinates import begun_within, within_limits
 from linkwork.dynamics.searches import Problem
-from linkwork.errors import ArgumentError, SingularError
+from linkwork.errors import ArgumentError, SingularError, warn_caller
 from linkwork.model.constraints import Constraint, Held, Hinge, Rolling, Weld, direction
 from linkwork.model.model import Model
 from linkwork.spatial.small_matrices import times, transposed
@@ -43,9 +43,9 @@ def close_loops(
 
     Args:
         model: the mechanism, a tree.
-        q: configurations (..., nq).
+        q: configurations (..., nq); what is out of the limits begins at the nearest of them, with a warning.
         constraints: ``lw.Weld``, ``lw.Ball``, ``lw.Hinge``, ``lw.PointOnPlane``, ``lw.Coupling``, ``lw.Rolling`` (the
-            disc then touches its plane); those of the model, if left out.
+            disc then touches its plane); those of the model, if left out. Every configuration satisfies ``[]``.
         limits: whether to keep to the position limits of the model, which are never violated then.
         tolerance: by how much (m, rad) each motion that is held may be off.
         out: an array for the result, written in place and returned; a new one if left out.
@@ -55,6 +55,10 @@ def close_loops(
 
     Raises:
         SingularError: if none was found; it names the state and the constraint that is off most.
+
+    Warns:
+        LinkworkWarning: if q is out of the limits that are to be kept, which names the joint; or if no constraints are
+            given and the model has none of its own, so that there is nothing to close.
 
     Example:
         >>> import linkwork as lw
@@ -66,6 +70,8 @@ def close_loops(
     """
     check_model(model)
     asked = model.constraints if constraints is None else constraints
+    if constraints is None and not model.constraints:
+        warn_caller(f"close_loops: there is nothing to close: model {model.name!r} has no constraints; pass some or []")
     held, kept, within = held_by(model, asked), switch("limits", limits), positive("tolerance", tolerance)
     (given,), batch = as_batch(model, (("q", "configuration"),), [q])
     assert given is not None
@@ -73,10 +79,10 @@ def close_loops(
         return _traced(held, given, kept, within)
     loops, states = _loops(held) if held.constraints else None, prod(batch)
     with memory_for("configurations", (states, 4 * model.nq + held.rows)):
-        rows = given.reshape((states, model.nq))
+        begin = begun_within(model, "q", given) if kept else np.array(given)
         if loops is None:
-            return put_into(out, np.array(given), apart={"q": q})
-        rows = within_limits(model, rows) if kept else rows
+            return put_into(out, begin, apart={"q": q})
+        rows = begin.reshape((states, model.nq))
     found, off, _ = loops.solved(rows, *_fixed(loops, kept, within), held.placements)
     open_ = np.flatnonzero(~(off <= within).all(axis=-1))
     if open_.size:
@@ -89,12 +95,11 @@ def _traced(held: HeldBy, q: Any, kept: bool, within: float) -> Any:
     """The configuration for one state of traced numbers; no numbers where loops stay open."""
     if q.ndim != 1:
         raise ArgumentError("q must be of one state here, without leading axes")
+    begin = within_limits(held.model, q) if kept else q
     if not held.constraints:
-        return q
+        return begin
     loops = _loops(held)
-    found, off, _ = loops.text(
-        within_limits(held.model, q) if kept else q, *_fixed(loops, kept, within), held.placements
-    )
+    found, off, _ = loops.text(begin, *_fixed(loops, kept, within), held.placements)
     return np.where((off <= within).all(), found, np.nan)
 
 

@@ -37,7 +37,7 @@ def shapes_of(model: Model) -> dict[str, tuple[int, ...]]:
 def fitness(inertias: Any) -> tuple[Any, Any]:
     """Of inertias (..., nbodies, 10): the least mass, -1 for a body without mass that has a first moment; and the least
     of what is not negative for a body that can be: the minors of the second moment of mass about the centre, in units
-    of its trace.
+    of its trace, or of what it is made of where that is next to nothing or negative.
     """
     m = inertias[..., 0]
     x, y, z = inertias[..., 1], inertias[..., 2], inertias[..., 3]
@@ -48,15 +48,17 @@ def fitness(inertias: Any) -> tuple[Any, Any]:
     half = 0.5 * (xx + yy + zz)
     a, b, c = half - xx - x * x * per, half - yy - y * y * per, half - zz - z * z * per
     d, e, f = -xy - x * y * per, -xz - x * z * per, -yz - y * z * per
-    trace = a + b + c
-    size = np.maximum(np.maximum(trace, 1e-9 * half), 1e-300)
+    extent = moved * per
+    for number in (xx, yy, zz, xy, xz, yz):
+        extent = extent + np.abs(number)
+    size = np.maximum(np.maximum(a + b + c, 1e-9 * extent), 1e-300)
     a, b, c, d, e, f = (number / size for number in (a, b, c, d, e, f))
     minors = [a, b, c, a * b - d * d, a * c - e * e, b * c - f * f]
     minors.append(a * (b * c - f * f) - d * (d * c - e * f) + e * (d * f - b * e))
     least = minors[0]
     for each in minors[1:]:
         least = np.minimum(least, each)
-    return mass, np.where(half == 0.0, 0.0, least)
+    return mass, least
 
 
 def soundness(clear: bool, inertia: Any) -> list[Any]:

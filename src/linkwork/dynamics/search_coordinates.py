@@ -10,12 +10,16 @@ import numpy as np
 
 from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.kinematics import difference, integrate
+from linkwork.engine.spaces import SPACES
+from linkwork.errors import warn_caller
 from linkwork.joints import Joint
 from linkwork.model.constraints import Coupling
 from linkwork.model.model import Model
 
 UNBOUNDED = 1e300
 """Stands for no limit."""
+_ROUNDING = 1e-6
+"""How far out of its limits a coordinate may be without a word, m or rad: float32 has no more digits."""
 
 
 class Follower(NamedTuple):
@@ -210,6 +214,24 @@ class Limits:
             last = last if last < UNBOUNDED else first + 2.0 * wide
             base[k], span[k] = first, last - first
         return Limits(low, high, base, span)
+
+
+def begun_within(model: Model, name: str, q: Array, followers: Sequence[Follower] = ()) -> Array:
+    """Configurations (..., nq) that a search begins with, brought within the limits; a warning names the first
+    coordinate that was further out than rounding: mostly its unit is another. What follows others begins with these.
+    """
+    inside, asked = within_limits(model, q), np.ones(model.nq, dtype=bool)
+    asked[[model.q_start[each.joint] for each in followers]] = False
+    with np.errstate(all="ignore"):
+        out = np.argwhere((np.abs(inside - q) > _ROUNDING) & asked)
+    if len(out):
+        where = tuple(map(int, out[0]))
+        k, owner = where[-1], SPACES["configuration"].coordinate(model, where[-1:])
+        warn_caller(
+            f"{name}[{', '.join(map(str, where))}] ({owner}) is {q[where]:g}, outside of its range, "
+            f"{model.lower_limit[k]:g} to {model.upper_limit[k]:g}; the search begins within it, unless limits=False"
+        )
+    return inside
 
 
 def within_limits(model: Model, q: Array) -> Array:

@@ -12,7 +12,6 @@ from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwork.batches import FLOAT64, as_out
 from linkwork.engine.emit.call_frame import Words
@@ -116,29 +115,28 @@ class Staged(Plan):
         return self._through(rows, states, out)
 
     def _through(self, arguments: Arrays, states: int, out: Arrays | None) -> Found:
-        """One stage after the other, from rows of all states, or one for all."""
+        """One stage after the other, from rows of all states, or one for all. What is not finite goes on as it is, so
+        that those results alone have it that depend on it, as in straight code.
+        """
         carried, arrays = len(arguments), [*arguments, _NOTHING]
-        status, lost = 0, np.zeros(states, dtype=bool)
+        status = 0
         for stage, straight, calls, same in self.steps:
             results = [_NOTHING]
             if straight is not None:
                 results, here = straight.run([arrays[k] for k in stage.inputs], states)
-                status |= _sound(results, here, lost)
+                status |= here
             given = [
                 results[each] if isinstance(each, int) else each.made(arrays, states) if k is None else arrays[k]
                 for each, k in zip(stage.given, same, strict=True)
             ]
             if not calls:
-                found = self._owned(given, states, out)
-                for result in found if status else ():
-                    result[lost] = np.nan
-                return found, status
+                return self._owned(given, states, out), NOT_FINITE_RESULT if status else 0
             arrays[carried] = results[0]
             for part in calls:
                 into = None if out is None else self._targets(part, len(arrays), states, out)
                 found, here = part.run(given[: part.count], states, into)
                 del given[: part.count]
-                status |= _sound(found, here, lost)
+                status |= here
                 arrays += found
         raise AssertionError("the last stage has no calls")
 
@@ -235,13 +233,3 @@ def _leading(array: Any, shape: Shape) -> Shape | None:
         return None
     axes = array.ndim - len(shape)
     return array.shape[:axes] if axes >= 0 and array.shape[axes:] == shape else None
-
-
-def _sound(results: list[Array], status: int, lost: NDArray[np.bool_]) -> int:
-    """The status; states with numbers that are not finite are lost, and go on with zeros."""
-    if status:
-        for result in results:
-            bad = ~np.isfinite(result).all(axis=1)
-            lost |= bad
-            result[bad] = 0.0
-    return NOT_FINITE_RESULT if status else 0
