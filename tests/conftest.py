@@ -153,9 +153,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Compiled code is kept for all processes of a run and for the next run; never in the user's cache. So is
-    bytecode. What commands print does not depend on the terminal. NumPy's linear algebra has one thread: there is a
-    process for each core, and threads that wait for each other by turning round would take these from the others.
+    """Compiled code is kept for all processes of a run and for the next run; never in the user's cache. Bytecode is
+    kept where Python keeps it: processes that tests start find it, and that of installed packages is there already.
+    What commands print does not depend on the terminal. NumPy's linear algebra has one thread: there is a process for
+    each core, and threads that wait for each other by turning round would take these from the others.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for name in ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
@@ -164,9 +165,7 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["LINKWORK_CACHE_DIR"] = str(_kept_code(config))
         if obstacle():  # a checkout that others can write to
             os.environ["LINKWORK_CACHE_DIR"] = str(_temporary(config))
-        if getattr(config, "cache", None) is not None:  # absent with -p no:cacheprovider
-            os.environ["PYTHONPYCACHEPREFIX"] = str(config.cache.mkdir("bytecode"))
-            os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def _kept_code(config: pytest.Config) -> Path:

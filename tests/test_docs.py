@@ -77,7 +77,8 @@ def test_the_code_of_a_page_runs_from_top_to_bottom(
     names: dict[str, object] = {}
     compared, printing = 0, np.get_printoptions()  # which a page may change for itself
     library = path.stem.startswith("from-")  # a page about another one; compiled code is compared with it elsewhere
-    short = library or path.stem == "day"  # many functions of many robots, each once: code would take longer to make
+    # many functions of robots, each once: code would take longer to make
+    short = library or path.stem in ("day", "dynamics")
     for part in PARTS.finditer(text):
         with warnings.catch_warnings(), np.printoptions(**printing), form("interpreted") if short else nullcontext():
             warnings.simplefilter("error")

@@ -92,8 +92,6 @@ def test_a_step_is_linearised_in_the_tangent_space(monkeypatch: pytest.MonkeyPat
     expected = by_differences(model, q, v, tau, 0.02, damping=0.5)
     close(A, expected[0], 1e-8)
     close(B, expected[1], 1e-7)
-    for wanted in ((), (0,)):  # no states, after what serves plain steps was found
-        assert lw.linearise(model, q, v, np.zeros((*wanted, model.nv)), dt=0.02).B.shape[:-2] == wanted
     many = lw.linearise(model, np.stack([q, q]), v, dt=0.02, damping=0.5)
     assert many.A.shape == (2, 2 * model.nv, 2 * model.nv) and np.array_equal(many.A[0], many.A[1])
     monkeypatch.setattr(MANY, 0)
@@ -114,6 +112,8 @@ def test_a_plain_step_is_linearised_alike_however_it_is_called(most: int, monkey
         again, many = lw.linearise(model, q[k], v[k], tau, dt=0.02), lw.linearise(model, q, v, tau, dt=0.02)
         for one, other, all_of_them in zip(first[k], again, many, strict=True):
             assert np.array_equal(one, other) and np.array_equal(one, all_of_them[k])
+    for wanted in ((), (0,)):  # no states, after what serves plain steps was found
+        assert lw.linearise(model, q[0], v[0], np.zeros((*wanted, model.nv)), dt=0.02).B.shape[:-2] == wanted
     for states, found in ((0, first[0]), (slice(None), many), (slice(None), many)):
         room = lw.Linearised(*(np.full_like(array, np.nan) for array in found))
         again = lw.linearise(model, q[states], v[states], tau, dt=0.02, out=room)

@@ -16,7 +16,7 @@ from strategies import Array, State, close, pool, random_placement, renumbered, 
 
 SOME = [0, 1, 3, 10]  # of the pool
 in_the_text = pytest.mark.parametrize(("engine", "index"), [("interpreted", k) for k in SOME], indirect=["engine"])
-in_every_form = pytest.mark.parametrize(  # tables, loops and slots follow the numbering
+in_every_form = pytest.mark.parametrize(  # tables, loops and slots follow the numbering: that which is new is compiled
     ("engine", "index"), [*(("interpreted", k) for k in SOME), ("specialised", 3), ("rolled", 3)], indirect=["engine"]
 )
 
@@ -52,7 +52,9 @@ def test_the_numbering_of_bodies_does_not_matter(engine: str, index: int) -> Non
     s = state_of(model, index, (2,))
     other = renumbered(model, np.random.default_rng(index))
     assert sorted(other.body_names) == sorted(model.body_names)
-    same(results(model, s), results(other, s))
+    with lw.interpreted():
+        expected, expected_loaded = results(model, s), lw.forward_dynamics(model, s.q, s.v, s.tau, s.f_ext)
+    same(expected, results(other, s))
     order = [model.body_index(name) for name in other.body_names]
     moving = [body.joint_name for body in model.bodies if body.joint.nv]
     p = other.permutation(moving)
@@ -63,7 +65,7 @@ def test_the_numbering_of_bodies_does_not_matter(engine: str, index: int) -> Non
         s.tau[..., np.argsort(p)],
         s.f_ext[..., order, :],
     )
-    close(loaded[..., p], lw.forward_dynamics(model, s.q, s.v, s.tau, s.f_ext), 1e-11)
+    close(loaded[..., p], expected_loaded, 1e-11)
 
 
 def shifted(body: Body, rng: np.random.Generator) -> tuple[Transform, Joint]:

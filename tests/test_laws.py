@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import linkwork as lw
 from linkwork.algorithms import FORWARD_DYNAMICS, REFERENCES
-from strategies import Array, State, close, floating, law
+from strategies import Array, State, close, floating_of_form, law, models_of_form
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -123,7 +123,7 @@ def test_an_external_force_enters_through_the_transposed_jacobian(s: State) -> N
     close(with_force, without - times(np.swapaxes(jacobian, -1, -2), forces), 1e-12)
 
 
-@law(floating())
+@law(floating_of_form)
 def test_momentum_of_a_floating_mechanism_changes_by_gravity_and_external_forces_only(s: State) -> None:
     model = s.model
     inner = s.tau.copy()
@@ -148,7 +148,7 @@ def test_linear_momentum_is_mass_times_the_velocity_of_the_centre(s: State) -> N
 # Kinematics
 
 
-@law(None, st.sampled_from(REFERENCES))
+@law(models_of_form, st.sampled_from(REFERENCES))
 def test_jacobian_times_velocity_is_the_velocity_of_frames(s: State, reference: str) -> None:
     frames = s.model.frame_names
     jacobian = lw.jacobian(s.model, s.q, frames, reference)
@@ -156,7 +156,7 @@ def test_jacobian_times_velocity_is_the_velocity_of_frames(s: State, reference: 
     close(times(jacobian, s.v), expected, 1e-12)
 
 
-@law(None, st.sampled_from(REFERENCES))
+@law(models_of_form, st.sampled_from(REFERENCES))
 def test_acceleration_is_the_derivative_of_velocity_and_jacobian_times_acceleration_plus_drift(
     s: State, reference: str
 ) -> None:
@@ -186,7 +186,7 @@ def test_velocity_is_the_derivative_of_placement(s: State) -> None:
     close(turns @ np.swapaxes(turns, -1, -2), np.broadcast_to(np.eye(3), turns.shape), 1e-14)
 
 
-@law(None, st.floats(0.0, 1.0))
+@law(models_of_form, st.floats(0.0, 1.0))
 def test_integrate_and_difference_undo_each_other(s: State, size: float) -> None:
     step = size * s.v / max(1.0, np.abs(s.v).max(initial=0.0) / 1.7)  # turns stay below pi: |(1.7, 1.7, 1.7)| = 2.94
     moved = lw.integrate(s.model, s.q, step)

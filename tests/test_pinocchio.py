@@ -148,17 +148,20 @@ def make(name: str) -> Pair:
     return robot(name) if name in ROBOTS else tree(name)
 
 
-COMPILED = {"specialised": ["ur5", "talos"], "rolled": ["panda", "anymal"]}
+COMPILED = {"specialised": ["ur5", "solo12"], "rolled": ["panda", "anymal"]}
 """Where code is compiled: test_bits shows for every algorithm that it has the interpreter's bits."""
+LARGE = [("specialised", "talos")]
+"""Whose code is long, and compiled for inverse and forward dynamics only."""
 CASES = [("interpreted", name) for name in (*ROBOTS, *TREES)]
 CASES += [(form, name) for form, names in COMPILED.items() for name in names]
 
 
-def on_pairs(parameter: str | None = None, values: Sequence[str] = ()) -> Any:
-    """All mechanisms, with all values of a parameter; where code is compiled, with the first."""
+def on_pairs(parameter: str | None = None, values: Sequence[str] = (), more: Sequence[tuple[str, str]] = ()) -> Any:
+    """All mechanisms and ``more``, with all values of a parameter; where code is compiled, with the first."""
+    every = [*CASES, *more]
     if parameter is None:
-        return pytest.mark.parametrize(("engine", "pair"), CASES, indirect=True)
-    cases = [(*case, value) for case in CASES for value in (values if case[0] == "interpreted" else values[:1])]
+        return pytest.mark.parametrize(("engine", "pair"), every, indirect=True)
+    cases = [(*case, value) for case in every for value in (values if case[0] == "interpreted" else values[:1])]
     return pytest.mark.parametrize(("engine", "pair", parameter), cases, indirect=["engine", "pair"])
 
 
@@ -221,7 +224,7 @@ def test_mass_matrix(pair: Pair) -> None:
     close(lw.mass_matrix(pair.model, pair.state.q), pair.each(crba), 1e-10)
 
 
-@on_pairs()
+@on_pairs(more=LARGE)
 def test_inverse_dynamics(pair: Pair) -> None:
     s, there = pair.state, pair.there
     free = pair.each(lambda data, q, v, a: pin.rnea(there, data, q, v, a), "v", "a")
@@ -239,7 +242,7 @@ def test_nonlinear_effects_and_gravity(pair: Pair) -> None:
     close(lw.gravity_torques(pair.model, s.q), gravity, 1e-10)
 
 
-@on_pairs("method", FORWARD_DYNAMICS)
+@on_pairs("method", FORWARD_DYNAMICS, more=LARGE)
 def test_forward_dynamics(pair: Pair, method: str) -> None:
     s, there = pair.state, pair.there
     if pair.model.name.startswith("iCub") and method in INVERTING:
