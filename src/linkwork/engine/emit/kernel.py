@@ -36,13 +36,18 @@ def module(
     more: str = "",
     zeroed: bool = False,
     spared: Sequence[Spared] = (),
+    written: Callable[[Program, str], Kernel] | None = None,
 ) -> str:
     """The text of an LLVM module; ``more`` is the text of further functions, which may call the kernel, ``pack`` and
     ``unpack``. The results may have to be ``zeroed`` before the kernel runs. Tiles may run one of the
-    ``spared`` programs.
+    ``spared`` programs. A kernel is ``written`` by what makes it of a program and its name, or as the program stands.
     """
+
+    def plainly(program: Program, symbol: str) -> Kernel:
+        return Kernel(program, interface, lanes, symbol)
+
     kinds = zip((*(each.program for each in spared), program), symbols("kernel", spared), strict=True)
-    parts = [Kernel(each, interface, lanes, symbol).text() for each, symbol in kinds]
+    parts = [(written or plainly)(each, symbol).text() for each, symbol in kinds]
     if spared:
         parts.append(choice("kernel", interface.kernel, Kernel.returns, spared, lanes))
     if lanes > 1 or more:
@@ -53,6 +58,13 @@ def module(
 
 _LONG, _LONG_ALONE, _LONGEST_BLOCK = 8_000, 2_000, 1_000
 """Longer programs, over vectors and alone, are cut into basic blocks: LLVM's time grows with the square of theirs."""
+
+
+_FEW_RESULTS = 128
+"""Numbers of one state's results up to which constants lie in memory as whole vectors of four, which take a place in an
+instruction as they are: broadcasting is one more, on CPUs whose vectors have four lanes. Beside many results they would
+take room in the nearest cache.
+"""
 
 
 class Kernel(Writer):
@@ -85,6 +97,9 @@ class Kernel(Writer):
         self.handed: dict[int, Callable[[int, Address], None]] = {}
         """What writes loads of what the iteration before may have left in registers."""
         self.type, self.align = vector(lanes), 8 * lanes
+        few = sum(count if isinstance(count, int) else _FEW_RESULTS + 1 for count in interface.results) <= _FEW_RESULTS
+        self.whole: dict[float, int] | None = {} if lanes == 4 and few else None
+        """Places of constants that lie in memory as whole vectors; None if none do."""
         self.until_cut = _LONGEST_BLOCK if len(program.root.order) > (_LONG_ALONE if lanes == 1 else _LONG) else -1
 
     def text(self) -> str:
@@ -98,7 +113,15 @@ class Kernel(Writer):
             self.do(f"ret {self.returns}{' false' if self.returns == 'i1' else ''}")
         self.lines[:0] = self.memory  # on the stack once, wherever it is used
         head = f"@{self.symbol}({parameters([*self.interface.kernel, *self.further])})"
-        return "\n".join([*self.inner, self.function(f"internal {self.returns} {head}")])
+        return "\n".join([*self.inner, self.constants(), self.function(f"internal {self.returns} {head}")])
+
+    def constants(self) -> str:
+        """Those that lie in memory, in the order in which they are first used."""
+        if not self.whole:
+            return ""
+        vectors = listed((self.type, constant(x, self.lanes)) for x in self.whole)
+        kind = f"[{len(self.whole)} x {self.type}]"
+        return f"@{self.symbol}.constants = internal constant {kind} [{vectors}], align 64\n"
 
     def body(self) -> None:
         self.instructions(self.program.root)
@@ -109,7 +132,12 @@ class Kernel(Writer):
             return f"%v{x}"
         if isinstance(x, tuple):
             return "<" + listed(("double", bits(number)) for number in x) + ">"
-        return constant(x, self.lanes)
+        if self.whole is None or not x:
+            return constant(x, self.lanes)
+        place = self.whole.setdefault(x, len(self.whole))
+        return self.load(
+            f"getelementptr inbounds ({self.type}, ptr @{self.symbol}.constants, i64 {place})", self.type, self.align
+        )
 
     def element(self, address: Address, lanes: int) -> str:
         """A pointer to an element of ``lanes`` numbers."""
@@ -198,6 +226,10 @@ class Kernel(Writer):
         else:
             raise ValueError(f"no machine code for {operation!r}; trace with expand=True")
 
+    def within(self, program: Program, interface: Interface, symbol: str) -> Kernel:
+        """The kernel of a program inside this one."""
+        return Kernel(program, interface, self.lanes, symbol, self.kept_inside)
+
     def repeat(self, n: int, what: Repeat, values: Sequence[str]) -> None:
         """A call of the function that repeats; %v{n} is its memory, where the final state is found."""
         symbol = f"{self.symbol}.repeat{n}"
@@ -205,7 +237,7 @@ class Kernel(Writer):
         for k, value in enumerate(values):
             self.store(value, self.at(f"%v{n}", k * self.lanes), self.type, self.align)
         self.do(f"call void @{symbol}(ptr %v{n}, ptr {self.rows_at})")
-        program = Kernel(what.program, interface_of(what), self.lanes, f"{symbol}.program", self.kept_inside)
+        program = self.within(what.program, interface_of(what), f"{symbol}.program")
         self.inner += [program.text(), repeat(symbol, what, self.lanes)]
 
     def subroutine(self, n: int, what: Subroutine, values: Sequence[str]) -> None:
@@ -214,7 +246,7 @@ class Kernel(Writer):
             symbol = self.subroutines[what] = f"{self.symbol}.subroutine{len(self.subroutines)}"
             for k, program in enumerate(programs(what)):
                 own, interface = symbol + f".sparing{k}" * (k > 0), Interface((what.given,), (what.state,))
-                self.inner.append(Kernel(program, interface, self.lanes, own, self.kept_inside).text())
+                self.inner.append(self.within(program, interface, own).text())
         self.memory.append(f"  %v{n} = alloca [{self.lanes * max(1, what.state)} x double], align 64")
         before = self.left_by(self.program.operands[n], what.given)
         place = f"%v{before}" if before is not None else f"%given{n}"
@@ -239,7 +271,7 @@ class Kernel(Writer):
         symbol = f"{self.symbol}.map{n}"
         self.do(f"call void @{symbol}(ptr {self.given_at(values)}, ptr {self.rows_at})")
         interface = Interface((what.source.width, what.given), (1 + what.target.width,))
-        program = Kernel(what.program, interface, self.lanes, f"{symbol}.program", self.kept_inside)
+        program = self.within(what.program, interface, f"{symbol}.program")
         self.inner += [program.text(), map_rows(symbol, what, self.kept)]
 
     def fold(self, n: int, what: Fold, values: Sequence[str]) -> None:
