@@ -177,9 +177,9 @@ def test_what_code_cannot_do_python_does(monkeypatch: pytest.MonkeyPatch) -> Non
     whole = run(model, torque=compiled_law(), joint_limits=True, duration=0.5)
     go = machine.run_over_time
 
-    def failing(plan: Any, state: Any, given: Any, into: Any, steps: int, *rest: Any) -> int:
+    def failing(plan: Any, state: Any, given: Any, into: Any, steps: int, *rest: Any, sure: bool) -> int:
         before = rest[2]
-        status = go(plan, state, given, into, steps, *rest)
+        status = go(plan, state, given, into, steps, *rest, sure=sure)
         if before < 40 <= before + steps or before == 77:
             state[0][:] = np.nan
             return 2

@@ -22,10 +22,13 @@ from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.contact.law import Touching
 from linkwork.dynamics.dynamics import mass_matrix
 from linkwork.engine.code import fingerprint
+from linkwork.engine.ir.program import Program
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import MOST_BODIES, Plan, TracedTask
 from linkwork.engine.plans.traced import Traced
 from linkwork.engine.rollout import run_over_time
+from linkwork.engine.spaces import SPACES
+from linkwork.engine.trace.isomorphic import branches_of
 from linkwork.model.constraints import Constraint
 from linkwork.model.memo import kept_with_model
 from linkwork.model.model import Model
@@ -49,6 +52,9 @@ _LARGEST = 100
 _SPAN = 0.05
 """Seconds of work after which Python looks up, for a bar of progress."""
 RECORDED = 5
+_SPACES = {"q": SPACES["configuration"], "f_ext": SPACES["wrenches"]}
+_SPACES |= dict.fromkeys(("v", "a", "tau", "extra", "following"), SPACES["velocity"])
+"""Of what a step takes that belongs to joints and bodies."""
 
 
 @dataclass(frozen=True)
@@ -311,7 +317,9 @@ class Machine:
             for rows in self._given:
                 part = rows if len(rows) == 1 else rows[reached : reached + span]
                 given.append(np.broadcast_to(part[None], (1, span, rows.shape[1])))
-            status = run_over_time(self.plan, now, given, states.arrays, span, every, 1, reached, self.steps)
+            status = run_over_time(
+                self.plan, now, given, states.arrays, span, every, 1, reached, self.steps, sure=False
+            )
             if not status:
                 reached, before = reached + span, now
                 self._span = min(2 * self._span, self._longest)
@@ -330,10 +338,13 @@ def machine_for(scene: Scene, dt: float, steps: int, given: Mapping[str, Array])
     """Code that repeats the scene's step, if it is there, or worth while."""
     text, arguments = _Text(scene).advance, {**scene.state, **scene.given}
 
+    def program(isomorphic: bool = False) -> Program:
+        return trace("simulate", text, arguments, isomorphic)[0]
+
     def make(key: str) -> Traced:
         task = TracedTask(
-            lambda: trace("simulate", text, arguments)[0], list(arguments.values()), list(scene.state.values()), key,
-            2e-6, True, RECORDED,
+            program, list(arguments.values()), list(scene.state.values()), key, 2e-6, True, RECORDED,
+            branches=branches_of(scene.model, program, [_SPACES.get(name) for name in arguments]),
         )  # fmt: skip
         return Traced(task)
 
@@ -349,6 +360,9 @@ def stages_for(scene: Scene, steps: int, hold: int) -> Stages | None:
     shapes: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,), "t": (), **scene.given}
     after: list[Shape] = [(model.nq,), (model.nv,)]
 
+    def program(isomorphic: bool = False) -> Program:
+        return trace("simulate", text.driven, shapes, isomorphic)[0]
+
     def make(key: str) -> Stages:
         if name == "asking":
             return Stages.cut(text.asking, shapes, after)
@@ -356,8 +370,8 @@ def stages_for(scene: Scene, steps: int, hold: int) -> Stages | None:
         results += [(scene.wrenches, 6)] if scene.wrenches else []
         results += [(model.nv,)] if scene.joints else []
         structure = (tuple, [None] * len(results))
-        program = lambda: trace("simulate", text.driven, shapes)[0]  # noqa: E731
-        whole = CompiledFunction("simulate", shapes, program, structure, results, key, 1e-6)
+        branches = branches_of(model, program, [_SPACES.get(name) for name in shapes])
+        whole = CompiledFunction("simulate", shapes, program, structure, results, key, 1e-6, branches=branches)
         return Stages([(whole, range(len(shapes)))])
 
     found: Stages | None = _kept(scene, name, steps, make, lambda found: Traced(found.parts[0][0]._task))

@@ -118,6 +118,8 @@ def over_time(
     """
 
     def written(program: Program, symbol: str) -> Kernel:
+        if len(program.root.order) <= LONG:
+            return Kernel(program, interface, lanes, symbol)
         return SlottedKernel(without_waiting(program), interface, lanes, constraint, symbol)
 
     return kernel.module(program, interface, lanes, time_loop(interface, lanes), spared=spared, written=written)

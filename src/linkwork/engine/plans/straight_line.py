@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from linkwork.engine.code import jit, loader
-from linkwork.engine.plans.plan import Compiled
+from linkwork.engine.plans.plan import NOT_FINITE_RESULT, Arrays, Compiled, Found, Offsets
 
 if TYPE_CHECKING:
     from linkwork.engine.emit.sparing import Spared
@@ -44,13 +44,20 @@ class StraightLine(Compiled):
 
         constraint = jit.register_constraint(self.cpu, lanes)
         if self.task.over_time:
-            return slotted.over_time(self.program, self.interface, lanes, constraint, self.spared)
+            program = self.program if lanes > 1 or self.spared else self.one_state_program
+            return slotted.over_time(program, self.interface, lanes, constraint, self.spared)
         if lanes > 1:
             around = around_repeat(self.program, len(self.interface.arguments))
             if around is not None:
                 return refilled.module(around, self.interface, lanes, constraint) + packing.compile_time_integers([0])
             return row_kernel.module(self.program, self.interface, lanes, constraint, self.spared)
         return slotted.module(self.one_state_program, self.interface, constraint)
+
+    def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:
+        results, status = super().run(arguments, states, offsets, out)
+        if states == 1 and status == NOT_FINITE_RESULT and self.abreast:
+            return self.run_tiles(arguments, 1, self.lanes, out)
+        return results, status
 
     def tables(self, code: jit.Code, frame: str) -> dict[str, int]:
         return {}
