@@ -13,7 +13,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.engine.code import jit
-from linkwork.engine.emit import kernel, row_kernel, slots, slotted, streaming, strips
+from linkwork.engine.emit import arithmetic, kernel, row_kernel, slots, slotted, streaming, strips
 from linkwork.engine.emit.call_frame import Interface
 from linkwork.engine.emit.sparing import Spared
 from linkwork.engine.ir import waiting
@@ -311,7 +311,7 @@ def test_constants_are_whole_vectors_beside_few_results_and_keep_their_bits(monk
     inputs = np.random.default_rng(3).normal(size=(9, count))
     found = []
     for few in (count, count - 1):
-        monkeypatch.setattr(kernel, "_FEW_RESULTS", few)
+        monkeypatch.setattr(arithmetic, "_FEW_RESULTS", few)
         batch = Batch("rows", [0.0] * count, count, None, 4, program)
         assert ("constant [3 x <4 x double>]" in batch.text) == (few == count)
         found.append(batch(inputs))

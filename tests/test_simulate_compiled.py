@@ -228,10 +228,10 @@ def test_a_joint_that_moves_no_inertia_is_named() -> None:
 def test_ctrl_c_returns_what_there_is(interruptible: None, monkeypatch: pytest.MonkeyPatch) -> None:
     go = machine.run_over_time
 
-    def interrupted(plan: Any, state: Any, given: Any, into: Any, steps: int, *rest: Any) -> int:
+    def interrupted(plan: Any, state: Any, given: Any, into: Any, steps: int, *rest: Any, sure: bool) -> int:
         if rest[2] >= 30:
             os.kill(os.getpid(), signal.SIGINT)
-        return go(plan, state, given, into, steps, *rest)
+        return go(plan, state, given, into, steps, *rest, sure=sure)
 
     monkeypatch.setattr(machine, "run_over_time", interrupted)
     monkeypatch.setattr(machine, "_SPAN", 2e-5)  # ten steps

@@ -14,19 +14,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from linkwork.engine.emit.bitwise import BitsOf, each, quadrant
+from linkwork.engine.emit.arithmetic import BINARY, Arithmetic
+from linkwork.engine.emit.bitwise import each
 from linkwork.engine.emit.call_frame import Interface, listed, parameters
 from linkwork.engine.emit.carrying import Registers, carried
 from linkwork.engine.emit.kept_rows import KeptRows, fold_rows, keep_row, map_rows, rows_of
 from linkwork.engine.emit.packing import batch, pack, rows_in_place, unpack
 from linkwork.engine.emit.repeating import ROWS, interface_of, memory_of, repeat, tables_with
 from linkwork.engine.emit.sparing import Spared, calls_of, choice, symbols
-from linkwork.engine.emit.writer import Value, Writer, bits, constant, declarations, suffix, vector
+from linkwork.engine.emit.writer import Value, bits, constant, declarations, vector
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.program import WITHIN, Block, Fold, Loop, Map, Operand, Program, Repeat, Subroutine, programs
-from linkwork.spatial.functions import BITWISE
-
-BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 
 
 def module(
@@ -60,14 +58,7 @@ _LONG, _LONG_ALONE, _LONGEST_BLOCK = 8_000, 2_000, 1_000
 """Longer programs, over vectors and alone, are cut into basic blocks: LLVM's time grows with the square of theirs."""
 
 
-_FEW_RESULTS = 128
-"""Numbers of one state's results up to which constants lie in memory as whole vectors of four, which take a place in an
-instruction as they are: broadcasting is one more, on CPUs whose vectors have four lanes. Beside many results they would
-take room in the nearest cache.
-"""
-
-
-class Kernel(Writer):
+class Kernel(Arithmetic):
     """Writes the kernel."""
 
     returns = "void"
@@ -80,10 +71,11 @@ class Kernel(Writer):
     def __init__(
         self, program: Program, interface: Interface, lanes: int, symbol: str = "kernel", kept: KeptRows | None = None
     ) -> None:
-        super().__init__()
+        counts = [count for count in interface.results if isinstance(count, int)]
+        super().__init__(lanes, symbol, sum(counts) if len(counts) == len(interface.results) else None)
         self.kept = kept
         """Where rows are kept, of a program inside another."""
-        self.program, self.interface, self.lanes, self.symbol = program, interface, lanes, symbol
+        self.program, self.interface = program, interface
         self.inner: list[str] = []
         """The functions that it calls."""
         self.memory: list[str] = []
@@ -96,10 +88,6 @@ class Kernel(Writer):
         """Where values lie that programs over rows are given."""
         self.handed: dict[int, Callable[[int, Address], None]] = {}
         """What writes loads of what the iteration before may have left in registers."""
-        self.type, self.align = vector(lanes), 8 * lanes
-        few = sum(count if isinstance(count, int) else _FEW_RESULTS + 1 for count in interface.results) <= _FEW_RESULTS
-        self.whole: dict[float, int] | None = {} if lanes == 4 and few else None
-        """Places of constants that lie in memory as whole vectors; None if none do."""
         self.until_cut = _LONGEST_BLOCK if len(program.root.order) > (_LONG_ALONE if lanes == 1 else _LONG) else -1
 
     def text(self) -> str:
@@ -115,14 +103,6 @@ class Kernel(Writer):
         head = f"@{self.symbol}({parameters([*self.interface.kernel, *self.further])})"
         return "\n".join([*self.inner, self.constants(), self.function(f"internal {self.returns} {head}")])
 
-    def constants(self) -> str:
-        """Those that lie in memory, in the order in which they are first used."""
-        if not self.whole:
-            return ""
-        vectors = listed((self.type, constant(x, self.lanes)) for x in self.whole)
-        kind = f"[{len(self.whole)} x {self.type}]"
-        return f"@{self.symbol}.constants = internal constant {kind} [{vectors}], align 64\n"
-
     def body(self) -> None:
         self.instructions(self.program.root)
         self.do("ret void")
@@ -132,12 +112,7 @@ class Kernel(Writer):
             return f"%v{x}"
         if isinstance(x, tuple):
             return "<" + listed(("double", bits(number)) for number in x) + ">"
-        if self.whole is None or not x:
-            return constant(x, self.lanes)
-        place = self.whole.setdefault(x, len(self.whole))
-        return self.load(
-            f"getelementptr inbounds ({self.type}, ptr @{self.symbol}.constants, i64 {place})", self.type, self.align
-        )
+        return self.number(x)
 
     def element(self, address: Address, lanes: int) -> str:
         """A pointer to an element of ``lanes`` numbers."""
@@ -203,28 +178,6 @@ class Kernel(Writer):
         following = self.block("part")
         self.branch(nowhere, self.never, following)
         self.begin(following)
-
-    def arithmetic(self, n: int, operation: str, lanes: int, *values: str) -> None:
-        kind, name = vector(lanes), f"%v{n}"
-        if operation in BINARY:
-            self.let(f"{BINARY[operation]} {kind} {values[0]}, {values[1]}", name)
-        elif operation == "neg":
-            self.let(f"fneg {kind} {values[0]}", name)
-        elif operation == "sqrt":
-            self.let(f"call {kind} @llvm.sqrt.{suffix(lanes)}({kind} {values[0]})", name)
-        elif operation == "less":
-            bit = each("i1", lanes)
-            condition = self.let(f"fcmp olt {kind} {values[0]}, {values[1]}")
-            self.let(f"select {bit} {condition}, {kind} {values[2]}, {kind} {values[3]}", name)
-        elif operation in ("quadrant_sin", "quadrant_cos"):
-            quadrant(self, name, lanes, operation == "quadrant_cos", *values)
-        elif operation in BITWISE:
-            found = BITWISE[operation](
-                BitsOf(self, lanes, self.let(f"bitcast {kind} {values[0]} to {each('i64', lanes)}"))
-            )
-            self.let(f"bitcast {each('i64', lanes)} {found.name} to {kind}", name)
-        else:
-            raise ValueError(f"no machine code for {operation!r}; trace with expand=True")
 
     def within(self, program: Program, interface: Interface, symbol: str) -> Kernel:
         """The kernel of a program inside this one."""
