@@ -29,9 +29,13 @@ def pack_isomorphic(program: Program, seeds: Mapping[tuple[str, int], Seed]) -> 
     return _Packer(program, packs).write(_in_order(program, packs))
 
 
+_WHOLE = ("repeat", "subroutine", "final")
+"""What stays as it is among packs: it has no effect besides its value."""
+
+
 def can_be_packed(program: Program) -> bool:
-    """Whether it has arithmetic alone, besides loads and stores."""
-    known = {*ARITHMETIC, "load", "store", "constant"}
+    """Whether it has no effects but stores, and no loops."""
+    known = {*ARITHMETIC, "load", "store", "constant", *_WHOLE}
     return known.issuperset(program.operations[n] for n in program.root.order)
 
 
@@ -85,11 +89,11 @@ class _Packs:
             key: Hashable = n
             if operation == "load":
                 key = self.seeds.get((address.array, address.offset), (n, ()))[0]
-            else:
+            elif operation not in _WHOLE:
                 those = [names[x] if type(x) is int else -1 for x in program.operands[n]]
                 key = (operation, *(sorted(those) if operation in _COMMUTATIVE else those))
             name = names[n] = known.setdefault(key, len(known))
-            if self.lanes[n]:
+            if self.lanes[n] and operation not in _WHOLE:
                 groups.setdefault(name, {}).setdefault(self.lanes[n], []).append(n)
         for of_lanes in groups.values():
             if len(of_lanes) == 1:
