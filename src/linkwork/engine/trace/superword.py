@@ -10,10 +10,11 @@ does what the narrow one did, so results keep their bits.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from linkwork.engine.ir.passes import eliminate_dead_code
-from linkwork.engine.ir.program import ARITHMETIC, Operand, Program
+from linkwork.engine.ir.program import ARITHMETIC, Operand, Program, Subroutine
 from linkwork.engine.trace.isomorphic import Seed
 from linkwork.model.isomorphism import MOST_LANES, Lane
 
@@ -151,6 +152,7 @@ class _Packer:
         self.single: dict[int, int] = {}
         """A member as a value of its own, where something needs it."""
         self.vectors: dict[tuple[Hashable, ...], int] = {}
+        self.subroutines: dict[Subroutine, Subroutine] = {}
 
     def write(self, order: Sequence[Members]) -> Program:
         for members in order:
@@ -159,6 +161,7 @@ class _Packer:
                 continue
             if len(members) == 1:
                 operands = tuple(self.narrow(x) for x in self.program.operands[members[0]])
+                detail = self.within(detail) if operation == "subroutine" else detail
                 self.numbers[members] = self.emit(operation, operands, detail)
             elif operation == "load":
                 loads = tuple(self.emit("load", (), self.program.details[n]) for n in members)
@@ -169,6 +172,14 @@ class _Packer:
                 self.numbers[members] = self.emit(operation, tuple(map(self.packed, columns)), width=len(members))
         eliminate_dead_code(self.wide)
         return self.wide
+
+    def within(self, what: Subroutine) -> Subroutine:
+        """A subroutine, packed as well."""
+        if what not in self.subroutines:
+            program = what.program
+            packs = bool(program.seeds) and can_be_packed(program)
+            self.subroutines[what] = replace(what, program=pack_isomorphic(program, program.seeds)) if packs else what
+        return self.subroutines[what]
 
     def emit(self, operation: str, operands: tuple[Any, ...], detail: Any = None, width: int = 1) -> int:
         return self.wide.instruction(self.wide.root, operation, operands, detail, width)

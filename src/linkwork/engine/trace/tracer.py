@@ -118,9 +118,13 @@ class Tracer:
         return self.program.instruction(self.block, operation, tuple(map(self.operand, operands)), detail)
 
     def written_out(self, what: Inner) -> Inner:
-        """What is repeated, used, or done with rows, with elementary functions as arithmetic."""
+        """What is repeated, used, or done with rows, with elementary functions as arithmetic, as a program that was
+        traced for isomorphic branches has them.
+        """
         from linkwork.engine.trace.replay import expanded
 
+        if what.program.seeds:
+            return what
         found = self._written_out.get(what)
         if found is None:
             parts: dict[str, Any] = {"program": expanded(what.program)}
