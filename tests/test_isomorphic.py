@@ -12,7 +12,9 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS
+from linkwork.compiled import compiling
 from linkwork.compiled.law import law
+from linkwork.compiled.tracing import trace
 from linkwork.engine.ir import evaluator
 from linkwork.engine.ir.program import ARITHMETIC, Program, length
 from linkwork.engine.ir.verifier import verify
@@ -22,6 +24,7 @@ from linkwork.engine.plans.task import Signature
 from linkwork.engine.plans.traced import Traced, TracedTask
 from linkwork.engine.spaces import SPACES
 from linkwork.engine.trace import isomorphic
+from linkwork.errors import TracingError
 from linkwork.joints import Free, Joint, Prismatic, Revolute
 from linkwork.joints.joint import is_built_in
 from linkwork.model import Model
@@ -268,6 +271,28 @@ def test_a_zero_in_one_branch_only_does_not_meet_an_infinite_number() -> None:
     assert function.run_one(arguments)[1] == 2
     (tau,), status = function.run(arguments, 1)
     assert status == 0 and np.array_equal(tau, [[0.0, 9.81, 0.0, 9.81]])
+
+
+def test_a_user_s_function_computes_branches_side_by_side_in_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = lw.mechanisms.binary_tree(3)
+
+    def law(q: Any, v: Any) -> Any:
+        return lw.forward_dynamics(model, q, v, -0.1 * v) + lw.mass_matrix(model, q) @ v
+
+    fast = lw.compile(law, q=model.nq, v=model.nv)
+    state = state_of(model, 2, (5,))
+    many, alone = fast(state.q, state.v), fast(state.q[3], state.v[3])
+    assert alone.tobytes() == many[3].tobytes()
+    assert isinstance(fast.plan, Traced) and length(fast.plan.one_state_program) < 0.8 * length(fast.program)
+
+    def refusing(*what: Any, isomorphic: bool = False) -> Any:
+        if isomorphic:
+            raise TracingError("a number that is hidden is asked for", "")
+        return trace(*what)
+
+    monkeypatch.setattr(compiling, "trace", refusing)
+    plain = lw.compile(law, q=model.nq, v=model.nv)
+    assert plain._task.branches is None and plain(state.q[3], state.v[3]).tobytes() == alone.tobytes()
 
 
 def test_over_time_branches_are_side_by_side_and_have_the_bits_of_others(monkeypatch: pytest.MonkeyPatch) -> None:

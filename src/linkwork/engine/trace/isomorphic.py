@@ -89,7 +89,7 @@ def tree_inside(
     """
     numbers = (x for each in arguments for x in each or () if type(x) is Traced)
     first = next(numbers, None)
-    if first is None or not first.tracer.isomorphic:
+    if first is None:
         return None
     program = first.tracer.program
     for number, k, seed in _seeds(model, frames, spaces):
@@ -98,7 +98,7 @@ def tree_inside(
         if type(x) is Traced and program.operations[x.number] == "load":
             address = program.details[x.number]
             program.seeds.setdefault((address.array, address.offset), seed)
-    return IsomorphicTree(model, frames, first.tracer.constant)
+    return IsomorphicTree(model, frames, first.tracer.constant) if first.tracer.isomorphic else None
 
 
 class IsomorphicTree(Tree):
