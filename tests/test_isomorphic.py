@@ -12,9 +12,11 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms import ALGORITHMS
+from linkwork.compiled import compiling
 from linkwork.compiled.law import law
+from linkwork.compiled.tracing import trace
 from linkwork.engine.ir import evaluator
-from linkwork.engine.ir.program import ARITHMETIC, Program
+from linkwork.engine.ir.program import ARITHMETIC, Program, length
 from linkwork.engine.ir.verifier import verify
 from linkwork.engine.plans import Task
 from linkwork.engine.plans.specialised import Specialised
@@ -22,10 +24,12 @@ from linkwork.engine.plans.task import Signature
 from linkwork.engine.plans.traced import Traced, TracedTask
 from linkwork.engine.spaces import SPACES
 from linkwork.engine.trace import isomorphic
+from linkwork.errors import TracingError
 from linkwork.joints import Free, Joint, Prismatic, Revolute
 from linkwork.joints.joint import is_built_in
 from linkwork.model import Model
 from linkwork.model.isomorphism import MOST_LANES, roles
+from linkwork.simulation import machine
 from linkwork.spatial import Columns, CoordinateAxis, Coordinates, Motion, Subspace, Transform, Vec3, Z, sin_cos
 from programs import arguments_of, bits
 from robots import ROBOTS
@@ -267,3 +271,52 @@ def test_a_zero_in_one_branch_only_does_not_meet_an_infinite_number() -> None:
     assert function.run_one(arguments)[1] == 2
     (tau,), status = function.run(arguments, 1)
     assert status == 0 and np.array_equal(tau, [[0.0, 9.81, 0.0, 9.81]])
+
+
+def test_a_user_s_function_computes_branches_side_by_side_in_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = lw.mechanisms.binary_tree(3)
+
+    def law(q: Any, v: Any) -> Any:
+        return lw.forward_dynamics(model, q, v, -0.1 * v) + lw.mass_matrix(model, q) @ v
+
+    fast = lw.compile(law, q=model.nq, v=model.nv)
+    state = state_of(model, 2, (5,))
+    many, alone = fast(state.q, state.v), fast(state.q[3], state.v[3])
+    assert alone.tobytes() == many[3].tobytes()
+    assert isinstance(fast.plan, Traced) and length(fast.plan.one_state_program) < 0.8 * length(fast.program)
+
+    def refusing(*what: Any, isomorphic: bool = False) -> Any:
+        if isomorphic:
+            raise TracingError("a number that is hidden is asked for", "")
+        return trace(*what)
+
+    monkeypatch.setattr(compiling, "trace", refusing)
+    plain = lw.compile(law, q=model.nq, v=model.nv)
+    assert plain._task.branches is None and plain(state.q[3], state.v[3]).tobytes() == alone.tobytes()
+
+
+def test_over_time_branches_are_side_by_side_and_have_the_bits_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rollout of one trajectory, plain and with a law, one that blows up, and a simulation."""
+    model = lw.mechanisms.binary_tree(3)
+    state = state_of(model, 2, (3,))
+    q, v = state.q, 0.1 * state.v
+    law = lw.compile(lambda t, q, v: -0.1 * v * np.cos(t), t=(), q=model.nq, v=model.nv)
+    fast = np.array([1.0, 1e160, 1.0])[:, None] * v  # velocities of which one is lost
+    runs: list[tuple[Any, dict[str, Any]]] = [(v, {}), (v, {"torque": law}), (fast, {"diverged": "nan"})]
+    for velocity, given in runs:
+        many = lw.rollout(model, q, velocity, dt=1e-3, steps=6, **given)
+        alone = lw.rollout(model, q[1], velocity[1], dt=1e-3, steps=6, **given)
+        assert alone.q.tobytes() == many.q[1].tobytes() and alone.v.tobytes() == many.v[1].tobytes()
+    assert not np.isfinite(alone.v).all()
+
+    monkeypatch.setattr(machine, "WORTH", 0)
+    for integrator in ("semi_implicit_euler", "runge_kutta_4"):
+        found = lw.simulate(model, q[0], v[0], 0.01, 1e-3, integrator=integrator)
+        with monkeypatch.context() as changed:
+            changed.setattr(machine, "_LARGEST", 0)
+            expected = lw.simulate(model, q[0], v[0], 0.01, 1e-3, integrator=integrator)
+        assert found.q.tobytes() == expected.q.tobytes() and found.a.tobytes() == expected.a.tobytes()
+    plans = [plan for plan in model._memo.plans.values() if isinstance(plan, Traced)]
+    assert len(plans) == 3  # a rollout with a law, and two integrators
+    for plan in plans:
+        assert length(plan.one_state_program) < 0.8 * length(plan.program)

@@ -13,7 +13,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.engine.code import jit
-from linkwork.engine.emit import kernel, row_kernel, slots, slotted, streaming, strips
+from linkwork.engine.emit import arithmetic, kernel, row_kernel, slots, slotted, streaming, strips
 from linkwork.engine.emit.call_frame import Interface
 from linkwork.engine.emit.sparing import Spared
 from linkwork.engine.ir import waiting
@@ -40,7 +40,7 @@ def products(result: Sequence[Operand], count: int) -> Program:
 
 
 class Batch:
-    """``products`` as machine code, with results in tiles or as rows, or for one state at a time."""
+    """``products`` as machine code: results in tiles or as rows, for one state at a time, or as a step over time."""
 
     def __init__(
         self,
@@ -58,6 +58,8 @@ class Batch:
             text = row_kernel.module(program, interface, lanes, jit.register_constraint(cpu, lanes), spared)
         elif way == "one":
             text = slotted.module(program, interface, jit.register_constraint(cpu, 1))
+        elif way == "step":
+            text = slotted.over_time(program, interface, lanes, jit.register_constraint(cpu, lanes), spared)
         else:
             text = kernel.module(program, interface, lanes, spared=spared)
         self.text, self.width, self.frame = text, len(result), interface.batch
@@ -264,9 +266,13 @@ def test_a_long_program_is_cut_into_basic_blocks_and_keeps_its_bits(way: str, mo
     assert status == same and expected.tobytes() == found.tobytes()
 
 
-@pytest.mark.parametrize(("cpu", "lanes"), [*LANES[1:3], (None, 1)], ids=["host_4", "sse2_2", "one"])
+@pytest.mark.parametrize(
+    ("way", "cpu", "lanes"),
+    [("rows", *LANES[1]), ("rows", *LANES[2]), ("one", None, 1), ("step", *LANES[1])],
+    ids=["host_4", "sse2_2", "one", "step"],
+)
 def test_values_that_wait_long_keep_their_bits(
-    cpu: tuple[str, str] | None, lanes: int, monkeypatch: pytest.MonkeyPatch
+    way: str, cpu: tuple[str, str] | None, lanes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program, count = Program(), 12
     values = [program.instruction(program.root, "load", (), Address("argument0", k)) for k in range(count)]
@@ -283,16 +289,34 @@ def test_values_that_wait_long_keep_their_bits(
         for module in (slots, slotted):
             monkeypatch.setattr(module, "LONG_WAIT", wait)
         monkeypatch.setattr(slots, "_BASES", bases)
-        monkeypatch.setattr(slots, "_LONG", 0)
+        for module in (slots, slotted):
+            monkeypatch.setattr(module, "LONG", 0)
         monkeypatch.setattr(slots, "_BYTE", 2 * 8 * lanes)  # two slots are near
         order = [(n, program.operands[n]) for n in program.root.order]
         taken = slots.slots(program, order, lanes, by_registers=True)
         assert taken.bases == (bases if wait == 3 else 0)
         assert len(taken.of) > taken.count == 3 if wait == 3 else not taken.of
-        batch = Batch("rows" if lanes > 1 else "one", [0.0] * 5, count, cpu, lanes, program)
+        batch = Batch(way, [0.0] * 5, count, cpu, lanes, program)
         assert ("leaq" in batch.text) == (taken.bases > 0)
         found.append(batch(inputs))
     assert all(status == 0 and numbers.tobytes() == found[0][0].tobytes() for numbers, status in found)
+
+
+def test_constants_are_whole_vectors_beside_few_results_and_keep_their_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    program, count = Program(), 7
+    for k in range(count):
+        load = program.instruction(program.root, "load", (), Address("argument0", k))
+        value = program.instruction(program.root, "mul", (load, 0.1 * (k % 3 + 1)))
+        program.instruction(program.root, "store", (value,), Address("result0", k))
+    inputs = np.random.default_rng(3).normal(size=(9, count))
+    found = []
+    for few in (count, count - 1):
+        monkeypatch.setattr(arithmetic, "_FEW_RESULTS", few)
+        batch = Batch("rows", [0.0] * count, count, None, 4, program)
+        assert ("constant [3 x <4 x double>]" in batch.text) == (few == count)
+        found.append(batch(inputs))
+    assert all(status == 0 and numbers.tobytes() == found[0][0].tobytes() for numbers, status in found)
+    assert np.array_equal(found[0][0], inputs * (0.1 * (np.arange(count) % 3 + 1)))
 
 
 def test_what_waits_lets_others_pass_and_keeps_its_bits(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -177,9 +177,9 @@ def test_what_code_cannot_do_python_does(monkeypatch: pytest.MonkeyPatch) -> Non
     whole = run(model, torque=compiled_law(), joint_limits=True, duration=0.5)
     go = machine.run_over_time
 
-    def failing(plan: Any, state: Any, given: Any, into: Any, steps: int, *rest: Any) -> int:
+    def failing(plan: Any, state: Any, given: Any, into: Any, steps: int, *rest: Any, sure: bool) -> int:
         before = rest[2]
-        status = go(plan, state, given, into, steps, *rest)
+        status = go(plan, state, given, into, steps, *rest, sure=sure)
         if before < 40 <= before + steps or before == 77:
             state[0][:] = np.nan
             return 2
@@ -228,10 +228,10 @@ def test_a_joint_that_moves_no_inertia_is_named() -> None:
 def test_ctrl_c_returns_what_there_is(interruptible: None, monkeypatch: pytest.MonkeyPatch) -> None:
     go = machine.run_over_time
 
-    def interrupted(plan: Any, state: Any, given: Any, into: Any, steps: int, *rest: Any) -> int:
+    def interrupted(plan: Any, state: Any, given: Any, into: Any, steps: int, *rest: Any, sure: bool) -> int:
         if rest[2] >= 30:
             os.kill(os.getpid(), signal.SIGINT)
-        return go(plan, state, given, into, steps, *rest)
+        return go(plan, state, given, into, steps, *rest, sure=sure)
 
     monkeypatch.setattr(machine, "run_over_time", interrupted)
     monkeypatch.setattr(machine, "_SPAN", 2e-5)  # ten steps

@@ -10,7 +10,7 @@ from typing import Any
 from linkwork.arguments import is_integer
 from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.tracing import Shape, trace
-from linkwork.engine.ir.program import text
+from linkwork.engine.ir.program import Program, text
 from linkwork.engine.spaces import SPACES
 from linkwork.errors import ArgumentError, TracingError, shown
 from linkwork.model.model import Model
@@ -29,8 +29,9 @@ def compile(function: Callable[..., Any], /, **shapes: Any) -> CompiledFunction:
 
     Args:
         function: of arrays, for one state; it stays as it is, and called with arrays gives the same numbers to
-            rounding. It is run twice, to see that it does the same each time. An argument that has a default and no
-            shape keeps its default.
+            rounding. It is run twice, to see that it does the same each time, and once more where a mechanism has limbs
+            of the same kind, which one call computes side by side. An argument that has a default and no shape keeps
+            its default.
         shapes: of each argument, for one state: an int, a tuple (``()`` for a single number), or a model and a space,
             such as ``(model, "configuration")``.
 
@@ -64,8 +65,24 @@ def compile(function: Callable[..., Any], /, **shapes: Any) -> CompiledFunction:
     program, structure, results = found
     configurations = {key: model for key in parameters if (model := _configuration_of(shapes[key])) is not None}
     return CompiledFunction(
-        name, parameters, lambda: program, structure, results, configurations=configurations, function=function
-    )
+        name, parameters, lambda: program, structure, results, configurations=configurations, function=function,
+        branches=_branches(name, function, parameters, program),
+    )  # fmt: skip
+
+
+def _branches(
+    name: str, function: Callable[..., Any], parameters: dict[str, Shape], program: Program
+) -> Callable[[], Program] | None:
+    """The program with the same instructions for isomorphic branches, if a mechanism has them; None too, if the
+    function asks for numbers that are not known then.
+    """
+    if not any(lane for _, lane in program.seeds.values()):
+        return None
+    try:
+        narrow = trace(name, function, parameters, isomorphic=True)[0]
+    except TracingError:
+        return None
+    return lambda: narrow
 
 
 def _parameters(name: str, function: Any, shapes: dict[str, Any]) -> dict[str, Shape]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -14,7 +13,7 @@ from linkwork.compiled.tracing import Shape, trace
 from linkwork.engine.code import fingerprint
 from linkwork.engine.ir.program import Program
 from linkwork.engine.run import threads
-from linkwork.engine.trace.isomorphic import has_isomorphic_branches
+from linkwork.engine.trace.isomorphic import branches_of
 from linkwork.errors import TracingError
 from linkwork.model.model import Frame, Model
 
@@ -55,5 +54,5 @@ def law(
     identity = None if numbers is None else fingerprint.key(name, numbers, dict(shapes), *what)
     structure = None if len(results) == 1 else (tuple, [None] * len(results))
     seconds = dearer * threads.SECONDS * max(1, len(model.bodies))
-    branches = partial(program, isomorphic=True) if has_isomorphic_branches(model) else None
+    branches = branches_of(model, program)
     return CompiledFunction(name, shapes, program, structure, results, identity, seconds, None, often, None, branches)

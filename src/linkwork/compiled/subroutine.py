@@ -14,7 +14,7 @@ from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.evaluator import used
 from linkwork.engine.ir.passes import eliminate_dead_code
 from linkwork.engine.ir.program import Program, Subroutine
-from linkwork.engine.trace.tracer import Tracer
+from linkwork.engine.trace.tracer import Traced, Tracer
 
 Shapes = Sequence[tuple[int, ...] | None]
 
@@ -51,9 +51,11 @@ def subroutine(body: Callable[..., Sequence[Any]], zeros: Sequence[Sequence[int]
         there = [each for each in given if each is not None]
         if not is_traced(there):
             return body(*given)
-        key = tuple(None if each is None else np.shape(each) for each in given)
+        shapes_given = tuple(None if each is None else np.shape(each) for each in given)
+        isomorphic = any(type(x) is Traced and x.tracer.isomorphic for x in flat(there))
+        key = isomorphic, shapes_given
         if key not in known:
-            known[key] = _traced(body, key, zeros)
+            known[key] = _traced(body, shapes_given, zeros, isomorphic)
         found = known[key]
         if found is None:
             return body(*given)
@@ -64,22 +66,24 @@ def subroutine(body: Callable[..., Sequence[Any]], zeros: Sequence[Sequence[int]
 
 
 def _traced(
-    body: Callable[..., Sequence[Any]], shapes: Shapes, zeros: Sequence[Sequence[int]]
+    body: Callable[..., Sequence[Any]], shapes: Shapes, zeros: Sequence[Sequence[int]], isomorphic: bool
 ) -> tuple[Subroutine, list[tuple[int, ...]]] | None:
-    """A body for arrays of these shapes, and the shapes of its results; None if it calls code that has loops."""
-    program, results = _program(body, shapes, ())
+    """A body for arrays of these shapes, and the shapes of its results; None if it calls code that has loops. If it is
+    ``isomorphic``, branches of mechanisms that are so get the same instructions.
+    """
+    program, results = _program(body, shapes, (), isomorphic)
     if "call" in program.operations:
         return None
     given = sum(prod(shape) for shape in shapes if shape is not None)
-    sparing = tuple((tuple(places), _program(body, shapes, places)[0]) for places in zeros)
+    sparing = tuple((tuple(places), _program(body, shapes, places, isomorphic)[0]) for places in zeros)
     return Subroutine(program, given, sum(map(prod, results)), sparing), results
 
 
 def _program(
-    body: Callable[..., Sequence[Any]], shapes: Shapes, zeros: Sequence[int]
+    body: Callable[..., Sequence[Any]], shapes: Shapes, zeros: Sequence[int], isomorphic: bool
 ) -> tuple[Program, list[tuple[int, ...]]]:
     """The program of a body for given numbers of which some are zero, and the shapes of its results."""
-    tracer, absent = Tracer(expand=False), set(zeros)
+    tracer, absent = Tracer(expand=isomorphic, isomorphic=isomorphic), set(zeros)
     sizes = [shape for shape in shapes if shape is not None]
     given = [
         0.0 if k in absent else tracer.load(Address("argument0", k)) for k in range(sum(prod(size) for size in sizes))

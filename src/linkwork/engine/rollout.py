@@ -34,6 +34,7 @@ def run_over_time(
     most_threads: int,
     before: int = 0,
     total: int | None = None,
+    sure: bool = True,
 ) -> int:
     """Go ``steps`` steps on from the states, which are changed; 0, or bit 1 set if something given is not finite, which
     ends it, and bit 2 if a record is not, or the state at the end.
@@ -50,12 +51,35 @@ def run_over_time(
         most_threads: threads to use at most.
         before: how many steps were done in calls before this one.
         total: how many there are in all, after which the last state is recorded; ``before + steps`` if left out.
+        sure: whether numbers that are not finite must be those that any other code gives.
     """
     total = before + steps if total is None else total
     if not isinstance(plan, Compiled):
         return _interpreted(plan, state, given, into, steps, every, before, total)
+    lanes = 1 if len(state[0]) == 1 else plan.lanes
+    begun = [array.copy() for array in state] if lanes == 1 and sure and plan.abreast else None
+    status = _compiled(plan, lanes, state, given, into, steps, every, most_threads, before, total)
+    if begun is not None and status == NOT_FINITE_RESULT:
+        for array, start in zip(state, begun, strict=True):
+            array[...] = start
+        status = _compiled(plan, plan.lanes, state, given, into, steps, every, most_threads, before, total)
+    return status
+
+
+def _compiled(
+    plan: Compiled,
+    lanes: int,
+    state: Sequence[Array],
+    given: Sequence[Array],
+    into: Sequence[Array],
+    steps: int,
+    every: int,
+    most_threads: int,
+    before: int,
+    total: int,
+) -> int:
+    """The same by machine code for so many lanes."""
     count, status = len(state[0]), 0
-    lanes = 1 if count == 1 else plan.lanes
     _, run = plan.code(lanes)
 
     def part(first: int, number: int, done: int, span: int) -> Callable[[], int]:

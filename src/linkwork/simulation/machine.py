@@ -9,7 +9,6 @@ held, has no number for a result; it is left to Python, as is every error.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,23 +18,20 @@ from linkwork.compiled.compiled_function import CompiledFunction
 from linkwork.compiled.subroutine import subroutine
 from linkwork.compiled.tracing import Shape, trace
 from linkwork.dynamics.arguments import Array
-from linkwork.dynamics.contact.law import Touching
 from linkwork.dynamics.dynamics import mass_matrix
-from linkwork.engine.code import fingerprint
+from linkwork.engine.ir.program import Program
 from linkwork.engine.mode import current_form
 from linkwork.engine.plans import MOST_BODIES, Plan, TracedTask
 from linkwork.engine.plans.traced import Traced
 from linkwork.engine.rollout import run_over_time
-from linkwork.model.constraints import Constraint
-from linkwork.model.memo import kept_with_model
-from linkwork.model.model import Model
+from linkwork.engine.trace.isomorphic import branches_of
 from linkwork.simulation.coupled import moving_together
 from linkwork.simulation.held import stopped
-from linkwork.simulation.integrators import Step
 from linkwork.simulation.plant import Answer, Plant
 from linkwork.simulation.record import Record
+from linkwork.simulation.scene import RECORDED, Scene, spaces_of
 from linkwork.simulation.stages import Stages, ask
-from linkwork.simulation.stops import Joint, within_limits
+from linkwork.simulation.stops import within_limits
 from linkwork.spatial import where_less
 
 WORTH = 200
@@ -48,97 +44,6 @@ _LARGEST = 100
 """Bodies up to which code is made: its time grows faster than its size."""
 _SPAN = 0.05
 """Seconds of work after which Python looks up, for a bar of progress."""
-RECORDED = 5
-
-
-@dataclass(frozen=True)
-class Scene:
-    """What code of a step follows from.
-
-    Attributes:
-        integrator: its name, and ``step`` its text. driven: "nothing", "table", "law", or "given", if Python says the
-        forces of each step. law: of (t, q, v, *parameters). loaded: whether there are constant loads. load: a law of
-        them. joints: with friction or stops. springs: whether the model's act. hold: after how many steps a law is
-        asked again; 0 for always.
-    """
-
-    model: Model
-    integrator: str
-    step: Step
-    constraints: tuple[Constraint, ...]
-    stabilisation: float
-    proximal: float
-    damping: tuple[float, ...]
-    effort: tuple[float, ...]
-    joints: tuple[Joint, ...]
-    driven: str
-    law: CompiledFunction | None = None
-    hold: int = 0
-    loaded: bool = False
-    load: CompiledFunction | None = None
-    springs: bool = False
-    touching: Touching | None = None
-    contact_forces: bool = False
-
-    @property
-    def several(self) -> bool:
-        """Whether a step asks for accelerations several times."""
-        return self.integrator != "semi_implicit_euler"
-
-    @property
-    def parameters(self) -> dict[str, Shape]:
-        """Of the law."""
-        own = [] if self.law is None else list(self.law.shapes.values())[3:]
-        return {f"law_{k:03}": shape for k, shape in enumerate(own)}
-
-    @property
-    def state(self) -> dict[str, Shape]:
-        """The arrays that a step carries on."""
-        model = self.model
-        shapes: dict[str, Shape] = {"q": (model.nq,)}
-        shapes |= dict.fromkeys(("v", "a", "tau"), (model.nv,))
-        shapes["wrenches"] = (self.wrenches, 6)
-        if self.joints:
-            shapes["extra"] = (model.nv,)
-        return shapes | {"clock": (2,)}
-
-    @property
-    def wrenches(self) -> int:
-        """How many are recorded."""
-        if self.touching is None:
-            return len(self.constraints)
-        return self.touching.points if self.contact_forces else 0
-
-    @property
-    def given(self) -> dict[str, Shape]:
-        """What a step takes besides."""
-        shapes: dict[str, Shape] = {"dt": ()}
-        if self.driven == "table":
-            shapes["following"] = (self.model.nv,)
-        if self.loaded:
-            shapes["f_ext"] = (len(self.model.bodies), 6)
-        return shapes | self.parameters
-
-    def key(self, name: str) -> str | None:
-        """What code for it goes by; None if that is not known without tracing."""
-        own = _fingerprint(self.model)
-        if own is None:
-            return None
-        held = [(type(one).__name__, one.kind(), one.placement.numbers()) for one in self.constraints]
-        laws = [None if law is None else law.digest for law in (self.law, self.load)]
-        touching = None if self.touching is None else (self.touching.digest, self.contact_forces)
-        springs = (self.model.stiffness.tolist(), self.model.springref.tolist()) if self.springs else ()
-        limits = self.effort if self.law is not None or self.driven == "given" else ()
-        numbers_of = (self.damping, limits, self.joints, springs)
-        settings = (self.stabilisation, self.proximal) if held else ()
-        driven = (self.driven, laws, self.hold, self.loaded, touching)
-        return fingerprint.key(name, own, self.integrator, held, settings, numbers_of, *driven)
-
-
-@kept_with_model
-def _fingerprint(model: Model) -> str | None:
-    own = fingerprint.of_model(model, model.frames)
-    return None if own is None else fingerprint.key(own, model.frame_names, model.joint_names)
 
 
 class _Text:
@@ -311,7 +216,9 @@ class Machine:
             for rows in self._given:
                 part = rows if len(rows) == 1 else rows[reached : reached + span]
                 given.append(np.broadcast_to(part[None], (1, span, rows.shape[1])))
-            status = run_over_time(self.plan, now, given, states.arrays, span, every, 1, reached, self.steps)
+            status = run_over_time(
+                self.plan, now, given, states.arrays, span, every, 1, reached, self.steps, sure=False
+            )
             if not status:
                 reached, before = reached + span, now
                 self._span = min(2 * self._span, self._longest)
@@ -330,10 +237,13 @@ def machine_for(scene: Scene, dt: float, steps: int, given: Mapping[str, Array])
     """Code that repeats the scene's step, if it is there, or worth while."""
     text, arguments = _Text(scene).advance, {**scene.state, **scene.given}
 
+    def program(isomorphic: bool = False) -> Program:
+        return trace("simulate", text, arguments, isomorphic)[0]
+
     def make(key: str) -> Traced:
         task = TracedTask(
-            lambda: trace("simulate", text, arguments)[0], list(arguments.values()), list(scene.state.values()), key,
-            2e-6, True, RECORDED,
+            program, list(arguments.values()), list(scene.state.values()), key, 2e-6, True, RECORDED,
+            branches=branches_of(scene.model, program, spaces_of(arguments)),
         )  # fmt: skip
         return Traced(task)
 
@@ -349,6 +259,9 @@ def stages_for(scene: Scene, steps: int, hold: int) -> Stages | None:
     shapes: dict[str, Shape] = {"q": (model.nq,), "v": (model.nv,), "tau": (model.nv,), "t": (), **scene.given}
     after: list[Shape] = [(model.nq,), (model.nv,)]
 
+    def program(isomorphic: bool = False) -> Program:
+        return trace("simulate", text.driven, shapes, isomorphic)[0]
+
     def make(key: str) -> Stages:
         if name == "asking":
             return Stages.cut(text.asking, shapes, after)
@@ -356,8 +269,8 @@ def stages_for(scene: Scene, steps: int, hold: int) -> Stages | None:
         results += [(scene.wrenches, 6)] if scene.wrenches else []
         results += [(model.nv,)] if scene.joints else []
         structure = (tuple, [None] * len(results))
-        program = lambda: trace("simulate", text.driven, shapes)[0]  # noqa: E731
-        whole = CompiledFunction("simulate", shapes, program, structure, results, key, 1e-6)
+        branches = branches_of(model, program, spaces_of(shapes))
+        whole = CompiledFunction("simulate", shapes, program, structure, results, key, 1e-6, branches=branches)
         return Stages([(whole, range(len(shapes)))])
 
     found: Stages | None = _kept(scene, name, steps, make, lambda found: Traced(found.parts[0][0]._task))

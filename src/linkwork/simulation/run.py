@@ -10,10 +10,11 @@ from linkwork.dynamics.arguments import Array
 from linkwork.errors import TracingError
 from linkwork.progress import Bar
 from linkwork.simulation.integrators import Step
-from linkwork.simulation.machine import Machine, Scene, machine_for, stages_for
+from linkwork.simulation.machine import Machine, machine_for, stages_for
 from linkwork.simulation.plant import Plant
 from linkwork.simulation.record import Record
 from linkwork.simulation.resistance import StictionAndStops
+from linkwork.simulation.scene import Scene
 from linkwork.simulation.stages import Asking
 from linkwork.simulation.torques import Told
 from linkwork.simulation.watching import Watched

@@ -34,12 +34,12 @@ from linkwork.simulation.blow_up import BLOWN_UP, joint_of
 from linkwork.simulation.contact_steps import contact_euler, warn_of_depth
 from linkwork.simulation.integrators import step_of
 from linkwork.simulation.laws import Parameters, as_law, one_row, parameters_of
-from linkwork.simulation.machine import Scene
 from linkwork.simulation.off_constraints import warn_of_errors
 from linkwork.simulation.plant import Plant
 from linkwork.simulation.record import Record
 from linkwork.simulation.resistance import StictionAndStops
 from linkwork.simulation.run import Run
+from linkwork.simulation.scene import Scene
 from linkwork.simulation.torques import Controller, Torque, driven_by, following, plain_function, source_of
 from linkwork.simulation.trajectory import Trajectory
 from linkwork.simulation.watching import Ended, Watched, as_viewer

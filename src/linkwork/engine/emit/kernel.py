@@ -14,19 +14,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from linkwork.engine.emit.bitwise import BitsOf, each, quadrant
+from linkwork.engine.emit.arithmetic import BINARY, Arithmetic
+from linkwork.engine.emit.bitwise import each
 from linkwork.engine.emit.call_frame import Interface, listed, parameters
 from linkwork.engine.emit.carrying import Registers, carried
 from linkwork.engine.emit.kept_rows import KeptRows, fold_rows, keep_row, map_rows, rows_of
 from linkwork.engine.emit.packing import batch, pack, rows_in_place, unpack
 from linkwork.engine.emit.repeating import ROWS, interface_of, memory_of, repeat, tables_with
 from linkwork.engine.emit.sparing import Spared, calls_of, choice, symbols
-from linkwork.engine.emit.writer import Value, Writer, bits, constant, declarations, suffix, vector
+from linkwork.engine.emit.writer import Value, bits, constant, declarations, vector
 from linkwork.engine.ir.address import Address
 from linkwork.engine.ir.program import WITHIN, Block, Fold, Loop, Map, Operand, Program, Repeat, Subroutine, programs
-from linkwork.spatial.functions import BITWISE
-
-BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 
 
 def module(
@@ -36,13 +34,18 @@ def module(
     more: str = "",
     zeroed: bool = False,
     spared: Sequence[Spared] = (),
+    written: Callable[[Program, str], Kernel] | None = None,
 ) -> str:
     """The text of an LLVM module; ``more`` is the text of further functions, which may call the kernel, ``pack`` and
     ``unpack``. The results may have to be ``zeroed`` before the kernel runs. Tiles may run one of the
-    ``spared`` programs.
+    ``spared`` programs. A kernel is ``written`` by what makes it of a program and its name, or as the program stands.
     """
+
+    def plainly(program: Program, symbol: str) -> Kernel:
+        return Kernel(program, interface, lanes, symbol)
+
     kinds = zip((*(each.program for each in spared), program), symbols("kernel", spared), strict=True)
-    parts = [Kernel(each, interface, lanes, symbol).text() for each, symbol in kinds]
+    parts = [(written or plainly)(each, symbol).text() for each, symbol in kinds]
     if spared:
         parts.append(choice("kernel", interface.kernel, Kernel.returns, spared, lanes))
     if lanes > 1 or more:
@@ -55,7 +58,7 @@ _LONG, _LONG_ALONE, _LONGEST_BLOCK = 8_000, 2_000, 1_000
 """Longer programs, over vectors and alone, are cut into basic blocks: LLVM's time grows with the square of theirs."""
 
 
-class Kernel(Writer):
+class Kernel(Arithmetic):
     """Writes the kernel."""
 
     returns = "void"
@@ -68,10 +71,11 @@ class Kernel(Writer):
     def __init__(
         self, program: Program, interface: Interface, lanes: int, symbol: str = "kernel", kept: KeptRows | None = None
     ) -> None:
-        super().__init__()
+        counts = [count for count in interface.results if isinstance(count, int)]
+        super().__init__(lanes, symbol, sum(counts) if len(counts) == len(interface.results) else None)
         self.kept = kept
         """Where rows are kept, of a program inside another."""
-        self.program, self.interface, self.lanes, self.symbol = program, interface, lanes, symbol
+        self.program, self.interface = program, interface
         self.inner: list[str] = []
         """The functions that it calls."""
         self.memory: list[str] = []
@@ -84,7 +88,6 @@ class Kernel(Writer):
         """Where values lie that programs over rows are given."""
         self.handed: dict[int, Callable[[int, Address], None]] = {}
         """What writes loads of what the iteration before may have left in registers."""
-        self.type, self.align = vector(lanes), 8 * lanes
         self.until_cut = _LONGEST_BLOCK if len(program.root.order) > (_LONG_ALONE if lanes == 1 else _LONG) else -1
 
     def text(self) -> str:
@@ -98,7 +101,7 @@ class Kernel(Writer):
             self.do(f"ret {self.returns}{' false' if self.returns == 'i1' else ''}")
         self.lines[:0] = self.memory  # on the stack once, wherever it is used
         head = f"@{self.symbol}({parameters([*self.interface.kernel, *self.further])})"
-        return "\n".join([*self.inner, self.function(f"internal {self.returns} {head}")])
+        return "\n".join([*self.inner, self.constants(), self.function(f"internal {self.returns} {head}")])
 
     def body(self) -> None:
         self.instructions(self.program.root)
@@ -109,7 +112,7 @@ class Kernel(Writer):
             return f"%v{x}"
         if isinstance(x, tuple):
             return "<" + listed(("double", bits(number)) for number in x) + ">"
-        return constant(x, self.lanes)
+        return self.number(x)
 
     def element(self, address: Address, lanes: int) -> str:
         """A pointer to an element of ``lanes`` numbers."""
@@ -176,27 +179,9 @@ class Kernel(Writer):
         self.branch(nowhere, self.never, following)
         self.begin(following)
 
-    def arithmetic(self, n: int, operation: str, lanes: int, *values: str) -> None:
-        kind, name = vector(lanes), f"%v{n}"
-        if operation in BINARY:
-            self.let(f"{BINARY[operation]} {kind} {values[0]}, {values[1]}", name)
-        elif operation == "neg":
-            self.let(f"fneg {kind} {values[0]}", name)
-        elif operation == "sqrt":
-            self.let(f"call {kind} @llvm.sqrt.{suffix(lanes)}({kind} {values[0]})", name)
-        elif operation == "less":
-            bit = each("i1", lanes)
-            condition = self.let(f"fcmp olt {kind} {values[0]}, {values[1]}")
-            self.let(f"select {bit} {condition}, {kind} {values[2]}, {kind} {values[3]}", name)
-        elif operation in ("quadrant_sin", "quadrant_cos"):
-            quadrant(self, name, lanes, operation == "quadrant_cos", *values)
-        elif operation in BITWISE:
-            found = BITWISE[operation](
-                BitsOf(self, lanes, self.let(f"bitcast {kind} {values[0]} to {each('i64', lanes)}"))
-            )
-            self.let(f"bitcast {each('i64', lanes)} {found.name} to {kind}", name)
-        else:
-            raise ValueError(f"no machine code for {operation!r}; trace with expand=True")
+    def within(self, program: Program, interface: Interface, symbol: str) -> Kernel:
+        """The kernel of a program inside this one."""
+        return Kernel(program, interface, self.lanes, symbol, self.kept_inside)
 
     def repeat(self, n: int, what: Repeat, values: Sequence[str]) -> None:
         """A call of the function that repeats; %v{n} is its memory, where the final state is found."""
@@ -205,7 +190,7 @@ class Kernel(Writer):
         for k, value in enumerate(values):
             self.store(value, self.at(f"%v{n}", k * self.lanes), self.type, self.align)
         self.do(f"call void @{symbol}(ptr %v{n}, ptr {self.rows_at})")
-        program = Kernel(what.program, interface_of(what), self.lanes, f"{symbol}.program", self.kept_inside)
+        program = self.within(what.program, interface_of(what), f"{symbol}.program")
         self.inner += [program.text(), repeat(symbol, what, self.lanes)]
 
     def subroutine(self, n: int, what: Subroutine, values: Sequence[str]) -> None:
@@ -214,7 +199,7 @@ class Kernel(Writer):
             symbol = self.subroutines[what] = f"{self.symbol}.subroutine{len(self.subroutines)}"
             for k, program in enumerate(programs(what)):
                 own, interface = symbol + f".sparing{k}" * (k > 0), Interface((what.given,), (what.state,))
-                self.inner.append(Kernel(program, interface, self.lanes, own, self.kept_inside).text())
+                self.inner.append(self.within(program, interface, own).text())
         self.memory.append(f"  %v{n} = alloca [{self.lanes * max(1, what.state)} x double], align 64")
         before = self.left_by(self.program.operands[n], what.given)
         place = f"%v{before}" if before is not None else f"%given{n}"
@@ -239,7 +224,7 @@ class Kernel(Writer):
         symbol = f"{self.symbol}.map{n}"
         self.do(f"call void @{symbol}(ptr {self.given_at(values)}, ptr {self.rows_at})")
         interface = Interface((what.source.width, what.given), (1 + what.target.width,))
-        program = Kernel(what.program, interface, self.lanes, f"{symbol}.program", self.kept_inside)
+        program = self.within(what.program, interface, f"{symbol}.program")
         self.inner += [program.text(), map_rows(symbol, what, self.kept)]
 
     def fold(self, n: int, what: Fold, values: Sequence[str]) -> None:

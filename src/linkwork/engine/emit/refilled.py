@@ -15,18 +15,20 @@ from linkwork.engine.emit.call_frame import TABLES, Interface, listed
 from linkwork.engine.emit.kernel import Kernel
 from linkwork.engine.emit.packing import pack, tiles
 from linkwork.engine.emit.repeating import any_lane, interface_of
+from linkwork.engine.emit.slotted import SlottedKernel
 from linkwork.engine.emit.writer import Writer, constant, declarations, vector
 from linkwork.engine.ir.passes import Around
+from linkwork.engine.ir.waiting import without_waiting
 
 
-def module(around: Around, interface: Interface, lanes: int) -> str:
+def module(around: Around, interface: Interface, lanes: int, constraint: str | None) -> str:
     """The text of an LLVM module for lanes, more than one."""
     what = around.what
     begun = Interface(interface.arguments, (what.state + what.given,))
     ended = Interface((*interface.arguments, what.state), interface.results)
     parts = [
         Kernel(around.before, begun, lanes, "before").text(),
-        Kernel(what.program, interface_of(what), lanes, "program").text(),
+        SlottedKernel(without_waiting(what.program), interface_of(what), lanes, constraint, "program").text(),
         Kernel(around.after, ended, lanes, "after").text(),
         pack(lanes),
         _take_lane(lanes),

@@ -21,8 +21,8 @@ from __future__ import annotations
 from bisect import bisect
 from collections.abc import Sequence
 
+from linkwork.engine.emit.arithmetic import BINARY
 from linkwork.engine.emit.call_frame import Interface, listed
-from linkwork.engine.emit.kernel import BINARY
 from linkwork.engine.emit.packing import AHEAD, batch, compile_time_integers, following, next_rows
 from linkwork.engine.emit.slotted import SlottedKernel
 from linkwork.engine.emit.sparing import Spared, symbols, usual_numbers, usual_table

@@ -7,7 +7,8 @@ these values places of their own, more than the first-level cache has.
 Long code takes as long as its bytes take to be fetched, and on x86 a load or store is shorter by three of eight bytes
 where its address is a register plus a byte, so that some registers point among the slots, and those that they reach
 are taken by values that are used most for the time that they wait. (AVX-512 counts that byte in whole vectors; there no
-register is needed.) Code that the CPU keeps decoded gains nothing by it.
+register is needed.) Code over vectors that the CPU keeps decoded gains nothing by it, nor by slots: LLVM's places are
+few there.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ LONG_WAIT = 70
 """Steps without a use, after which a value is not in a register any more."""
 _BASES, _BYTE = 10, 256
 """Registers that point into ``work``, and the bytes that one reaches."""
-_LONG = 2_000
+LONG = 2_000
 """Steps of a program that is not kept decoded."""
 
 _WAITING = {*ARITHMETIC, "final", "vector", "extract"}
@@ -45,6 +46,9 @@ class Slots:
     bases: int
 
 
+NO_SLOTS = Slots({}, 0, 1, 0)
+
+
 def slots(program: Program, steps: Sequence[Step], lanes: int, by_registers: bool) -> Slots:
     """The slots of a program's values, by its ``steps``; ``by_registers`` tells whether addresses may be shorter."""
     made = {n: k for k, (n, _) in enumerate(steps) if n is not None and program.operations[n] in _WAITING}
@@ -57,7 +61,7 @@ def slots(program: Program, steps: Sequence[Step], lanes: int, by_registers: boo
                 used[x] = k
     waiting = [n for n in made if n in loads]
     reach = _BYTE // (8 * lanes)
-    near = reach * _BASES if by_registers and len(steps) > _LONG else 0
+    near = reach * _BASES if by_registers and len(steps) > LONG else 0
     spans = {n: (made[n], last[n]) for n in waiting}
     often = sorted(waiting, key=lambda n: (last[n] - made[n]) / (1 + loads[n]))
     found = _near([(n, *spans[n]) for n in often], near)

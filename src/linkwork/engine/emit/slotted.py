@@ -1,17 +1,23 @@
 """A kernel whose values wait in slots (``slots``), if they are not used for long, and are loaded again. That of a batch
-writes rows besides (``row_kernel``); for one state it reads and writes the caller's arrays as they lie.
+writes rows besides (``row_kernel``); for one state it reads and writes the caller's arrays as they lie; that of a step
+over time leaves its results in lanes for the next.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from linkwork.engine.emit import kernel
 from linkwork.engine.emit.call_frame import Interface
+from linkwork.engine.emit.kept_rows import KeptRows
 from linkwork.engine.emit.kernel import Kernel
 from linkwork.engine.emit.packing import rows_in_place
-from linkwork.engine.emit.slots import LONG_WAIT, Step, slots
+from linkwork.engine.emit.slots import LONG, LONG_WAIT, NO_SLOTS, Step, slots
+from linkwork.engine.emit.sparing import Spared
+from linkwork.engine.emit.time_loop import time_loop
 from linkwork.engine.emit.writer import declarations, vector
 from linkwork.engine.ir.program import Operand, Program
+from linkwork.engine.ir.waiting import without_waiting
 
 
 class SlottedKernel(Kernel):
@@ -27,19 +33,25 @@ class SlottedKernel(Kernel):
         constraint: str | None,
         symbol: str = "kernel",
         steps: Sequence[Step] | None = None,
+        kept: KeptRows | None = None,
     ) -> None:
         """``steps`` are those of the program, if they are not its instructions one by one."""
-        super().__init__(program, interface, lanes, symbol)
+        super().__init__(program, interface, lanes, symbol, kept)
         self.constraint = constraint
         steps = steps or [(n, program.operands[n]) for n in program.root.order]
         self.widest = max([lanes, *(_aligned(program.widths[n]) for n in program.root.order)])
         """Numbers that a slot has."""
-        self.slots = slots(program, steps, self.widest, constraint == "x")
+        waits = lanes == 1 or len(steps) > LONG
+        self.slots = slots(program, steps, self.widest, constraint == "x") if waits else NO_SLOTS
         self.work = self.slots.count
         """How many slots ``work`` has."""
         self.renamed: dict[int, str] = {}  # the names of values that were loaded again, or have gone through a prefetch
         self.position, self.used = 0, dict[int, int]()  # where values were last used
         self.place = "%work"
+
+    def within(self, program: Program, interface: Interface, symbol: str) -> Kernel:
+        program, kept = without_waiting(program), self.kept_inside
+        return SlottedKernel(program, interface, self.lanes, self.constraint, symbol, kept=kept)
 
     def body(self) -> None:
         self.memory.append(f"  %slots = alloca [{self.widest * max(1, self.work)} x double], align 64")
@@ -96,3 +108,18 @@ def module(program: Program, interface: Interface, constraint: str | None) -> st
     """The text of an LLVM module of such a kernel for one state, and ``batch``."""
     parts = [SlottedKernel(program, interface, 1, constraint).text(), rows_in_place(interface, zeroed=False)]
     return "\n".join([*parts, declarations({1, *map(program.lanes, program.root.order)})])
+
+
+def over_time(
+    program: Program, interface: Interface, lanes: int, constraint: str | None, spared: Sequence[Spared] = ()
+) -> str:
+    """The text of an LLVM module of such a kernel for a step, and ``time_loop``. Steps may be by one of the ``spared``
+    programs.
+    """
+
+    def written(program: Program, symbol: str) -> Kernel:
+        if len(program.root.order) <= LONG:
+            return Kernel(program, interface, lanes, symbol)
+        return SlottedKernel(without_waiting(program), interface, lanes, constraint, symbol)
+
+    return kernel.module(program, interface, lanes, time_loop(interface, lanes), spared=spared, written=written)

@@ -195,6 +195,13 @@ class Compiled(Plan):
         """How many numbers tiles take, for one lane."""
         return sum(self.task.arguments) + sum(self.task.results)
 
+    @property
+    def abreast(self) -> bool:
+        """Whether code for one state may compute isomorphic branches side by side: it has zeros that may meet an
+        infinite number, so that only tiles tell which results are not finite.
+        """
+        return False
+
     def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:
         if states == 1:
             return self.run_one(arguments, out)

@@ -8,7 +8,7 @@ import numpy as np
 
 from linkwork.engine.code import fingerprint, loader
 from linkwork.engine.emit.call_frame import Interface
-from linkwork.engine.plans.plan import NOT_FINITE_RESULT, Array, Arrays, Compiled, Found, Offsets, SomeRows
+from linkwork.engine.plans.plan import Array, Arrays, Compiled, Found, Offsets, SomeRows
 from linkwork.engine.plans.straight_line import StraightLine
 from linkwork.engine.plans.task import Task
 from linkwork.engine.spaces import OFFSETS
@@ -99,6 +99,10 @@ class Specialised(StraightLine):
         return found if any(lane for _, lane in found.values()) else {}
 
     @property
+    def abreast(self) -> bool:
+        return bool(self.seeds)
+
+    @property
     def one_state_program(self) -> Program:
         """The program for one state, in which isomorphic branches take the lanes."""
         from linkwork.engine.ir.passes import schedule
@@ -142,11 +146,7 @@ class Specialised(StraightLine):
             return self.for_batches.run(arguments, states, offsets, out)
         for array in self.fixed_arguments(offsets):
             arguments = [*arguments, np.broadcast_to(array, (states, len(offsets)))]
-        results, status = super().run(arguments, states, out=out)
-        if states == 1 and status == NOT_FINITE_RESULT and self.seeds:
-            # code for branches side by side has zeros that may meet an infinite number
-            return self.run_tiles(arguments, 1, self.lanes, out)
-        return results, status
+        return super().run(arguments, states, out=out)
 
     def fixed_arguments(self, offsets: Offsets) -> list[Array]:
         return [np.array(offsets, dtype=np.float64)] if offsets else []

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from linkwork.engine.code import jit, loader
-from linkwork.engine.plans.plan import Compiled
+from linkwork.engine.plans.plan import NOT_FINITE_RESULT, Arrays, Compiled, Found, Offsets
 
 if TYPE_CHECKING:
     from linkwork.engine.emit.sparing import Spared
@@ -39,20 +39,25 @@ class StraightLine(Compiled):
         return [self.entry_point, *(["integer"] if lanes > 1 and not self.task.over_time else [])]
 
     def text(self, lanes: int) -> str:
-        from linkwork.engine.emit import kernel, packing, refilled, row_kernel, slotted
-        from linkwork.engine.emit.time_loop import time_loop
+        from linkwork.engine.emit import packing, refilled, row_kernel, slotted
         from linkwork.engine.ir.passes import around_repeat
 
+        constraint = jit.register_constraint(self.cpu, lanes)
         if self.task.over_time:
-            loop = time_loop(self.interface, lanes)
-            return kernel.module(self.program, self.interface, lanes, loop, spared=self.spared)
+            program = self.program if lanes > 1 or self.spared else self.one_state_program
+            return slotted.over_time(program, self.interface, lanes, constraint, self.spared)
         if lanes > 1:
             around = around_repeat(self.program, len(self.interface.arguments))
             if around is not None:
-                return refilled.module(around, self.interface, lanes) + packing.compile_time_integers([0])
-            constraint = jit.register_constraint(self.cpu, lanes)
+                return refilled.module(around, self.interface, lanes, constraint) + packing.compile_time_integers([0])
             return row_kernel.module(self.program, self.interface, lanes, constraint, self.spared)
-        return slotted.module(self.one_state_program, self.interface, jit.register_constraint(self.cpu, 1))
+        return slotted.module(self.one_state_program, self.interface, constraint)
+
+    def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:
+        results, status = super().run(arguments, states, offsets, out)
+        if states == 1 and status == NOT_FINITE_RESULT and self.abreast:
+            return self.run_tiles(arguments, 1, self.lanes, out)
+        return results, status
 
     def tables(self, code: jit.Code, frame: str) -> dict[str, int]:
         return {}

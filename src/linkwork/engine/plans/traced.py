@@ -91,6 +91,10 @@ class Traced(StraightLine):
         return schedule(expanded(self.task.program))
 
     @property
+    def abreast(self) -> bool:
+        return self.task.branches is not None
+
+    @property
     def one_state_program(self) -> Program:
         """The program for one state, in which isomorphic branches take the lanes if it is shorter so."""
         if self.task.branches is None:
@@ -104,13 +108,6 @@ class Traced(StraightLine):
         narrow = schedule(self.task.branches())
         wide = pack_isomorphic(narrow, narrow.seeds)
         return wide if length(wide) < _SHORTER * length(self.program) else self.program
-
-    def run(self, arguments: Arrays, states: int, offsets: Offsets = (), out: Arrays | None = None) -> Found:
-        results, status = super().run(arguments, states, offsets, out)
-        if states == 1 and status == NOT_FINITE_RESULT and self.task.branches is not None:
-            # code for branches side by side has zeros that may meet an infinite number
-            return self.run_tiles(arguments, 1, self.lanes, out)
-        return results, status
 
     @cached_property
     def spared(self) -> Sequence[Spared]:

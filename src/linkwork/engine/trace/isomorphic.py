@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
+from linkwork.engine.ir.program import Program
 from linkwork.engine.spaces import Space
 from linkwork.engine.trace.tracer import Traced
 from linkwork.joints.joint import is_built_in
@@ -27,8 +28,22 @@ def roles_of(model: Model) -> list[Role]:
     return roles([0, *(body.parent for body in model.bodies)], [None, *kinds])
 
 
-def has_isomorphic_branches(model: Model) -> bool:
-    return any(role.lane for role in roles_of(model))
+def branches_of(
+    model: Model, program: Callable[[bool], Program], spaces: Sequence[Space | None] = ()
+) -> Callable[[], Program] | None:
+    """What makes the program of a text about a model with the same instructions for isomorphic branches, of what makes
+    it with or without that; None if there are no such branches. ``spaces`` are those of the text's arguments, None
+    where an argument belongs to no bodies; none need be told of what an algorithm gets as it is.
+    """
+    if not any(role.lane for role in roles_of(model)):
+        return None
+
+    def isomorphic() -> Program:
+        found = program(True)
+        found.seeds |= seeds(model, (), spaces)
+        return found
+
+    return isomorphic
 
 
 def _unsigned(part: Any) -> Any:
@@ -48,19 +63,19 @@ def roles_of_frames(bodies: Sequence[Role], frames: Sequence[Frame]) -> list[Rol
     return result
 
 
-def seeds(model: Model, frames: Sequence[Frame], spaces: Sequence[Space]) -> dict[tuple[str, int], Seed]:
+def seeds(model: Model, frames: Sequence[Frame], spaces: Sequence[Space | None]) -> dict[tuple[str, int], Seed]:
     """For arguments from these spaces, the seed of each number that belongs to a body or a frame, by array and
     offset.
     """
     return {(f"argument{number}", k): seed for number, k, seed in _seeds(model, frames, spaces)}
 
 
-def _seeds(model: Model, frames: Sequence[Frame], spaces: Sequence[Space]) -> Iterator[tuple[int, int, Seed]]:
+def _seeds(model: Model, frames: Sequence[Frame], spaces: Sequence[Space | None]) -> Iterator[tuple[int, int, Seed]]:
     """The number of an argument, the place there, and its seed."""
     bodies = roles_of(model)
     points = roles_of_frames(bodies, frames)
     for number, space in enumerate(spaces):
-        for of_frame, index, start, count in space.owners(model, len(frames)):
+        for of_frame, index, start, count in () if space is None else space.owners(model, len(frames)):
             role = (points if of_frame else bodies)[index]
             for k in range(count):
                 yield number, start + k, ((number, role.number, k), role.lane)
@@ -74,7 +89,7 @@ def tree_inside(
     """
     numbers = (x for each in arguments for x in each or () if type(x) is Traced)
     first = next(numbers, None)
-    if first is None or not first.tracer.isomorphic:
+    if first is None:
         return None
     program = first.tracer.program
     for number, k, seed in _seeds(model, frames, spaces):
@@ -83,7 +98,7 @@ def tree_inside(
         if type(x) is Traced and program.operations[x.number] == "load":
             address = program.details[x.number]
             program.seeds.setdefault((address.array, address.offset), seed)
-    return IsomorphicTree(model, frames, first.tracer.constant)
+    return IsomorphicTree(model, frames, first.tracer.constant) if first.tracer.isomorphic else None
 
 
 class IsomorphicTree(Tree):

@@ -10,10 +10,11 @@ does what the narrow one did, so results keep their bits.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from linkwork.engine.ir.passes import eliminate_dead_code
-from linkwork.engine.ir.program import ARITHMETIC, Operand, Program
+from linkwork.engine.ir.program import ARITHMETIC, Operand, Program, Subroutine
 from linkwork.engine.trace.isomorphic import Seed
 from linkwork.model.isomorphism import MOST_LANES, Lane
 
@@ -29,9 +30,13 @@ def pack_isomorphic(program: Program, seeds: Mapping[tuple[str, int], Seed]) -> 
     return _Packer(program, packs).write(_in_order(program, packs))
 
 
+_WHOLE = ("repeat", "subroutine", "final")
+"""What stays as it is among packs: it has no effect besides its value."""
+
+
 def can_be_packed(program: Program) -> bool:
-    """Whether it has arithmetic alone, besides loads and stores."""
-    known = {*ARITHMETIC, "load", "store", "constant"}
+    """Whether it has no effects but stores, and no loops."""
+    known = {*ARITHMETIC, "load", "store", "constant", *_WHOLE}
     return known.issuperset(program.operations[n] for n in program.root.order)
 
 
@@ -85,11 +90,11 @@ class _Packs:
             key: Hashable = n
             if operation == "load":
                 key = self.seeds.get((address.array, address.offset), (n, ()))[0]
-            else:
+            elif operation not in _WHOLE:
                 those = [names[x] if type(x) is int else -1 for x in program.operands[n]]
                 key = (operation, *(sorted(those) if operation in _COMMUTATIVE else those))
             name = names[n] = known.setdefault(key, len(known))
-            if self.lanes[n]:
+            if self.lanes[n] and operation not in _WHOLE:
                 groups.setdefault(name, {}).setdefault(self.lanes[n], []).append(n)
         for of_lanes in groups.values():
             if len(of_lanes) == 1:
@@ -147,6 +152,7 @@ class _Packer:
         self.single: dict[int, int] = {}
         """A member as a value of its own, where something needs it."""
         self.vectors: dict[tuple[Hashable, ...], int] = {}
+        self.subroutines: dict[Subroutine, Subroutine] = {}
 
     def write(self, order: Sequence[Members]) -> Program:
         for members in order:
@@ -155,6 +161,7 @@ class _Packer:
                 continue
             if len(members) == 1:
                 operands = tuple(self.narrow(x) for x in self.program.operands[members[0]])
+                detail = self.within(detail) if operation == "subroutine" else detail
                 self.numbers[members] = self.emit(operation, operands, detail)
             elif operation == "load":
                 loads = tuple(self.emit("load", (), self.program.details[n]) for n in members)
@@ -165,6 +172,14 @@ class _Packer:
                 self.numbers[members] = self.emit(operation, tuple(map(self.packed, columns)), width=len(members))
         eliminate_dead_code(self.wide)
         return self.wide
+
+    def within(self, what: Subroutine) -> Subroutine:
+        """A subroutine, packed as well."""
+        if what not in self.subroutines:
+            program = what.program
+            packs = bool(program.seeds) and can_be_packed(program)
+            self.subroutines[what] = replace(what, program=pack_isomorphic(program, program.seeds)) if packs else what
+        return self.subroutines[what]
 
     def emit(self, operation: str, operands: tuple[Any, ...], detail: Any = None, width: int = 1) -> int:
         return self.wide.instruction(self.wide.root, operation, operands, detail, width)

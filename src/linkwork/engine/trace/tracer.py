@@ -12,10 +12,11 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from linkwork.engine.ir.address import Address
-from linkwork.engine.ir.program import Block, Fold, Keep, Map, Operand, Program, Repeat, Subroutine
+from linkwork.engine.ir.program import Block, Fold, Keep, Map, Operand, Program, Repeat, Subroutine, programs
 from linkwork.engine.trace.conditions import Less, Undecided
 from linkwork.errors import TracingError
 from linkwork.spatial.dual import Dual
+from linkwork.spatial.elementary import OPERATIONS
 
 Inner = TypeVar("Inner", Repeat, Subroutine, Map, Fold)
 
@@ -121,6 +122,8 @@ class Tracer:
         """What is repeated, used, or done with rows, with elementary functions as arithmetic."""
         from linkwork.engine.trace.replay import expanded
 
+        if not any(OPERATIONS.keys() & set(program.operations) for program in programs(what)):
+            return what
         found = self._written_out.get(what)
         if found is None:
             parts: dict[str, Any] = {"program": expanded(what.program)}

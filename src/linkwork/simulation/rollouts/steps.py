@@ -26,6 +26,7 @@ from linkwork.dynamics.varied import often, varied
 from linkwork.engine.code import fingerprint
 from linkwork.engine.ir.program import Program
 from linkwork.engine.plans import MOST_BODIES, Plan, TracedTask, plan_for_trace
+from linkwork.engine.trace.isomorphic import branches_of
 from linkwork.errors import ArgumentError
 from linkwork.model.all_contacts import Contacts
 from linkwork.model.constraints import Constraint
@@ -124,12 +125,13 @@ class Extras:
         if found is not None:
             return found
 
-        def program() -> Program:
-            return trace(name, text, arguments)[0]
+        def program(isomorphic: bool = False) -> Program:
+            return trace(name, text, arguments, isomorphic)[0]
 
         places = {name: f"argument{k}" for k, name in enumerate(arguments)}
         usual = {places[name]: own for name, own in often(model, arguments).items()}
-        task = TracedTask(program, list(arguments.values()), results, key, None, over_time, RECORDED, usual)
+        branches = branches_of(model, program)
+        task = TracedTask(program, list(arguments.values()), results, key, None, over_time, RECORDED, usual, branches)
         found = plan_for_trace(task, f"the step of this rollout of {model.name!r}", form)
         if key:
             if len(plans) >= 1000:  # laws that change from call to call
