@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from linkwork.engine.ir.address import Address
-from linkwork.engine.ir.program import Block, Fold, Keep, Map, Operand, Program, Repeat, Subroutine, programs
+from linkwork.engine.ir.program import Block, Fold, Keep, Map, Operand, Program, Repeat, Subroutine, inner, programs
 from linkwork.engine.trace.conditions import Less, Undecided
 from linkwork.errors import TracingError
 from linkwork.spatial.dual import Dual
@@ -122,7 +122,7 @@ class Tracer:
         """What is repeated, used, or done with rows, with elementary functions as arithmetic."""
         from linkwork.engine.trace.replay import expanded
 
-        if not any(OPERATIONS.keys() & set(program.operations) for program in programs(what)):
+        if not any(map(_has_elementary, programs(what))):
             return what
         found = self._written_out.get(what)
         if found is None:
@@ -245,6 +245,13 @@ def _operator(rule: Callable[[Tracer, Any, Any], Any]) -> tuple[Callable[[Any, A
         return Traced(tracer, value) if type(value) is int else value
 
     return forward, swapped
+
+
+def _has_elementary(program: Program) -> bool:
+    """Whether it has elementary functions, or something inside it has."""
+    return any(program.operations[n] in OPERATIONS for n in program.walk()) or any(
+        _has_elementary(each) for what in inner(program) for each in programs(what)
+    )
 
 
 class Traced(Undecided):
