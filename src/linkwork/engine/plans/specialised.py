@@ -121,7 +121,9 @@ class Specialised(StraightLine):
     def identity(self) -> tuple[object, ...]:
         if not self.task.algorithm.of_mechanism:
             return "specialised", self.interface
-        numbers = fingerprint.of_model(self.task.model, self.task.frames) or fingerprint.of_program(self.program)
+        numbers: object = fingerprint.of_model(self.task.model, self.task.frames)
+        if numbers is None:
+            numbers = fingerprint.of_program(self.program), self.abreast  # a program alone does not tell
         if not self.task.algorithm.of_loops:
             return "specialised", self.interface, numbers
         from linkwork.model.loop_walks import groups_of

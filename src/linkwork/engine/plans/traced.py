@@ -101,11 +101,15 @@ class Traced(StraightLine):
             return self.program
         from linkwork.engine.ir.passes import schedule
         from linkwork.engine.ir.program import length
-        from linkwork.engine.trace.superword import can_be_packed, pack_isomorphic
+        from linkwork.engine.trace.superword import can_be_packed, doubtful, pack_isomorphic, told_by_results
 
         if not can_be_packed(self.program):
             return self.program
-        narrow = schedule(self.task.branches())
+        narrow = self.task.branches()
+        doubts = doubtful(narrow)
+        if doubts is None:
+            return self.program
+        narrow = schedule(told_by_results(narrow, doubts))
         wide = pack_isomorphic(narrow, narrow.seeds)
         return wide if length(wide) < _SHORTER * length(self.program) else self.program
 

@@ -9,12 +9,13 @@ does what the narrow one did, so results keep their bits.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from linkwork.engine.ir.passes import eliminate_dead_code
-from linkwork.engine.ir.program import ARITHMETIC, Operand, Program, Subroutine
+from linkwork.engine.ir.program import ARITHMETIC, Block, Operand, Program, Subroutine, programs
 from linkwork.engine.trace.isomorphic import Seed
 from linkwork.model.isomorphism import MOST_LANES, Lane
 
@@ -38,6 +39,54 @@ def can_be_packed(program: Program) -> bool:
     """Whether it has no effects but stores, and no loops."""
     known = {*ARITHMETIC, "load", "store", "constant", *_WHOLE}
     return known.issuperset(program.operations[n] for n in program.root.order)
+
+
+_DECIDING = {"less": 2, **dict.fromkeys(("pow2", "exponent", "mantissa"), 1)}
+"""Operations that may give a number for what is none, and how many of their operands that goes by."""
+
+
+def doubtful(program: Program) -> list[int] | None:
+    """Values that zeros of some branches only, which narrow code has not, may make no number, and by which something is
+    decided, so that results might not tell; None if that is inside a subroutine.
+    """
+    found: dict[int, None] = {}
+    touched: set[int] = set()
+    for n in program.root.order:
+        operation, operands, detail = program.operations[n], program.operands[n], program.details[n]
+        own = [x for x in operands if type(x) is int and x in touched]
+        if operation == "constant":
+            hidden = detail == 0.0
+        elif operation == "subroutine":
+            hidden = any("constant" in each.operations for each in programs(detail))
+            if hidden and any(doubtful(each) != [] for each in programs(detail)):
+                return None
+        else:
+            hidden = False
+        if operation in ("repeat", "subroutine"):
+            found |= dict.fromkeys(own)
+        elif operation in _DECIDING:
+            found |= dict.fromkeys(x for x in operands[: _DECIDING[operation]] if x in own)
+        if own or hidden:
+            touched.add(n)
+    return list(found)
+
+
+def told_by_results(program: Program, doubts: Sequence[int]) -> Program:
+    """The program whose first result is no number if one of these values is not finite."""
+    first = next((n for n in program.root.order if program.operations[n] == "store"), None)
+    if not doubts or first is None:
+        return program
+    lists = (program.operations, program.operands, program.details, program.widths)
+    operations, operands, details, widths = map(list, lists)
+    block = Block([n for n in program.root.order if n != first])
+    found = replace(program, operations=operations, operands=operands, details=details, widths=widths, root=block)
+    total, *others = [found.instruction(block, "mul", (x, 0.0)) for x in doubts]
+    for other in others:
+        total = found.instruction(block, "add", (total, other))
+    (value,) = program.operands[first]
+    told = found.instruction(block, "less", (total, 1.0, value, math.nan))
+    found.instruction(block, "store", (told,), program.details[first])
+    return found
 
 
 class _Packs:
