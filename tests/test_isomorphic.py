@@ -295,6 +295,23 @@ def test_a_user_s_function_computes_branches_side_by_side_in_one_call(monkeypatc
     assert plain._task.branches is None and plain(state.q[3], state.v[3]).tobytes() == alone.tobytes()
 
 
+def test_what_a_zero_of_other_branches_loses_is_not_hidden_by_a_choice() -> None:
+    """A velocity overflows in one branch, where all others have a number for its zero; np.clip makes numbers of all."""
+    builder, solid = lw.Builder("arms"), {"mass": 1.0, "inertia": (0.1, 0.1, 0.1)}
+    base = builder.add_body("base", joint=Revolute("z"), **solid)
+    for k, rpy in enumerate([(0.0, 0.0, 0.0), (0.3, 0.2, 0.1), (0.5, 0.2, 0.3)]):
+        arm = builder.add_body(f"arm{k}", base, Revolute("y"), lw.placement((2.0, 0.0, 0.0), rpy), **solid)
+        builder.add_frame(f"tip{k}", arm, lw.placement((0.1, 0.0, 0.0)))
+    model = builder.build()
+    tips = [f"tip{k}" for k in range(3)]
+    law = lw.compile(lambda q, w: np.clip(lw.frame_velocity(model, q, w, tips)[:, [0, 2]], -1.0, 1.0), q=4, w=4)
+    q, w = np.zeros((5, 4)), np.full((5, 4), 0.5)
+    w[2, 0] = 1.7e308
+    assert isinstance(law.plan, Traced) and length(law.plan.one_state_program) < length(law.program)
+    alone, many = law(q[2], w[2]), law(q, w)
+    assert alone.tobytes() == many[2].tobytes() and np.array_equal(many[2, 0], [0.0, -0.05])
+
+
 def test_over_time_branches_are_side_by_side_and_have_the_bits_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """A rollout of one trajectory, plain and with a law, one that blows up, and a simulation."""
     model = lw.mechanisms.binary_tree(3)

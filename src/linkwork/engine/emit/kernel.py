@@ -161,7 +161,10 @@ class Kernel(Arithmetic):
             wide = vector(program.lanes(operands[0]))
             self.let(f"extractelement {wide} {value(operands[0])}, i32 {detail}", f"%v{n}")
         elif operation in WITHIN:
-            getattr(self, operation)(n, detail, [value(x) for x in operands])
+            given = [
+                constant(x, self.lanes) if type(x) is float else value(x) for x in operands
+            ]  # alike where it is so
+            getattr(self, operation)(n, detail, given)
         elif operation == "keep":
             assert self.kept is not None
             self.kept.keep(self, detail, [value(x) for x in operands])
