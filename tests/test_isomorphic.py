@@ -283,7 +283,7 @@ def test_a_user_s_function_computes_branches_side_by_side_in_one_call(monkeypatc
     state = state_of(model, 2, (5,))
     many, alone = fast(state.q, state.v), fast(state.q[3], state.v[3])
     assert alone.tobytes() == many[3].tobytes()
-    assert isinstance(fast.plan, Traced) and length(fast.plan.one_state_program) < 0.8 * length(fast.program)
+    assert isinstance(fast.plan, Traced) and length(fast.plan.one_state_program) < 0.8 * length(fast.plan.program)
 
     def refusing(*what: Any, isomorphic: bool = False) -> Any:
         if isomorphic:
@@ -307,7 +307,7 @@ def test_what_a_zero_of_other_branches_loses_is_not_hidden_by_a_choice() -> None
     law = lw.compile(lambda q, w: np.clip(lw.frame_velocity(model, q, w, tips)[:, [0, 2]], -1.0, 1.0), q=4, w=4)
     q, w = np.zeros((5, 4)), np.full((5, 4), 0.5)
     w[2, 0] = 1.7e308
-    assert isinstance(law.plan, Traced) and length(law.plan.one_state_program) < length(law.program)
+    assert isinstance(law.plan, Traced) and length(law.plan.one_state_program) < length(law.plan.program)
     alone, many = law(q[2], w[2]), law(q, w)
     assert alone.tobytes() == many[2].tobytes() and np.array_equal(many[2, 0], [0.0, -0.05])
 

@@ -76,10 +76,9 @@ def told_by_results(program: Program, doubts: Sequence[int]) -> Program:
     first = next((n for n in program.root.order if program.operations[n] == "store"), None)
     if not doubts or first is None:
         return program
-    lists = (program.operations, program.operands, program.details, program.widths)
-    operations, operands, details, widths = map(list, lists)
     block = Block([n for n in program.root.order if n != first])
-    found = replace(program, operations=operations, operands=operands, details=details, widths=widths, root=block)
+    lists = [*program.operations], [*program.operands], [*program.details], [*program.widths]
+    found = Program(*lists, block, program.seats, program.seeds)
     total, *others = [found.instruction(block, "mul", (x, 0.0)) for x in doubts]
     for other in others:
         total = found.instruction(block, "add", (total, other))
