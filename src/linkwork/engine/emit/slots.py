@@ -20,7 +20,7 @@ from heapq import heappop, heappush
 
 from linkwork.engine.ir.program import ARITHMETIC, Operand, Program
 
-LONG_WAIT = 70
+LONG_WAIT = 40
 """Steps without a use, after which a value is not in a register any more."""
 _BASES, _BYTE = 10, 256
 """Registers that point into ``work``, and the bytes that one reaches."""
