@@ -1,8 +1,8 @@
-"""Arrays of traced numbers, which behave as NumPy's do.
+"""Arrays of traced numbers, which behave like NumPy's.
 
-A ``TracedArray`` is an array of objects: floats, traced scalars, and conditions that are decided when the code runs.
-Shapes, slices, views and assignment are NumPy's own; what is computed goes through NumPy's protocols to ``functions``,
-one text of ours over scalars for each.
+A ``TracedArray`` is an array of objects: floats, traced scalars, and conditions that are decided at run time. Shapes,
+slices, views and assignment are NumPy's own; computation goes through NumPy's protocols to ``functions``, which has one
+text over scalars for each of them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Derivatives of compiled functions: ``lw.jvp``, ``lw.vjp`` and ``lw.jacobian_of``.
 
-A derivative is a compiled function of its own, of the function's program run forward or backward; so it can be used
-wherever the function can, and be differentiated again.
+A derivative is itself a compiled function, made from the function's program in forward or reverse mode; so it can be
+used wherever the function can, and be differentiated again.
 """
 
 from __future__ import annotations

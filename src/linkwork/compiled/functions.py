@@ -1,4 +1,4 @@
-"""NumPy's functions over traced arrays: which text of ours each one is, and which work on objects as they are."""
+"""NumPy's functions over traced arrays: which of our texts implements each one, and which work on objects unchanged."""
 
 from __future__ import annotations
 

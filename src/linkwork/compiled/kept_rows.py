@@ -1,7 +1,7 @@
-"""Rows that a traced text keeps where a condition holds, and goes over later: what touches, of all that may.
+"""Rows that a traced text keeps where a condition holds, and iterates over later, such as the contacts that touch.
 
-A row that no lane of a tile has costs one comparison; the code of what is done with rows is written once, whatever
-their number.
+A row that no lane of a tile has costs one comparison; the code that processes rows is emitted once, whatever their
+number.
 """
 
 from __future__ import annotations

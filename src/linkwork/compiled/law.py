@@ -1,4 +1,4 @@
-"""Texts of linkwork's own over arrays, compiled: found on disk by what they follow from, without being traced."""
+"""linkwork's own texts over arrays, compiled: found on disk by what they depend on, without being traced."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``numpy.linalg`` over traced arrays: elimination written over scalars, which chooses pivots without branching."""
+"""``numpy.linalg`` over traced arrays: elimination over scalars, which selects pivots without branching."""
 
 from __future__ import annotations
 

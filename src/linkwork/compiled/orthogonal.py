@@ -1,4 +1,4 @@
-"""``numpy.linalg`` by Householder's reflections over traced arrays: QR, and what follows from it for full rank."""
+"""``numpy.linalg`` by Householder reflections over traced arrays: QR, and the functions built on it, for full rank."""
 
 from __future__ import annotations
 

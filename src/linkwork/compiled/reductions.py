@@ -1,4 +1,4 @@
-"""NumPy's functions that reduce arrays along axes, or put numbers in order, over traced arrays."""
+"""NumPy's functions that reduce arrays along axes, or sort them, over traced arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A text repeated over a state until that has converged: in code, lanes that are done wait; over arrays, states do."""
+"""A text repeated over a state until it has converged: in code, lanes that are done wait; over arrays, states do."""
 
 from __future__ import annotations
 

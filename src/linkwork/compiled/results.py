@@ -1,4 +1,4 @@
-"""What a function returns as a list of arrays, and back: arrays in tuples, lists and dicts, however deep."""
+"""A function's return value as a list of arrays, and back: arrays in tuples, lists and dicts, nested to any depth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A text that stands in code once, however often it is used there."""
+"""A text that is emitted once, however often it is used."""
 
 from __future__ import annotations
 

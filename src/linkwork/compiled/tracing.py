@@ -1,4 +1,4 @@
-"""A function over arrays run over traced ones: its program."""
+"""Runs a function over traced arrays and returns its program."""
 
 from __future__ import annotations
 

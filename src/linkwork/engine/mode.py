@@ -1,4 +1,4 @@
-"""Which engine runs: machine code, unless the caller asks for the interpreter."""
+"""Which engine runs: machine code, unless the caller requests the interpreter."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Does this machine run what the engine writes? A kernel of each kind is compiled, run, and compared with the
-interpreter, to the last bit.
+"""Does this machine run the engine's code? A kernel of each kind is compiled, run, and compared with the interpreter,
+to the last bit.
 """
 
 from __future__ import annotations

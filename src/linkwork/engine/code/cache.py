@@ -1,19 +1,19 @@
-"""Object code kept on disk between runs.
+"""Object code cached on disk between runs.
 
-Whoever can write a file here has his machine code run, so a file is used only if all of this holds:
+Anybody who can write a file here can run machine code as this user, so a file is used only if all of this holds:
 
-- Of the folder's path, links resolved, no folder belongs to anybody but the user and root, and none can be written by
+- On the folder's path, with links resolved, every folder belongs to the user or to root, and none is writable by
   others, unless its sticky bit keeps them from replacing what is not theirs. The folder itself is the user's.
 - Each folder is opened relative to the one above it, and checked by its descriptor; files are opened relative to that,
-  never by a path that may have come to mean another folder meanwhile, without following links and without waiting.
-- The file is a regular one of the user's, which nobody else may write, and not larger than object code is.
-- Its digest is that of its key and its content: it is whole, and not the code of something else.
-- A keyed digest shows that it was written by who knows the secret of this folder, a file that the user alone can read.
+  never by a path that may have come to mean another folder meanwhile, without following links and without blocking.
+- The file is a regular file of the user's, which nobody else may write, and not larger than object code can be.
+- Its digest is that of its key and its content: it is complete, and not the code of something else.
+- A keyed digest shows that its writer knew the secret of this folder, a file that only the user can read.
 
 Windows has no owners and modes of this kind: there the digests and the kind and size of the file are checked, and the
 access rights of the user's own application data must keep others out.
 
-Nothing here ever fails a call: what cannot be read or written is done without, with at most a warning.
+No problem here ever fails a call: the cache is bypassed, with at most a warning.
 """
 
 from __future__ import annotations

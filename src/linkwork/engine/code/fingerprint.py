@@ -1,4 +1,4 @@
-"""Digests of everything that generated code depends on, so that kept code is used only where it fits."""
+"""Digests of everything that generated code depends on, so that cached code is used only where it is valid."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """LLVM through llvmlite: module text to object code for a CPU, and object code to callable memory.
 
-Object code is position independent and refers to Python's functions by name, so that it can be kept on disk. Where it
-is of a kind that ``linker`` knows, LLVM is not needed to bring it into memory, nor loaded. Memory is never writable and
-executable at once: a linker writes it first, then protects it.
+Object code is position independent and refers to Python's functions by name, so it can be cached on disk. If ``linker``
+supports it, LLVM is neither needed nor loaded to bring it into memory. Memory is never writable and executable at once:
+a linker writes it first, then protects it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Object code brought into executable memory without LLVM, whose library takes longer to load than all else that a
+"""Links object code into executable memory without LLVM, whose library takes longer to load than everything else that a
 first call from the cache does.
 
-Code that linkwork makes for x86-64 in ELF has few kinds of sections and of relocations. Anything else is left to LLVM's
-own linker (``jit``). Memory is never writable and executable at once: it is written first, then protected.
+The ELF objects that linkwork compiles for x86-64 have few kinds of sections and relocations. Anything else is left to
+LLVM's own linker (``jit``). Memory is never writable and executable at once: it is written first, then protected.
 """
 
 from __future__ import annotations

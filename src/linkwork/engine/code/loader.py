@@ -1,4 +1,4 @@
-"""Code by the digest of what it depends on: in memory already, on disk, or compiled now."""
+"""Code by the digest of what it depends on: already in memory, on disk, or compiled now."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What LLVM says of this machine, kept on disk: its library takes longer to load than all else that a first call from
-the cache does.
+"""LLVM's description of the host, cached on disk: LLVM's library takes longer to load than everything else that a first
+call from the cache does.
 """
 
 from __future__ import annotations

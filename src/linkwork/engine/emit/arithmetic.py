@@ -1,4 +1,4 @@
-"""Arithmetic over the lanes of a vector, and its constants, in LLVM's lines."""
+"""Arithmetic over the lanes of a vector, and its constants, in LLVM IR."""
 
 from __future__ import annotations
 

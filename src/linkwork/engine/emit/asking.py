@@ -1,9 +1,9 @@
-"""``asked``: steps of a simulation, a function of Python's and code by turns, in LLVM's text.
+"""``asked``: steps of a simulation that alternate between a Python function and code, in LLVM IR.
 
-Before each part of a step's code Python is asked: its function is called with a time and two arrays, which become
-read-only, and answers an array that the code takes. What the code gives is told in the next question. An answer that
-is no plain array goes through a function that makes one of it, or raises; so does every error of Python's. What a part
-gave two steps ago it writes again, if nobody has kept any of it.
+Before each part of a step's code, the Python function is called with a time and two arrays, which become read-only, and
+returns an array that the code takes. The code's results are the arguments of the next call. A return value that is not
+a plain array goes through a function that converts it, or raises; so does every Python error. A part reuses the arrays
+that it filled two steps ago, if nobody has kept a reference to them.
 """
 
 from __future__ import annotations

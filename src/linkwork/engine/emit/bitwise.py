@@ -1,4 +1,4 @@
-"""The bits of values in LLVM's code."""
+"""The bits of values in LLVM IR."""
 
 from __future__ import annotations
 

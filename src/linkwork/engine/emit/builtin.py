@@ -1,16 +1,16 @@
-"""The builtins: functions of Python, made from generated code, that serve a call without a line of Python.
+"""The builtins: Python functions made of generated code that serve a call without running any Python.
 
-They use C's stable ABI, one module for all plans. A plan that they can serve has an ``ENTRY``: words that tell the
-shapes of its arrays and where its code is. A builtin looks at each argument (is it a contiguous float64 array of the
-right shape, for one state or with the same leading axes as the others?), makes the results with NumPy's own function or
-takes the caller's ``out``, runs the code and returns the array, or a tuple of several. What does not fit, or is not
-finite, it does not serve: then Python takes the slower way, which tells why.
+They use the stable ABI, one module for all plans. A plan that they can serve has an ``ENTRY``: words that hold the
+shapes of its arrays and the address of its code. A builtin checks each argument (is it a contiguous float64 array of
+the right shape, for one state or with the same leading axes as the others?), allocates the results with NumPy's own
+function or takes the caller's ``out``, runs the code and returns the array, or a tuple of several. A call that does not
+fit, or is not finite, is not served: then Python takes the slow path, which reports why.
 
-    public  what a public function's object is called with (``run.public``): binds the arguments to its parameters, and
-            finds the entry in the model's memo, by an algorithm's name or by a route (``emit.routes``); what is not
-            served goes to the function itself
-    served  (holder, out, arguments...): given the holder of the entry; None for what is not served
-    asked   a function of Python's and code by turns (``emit.asking``)
+    public  the vectorcall of a public function's object (``run.public``): binds the arguments to its parameters, and
+            finds the entry in the model's memo, by an algorithm's name or by a route (``emit.routes``); calls that are
+            not served go to the function itself
+    served  (holder, out, arguments...): given the holder of the entry; returns None if not served
+    asked   alternates between a Python function and code (``emit.asking``)
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What generated code is called with: a list of 8-byte words, declared by name.
+"""The arguments of generated code: a list of 8-byte words, declared by name.
 
-The same declaration packs the words in Python, and writes the code that reads them; nothing counts them by hand.
+The same declaration packs the words in Python, and emits the code that reads them; nothing counts them by hand.
 """
 
 from __future__ import annotations

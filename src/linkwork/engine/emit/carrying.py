@@ -1,9 +1,9 @@
-"""What an iteration of a loop reads that the one before it has just stored, handed over in registers.
+"""Loop-carried values: what an iteration reads that the one before it has just stored, kept in registers.
 
-A walk along a chain goes from a body to one that it carries: the motion of its parent is what the last iteration has
-stored. The way through memory takes longer than several additions. So such numbers also go from iteration to iteration
-in registers, and with them the row that they were stored in; an iteration that reads another row, where branches part,
-reads memory.
+A walk along a chain goes from a body to its child: the motion of the parent is what the last iteration has stored. The
+round trip through memory takes longer than several additions. So such numbers also go from iteration to iteration in
+registers, along with the row that they were stored in; an iteration that reads another row, where branches part, reads
+memory.
 """
 
 from __future__ import annotations

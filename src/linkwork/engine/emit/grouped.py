@@ -1,4 +1,4 @@
-"""Kernels of parallel loops in which numbers of several iterations lie side by side in groups."""
+"""Kernels of parallel loops in which the numbers of several iterations lie side by side in groups."""
 
 from __future__ import annotations
 

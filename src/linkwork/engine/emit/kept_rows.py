@@ -1,8 +1,8 @@
-"""Rows that are kept while a program runs (``ir.program.Rows``), in LLVM's text.
+"""Rows that are kept while a program runs (``ir.program.Rows``), in LLVM IR.
 
-Each lane of a tile keeps its rows behind those that it has; a flag before the numbers tells which lanes have a row of
-that number. So a tile goes over as many rows as the lane with most of them has. Rows that are not packed lie side by
-side for all lanes, those of some lane alone too: to keep one is then a few stores.
+Each lane of a tile appends its rows to those that it has; a flag before the numbers says which lanes have a row of that
+index. So a tile iterates over as many rows as the lane with the most of them has. Rows that are not packed lie side by
+side for all lanes, even those that only some lane has: keeping one is then a few stores.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From intermediate code to LLVM's: the same program over one state, or over the lanes of a vector.
+"""From intermediate code to LLVM IR: the same program over one state, or over the lanes of a vector.
 
 A module has these functions.
 

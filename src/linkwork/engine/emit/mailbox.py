@@ -1,18 +1,18 @@
-"""How one thread gives another a job, in LLVM's text: by a mailbox, an array of integers that both look into.
+"""How one thread gives another a job, in LLVM IR: through a mailbox, an array of integers that both access.
 
-A mailbox has the address of a job's words, or 0; the address of the function that takes them; whether its owner is busy
-with a job; whether it is asleep; the address of a function that yields to other threads, or 0; the address of words
-that are about to be offered; and whether somebody is about to offer; a lock, which is never free but for a moment, and
-Python's functions that acquire and release it, which need no interpreter; the address of the owner's workspace, and how
-many numbers it has. Who offers claims the mailbox first. What both sides use is read and written atomically.
+A mailbox holds the address of a job's words, or 0; the address of the function that takes them; whether its owner is
+busy with a job; whether it is asleep; the address of a function that yields to other threads, or 0; the address of the
+words being offered; whether somebody is about to offer; a lock, which is held except for a moment, and Python's
+functions that acquire and release it, which need no interpreter; the address of the owner's workspace, and its size in
+numbers. A thread claims the mailbox before it offers. Everything shared is read and written atomically.
 
-    serve   i64 (mailbox): does jobs; when none has come for a while, it sleeps until the lock is released
+    serve   i64 (mailbox): runs jobs; when none has come for a while, it sleeps until the lock is released
     claim   i64 (mailbox): whether the owner is free and nobody else is about to offer
-    offer   i64 (mailbox), claimed: makes what is offered the owner's job, and wakes it
-    leave   i64 (mailbox), claimed: takes the claim back
-    join    i64 (crew): counts one more member, whose mailbox stands there already
+    offer   i64 (mailbox), claimed: makes the offered words the owner's job, and wakes it
+    leave   i64 (mailbox), claimed: releases the claim
+    join    i64 (crew): counts one more member, whose mailbox is already there
 
-Who sets "asleep" from 1 to 0, wakes: so the lock is released once for each time that the owner sleeps.
+Whoever sets "asleep" from 1 to 0 wakes the owner: so the lock is released once each time that the owner sleeps.
 """
 
 from __future__ import annotations

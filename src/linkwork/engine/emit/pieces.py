@@ -1,17 +1,17 @@
-"""A batch in pieces that several threads take, one after another, in LLVM's text.
+"""A batch in pieces that several threads take, one after another, in LLVM IR.
 
     lead    i64 (ptr to the words of a ``PIECES``): runs a batch with as many helpers as pay and are free; its status,
-            or NOBODY if a builtin asks and Python has to hire helpers first, or to give them more room
+            or NOBODY if a builtin asks and Python has to hire helpers first, or to enlarge their workspace
     help    i64 (ptr to a thread's own words): runs pieces until none is left
 
-A ``PIECES`` tells of the code of a batch, and where the words are that this is called with for all states at once; then
+A ``PIECES`` describes the code of a batch, and where the words are that it is called with for all states at once; then
 come a ``MOVING`` for each array and a ``SPACE`` for each part of a thread's workspace. A thread's own words are those
 of a ``SHARE``, and a copy of the words of the code.
 
-A piece is a part of what is left, so that pieces become smaller towards the end: a thread that woke late, or has to
-share its core, takes fewer, and the others need not wait for it. Pieces are whole tiles, but for the last. What a state
-results in does not depend on who takes it. The one who leads claims helpers by their mailboxes, and gives them back
-when they have done all that they took: none can come late, to arrays that are gone.
+A piece is a fraction of what is left, so pieces become smaller towards the end: a thread that woke late, or has to
+share its core, takes fewer, and the others need not wait for it. Pieces are whole tiles, except for the last. A state's
+result does not depend on the thread that takes it. The leader claims helpers by their mailboxes, and releases them when
+they have finished all pieces that they took: none can come late, to arrays that are gone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What ``serve`` does with arrays, in LLVM's text: compares their shapes and places, makes and holds them."""
+"""The array operations of ``serve``, in LLVM IR: compares shapes and memory, creates arrays and holds their buffers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the builtins read, and calls of Python's functions in LLVM's text."""
+"""What the builtins read, and calls of Python's functions in LLVM IR."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Batches of a program that is little else than a repeat: a lane takes the next state as soon as its own is done.
+"""Batches of a program that is mostly one repeat: a lane takes the next state as soon as its own is done.
 
-States take different numbers of iterations. In whole tiles all lanes would wait for the slowest; here each goes on with
-another state, until there are none left. A state's numbers are the same either way.
+States take different numbers of iterations. In whole tiles all lanes would wait for the slowest; here each continues
+with another state, until there are none left. A state's numbers are the same either way.
 
-    before     the numbers that the repeat begins with, for all lanes of a tile
-    program    what is repeated
+    before     the initial numbers of the repeat, for all lanes of a tile
+    program    the repeated program
     after      the results, for all lanes of a tile
     batch      as in ``kernel``
 """

@@ -1,7 +1,7 @@
-"""A program repeated over a state (``ir.program.Repeat``), in LLVM's text: a function of tiles for each of them.
+"""A program repeated over a state (``ir.program.Repeat``), in LLVM IR: a function of tiles for each of them.
 
-Its state lies in memory, so that it may be of any size. In a tile all lanes run as long as one of them goes on; those
-that are done keep their numbers.
+Its state is in memory, so it may be of any size. In a tile all lanes run until the last one is done; those that are
+done keep their numbers.
 """
 
 from __future__ import annotations

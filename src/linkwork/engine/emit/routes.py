@@ -1,10 +1,11 @@
-"""``routed``: a call that is known by its choices, in LLVM's text.
+"""``routed``: a call that is identified by its choices, in LLVM IR.
 
-Many public functions take, besides arrays, what chooses the code and goes along as numbers: constraints, points, a
-method, a damping. A call that has been made before with the same choices has a *route*: a tuple of the entry's capsule,
-what its results are made into (or None), and for each argument of the entry an array, or None for the next one of the
-call. Routes are in a table of the model, or of the function itself if it takes none, by a tuple of the function, the
-number of arrays, and each choice with its class, since 1, 1.0 and True are equal. ``run.routes`` makes the same key.
+Besides arrays, many public functions take arguments that select the code or are passed to it as numbers: constraints,
+points, a method, a damping. A call that has been made before with the same choices has a *route*: a tuple of the
+entry's capsule, what its results are converted to (or None), and for each argument of the entry an array, or None for
+the next array of the call. Routes are in a table of the model, or of the function itself if it takes none, keyed by a
+tuple of the function, the number of arrays, and each choice with its class, since 1, 1.0 and True are equal.
+``run.routes`` makes the same key.
 """
 
 from __future__ import annotations

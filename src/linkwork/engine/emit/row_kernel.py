@@ -1,19 +1,19 @@
 """A kernel that writes rows: of a tile's states the numbers of the first, then those of the second, and so on, as they
 lie in the caller's array.
 
-As soon as the numbers of a strip of the rows are there (``strips``), they lose the sign of zeros, are looked at,
-whether they are finite, transposed and stored for all states. So a number need not wait for the others, and stores,
-which wait for cache lines, go on beside arithmetic. Strips of zeros are stored by a loop at the end.
+As soon as the numbers of a strip of the rows are ready (``strips``), their negative zeros are cleared, they are checked
+for finiteness, transposed and stored for all states. So a number need not wait for the others, and stores, which wait
+for cache lines, overlap with arithmetic. Strips of zeros are stored by a loop at the end.
 
-Long programs are put in an order in which little has to wait for what is just being computed (``ir/waiting.py``). A
-value that is not used for long waits in a slot of ``work`` (``slots``), and is loaded again.
+Long programs are scheduled around latency (``ir/waiting.py``). A value with a long live range is spilled to a slot of
+``work`` (``slots``), and reloaded.
 
-Cache lines that will be written are prefetched, or the stores would wait for them: evenly over the program, however
-unevenly it writes, since a core can wait for some two dozen lines only at a time. Those that are written soon after the
-beginning are prefetched while the tile before is computed. So are lines of arguments, those that the next tile is
-packed from. LLVM moves a prefetch to wherever it pleases, so it stands in inline assembly that a value goes through.
+Cache lines that will be written are prefetched, or the stores would stall on them: evenly over the program, however
+unevenly it writes, since a core can have only some two dozen misses outstanding. Those that are written soon after the
+start are prefetched while the previous tile is computed. So are lines of arguments, those that the next tile is packed
+from. LLVM moves a prefetch freely, so it is in inline assembly that a value goes through.
 
-Where a program has time enough for that, results are never stored past the caches (``streaming``).
+If a program has time enough for that, results are never stored past the caches (``streaming``).
 """
 
 from __future__ import annotations

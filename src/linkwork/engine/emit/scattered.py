@@ -1,8 +1,8 @@
-"""Kernels whose lanes are iterations that lie anywhere: each lane has integers of its own, read from a table.
+"""Kernels whose lanes gather and scatter: each lane has its own integers, read from a table.
 
 Numbers of a field, or of a model's data, lie in rows, one for each part or body. Rows of all lanes are read a vector at
-a time and transposed, so that a number of all lanes is one vector; what is written waits until a vector of each row can
-be written, too. So rows may be read beyond their ends, by less than a vector.
+a time and transposed, so that a number of all lanes is one vector; stores are delayed until a whole vector of each row
+can be written. So rows may be read beyond their ends, by less than a vector.
 """
 
 from __future__ import annotations

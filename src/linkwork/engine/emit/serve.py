@@ -1,8 +1,8 @@
-"""``serve``: one call of code by its entry, in LLVM's text.
+"""``serve``: one call of code by its entry, in LLVM IR.
 
-It looks at the arguments' arrays, makes the results or takes the caller's, and runs the code. The arrays are read where
-NumPy has them, which is safe while the interpreter's lock is held; code that takes longer runs without it, and then
-their buffers are held, so that nobody can take the memory away.
+It checks the arguments' arrays, allocates the results or takes the caller's, and runs the code. The arrays are read in
+place, which is safe while the GIL is held; code that takes longer runs without it, and then their buffers are held, so
+that nobody can free the memory.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""Where values wait that are not used for long: in slots of ``work``, each for as many numbers as there are lanes, or
-on the stack of code for one state, each for the widest value.
+"""Spill slots for values with long live ranges: in ``work``, each as wide as there are lanes, or on the stack of code
+for one state, each as wide as the widest value.
 
-A value has a slot from when it is made until it is last loaded, and another takes it then; LLVM would give most of
-these values places of their own, more than the first-level cache has.
+A value occupies a slot from its definition to its last reload; then another value takes it. LLVM would give most of
+these values stack slots of their own, more than fit into the first-level cache.
 
-Long code takes as long as its bytes take to be fetched, and on x86 a load or store is shorter by three of eight bytes
-where its address is a register plus a byte, so that some registers point among the slots, and those that they reach
-are taken by values that are used most for the time that they wait. (AVX-512 counts that byte in whole vectors; there no
-register is needed.) Code over vectors that the CPU keeps decoded gains nothing by it, nor by slots: LLVM's places are
-few there.
+Long code is bound by instruction fetch, and on x86 a load or store is three of eight bytes shorter if its address is a
+register plus an 8-bit displacement. So some registers point into the slots, and the slots within their reach go to the
+values with the most uses for the length of their live range. (AVX-512 scales that byte by whole vectors; there no
+register is needed.) Vector code that stays in the CPU's cache of decoded instructions gains nothing by it, nor by
+slots: LLVM spills little there.
 """
 
 from __future__ import annotations

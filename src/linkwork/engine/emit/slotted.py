@@ -1,6 +1,6 @@
-"""A kernel whose values wait in slots (``slots``), if they are not used for long, and are loaded again. That of a batch
-writes rows besides (``row_kernel``); for one state it reads and writes the caller's arrays as they lie; that of a step
-over time leaves its results in lanes for the next.
+"""A kernel that spills values with long live ranges to slots (``slots``) and reloads them. The kernel of a batch also
+writes rows (``row_kernel``); that of one state reads and writes the caller's arrays in place; that of a time step
+leaves its results in lanes for the next.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which of several programs a tile runs: one with fewer operations, if numbers are what it takes them to be."""
+"""Which of several variants a tile runs: one with fewer operations, if some numbers have the values that it assumes."""
 
 from __future__ import annotations
 

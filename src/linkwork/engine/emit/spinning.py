@@ -1,7 +1,7 @@
-"""How generated code waits for another thread: it looks again and again, tells the CPU so, and yields once in a while.
+"""How generated code waits for another thread: it spins with a pause instruction, and yields once in a while.
 
-Memory that threads share is read and written by atomic instructions with acquire and release, in generated code alone:
-a plain store of Python's would do on x86, but is seen in any order on ARM.
+Memory shared between threads is read and written by atomic instructions with acquire and release, only in generated
+code: a plain store from Python would do on x86, but is seen in any order on ARM.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
-"""``batch`` of code that goes through stages (``plans.staged``), in LLVM's text: parts of other code, one by one, and
-numbers that are moved from array to array before each of them. One function serves all plans; what it does stands in
-the words that it is called with:
+"""``batch`` of staged code (``plans.staged``), in LLVM IR: parts of other code, one by one, and copies of numbers from
+array to array before each of them. One function serves all plans; the words that it is called with describe its work:
 
     STAGES     how many states, arrays and parts there are; then come a ``PLACED`` for each array, and for each part
     STEP       its code, then its moves and links
     MOVE       some numbers of each state from one array to another, which may be the caller's
-    LINK       where the code of a part is told an array
+    LINK       where the code of a part is given the address of an array
 
-Many states go through all parts a few at a time, so that what lies between the parts stays in the caches.
+Many states go through all parts a few at a time, so that the arrays between the parts stay in the caches.
 """
 
 from __future__ import annotations

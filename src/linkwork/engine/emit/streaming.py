@@ -1,5 +1,5 @@
-"""Results that caches near the core would not hold go past them: whole cache lines are written, which need not be read
-first, as those must be that are written in parts.
+"""Results that do not fit into the caches are stored past them: whole cache lines are written, which need not be read
+first, unlike lines that are written in parts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Strips of a result's row: numbers side by side, as many as there are lanes; and when a kernel writes them."""
+"""Strips of a result's row: adjacent numbers, as many as there are lanes; and when a kernel writes them."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""The loop over time around a kernel that makes one step: ``time_loop``, in LLVM's text.
+"""The time loop around a kernel that makes one step: ``time_loop``, in LLVM IR.
 
 The kernel's first arguments are the state, as its results are; the others are given, constant or for each step. The
-states of a tile stay in lanes from step to step, in two buffers by turns.
+states of a tile stay in lanes from step to step, in two alternating buffers.
 
 It takes the words of ``Interface.time_loop``. A record's number is its step's over ``every``, rounded up; record 0 is
-left to the caller, the last step is always recorded. The states are read and written, so that the loop can go on where
-it stopped. Status bits: 1 something given is not finite, 2 a record is not finite.
+left to the caller, the last step is always recorded. The states are read and written, so that the loop can resume where
+it stopped. Status bits: 1 a given number is not finite, 2 a record is not finite.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""LLVM's text, line by line: names, blocks, loops, loads and stores.
+"""LLVM IR, line by line: names, blocks, loops, loads and stores.
 
 Values are names (``%x``) or literals. Every method that makes a value returns its name.
 """

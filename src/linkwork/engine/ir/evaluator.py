@@ -1,8 +1,9 @@
 """The executable definition of the intermediate code: a plain evaluator.
 
-What a program means is what happens here over floats. Machine code must give the same bits; tests compare the two.
-The elements of arrays may be other scalars as well: NumPy arrays (a batch of states, with the same bits), mpmath
-numbers, or values that are being traced (see ``trace.replay``), to which alone a call of other code means anything.
+The semantics of a program are what happens here over floats. Machine code must give the same bits; tests compare the
+two. The elements of arrays may be other scalars as well: NumPy arrays (a batch of states, with the same bits), mpmath
+numbers, or values that are being traced (see ``trace.replay``); only for the latter does a call of other code mean
+anything.
 """
 
 from __future__ import annotations

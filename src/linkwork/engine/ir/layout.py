@@ -1,8 +1,8 @@
 """Where the fields of a program with loops lie: numbers that loops use together side by side.
 
 A number of a field at a place becomes one of a row of ``work``, or of a cell or another part of ``square``. Rows may be
-cut into groups, of numbers that the same loops within loops use: these then find what they need in few pages and cache
-lines, whatever else there is at a place. In these, the same numbers of up to four items of a list lie side by side
+cut into groups, of numbers that the same nested loops use: these then find what they need in few pages and cache lines,
+whatever else there is at a place. In these, the same numbers of up to four items of a list lie side by side
 (``lists``).
 """
 

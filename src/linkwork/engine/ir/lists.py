@@ -1,9 +1,9 @@
 """A pass over programs with loops, for one state: items of a list that are computed alike take the lanes of a vector.
 
 A field whose values are lists of motions or forces, such as those of several right-hand sides, has the same component
-of up to four items side by side (``layout``). Stores of these are the roots of packs: their values are packed if they
-are made by the same operation, then its operands, and so on, down to loads of such lists. What is not packed is put
-together lane by lane, or taken out of a pack; a block in which that is more work than it saves stays as it is. Each
+of up to four items side by side (``layout``). Stores of these are the roots of packs: their values are packed if the
+same operation makes them, then its operands, and so on, down to loads of such lists. Values that are not packed are
+inserted lane by lane, or extracted from a pack; a block in which that is more work than it saves is left alone. Each
 lane of a wide instruction does what the narrow one did, so results keep their bits.
 """
 

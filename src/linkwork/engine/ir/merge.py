@@ -1,7 +1,7 @@
-"""A pass over programs with loops: cases of a loop that do the same become one.
+"""A pass over programs with loops: identical cases of a loop become one.
 
-What depends on a joint's number of degrees of freedom alone is the same for joints of many kinds; loops within loops
-have a case for every pair of kinds, and would repeat it as often.
+Code that depends only on a joint's number of degrees of freedom is the same for joints of many kinds; nested loops have
+a case for every pair of kinds, and would repeat it as often.
 """
 
 from __future__ import annotations

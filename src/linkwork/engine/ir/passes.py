@@ -1,4 +1,4 @@
-"""Passes over a traced program: dead code goes, what is left finds its order."""
+"""Passes over a traced program: dead code is eliminated, the rest is scheduled."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ number (its value), an operation and operands, which are numbers of earlier inst
 
     add sub mul div               of two values
     neg sqrt                      of one
-    sin cos atan2 exp log ...     elementary functions (``spatial.OPERATIONS``), which machine code has written out
+    sin cos atan2 exp log ...     elementary functions (``spatial.OPERATIONS``), which are expanded for machine code
     less                          of a, b, x, y: x where a < b, otherwise y
     quadrant_sin quadrant_cos     of t, s, c: sine and cosine after so many quarter turns, by the two lowest bits of t
     pow2                          of t = k + 1.5 * 2**52: 2**k
@@ -18,13 +18,13 @@ number (its value), an operation and operands, which are numbers of earlier inst
     loop                          over a walk, with a case for each kind of iteration
     vector                        of several values: one wide value
     extract                       one lane of a wide value
-    call                          of many values: what other code, such as that with loops over bodies, makes of them
-    part                          one of the numbers that a call results in
+    call                          of many values: the results of other code, such as that with loops over bodies
+    part                          one of the numbers that a call returns
     repeat                        of a state and what is given: the state after a program has been repeated
-    subroutine                    of what is given: the results of a program that stands in code once, used anywhere
+    subroutine                    of what is given: the results of a program that is emitted once, used anywhere
     final                         one of the numbers that a repeat, a fold or a subroutine ends with
     keep                          of a flag and numbers: a row of these, kept where the flag is more than 0.5
-    map                           of what is given: rows made of those that were kept, by a program
+    map                           of what is given: rows made from the kept ones, by a program
     fold                          of a state and what is given: the state after a program has taken all rows into it
     constant                      a number that the tracer does not fold; ``superword`` puts it into operands
 
@@ -33,12 +33,13 @@ counters). Arrays: the arguments, the results, ``work`` and ``square`` (fields o
 ``ints`` (a model's tables there).
 
 An instruction has a width, the lanes of its value: 1, or more for an arithmetic one whose operands are wide values or
-tuples of constants, and for a load or a store of numbers that lie one behind the other.
+tuples of constants, and for a load or a store of contiguous numbers.
 
 Iterations of a "parallel" loop are independent and use no value from outside: several may run at once, on the lanes of
 a vector and on threads. A number of ``work``, ``square`` or ``data`` is then one of a group that lies side by side,
-which an address chooses by ``lane``; arguments and results lie ``lane_stride`` apart from lane to lane. Or every lane
-has integers of its own, which lie ``lane_stride`` apart in ``ints``, and what these lead to lies anywhere.
+from which an address selects by ``lane``; arguments and results lie ``lane_stride`` apart from lane to lane. Or every
+lane has its own integers, which lie ``lane_stride`` apart in ``ints``, and gathers and scatters the numbers they point
+to.
 """
 
 from __future__ import annotations

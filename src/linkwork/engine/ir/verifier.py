@@ -1,4 +1,4 @@
-"""A check that a program of intermediate code is well formed, for tests: engines may then trust what tracing makes.
+"""Checks that a program of intermediate code is well formed, for tests: engines may then rely on what tracing makes.
 
 Every operand is defined before its use, in the same block or one around it; operations are known and have the operands
 that they need; addresses are of known arrays, by integers; only results, ``work`` and ``square`` are written, integers

@@ -1,10 +1,10 @@
-"""An order of long straight code in which little waits for what is just being computed.
+"""Schedules long straight-line code around latency.
 
-A CPU looks some hundred instructions ahead for those that it can begin. In a recursion over bodies these may all wait
-for one division, while another limb, a thousand instructions on, could go on. So the order is that of a simple CPU
-that begins ``_WIDTH`` instructions in each cycle, in the order in which they stand, but passes over those that would
-wait for longer than ``_PATIENCE``, which is what a CPU bears by itself. It looks no further than ``_AHEAD``: what is
-computed early has to wait in memory.
+A CPU looks some hundred instructions ahead for those that it can issue. In a recursion over bodies these may all wait
+for one division, while another limb, a thousand instructions on, could proceed. So the order is that of a simple CPU
+model that issues ``_WIDTH`` instructions in each cycle, in program order, but skips those that would stall for longer
+than ``_PATIENCE``, which a CPU hides by itself. It looks no further than ``_AHEAD``: values computed early are spilled
+to memory.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What code calls that has loops: a task by the name of its algorithm."""
+"""A task, named by its algorithm, whose code with loops other code calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Code with parallel loops: one state over the lanes of a vector and over threads; a batch with states on the lanes, as
+"""Code with parallel loops: one state over the lanes of a vector and over threads; a batch has states on the lanes, as
 everywhere.
 """
 

@@ -1,4 +1,4 @@
-"""Code that cuts a chain into segments: one state over the lanes of a vector and over threads; a batch with states on
+"""Code that cuts a chain into segments: one state over the lanes of a vector and over threads; a batch has states on
 the lanes, as everywhere.
 """
 

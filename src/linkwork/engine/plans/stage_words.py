@@ -1,4 +1,4 @@
-"""What the code of a staged plan is called with: its parts, by their entries, and the arrays between them."""
+"""The words that the code of a staged plan is called with: its parts, by their entries, and the arrays between them."""
 
 from __future__ import annotations
 

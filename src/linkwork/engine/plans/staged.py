@@ -1,7 +1,7 @@
-"""Stages of straight code with calls of other code between them (``stages``), each over the whole batch.
+"""Stages of straight-line code with calls of other code between them (``stages``), each over the whole batch.
 
-Where all of them have code that the builtins can call, so has the whole (``emit.staging``), for as many states as do
-not want threads. Else Python goes from one to the next; nothing is copied that is an array of some code's as it stands.
+If the builtins can call the code of all of them, they can call the whole (``emit.staging``), for batches too small for
+threads. Otherwise Python goes from one to the next; arrays that some code takes as they stand are not copied.
 """
 
 from __future__ import annotations

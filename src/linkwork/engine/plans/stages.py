@@ -1,10 +1,10 @@
-"""A traced program with calls of other code in it, cut into stages: straight code and these by turns.
+"""A traced program with calls of other code in it, cut into stages: straight-line code alternates with the calls.
 
-What is computed for a mechanism of many bodies stays in loops: a trace has a "call" there instead of instructions. The
-level of a call is how many calls, one behind the other, have been made with it. Stage k computes what the calls of
-level k + 1 need; then these are made. All is computed as late as it can be, and what later stages need of earlier ones
-is carried along in an array. Arrays that calls take, or results, of which nothing is computed are put together without
-code. ``staged`` runs them.
+Computations over a mechanism of many bodies stay in loops: a trace has a "call" there instead of instructions. The
+level of a call is the length of the longest chain of dependent calls that ends with it. Stage k computes the arguments
+of the calls of level k + 1; then these are made. Everything is computed as late as possible, and values that later
+stages need from earlier ones are carried along in an array. Arrays that calls take, or results, that need no
+computation are assembled without code. ``staged`` runs them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Code that runs straight through: of a program without loops."""
+"""Straight-line code: of a program without loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs that were traced from a text over whole arrays: a user's function, a control law, a step in time."""
+"""Programs traced from a text over whole arrays: a user's function, a control law, a time step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the builtins know of a plan: an entry, and the memory that its code works in, one call at a time."""
+"""How the builtins see a plan: an entry, and the workspace of its code, one call at a time."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Threads that help with one call at a time, and spin for about a millisecond before they sleep.
 
-A helper has a mailbox (``emit/mailbox.py``). While it is awake, generated code looks into it without the interpreter's
-lock. Nobody waits for a helper, and one that is busy is not asked: a job that it misses, it misses.
+A helper has a mailbox (``emit/mailbox.py``). While it is awake, generated code polls the mailbox without the GIL.
+Nobody waits for a helper, and one that is busy is not asked: a job that it misses is done by others.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Memory that machine code works in: addresses of arrays, and workspace of each thread's own."""
+"""Memory that machine code works in: addresses of arrays, and per-thread workspace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A batch over threads, which take pieces of it without a line of Python in between (``emit/pieces.py``)."""
+"""A batch over threads, which take pieces of it without running any Python in between (``emit/pieces.py``)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Public functions as objects that generated code answers, so that no line of Python stands before the code.
+"""Public functions as objects whose calls generated code serves, so that no Python runs before the code.
 
-Such an object is to a user what its function is: it has its name, documentation and signature, binds as a method does,
-and is pickled by its name. Calls go to the address in its vectorcall field: nowhere at first, so that Python calls the
-function; and to the builtin ``public`` (``emit.builtin``) as soon as there is anything that it can serve. Where this
-Python has no such objects, the function stays what it is.
+To a user such an object is its function: it has its name, documentation and signature, binds as a method does, and is
+pickled by its name. Calls go to the address in its vectorcall field: null at first, so that Python calls the function;
+and the builtin ``public`` (``emit.builtin``) as soon as there is anything that it can serve. If this Python does not
+support such objects, the function stays what it is.
 """
 
 from __future__ import annotations

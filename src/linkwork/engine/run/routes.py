@@ -1,4 +1,4 @@
-"""Routes: which code answers a call of a public function that is known by its choices (``emit.routes``)."""
+"""Routes: which code serves a call of a public function that is identified by its choices (``emit.routes``)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""One class for each space: shapes, the way between flat numbers and values, and names for errors; those of matrices of
-joints are in ``joint_matrices``.
+"""One class for each space: shapes, conversion between flat numbers and values, and names for errors; those of matrices
+over joints are in ``joint_matrices``.
 """
 
 from __future__ import annotations

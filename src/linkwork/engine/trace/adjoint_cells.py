@@ -1,9 +1,9 @@
-"""Adjoints of fields as a program runs backward: which are begun by an iteration, and need not be zero before it, and
-which nothing reads any more.
+"""Lifetimes of the adjoints of fields in a reverse pass: which ones an iteration initialises, so that they need not be
+zero before it, and which ones nothing reads any more.
 
-What comes last to a cell forward comes first to its adjoint backward. If that is something at the iteration's own place
-in a walk over all places, then every such cell is begun there. And what comes first to a cell, the store by which it is
-made, comes last to its adjoint.
+The last forward access to a cell is the first access to its adjoint in reverse. If that is at the iteration's own place
+in a walk over all places, then every such cell is initialised there. And the first access to a cell, the store that
+defines it, is the last to its adjoint.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is known only when the code runs, and conditions on it."""
+"""Values that are known only at run time, and conditions on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Derivatives of a rolled program, in either direction, one after the other: which pass follows which."""
+"""Derivatives of a rolled program, in either mode, and of these again: the order of the passes."""
 
 from __future__ import annotations
 

@@ -1,12 +1,13 @@
-"""Derivatives of a program without loops: forward, with its values, or backward, from what depends on them.
+"""Derivatives of a program without loops: in forward mode, along with its values, or in reverse, from what depends on
+them.
 
 Both run over any scalars. Over values that are being traced they write the derivative's own program, in which constants
-fold, so that what is zero by structure costs nothing. The backward way takes for each instruction of the function no
-more than four in all.
+fold, so that structural zeros cost nothing. Reverse mode takes no more than four instructions in all for each
+instruction of the function.
 
-A choice (``less``) has the derivative of what is chosen; for the others see ``spatial.rates``. A call of code with
-loops has a call of its derivatives (``derive_loops``). What is repeated, and what is done with rows, is computed again
-and has no derivative: a text says by ``varying_as`` what a result varies as.
+A selection (``less``) has the derivative of the selected operand; for the others see ``spatial.rates``. A call of code
+with loops has a call of its derivatives (``derive_loops``). Repeats and operations on rows are recomputed and have no
+derivative: a text declares by ``varying_as`` what a result varies as.
 """
 
 from __future__ import annotations

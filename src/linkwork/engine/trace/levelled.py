@@ -1,9 +1,9 @@
 """The rolled form of algorithms that assemble a tree pairwise: a loop over levels, in it a parallel loop over parts.
 
-Parts of a level that do the same are of one case, which is traced once: made alike, of parts with the same ports, by a
-joint of the same kind, with as many loops open and closed. A group has as many parts of one case as there are lanes; of
-the last one its last part may be on several. Each lane reads from a table which part it has, its links, what it is made
-of, and the frames of the holds on it; loops are numbered in each part for itself.
+Parts of a level that do the same work form one case, which is traced once: parts made alike, from parts with the same
+ports, by a joint of the same kind, with as many loops open and closed. A group has as many parts of one case as there
+are lanes; the last part of the last group may be on several lanes. Each lane reads from a table which part it has, its
+links, the parts it is made from, and the frames of the holds on it; loops are numbered separately in each part.
 
 Fields are in ``square``: cells for parts, then places for bodies, the world's first, then posts for frames.
 """

@@ -1,8 +1,8 @@
-"""Which cells of fields may be overwritten after they were read, or written: what a program run backward must keep.
+"""Which cells of fields may be overwritten after they were read, or written: what a reverse pass must keep.
 
-A field is read at the numbers of its loops, or at what lies below them. Two places are told apart by what the tables
-say: the parent of a body has a smaller number, the next row of a walk a greater one. Where nothing tells, a cell counts
-as overwritten.
+A field is read at the numbers of its loops, or below them. Two places are distinguished by what the tables guarantee:
+the parent of a body has a smaller number, the next row of a walk a greater one. Otherwise a cell is assumed to be
+overwritten.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""Derivatives of a program with loops, backward: it is run, then its loops again from the last to the first, each with
-its iterations in the opposite order.
+"""Derivatives of a program with loops, in reverse mode: it is run, then its loops again from the last to the first,
+each with its iterations in the opposite order.
 
-Fields are the tape. An iteration is replayed from the fields that it read and made, and then reversed: beside each
-field is one of adjoints. What was overwritten since is kept in fields of its own, one number for each iteration of the
-loops around, and so are elementary functions, which cost more than to be kept. All that nothing needs is dead code.
+Fields are the tape. An iteration is replayed from the fields that it read and wrote, and then reversed: each field has
+a field of adjoints beside it. Values that were overwritten since are kept in separate fields, one number for each
+iteration of the enclosing loops, and so are elementary functions, which cost more to recompute. Everything unused is
+dead code.
 
-A climb is reversed by links from each row to the one before it, which are written into ``work`` on the way up.
+An inward climb is reversed by links from each row to the one before it, which are written into ``work`` on the way up.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Derivatives of a program with loops, forward: beside each value goes its change, beside each field one of changes."""
+"""Derivatives of a program with loops, in forward mode: each value and each field gets a tangent beside it."""
 
 from __future__ import annotations
 

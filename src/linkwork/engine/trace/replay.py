@@ -1,5 +1,5 @@
-"""A program without loops run again over other scalars: one traced function inlined in another, or written out for
-machine code.
+"""A program without loops run again over other scalars: one traced function inlined in another, or expanded for machine
+code.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The rolled form: an algorithm traced once for each joint kind, with the body as a symbol; loops stay loops.
 
-The program has the same size for any number of bodies. What a body is comes from ``tables``: integers in ``ints``, its
-placement, inertia, rotor and joint parameters in ``data``. Numbers that are 0, 1 or -1 for all bodies of a kind are
-folded into its code, so that axis-aligned mechanisms get code that knows it.
+The program has the same size for any number of bodies. A body's properties come from ``tables``: integers in ``ints``,
+its placement, inertia, rotor and joint parameters in ``data``. Numbers that are 0, 1 or -1 for all bodies of a kind are
+folded into its code, so axis-aligned mechanisms get cheaper code.
 
 A field lives in ``work``, a row for each body; one of pairs in a square of rows, or as a matrix (``rolled_fields``).
 """

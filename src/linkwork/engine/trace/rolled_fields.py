@@ -2,8 +2,8 @@
 
 A value at a place has a row of ``work``, one at a pair of places a cell of ``square``, wide enough for any that is
 stored there. A field whose values are blocks of a matrix, with a row for each degree of freedom of one joint and a
-column for each of another, is a matrix instead, ``matrix`` with its number: numbers that are used together lie
-together, whatever other joints there are, and one that is a result is kept where results are.
+column for each of another, is a matrix instead, ``matrix`` with its number: numbers that are used together are
+contiguous, whatever other joints there are, and one that is a result is kept where results are.
 """
 
 from __future__ import annotations

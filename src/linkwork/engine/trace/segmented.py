@@ -1,17 +1,17 @@
 """The rolled form of algorithms that cut a chain into segments: segments are iterations of parallel loops.
 
 Numbers lie in groups, so that what a parallel loop reads for all its lanes lies side by side: ``data`` has groups of
-the bodies with the same number in ``lanes`` segments that follow each other, before these the world and the head's
-bodies, each the only one in its group, and behind them groups of ``lanes`` side branches of the same shape (``limbs``
-has them). ``ints`` has, after the rows of bodies, the group and the lane of each body, then for each segment its first
-body, its group among segments and its lane there.
+the bodies with the same number in ``lanes`` consecutive segments, before these the world and the head's bodies, each
+alone in its group, and behind them groups of ``lanes`` side branches of the same shape (``limbs`` has them). ``ints``
+has, after the rows of bodies, the group and the lane of each body, then for each segment its first body, its group
+among segments and its lane there.
 
-Fields at segments are in ``square``, a cell for each group; then comes the cell of what goes along the chain, which is
-the world's too, and those of the head's bodies. Behind all cells there are places, one for each group of the chain's
-bodies, for what persists there, posts for what persists at bodies of side branches, knots for what is kept at side
-branches, and the rows of seams (``segmented_seams``), which are in no groups. Other fields at bodies of segments and
-side branches are in ``work``, which every thread has for itself: they live for one iteration of a parallel loop. A
-result is written when it is stored in its field.
+Fields at segments are in ``square``, a cell for each group; then comes the cell of values that go along the chain,
+which is the world's too, and those of the head's bodies. Behind all cells there are places, one for each group of the
+chain's bodies, for values that persist there, posts for values that persist at bodies of side branches, knots for
+values kept at side branches, and the rows of seams (``segmented_seams``), which are in no groups. Other fields at
+bodies of segments and side branches are in ``work``, which is private to each thread: they live for one iteration of a
+parallel loop. A result is written when it is stored in its field.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Side branches of a chain that is cut into segments: those of the same shape are lanes of a parallel loop.
 
 A class of side branches has groups of as many as there are lanes, the last group made of the last ones, so that some
-may be in two groups; where there are fewer than lanes, each has a group of its own and is on all lanes. What is on
-several lanes is computed several times, alike, and written to the same results. So what is known of a side branch from
-outside must be filled in wherever it is.
+may be in two groups; if there are fewer than lanes, each has a group of its own and is on all lanes. A side branch on
+several lanes is computed several times, with the same results written to the same place. So values that come from
+outside must be filled in for each of its copies.
 """
 
 from __future__ import annotations

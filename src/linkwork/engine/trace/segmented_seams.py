@@ -1,9 +1,9 @@
 """Seams of a chain that is cut into segments: unknowns of a reduction are lanes of parallel loops.
 
-A seam has a row by itself in ``square``: those that are lanes of one iteration lie anywhere, so each lane reads from a
-table which row it has, and which its neighbours have. The row behind the last seam's is of zeros: it stands for the
-neighbours that the first and the last have not. In each step of the reduction unknowns that go are in groups of as many
-as there are lanes, and so are those that stay; the last one fills up the last group.
+A seam has a row by itself in ``square``. The lanes of one iteration gather their rows: each reads from a table which
+row it has, and which its neighbours have. The row behind the last seam's is of zeros: it stands for the missing
+neighbours of the first and the last. In each step of the reduction the eliminated unknowns are in groups of as many as
+there are lanes, and so are the remaining ones; the last one fills up the last group.
 """
 
 from __future__ import annotations

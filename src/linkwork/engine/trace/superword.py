@@ -1,10 +1,10 @@
 """Superword parallelism over isomorphic branches: in a program for one state, instructions of several such branches are
 packed into one over the lanes of a vector.
 
-A value's lane is that of the numbers it is made from, or, where these are of the trunk, of what it is for. Two
-instructions of different lanes are isomorphic if they do the same with isomorphic operands; constants may differ. They
-have the same distance from the arguments then, so that packing them makes no cycle. Each lane of the wide instruction
-does what the narrow one did, so results keep their bits.
+A value's lane is that of the numbers it is computed from, or, if these belong to the trunk, of its uses. Two
+instructions of different lanes are isomorphic if they apply the same operation to isomorphic operands; constants may
+differ. They then have the same distance from the arguments, so packing them makes no cycle. Each lane of the wide
+instruction does what the narrow one did, so results keep their bits.
 """
 
 from __future__ import annotations

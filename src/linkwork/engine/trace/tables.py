@@ -1,9 +1,9 @@
-"""A model as tables: what rolled code is told of the bodies that it was not made for.
+"""A model as tables, which describe its bodies to rolled code.
 
 ``ints`` holds sections of integers, each with named columns and a row for each body, frame, junction, ...; ``data``
 holds gravity in the world's row, for each body its placement, inertia, rotor and joint parameters, then the placement
-of each frame. Numbers that are 0, 1 or -1 for all bodies of a kind belong to the kind, so that the code of axis-aligned
-mechanisms knows it.
+of each frame. Numbers that are 0, 1 or -1 for all bodies of a kind belong to the kind, so that axis-aligned mechanisms
+get cheaper code.
 """
 
 from __future__ import annotations

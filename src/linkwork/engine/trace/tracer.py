@@ -1,7 +1,7 @@
-"""Tracing: an algorithm's text run over values that write down what is done to them.
+"""Tracing: an algorithm's text run over values that record the operations on them.
 
 Constants fold and common subexpressions are found as the trace grows, by rules that keep every bit of a finite result
-but for the sign of a zero: x + 0, x * 1, x * 0, x - x, and signs moved outward through products and sums.
+except the sign of a zero: x + 0, x * 1, x * 0, x - x, and signs moved outward through products and sums.
 """
 
 from __future__ import annotations

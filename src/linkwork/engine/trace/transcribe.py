@@ -1,4 +1,4 @@
-"""A program with loops written again: by another tracer, as it stands, or with more beside its instructions."""
+"""Rewrites a program with loops: by another tracer, as it stands, or with more beside its instructions."""
 
 from __future__ import annotations
 
