@@ -73,8 +73,8 @@ def compile(function: Callable[..., Any], /, **shapes: Any) -> CompiledFunction:
 def _branches(
     name: str, function: Callable[..., Any], parameters: dict[str, Shape], program: Program
 ) -> Callable[[], Program] | None:
-    """The program with the same instructions for isomorphic branches, if a mechanism has them; None too, if the
-    function asks for numbers that are not known then.
+    """The program with the same instructions for isomorphic branches, if a mechanism has them; also None if the
+    function needs numbers that are not known then.
     """
     if not any(lane for _, lane in program.seeds.values()):
         return None

@@ -55,7 +55,7 @@ def _traced(
     body: Body, shapes: Sequence[tuple[int, ...]], given_shapes: Sequence[tuple[int, ...]], fixed: list[Any],
     loaded: Sequence[int],
 ) -> Program:  # fmt: skip
-    """The program of a body, for what is given ``fixed`` but for numbers that are ``loaded``."""
+    """The program of a body, with the given numbers ``fixed`` except those that are ``loaded``."""
     tracer = Tracer(expand=False)
     own = [tracer.load(Address("argument0", k)) for k in range(sum(map(prod, shapes)))]
     inside = list(fixed)
@@ -79,12 +79,12 @@ def _traced(
 
 
 def flat(arrays: Sequence[Any]) -> list[Any]:
-    """All numbers of arrays."""
+    """All numbers of arrays, flat."""
     return [number(item) for each in arrays for item in numbers(each).flat]
 
 
 def shaped(items: list[Any], shapes: Sequence[tuple[int, ...]]) -> list[Any]:
-    """Arrays of these shapes, of numbers in a row."""
+    """Arrays of these shapes, from flat numbers."""
     made, start = [], 0
     for shape in shapes:
         own = np.empty(prod(shape), dtype=object)

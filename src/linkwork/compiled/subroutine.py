@@ -68,8 +68,8 @@ def subroutine(body: Callable[..., Sequence[Any]], zeros: Sequence[Sequence[int]
 def _traced(
     body: Callable[..., Sequence[Any]], shapes: Shapes, zeros: Sequence[Sequence[int]], isomorphic: bool
 ) -> tuple[Subroutine, list[tuple[int, ...]]] | None:
-    """A body for arrays of these shapes, and the shapes of its results; None if it calls code that has loops. If it is
-    ``isomorphic``, branches of mechanisms that are so get the same instructions.
+    """A body for arrays of these shapes, and the shapes of its results; None if it calls code that has loops. With
+    ``isomorphic``, isomorphic branches of mechanisms get the same instructions.
     """
     program, results = _program(body, shapes, (), isomorphic)
     if "call" in program.operations:

@@ -58,13 +58,13 @@ def form(name: str) -> Iterator[None]:
 
 @cache
 def served() -> Callable[..., Any]:
-    """The builtin (holder, out, arguments...) that serves plain arrays while no form is asked for."""
+    """The builtin (holder, out, arguments...) that serves plain arrays while no form is requested."""
     return make(ctypes.addressof(forced))
 
 
 @cache
 def asked() -> Callable[..., Any]:
-    """The builtin (holder, function, check, arrays...) by which Python and code go by turns, in the same way."""
+    """The builtin (holder, function, check, arrays...) that alternates between Python and code, in the same way."""
     return make(ctypes.addressof(forced), "asked")
 
 
@@ -74,7 +74,7 @@ def current_form() -> str:
 
 @cache
 def _default() -> str:
-    """Machine code where that is possible, otherwise the interpreter, of which a warning tells once."""
+    """Machine code if possible, otherwise the interpreter, with one warning."""
     if os.environ.get("LINKWORK_ENGINE") == "interpreter":
         return "interpreted"
     reason = jit.obstacle()

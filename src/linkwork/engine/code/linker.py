@@ -67,7 +67,7 @@ def linked(image: bytes, needed: Mapping[str, int], names: Sequence[str]) -> Lin
     foreign = [k for k in range(1, len(symbols)) if symbols["section"][k] == 0]
     if not all(called[k] in needed for k in foreign):
         return None
-    # constants first, then, from a new page on, code, and a jump to each function of somebody else's
+    # constants first, then, on a new page, code, and a jump to each external function
     places = np.full(count, -1, dtype=np.int64)
     constants = _place(sections, [k for k in present if not sections["flags"][k] & _CODE], 0, places)
     begin = _aligned(constants, mmap.PAGESIZE)
@@ -102,7 +102,7 @@ def _names(image: bytes, sections: Any, table: Any) -> list[str]:
 
 
 def _relocate(content: NDArray[np.uint8], start: int, entries: Any, where: NDArray[np.int64]) -> bool:
-    """Fill in distances within one section; whether that is all there is to do."""
+    """Fill in distances within one section; whether there is nothing else to do."""
     if not (np.isin(entries["type"], _RELATIVE).all() and (where[entries["symbol"]] >= 0).all()):
         return False
     places = start + entries["offset"].astype(np.int64)
@@ -117,7 +117,7 @@ def _part(image: bytes, section: Any, kind: np.dtype[Any]) -> Any:
 
 
 def _place(sections: Any, chosen: list[int], start: int, places: NDArray[np.int64]) -> int:
-    """Sections one after another; where they end."""
+    """Places sections one after another; where they end."""
     for k in chosen:
         places[k] = start = _aligned(start, int(sections["align"][k]))
         start += int(sections["size"][k])
@@ -130,7 +130,7 @@ def _aligned(number: int, unit: int) -> int:
 
 @cache
 def usable() -> bool:
-    """Whether this machine is one whose code is known here."""
+    """Whether this linker supports the machine."""
     return sys.platform == "linux" and platform.machine() == "x86_64" and sys.maxsize > 2**32
 
 

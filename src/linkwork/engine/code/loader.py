@@ -15,13 +15,13 @@ _loaded: WeakValueDictionary[str, jit.Code] = WeakValueDictionary()
 
 
 def key_of(cpu: tuple[str, str], *what: object) -> str:
-    """The digest of code for a CPU: of ``what`` it was made from, and of everything that makes it."""
+    """The digest of code for a CPU: of ``what`` it is generated from, and of everything that generates it."""
     return fingerprint.key(fingerprint.library(), jit.version(), jit.triple(), cpu, *what)
 
 
 @contextmanager
 def anew() -> Iterator[None]:
-    """Compile all code that is loaded inside, and keep none of it."""
+    """Compile all code that is loaded inside, and cache none of it."""
     token = _anew.set(True)
     try:
         yield

@@ -1,7 +1,7 @@
 """A pass over programs with loops: values that iterations only hand on to later ones are kept in rows that are reused.
 
 A field that is written at an iteration's own place and read at the place of its predecessor (``handed``), all within
-one ascending walk, is never read later. An earlier row may then be overwritten as soon as the last iteration has read it:
+one ascending walk, is never read later. An earlier row may then be overwritten once the last iteration has read it:
 a chain of bodies takes one row, a tree one for each open branch. So a walk that runs again and again stays in the
 first-level cache.
 """
