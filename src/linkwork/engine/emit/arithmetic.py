@@ -17,8 +17,8 @@ take room in the nearest cache.
 
 
 class Arithmetic(Writer):
-    """Writes a function named ``symbol`` over so many lanes, which gives so many ``results`` for each; None if that is
-    not known.
+    """Writes a function named ``symbol`` over so many lanes, which returns so many ``results`` for each; None if that
+    is not known.
     """
 
     def __init__(self, lanes: int, symbol: str, results: int | None) -> None:
@@ -38,7 +38,7 @@ class Arithmetic(Writer):
         return self.load(where, self.type, self.align)
 
     def constants(self) -> str:
-        """Those that lie in memory, in the order in which they are first used."""
+        """The constants in memory, in the order of their first use."""
         if not self.whole:
             return ""
         vectors = listed((self.type, constant(x, self.lanes)) for x in self.whole)

@@ -35,7 +35,7 @@ def place(w: Writer, mailbox: str, where: int) -> str:
 
 
 def text(triple: str) -> str:
-    """The module of what both sides of a mailbox do, for a target."""
+    """The module of both sides of a mailbox, for a target."""
     return "\n".join([_serve(spinning(triple).looks), claim(), _offer(), _leave(), _join(), wait(triple)])
 
 
@@ -54,10 +54,10 @@ def _serve(most: int) -> str:
     w.let(f"phi i64 {come}", looks)
     w.branch(w.compare("ne", acquired(w, "%mailbox"), 0), take, none)
     w.begin(take)
-    release(w, 1, busy, "seq_cst")  # before the job goes: in between, a helper is not free either
+    release(w, 1, busy, "seq_cst")  # before the job is cleared: in between, a helper is not free either
     words = w.let("atomicrmw xchg ptr %mailbox, i64 0 seq_cst")
     w.branch(w.compare("eq", words, 0), gone, do)
-    w.begin(gone)  # who offered it took it back
+    w.begin(gone)  # the thread that offered it took it back
     release(w, 0, busy, "seq_cst")
     w.jump(look)
     w.begin(do)
@@ -91,7 +91,7 @@ def claim(internal: bool = False) -> str:
     claimed = place(w, "%mailbox", CLAIMED)
     first = w.compare("eq", w.let(f"atomicrmw xchg ptr {claimed}, i64 1 seq_cst"), 0)
     with w.when(first):
-        job = acquired(w, "%mailbox")  # in this order, since a helper sets them in the other
+        job = acquired(w, "%mailbox")  # in this order, since a helper sets them in the reverse one
         busy = acquired(w, place(w, "%mailbox", BUSY))
         free = w.compare("eq", w.let(f"or i64 {job}, {busy}"), 0)
         with w.when(free):
@@ -128,8 +128,8 @@ def _join() -> str:
 def put(w: Writer, mailbox: str, words: Value) -> str:
     """Give the owner of a claimed mailbox its job; whether it is asleep.
 
-    A helper says that it sleeps and then looks for a job; here it is the other way round. In one order that all agree
-    on, one of both sees what the other wrote.
+    A helper announces that it sleeps and then looks for a job; here it is the reverse. With sequentially consistent
+    order, one of both sees what the other wrote.
     """
     release(w, words, mailbox, "seq_cst")
     return acquired(w, place(w, mailbox, ASLEEP), order="seq_cst")
@@ -144,7 +144,7 @@ def wake(w: Writer, mailbox: str) -> None:
 
 
 def take_back(w: Writer, mailbox: str, yielding: str) -> None:
-    """Take the job of a claimed mailbox back, or wait until it is done if the owner has begun it."""
+    """Withdraw the job of a claimed mailbox, or wait until it is done if the owner has begun it."""
     w.let(f"atomicrmw xchg ptr {mailbox}, i64 0 seq_cst")
     busy = place(w, mailbox, BUSY)
     w.spin(

@@ -65,7 +65,7 @@ def module(
     program: Program, interface: Interface, lanes: int, triple: str, more: str = "", group: int | None = None
 ) -> str:
     """The text of an LLVM module for a target; ``more`` is the text of further functions. So many numbers of a
-    ``group`` lie side by side, as many as there are lanes unless told.
+    ``group`` are adjacent, as many as there are lanes by default.
     """
     kernel = _Leader(program, interface, lanes, lanes if group is None else group)
     parts = [kernel.text(), *kernel.iterations]
@@ -152,7 +152,7 @@ def _share(interface: Interface, number: int) -> str:
 
 
 def _loop_at(w: Writer, run: str) -> str:
-    """Where a team has the run of a loop."""
+    """Where a team has the record of a loop's execution."""
     return w.at("%team", w.add(w.mul(run, 2 * CACHE_LINE), CACHE_LINE), "i64")
 
 

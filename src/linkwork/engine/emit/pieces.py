@@ -25,20 +25,20 @@ from linkwork.engine.emit.writer import Value, Writer
 PIECES = CallFrame(
     (
         ("ptr", "batch"),  # the code
-        ("ptr", "words"),  # what it is called with
+        ("ptr", "words"),  # its arguments
         ("i64", "length"),  # how many words these are
-        ("i64", "states_at"),  # where the number of states stands there
-        ("i64", "whole_at"),  # and of those of the whole batch
+        ("i64", "states_at"),  # the position of the number of states there
+        ("i64", "whole_at"),  # and of that of the whole batch
         ("i64", "lanes"),
         ("ptr", "limits"),  # LIMITS
-        ("ptr", "threads"),  # where the number of threads that are wanted stands
+        ("ptr", "threads"),  # where the wanted number of threads is stored
         ("ptr", "crew"),  # how many helpers there are, and their mailboxes
-        ("ptr", "yield"),  # a function that lets other threads run, or 0
-        ("i64", "room"),  # numbers of a helper's workspace: its words, and what the code works in
-        ("i64", "zeroed"),  # whether that must be zeros
+        ("ptr", "yield"),  # a function that yields to other threads, or 0
+        ("i64", "room"),  # numbers of a helper's workspace: its words, and the scratch of the code
+        ("i64", "zeroed"),  # whether that must be zeroed
         ("i64", "arrays"),  # how many there are
         ("i64", "spaces"),  # how many there are
-        ("i64", "served"),  # whether a builtin asks
+        ("i64", "served"),  # whether a builtin calls
     )
 )
 MOVING = CallFrame((("i64", "at"), ("i64", "stride_at"), ("i64", "size")))
@@ -94,7 +94,7 @@ def _help() -> str:
     tiles = w.add(w.let(f"sdiv i64 {left}, {w.mul(parts, lanes)}"), 1)
     size = _least(w, _most(w, w.mul(tiles, lanes), shortest), left)
     mine = w.let(f"cmpxchg ptr {taken}, i64 {first}, i64 {w.add(first, size)} seq_cst seq_cst")
-    w.branch(w.let(f"extractvalue {{ i64, i1 }} {mine}, 1"), take, look)  # unless another thread was quicker
+    w.branch(w.let(f"extractvalue {{ i64, i1 }} {mine}, 1"), take, look)  # unless another thread was faster
     w.begin(take)
     w.store(size, w.at(words, states_at, "i64"), "i64")
     w.store(states, w.at(words, PIECES.get(w, pieces, "whole_at"), "i64"), "i64")
@@ -124,7 +124,7 @@ def _own(w: Writer, own: str) -> None:
 
 
 def _ask() -> str:
-    """i1 ask(pieces, shared, mailbox): offers a helper its share; false if it is busy or has too little room."""
+    """i1 ask(pieces, shared, mailbox): offers a helper its share; false if it is busy or its workspace is too small."""
     w = Writer()
     with w.when(w.compare("eq", w.let("call i64 @claim(ptr %mailbox)"), 0)):
         w.do("ret i1 false")

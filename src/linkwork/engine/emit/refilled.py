@@ -56,7 +56,7 @@ def _batch(around: Around, interface: Interface, lanes: int) -> str:
         w.do(f"call void @{name}({listed([*(('ptr', array) for array in arrays), *tables])})")
 
     def blend(mask: str | None, source: str, start: int, target: str, count: int) -> None:
-        """Numbers of all lanes, or of those of a mask, from one array into another."""
+        """Copies numbers of all lanes, or of those of a mask, from one array into another."""
         with w.loop(0, lanes * count, lanes) as one:
             value = w.load(w.at(source, w.add(one.counter, lanes * start)), kind, 8 * lanes)
             place = w.at(target, one.counter)
@@ -84,7 +84,7 @@ def _batch(around: Around, interface: Interface, lanes: int) -> str:
     w.store(valid, left, "i64")
     begin(None, state)
 
-    # Turns of all lanes
+    # Iterations of all lanes
     turn, look, done, again, end = (w.block(name) for name in ("turn", "look", "done", "again", "end"))
     before = w.label
     w.jump(turn)
@@ -105,7 +105,7 @@ def _batch(around: Around, interface: Interface, lanes: int) -> str:
     w.begin(look)
     w.branch(any_lane(w, ended, lanes), done, again)
 
-    # Those that are done give their results and take another state
+    # Lanes that are done write their results and take another state
     w.begin(done)
     call("after", *arguments, other, *results)
     for lane in range(lanes):

@@ -15,12 +15,12 @@ ROWS = "square"
 
 
 def interface_of(what: Repeat) -> Interface:
-    """The arrays of the program that is repeated."""
+    """The arrays of the repeated program."""
     return Interface((what.state, what.given), (what.state, 1))
 
 
 def memory_of(what: Repeat) -> int:
-    """Numbers that a repeat works in, for one lane: the state, what is given, the next state, whether it goes on."""
+    """Numbers of a repeat's memory, for one lane: the state, what is given, the next state, whether it continues."""
     return 2 * what.state + what.given + 1
 
 
@@ -55,7 +55,7 @@ def repeat(name: str, what: Repeat, lanes: int) -> str:
 
 
 def tables_with(rows: str) -> list[tuple[str, str]]:
-    """The tables of a program inside another: ``square`` is where rows are kept, and there are no others."""
+    """The tables of a program inside another: ``square`` holds the kept rows, and there are no others."""
     return [("ptr", rows if name == ROWS else "null") for name in TABLES]
 
 

@@ -44,7 +44,7 @@ _TOGETHER = 40
 
 class RowKernel(SlottedKernel):
     """Writes the kernel of a program without loops; it returns whether all results are finite. Nothing is prefetched
-    where there is no ``constraint``.
+    without a ``constraint``.
     """
 
     returns = "i1"
@@ -92,12 +92,12 @@ class RowKernel(SlottedKernel):
 
     @property
     def is_streamed(self) -> bool:
-        """Whether large results go past the caches, since the program is too short to prefetch their lines."""
+        """Whether large results bypass the caches, since the program is too short to prefetch their lines."""
         return self.constraint is None or len(self.steps) < _ENOUGH * sum(map(len, self.written.values()))
 
     def prefetches(self) -> dict[int, list[tuple[str, str, list[int]]]]:
-        """After which steps cache lines are prefetched, and how: of results, and of arguments the rows of the next
-        tile.
+        """After which steps cache lines are prefetched, and how: those of results, and of the next tile's rows of
+        arguments.
         """
         operations = self.program.operations
         places = [k for k, n in enumerate(self.steps) if not isinstance(n, Strip) and operations[n] in BINARY]
@@ -122,14 +122,14 @@ class RowKernel(SlottedKernel):
         return found
 
     def prefetch(self, n: int, array: str, where: Sequence[int], how: str) -> None:
-        """Prefetch cache lines when a value is known."""
+        """Prefetch cache lines once a value is known."""
         text = "\\0A".join(f"{how} {line}($2)" for line in where)
         through = f'asm "{text}", "={self.constraint},0,r"({self.type} {self.value(n)}, ptr %{array})'
         self.renamed[n] = self.let(f"call {self.type} {through}")
 
     def write(self, strip: Strip) -> None:
-        """Store a strip of all states. What looks at its numbers adds to the sum once, so that the next need not wait;
-        assembly without a line keeps it here, or LLVM would look at all numbers at the end.
+        """Store a strip of all states. Its finiteness check adds to the sum once, so that the next need not wait; empty
+        inline assembly keeps it here, or LLVM would check all numbers at the end.
         """
         values = [self.value(x) for x in strip.numbers]
         first, *others = values = [self.let(f"fadd {self.type} {value}, zeroinitializer") for value in values]
@@ -167,7 +167,7 @@ class RowKernel(SlottedKernel):
 
 
 def _with_later(starts: Sequence[int]) -> list[list[int]]:
-    """Each with the one that is stored so many strips after it, which need not lie right behind."""
+    """Each with the one that is stored so many strips after it, which need not be adjacent."""
     return [[start, starts[min(k + AHEAD, len(starts) - 1)]] for k, start in enumerate(starts)]
 
 
@@ -196,7 +196,7 @@ def _declarations(lanes: int) -> str:
 
 
 def _copy() -> str:
-    """void copy(from, to, count): the rows of a tile that is not full go into the caller's array by this."""
+    """void copy(from, to, count): copies the rows of a partial tile into the caller's array."""
     w = Writer()
     with w.loop(0, "%count") as one:
         w.store(w.load(w.at("%from", one.counter)), w.at("%to", one.counter))

@@ -42,7 +42,7 @@ class Scattered(Kernel):
         super().emit_loop(loop)
 
     def carried(self, loop: Loop, tag: str) -> Registers:
-        return Registers(self, None, tag)  # rows are other ones in each lane
+        return Registers(self, None, tag)  # each lane has other rows
 
     def is_scattered(self, address: Address) -> bool:
         if self.lanes == 1:
@@ -68,7 +68,7 @@ class Scattered(Kernel):
             self.let(f"add i64 {self._lane_terms(address, lane)}, {address.offset}", f"%v{n}.{lane}")
 
     def load_scattered(self, n: int, address: Address) -> None:
-        """A number of each lane."""
+        """Gathers a number of each lane."""
         if address.array not in _IN_ROWS:
             found = [self.load(self.at(row, address.offset)) for row in self._row(address)]
             self.vector(found, f"%v{n}")
@@ -83,7 +83,7 @@ class Scattered(Kernel):
         self.let(f"select i1 true, {self.type} {self._read[key][lane]}, {self.type} poison", f"%v{n}")
 
     def store_scattered(self, address: Address, value: str) -> None:
-        """A number of each lane; those of rows are written together."""
+        """Scatters a number of each lane; those of rows are written together."""
         self._row(address)  # while its integers are at hand
         self._waiting.setdefault((address.array, address.terms), {})[address.offset] = value
 
@@ -106,7 +106,7 @@ class Scattered(Kernel):
         return total
 
     def _write(self) -> None:
-        """What waits to be written."""
+        """Writes the delayed stores."""
         for key, values in self._waiting.items():
             rows, left = self._rows[key], dict(values)
             for first in {slot // self.lanes * self.lanes for slot in values}:

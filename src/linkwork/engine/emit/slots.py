@@ -50,7 +50,7 @@ NO_SLOTS = Slots({}, 0, 1, 0)
 
 
 def slots(program: Program, steps: Sequence[Step], lanes: int, by_registers: bool) -> Slots:
-    """The slots of a program's values, by its ``steps``; ``by_registers`` tells whether addresses may be shorter."""
+    """The slots of a program's values, by its ``steps``; ``by_registers`` says whether addresses may be shortened."""
     made = {n: k for k, (n, _) in enumerate(steps) if n is not None and program.operations[n] in _WAITING}
     used, last, loads = dict(made), dict[int, int](), dict[int, int]()
     for k, (_, operands) in enumerate(steps):
@@ -78,7 +78,7 @@ def slots(program: Program, steps: Sequence[Step], lanes: int, by_registers: boo
 
 
 def _near(values: Sequence[tuple[int, int, int]], count: int) -> dict[int, int]:
-    """Values, each with the steps from which to which it waits, in the first of so many slots that is free then."""
+    """Values, each with the steps of its live range, in the first of so many slots that is free then."""
     found: dict[int, int] = {}
     taken: list[list[tuple[int, int]]] = [[] for _ in range(count)]
     for n, begin, end in values:
