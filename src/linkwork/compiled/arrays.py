@@ -134,7 +134,7 @@ def is_traced(value: Any, depth: int = 8) -> bool:
 
 
 _PLAIN = frozenset((float, int))
-"""Types of numbers that are not traced: a list of these alone is not looked at one by one."""
+"""Types of numbers that are not traced: a list of only these is not searched item by item."""
 
 
 def numbers(value: Any) -> Any:

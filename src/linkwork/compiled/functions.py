@@ -206,7 +206,7 @@ _AS_THEY_ARE = (
     "resize trim_zeros ix_ matrix_transpose permute_dims astype unstack cumulative_sum cumulative_prod concat pad "
     "convolve correlate trapezoid trapz ediff1d vander meshgrid compress extract choose fill_diagonal copyto put"
 ).split()
-"""Functions of NumPy that move numbers, or add and multiply them, and so do with objects as they do with floats."""
+"""NumPy functions that move numbers, or add and multiply them, and so work on objects as they do on floats."""
 
 
 def _plain(value: Any) -> Any:

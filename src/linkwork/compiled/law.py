@@ -18,7 +18,7 @@ from linkwork.errors import TracingError
 from linkwork.model.model import Frame, Model
 
 _DEARER = 3.0
-"""What such a text takes, over an algorithm alone, roughly."""
+"""Roughly the cost of such a text, relative to an algorithm alone."""
 
 
 def law(

@@ -13,7 +13,7 @@ from linkwork.spatial import absolute, sqrt, total, where_less
 Rows = list[list[Any]]
 
 LEAST = 1e-14
-"""Of the largest number on the diagonal of R: below it a matrix does not count as one of full rank."""
+"""Relative to the largest number on the diagonal of R: below it a matrix does not count as full rank."""
 
 
 def qr(a: Any, mode: str = "reduced") -> Any:

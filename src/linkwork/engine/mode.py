@@ -19,8 +19,8 @@ from linkwork.errors import LinkworkWarning
 _form: ContextVar[str] = ContextVar("linkwork_form", default="auto")
 _lock = threading.Lock()
 forced = ctypes.c_int64(0)
-"""How many ``form`` blocks are open anywhere: while it is 0, nobody needs to look at the context. The builtins
-read it, too.
+"""How many ``form`` blocks are open anywhere: while it is 0, nobody needs to check the context. The builtins read it,
+too.
 """
 
 

@@ -16,7 +16,7 @@ from linkwork.engine.trace.interpreter import evaluate
 from linkwork.model.tree import Tree
 
 _SLICE = 0.1
-"""Seconds of work after which Python looks up, for instance to see Ctrl-C."""
+"""Seconds of work after which Python gets control, for instance to handle Ctrl-C."""
 
 
 def records(steps: int, every: int) -> int:

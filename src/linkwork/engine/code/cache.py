@@ -34,15 +34,15 @@ from linkwork.errors import LinkworkWarning
 
 _MAGIC = b"linkwork object 2\n"
 CACHE = "LINKWORK_CACHE_DIR"
-"""The environment variable that says where the cache is; empty for none."""
+"""The environment variable that holds the cache's location; empty for none."""
 _SUFFIX, _PART = ".lwo", ".part"
 _SECRET = "secret"
 _LIMIT = 512 * 2**20
-"""Bytes at which the oldest files go."""
+"""Bytes at which the oldest files are removed."""
 _LARGEST = 64 * 2**20
 """Bytes of the largest file that is read or written."""
 _LOOKS = 64
-"""How often the folder is listed, on average, while as much is written as may be kept."""
+"""How often the folder is listed, on average, while as much is written as the cache may hold."""
 _ABANDONED = 3600.0
 """Seconds after which nobody is writing a temporary file any more."""
 
@@ -57,7 +57,7 @@ def _flags(*names: str) -> int:
 
 _SAFELY = _flags("CLOEXEC", "NOFOLLOW", "NONBLOCK", "NOCTTY", "BINARY")
 _ENTER = _flags("CLOEXEC", "NOFOLLOW", "DIRECTORY") | getattr(os, "O_PATH", os.O_RDONLY)
-"""To go through a folder that one need not be allowed to list."""
+"""To traverse a folder without permission to list it."""
 _LIST = _flags("CLOEXEC", "NOFOLLOW", "DIRECTORY", "RDONLY")
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from linkwork.engine.trace.tables import Kind
 
 SOURCES = ("spatial", "joints", "model", "algorithms", "engine", "compiled", "dynamics", "control", "simulation")
-"""The packages that generated code follows from."""
+"""The packages that generated code depends on."""
 
 
 def of_sources(root: Path) -> str:

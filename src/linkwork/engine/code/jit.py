@@ -24,7 +24,7 @@ from linkwork.memory import check_available
 from linkwork.properties import cached_property
 
 lock = threading.RLock()
-"""Held while code is made, one module at a time; a fork waits for it, so that the child finds LLVM idle."""
+"""Held while code is compiled, one module at a time; a fork waits for it, so that the child finds LLVM idle."""
 
 
 def _before_fork() -> None:
@@ -45,7 +45,7 @@ if hasattr(os, "register_at_fork"):
 
 _serial = itertools.count()
 _LEAST_MEMORY, _MEMORY = 64 * 2**20, 64
-"""Bytes that LLVM takes at most, and for a byte of text: 1.5 times what was measured."""
+"""Bytes that LLVM takes at most, and for a byte of text: 1.5 times the measured values."""
 _INSTEAD = "free some, or use lw.interpreted(), which needs no code"
 
 
@@ -88,7 +88,7 @@ def _llvm() -> Any:
 
 
 LANES = "LINKWORK_LANES"
-"""The environment variable that holds how many lanes are used at most: 2, 4 or 8."""
+"""The environment variable that holds the most lanes to use: 2, 4 or 8."""
 
 
 @cache

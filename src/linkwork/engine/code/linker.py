@@ -29,16 +29,16 @@ _SYMBOL = np.dtype([
 ])  # fmt: skip
 _RELOCATION = np.dtype([("offset", "<u8"), ("type", "<u4"), ("symbol", "<u4"), ("addend", "<i8")])
 _PROGRAM, _SYMBOLS, _RELOCATIONS = 1, 2, 4
-"""Types of sections: content, names, what is to be filled in."""
+"""Types of sections: content, names, relocations."""
 _WRITABLE, _IN_MEMORY, _CODE = 1, 2, 4
 """Flags of sections."""
 _RELATIVE = (2, 4)
-"""Relocations: 32 bits from where they stand to a symbol, which may be a function that is called."""
+"""Relocations: a 32-bit distance to a symbol, which may be a called function."""
 _JUMP = bytes.fromhex("ff2502000000 cccc")
-"""Go where the next eight bytes say."""
+"""Jump to the address in the next eight bytes."""
 _STUB = len(_JUMP) + 8
 _SPECIAL = 0xFF00
-"""Numbers from here on are no sections."""
+"""Numbers from here on are not sections."""
 
 
 class Linked(NamedTuple):

@@ -58,4 +58,4 @@ def _key() -> str | None:
 
 
 _LINES = (b"vendor_id", b"cpu family", b"model", b"stepping", b"flags")
-"""What does not vary from process to process."""
+"""Whatever does not vary from process to process."""

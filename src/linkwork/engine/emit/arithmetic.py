@@ -10,9 +10,9 @@ from linkwork.spatial.functions import BITWISE
 BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 
 _FEW_RESULTS = 128
-"""Numbers of one state's results up to which constants lie in memory as whole vectors of four, which take a place in an
-instruction as they are: broadcasting is one more, on CPUs whose vectors have four lanes. Beside many results they would
-take room in the nearest cache.
+"""Numbers of one state's results up to which constants are in memory as whole vectors of four, which an instruction
+takes as a memory operand: a broadcast is one more instruction, on CPUs whose vectors have four lanes. With many results
+they would compete for the first-level cache.
 """
 
 

@@ -30,13 +30,13 @@ from linkwork.engine.emit.writer import Value
 _TOLD = 3
 """Numbers of arguments of the function: t, q and v."""
 _SPARE = -(2**63)
-"""The flag of vectorcall that the place before the arguments may be written."""
+"""The flag of vectorcall that the slot before the arguments may be overwritten."""
 Q, V, TAU, T = range(4)
-"""Where these stand at the beginning of a step, among all arrays that the parts take."""
+"""The positions of these at the start of a step, among all arrays that the parts take."""
 BEGUN, SAID = 2, 3
-"""Where in the list of what was reached, after q and v, the first part's results and an answer stand."""
+"""The positions of the first part's results and of an answer in the list of the state reached, after q and v."""
 KEPT = 4
-"""Behind these, what each part has given in the last even step, and in the last odd one."""
+"""After these, the results of each part in the last even step, and in the last odd one."""
 _OWN = 4
 """Objects before the arrays."""
 

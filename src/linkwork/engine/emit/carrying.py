@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from linkwork.engine.emit.kernel import Kernel
 
 MOST = 12
-"""Numbers at most that are carried: more would not stay in registers."""
+"""The most numbers that are carried: more would not stay in registers."""
 
 Place = tuple[int, object, int]
-"""A number of a row: its place there, how the rows lie, and how many lanes it has."""
+"""A number of a row: its place there, the layout of the rows, and how many lanes it has."""
 
 
 class Case(NamedTuple):

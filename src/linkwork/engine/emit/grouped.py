@@ -9,7 +9,7 @@ from linkwork.engine.ir.address import Address, Terms
 from linkwork.engine.ir.program import Block, Operand, Program
 
 _Apart = tuple[str, Terms, str | int | None]
-"""Where lanes' numbers are: an array, terms, and how far apart they are."""
+"""Where lanes' numbers are: an array, terms, and the stride between lanes."""
 
 
 class Grouped(Scattered):

@@ -15,9 +15,9 @@ from linkwork.engine.emit.writer import Writer, constant, vector
 from linkwork.engine.ir.program import Fold, Keep, Map, Program, Rows, inner
 
 _HEAD = 2
-"""Numbers before the rows, of each lane."""
+"""Numbers before the rows, for each lane."""
 _MOST = 4 * 2**20
-"""Bytes for all rows of a program, which lie on the stack."""
+"""The most bytes for all rows of a program, which are on the stack."""
 
 
 def rows_of(program: Program) -> list[Rows]:

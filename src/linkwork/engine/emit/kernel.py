@@ -55,7 +55,7 @@ def module(
 
 
 _LONG, _LONG_ALONE, _LONGEST_BLOCK = 8_000, 2_000, 1_000
-"""Longer programs, over vectors and alone, are cut into basic blocks: LLVM's time grows with the square of theirs."""
+"""Longer programs, over vectors and scalar, are cut into basic blocks: LLVM's time is quadratic in their length."""
 
 
 class Kernel(Arithmetic):

@@ -21,12 +21,12 @@ from linkwork.engine.emit.spinning import acquired, release, spinning, wait
 from linkwork.engine.emit.writer import Value, Writer
 
 JOB, FUNCTION, BUSY, ASLEEP, YIELD, OFFERED, CLAIMED, LOCK = 0, 8, 16, 24, 32, 40, 48, 56
-"""Places in a mailbox, each in a cache line of its own."""
+"""Places in a mailbox, each in its own cache line."""
 ACQUIRE, RELEASE, WORKSPACE, ROOM = 57, 58, 59, 60
-"""Those that stand beside the lock, and hardly change."""
+"""Those beside the lock, which hardly change."""
 SIZE = 64
 NOBODY = 4
-"""The status of code that asked for help which it could not have."""
+"""The status of code that needed help which was not available."""
 
 
 def place(w: Writer, mailbox: str, where: int) -> str:

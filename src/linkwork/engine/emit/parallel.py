@@ -31,20 +31,23 @@ from linkwork.engine.ir.program import Loop, Program
 CACHE_LINE = 8
 """Integers in a cache line."""
 OVER = 1 << 30
-"""More loops than there can be: the call has ended, or will never begin. The caller says so."""
+"""More loops than there can be: the call has ended, or will never begin. The caller sets it."""
 BEGUN, YIELD, RUN = 0, 1, 2
-"""Where a team has the number of loops that were begun, the function that yields, and the number of loops for the one
-who begins them."""
+"""Where a team has the number of loops begun, the function that yields, and the number of loops for the thread that
+begins them.
+"""
 TAKEN, HELPED, WHICH, COUNT, LAST, DONE = 0, 1, 2, 3, 4, CACHE_LINE
 """Where a loop of a team has how many iterations were taken, and by helpers, its number in the program, how many there
-are, the last of them, and how many are done."""
+are, the last of them, and how many are done.
+"""
 
 
 CREW = CallFrame(
     (("i64", "members"), ("i64", "most"), ("ptr", "threads"), ("ptr", "team"), ("i64", "size"), ("ptr", "yield"))
 )
-"""How many members there are and threads can be at work, where the number of threads that are wanted stands; the team
-and its size; the function that yields."""
+"""How many members there are and threads can work at once, where the wanted number of threads is stored; the team and
+its size; the function that yields.
+"""
 MEMBER = CallFrame((("ptr", "mailbox"), ("ptr", "words"), ("ptr", "work"), ("i64", "claimed")))
 
 

@@ -11,9 +11,9 @@ PLACE = CallFrame((("ptr", "object"), ("ptr", "data"), ("i64", "axes"), ("ptr", 
 _CACHE_LINE = 64
 """Bytes."""
 _MOST_AXES = 32
-"""Of an array of any NumPy."""
+"""Of an array in any version of NumPy."""
 _LARGE = 512
-"""Numbers of a result from which on it begins at a cache line."""
+"""Numbers of a result from which on it is aligned to a cache line."""
 
 
 def text() -> str:

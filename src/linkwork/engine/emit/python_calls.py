@@ -47,7 +47,7 @@ LIMITS = CallFrame(
         ("i64", "longest"),  # states; more of them are left to Python, which can be interrupted
     )
 )
-"""Of batches, as ``run.threads`` finds out."""
+"""Of batches, as measured by ``run.threads``."""
 ARRAY = CallFrame(
     (
         ("i64", "axes"),
@@ -78,7 +78,7 @@ PUBLIC = CallFrame(
         ("i64", "model"),  # whether it takes one: then routes are in the model's table
     )
 )
-"""What a public function's object knows of its parameters."""
+"""What a public function's object knows about its parameters."""
 PARAMETER = CallFrame(
     (
         ("ptr", "name"),
@@ -93,11 +93,11 @@ PARAMETER = CallFrame(
 )
 """Follows it for each parameter."""
 BY_VALUE, BY_IDENTITY = 0, 1
-"""How a choice is known: as it is, or by the addresses of what a list or tuple holds, or of itself."""
+"""How a choice is identified: by value, by the addresses of the items of a list or tuple, or by its own address."""
 MOST_VALUES = 32
-"""Arrays and answers that there are while a function of Python's and code go by turns."""
+"""The most arrays and answers while a Python function and code alternate."""
 RECORDED = 5
-"""Arrays of a state that may be recorded: q, v, and what the first part gives."""
+"""Arrays of a state that may be recorded: q, v, and the results of the first part."""
 ASKED = CallFrame(
     (
         ("i64", "parts"),  # of a step's code, with a call of Python before each
@@ -116,8 +116,9 @@ ASKED = CallFrame(
         *((kind, f"{name}{k}") for k in range(RECORDED) for kind, name in (("ptr", "rows"), ("i64", "numbers"))),
     )
 )
-"""Steps of a simulation, done by turns. A part gives what it carries on, and t, q and v of the next question; the last
-one, q and v after the step. Each array that is recorded has rows, of so many numbers; 0 if it is not wanted.
+"""Steps of a simulation that alternate between Python and code. A part returns what it carries on, and t, q and v of
+the next call; the last one, q and v after the step. Each array that is recorded has rows, of so many numbers; 0 if it
+is not wanted.
 """
 PART = CallFrame((("ptr", "entry"), ("i64", "count"), *(("i64", f"input{k}") for k in range(MOST_ARRAYS))))
 """Follows it for each part: its entry, and which arrays it takes."""
@@ -125,22 +126,23 @@ _CLASSES = ("array", "list", "tuple", "dict", "str", "float")
 _OBJECTS = ("none", *_CLASSES, "dtype", "empty", "of_model", "frames", "of_frames")
 SETTING = CallFrame(tuple(("ptr", name) for name in ("forced", "create", "based", *_OBJECTS)))
 """What the builtins are made with: the addresses of a number that is 0 while they may serve and of NumPy's PyArray_New
-and PyArray_SetBaseObject (or 0), and objects of Python's.
-Code refers to Python's functions by name, but to none of its data: that may be out of reach.
+and PyArray_SetBaseObject (or 0), and Python objects. Code refers to Python's functions by name, but to none of its
+data: that may be out of reach.
 """
 
 VIEW, OWNER = 80, 8
 """Bytes of a Py_buffer, and where its object is, as fixed by the stable ABI; it is released if there is one."""
 _HEAD = object.__basicsize__
 VECTORCALL, DICT, WEAK, RECORD = (_HEAD + 8 * k for k in range(4))
-"""Where the fields of a public function's object are, and how large it is: ``RECORD + 8``."""
+"""The offsets of the fields of a public function's object, and its size: ``RECORD + 8``."""
 CLASS, DATA, AXES, LENGTHS, DTYPE, FLAGS, WEAK_ONES = (_HEAD + offset for offset in (-8, 0, 8, 16, 40, 48, 56))
-"""Where the class of any object and the fields of an array of NumPy's are in memory, as fixed by the ABIs;
-``array_fields_are_known`` looks."""
+"""The offsets of any object's class and of the fields of a NumPy array, as fixed by the ABIs;
+``array_fields_are_known`` checks them.
+"""
 NUMBER = _HEAD
-"""Where the number of a float of Python's is."""
+"""The offset of the number of a Python float."""
 FLOAT64 = 12
-"""NumPy's number of the type."""
+"""NumPy's type number."""
 CONTIGUOUS, ALIGNED, WRITEABLE = 0x0001, 0x0100, 0x0400
 """Bits of an array's flags."""
 CARRAY = CONTIGUOUS | ALIGNED | WRITEABLE
@@ -174,7 +176,7 @@ SYMBOLS = {
     "PyEval_SaveThread": "ptr {}()",
     "PyEval_RestoreThread": "void {}(ptr)",
 }
-"""The functions of Python that they call, all of the stable ABI of Python 3.12."""
+"""The Python functions that they call, all of the stable ABI of Python 3.12."""
 
 
 KINDS = {
@@ -191,7 +193,7 @@ KINDS = {
     "routed": "ptr",
     "parameter": "i64",
 }
-"""What the module's own functions return."""
+"""The return types of the module's own functions."""
 
 
 class PythonWriter(Writer):
@@ -245,7 +247,7 @@ class PythonWriter(Writer):
 
 
 _ABI = (0x01000009, 0x02000000)
-"""Versions of NumPy's ABI, of 1.x and 2.x, in whose table PyArray_New and PyArray_SetBaseObject are at these places."""
+"""Versions of NumPy's ABI, of 1.x and 2.x, whose table has PyArray_New and PyArray_SetBaseObject at these places."""
 _NEW, _SET_BASE = 93, 282
 
 

@@ -11,7 +11,7 @@ from linkwork.engine.emit.writer import Writer, constant, vector
 from linkwork.engine.ir.program import Repeat
 
 ROWS = "square"
-"""The table in which a program inside another finds the rows that are kept around it."""
+"""The table in which an inner program finds the rows kept around it."""
 
 
 def interface_of(what: Repeat) -> Interface:

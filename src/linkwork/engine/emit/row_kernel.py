@@ -35,11 +35,12 @@ from linkwork.engine.ir.waiting import without_waiting
 _CACHE_LINE = 64
 """Bytes."""
 _LEAD, _PART = 3_600, 4
-"""Steps by which a cache line is prefetched before it is first written, or more; this part of a program, if less."""
+"""Steps between the prefetch of a cache line and its first store, at least; this fraction of a program, if less."""
 _ENOUGH = 30
-"""Steps for each cache line of results in which it can be had, even from memory, beside the program's arithmetic."""
+"""Steps for each cache line of results in which it can be fetched, even from memory, behind the program's arithmetic.
+"""
 _TOGETHER = 40
-"""Steps of which all lines are prefetched at once."""
+"""Steps whose lines are all prefetched at once."""
 
 
 class RowKernel(SlottedKernel):

@@ -17,7 +17,7 @@ from linkwork.engine.ir.program import Block, Loop, Program
 _IN_ROWS = ("square", "data")
 """Arrays that may be read beyond the end of a row."""
 _Row = tuple[str, tuple[tuple[int, int | str], ...]]
-"""An array, and the terms that tell where a row begins in it."""
+"""An array, and the terms that determine where a row begins in it."""
 
 
 class Scattered(Kernel):

@@ -21,17 +21,17 @@ from heapq import heappop, heappush
 from linkwork.engine.ir.program import ARITHMETIC, Operand, Program
 
 LONG_WAIT = 40
-"""Steps without a use, after which a value is not in a register any more."""
+"""Steps without a use, after which a value is no longer in a register."""
 _BASES, _BYTE = 10, 256
 """Registers that point into ``work``, and the bytes that one reaches."""
 LONG = 2_000
-"""Steps of a program that is not kept decoded."""
+"""Steps of a program that does not stay in the cache of decoded instructions."""
 
 _WAITING = {*ARITHMETIC, "final", "vector", "extract"}
-"""Operations whose values may wait."""
+"""Operations whose values may be spilled."""
 
 Step = tuple[int | None, Sequence[Operand]]
-"""The value that is made, if any, and those that are used."""
+"""The value that is defined, if any, and those that are used."""
 
 
 @dataclass(frozen=True)

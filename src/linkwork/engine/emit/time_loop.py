@@ -71,8 +71,8 @@ def time_loop(interface: Interface, lanes: int) -> str:
 
 
 def _moved(head: str, call: str, bit: int, ahead: tuple[str, str]) -> str:
-    """A function that packs or unpacks a tile by a call, sets a bit of the status unless all was finite, and prefetches
-    rows from ``ahead`` on.
+    """A function that packs or unpacks a tile by a call, sets a bit of the status unless everything was finite, and
+    prefetches rows from ``ahead`` on.
     """
     w = Writer()
     bad = w.either(w.let(f"call i1 {call}"), "i64", 0, bit)
@@ -83,7 +83,9 @@ def _moved(head: str, call: str, bit: int, ahead: tuple[str, str]) -> str:
 
 
 def _take() -> str:
-    """What is given for a step, into a tile; prefetches that of the next step, or it would take a third of the time."""
+    """The given numbers of a step, into a tile; prefetches those of the next step, or it would take a third of the
+    time.
+    """
     head = "@take(ptr %source, i64 %stride, i64 %valid, i64 %count, ptr %tile, i64 %ahead, ptr %status)"
     call = "@pack(ptr %source, i64 %stride, i64 %valid, i64 %count, ptr %tile, i64 0)"
     return _moved(f"internal void {head}", call, 1, ("%source", "%ahead"))
