@@ -13,20 +13,20 @@ from linkwork.engine.emit.writer import LINE, SUMS, Value, Writer, sweep, vector
 
 AHEAD = 4
 """Strips of a row, of as many numbers as there are lanes, by which a loop that writes rows prefetches ahead: its stores
-would wait for cache lines otherwise.
+would stall on cache lines otherwise.
 """
 _MUCH = 2_000_000
-"""Numbers of an argument that caches do not hold: rows of the next tile are prefetched while one is packed. For fewer
+"""Numbers of an argument that exceed the caches: rows of the next tile are prefetched while one is packed. For fewer
 that costs more than it gains.
 """
 _FEW, _AT_ONCE = 4, 2
-"""Blocks of numbers, of as many as there are lanes, up to which no loop packs them; and those that a loop packs at a
-time.
+"""Blocks of numbers, of as many as there are lanes, up to which packing is unrolled; and those that an iteration of its
+loop packs.
 """
 _MOSTLY = 0.6
-"""The part of an argument's numbers that are usual ones from which on its rows are looked at before they are packed."""
+"""The fraction of usual numbers in an argument from which on its rows are checked before they are packed."""
 _WIDE = 8
-"""Numbers that are looked at together, whether they are finite."""
+"""Numbers that are checked for finiteness together."""
 
 
 def pack(lanes: int) -> str:

@@ -42,17 +42,16 @@ PIECES = CallFrame(
     )
 )
 MOVING = CallFrame((("i64", "at"), ("i64", "stride_at"), ("i64", "size")))
-"""Of an array: where its address stands in the words of the code, and how far its states are apart; without such a
-word, which is then -1, they are so many numbers apart.
+"""Of an array: the position of its address in the words of the code, and of the stride between its states; without such
+a word, which is then -1, they are so many numbers apart.
 """
 SPACE = CallFrame((("i64", "at"), ("i64", "first")))
-"""Of a part of a workspace: where its address stands in the words of the code, and which number is its first."""
+"""Of a part of a workspace: the position of its address in the words of the code, and which number is its first."""
 SHARE = CallFrame((("ptr", "pieces"), ("ptr", "shared")))
 """The ``PIECES``, and what all threads share."""
 _TAKEN, _STATUS, _SHORTEST, _PARTS, _SHARED = 0, 8, 16, 17, 24
-"""Where the number of states that were taken, and the status of those done, stand in what is shared, in cache lines of
-their own; how many states a piece has at least, and that it is one of so many parts of what is left; how many integers
-that takes.
+"""Where the shared memory has the number of states taken, and the status of those done, in separate cache lines; how
+many states a piece has at least, and that it is one of so many parts of what is left; how many integers that takes.
 """
 
 

@@ -16,7 +16,7 @@ from linkwork.engine.ir.program import Block, Loop, Program
 
 
 def reuse_rows(program: Program) -> None:
-    """Have fields that are only handed on keep their numbers in the rows that ``Loop.handed`` tells."""
+    """Have fields that are only handed on keep their numbers in the rows given by ``Loop.handed``."""
     found = _Uses(program)
     for name, cases in found.cases.items():
         if name not in found.kept and _overwritten_in_time(cases):
@@ -69,7 +69,7 @@ class _Uses:
                 self.uses[detail.array, id(block)].append(n)
 
     def handed(self, n: int, address: Address, loop: Loop | None) -> bool:
-        """Whether a number is stored at the iteration's own place, or loaded at that of the one that it follows on."""
+        """Whether a number is stored at the iteration's own place, or loaded at that of its predecessor."""
         if loop is None or loop.handed is None or len(address.terms) != 1 or address.terms[0][1] != "row":
             return False
         ((index, _),) = address.terms

@@ -74,12 +74,12 @@ class Block:
 
 @dataclass(slots=True)
 class Loop:
-    """Runs a block for every iteration of a walk; which of several is told by an integer read at ``kind``.
+    """Runs a block for every iteration of a walk; an integer read at ``kind`` selects one of several.
 
     walk: "up" (counter from ``first`` to ``last``, or ``stop``), "down" (from ``last``, or ``start``, to ``first``),
-    "parallel" (in any order; or from ``start`` up to but without ``stop``), or "climb" (counter from ``start``, on by
-    what is read at ``successor``, up to but without ``stop``, or 0). Bounds are integers or names of sizes; ``start``
-    and ``stop`` are index values. A loop with one case needs no ``kind``.
+    "parallel" (in any order; or from ``start`` up to but without ``stop``), or "climb" (counter from ``start``,
+    advanced to the integer read at ``successor``, up to but without ``stop``, or 0). Bounds are integers or names of
+    sizes; ``start`` and ``stop`` are index values. A loop with one case needs no ``kind``.
     """
 
     walk: str
@@ -92,28 +92,29 @@ class Loop:
     kind: Address | None = None
     successor: Address | None = None
     same: dict[int, int] = field(default_factory=dict)
-    """Kinds that do what another kind does, which has the case."""
+    """Kinds that share another kind's case."""
     handed: tuple[Address, Address, Address] | None = None
     """Of a walk up in which each iteration follows on an earlier one, or on none (0): where it reads which, the row in
-    which it may leave what only those that follow on it read, and the row in which the earlier one left it.
+    which it may leave values that only its successors read, and the row in which the earlier one left them.
     """
     fewest: int = 1
-    """Of a parallel loop, the iterations from which on threads share it: short ones take less time than to ask."""
+    """Of a parallel loop, the iterations from which on threads share it: for fewer, asking takes longer."""
 
     @property
     def integers(self) -> list[int]:
-        """The instructions whose values it starts, stops and goes on by."""
+        """The instructions whose values are its bounds and its successor."""
         ends = [index for index in (self.start, self.stop) if index is not None]
         return [*ends, *(n for address in (self.kind, self.successor) if address for n in address.integers)]
 
 
 @dataclass(frozen=True, eq=False)
 class Repeat:
-    """A program repeated over a state until that says that it is done, at least once, at most so many times.
+    """A program repeated over a state until that reports that it is done, at least once, at most so many times.
 
-    The program takes the state ("argument0") and what is given ("argument1"); it gives the next state ("result0"), and
-    one number ("result1"), more than 0.5 where it is to go on. Each state of a batch goes on for itself: one that is
-    done keeps its numbers while others are repeated, so that it has the same bits in any company.
+    The program takes the state ("argument0") and what is given ("argument1"); it returns the next state ("result0"),
+    and one number ("result1"), more than 0.5 if it should continue. Each state of a batch iterates independently: one
+    that is done keeps its numbers while others are repeated, so that it has the same bits whatever states share its
+    tile.
     """
 
     program: Program
@@ -127,9 +128,9 @@ class Repeat:
 
 @dataclass(frozen=True, eq=False)
 class Subroutine:
-    """A program that takes what is given ("argument0") and gives so many numbers ("result0").
+    """A program that takes what is given ("argument0") and returns so many numbers ("result0").
 
-    ``sparing`` has the same program for given numbers of which some, by their places, are zero: it gives the same
+    ``sparing`` has variants of the program that assume some given numbers, by their places, to be zero: the same
     results with fewer operations. Code runs the first whose numbers are zero in all lanes of a tile, else the program.
     """
 
@@ -145,11 +146,11 @@ class Subroutine:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows that are kept while a program runs, and what programs inside it look at: of so many numbers each, at most so
-    many. Which of them a state of a batch has is its own; those of others are as if they were not there.
+    """Rows that are kept while a program runs, and read by programs inside it: of so many numbers each, at most so
+    many. Each state of a batch has its own subset of them; those of others are as if they were not there.
 
-    Those that are looked at often are worth packing: each lane of a tile then keeps its own one behind the other, and
-    the tile has as many as the lane with most. Else it has one for all lanes wherever some lane has one.
+    Rows that are read often are worth packing: each lane of a tile then keeps its own contiguously, and the tile has as
+    many as the lane with the most. Otherwise it has one for all lanes wherever some lane has one.
     """
 
     name: str
@@ -163,7 +164,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Keep:
-    """Where a row is kept; the first to be kept there finds no others."""
+    """Where a row is kept; the first to be kept there clears the others."""
 
     rows: Rows
     first: bool
@@ -174,8 +175,8 @@ class Keep:
 
 @dataclass(frozen=True, eq=False)
 class Map:
-    """A program that makes of each row of ``source`` ("argument0"), and what is given ("argument1"), a flag and a row
-    of ``target`` ("result0"), kept where the flag is more than 0.5; the first to be kept there finds no others.
+    """A program that maps each row of ``source`` ("argument0"), and what is given ("argument1"), to a flag and a row of
+    ``target`` ("result0"), kept where the flag is more than 0.5; the first to be kept there clears the others.
     """
 
     program: Program
@@ -190,7 +191,7 @@ class Map:
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """A program that makes of a state ("argument0"), what is given ("argument1") and a row ("argument2") the next state
+    """A program that maps a state ("argument0"), what is given ("argument1") and a row ("argument2") to the next state
     ("result0"): for each row, in the order in which they were kept.
     """
 
@@ -204,8 +205,8 @@ class Fold:
 
 
 class Seat(NamedTuple):
-    """Which number of a field a load or a store is of, if its values are lists of motions or forces: of which few items
-    that may be taken together, which number of each; and of which of these items.
+    """Which number of a field a load or a store accesses, if its values are lists of motions or forces: the few items
+    that may be packed together, which number of each; and which of these items.
     """
 
     run: tuple[str, int, int]
@@ -268,26 +269,26 @@ WITHIN = ("repeat", "subroutine", "map", "fold")
 
 
 def inner(program: Program) -> list[Repeat | Subroutine | Map | Fold]:
-    """What a program repeats, uses as a subroutine, and does with rows, in order."""
+    """The repeats, subroutines, maps and folds of a program, in order."""
     return [program.details[n] for n in program.walk() if program.operations[n] in WITHIN]
 
 
 def programs(what: Repeat | Subroutine | Map | Fold) -> list[Program]:
-    """Its program, and those that code may run instead."""
+    """Its program, and the variants that code may run instead."""
     return [what.program, *(program for _, program in what.sparing)] if isinstance(what, Subroutine) else [what.program]
 
 
 def count(program: Program) -> Counter[str]:
-    """How often each arithmetic operation is done in a program without loops over bodies; ``sin`` or ``exp`` count one
-    each, and what is repeated counts once.
+    """How often each arithmetic operation is done in a program without loops over bodies; ``sin`` or ``exp`` count as
+    one each, and a repeated program counts once.
     """
     own = Counter(op for op in (program.operations[n] for n in program.walk()) if op in ARITHMETIC)
     return sum((count(each.program) for each in inner(program)), own)
 
 
 def length(program: Program) -> int:
-    """How many instructions code of a program without loops over bodies has, with those that are repeated; a subroutine
-    stands there once.
+    """How many instructions the code of a program without loops over bodies has, including repeated programs; a
+    subroutine counts once.
     """
     own = dict.fromkeys(inner(program))
     return len(program.root.order) + sum(length(each) for what in own for each in programs(what))

@@ -48,8 +48,8 @@ class Callee:
         return found
 
     def count(self) -> Counter[str]:
-        """How often each operation is done for one state, as if every body stood in code; of derivatives, and of very
-        many bodies, one "call".
+        """How often each operation is done for one state, as if the loops over bodies were unrolled; for derivatives,
+        and for very many bodies, one "call".
         """
         from linkwork.engine.ir.program import count
         from linkwork.engine.plans.specialised import specialised_program

@@ -27,7 +27,7 @@ class StraightLine(Compiled):
 
     @property
     def spared(self) -> Sequence[Spared]:
-        """Programs for what numbers of arguments often are, if there are such: the first whose numbers are so runs."""
+        """Variants for the usual values of numbers of arguments, if there are any: the first whose numbers match runs."""
         return ()
 
     @property
