@@ -27,7 +27,7 @@ class StraightLine(Compiled):
 
     @property
     def spared(self) -> Sequence[Spared]:
-        """Variants for the usual values of numbers of arguments, if there are any: the first whose numbers match runs."""
+        """Variants for the usual values of numbers of arguments, if there are any: the first that matches runs."""
         return ()
 
     @property
