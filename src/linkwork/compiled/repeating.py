@@ -22,13 +22,13 @@ Body = Callable[..., tuple[Sequence[Any], Any]]
 
 def repeat(body: Body, state: Sequence[Any], given: Sequence[Any] = (), *, most: int, batch: int = 0) -> list[Any]:
     """The state after ``body(*state, *given) -> next state, whether to go on`` has been repeated, at least once and at
-    most so many times. Each state of a batch goes on for itself, and keeps its numbers when it is done.
+    most so many times. Each state of a batch iterates independently, and keeps its numbers when it is done.
 
     Args:
-        body: a text over arrays, of one state. All that is traced and that it uses must be in ``state`` or ``given``.
+        body: a text over arrays, of one state. Every traced value that it uses must be in ``state`` or ``given``.
         state: arrays, which keep their shapes.
-        given: arrays that stay as they are.
-        most: how often at most.
+        given: arrays that do not change.
+        most: the most iterations.
         batch: how many leading axes the arrays have, if they are plain ones; traced arrays are of one state.
 
     Example:

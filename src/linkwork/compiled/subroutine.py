@@ -23,10 +23,10 @@ def subroutine(body: Callable[..., Sequence[Any]], zeros: Sequence[Sequence[int]
     """``body(*given) -> results``, over traced arrays a function that code calls; over plain arrays the text itself.
 
     Args:
-        body: a text over arrays. All that is traced and that it uses must be given; None stands for what there is not.
-        zeros: places of given numbers, all arrays in a row, that are often all zero, as in a sparse matrix: then code
-            does without what is multiplied by them, as the text does with zeros. The first of several that are is
-            taken.
+        body: a text over arrays. Every traced value that it uses must be given; None stands for a missing array.
+        zeros: sets of places, counted over all given arrays, whose numbers are often all zero, as in a sparse matrix:
+            then code skips the products with them, as the text does with zeros. The first set that is all zero is
+            used.
 
     Example:
         >>> import linkwork as lw

@@ -110,7 +110,7 @@ class InParallel(Compiled):
         return crew
 
     def _enlist(self, code: jit.Code) -> None:
-        """All helpers that there are become members of the crew, if there is one."""
+        """All helpers become members of the crew, if there is one."""
         crew = self._crew
         if crew is None or self.busy[0]:
             return

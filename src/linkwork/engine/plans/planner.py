@@ -65,7 +65,7 @@ def plan_for(task: Task, form: str = "auto", cpu: tuple[str, str] | None = None,
 def plan_for_trace(
     task: TracedTask, what: str, form: str = "auto", cpu: tuple[str, str] | None = None, lanes: int | None = None
 ) -> Plan:
-    """The plan of a traced program; a warning about ``what`` tells if it is too long for machine code."""
+    """The plan of a traced program; a warning names ``what`` if it is too long for machine code."""
     if "call" in task.operations:
         from linkwork.engine.plans.staged import Staged
 

@@ -108,9 +108,9 @@ class Segmented(InParallel):
         return {"data": address(tables.data), "ints": address(tables.ints), **tables.sizes, **parts}
 
     def _square(self, code: jit.Code, group: int) -> dict[str, int]:
-        """Where the parts of ``square`` begin, for one lane: cells of groups of segments, of what goes along the chain
-        and of the head's bodies, places of the chain's groups of bodies, posts of those of side branches, and knots of
-        these; then, for all lanes of a group, the rows of seams, and the end.
+        """Where the parts of ``square`` begin, for one lane: cells of groups of segments, of values that go along
+        the chain and of the head's bodies, places of the chain's groups of bodies, posts of those of side branches, and
+        knots of these; then, for all lanes of a group, the rows of seams, and the end.
         """
         (_, cell, place, post, knot, seam, *_), tables = code.integers, self.grouped_tables(group)
         segments, head = self.cut.count // group, self.cut.head + 1
