@@ -258,7 +258,7 @@ def test_a_long_program_is_cut_into_basic_blocks_and_keeps_its_bits(way: str, mo
     inputs[4, 7] = np.inf
     result = [*range(count), 2.5]
     whole = Batch(way, result, count, None, 4)
-    monkeypatch.setattr(kernel, "_LONG", 20)
+    monkeypatch.setattr(kernel, "LONG", 20)
     monkeypatch.setattr(kernel, "_LONGEST_BLOCK", 7)
     parted = Batch(way, result, count, None, 4)
     assert "never" not in whole.text and parted.text.count("label %never") > 10

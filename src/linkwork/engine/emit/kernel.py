@@ -21,6 +21,7 @@ from linkwork.engine.emit.carrying import Registers, carried
 from linkwork.engine.emit.kept_rows import KeptRows, fold_rows, keep_row, map_rows, rows_of
 from linkwork.engine.emit.packing import batch, pack, rows_in_place, unpack
 from linkwork.engine.emit.repeating import ROWS, interface_of, memory_of, repeat, tables_with
+from linkwork.engine.emit.slots import LONG
 from linkwork.engine.emit.sparing import Spared, calls_of, choice, symbols
 from linkwork.engine.emit.writer import Value, bits, constant, declarations, vector
 from linkwork.engine.ir.address import Address
@@ -54,8 +55,8 @@ def module(
     return "\n".join([*parts, declarations({lanes, *map(program.lanes, program.root.order)})])
 
 
-_LONG, _LONG_ALONE, _LONGEST_BLOCK = 8_000, 2_000, 1_000
-"""Longer programs, over vectors and scalar, are cut into basic blocks: LLVM's time is quadratic in their length."""
+_LONGEST_BLOCK = 500
+"""Instructions of a basic block of long programs, which are cut: LLVM's time is quadratic in its length."""
 
 
 class Kernel(Arithmetic):
@@ -88,7 +89,7 @@ class Kernel(Arithmetic):
         """Where values lie that programs over rows are given."""
         self.handed: dict[int, Callable[[int, Address], None]] = {}
         """What writes loads of what the iteration before may have left in registers."""
-        self.until_cut = _LONGEST_BLOCK if len(program.root.order) > (_LONG_ALONE if lanes == 1 else _LONG) else -1
+        self.until_cut = _LONGEST_BLOCK if len(program.root.order) > LONG else -1
 
     def text(self) -> str:
         if self.kept is None and (rows := rows_of(self.program)):
