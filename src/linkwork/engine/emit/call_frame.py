@@ -64,7 +64,7 @@ class CallFrame:
 @dataclass(frozen=True)
 class Interface:
     """The arrays of a program: how many numbers a state has in each, as an integer or the name of a size; the names of
-    all sizes; and, for a loop over time, how many arrays of the state are recorded, the first ones, all if None.
+    all sizes; and, for a time loop, how many arrays of the state are recorded, the first ones, all if None.
     """
 
     arguments: tuple[int | str, ...]
