@@ -5,8 +5,8 @@
     python benchmarks/operational_methods.py --write    puts the tables into docs/operational-inertia.md
 
 Operations are those of code for one mechanism, where its numbers are constants, on robots of example-robot-data (on a
-fixed base, and on a floating one if they have four ends), ready mechanisms and random trees of up to 50 bodies, where
-bodies times points are at most 320: operations are found by tracing, which takes seconds where both are many. Times
+fixed base, and on a floating one if they have four ends), built-in mechanisms and random trees of up to 50 bodies,
+where bodies times points are at most 320: operations are found by tracing, which takes seconds if both are many. Times
 are of code for any mechanism, which larger ones run: one state on one lane, the best of many samples, all methods in
 turn and their results compared first. Points are on ends, or on any bodies.
 """

@@ -18,7 +18,7 @@ import linkwork as lw
 TITLES = {
     "model": "Models",
     "formats": "Model files",
-    "mechanisms": "Ready mechanisms",
+    "mechanisms": "Built-in mechanisms",
     "joints": "Joints",
     "dynamics": "Functions of a state",
     "simulation": "Simulation",

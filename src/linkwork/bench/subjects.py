@@ -19,7 +19,7 @@ from linkwork.properties import cached_property
 
 @dataclass(frozen=True)
 class Subject:
-    """A model file, or a ready mechanism such as "serial_chain:10"; ``large`` asks for a large batch as well."""
+    """A model file, or a built-in mechanism such as "serial_chain:10"; ``large`` asks for a large batch as well."""
 
     name: str
     source: str
@@ -65,7 +65,7 @@ _BUILT_IN = {"humanoid": ("humanoid", True), "chain of 7": ("serial_chain:7", Fa
 
 
 def standard() -> tuple[list[Subject], str]:
-    """The robots of the package example-robot-data if it is installed, otherwise ready mechanisms; and which."""
+    """The robots of the package example-robot-data if it is installed, otherwise built-in mechanisms; and which."""
     try:
         found = [Path(str(file.locate())).resolve() for file in files("example-robot-data") or ()]
     except PackageNotFoundError:
@@ -78,4 +78,4 @@ def standard() -> tuple[list[Subject], str]:
     if subjects:
         return subjects, "robots of the package example-robot-data; ANYmal, G1 and Talos on a floating base"
     built_in = [Subject(name, source, floating) for name, (source, floating) in _BUILT_IN.items()]
-    return built_in, "ready mechanisms, because the package example-robot-data is not installed"
+    return built_in, "built-in mechanisms, because the package example-robot-data is not installed"

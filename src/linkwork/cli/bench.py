@@ -30,7 +30,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "models",
         nargs="*",
         metavar="MODEL",
-        help="a URDF or MJCF file, or a ready mechanism as for linkwork info; a standard set and chains if left out",
+        help="a URDF or MJCF file, or a built-in mechanism as for linkwork info; a standard set and chains if left out",
     )
     parser.add_argument("--floating-base", action="store_true", help="put the roots of the models on free joints")
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""``linkwork draw``: a picture of a model file or a ready mechanism."""
+"""``linkwork draw``: a picture of a model file or a built-in mechanism."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``linkwork info``: what a model file or a ready mechanism holds."""
+"""``linkwork info``: what a model file or a built-in mechanism holds."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "model",
         metavar="FILE|ROBOT|MECHANISM",
-        help="a URDF or MJCF file, a robot that `linkwork robots` lists, or a ready mechanism, as in "
+        help="a URDF or MJCF file, a robot that `linkwork robots` lists, or a built-in mechanism, as in "
         "serial_chain:10:spherical; there are " + ", ".join(mechanisms.NAMES),
     )
     parser.add_argument("--floating-base", action="store_true", help="put the root on a free joint")
 
 
 def find(text: str, floating_base: bool = False) -> Model:
-    """The model of a file, the ready mechanism of that name, or the robot."""
+    """The model of a file, the built-in mechanism of that name, or the robot."""
     path = Path(text)
     if path.suffix in (".urdf", ".xml", ".mjcf") or path.exists() or len(path.parts) > 1:
         return load(path, floating_base=floating_base)

@@ -25,9 +25,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "what",
         nargs="+",
         metavar="FILE|MECHANISM|RUN.npz",
-        help="a URDF or MJCF file, a ready mechanism, or a trajectory that was saved; several stand side by side",
+        help="a URDF or MJCF file, a built-in mechanism, or a trajectory that was saved; several stand side by side",
     )
-    parser.add_argument("--model", metavar="FILE|MECHANISM", help="of a trajectory, where it is no ready mechanism")
+    parser.add_argument("--model", metavar="FILE|MECHANISM", help="of a trajectory, where it is no built-in mechanism")
     parser.add_argument("--floating-base", action="store_true", help="put the root on a free joint")
     parser.add_argument("--shapes", choices=SHAPES, default="visual", help="what to show of bodies (visual)")
     parser.add_argument(
@@ -53,7 +53,7 @@ def _found(text: str, options: argparse.Namespace) -> Model | Trajectory:
 
 
 def _named(path: str) -> str:
-    """The name of the model of a trajectory, if that is a ready mechanism's."""
+    """The name of the model of a trajectory, if that is a built-in mechanism's."""
     try:
         with np.load(path, allow_pickle=False) as file:
             name = str(file["model"])[:100]

@@ -1,8 +1,8 @@
-"""Arrays of traced numbers, which behave as NumPy's do.
+"""Arrays of traced numbers, which behave like NumPy's.
 
-A ``TracedArray`` is an array of objects: floats, traced scalars, and conditions that are decided when the code runs.
-Shapes, slices, views and assignment are NumPy's own; what is computed goes through NumPy's protocols to ``functions``,
-one text of ours over scalars for each.
+A ``TracedArray`` is an array of objects: floats, traced scalars, and conditions that are decided at run time. Shapes,
+slices, views and assignment are NumPy's own; computation goes through NumPy's protocols to ``functions``, which has one
+text over scalars for each of them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from linkwork.errors import TracingError
 
 
 class TracedArray(np.ndarray[Any, Any]):
-    """An array whose numbers write down what is done to them. Those of an argument cannot be assigned to."""
+    """An array whose numbers record the operations on them. Those of an argument cannot be assigned to."""
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
         from linkwork.compiled.functions import apply_ufunc
@@ -123,7 +123,7 @@ def array_of(items: list[Any]) -> Any:
 
 
 def is_traced(value: Any, depth: int = 8) -> bool:
-    """Whether a value has traced numbers; arrays of objects, made by np.array, and lists are looked into."""
+    """Whether a value has traced numbers; arrays of objects, made by np.array, and lists are searched, too."""
     if isinstance(value, TracedArray | Undecided):
         return True
     if type(value) is np.ndarray and value.dtype == object:
@@ -134,7 +134,7 @@ def is_traced(value: Any, depth: int = 8) -> bool:
 
 
 _PLAIN = frozenset((float, int))
-"""Types of numbers that are not traced: a list of these alone is not looked at one by one."""
+"""Types of numbers that are not traced: a list of only these is not searched item by item."""
 
 
 def numbers(value: Any) -> Any:
@@ -172,7 +172,7 @@ _floats = np.frompyfunc(_number, 1, 1)
 
 
 def _index(index: Any) -> Any:
-    """An index as NumPy takes it; one that is traced is refused."""
+    """An index as NumPy takes it; a traced one is rejected."""
     parts = index if isinstance(index, tuple) else (index,)
     for part in parts:
         if isinstance(part, TracedArray):

@@ -57,11 +57,11 @@ class CompiledFunction:
         function: Callable[..., Any] | None = None,
         branches: Callable[[], Program] | None = None,
     ) -> None:
-        """``trace`` gives the program when it is first needed; ``identity`` is what that follows from, if code can be
-        found without it, and ``seconds`` what one state takes on one lane, roughly. ``configurations`` are arguments
-        that are configurations of models; ``often`` is what numbers of arguments, by name and place, often are. The
-        ``function`` that was traced is asked why a result does not exist. ``branches`` gives the program of a mechanism
-        that has isomorphic branches, with the same instructions for these.
+        """``trace`` returns the program when it is first needed; ``identity`` is what the program depends on, if code
+        can be found without tracing, and ``seconds`` roughly what one state takes on one lane. ``configurations`` are
+        arguments that are configurations of models; ``often`` has the usual values of numbers of arguments, by name and
+        place. The ``function`` that was traced is called to explain why a result does not exist. ``branches`` returns
+        the program of a mechanism that has isomorphic branches, with the same instructions for these.
         """
         self._function = function
         self.configurations = dict(configurations or {})
@@ -90,12 +90,12 @@ class CompiledFunction:
         return out if out is not None else self._result(tuple(leaves))
 
     def served(self, out: Any, *values: Any) -> Any:
-        """What ``quick`` says, of numbers, lists and other arrays converted first."""
+        """The result of ``quick``, with numbers, lists and other arrays converted first."""
         answer = self.quick(out, *values)
         return self.converted(out, *values) if answer is None else answer
 
     def converted(self, out: Any, *values: Any) -> Any:
-        """What ``quick`` says of values that it did not take as they are; None if there is nothing to convert."""
+        """The result of ``quick`` for values that it did not take as they are; None if there is nothing to convert."""
         if self.quick is _nothing:
             return None
         plain = all_converted(values, out)
@@ -117,12 +117,12 @@ class CompiledFunction:
 
     @property
     def plan(self) -> Plan:
-        """How it runs while no form is asked for."""
+        """How it runs while no form is requested."""
         return self._plan("auto")
 
     @property
     def entry(self) -> Entry | None:
-        """That by which one state of plain arrays is served; None until there is any."""
+        """The entry by which one state of plain arrays is served; None until there is one."""
         return self._entry if self._entry is not None and "one" in self._entry.forms else None
 
     @cached_property
@@ -186,7 +186,7 @@ class CompiledFunction:
             raise not_enough_memory(asked, needed, _FEWER) from None
         fine = np.ones(states, dtype=bool)
         if status:
-            self._given(values, finite=True)  # an argument that is not finite is said first
+            self._given(values, finite=True)  # a non-finite argument is reported first
             for result in found:
                 fine &= np.isfinite(result).all(axis=1)
         elif form == "auto":
@@ -239,18 +239,18 @@ class CompiledFunction:
 
     @cached_property
     def _result(self) -> Callable[[tuple[Any, ...]], Any]:
-        """What makes a result of its arrays."""
+        """Builds a result from its arrays."""
         return putting_together(self._structure)
 
     @cached_property
     def _whole(self) -> Callable[[Any], Any]:
-        """The same, of what code serves: a tuple of several arrays, or one."""
+        """The same, from what code serves: a tuple of several arrays, or one."""
         result = self._result
         return result if len(self.result_shapes) > 1 else lambda leaf: result((leaf,))
 
     @cached_property
     def _into(self) -> Callable[[Any], Any]:
-        """What makes of an ``out`` a tuple of several arrays, or one."""
+        """Turns an ``out`` into a tuple of several arrays, or one."""
         flat = laying_flat(self._structure)
 
         def only(out: Any) -> Any:
@@ -274,7 +274,7 @@ class CompiledFunction:
         return SingularError(f"{self.name}: the result is not finite")
 
     def _said_of(self, values: Sequence[Any], batch: tuple[int, ...], state: tuple[int, ...]) -> str:
-        """What the function itself, called with arrays, says of a state: an error of ours, if it raises one."""
+        """The error of ours, if any, that the function itself raises when called with the arrays of a state."""
         given = {
             key: np.array(np.broadcast_to(np.asarray(value, dtype=np.float64), (*batch, *shape))[state])
             for (key, shape), value in zip(self.shapes.items(), values, strict=True)
@@ -294,7 +294,7 @@ class CompiledFunction:
 
     def _plan(self, form: str) -> Plan:
         found = self._plans.get(form)
-        if found is None:  # which another thread may have found by now: all must go by one, whose memory one call has
+        if found is None:  # or another thread has found it by now: all must use one, whose memory serves one call
             found = self._plans.setdefault(form, plan_for_trace(self._task, self.name, form))
         return found
 
@@ -349,6 +349,6 @@ def _nothing(*_: object) -> None:
 
 
 def _by_code_or_python(code: Callable[..., Any], python: Callable[..., Any], *given: Any) -> Any:
-    """What code serves, or Python while no form is asked for."""
+    """The result of code, or of Python while no form is requested."""
     found = code(*given)
     return python(*given) if found is None and not forced.value else found

@@ -22,14 +22,14 @@ MOST_NUMBERS = 1_000_000
 def compile(function: Callable[..., Any], /, **shapes: Any) -> CompiledFunction:
     """A function over NumPy arrays as machine code: a control law, a cost, a constraint, a step.
 
-    The function is run over arrays whose numbers write down what is done to them. Inside, arithmetic, ``@``, slices,
-    fixed indices, reductions, NumPy's functions (``np.sin``, ``np.where``, ``np.linalg.solve``, ...) and linkwork's own
-    of kinematics, dynamics, operational space and constraints for a fixed model work as they do on arrays of floats.
-    What is computed must not depend on values but by ``np.where`` and the like.
+    The function is traced: it is run over arrays whose numbers record the operations on them. Inside, arithmetic,
+    ``@``, slices, fixed indices, reductions, NumPy's functions (``np.sin``, ``np.where``, ``np.linalg.solve``, ...) and
+    linkwork's own functions of kinematics, dynamics, operational space and constraints for a fixed model work as they
+    do on arrays of floats. Control flow must not depend on values, except through ``np.where`` and the like.
 
     Args:
-        function: of arrays, for one state; it stays as it is, and called with arrays gives the same numbers to
-            rounding. It is run twice, to see that it does the same each time, and once more where a mechanism has limbs
+        function: of arrays, for one state; it is not changed, and called with arrays it returns the same numbers to
+            rounding. It is run twice, to check that it does the same each time, and once more if a mechanism has limbs
             of the same kind, which one call computes side by side. An argument that has a default and no shape keeps
             its default.
         shapes: of each argument, for one state: an int, a tuple (``()`` for a single number), or a model and a space,
@@ -39,7 +39,7 @@ def compile(function: Callable[..., Any], /, **shapes: Any) -> CompiledFunction:
         A ``CompiledFunction`` with the same arguments, each with any leading (batch) axes, and ``out=``.
 
     Raises:
-        TracingError: what cannot be traced, with the line of the file and what to use instead.
+        TracingError: if something cannot be traced, with the line of the file and what to use instead.
 
     Example:
         >>> import linkwork as lw
@@ -73,8 +73,8 @@ def compile(function: Callable[..., Any], /, **shapes: Any) -> CompiledFunction:
 def _branches(
     name: str, function: Callable[..., Any], parameters: dict[str, Shape], program: Program
 ) -> Callable[[], Program] | None:
-    """The program with the same instructions for isomorphic branches, if a mechanism has them; None too, if the
-    function asks for numbers that are not known then.
+    """The program with the same instructions for isomorphic branches, if a mechanism has them; also None if the
+    function needs numbers that are not known then.
     """
     if not any(lane for _, lane in program.seeds.values()):
         return None

@@ -1,7 +1,7 @@
 """Derivatives of compiled functions: ``lw.jvp``, ``lw.vjp`` and ``lw.jacobian_of``.
 
-A derivative is a compiled function of its own, of the function's program run forward or backward; so it can be used
-wherever the function can, and be differentiated again.
+A derivative is itself a compiled function, made from the function's program in forward or reverse mode; so it can be
+used wherever the function can, and be differentiated again.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def jvp(function: CompiledFunction | Callable[..., Any], /, **shapes: Any) -> Co
         shapes: for ``lw.compile``, if it is still to be compiled.
 
     Returns:
-        A compiled function of the arguments and of as many tangents, named d_q for an argument q, which gives the
-        result and its change, both of the function's own structure. The tangent of an argument that was declared a
+        A compiled function of the arguments and of as many tangents, named d_q for an argument q, which returns
+        the result and its change, both in the function's own structure. The tangent of an argument that was declared a
         configuration of a model (``q=(model, "configuration")``) has nv numbers: q ⊕ d_q.
 
     Example:
@@ -67,8 +67,8 @@ def vjp(function: CompiledFunction | Callable[..., Any], /, **shapes: Any) -> Co
         shapes: for ``lw.compile``, if it is still to be compiled.
 
     Returns:
-        A compiled function of the arguments and of the weights of each result, named w0, w1, ..., which gives the
-        result, and the gradients in a tuple, one for each argument. That of an argument which was declared a
+        A compiled function of the arguments and of the weights of each result, named w0, w1, ..., which returns
+        the result, and the gradients in a tuple, one for each argument. The gradient of an argument declared a
         configuration of a model (``q=(model, "configuration")``) has nv numbers, for q ⊕ δ.
 
     Example:
@@ -102,10 +102,10 @@ def jacobian_of(
         shapes: for ``lw.compile``, if it is still to be compiled.
 
     Returns:
-        A compiled function of the same arguments. It gives for each result, in the function's structure, an array
-        (..., *shape of the result, *shape of the argument), and of several arguments a tuple of these. An argument
-        that was declared a configuration of a model (``q=(model, "configuration")``) is differentiated in the tangent
-        space: nv numbers, for q ⊕ δ.
+        A compiled function of the same arguments. It returns for each result, in the function's structure, an
+        array (..., *shape of the result, *shape of the argument), and for several arguments a tuple of these. An
+        argument that was declared a configuration of a model (``q=(model, "configuration")``) is differentiated in the
+        tangent space: nv numbers, for q ⊕ δ.
 
     Example:
         >>> import linkwork as lw
@@ -134,7 +134,7 @@ def jacobian_of(
 
 
 def _by_columns(f: CompiledFunction, chosen: Sequence[str], arguments: list[list[Any]]) -> dict[str, list[Any]]:
-    """For each argument and each result the Jacobian (numbers of the result, of the argument), forward."""
+    """For each argument and each result the Jacobian (numbers of the result, of the argument), in forward mode."""
     directions, owners = [], []
     for name in chosen:
         for k in range(prod(_tangent_shape(f, name))):
@@ -159,7 +159,7 @@ def _by_columns(f: CompiledFunction, chosen: Sequence[str], arguments: list[list
 
 
 def _by_rows(f: CompiledFunction, chosen: Sequence[str], arguments: list[list[Any]]) -> dict[str, list[Any]]:
-    """The same, backward."""
+    """The same, in reverse mode."""
     sizes = [prod(shape) for shape in f.result_shapes]
     weights = [
         [[float(j == k and i == n) for i in range(size)] for j, size in enumerate(sizes)]

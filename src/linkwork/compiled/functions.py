@@ -1,4 +1,4 @@
-"""NumPy's functions over traced arrays: which text of ours each one is, and which work on objects as they are."""
+"""NumPy's functions over traced arrays: which of our texts implements each one, and which work on objects unchanged."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: di
     raise TracingError(f"np.{name}.{method} cannot be traced")
 
 
-# Functions that are no universal ones
+# Functions that are not universal functions
 
 
 def _where(c: Any, *values: Any) -> Any:
@@ -144,7 +144,7 @@ def _unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: float = 2.0 
 
 
 def _made(make: Callable[..., Any]) -> Callable[..., Any]:
-    """One that makes arrays, asked ``like=`` a traced one."""
+    """A function that creates arrays, called with ``like=`` a traced one."""
 
     def text(*given: Any, dtype: Any = None, order: Any = None, **options: Any) -> Any:
         return traced(numbers(make(*map(_plain, given), **options)).copy())
@@ -206,11 +206,11 @@ _AS_THEY_ARE = (
     "resize trim_zeros ix_ matrix_transpose permute_dims astype unstack cumulative_sum cumulative_prod concat pad "
     "convolve correlate trapezoid trapz ediff1d vander meshgrid compress extract choose fill_diagonal copyto put"
 ).split()
-"""Functions of NumPy that move numbers, or add and multiply them, and so do with objects as they do with floats."""
+"""NumPy functions that move numbers, or add and multiply them, and so work on objects as they do on floats."""
 
 
 def _plain(value: Any) -> Any:
-    """What a function of NumPy is called with: traced arrays as arrays of objects, or as one."""
+    """The argument for a function of NumPy: traced arrays as arrays of objects, or as one object."""
     if isinstance(value, list | tuple):
         return type(value)(map(_plain, value))
     if not isinstance(value, TracedArray):

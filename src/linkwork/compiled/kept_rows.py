@@ -1,7 +1,7 @@
-"""Rows that a traced text keeps where a condition holds, and goes over later: what touches, of all that may.
+"""Rows that a traced text keeps where a condition holds, and iterates over later, such as the contacts that touch.
 
-A row that no lane of a tile has costs one comparison; the code of what is done with rows is written once, whatever
-their number.
+A row that no lane of a tile has costs one comparison; the code that processes rows is emitted once, whatever their
+number.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from linkwork.engine.trace.tracer import Traced, Tracer
 
 
 class KeptRows:
-    """Rows of so many numbers, at most so many; nothing is kept in the beginning. Those that are looked at once need
-    not be ``packed``.
+    """Rows of so many numbers, at most so many; nothing is kept at the start. Rows that are read only once need not be
+    ``packed``.
     """
 
     def __init__(self, name: str, width: int, most: int, packed: bool = True) -> None:
@@ -78,7 +78,7 @@ class KeptRows:
 
 
 def _inside(tracer: Tracer, given: Sequence[Any], loaded: Sequence[int]) -> list[Any]:
-    """What is given, as the program inside finds it; constants stay what they are."""
+    """The given scalars, as the inner program sees them; constants stay what they are."""
     found = list(given)
     for place, k in enumerate(loaded):
         found[k] = tracer.load(Address("argument1", place))

@@ -1,4 +1,4 @@
-"""Texts of linkwork's own over arrays, compiled: found on disk by what they follow from, without being traced."""
+"""linkwork's own texts over arrays, compiled: found on disk by what they depend on, without being traced."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from linkwork.errors import TracingError
 from linkwork.model.model import Frame, Model
 
 _DEARER = 3.0
-"""What such a text takes, over an algorithm alone, roughly."""
+"""Roughly the cost of such a text, relative to an algorithm alone."""
 
 
 def law(
@@ -32,12 +32,12 @@ def law(
     often: Mapping[str, Mapping[int, float]] = MappingProxyType({}),
     dearer: float = _DEARER,
 ) -> CompiledFunction:
-    """A text over arrays for a model. ``what`` it follows from besides model and frames must say all of it. Numbers of
-    arguments, by name and place, may ``often`` be these: code has a shorter program for states in which all of them
-    are. It is so much ``dearer`` than an algorithm alone, roughly.
+    """A text over arrays for a model. ``what`` must name everything that it depends on besides model and frames.
+    Numbers of arguments, by name and place, may ``often`` have these values: code has a shorter program for states in
+    which all of them do. It is roughly so many times ``dearer`` than an algorithm alone.
 
-    Its results are an array, or a tuple of arrays, of these shapes; no numbers in any state if the text divides by what
-    is zero for this model.
+    Its results are an array, or a tuple of arrays, of these shapes; NaN in every state if the text divides by something
+    that is zero for this model.
     """
 
     def program(isomorphic: bool = False) -> Program:

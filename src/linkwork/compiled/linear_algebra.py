@@ -1,4 +1,4 @@
-"""``numpy.linalg`` over traced arrays: elimination written over scalars, which chooses pivots without branching."""
+"""``numpy.linalg`` over traced arrays: elimination over scalars, which selects pivots without branching."""
 
 from __future__ import annotations
 
@@ -126,8 +126,8 @@ def _is_zero(x: Any) -> bool:
 
 
 def _solved(A: Rows, B: Rows) -> tuple[Rows, Any]:
-    """A⁻¹ B by elimination with partial pivoting, and the determinant of A. Numbers that are zero by structure are
-    left out, so that a triangle costs no more than substitution.
+    """A⁻¹ B by elimination with partial pivoting, and the determinant of A. Structural zeros are left out, so that a
+    triangle costs no more than substitution.
     """
     n, determinant = len(A), 1.0
     A, B = [list(row) for row in A], [list(row) for row in B]
@@ -157,7 +157,7 @@ def _solved(A: Rows, B: Rows) -> tuple[Rows, Any]:
 
 
 def _exchanged(A: Rows, B: Rows, k: int, r: int, determinant: Any) -> Any:
-    """Rows k and r in each other's place if r has the larger number in column k; the determinant with its sign."""
+    """Rows k and r exchanged if r has the larger number in column k; the determinant with its sign."""
     here, there = absolute(A[k][k]), absolute(A[r][k])
 
     def either(x: Any, y: Any) -> tuple[Any, Any]:

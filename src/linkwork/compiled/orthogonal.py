@@ -1,4 +1,4 @@
-"""``numpy.linalg`` by Householder's reflections over traced arrays: QR, and what follows from it for full rank."""
+"""``numpy.linalg`` by Householder reflections over traced arrays: QR, and the functions built on it, for full rank."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from linkwork.spatial import absolute, sqrt, total, where_less
 Rows = list[list[Any]]
 
 LEAST = 1e-14
-"""Of the largest number on the diagonal of R: below it a matrix does not count as one of full rank."""
+"""Relative to the largest number on the diagonal of R: below it a matrix does not count as full rank."""
 
 
 def qr(a: Any, mode: str = "reduced") -> Any:
@@ -41,7 +41,7 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None
 
 
 def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
-    """What NumPy gives for a matrix of full rank, without the singular values: x, the residual, and the rank."""
+    """NumPy's result for a matrix of full rank, without the singular values: x, the residual, and the rank."""
     m, n = np.shape(a)
     x = pinv(a) @ traced(numbers(b))
     off = traced(numbers(a)) @ x - traced(numbers(b))
@@ -68,8 +68,8 @@ def _transposed(rows: Rows) -> Rows:
 
 
 def _reflected(A: Rows) -> tuple[Rows, Rows]:
-    """Q (m, k) and R (k, n), k the smaller of m and n. Each reflection H = 1 - t u uᵀ takes a column's numbers below
-    the diagonal away; where there are none, it is the identity.
+    """Q (m, k) and R (k, n), k the smaller of m and n. Each reflection H = 1 - t u uᵀ zeroes a column's numbers below
+    the diagonal; if there are none, it is the identity.
     """
     m, n = len(A), len(A[0])
     R, k = [list(row) for row in A], min(len(A), len(A[0]))
@@ -103,7 +103,7 @@ def _reflect(A: Rows, u: list[Any], t: Any, row: int, column: int) -> None:
 
 
 def _inverse(A: Rows) -> Rows:
-    """R⁻¹ Qᵀ of a matrix with no fewer rows than columns; NaN if its columns depend on each other."""
+    """R⁻¹ Qᵀ of a matrix with no fewer rows than columns; NaN if its columns are linearly dependent."""
     Q, R = _reflected(A)
     n = len(R)
     largest: Any = 0.0

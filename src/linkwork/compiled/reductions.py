@@ -1,4 +1,4 @@
-"""NumPy's functions that reduce arrays along axes, or put numbers in order, over traced arrays."""
+"""NumPy's functions that reduce arrays along axes, or sort them, over traced arrays."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from linkwork.errors import TracingError
 def reduced(
     name: str, identity: Any, array: Any, axis: Any = 0, keepdims: Any = False, initial: Any = None, where: Any = True
 ) -> Any:
-    """A universal function of NumPy over an array of objects along axes; ``identity`` is what it does nothing with."""
+    """A universal function of NumPy over an array of objects along axes; ``identity`` is its identity element."""
     start = None if initial is None or initial is np._NoValue else numbers(initial)
     if where is not True and where is not np._NoValue:
         nothing = identity if start is None else start
@@ -43,7 +43,7 @@ def reduced(
 
 
 def accumulated(name: str, array: Any, axis: int = 0) -> Any:
-    """The same, with all that it goes through."""
+    """The same, with all intermediate results."""
     rows = list(np.moveaxis(array, axis, 0))
     for k in range(1, len(rows)):
         rows[k] = ufuncs[name](rows[k - 1], rows[k])
@@ -90,7 +90,7 @@ total, all_of, _largest, _smallest = (
 
 
 def _how_many(a: Any, axis: Any, where: Any) -> Any:
-    """Numbers of an array, along axes, of which some count."""
+    """The number of elements along axes, of which some may be masked out."""
     counted = traced(np.ones(np.shape(a)).astype(object))
     return total(counted, axis, keepdims=True, where=where)
 
@@ -137,7 +137,7 @@ def _spread(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) ->
 
 
 def _sorted(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    """Neighbours in order, by turns: what n numbers need of it are n rounds."""
+    """Odd-even transposition sort: n numbers need n rounds."""
     array = as_numbers(numbers(a))
     rows = list(array.reshape(-1)) if axis is None else list(np.moveaxis(array, axis, 0))
     for k in range(len(rows)):

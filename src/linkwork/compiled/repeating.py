@@ -1,4 +1,4 @@
-"""A text repeated over a state until that has converged: in code, lanes that are done wait; over arrays, states do."""
+"""A text repeated over a state until it has converged: in code, lanes that are done wait; over arrays, states do."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ Body = Callable[..., tuple[Sequence[Any], Any]]
 
 def repeat(body: Body, state: Sequence[Any], given: Sequence[Any] = (), *, most: int, batch: int = 0) -> list[Any]:
     """The state after ``body(*state, *given) -> next state, whether to go on`` has been repeated, at least once and at
-    most so many times. Each state of a batch goes on for itself, and keeps its numbers when it is done.
+    most so many times. Each state of a batch iterates independently, and keeps its numbers when it is done.
 
     Args:
-        body: a text over arrays, of one state. All that is traced and that it uses must be in ``state`` or ``given``.
+        body: a text over arrays, of one state. Every traced value that it uses must be in ``state`` or ``given``.
         state: arrays, which keep their shapes.
-        given: arrays that stay as they are.
-        most: how often at most.
+        given: arrays that do not change.
+        most: the most iterations.
         batch: how many leading axes the arrays have, if they are plain ones; traced arrays are of one state.
 
     Example:
@@ -55,7 +55,7 @@ def _traced(
     body: Body, shapes: Sequence[tuple[int, ...]], given_shapes: Sequence[tuple[int, ...]], fixed: list[Any],
     loaded: Sequence[int],
 ) -> Program:  # fmt: skip
-    """The program of a body, for what is given ``fixed`` but for numbers that are ``loaded``."""
+    """The program of a body, with the given numbers ``fixed`` except those that are ``loaded``."""
     tracer = Tracer(expand=False)
     own = [tracer.load(Address("argument0", k)) for k in range(sum(map(prod, shapes)))]
     inside = list(fixed)
@@ -79,12 +79,12 @@ def _traced(
 
 
 def flat(arrays: Sequence[Any]) -> list[Any]:
-    """All numbers of arrays."""
+    """All numbers of arrays, flat."""
     return [number(item) for each in arrays for item in numbers(each).flat]
 
 
 def shaped(items: list[Any], shapes: Sequence[tuple[int, ...]]) -> list[Any]:
-    """Arrays of these shapes, of numbers in a row."""
+    """Arrays of these shapes, from flat numbers."""
     made, start = [], 0
     for shape in shapes:
         own = np.empty(prod(shape), dtype=object)

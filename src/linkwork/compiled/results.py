@@ -1,4 +1,4 @@
-"""What a function returns as a list of arrays, and back: arrays in tuples, lists and dicts, however deep."""
+"""A function's return value as a list of arrays, and back: arrays in tuples, lists and dicts, nested to any depth."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def taken_apart(name: str, value: Any) -> tuple[Structure, list[Any]]:
 
 
 def putting_together(structure: Structure) -> Callable[[tuple[Any, ...]], Any]:
-    """What makes a result of its arrays."""
+    """Builds a result from its arrays."""
     return _made_of(structure, count())
 
 
@@ -42,7 +42,7 @@ def _made_of(structure: Structure, places: Iterator[int]) -> Callable[[tuple[Any
     if structure is None:
         return itemgetter(next(places))
     if structure[0] is tuple and len(structure[1]) > 1 and not any(structure[1]):
-        return itemgetter(*(next(places) for _ in structure[1]))  # which gives a tuple
+        return itemgetter(*(next(places) for _ in structure[1]))  # returns a tuple
     kind, *keys, inside = structure
     parts = [_made_of(part, places) for part in inside]
     if kind is dict:
@@ -65,7 +65,7 @@ def names_of(structure: Structure, whole: str) -> list[str]:
 
 
 def laying_flat(structure: Structure) -> Callable[[Any], tuple[Any, ...]]:
-    """What makes the arrays of an ``out`` of this structure."""
+    """Returns the arrays of an ``out`` of this structure."""
     if structure is None:
         return lambda value: (value,)
     kind, *keys, inside = structure
@@ -88,4 +88,4 @@ def laying_flat(structure: Structure) -> Callable[[Any], tuple[Any, ...]]:
     return laid_flat
 
 
-_SEVERAL = (tuple, list)  # a union of them would be made in each call
+_SEVERAL = (tuple, list)  # a union of them would be created in each call

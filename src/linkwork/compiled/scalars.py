@@ -22,7 +22,7 @@ def number(x: Any) -> Any:
 
 
 def condition(x: Any) -> Any:
-    """A scalar as a condition: a truth value, or one that is decided when the code runs."""
+    """A scalar as a condition: a truth value, or one that is decided at run time."""
     if isinstance(x, Condition | bool):
         return x
     return not_(equal(x, 0.0))

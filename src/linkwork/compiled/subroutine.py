@@ -1,4 +1,4 @@
-"""A text that stands in code once, however often it is used there."""
+"""A text that is emitted once, however often it is used."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def subroutine(body: Callable[..., Sequence[Any]], zeros: Sequence[Sequence[int]
     """``body(*given) -> results``, over traced arrays a function that code calls; over plain arrays the text itself.
 
     Args:
-        body: a text over arrays. All that is traced and that it uses must be given; None stands for what there is not.
-        zeros: places of given numbers, all arrays in a row, that are often all zero, as in a sparse matrix: then code
-            does without what is multiplied by them, as the text does with zeros. The first of several that are is
-            taken.
+        body: a text over arrays. Every traced value that it uses must be given; None stands for a missing array.
+        zeros: sets of places, counted over all given arrays, whose numbers are often all zero, as in a sparse matrix:
+            then code skips the products with them, as the text does with zeros. The first set that is all zero is
+            used.
 
     Example:
         >>> import linkwork as lw
@@ -68,8 +68,8 @@ def subroutine(body: Callable[..., Sequence[Any]], zeros: Sequence[Sequence[int]
 def _traced(
     body: Callable[..., Sequence[Any]], shapes: Shapes, zeros: Sequence[Sequence[int]], isomorphic: bool
 ) -> tuple[Subroutine, list[tuple[int, ...]]] | None:
-    """A body for arrays of these shapes, and the shapes of its results; None if it calls code that has loops. If it is
-    ``isomorphic``, branches of mechanisms that are so get the same instructions.
+    """A body for arrays of these shapes, and the shapes of its results; None if it calls code that has loops. With
+    ``isomorphic``, isomorphic branches of mechanisms get the same instructions.
     """
     program, results = _program(body, shapes, (), isomorphic)
     if "call" in program.operations:

@@ -1,4 +1,4 @@
-"""A function over arrays run over traced ones: its program."""
+"""Runs a function over traced arrays and returns its program."""
 
 from __future__ import annotations
 
@@ -23,9 +23,8 @@ Shape = tuple[int, ...]
 def trace(
     name: str, function: Callable[..., Any], parameters: Mapping[str, Shape], isomorphic: bool = False
 ) -> tuple[Program, Structure, tuple[Shape, ...]]:
-    """The program of a function, the structure of what it returns, and the shapes of the arrays there. With
-    ``isomorphic``, branches of mechanisms that are so get the same instructions, and elementary functions are written
-    out.
+    """The program of a function, the structure of its result, and the shapes of the arrays in it. With ``isomorphic``,
+    isomorphic branches of mechanisms get the same instructions, and elementary functions are expanded.
     """
     tracer = Tracer(expand=isomorphic, isomorphic=isomorphic)
     arrays: dict[str, TracedArray] = {}
@@ -36,7 +35,7 @@ def trace(
         items.flags.writeable = False
         arrays[key] = items.reshape(shape).view(TracedArray)
     try:
-        with np.errstate(all="ignore"):  # what folds to no number is said when it is computed
+        with np.errstate(all="ignore"):  # constants that fold to NaN are reported when computed
             value = function(**arrays)
         structure, leaves = taken_apart(name, value)
     except LinkworkError:

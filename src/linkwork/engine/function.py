@@ -19,7 +19,7 @@ def function(
     over_time: bool = False,
     kept: tuple[int, ...] | None = None,
 ) -> Plan:
-    """How an algorithm is computed for a model, in the form asked for. Plans are kept in the model's memo, but for
+    """How an algorithm is computed for a model, in the requested form. Plans are kept in the model's memo, except
     interpreted ones, which cost nothing to make.
     """
     if form == "interpreted":

@@ -1,4 +1,4 @@
-"""Which engine runs: machine code, unless the caller asks for the interpreter."""
+"""Which engine runs: machine code, unless the caller requests the interpreter."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from linkwork.errors import LinkworkWarning
 _form: ContextVar[str] = ContextVar("linkwork_form", default="auto")
 _lock = threading.Lock()
 forced = ctypes.c_int64(0)
-"""How many ``form`` blocks are open anywhere: while it is 0, nobody needs to look at the context. The builtins
-read it, too.
+"""How many ``form`` blocks are open anywhere: while it is 0, nobody needs to check the context. The builtins read it,
+too.
 """
 
 
@@ -58,13 +58,13 @@ def form(name: str) -> Iterator[None]:
 
 @cache
 def served() -> Callable[..., Any]:
-    """The builtin (holder, out, arguments...) that serves plain arrays while no form is asked for."""
+    """The builtin (holder, out, arguments...) that serves plain arrays while no form is requested."""
     return make(ctypes.addressof(forced))
 
 
 @cache
 def asked() -> Callable[..., Any]:
-    """The builtin (holder, function, check, arrays...) by which Python and code go by turns, in the same way."""
+    """The builtin (holder, function, check, arrays...) that alternates between Python and code, in the same way."""
     return make(ctypes.addressof(forced), "asked")
 
 
@@ -74,7 +74,7 @@ def current_form() -> str:
 
 @cache
 def _default() -> str:
-    """Machine code where that is possible, otherwise the interpreter, of which a warning tells once."""
+    """Machine code if possible, otherwise the interpreter, with one warning."""
     if os.environ.get("LINKWORK_ENGINE") == "interpreter":
         return "interpreted"
     reason = jit.obstacle()

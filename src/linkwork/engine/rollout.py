@@ -16,11 +16,11 @@ from linkwork.engine.trace.interpreter import evaluate
 from linkwork.model.tree import Tree
 
 _SLICE = 0.1
-"""Seconds of work after which Python looks up, for instance to see Ctrl-C."""
+"""Seconds of work after which Python gets control, for instance to handle Ctrl-C."""
 
 
 def records(steps: int, every: int) -> int:
-    """How many states are recorded: the first, one after every so many steps, and the last."""
+    """How many states are recorded: the first, one every ``every`` steps, and the last."""
     return -(-steps // every) + 1
 
 
@@ -36,22 +36,22 @@ def run_over_time(
     total: int | None = None,
     sure: bool = True,
 ) -> int:
-    """Go ``steps`` steps on from the states, which are changed; 0, or bit 1 set if something given is not finite, which
+    """Advance the states, in place, by ``steps`` steps; returns 0, or bit 1 set if a given number is not finite, which
     ends it, and bit 2 if a record is not, or the state at the end.
 
-    Every array must have been checked: this is the door to machine code.
+    Every array must have been checked: this is the entrance to machine code.
 
     Args:
-        plan: of a step made for a loop over time, of ``stepping`` or traced.
+        plan: of a step made for a time loop, of ``stepping`` or traced.
         state: the arrays of the state (trajectories, numbers), contiguous.
         given: the step's other arguments (trajectories, steps, numbers), their last axis contiguous.
         into: for each array of the state that is recorded its records (trajectories, records, numbers), contiguous.
         steps: how many.
         every: after how many a state is recorded.
         most_threads: threads to use at most.
-        before: how many steps were done in calls before this one.
+        before: how many steps were done in earlier calls.
         total: how many there are in all, after which the last state is recorded; ``before + steps`` if left out.
-        sure: whether numbers that are not finite must be those that any other code gives.
+        sure: whether non-finite numbers must be those that any other code gives.
     """
     total = before + steps if total is None else total
     if not isinstance(plan, Compiled):
@@ -94,7 +94,7 @@ def _compiled(
             stride = array.strides[0]
             call |= {f"records{k}": address(array) + first * stride, f"records{k}_stride": stride // 8}
 
-        def job(kept: object = (state, given, into)) -> int:  # an interrupted caller must not take them away
+        def job(kept: object = (state, given, into)) -> int:  # they must outlive an interrupted caller
             call["buffer"] = scratch("tile", lanes * plan.buffer_size)
             words = plan.interface.time_loop.put(plan.words("time_loop", lanes), call)
             return run(address(words))
@@ -111,8 +111,8 @@ def _compiled(
 def _slices(
     count: int, lanes: int, steps: int, most_threads: int, cost: float
 ) -> Iterator[list[tuple[int, int, int, int]]]:
-    """Work for all threads at a time: of each the first trajectory, their number, the steps done and to do. A tile's
-    step costs so many seconds, roughly.
+    """Work for all threads at a time: for each the first trajectory, their number, the steps done and to do. A tile's
+    step costs roughly so many seconds.
     """
     tiles = -(-count // lanes)
     wanted = max(1, min(most_threads, tiles, int(tiles * steps * cost / threads.WORTH_A_THREAD)))

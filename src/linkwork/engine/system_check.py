@@ -1,5 +1,5 @@
-"""Does this machine run what the engine writes? A kernel of each kind is compiled, run, and compared with the
-interpreter, to the last bit.
+"""Does this machine run the engine's code? A kernel of each kind is compiled, run, and compared with the interpreter,
+to the last bit.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from linkwork.model import mechanisms
 
 @dataclass(frozen=True)
 class Check:
-    """Of one kind of code: its name, whether it works, and what was found, in words."""
+    """The check of one kind of code: its name, whether it works, and what was found, in words."""
 
     name: str
     works: bool
@@ -37,12 +37,12 @@ class SystemReport:
     """What works on this machine; as text, one line for each thing that was checked."""
 
     system: str
-    """Versions of what linkwork runs on."""
+    """Versions of linkwork's dependencies."""
     target: str
-    """What machine code is made for."""
+    """The target of machine code."""
     checks: tuple[Check, ...]
     cache: str
-    """Where compiled code is kept between runs, or why it is not."""
+    """Where compiled code is cached between runs, or why it is not."""
 
     @property
     def works(self) -> bool:
@@ -92,7 +92,7 @@ def system_check() -> SystemReport:
 
 
 def cache_state() -> str:
-    """What there is to say of the cache."""
+    """The state of the cache, in words."""
     place, reason = cache.folder(), cache.obstacle()
     if reason:
         return f"compiled code is not kept: {reason}"
@@ -112,7 +112,7 @@ def _system() -> str:
 
 
 def _checked(name: str, compare: Callable[[], bool | None]) -> Check:
-    """None means that there is no such code on this Python, which is no fault."""
+    """None means that this Python does not support such code, which is not a failure."""
     before = perf_counter()
     try:
         same = compare()
@@ -125,8 +125,8 @@ def _checked(name: str, compare: Callable[[], bool | None]) -> Check:
 
 
 def _kinds() -> Iterator[tuple[str, Callable[[], bool | None]]]:
-    """Every kind of code, with what compares it."""
-    batch = jit.lanes(jit.host()) + 1  # a full tile, and one that is not
+    """Every kind of code, with its comparison."""
+    batch = jit.lanes(jit.host()) + 1  # a full tile, and a partial one
 
     @memoised
     def plan(form: str, over_time: bool = False) -> Plan:
@@ -175,7 +175,7 @@ def _same_served(plan: Plan, states: int) -> bool | None:
 
 
 def _same_by_two(plan: Plan) -> bool:
-    """With a helper that may or may not come in time."""
+    """With a helper that may or may not arrive in time."""
     assert isinstance(plan, Segmented)
     plan.threads = 2
     return all(_same(plan, 1) for _ in range(5))

@@ -1,5 +1,5 @@
-"""From LLVM's text to code in memory.
+"""From LLVM IR to code in memory.
 
 Comes in: the text of a module, and a digest of everything that it depends on (``fingerprint``). Goes out: its functions
-by address (``jit``), loaded from disk where they were kept (``cache``) or compiled and kept now (``loader``).
+by address (``jit``), loaded from disk if cached there (``cache``), or compiled and cached now (``loader``).
 """

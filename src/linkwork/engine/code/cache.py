@@ -1,19 +1,19 @@
-"""Object code kept on disk between runs.
+"""Object code cached on disk between runs.
 
-Whoever can write a file here has his machine code run, so a file is used only if all of this holds:
+Anybody who can write a file here can run machine code as this user, so a file is used only if all of this holds:
 
-- Of the folder's path, links resolved, no folder belongs to anybody but the user and root, and none can be written by
+- On the folder's path, with links resolved, every folder belongs to the user or to root, and none is writable by
   others, unless its sticky bit keeps them from replacing what is not theirs. The folder itself is the user's.
 - Each folder is opened relative to the one above it, and checked by its descriptor; files are opened relative to that,
-  never by a path that may have come to mean another folder meanwhile, without following links and without waiting.
-- The file is a regular one of the user's, which nobody else may write, and not larger than object code is.
-- Its digest is that of its key and its content: it is whole, and not the code of something else.
-- A keyed digest shows that it was written by who knows the secret of this folder, a file that the user alone can read.
+  never by a path that may have come to mean another folder meanwhile, without following links and without blocking.
+- The file is a regular file of the user's, which nobody else may write, and not larger than object code can be.
+- Its digest is that of its key and its content: it is complete, and not the code of something else.
+- A keyed digest shows that its writer knew the secret of this folder, a file that only the user can read.
 
 Windows has no owners and modes of this kind: there the digests and the kind and size of the file are checked, and the
 access rights of the user's own application data must keep others out.
 
-Nothing here ever fails a call: what cannot be read or written is done without, with at most a warning.
+No problem here ever fails a call: the cache is bypassed, with at most a warning.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from linkwork.errors import LinkworkWarning
 
 _MAGIC = b"linkwork object 2\n"
 CACHE = "LINKWORK_CACHE_DIR"
-"""The environment variable that says where the cache is; empty for none."""
+"""The environment variable that holds the cache's location; empty for none."""
 _SUFFIX, _PART = ".lwo", ".part"
 _SECRET = "secret"
 _LIMIT = 512 * 2**20
-"""Bytes at which the oldest files go."""
+"""Bytes at which the oldest files are removed."""
 _LARGEST = 64 * 2**20
 """Bytes of the largest file that is read or written."""
 _LOOKS = 64
-"""How often the folder is listed, on average, while as much is written as may be kept."""
+"""How often the folder is listed, on average, while as much is written as the cache may hold."""
 _ABANDONED = 3600.0
 """Seconds after which nobody is writing a temporary file any more."""
 
@@ -57,7 +57,7 @@ def _flags(*names: str) -> int:
 
 _SAFELY = _flags("CLOEXEC", "NOFOLLOW", "NONBLOCK", "NOCTTY", "BINARY")
 _ENTER = _flags("CLOEXEC", "NOFOLLOW", "DIRECTORY") | getattr(os, "O_PATH", os.O_RDONLY)
-"""To go through a folder that one need not be allowed to list."""
+"""To traverse a folder without permission to list it."""
 _LIST = _flags("CLOEXEC", "NOFOLLOW", "DIRECTORY", "RDONLY")
 
 
@@ -84,7 +84,7 @@ def folder() -> Path | None:
 
 
 def obstacle() -> str | None:
-    """Why the folder is not used; None if it is, or will be made."""
+    """Why the folder is not used; None if it is, or will be created."""
     path = folder()
     if path is None:
         return f"{CACHE} is empty, or there is no home folder"
@@ -126,7 +126,7 @@ def holds(key: str) -> bool:
 
 
 def write(key: str, image: bytes) -> None:
-    """Keep object code; whoever reads at the same time sees all of it or nothing."""
+    """Cache object code; a concurrent reader sees all of it or nothing."""
     if len(image) > _LARGEST - 2**10:
         return
     with _trusted(create=True) as place, contextlib.suppress(OSError):
@@ -136,8 +136,8 @@ def write(key: str, image: bytes) -> None:
             content = b"".join((_MAGIC, digest, _signed(digest, secret), image))
             with _written(place, content) as temporary:
                 place.replace(temporary, key + _SUFFIX)
-            # A look at 20,000 files takes longer than writing a hundred: by chance, so that processes that write
-            # little take their turns, too.
+            # Listing 20,000 files takes longer than writing a hundred: at random, so that processes that write
+            # little take their turn, too.
             if int.from_bytes(os.urandom(4), "big") * _LIMIT < 2**32 * _LOOKS * len(content):
                 _trim(place)
 
@@ -184,7 +184,7 @@ def _checked(content: bytes, key: str, secret: bytes) -> bytes:
 
 
 def _secret(place: _Folder, create: bool = False) -> bytes | None:
-    """32 bytes that the user alone can read. Two processes that make them at the same time come to have the same."""
+    """32 bytes that only the user can read. Two processes that create them at the same time end up with the same."""
     try:
         found = place.read(_SECRET, 32, private=True)
         if len(found) == 32:
@@ -230,7 +230,7 @@ class _Folder:
         except FileNotFoundError:
             raise
         except OSError:
-            _check(self.status(name), most, private)  # says why, if it is for a reason of ours
+            _check(self.status(name), most, private)  # raises the reason, if it is one of ours
             raise
         try:
             status = os.fstat(handle)
@@ -260,7 +260,7 @@ class _Folder:
 
 
 def _check(status: os.stat_result, most: int, private: bool = False) -> None:
-    """Raise why a file cannot be trusted."""
+    """Raise the reason why a file cannot be trusted."""
     if not stat.S_ISREG(status.st_mode):
         raise _Distrusted("is a link" if stat.S_ISLNK(status.st_mode) else "is no regular file")
     if _OWNERS and status.st_uid != os.getuid():
@@ -275,7 +275,7 @@ def _check(status: os.stat_result, most: int, private: bool = False) -> None:
 
 @contextlib.contextmanager
 def _written(place: _Folder, content: bytes) -> Iterator[str]:
-    """The name of a new file with this content, which is gone afterwards unless it has been renamed."""
+    """The name of a new file with this content, which is removed afterwards unless it has been renamed."""
     name = os.urandom(12).hex() + _PART
     handle = place.create(name)
     try:
@@ -339,7 +339,7 @@ def _trusted(create: bool = False) -> Iterator[_Folder | None]:
 
 @contextlib.contextmanager
 def _anyway() -> Iterator[_Folder | None]:
-    """The folder, whoever may write to it: to see what is there, and to remove it."""
+    """The folder, whoever may write to it: to list it, and to remove it."""
     path, descriptor = folder(), None
     with contextlib.suppress(OSError):
         descriptor = os.open(path, _LIST & ~_flags("NOFOLLOW")) if path is not None and _OWNERS else None
@@ -353,7 +353,7 @@ def _anyway() -> Iterator[_Folder | None]:
 
 @contextlib.contextmanager
 def _opened(path: Path, create: bool = False) -> Iterator[_Folder]:
-    """The folder at a path, opened from the top down; made, with what is missing above it, if that is asked for."""
+    """The folder at a path, opened from the top down; created, with what is missing above it, if requested."""
     if not _OWNERS:
         if create:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Digests of everything that generated code depends on, so that kept code is used only where it fits."""
+"""Digests of everything that generated code depends on, so that cached code is used only where it is valid."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from linkwork.engine.trace.tables import Kind
 
 SOURCES = ("spatial", "joints", "model", "algorithms", "engine", "compiled", "dynamics", "control", "simulation")
-"""The packages that generated code follows from."""
+"""The packages that generated code depends on."""
 
 
 def of_sources(root: Path) -> str:
-    """Of every source file of these packages, however deep, with its path. Without objects for paths and files, which
-    would take more than reading does.
+    """Of every source file of these packages, at any depth, with its path. Without path and file objects, which would
+    take longer than reading does.
     """
     files = sorted(path for part in SOURCES for path in _files(f"{root}{os.sep}{part}"))
     digest, start = hashlib.sha256(), len(f"{root}{os.sep}")
@@ -67,7 +67,7 @@ def of_model(model: Model, frames: Sequence[Frame]) -> str | None:
 
 
 def of_kinds(kinds: Sequence[Kind]) -> str | None:
-    """Of the kinds that rolled code is made for; None if a joint is not linkwork's own."""
+    """Of the kinds that rolled code is generated for; None if a joint is not linkwork's own."""
     if not all(is_built_in(kind.joint) for kind in kinds):
         return None
     return key(
@@ -79,7 +79,7 @@ def of_kinds(kinds: Sequence[Kind]) -> str | None:
 
 
 def of_program(program: Program) -> str:
-    """Of a traced program: what to go by where a joint is not linkwork's own, for its code may depend on anything."""
+    """Of a traced program: used if a joint is not linkwork's own, since its code may depend on anything."""
     from linkwork.engine.ir.program import text
 
     return hashlib.sha256(text(program).encode()).hexdigest()

@@ -1,8 +1,8 @@
 """LLVM through llvmlite: module text to object code for a CPU, and object code to callable memory.
 
-Object code is position independent and refers to Python's functions by name, so that it can be kept on disk. Where it
-is of a kind that ``linker`` knows, LLVM is not needed to bring it into memory, nor loaded. Memory is never writable and
-executable at once: a linker writes it first, then protects it.
+Object code is position independent and refers to Python's functions by name, so it can be cached on disk. If ``linker``
+supports it, LLVM is neither needed nor loaded to bring it into memory. Memory is never writable and executable at once:
+a linker writes it first, then protects it.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from linkwork.memory import check_available
 from linkwork.properties import cached_property
 
 lock = threading.RLock()
-"""Held while code is made, one module at a time; a fork waits for it, so that the child finds LLVM idle."""
+"""Held while code is compiled, one module at a time; a fork waits for it, so that the child finds LLVM idle."""
 
 
 def _before_fork() -> None:
-    """Wait until no thread is in LLVM: in code that is made here, or in llvmlite, which frees things at any time."""
+    """Wait until no thread is in LLVM: compiling here, or in llvmlite, which frees things at any time."""
     lock.acquire()
     if _llvm.cache_info().currsize:
         _llvm().ffi.lib._lock.__enter__()
@@ -45,7 +45,7 @@ if hasattr(os, "register_at_fork"):
 
 _serial = itertools.count()
 _LEAST_MEMORY, _MEMORY = 64 * 2**20, 64
-"""Bytes that LLVM takes at most, and for a byte of text: 1.5 times what was measured."""
+"""Bytes that LLVM takes at most, and for a byte of text: 1.5 times the measured values."""
 _INSTEAD = "free some, or use lw.interpreted(), which needs no code"
 
 
@@ -57,8 +57,8 @@ class Code:
         self.addresses = addresses
 
     def function(self, name: str, brief: bool = False) -> Callable[[int], int]:
-        """A function that is called with the address of its words; it runs without the interpreter's lock, unless it is
-        so brief that giving it up and taking it back would take longer.
+        """A function that is called with the address of its words; it runs without the GIL, unless it is so brief that
+        releasing and reacquiring the GIL would take longer.
         """
         kind = ctypes.PYFUNCTYPE if brief else ctypes.CFUNCTYPE
         function = kind(ctypes.c_int64, ctypes.c_void_p)(self.addresses[name])
@@ -88,17 +88,17 @@ def _llvm() -> Any:
 
 
 LANES = "LINKWORK_LANES"
-"""The environment variable that holds how many lanes are used at most: 2, 4 or 8."""
+"""The environment variable that holds the most lanes to use: 2, 4 or 8."""
 
 
 @cache
 def _target() -> Target:
-    """What LLVM says of this machine."""
+    """LLVM's description of this machine."""
     return target(_asked)
 
 
 def _asked() -> Target:
-    """As LLVM says it now. On Windows code comes in ELF objects, since LLVM's linker does not take the constants'
+    """LLVM's current answer. On Windows code comes in ELF objects, since LLVM's linker does not support the constant
     sections of COFF.
     """
     llvm = _llvm()
@@ -110,7 +110,7 @@ def _asked() -> Target:
 
 @cache
 def host() -> tuple[str, str]:
-    """The CPU's name and features, those left out whose vectors have more lanes than are wanted."""
+    """The CPU's name and features, without those whose vectors have more lanes than are wanted."""
     unwanted = {"2": ("avx", "fma", "f16c", "xop", "vaes", "vpclmulqdq"), "4": ("avx512", "avx10", "evex512")}
     names = unwanted.get(os.environ.get(LANES, "8"), ("\0",))
     flags = _target().features.split(",")
@@ -130,12 +130,12 @@ def lanes(cpu: tuple[str, str]) -> int:
 
 
 def triple() -> str:
-    """The target that code is made for: this process's."""
+    """The target that code is generated for: this process's."""
     return _target().triple
 
 
 def register_constraint(cpu: tuple[str, str], count: int) -> str | None:
-    """The inline-assembly constraint of a register for so many float64 numbers, on an x86 CPU that has such ones."""
+    """The inline-assembly constraint of a register for so many float64 numbers, on an x86 CPU that has them."""
     if not triple().startswith("x86_64") or count > lanes(cpu):
         return None
     return "v" if count == 8 else "x"
@@ -149,8 +149,8 @@ def _machine(cpu: tuple[str, str], triple: str) -> Any:
 
 @cache
 def _linker() -> Any:
-    """LLVM's newer linker, which puts all sections of an object side by side. The older one asks for memory section by
-    section: among large arrays it may get constants too far from the code that reads them, and ends the process.
+    """LLVM's newer linker, which places all sections of an object side by side. The older one allocates section by
+    section: among large arrays it may place constants too far from the code that reads them, and ends the process.
     """
     return _llvm().create_lljit_compiler(_machine(host(), triple()), use_jit_link=True)
 
@@ -164,13 +164,13 @@ def compile_object(text: str, cpu: tuple[str, str]) -> bytes:
     """Object code of a module for a CPU."""
     llvm = _llvm()
     _check_memory(len(text))
-    # constants stay in a context as long as it is there, and every mechanism has its own
+    # constants stay in a context as long as it lives, and every mechanism has its own
     with lock, llvm.create_context() as context, llvm.parse_assembly(text, context) as module:
         return bytes(_machine(cpu, triple()).emit_object(module))
 
 
 def link(image: bytes, names: list[str]) -> Code:
-    """Object code brought into executable memory."""
+    """Object code linked into executable memory."""
     needed = {**_system_symbols(), **(builtin.addresses() if names == list(builtin.NAMES) else {})}
     try:
         found = linker.linked(image, needed, names) or _linked(image, needed, names)
@@ -193,15 +193,13 @@ def _linked(image: bytes, needed: dict[str, int], names: list[str]) -> linker.Li
 
 
 def _check_memory(size: int) -> None:
-    """Refuse to make code of so many bytes of text where LLVM may get too little memory: it would end the process."""
+    """Refuse to compile so many bytes of text if LLVM may run out of memory: it would end the process."""
     check_available("the compiler and linker of machine code", _LEAST_MEMORY + _MEMORY * size, _INSTEAD)
 
 
 @cache
 def _system_symbols() -> dict[str, int]:
-    """Functions of the system that LLVM calls of its own accord: on Windows one that touches every page of a large
-    stack frame.
-    """
+    """Functions of the system that LLVM itself calls: on Windows one that probes every page of a large stack frame."""
     if sys.platform != "win32":
         return {}
     probe = getattr(ctypes.CDLL("ntdll"), "__chkstk", None)
@@ -225,7 +223,7 @@ def obstacle() -> str | None:
 
 
 def unsuitable() -> str | None:
-    """Why generated code would be wrong on this kind of machine: it has addresses of 64 bits, lowest byte first."""
+    """Why generated code would be wrong on this machine: it assumes 64-bit addresses and little-endian order."""
     if sys.maxsize < 2**32:
         return "this is a 32-bit Python, and machine code is made for 64 bits"
     if sys.byteorder != "little":

@@ -1,8 +1,8 @@
-"""Object code brought into executable memory without LLVM, whose library takes longer to load than all else that a
+"""Links object code into executable memory without LLVM, whose library takes longer to load than everything else that a
 first call from the cache does.
 
-Code that linkwork makes for x86-64 in ELF has few kinds of sections and of relocations. Anything else is left to LLVM's
-own linker (``jit``). Memory is never writable and executable at once: it is written first, then protected.
+The ELF objects that linkwork compiles for x86-64 have few kinds of sections and relocations. Anything else is left to
+LLVM's own linker (``jit``). Memory is never writable and executable at once: it is written first, then protected.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _SYMBOL = np.dtype([
 ])  # fmt: skip
 _RELOCATION = np.dtype([("offset", "<u8"), ("type", "<u4"), ("symbol", "<u4"), ("addend", "<i8")])
 _PROGRAM, _SYMBOLS, _RELOCATIONS = 1, 2, 4
-"""Types of sections: content, names, what is to be filled in."""
+"""Types of sections: content, names, relocations."""
 _WRITABLE, _IN_MEMORY, _CODE = 1, 2, 4
 """Flags of sections."""
 _RELATIVE = (2, 4)
-"""Relocations: 32 bits from where they stand to a symbol, which may be a function that is called."""
+"""Relocations: a 32-bit distance to a symbol, which may be a called function."""
 _JUMP = bytes.fromhex("ff2502000000 cccc")
-"""Go where the next eight bytes say."""
+"""Jump to the address in the next eight bytes."""
 _STUB = len(_JUMP) + 8
 _SPECIAL = 0xFF00
-"""Numbers from here on are no sections."""
+"""Numbers from here on are not sections."""
 
 
 class Linked(NamedTuple):
@@ -67,7 +67,7 @@ def linked(image: bytes, needed: Mapping[str, int], names: Sequence[str]) -> Lin
     foreign = [k for k in range(1, len(symbols)) if symbols["section"][k] == 0]
     if not all(called[k] in needed for k in foreign):
         return None
-    # constants first, then, from a new page on, code, and a jump to each function of somebody else's
+    # constants first, then, on a new page, code, and a jump to each external function
     places = np.full(count, -1, dtype=np.int64)
     constants = _place(sections, [k for k in present if not sections["flags"][k] & _CODE], 0, places)
     begin = _aligned(constants, mmap.PAGESIZE)
@@ -102,7 +102,7 @@ def _names(image: bytes, sections: Any, table: Any) -> list[str]:
 
 
 def _relocate(content: NDArray[np.uint8], start: int, entries: Any, where: NDArray[np.int64]) -> bool:
-    """Fill in distances within one section; whether that is all there is to do."""
+    """Fill in distances within one section; whether there is nothing else to do."""
     if not (np.isin(entries["type"], _RELATIVE).all() and (where[entries["symbol"]] >= 0).all()):
         return False
     places = start + entries["offset"].astype(np.int64)
@@ -117,7 +117,7 @@ def _part(image: bytes, section: Any, kind: np.dtype[Any]) -> Any:
 
 
 def _place(sections: Any, chosen: list[int], start: int, places: NDArray[np.int64]) -> int:
-    """Sections one after another; where they end."""
+    """Places sections one after another; where they end."""
     for k in chosen:
         places[k] = start = _aligned(start, int(sections["align"][k]))
         start += int(sections["size"][k])
@@ -130,7 +130,7 @@ def _aligned(number: int, unit: int) -> int:
 
 @cache
 def usable() -> bool:
-    """Whether this machine is one whose code is known here."""
+    """Whether this linker supports the machine."""
     return sys.platform == "linux" and platform.machine() == "x86_64" and sys.maxsize > 2**32
 
 

@@ -1,4 +1,4 @@
-"""Code by the digest of what it depends on: in memory already, on disk, or compiled now."""
+"""Code by the digest of what it depends on: already in memory, on disk, or compiled now."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _loaded: WeakValueDictionary[str, jit.Code] = WeakValueDictionary()
 
 
 def key_of(cpu: tuple[str, str], *what: object) -> str:
-    """The digest of code for a CPU: of ``what`` it was made from, and of everything that makes it."""
+    """The digest of code for a CPU: of ``what`` it is generated from, and of everything that generates it."""
     return fingerprint.key(fingerprint.library(), jit.version(), jit.triple(), cpu, *what)
 
 
 @contextmanager
 def anew() -> Iterator[None]:
-    """Compile all code that is loaded inside, and keep none of it."""
+    """Compile all code that is loaded inside, and cache none of it."""
     token = _anew.set(True)
     try:
         yield

@@ -1,5 +1,5 @@
-"""What LLVM says of this machine, kept on disk: its library takes longer to load than all else that a first call from
-the cache does.
+"""LLVM's description of the host, cached on disk: LLVM's library takes longer to load than everything else that a first
+call from the cache does.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from linkwork.engine.code import cache
 
 
 class Target(NamedTuple):
-    """LLVM's version, the target that code is made for, and the CPU's name and features, such as +avx2."""
+    """LLVM's version, the target that code is generated for, and the CPU's name and features, such as +avx2."""
 
     version: str
     triple: str
@@ -22,7 +22,7 @@ class Target(NamedTuple):
 
 
 def target(ask: Callable[[], Target]) -> Target:
-    """As it was kept, or as LLVM, who is asked then, says."""
+    """The cached target, or LLVM's answer, which ``ask`` gets."""
     key = _key()
     kept = cache.read(key) if key else None
     if kept is not None:
@@ -34,8 +34,8 @@ def target(ask: Callable[[], Target]) -> Target:
 
 
 def _key() -> str | None:
-    """A digest of llvmlite's version and place, and of the CPU as the system and NumPy see it, which differ under an
-    emulator; None where the system does not tell.
+    """A digest of llvmlite's version and location, and of the CPU as the system and NumPy see it, which differ under an
+    emulator; None if the system does not say.
     """
     import llvmlite
     import numpy as np
@@ -58,4 +58,4 @@ def _key() -> str | None:
 
 
 _LINES = (b"vendor_id", b"cpu family", b"model", b"stepping", b"flags")
-"""What does not vary from process to process."""
+"""Whatever does not vary from process to process."""

@@ -1,4 +1,4 @@
-"""Arithmetic over the lanes of a vector, and its constants, in LLVM's lines."""
+"""Arithmetic over the lanes of a vector, and its constants, in LLVM IR."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from linkwork.spatial.functions import BITWISE
 BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 
 _FEW_RESULTS = 128
-"""Numbers of one state's results up to which constants lie in memory as whole vectors of four, which take a place in an
-instruction as they are: broadcasting is one more, on CPUs whose vectors have four lanes. Beside many results they would
-take room in the nearest cache.
+"""Numbers of one state's results up to which constants are in memory as whole vectors of four, which an instruction
+takes as a memory operand: a broadcast is one more instruction, on CPUs whose vectors have four lanes. With many results
+they would compete for the first-level cache.
 """
 
 
 class Arithmetic(Writer):
-    """Writes a function named ``symbol`` over so many lanes, which gives so many ``results`` for each; None if that is
-    not known.
+    """Writes a function named ``symbol`` over so many lanes, which returns so many ``results`` for each; None if that
+    is not known.
     """
 
     def __init__(self, lanes: int, symbol: str, results: int | None) -> None:
@@ -38,7 +38,7 @@ class Arithmetic(Writer):
         return self.load(where, self.type, self.align)
 
     def constants(self) -> str:
-        """Those that lie in memory, in the order in which they are first used."""
+        """The constants in memory, in the order of their first use."""
         if not self.whole:
             return ""
         vectors = listed((self.type, constant(x, self.lanes)) for x in self.whole)

@@ -1,9 +1,9 @@
-"""``asked``: steps of a simulation, a function of Python's and code by turns, in LLVM's text.
+"""``asked``: steps of a simulation that alternate between a Python function and code, in LLVM IR.
 
-Before each part of a step's code Python is asked: its function is called with a time and two arrays, which become
-read-only, and answers an array that the code takes. What the code gives is told in the next question. An answer that
-is no plain array goes through a function that makes one of it, or raises; so does every error of Python's. What a part
-gave two steps ago it writes again, if nobody has kept any of it.
+Before each part of a step's code, the Python function is called with a time and two arrays, which become read-only, and
+returns an array that the code takes. The code's results are the arguments of the next call. A return value that is not
+a plain array goes through a function that converts it, or raises; so does every Python error. A part reuses the arrays
+that it filled two steps ago, if nobody has kept a reference to them.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ from linkwork.engine.emit.writer import Value
 _TOLD = 3
 """Numbers of arguments of the function: t, q and v."""
 _SPARE = -(2**63)
-"""The flag of vectorcall that the place before the arguments may be written."""
+"""The flag of vectorcall that the slot before the arguments may be overwritten."""
 Q, V, TAU, T = range(4)
-"""Where these stand at the beginning of a step, among all arrays that the parts take."""
+"""The positions of these at the start of a step, among all arrays that the parts take."""
 BEGUN, SAID = 2, 3
-"""Where in the list of what was reached, after q and v, the first part's results and an answer stand."""
+"""The positions of the first part's results and of an answer in the list of the state reached, after q and v."""
 KEPT = 4
-"""Behind these, what each part has given in the last even step, and in the last odd one."""
+"""After these, the results of each part in the last even step, and in the last odd one."""
 _OWN = 4
 """Objects before the arrays."""
 
 
 class Asked(Builtin):
     """Writes ptr asked(self, objects, count), a METH_FASTCALL function of the holder of an ``ASKED``, the function, the
-    one that checks its answers, a list of what was reached, and arrays. It returns None: at the step that it is to
-    reach, or earlier, at one that the code cannot do. Then the list has the state there, and what the first part has
-    given if that is done, else the function's answer, if it was asked.
+    one that checks its answers, a list for the state reached, and arrays. It returns None: at the step that it should
+    reach, or earlier, at one that the code cannot do. Then the list has the state there, and the results of the first
+    part if that is done, otherwise the function's answer, if it was called.
     """
 
     def text(self) -> str:
@@ -81,8 +81,8 @@ class Asked(Builtin):
         return self.function("ptr @asked(ptr %self, ptr %objects, i64 %count)")
 
     def first_part(self) -> None:
-        """The first question of a step and the part after it. The state is recorded before anybody sees it, and counts
-        when the part is done.
+        """The first call of a step and the part after it. The state is recorded before anybody sees it, and counts when
+        the part is done.
         """
         t, q, v = (self.item(self.values, k) for k in (T, Q, V))
         step = self.word("step")
@@ -115,7 +115,7 @@ class Asked(Builtin):
             self.set("row", self.add(self.word("row"), 1))
 
     def later_parts(self) -> None:
-        """The questions after the first, and their parts."""
+        """The calls after the first, and their parts."""
         with self.each(self.word("parts"), 1) as k:
             carried, t, q, v = (self.given(number) for number in range(_TOLD + 1))
             self.store(carried, self.at(self.values, self.word("carried"), "ptr"), "ptr")
@@ -130,7 +130,7 @@ class Asked(Builtin):
             self.store(self.own(found), self.last, "ptr")
 
     def end_step(self) -> None:
-        """The state after the step is the one that was reached."""
+        """The state after the step becomes the state reached."""
         for k in (Q, V):
             item = self.given(k)
             self.call("Py_IncRef", ("ptr", item))
@@ -147,7 +147,7 @@ class Asked(Builtin):
         self.store(value, ASKED.pointer(self, self.record, name), "i64")
 
     def reach(self, k: Value, item: str) -> None:
-        """Put an object into the list of what was reached, with its reference."""
+        """Put an object into the list of the state reached, with its reference."""
         self.call("PyList_SetItem", ("ptr", self.reached), ("i64", k), ("ptr", item))
 
     def recorded(self, k: int, array: str) -> None:
@@ -158,23 +158,23 @@ class Asked(Builtin):
             self.store(self.load(self.at(source, n)), self.at(row, n))
 
     def own(self, item: str) -> str:
-        """Keep an object until the end of the step."""
+        """Hold an object until the end of the step."""
         count = self.load(self.taken, "i64")
         self.store(item, self.at(self.owned, count, "ptr"), "ptr")
         self.store(self.add(count, 1), self.taken, "i64")
         return item
 
     def given(self, k: Value) -> str:
-        """Array k of what the code has given last."""
+        """Array k of the code's last results."""
         return self.call("PyTuple_GetItem", ("ptr", self.load(self.last, "ptr")), ("i64", k))
 
     def let_go(self) -> None:
-        """Of all objects that were kept."""
+        """Release all objects that were held."""
         self.call("forget", ("ptr", self.owned), ("i64", self.load(self.taken, "i64")))
         self.store(0, self.taken, "i64")
 
     def question(self, t: str, q: str, v: str) -> str:
-        """What Python answers, a plain array if it can be made one."""
+        """Python's answer, converted to a plain array if possible."""
         moment = self.call("PyFloat_FromDouble", ("double", self.load(self.field(t, DATA, "ptr"), "double")))
         self.leave_if(self.null(moment), "failed")
         for array in (q, v):
@@ -198,12 +198,12 @@ class Asked(Builtin):
         return self.load(self.reply, "ptr")
 
     def asked_of(self, objects: str, which: int, arguments: str, count: int) -> str:
-        """What a function returns."""
+        """The return value of a function."""
         given = ("ptr", arguments), ("i64", count), ("ptr", "null")
         return self.call("PyObject_Vectorcall", ("ptr", self.item(objects, which)), *given)
 
     def if_plain(self, target: str, yes: str, no: str) -> None:
-        """Go on where an object is a plain array of as many numbers as an answer has."""
+        """Branch on whether an object is a plain array of as many numbers as an answer has."""
         self.leave_if(self.compare("eq", self.has_type(target, self.python("array")), 0, "i1"), no)
         flags = CONTIGUOUS | ALIGNED
         own = self.compare("eq", self.field(target, DTYPE, "ptr"), self.python("dtype"), "ptr")
@@ -215,7 +215,7 @@ class Asked(Builtin):
         self.branch(self.compare("eq", length, self.word("size")), yes, no)
 
     def part(self, k: Value) -> str:
-        """What the code after question k gives, a tuple; null if it does not."""
+        """The results of the code after call k, a tuple; null if it fails."""
         words = self.at(self.record, self.add(self.mul(k, len(PART.words)), len(ASKED.words)), "i64")
         count, places = PART.get(self, words, "count"), PART.pointer(self, words, "input0")
         with self.each(count) as n:
@@ -243,7 +243,7 @@ class Asked(Builtin):
         return self.call("serve", ("ptr", self.setting), ("ptr", entry), ("ptr", out), *arrays)
 
     def take_again(self, kept: str, none: str) -> None:
-        """A tuple of arrays is the results' if there are no other references to it, or to any of them."""
+        """A tuple of arrays is reused for results if there are no other references to it, or to any of them."""
         end = self.block("other")
         self.leave_if(self.compare("eq", kept, none, "ptr"), end)
         self.leave_if(self.compare("ne", self.load(kept, "i32", 4), 1, "i32"), end)

@@ -1,4 +1,4 @@
-"""The bits of values in LLVM's code."""
+"""The bits of values in LLVM IR."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def each(kind: str, lanes: int) -> str:
 
 
 class BitsOf:
-    """The bits of a value, as integers that write down what is done to them."""
+    """The bits of a value, as integers that record the operations on them."""
 
     def __init__(self, writer: Writer, lanes: int, name: str) -> None:
         self.writer, self.lanes, self.name = writer, lanes, name

@@ -1,16 +1,16 @@
-"""The builtins: functions of Python, made from generated code, that serve a call without a line of Python.
+"""The builtins: Python functions made of generated code that serve a call without running any Python.
 
-They use C's stable ABI, one module for all plans. A plan that they can serve has an ``ENTRY``: words that tell the
-shapes of its arrays and where its code is. A builtin looks at each argument (is it a contiguous float64 array of the
-right shape, for one state or with the same leading axes as the others?), makes the results with NumPy's own function or
-takes the caller's ``out``, runs the code and returns the array, or a tuple of several. What does not fit, or is not
-finite, it does not serve: then Python takes the slower way, which tells why.
+They use the stable ABI, one module for all plans. A plan that they can serve has an ``ENTRY``: words that hold the
+shapes of its arrays and the address of its code. A builtin checks each argument (is it a contiguous float64 array of
+the right shape, for one state or with the same leading axes as the others?), allocates the results with NumPy's own
+function or takes the caller's ``out``, runs the code and returns the array, or a tuple of several. A call that does not
+fit, or is not finite, is not served: then Python takes the slow path, which reports why.
 
-    public  what a public function's object is called with (``run.public``): binds the arguments to its parameters, and
-            finds the entry in the model's memo, by an algorithm's name or by a route (``emit.routes``); what is not
-            served goes to the function itself
-    served  (holder, out, arguments...): given the holder of the entry; None for what is not served
-    asked   a function of Python's and code by turns (``emit.asking``)
+    public  the vectorcall of a public function's object (``run.public``): binds the arguments to its parameters, and
+            finds the entry in the model's memo, by an algorithm's name or by a route (``emit.routes``); calls that are
+            not served go to the function itself
+    served  (holder, out, arguments...): given the holder of the entry; returns None if not served
+    asked   alternates between a Python function and code (``emit.asking``)
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ _FASTCALL = 0x0080
 
 
 def available() -> bool:
-    """Whether this Python and its NumPy offer what the builtins need: no lock of the interpreter, no builtins."""
+    """Whether this Python and its NumPy offer what the builtins need: without a GIL there are no builtins."""
     if not getattr(sys, "_is_gil_enabled", lambda: True)() or not hasattr(ctypes, "pythonapi"):
         return False
     return all(hasattr(ctypes.pythonapi, name) for name in SYMBOLS) and array_fields_are_known()
 
 
 def addresses() -> dict[str, int]:
-    """Where generated code finds the functions of Python that it calls."""
+    """The addresses of the Python functions that generated code calls."""
     return {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in SYMBOLS}
 
 
@@ -60,7 +60,7 @@ class _Method(ctypes.Structure):
 
 def make(name: str, address: int, setting: int, *kept: object) -> Callable[..., Any]:
     """The Python callable ``served`` or ``asked``, whose code is at an address, with the words of its ``SETTING`` at
-    another; it keeps what must live as long.
+    another; it keeps alive what must live as long.
     """
     method = _Method(name.encode(), address, _FASTCALL, None)
     new = ctypes.pythonapi.PyCFunction_NewEx
@@ -69,8 +69,8 @@ def make(name: str, address: int, setting: int, *kept: object) -> Callable[..., 
 
 
 def holder(entry: int, *kept: object) -> tuple[Any, ...]:
-    """What a builtin takes for an entry at an address: it keeps what must live as long. The capsule has no name, whose
-    comparison would cost more than all else that is done with it.
+    """What a builtin takes for an entry at an address: it keeps alive what must live as long. The capsule has no name,
+    since comparing it would cost more than everything else done with it.
     """
     new = ctypes.pythonapi.PyCapsule_New
     new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
@@ -78,7 +78,7 @@ def holder(entry: int, *kept: object) -> tuple[Any, ...]:
 
 
 def text() -> str:
-    """The module of all builtins, in LLVM's text."""
+    """The module of all builtins, in LLVM IR."""
     from linkwork.engine.emit import asking, routes, serve
 
     declared = [f"declare {kind.format(f'@{name}')}" for name, kind in SYMBOLS.items()]
@@ -117,11 +117,11 @@ class Builtin(PythonWriter):
         return SETTING.get(self, self.setting, name)
 
     def may_serve(self) -> None:
-        """Go on while no form of running is asked for."""
+        """Continue while no form of running is requested."""
         self.leave_if(self.compare("ne", self.load(self.python("forced"), "i64"), 0), "otherwise")
 
     def answer(self, holder: str, out: str, objects: str, which: str) -> None:
-        """Return what the holder's entry answers, or go on; the reference to the holder is given back."""
+        """Return the answer of the holder's entry, or continue; the reference to the holder is released."""
         foreign, capsule, entry = (self.block(part) for part in ("foreign", "capsule", "entry"))
         first = self.call("PyTuple_GetItem", ("ptr", holder), ("i64", 0))
         self.branch(self.null(first), foreign, capsule)
@@ -139,7 +139,7 @@ class Builtin(PythonWriter):
         self.give_back(answer)
 
     def give_back(self, answer: str) -> None:
-        """Return an answer, or null for an error of Python's; go to what is done otherwise if it is neither."""
+        """Return an answer, or null for a Python error; branch to the fallback if it is neither."""
         unserved = self.block("unserved")
         self.leave_if(self.null(answer), unserved)
         self.do(f"ret ptr {answer}")
@@ -148,7 +148,7 @@ class Builtin(PythonWriter):
         self.do("ret ptr null")
 
     def present(self, objects: str, all_of_them: str) -> str:
-        """How many arguments there are, those at the end not counted that are None."""
+        """How many arguments there are, without trailing Nones."""
         look, last, less, done = (self.block(part) for part in ("look", "last", "less", "done"))
         before, count, fewer = self.label, self.name(), self.name()
         self.jump(look)
@@ -192,7 +192,7 @@ class _Public(Builtin):
         self.record = self.field("%self", RECORD, "ptr")
         self.setting = PUBLIC.get(self, self.record, "setting")
         self.may_serve()
-        self.bind(self.let(f"and i64 %given, {2**63 - 1}"))  # but for the flag of vectorcall
+        self.bind(self.let(f"and i64 %given, {2**63 - 1}"))  # without the flag of vectorcall
         count = PUBLIC.get(self, self.record, "arguments")
         with self.each(count) as k:
             self.store(self.parameter_at("argument", k), self.at(arguments, k, "ptr"), "ptr")
@@ -220,7 +220,7 @@ class _Public(Builtin):
         return self.function("ptr @public(ptr %self, ptr %objects, i64 %given, ptr %keywords)")
 
     def bind(self, count: str) -> None:
-        """What each parameter is: go on if all are given or have a default, and those are left out that must be."""
+        """Bind each parameter: continue if all are given or have a default, and those that must be left out are."""
         everything = PUBLIC.get(self, self.record, "parameters")
         self.leave_if(self.compare("sgt", count, PUBLIC.get(self, self.record, "positional")), "otherwise")
         with self.each(count) as k:
@@ -243,7 +243,7 @@ class _Public(Builtin):
             self.leave_if(self.all_of([fixed, given]), "otherwise")
 
     def with_further(self, arguments: str, present: str) -> str:
-        """Puts the further arguments that are given behind those that are there; what an entry for all is found by."""
+        """Appends the further arguments that are given; what an entry for all is found by."""
         count, which = (self.variable("i64", present) for _ in range(2))
         with self.each(PUBLIC.get(self, self.record, "parameters")) as k:
             value, parameter = self.item(self.bound, k), self.parameter(self.record, k)
@@ -257,15 +257,15 @@ class _Public(Builtin):
         return self.load(which, "i64")
 
     def parameter_at(self, what: str, k: Value) -> str:
-        """What the parameter is whose number is this word of parameter k's."""
+        """The value of the parameter whose number is this word of parameter k's."""
         return self.item(self.bound, PARAMETER.get(self, self.parameter(self.record, k), what))
 
     def bound_at(self, name: str) -> str:
-        """What the parameter is whose number is this word of the record."""
+        """The value of the parameter whose number is this word of the record."""
         return self.item(self.bound, PUBLIC.get(self, self.record, name))
 
     def chosen(self) -> str:
-        """The algorithm's name, from a table for each parameter that chooses it: go on if there is one."""
+        """The algorithm's name, from a table for each parameter that chooses it: continue if there is one."""
         name = self.variable("ptr", PUBLIC.get(self, self.record, "algorithm"))
         with self.each(PUBLIC.get(self, self.record, "choosers")) as k:
             key = self.parameter_at("chooser", k)
@@ -276,13 +276,13 @@ class _Public(Builtin):
         return self.load(name, "ptr")
 
     def found(self, owner: str, table: str, key: str) -> str:
-        """The item of a table of an object, a new reference; go on if there is one."""
+        """The item of a table of an object, a new reference; continue if there is one."""
         item = self.call("find", ("ptr", owner), ("ptr", self.python(table)), ("ptr", key))
         self.leave_if(self.null(item), "otherwise")
         return item
 
     def by_route(self, arguments: str, present: str) -> None:
-        """Return what the route of the call's choices answers."""
+        """Return the answer of the route for the call's choices."""
         bound, out = ("ptr", self.bound), ("ptr", self.bound_at("out"))
         given = ("ptr", "%self"), ("ptr", self.record), bound, ("ptr", arguments), ("i64", present), out
         self.give_back(self.call("routed", *given))

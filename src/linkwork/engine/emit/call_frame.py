@@ -1,6 +1,6 @@
-"""What generated code is called with: a list of 8-byte words, declared by name.
+"""The arguments of generated code: a list of 8-byte words, declared by name.
 
-The same declaration packs the words in Python, and writes the code that reads them; nothing counts them by hand.
+The same declaration packs the words in Python, and emits the code that reads them; nothing counts them by hand.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class CallFrame:
         return {name: index for index, (_, name) in enumerate(self.words)}
 
     def indices(self, names: Iterable[str]) -> list[int]:
-        """Where words of these names stand."""
+        """The positions of words by name."""
         return [self._index[name] for name in names]
 
     def pack(self, values: Mapping[str, int]) -> Words:
@@ -48,11 +48,11 @@ class CallFrame:
         return words
 
     def pointer(self, w: Writer, words: str, name: str) -> str:
-        """Code for the address of a word of a list of them."""
+        """Code for the address of a word in a list of words."""
         return w.at(words, self._index[name], "i64")
 
     def get(self, w: Writer, words: str, name: str) -> str:
-        """Code that reads a word of a list of them."""
+        """Code that reads a word of a list of words."""
         return w.load(self.pointer(w, words, name), self.words[self._index[name]][0])
 
     def read(self, w: Writer) -> None:
@@ -64,7 +64,7 @@ class CallFrame:
 @dataclass(frozen=True)
 class Interface:
     """The arrays of a program: how many numbers a state has in each, as an integer or the name of a size; the names of
-    all sizes; and, for a loop over time, how many arrays of the state are recorded, the first ones, all if None.
+    all sizes; and, for a time loop, how many arrays of the state are recorded, the first ones, all if None.
     """
 
     arguments: tuple[int | str, ...]
@@ -78,7 +78,7 @@ class Interface:
 
     @cached_property
     def stride_names(self) -> list[str]:
-        """Of the distances of states in arguments."""
+        """Of the strides between states in arguments."""
         return [f"{name}_stride" for name in self.argument_names]
 
     @cached_property
@@ -101,13 +101,13 @@ class Interface:
         return [*(("ptr", name) for name in (*self.argument_names, *self.result_names)), *self.tables]
 
     def kernel_call(self, arrays: Sequence[str]) -> str:
-        """What a kernel is called with, given pointers to arguments and results."""
+        """The arguments of a call of a kernel, given pointers to arguments and results."""
         return listed([*(("ptr", name) for name in arrays), *((kind, f"%{name}") for kind, name in self.tables)])
 
     @cached_property
     def batch(self) -> CallFrame:
         """A batch: number of states, and of those of the whole if it is a piece (or 0), a buffer for tiles, arguments
-        with the distance of their states, results.
+        with the stride between their states, results.
         """
         pairs = zip(self.argument_names, self.stride_names, strict=True)
         arguments = [word for name, stride in pairs for word in (("ptr", name), ("i64", stride))]
@@ -117,16 +117,16 @@ class Interface:
 
     @cached_property
     def one_state(self) -> CallFrame:
-        """One state of parallel loops: a team of threads, a crew that may be asked (or 0 for them), arrays."""
+        """One state of parallel loops: a team of threads, a crew that may be called on (or 0 for them), arrays."""
         return CallFrame((("ptr", "team"), ("ptr", "crew"), *self.kernel))
 
     @cached_property
     def time_loop(self) -> CallFrame:
-        """A loop over time around a step whose first arguments are the state, as its results are.
+        """A time loop around a step whose first arguments are the state, as its results are.
 
         Number of trajectories, a buffer for tiles; steps done before, to do and in all, and after how many a state is
-        recorded; each array of the state; each other argument with the distance of trajectories and of steps; the
-        records of each array of the state that has some, with the distance of trajectories there.
+        recorded; each array of the state; each other argument with the strides between trajectories and between steps;
+        the records of each array of the state that has some, with the stride between trajectories there.
         """
         words = [("i64", "trajectories"), ("ptr", "buffer")]
         words += [("i64", name) for name in ("done", "steps", "total", "every")]
@@ -145,5 +145,5 @@ def listed(values: Iterable[tuple[str, str]]) -> str:
 
 
 def parameters(names: Sequence[tuple[str, str]]) -> str:
-    """What a function of these takes: no two pointers lead to the same memory."""
+    """The parameter list of a function: no two pointers alias."""
     return ", ".join(f"{kind} {'noalias nocapture ' if kind == 'ptr' else ''}%{name}" for kind, name in names)

@@ -1,9 +1,9 @@
-"""What an iteration of a loop reads that the one before it has just stored, handed over in registers.
+"""Loop-carried values: what an iteration reads that the one before it has just stored, kept in registers.
 
-A walk along a chain goes from a body to one that it carries: the motion of its parent is what the last iteration has
-stored. The way through memory takes longer than several additions. So such numbers also go from iteration to iteration
-in registers, and with them the row that they were stored in; an iteration that reads another row, where branches part,
-reads memory.
+A walk along a chain goes from a body to its child: the motion of the parent is what the last iteration has stored. The
+round trip through memory takes longer than several additions. So such numbers also go from iteration to iteration in
+registers, along with the row that they were stored in; an iteration that reads another row, where branches part, reads
+memory.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from linkwork.engine.emit.kernel import Kernel
 
 MOST = 12
-"""Numbers at most that are carried: more would not stay in registers."""
+"""The most numbers that are carried: more would not stay in registers."""
 
 Place = tuple[int, object, int]
-"""A number of a row: its place there, how the rows lie, and how many lanes it has."""
+"""A number of a row: its place there, the layout of the rows, and how many lanes it has."""
 
 
 class Case(NamedTuple):
-    """Of one case of a loop: the row that it stores and the values, and the row that it reads and the instructions."""
+    """One case of a loop: the row that it stores and the values, and the row that it reads and the instructions."""
 
     row: int
     stored: dict[Place, Operand]
@@ -37,14 +37,14 @@ class Case(NamedTuple):
 
 
 class Carried(NamedTuple):
-    """What goes from iteration to iteration: numbers that every case stores."""
+    """What is loop-carried: numbers that every case stores."""
 
     places: list[Place]
     cases: dict[int, Case]
 
 
 def carried(program: Program, loop: Loop) -> Carried | None:
-    """What the iterations of a loop hand over; None if there is nothing, or too much."""
+    """The loop-carried values of a loop; None if there are none, or too many."""
     if loop.walk == "parallel":
         return None
     cases = {kind: _case(program, block) for kind, block in loop.cases}
@@ -59,7 +59,7 @@ def carried(program: Program, loop: Loop) -> Carried | None:
 
 
 def _case(program: Program, block: Block) -> Case:
-    """What a case stores in one row, each number once, and what of it a case reads before in another row."""
+    """What a case stores in one row, each number once, and which of these it reads before in another row."""
     times = Counter(each for address, width in _stores(program, block) for each in _numbers(address, width))
     stores: dict[int, dict[Place, Operand]] = defaultdict(dict)
     loads: dict[int, dict[Place, int]] = defaultdict(dict)
@@ -99,12 +99,12 @@ def _numbers(address: Address, width: int) -> list[tuple[int, object]]:
 
 
 def _rows(address: Address) -> object:
-    """How the rows lie: how long they are, and where they begin."""
+    """The layout of the rows: their length, and where they begin."""
     return address.terms[0][1] if address.terms else None, address.terms[1:]
 
 
 def _row(address: Address) -> int | None:
-    """The integer that tells the row of ``work`` that a number is in, if it is such a number."""
+    """The integer that selects the row of ``work`` that a number is in, if it is such a number."""
     if address.array != "work" or not address.terms or address.lane is not None:
         return None
     index, stride = address.terms[0]
@@ -112,7 +112,7 @@ def _row(address: Address) -> int | None:
 
 
 class Registers:
-    """Writes the lines of a loop that hand over what is carried; none, if nothing is."""
+    """Writes the lines of a loop for its carried values, as phis; none, if nothing is carried."""
 
     def __init__(self, kernel: Kernel, what: Carried | None, tag: str) -> None:
         self.kernel, self.what, self.tag = kernel, what, tag
@@ -128,13 +128,13 @@ class Registers:
         self.ends: list[tuple[str, list[str]]] = []
 
     def begin(self, before: str) -> None:
-        """Where an iteration begins, the first one from the block ``before``."""
+        """The start of an iteration, the first one entered from the block ``before``."""
         for kind, name, first in self.names:
             self.kernel.let(f"phi {kind} [ {first}, %{before} ], [ {name}.next, %{self.tag}.latch ]", name)
 
     def take_over(self, case: Case, n: int, _address: Address) -> None:
-        """A number that the iteration before has left, or from memory if it has left another row: with the first of
-        them, all that the case reads.
+        """A number carried from the iteration before, or loaded from memory if that stored another row: with the first
+        of them, everything that the case reads.
         """
         if self.what is None or n in self.taken:
             return
@@ -153,7 +153,7 @@ class Registers:
             w.let(f"phi {kind} [ {left}, %{here} ], [ %v{load}.read, %{there} ]", f"%v{load}")
 
     def leave(self, number: int | None) -> None:
-        """Where a case ends, or no case was chosen."""
+        """The end of a case, or no case was selected."""
         if self.what is None:
             return
         if number is None:
@@ -164,7 +164,7 @@ class Registers:
         self.ends.append((self.kernel.label, [f"%v{case.row}", *values]))
 
     def end(self) -> None:
-        """Where an iteration ends, whichever case it was."""
+        """The end of an iteration, whichever case it was."""
         for k, (kind, name, _) in enumerate(self.names):
             ends = ", ".join(f"[ {left[k]}, %{label} ]" for label, left in self.ends)
             self.kernel.let(f"phi {kind} {ends}", f"{name}.next")

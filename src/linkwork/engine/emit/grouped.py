@@ -1,4 +1,4 @@
-"""Kernels of parallel loops in which numbers of several iterations lie side by side in groups."""
+"""Kernels of parallel loops in which the numbers of several iterations lie side by side in groups."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from linkwork.engine.ir.address import Address, Terms
 from linkwork.engine.ir.program import Block, Operand, Program
 
 _Apart = tuple[str, Terms, str | int | None]
-"""Where lanes' numbers are: an array, terms, and how far apart they are."""
+"""Where lanes' numbers are: an array, terms, and the stride between lanes."""
 
 
 class Grouped(Scattered):
@@ -50,7 +50,7 @@ class Grouped(Scattered):
             self.load(pointer, self.type, self.align, f"%v{n}")
 
     def load_apart(self, n: int, address: Address) -> None:
-        """A number of an argument for each lane; three or four that lie side by side are read together."""
+        """A number of an argument for each lane; three or four adjacent ones are loaded together."""
         key = _apart(address)
         first, count = self._together[key, address.offset]
         if self.lanes < 4 or count < 3:
@@ -78,7 +78,7 @@ class Grouped(Scattered):
             self.store(one, self.at(where, address.offset))
 
     def each_lane(self, address: Address) -> list[str]:
-        """A pointer for each lane, to what is at offset 0."""
+        """A pointer for each lane, to offset 0."""
         key, stride = _apart(address), address.lane_stride
         if key not in self._pointers:
             found = [self.element(address._replace(offset=0), 1)]
@@ -93,7 +93,7 @@ def _apart(address: Address) -> _Apart:
 
 
 def _side_by_side(program: Program, block: Block) -> dict[tuple[_Apart, int], tuple[int, int]]:
-    """Numbers that a block reads of arguments, for each the first of up to four that lie side by side, and how many."""
+    """Adjacent numbers that a block reads from arguments: for each the first of up to four, and how many there are."""
     offsets: dict[_Apart, set[int]] = {}
     for n in block.order:
         if program.operations[n] == "load":

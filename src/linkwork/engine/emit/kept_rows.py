@@ -1,8 +1,8 @@
-"""Rows that are kept while a program runs (``ir.program.Rows``), in LLVM's text.
+"""Rows that are kept while a program runs (``ir.program.Rows``), in LLVM IR.
 
-Each lane of a tile keeps its rows behind those that it has; a flag before the numbers tells which lanes have a row of
-that number. So a tile goes over as many rows as the lane with most of them has. Rows that are not packed lie side by
-side for all lanes, those of some lane alone too: to keep one is then a few stores.
+Each lane of a tile appends its rows to those that it has; a flag before the numbers says which lanes have a row of that
+index. So a tile iterates over as many rows as the lane with the most of them has. Rows that are not packed lie side by
+side for all lanes, even those that only some lane has: keeping one is then a few stores.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from linkwork.engine.emit.writer import Writer, constant, vector
 from linkwork.engine.ir.program import Fold, Keep, Map, Program, Rows, inner
 
 _HEAD = 2
-"""Numbers before the rows, of each lane."""
+"""Numbers before the rows, for each lane."""
 _MOST = 4 * 2**20
-"""Bytes for all rows of a program, which lie on the stack."""
+"""The most bytes for all rows of a program, which are on the stack."""
 
 
 def rows_of(program: Program) -> list[Rows]:
-    """All that a program, and those inside it, keep rows in."""
+    """Everything in which a program, and those inside it, keep rows."""
     found: dict[Rows, None] = {}
     for n in program.walk():
         if program.operations[n] == "keep":
@@ -36,7 +36,7 @@ def rows_of(program: Program) -> list[Rows]:
 
 
 class KeptRows:
-    """Where rows lie: of each how many every lane has, the most of these, and the rows, a flag before the numbers."""
+    """Where rows lie: how many every lane has, the largest of these, and the rows, a flag before the numbers."""
 
     def __init__(self, rows: Sequence[Rows], lanes: int, pointer: str) -> None:
         self.lanes, self.pointer = lanes, pointer
@@ -50,12 +50,12 @@ class KeptRows:
             raise ValueError(f"rows of {8 * self.size} bytes do not fit on a stack")
 
     def allocated(self) -> list[str]:
-        """The lines that make them, and a place for a row that is to be kept."""
+        """The lines that allocate them, and a buffer for a row to be kept."""
         row = f"  %row = alloca [{self.lanes * self.widest} x double], align 64"
         return [f"  {self.pointer} = alloca [{self.size} x double], align 64", row]
 
     def found_at(self, pointer: str) -> KeptRows:
-        """The same, as another function finds them."""
+        """The same, as another function sees them."""
         found = KeptRows((), self.lanes, pointer)
         found.places, found.size, found.widest = self.places, self.size, self.widest
         return found
@@ -70,7 +70,7 @@ class KeptRows:
             w.store(0, w.at(start, k, "i64"), "i64")
 
     def count(self, w: Writer, rows: Rows) -> str:
-        """How many there are, of the lane that has most."""
+        """How many there are, in the lane with the most."""
         return w.load(w.at(self.place(w, rows), self.lanes, "i64"), "i64")
 
     def row(self, w: Writer, rows: Rows, number: str) -> str:
@@ -96,7 +96,9 @@ class KeptRows:
 
 
 def keep_row(lanes: int) -> str:
-    """void keep_row(row, place, width): a flag and numbers into the rows at a place, for each lane behind its last."""
+    """void keep_row(row, place, width): appends a flag and numbers to the rows at a place, for each lane after its
+    last.
+    """
     w = Writer()
     most = w.at("%place", lanes, "i64")
     rows = w.at("%place", _HEAD * lanes)
@@ -130,7 +132,7 @@ def map_rows(name: str, what: Map, kept: KeptRows) -> str:
 
 
 def _keeps_all(program: Program) -> bool:
-    """Whether the flag that a program gives is always set."""
+    """Whether the flag that a program returns is always set."""
     flags = [n for n in program.root.order if program.operations[n] == "store" and program.details[n].offset == 0]
     return [program.operands[n] for n in flags] == [(1.0,)]
 
@@ -141,7 +143,7 @@ def _run(w: Writer, name: str, source: str, target: str, lanes: int) -> None:
 
 
 def _map_each(w: Writer, name: str, what: Map, here: KeptRows) -> None:
-    """Each row where its source is among the others, for the same lanes."""
+    """Each row at the index of its source, for the same lanes."""
     kind, lanes = vector(here.lanes), here.lanes
     source, target = (here.place(w, rows) for rows in (what.source, what.target))
     for k in range(lanes + 1):
@@ -153,7 +155,7 @@ def _map_each(w: Writer, name: str, what: Map, here: KeptRows) -> None:
 
 
 def _map_some(w: Writer, name: str, what: Map, here: KeptRows) -> None:
-    """The rows whose flags are set, behind those that there are."""
+    """Appends the rows whose flags are set."""
     lanes, kind = here.lanes, vector(here.lanes)
     made = w.let(f"alloca [{lanes * (1 + what.target.width)} x double], align 64")
     if what.first:

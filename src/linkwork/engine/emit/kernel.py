@@ -1,4 +1,4 @@
-"""From intermediate code to LLVM's: the same program over one state, or over the lanes of a vector.
+"""From intermediate code to LLVM IR: the same program over one state, or over the lanes of a vector.
 
 A module has these functions.
 
@@ -38,8 +38,8 @@ def module(
     written: Callable[[Program, str], Kernel] | None = None,
 ) -> str:
     """The text of an LLVM module; ``more`` is the text of further functions, which may call the kernel, ``pack`` and
-    ``unpack``. The results may have to be ``zeroed`` before the kernel runs. Tiles may run one of the
-    ``spared`` programs. A kernel is ``written`` by what makes it of a program and its name, or as the program stands.
+    ``unpack``. The results may have to be ``zeroed`` before the kernel runs. Tiles may run one of the ``spared``
+    programs. A kernel is ``written`` by a function of a program and its name, or as the program stands.
     """
 
     def plainly(program: Program, symbol: str) -> Kernel:
@@ -56,17 +56,17 @@ def module(
 
 
 _LONGEST_BLOCK = 500
-"""Instructions of a basic block of long programs, which are cut: LLVM's time grows with the square of its length."""
+"""Instructions of a basic block of long programs, which are cut: LLVM's time is quadratic in its length."""
 
 
 class Kernel(Arithmetic):
     """Writes the kernel."""
 
     returns = "void"
-    further: Sequence[tuple[str, str]] = ()  # what it takes besides the arrays of its interface
+    further: Sequence[tuple[str, str]] = ()  # its parameters besides the arrays of its interface
     never = ""
-    """The block where the function ends if an argument is nowhere, which is never so; none until it is needed. LLVM
-    joins blocks that it knows to follow each other: a long one is cut only where code might go elsewhere.
+    """The block that returns if an argument is null, which never happens; none until it is needed. LLVM merges blocks
+    that it knows to follow each other: a long one is cut only where control flow might branch.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Kernel(Arithmetic):
         if self.never:
             self.begin(self.never)
             self.do(f"ret {self.returns}{' false' if self.returns == 'i1' else ''}")
-        self.lines[:0] = self.memory  # on the stack once, wherever it is used
+        self.lines[:0] = self.memory  # allocated on the stack once, wherever it is used
         head = f"@{self.symbol}({parameters([*self.interface.kernel, *self.further])})"
         return "\n".join([*self.inner, self.constants(), self.function(f"internal {self.returns} {head}")])
 
@@ -175,7 +175,7 @@ class Kernel(Arithmetic):
             self.arithmetic(n, operation, max(self.lanes, program.widths[n]), *map(value, operands))
 
     def cut(self) -> None:
-        """Go on in another basic block."""
+        """Continue in another basic block."""
         self.until_cut = _LONGEST_BLOCK
         self.never = self.never or self.block("never")
         nowhere = self.compare("eq", f"%{self.interface.argument_names[0]}", "null", "ptr")
@@ -188,7 +188,7 @@ class Kernel(Arithmetic):
         return Kernel(program, interface, self.lanes, symbol, self.kept_inside)
 
     def repeat(self, n: int, what: Repeat, values: Sequence[str]) -> None:
-        """A call of the function that repeats; %v{n} is its memory, where the final state is found."""
+        """A call of the function that repeats; %v{n} is its memory, which holds the final state."""
         symbol = f"{self.symbol}.repeat{n}"
         self.memory.append(f"  %v{n} = alloca [{self.lanes * memory_of(what)} x double], align 64")
         for k, value in enumerate(values):
@@ -198,7 +198,7 @@ class Kernel(Arithmetic):
         self.inner += [program.text(), repeat(symbol, what, self.lanes)]
 
     def subroutine(self, n: int, what: Subroutine, values: Sequence[str]) -> None:
-        """A call of a program's kernel; %v{n} is where its results are found."""
+        """A call of a program's kernel; %v{n} points to its results."""
         if what not in self.subroutines:
             symbol = self.subroutines[what] = f"{self.symbol}.subroutine{len(self.subroutines)}"
             for k, program in enumerate(programs(what)):
@@ -223,7 +223,7 @@ class Kernel(Arithmetic):
         return None if self.kept is None else self.kept.found_at(f"%{ROWS}")
 
     def map(self, n: int, what: Map, values: Sequence[str]) -> None:
-        """A call of the function that makes rows of others."""
+        """A call of the function that maps rows to others."""
         assert self.kept is not None
         symbol = f"{self.symbol}.map{n}"
         self.do(f"call void @{symbol}(ptr {self.given_at(values)}, ptr {self.rows_at})")
@@ -232,8 +232,8 @@ class Kernel(Arithmetic):
         self.inner += [program.text(), map_rows(symbol, what, self.kept)]
 
     def fold(self, n: int, what: Fold, values: Sequence[str]) -> None:
-        """A call of the function that takes rows into a state; %v{n} is its memory, where that is found: where another
-        fold left it, if that is where it comes from.
+        """A call of the function that folds rows into a state; %v{n} is its memory, which holds the result: the memory
+        of another fold, if the state comes from there.
         """
         assert self.kept is not None
         symbol = f"{self.symbol}.fold{n}"
@@ -251,7 +251,7 @@ class Kernel(Arithmetic):
         self.inner += [program.text(), fold_rows(symbol, what, self.kept)]
 
     def left_by(self, state: Sequence[Operand], size: int) -> int | None:
-        """The fold whose state values are, number by number, if that still lies where it was left."""
+        """The fold whose state these values are, number by number, if its memory still holds it."""
         program = self.program
         finals = [x for x in state if type(x) is int and program.operations[x] == "final"]
         if not state or len(finals) < len(state):
@@ -263,7 +263,7 @@ class Kernel(Arithmetic):
         return int(before)
 
     def given_at(self, values: Sequence[str]) -> str:
-        """Where values lie that programs over rows are given: once, for all that are given the same."""
+        """Where the given values of programs over rows are stored: once, for all that are given the same."""
         key = tuple(values)
         if key not in self.given:
             place = self.given[key] = f"%given{len(self.given)}"
@@ -287,7 +287,7 @@ class Kernel(Arithmetic):
         self.load(self.element(address, self.lanes), kind, self.align, f"%v{n}")
 
     def emit_store(self, x: Operand, address: Address) -> None:
-        """Store a number, and prefetch that of the next row in an outermost loop, whose stores would wait for it."""
+        """Store a number, and prefetch that of the next row in an outermost loop, whose stores would stall on it."""
         place, (counter, on) = self.element(address, self.lanes), self.outer or (0, 0)
         self.store(self.value(x), place, vector(max(self.lanes, self.program.lanes(x))), self.align)
         stride = next((stride for index, stride in address.terms if index == counter), None)
@@ -349,12 +349,12 @@ class Kernel(Arithmetic):
             self.jump(f"{tag}.latch")
 
     def carried(self, loop: Loop, tag: str) -> Registers:
-        """What a loop hands over in registers: for one state alone; several have none to spare."""
+        """The loop-carried registers of a loop: only for one state; several lanes have none to spare."""
         return Registers(self, carried(self.program, loop) if self.lanes == 1 else None, tag)
 
 
 class FoldKernel(Kernel):
-    """Writes the program of a fold, which changes the state in place, for the states that have the row."""
+    """Writes the program of a fold, which updates the state in place, for the lanes that have the row."""
 
     def __init__(self, what: Fold, lanes: int, symbol: str, kept: KeptRows | None) -> None:
         super().__init__(what.program, Interface((what.state, what.given, what.rows.width), ()), lanes, symbol, kept)

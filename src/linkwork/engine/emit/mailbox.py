@@ -1,18 +1,18 @@
-"""How one thread gives another a job, in LLVM's text: by a mailbox, an array of integers that both look into.
+"""How one thread gives another a job, in LLVM IR: through a mailbox, an array of integers that both access.
 
-A mailbox has the address of a job's words, or 0; the address of the function that takes them; whether its owner is busy
-with a job; whether it is asleep; the address of a function that yields to other threads, or 0; the address of words
-that are about to be offered; and whether somebody is about to offer; a lock, which is never free but for a moment, and
-Python's functions that acquire and release it, which need no interpreter; the address of the owner's workspace, and how
-many numbers it has. Who offers claims the mailbox first. What both sides use is read and written atomically.
+A mailbox holds the address of a job's words, or 0; the address of the function that takes them; whether its owner is
+busy with a job; whether it is asleep; the address of a function that yields to other threads, or 0; the address of the
+words being offered; whether somebody is about to offer; a lock, which is held except for a moment, and Python's
+functions that acquire and release it, which need no interpreter; the address of the owner's workspace, and its size in
+numbers. A thread claims the mailbox before it offers. Everything shared is read and written atomically.
 
-    serve   i64 (mailbox): does jobs; when none has come for a while, it sleeps until the lock is released
+    serve   i64 (mailbox): runs jobs; when none has come for a while, it sleeps until the lock is released
     claim   i64 (mailbox): whether the owner is free and nobody else is about to offer
-    offer   i64 (mailbox), claimed: makes what is offered the owner's job, and wakes it
-    leave   i64 (mailbox), claimed: takes the claim back
-    join    i64 (crew): counts one more member, whose mailbox stands there already
+    offer   i64 (mailbox), claimed: makes the offered words the owner's job, and wakes it
+    leave   i64 (mailbox), claimed: releases the claim
+    join    i64 (crew): counts one more member, whose mailbox is already there
 
-Who sets "asleep" from 1 to 0, wakes: so the lock is released once for each time that the owner sleeps.
+Whoever sets "asleep" from 1 to 0 wakes the owner: so the lock is released once each time that the owner sleeps.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from linkwork.engine.emit.spinning import acquired, release, spinning, wait
 from linkwork.engine.emit.writer import Value, Writer
 
 JOB, FUNCTION, BUSY, ASLEEP, YIELD, OFFERED, CLAIMED, LOCK = 0, 8, 16, 24, 32, 40, 48, 56
-"""Places in a mailbox, each in a cache line of its own."""
+"""Places in a mailbox, each in its own cache line."""
 ACQUIRE, RELEASE, WORKSPACE, ROOM = 57, 58, 59, 60
-"""Those that stand beside the lock, and hardly change."""
+"""Those beside the lock, which hardly change."""
 SIZE = 64
 NOBODY = 4
-"""The status of code that asked for help which it could not have."""
+"""The status of code that needed help which was not available."""
 
 
 def place(w: Writer, mailbox: str, where: int) -> str:
@@ -35,7 +35,7 @@ def place(w: Writer, mailbox: str, where: int) -> str:
 
 
 def text(triple: str) -> str:
-    """The module of what both sides of a mailbox do, for a target."""
+    """The module of both sides of a mailbox, for a target."""
     return "\n".join([_serve(spinning(triple).looks), claim(), _offer(), _leave(), _join(), wait(triple)])
 
 
@@ -54,10 +54,10 @@ def _serve(most: int) -> str:
     w.let(f"phi i64 {come}", looks)
     w.branch(w.compare("ne", acquired(w, "%mailbox"), 0), take, none)
     w.begin(take)
-    release(w, 1, busy, "seq_cst")  # before the job goes: in between, a helper is not free either
+    release(w, 1, busy, "seq_cst")  # before the job is cleared: in between, a helper is not free either
     words = w.let("atomicrmw xchg ptr %mailbox, i64 0 seq_cst")
     w.branch(w.compare("eq", words, 0), gone, do)
-    w.begin(gone)  # who offered it took it back
+    w.begin(gone)  # the thread that offered it took it back
     release(w, 0, busy, "seq_cst")
     w.jump(look)
     w.begin(do)
@@ -91,7 +91,7 @@ def claim(internal: bool = False) -> str:
     claimed = place(w, "%mailbox", CLAIMED)
     first = w.compare("eq", w.let(f"atomicrmw xchg ptr {claimed}, i64 1 seq_cst"), 0)
     with w.when(first):
-        job = acquired(w, "%mailbox")  # in this order, since a helper sets them in the other
+        job = acquired(w, "%mailbox")  # in this order, since a helper sets them in the reverse one
         busy = acquired(w, place(w, "%mailbox", BUSY))
         free = w.compare("eq", w.let(f"or i64 {job}, {busy}"), 0)
         with w.when(free):
@@ -128,8 +128,8 @@ def _join() -> str:
 def put(w: Writer, mailbox: str, words: Value) -> str:
     """Give the owner of a claimed mailbox its job; whether it is asleep.
 
-    A helper says that it sleeps and then looks for a job; here it is the other way round. In one order that all agree
-    on, one of both sees what the other wrote.
+    A helper announces that it sleeps and then looks for a job; here it is the reverse. With sequentially consistent
+    order, one of both sees what the other wrote.
     """
     release(w, words, mailbox, "seq_cst")
     return acquired(w, place(w, mailbox, ASLEEP), order="seq_cst")
@@ -144,7 +144,7 @@ def wake(w: Writer, mailbox: str) -> None:
 
 
 def take_back(w: Writer, mailbox: str, yielding: str) -> None:
-    """Take the job of a claimed mailbox back, or wait until it is done if the owner has begun it."""
+    """Withdraw the job of a claimed mailbox, or wait until it is done if the owner has begun it."""
     w.let(f"atomicrmw xchg ptr {mailbox}, i64 0 seq_cst")
     busy = place(w, mailbox, BUSY)
     w.spin(

@@ -13,27 +13,27 @@ from linkwork.engine.emit.writer import LINE, SUMS, Value, Writer, sweep, vector
 
 AHEAD = 4
 """Strips of a row, of as many numbers as there are lanes, by which a loop that writes rows prefetches ahead: its stores
-would wait for cache lines otherwise.
+would stall on cache lines otherwise.
 """
 _MUCH = 2_000_000
-"""Numbers of an argument that caches do not hold: rows of the next tile are prefetched while one is packed. For fewer
+"""Numbers of an argument that exceed the caches: rows of the next tile are prefetched while one is packed. For fewer
 that costs more than it gains.
 """
 _FEW, _AT_ONCE = 4, 2
-"""Blocks of numbers, of as many as there are lanes, up to which no loop packs them; and those that a loop packs at a
-time.
+"""Blocks of numbers, of as many as there are lanes, up to which packing is unrolled; and those that an iteration of its
+loop packs.
 """
 _MOSTLY = 0.6
-"""The part of an argument's numbers that are usual ones from which on its rows are looked at before they are packed."""
+"""The fraction of usual numbers in an argument from which on its rows are checked before they are packed."""
 _WIDE = 8
-"""Numbers that are looked at together, whether they are finite."""
+"""Numbers that are checked for finiteness together."""
 
 
 def pack(lanes: int) -> str:
     """i1 pack(source, stride, valid, count, tile, ahead): true if all numbers are finite.
 
-    Lanes without a state of their own get the last one's. What lies so many numbers ahead of the rows is prefetched,
-    unless that is 0.
+    Lanes without a state of their own get the last one's. The numbers so far ahead of the rows are prefetched, unless
+    ``ahead`` is 0.
     """
     w, kind = Writer(), vector(lanes)
     rows = [w.at("%source", w.mul(state, "%stride")) for state in _states(w, lanes, "%valid")]
@@ -89,7 +89,7 @@ def unpack(lanes: int) -> str:
 
 
 def _blocks(w: Writer, lanes: int, wanted: str = "true") -> tuple[str, str]:
-    """The numbers of a state that go in blocks of ``lanes``: all, if there are so many; and where the last block
+    """The numbers of a state that are moved in blocks of ``lanes``: all, if there are so many; and where the last block
     begins, which ends with the state and may overlap the one before.
     """
     final = w.sub("%count", lanes)
@@ -102,17 +102,17 @@ def _start(w: Writer, k: str, final: str) -> str:
 
 
 def next_rows(interface: Interface) -> dict[int, int]:
-    """Arguments of whose rows a kernel prefetches those of the next tile while it runs; their numbers."""
+    """Arguments of which a kernel prefetches the rows of the next tile while it runs; their numbers."""
     return {k: count for k, count in enumerate(interface.arguments) if isinstance(count, int)}
 
 
 def following(argument: int) -> str:
-    """What a kernel calls the rows of an argument that come next."""
+    """The name of the next rows of an argument in a kernel."""
     return f"following{argument}"
 
 
 def tiles(w: Writer, interface: Interface, lanes: int) -> list[str]:
-    """Pointers to a tile for each argument and result, one behind the other in %buffer."""
+    """Pointers to a tile for each argument and result, one after another in %buffer."""
     found = ["%buffer"]
     for count in interface.counts[:-1]:
         found.append(w.at(found[-1], w.mul(count, lanes)))
@@ -122,8 +122,8 @@ def tiles(w: Writer, interface: Interface, lanes: int) -> list[str]:
 def batch(
     interface: Interface, lanes: int, rows: bool = False, spared: Sequence[Spared] = (), streams: bool = True
 ) -> str:
-    """The function ``batch``, for a kernel that leaves its results in tiles, or one that writes ``rows``, and of which
-    there may be others, ``spared`` some numbers. Large results go past the caches if it ``streams``.
+    """The function ``batch``, for a kernel that leaves its results in tiles, or one that writes ``rows``, with possible
+    variants that are ``spared`` some numbers. Large results bypass the caches if it ``streams``.
     """
     w, given = Writer(), len(interface.arguments)
     interface.batch.read(w)
@@ -158,7 +158,7 @@ def batch(
         bad = w.let(f"or i64 {bad_in}, {bad_out}")
         tile.carry(w.let(f"or i64 {tile.carried[0]}, {bad}"))
     with w.when(streamed):
-        w.do("fence seq_cst")  # what goes past the caches is there when others look
+        w.do("fence seq_cst")  # non-temporal stores are visible when others look
     w.do(f"ret i64 {tile.carried[0]}")
     own = w.function("i64 @batch(ptr nocapture %words)")
     return own if rows else "\n".join([streaming.stream(lanes), own])
@@ -183,11 +183,11 @@ def _packed(
     places: Sequence[str],
     spared: Sequence[Spared],
 ) -> tuple[list[str], list[str]]:
-    """Packs the arguments of a tile whose first state is given; whether all are finite, and whether each of the kernels
-    that are spared some numbers is the one to run.
+    """Packs the arguments of a tile whose first state is given; whether all are finite, and whether each of the
+    variants that are spared some numbers is the one to run.
 
-    Where most numbers of an argument are usual ones, its rows are looked at first, and the others packed alone if the
-    kernel that runs needs no more; otherwise it is packed and looked at in the tile.
+    If most numbers of an argument are usual ones, its rows are checked first, and only the others packed if the variant
+    that runs needs no more; otherwise it is packed and checked in the tile.
     """
     fine, sums, own, usuals, sparing = [], [zero(lanes)] * SUMS, usual_numbers(spared), dict[str, str](), list[str]()
     states = _states(w, lanes, valid)
@@ -274,7 +274,7 @@ def _pack_block(
 
 
 def _prefetch_rows(w: Writer, rows: Sequence[str], ahead: str, starts: Sequence[Value]) -> None:
-    """Prefetch what lies so far ahead of rows, unless that is 0."""
+    """Prefetch so far ahead of rows, unless that is 0."""
     with w.when(w.compare("ne", ahead, 0)):
         for start in starts:
             for row in rows:
@@ -282,14 +282,14 @@ def _prefetch_rows(w: Writer, rows: Sequence[str], ahead: str, starts: Sequence[
 
 
 def _states(w: Writer, lanes: int, valid: str) -> list[str]:
-    """The state of a tile that each lane has: those without one of their own have the last one's."""
+    """The state of a tile in each lane: lanes without one of their own have the last one's."""
     last = w.sub(valid, 1)
     return [w.either(w.compare("slt", lane, last), "i64", lane, last) for lane in range(lanes)]
 
 
 def rows_in_place(interface: Interface, zeroed: bool) -> str:
-    """The function ``batch`` for one lane, where a row is a tile: the kernel reads and writes the caller's arrays, the
-    results ``zeroed`` before if need be.
+    """The function ``batch`` for one lane, where a row is a tile: the kernel reads and writes the caller's arrays, with
+    the results ``zeroed`` first if need be.
     """
     w, given = Writer(), len(interface.arguments)
     interface.batch.read(w)
@@ -322,8 +322,8 @@ def _run_rows(
     sparing: Sequence[str],
     kernels: Sequence[str],
 ) -> list[str]:
-    """Calls a kernel that writes rows: into the caller's array, or into the tile's place if that ends within, or if
-    they go past the caches from there. Of several it is the one that is to run, or the last.
+    """Calls a kernel that writes rows: into the caller's array, or into the tile's buffer if the batch ends within the
+    tile, or if they bypass the caches from there. Of several variants it is the selected one, or the last.
     """
     given = len(interface.arguments)
     rows, parts = [], []

@@ -1,21 +1,20 @@
-"""LLVM's text of a program for one state whose parallel loops run over lanes and over a team of threads.
+"""LLVM IR of a program for one state whose parallel loops run over lanes and over a team of threads.
 
-    kernel   the program; outside of parallel loops one lane, there ``lanes`` iterations at once
+    kernel   the program; one lane outside of parallel loops, ``lanes`` iterations at once inside them
     batch    i64 (ptr to the words of ``Interface.one_state``): runs the kernel on one state; returns a status as in
-             ``kernel``; with a crew it first asks that to help, and returns NOBODY if it cannot
+             ``kernel``; with a crew it first asks its members to help, and returns NOBODY if it cannot
     help     i64 (the same words): takes part in the parallel loops of a call of ``batch`` that runs on another thread
 
-A team is an array of integers that are 0 at the start, or null for none: first the number of loops that were begun (or
-OVER) and the address of a function that yields to other threads (or 0), then for each loop, as often as it is run, its
-number in the program, how many iterations were taken, and how many are done, these in cache lines of their own.
-Iterations are taken one at a time by whoever is free, so that nobody waits for a helper that has not come yet; the one
-who begins a loop takes the first that are left, helpers the last, so that what a thread has written in one loop it
-mostly finds in its own caches in the next. A loop has ended when all iterations are done. A helper that comes late
-finds no iteration left, and touches nothing but the words and the team. What an iteration computes does not depend on
-who takes it.
+A team is an array of integers that are 0 at the start, or null for none: first the number of loops begun (or OVER) and
+the address of a function that yields to other threads (or 0), then for each execution of a loop its number in the
+program, how many iterations were taken, and how many are done, these in separate cache lines. Free threads take
+iterations one at a time, so nobody waits for a helper that has not arrived yet. The thread that begins a loop takes
+iterations from the front, helpers from the back, so that a thread mostly finds in its own caches what it wrote in the
+previous loop. A loop has ended when all iterations are done. A late helper finds no iteration left, and touches nothing
+except the words and the team. The result of an iteration does not depend on the thread that takes it.
 
-A crew tells of helpers that code may ask without Python's help (``CREW``, then ``MEMBER`` for each). They are asked if
-all of them are free: one that comes late to a call would find the team, the same in every call, in the next.
+A crew describes helpers that code may call on without Python (``CREW``, then ``MEMBER`` for each). They are asked only
+if all of them are free: one that arrives late would find the team, which is the same in every call, in the next call.
 """
 
 from __future__ import annotations
@@ -32,20 +31,23 @@ from linkwork.engine.ir.program import Loop, Program
 CACHE_LINE = 8
 """Integers in a cache line."""
 OVER = 1 << 30
-"""More loops than there can be: the call has ended, or will never begin. The caller says so."""
+"""More loops than there can be: the call has ended, or will never begin. The caller sets it."""
 BEGUN, YIELD, RUN = 0, 1, 2
-"""Where a team has the number of loops that were begun, the function that yields, and the number of loops for the one
-who begins them."""
+"""Where a team has the number of loops begun, the function that yields, and the number of loops for the thread that
+begins them.
+"""
 TAKEN, HELPED, WHICH, COUNT, LAST, DONE = 0, 1, 2, 3, 4, CACHE_LINE
 """Where a loop of a team has how many iterations were taken, and by helpers, its number in the program, how many there
-are, the last of them, and how many are done."""
+are, the last of them, and how many are done.
+"""
 
 
 CREW = CallFrame(
     (("i64", "members"), ("i64", "most"), ("ptr", "threads"), ("ptr", "team"), ("i64", "size"), ("ptr", "yield"))
 )
-"""How many members there are and threads can be at work, where the number of threads that are wanted stands; the team
-and its size; the function that yields."""
+"""How many members there are and threads can work at once, where the wanted number of threads is stored; the team and
+its size; the function that yields.
+"""
 MEMBER = CallFrame((("ptr", "mailbox"), ("ptr", "words"), ("ptr", "work"), ("i64", "claimed")))
 
 
@@ -66,7 +68,7 @@ def module(
     program: Program, interface: Interface, lanes: int, triple: str, more: str = "", group: int | None = None
 ) -> str:
     """The text of an LLVM module for a target; ``more`` is the text of further functions. So many numbers of a
-    ``group`` lie side by side, as many as there are lanes unless told.
+    ``group`` are adjacent, as many as there are lanes by default.
     """
     kernel = _Leader(program, interface, lanes, lanes if group is None else group)
     parts = [kernel.text(), *kernel.iterations]
@@ -153,7 +155,7 @@ def _share(interface: Interface, number: int) -> str:
 
 
 def _loop_at(w: Writer, run: str) -> str:
-    """Where a team has the run of a loop."""
+    """Where a team has the record of a loop's execution."""
     return w.at("%team", w.add(w.mul(run, 2 * CACHE_LINE), CACHE_LINE), "i64")
 
 

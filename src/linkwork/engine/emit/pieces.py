@@ -1,17 +1,17 @@
-"""A batch in pieces that several threads take, one after another, in LLVM's text.
+"""A batch in pieces that several threads take, one after another, in LLVM IR.
 
     lead    i64 (ptr to the words of a ``PIECES``): runs a batch with as many helpers as pay and are free; its status,
-            or NOBODY if a builtin asks and Python has to hire helpers first, or to give them more room
+            or NOBODY if a builtin asks and Python has to hire helpers first, or to enlarge their workspace
     help    i64 (ptr to a thread's own words): runs pieces until none is left
 
-A ``PIECES`` tells of the code of a batch, and where the words are that this is called with for all states at once; then
+A ``PIECES`` describes the code of a batch, and where the words are that it is called with for all states at once; then
 come a ``MOVING`` for each array and a ``SPACE`` for each part of a thread's workspace. A thread's own words are those
 of a ``SHARE``, and a copy of the words of the code.
 
-A piece is a part of what is left, so that pieces become smaller towards the end: a thread that woke late, or has to
-share its core, takes fewer, and the others need not wait for it. Pieces are whole tiles, but for the last. What a state
-results in does not depend on who takes it. The one who leads claims helpers by their mailboxes, and gives them back
-when they have done all that they took: none can come late, to arrays that are gone.
+A piece is a fraction of what is left, so pieces become smaller towards the end: a thread that woke late, or has to
+share its core, takes fewer, and the others need not wait for it. Pieces are whole tiles, except for the last. A state's
+result does not depend on the thread that takes it. The leader claims helpers by their mailboxes, and releases them when
+they have finished all pieces that they took: none can come late, to arrays that are gone.
 """
 
 from __future__ import annotations
@@ -25,34 +25,33 @@ from linkwork.engine.emit.writer import Value, Writer
 PIECES = CallFrame(
     (
         ("ptr", "batch"),  # the code
-        ("ptr", "words"),  # what it is called with
+        ("ptr", "words"),  # its arguments
         ("i64", "length"),  # how many words these are
-        ("i64", "states_at"),  # where the number of states stands there
-        ("i64", "whole_at"),  # and of those of the whole batch
+        ("i64", "states_at"),  # the position of the number of states there
+        ("i64", "whole_at"),  # and of that of the whole batch
         ("i64", "lanes"),
         ("ptr", "limits"),  # LIMITS
-        ("ptr", "threads"),  # where the number of threads that are wanted stands
+        ("ptr", "threads"),  # where the wanted number of threads is stored
         ("ptr", "crew"),  # how many helpers there are, and their mailboxes
-        ("ptr", "yield"),  # a function that lets other threads run, or 0
-        ("i64", "room"),  # numbers of a helper's workspace: its words, and what the code works in
-        ("i64", "zeroed"),  # whether that must be zeros
+        ("ptr", "yield"),  # a function that yields to other threads, or 0
+        ("i64", "room"),  # numbers of a helper's workspace: its words, and the scratch of the code
+        ("i64", "zeroed"),  # whether that must be zeroed
         ("i64", "arrays"),  # how many there are
         ("i64", "spaces"),  # how many there are
-        ("i64", "served"),  # whether a builtin asks
+        ("i64", "served"),  # whether a builtin calls
     )
 )
 MOVING = CallFrame((("i64", "at"), ("i64", "stride_at"), ("i64", "size")))
-"""Of an array: where its address stands in the words of the code, and how far its states are apart; without such a
-word, which is then -1, they are so many numbers apart.
+"""Of an array: the position of its address in the words of the code, and of the stride between its states; without such
+a word, which is then -1, they are so many numbers apart.
 """
 SPACE = CallFrame((("i64", "at"), ("i64", "first")))
-"""Of a part of a workspace: where its address stands in the words of the code, and which number is its first."""
+"""Of a part of a workspace: the position of its address in the words of the code, and which number is its first."""
 SHARE = CallFrame((("ptr", "pieces"), ("ptr", "shared")))
 """The ``PIECES``, and what all threads share."""
 _TAKEN, _STATUS, _SHORTEST, _PARTS, _SHARED = 0, 8, 16, 17, 24
-"""Where the number of states that were taken, and the status of those done, stand in what is shared, in cache lines of
-their own; how many states a piece has at least, and that it is one of so many parts of what is left; how many integers
-that takes.
+"""Where the shared memory has the number of states taken, and the status of those done, in separate cache lines; how
+many states a piece has at least, and that it is one of so many parts of what is left; how many integers that takes.
 """
 
 
@@ -94,7 +93,7 @@ def _help() -> str:
     tiles = w.add(w.let(f"sdiv i64 {left}, {w.mul(parts, lanes)}"), 1)
     size = _least(w, _most(w, w.mul(tiles, lanes), shortest), left)
     mine = w.let(f"cmpxchg ptr {taken}, i64 {first}, i64 {w.add(first, size)} seq_cst seq_cst")
-    w.branch(w.let(f"extractvalue {{ i64, i1 }} {mine}, 1"), take, look)  # unless another thread was quicker
+    w.branch(w.let(f"extractvalue {{ i64, i1 }} {mine}, 1"), take, look)  # unless another thread was faster
     w.begin(take)
     w.store(size, w.at(words, states_at, "i64"), "i64")
     w.store(states, w.at(words, PIECES.get(w, pieces, "whole_at"), "i64"), "i64")
@@ -124,7 +123,7 @@ def _own(w: Writer, own: str) -> None:
 
 
 def _ask() -> str:
-    """i1 ask(pieces, shared, mailbox): offers a helper its share; false if it is busy or has too little room."""
+    """i1 ask(pieces, shared, mailbox): offers a helper its share; false if it is busy or its workspace is too small."""
     w = Writer()
     with w.when(w.compare("eq", w.let("call i64 @claim(ptr %mailbox)"), 0)):
         w.do("ret i1 false")

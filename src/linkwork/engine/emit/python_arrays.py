@@ -1,4 +1,4 @@
-"""What ``serve`` does with arrays, in LLVM's text: compares their shapes and places, makes and holds them."""
+"""The array operations of ``serve``, in LLVM IR: compares shapes and memory, creates arrays and holds their buffers."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ PLACE = CallFrame((("ptr", "object"), ("ptr", "data"), ("i64", "axes"), ("ptr", 
 _CACHE_LINE = 64
 """Bytes."""
 _MOST_AXES = 32
-"""Of an array of any NumPy."""
+"""Of an array in any version of NumPy."""
 _LARGE = 512
-"""Numbers of a result from which on it begins at a cache line."""
+"""Numbers of a result from which on it is aligned to a cache line."""
 
 
 def text() -> str:
@@ -36,7 +36,7 @@ def _same() -> str:
 
 
 def _apart() -> str:
-    """i1 apart(places, count): whether the memory of an array overlaps that of none of the so many before it."""
+    """i1 apart(places, count): whether the memory of an array overlaps none of the ``count`` before it."""
     w = PythonWriter()
 
     def span(k: Value) -> tuple[str, str]:
@@ -57,9 +57,9 @@ def _apart() -> str:
 
 def _new_array() -> str:
     """ptr new_array(setting, array, leading, lengths, states): a new array for a result, with so many axes before its
-    own. A large one begins at a cache line, so that a vector is not stored into two: it is a view of a larger one.
+    own. A large one begins at a cache line, so that no vector store crosses one: it is a view of a larger array.
 
-    NumPy's own functions make them; ``numpy.empty``, called as Python does, where these are not known.
+    NumPy's own functions create them; ``numpy.empty``, called through Python, if these are not known.
     """
     w = PythonWriter()
     lengths = w.let(f"alloca [{_MOST_AXES} x i64], align 8")
@@ -111,7 +111,7 @@ def _new_array() -> str:
         w.call("PyTuple_SetItem", ("ptr", target), ("i64", index), ("ptr", item))
 
     w.begin("batch")
-    pack = w.call("PyTuple_New", ("i64", 4))  # what the array is made with: shape, dtype, memory and offset
+    pack = w.call("PyTuple_New", ("i64", 4))  # the arguments of the constructor: shape, dtype, memory and offset
     w.leave_if(w.null(pack), "nothing")
     shape = w.call("PyTuple_New", ("i64", total))
     put(pack, 0, shape)
@@ -150,8 +150,8 @@ def _new_array() -> str:
 
 
 def _hold() -> str:
-    """i64 hold(setting, places, count, views): takes the buffers of so many arrays; how many it could take. A float of
-    Python's has none, and its number never changes.
+    """i64 hold(setting, places, count, views): acquires the buffers of so many arrays; how many it could acquire. A
+    Python float has none, and its number never changes.
     """
     w = PythonWriter()
     with w.each("%count") as k:
@@ -170,7 +170,7 @@ def _hold() -> str:
 
 
 def _release() -> str:
-    """void release(views, count): gives so many buffers back."""
+    """void release(views, count): releases so many buffers."""
     w = PythonWriter()
     with w.each("%count") as k:
         w.call("PyBuffer_Release", ("ptr", w.at("%views", w.mul(k, VIEW), "i8")))
@@ -179,7 +179,7 @@ def _release() -> str:
 
 
 def _forget() -> str:
-    """void forget(objects, count): gives so many references back."""
+    """void forget(objects, count): releases so many references."""
     w = PythonWriter()
     with w.each("%count") as k:
         w.call("Py_DecRef", ("ptr", w.load(w.at("%objects", k, "ptr"), "ptr")))

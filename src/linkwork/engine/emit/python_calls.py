@@ -1,4 +1,4 @@
-"""What the builtins read, and calls of Python's functions in LLVM's text."""
+"""What the builtins read, and calls of Python's functions in LLVM IR."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ MOST_AXES = 3
 ENTRY = CallFrame(
     (
         ("ptr", "next"),  # the entry for other arguments, or 0
-        ("ptr", "busy"),  # a word that is 1 while somebody works with the words below
-        ("i64", "which"),  # what it is found by: the number of arguments, and what further ones of them add to it
+        ("ptr", "busy"),  # a word that is 1 while somebody uses the words below
+        ("i64", "which"),  # its key: the number of arguments, and what further ones of them add to it
         ("i64", "arguments"),
         ("i64", "results"),
         ("ptr", "limits"),  # LIMITS
@@ -35,28 +35,28 @@ ENTRY = CallFrame(
         ("ptr", "batch_words"),
         ("ptr", "many"),  # and for one that wants threads, which takes the words for a batch and these
         ("ptr", "many_words"),
-        ("i64", "states_at"),  # where the number of states stands in the words for a batch
+        ("i64", "states_at"),  # the position of the number of states in the words for a batch
     )
 )
 LIMITS = CallFrame(
     (
         ("i64", "most"),  # states; more of them want threads
-        ("i64", "brief"),  # states; more of them are not worked on with the interpreter's lock held
+        ("i64", "brief"),  # states; more of them run with the GIL released
         ("i64", "share"),  # states of a thread, at least
         ("i64", "piece"),  # states that it takes at a time, at least
         ("i64", "longest"),  # states; more of them are left to Python, which can be interrupted
     )
 )
-"""Of batches, as ``run.threads`` finds out."""
+"""Of batches, as measured by ``run.threads``."""
 ARRAY = CallFrame(
     (
         ("i64", "axes"),
         *(("i64", f"length{axis}") for axis in range(MOST_AXES)),
         ("i64", "size"),
-        ("i64", "one_at"),  # where its address stands in the words for one state
+        ("i64", "one_at"),  # the position of its address in the words for one state
         ("i64", "batch_at"),  # and for a batch
-        ("i64", "stride_at"),  # and where the distance of states
-        ("ptr", "new"),  # of a result: what numpy.empty is called with for one state
+        ("i64", "stride_at"),  # and that of the stride between states
+        ("ptr", "new"),  # of a result: the arguments of numpy.empty for one state
     )
 )
 """Follows the entry for each argument and result."""
@@ -65,12 +65,12 @@ MOST_PARAMETERS = 32
 PUBLIC = CallFrame(
     (
         ("ptr", "setting"),
-        ("ptr", "function"),  # what is not served goes there
-        ("ptr", "algorithm"),  # its name, or tables that lead to it; 0 if calls are known by their choices
+        ("ptr", "function"),  # calls that are not served go there
+        ("ptr", "algorithm"),  # its name, or tables that lead to it; 0 if calls are identified by their choices
         ("i64", "choosers"),  # so many tables, one for each parameter that chooses
         ("i64", "arguments"),
         ("i64", "parameters"),  # the first is the model
-        ("i64", "positional"),  # so many of them may be given without a name
+        ("i64", "positional"),  # so many of them may be positional
         ("i64", "frames"),  # which parameter this is, or -1
         ("i64", "out"),  # and this
         ("i64", "mapping"),  # and this, whose values are arguments, too, or -1
@@ -78,7 +78,7 @@ PUBLIC = CallFrame(
         ("i64", "model"),  # whether it takes one: then routes are in the model's table
     )
 )
-"""What a public function's object knows of its parameters."""
+"""What a public function's object knows about its parameters."""
 PARAMETER = CallFrame(
     (
         ("ptr", "name"),
@@ -87,23 +87,23 @@ PARAMETER = CallFrame(
         ("i64", "chooser"),  # the k-th of the parameters that choose, in the words of parameter k
         ("i64", "argument"),  # and of those that are arguments of the algorithm
         ("i64", "choice"),  # and of the choices
-        ("i64", "known_by"),  # how this choice is known (``emit.routes``)
-        ("i64", "further"),  # what it adds to the number of an entry, if it is one more argument where it is given
+        ("i64", "known_by"),  # how this choice is identified (``emit.routes``)
+        ("i64", "further"),  # what it adds to the key of an entry, if it is a further argument that is given
     )
 )
 """Follows it for each parameter."""
 BY_VALUE, BY_IDENTITY = 0, 1
-"""How a choice is known: as it is, or by the addresses of what a list or tuple holds, or of itself."""
+"""How a choice is identified: by value, by the addresses of the items of a list or tuple, or by its own address."""
 MOST_VALUES = 32
-"""Arrays and answers that there are while a function of Python's and code go by turns."""
+"""The most arrays and answers while a Python function and code alternate."""
 RECORDED = 5
-"""Arrays of a state that may be recorded: q, v, and what the first part gives."""
+"""Arrays of a state that may be recorded: q, v, and the results of the first part."""
 ASKED = CallFrame(
     (
-        ("i64", "parts"),  # of a step's code, with a question before each
+        ("i64", "parts"),  # of a step's code, with a call of Python before each
         ("i64", "size"),  # of an answer
-        ("i64", "carried"),  # where that goes which a part carries on for those after it
-        ("i64", "answers"),  # where the second answer goes, with the others behind it
+        ("i64", "carried"),  # where values go that a part carries on for those after it
+        ("i64", "answers"),  # where the second answer goes, followed by the others
         ("i64", "dt"),  # the bits of a float64
         ("i64", "step"),  # that was reached
         ("i64", "begun"),  # whether its first part is done
@@ -111,13 +111,14 @@ ASKED = CallFrame(
         ("i64", "steps"),  # in all
         ("i64", "every"),  # so many, one state is recorded; and the last one
         ("i64", "row"),  # of the next record
-        ("i64", "again"),  # whether arrays that nobody else has are taken again
-        ("i64", "happening"),  # which result of the first part is the first that is recorded
+        ("i64", "again"),  # whether arrays without other references are reused
+        ("i64", "happening"),  # the first result of the first part that is recorded
         *((kind, f"{name}{k}") for k in range(RECORDED) for kind, name in (("ptr", "rows"), ("i64", "numbers"))),
     )
 )
-"""Steps of a simulation, done by turns. A part gives what it carries on, and t, q and v of the next question; the last
-one, q and v after the step. Each array that is recorded has rows, of so many numbers; 0 if it is not wanted.
+"""Steps of a simulation that alternate between Python and code. A part returns what it carries on, and t, q and v of
+the next call; the last one, q and v after the step. Each array that is recorded has rows, of so many numbers; 0 if it
+is not wanted.
 """
 PART = CallFrame((("ptr", "entry"), ("i64", "count"), *(("i64", f"input{k}") for k in range(MOST_ARRAYS))))
 """Follows it for each part: its entry, and which arrays it takes."""
@@ -125,22 +126,23 @@ _CLASSES = ("array", "list", "tuple", "dict", "str", "float")
 _OBJECTS = ("none", *_CLASSES, "dtype", "empty", "of_model", "frames", "of_frames")
 SETTING = CallFrame(tuple(("ptr", name) for name in ("forced", "create", "based", *_OBJECTS)))
 """What the builtins are made with: the addresses of a number that is 0 while they may serve and of NumPy's PyArray_New
-and PyArray_SetBaseObject (or 0), and objects of Python's.
-Code refers to Python's functions by name, but to none of its data: that may be out of reach.
+and PyArray_SetBaseObject (or 0), and Python objects. Code refers to Python's functions by name, but to none of its
+data: that may be out of reach.
 """
 
 VIEW, OWNER = 80, 8
 """Bytes of a Py_buffer, and where its object is, as fixed by the stable ABI; it is released if there is one."""
 _HEAD = object.__basicsize__
 VECTORCALL, DICT, WEAK, RECORD = (_HEAD + 8 * k for k in range(4))
-"""Where the fields of a public function's object are, and how large it is: ``RECORD + 8``."""
+"""The offsets of the fields of a public function's object, and its size: ``RECORD + 8``."""
 CLASS, DATA, AXES, LENGTHS, DTYPE, FLAGS, WEAK_ONES = (_HEAD + offset for offset in (-8, 0, 8, 16, 40, 48, 56))
-"""Where the class of any object and the fields of an array of NumPy's are in memory, as fixed by the ABIs;
-``array_fields_are_known`` looks."""
+"""The offsets of any object's class and of the fields of a NumPy array, as fixed by the ABIs;
+``array_fields_are_known`` checks them.
+"""
 NUMBER = _HEAD
-"""Where the number of a float of Python's is."""
+"""The offset of the number of a Python float."""
 FLOAT64 = 12
-"""NumPy's number of the type."""
+"""NumPy's type number."""
 CONTIGUOUS, ALIGNED, WRITEABLE = 0x0001, 0x0100, 0x0400
 """Bits of an array's flags."""
 CARRAY = CONTIGUOUS | ALIGNED | WRITEABLE
@@ -174,7 +176,7 @@ SYMBOLS = {
     "PyEval_SaveThread": "ptr {}()",
     "PyEval_RestoreThread": "void {}(ptr)",
 }
-"""The functions of Python that they call, all of the stable ABI of Python 3.12."""
+"""The Python functions that they call, all of the stable ABI of Python 3.12."""
 
 
 KINDS = {
@@ -191,11 +193,11 @@ KINDS = {
     "routed": "ptr",
     "parameter": "i64",
 }
-"""What the module's own functions return."""
+"""The return types of the module's own functions."""
 
 
 class PythonWriter(Writer):
-    """Writes calls of Python's functions."""
+    """Writes calls of Python's C functions."""
 
     def call(self, name: str, *values: tuple[str, Value]) -> str:
         """The result of a function, of Python's or of this module."""
@@ -210,7 +212,7 @@ class PythonWriter(Writer):
         return self.compare("eq", pointer, "null", "ptr")
 
     def has_type(self, target: str, kind: str) -> str:
-        """Whether an object is of a class, and not of one derived from it."""
+        """Whether an object's type is exactly a class, not a derived one."""
         return self.compare("eq", self.field(target, CLASS, "ptr"), kind, "ptr")
 
     def variable(self, kind: str, value: Value) -> str:
@@ -220,7 +222,7 @@ class PythonWriter(Writer):
         return place
 
     def leave_if(self, condition: str, label: str) -> None:
-        """Go to a block if a condition holds."""
+        """Branch to a block if a condition holds."""
         onward = self.block("onward")
         self.branch(condition, label, onward)
         self.begin(onward)
@@ -245,14 +247,14 @@ class PythonWriter(Writer):
 
 
 _ABI = (0x01000009, 0x02000000)
-"""Versions of NumPy's ABI, of 1.x and 2.x, in whose table PyArray_New and PyArray_SetBaseObject are at these places."""
+"""Versions of NumPy's ABI, of 1.x and 2.x, whose table has PyArray_New and PyArray_SetBaseObject at these places."""
 _NEW, _SET_BASE = 93, 282
 
 
 @cache
 def array_makers() -> tuple[int, int]:
-    """Where NumPy's PyArray_New is, which costs half of what ``numpy.empty`` does, and the function that tells an array
-    whose memory it has; 0 where that is not sure.
+    """The address of NumPy's PyArray_New, which costs half of what ``numpy.empty`` does, and of the function that sets
+    an array's base object; 0 if that is not certain.
     """
     try:
         core = import_module(
@@ -273,7 +275,7 @@ def array_makers() -> tuple[int, int]:
     if not sound or not made.flags.carray:
         return 0, 0
     view = make(np.ndarray, 1, (ctypes.c_ssize_t * 1)(5), FLOAT64, None, made.ctypes.data + 8, 0, CARRAY, None)
-    ctypes.pythonapi.Py_IncRef(kind(made))  # which the next call takes
+    ctypes.pythonapi.Py_IncRef(kind(made))  # a reference that the next call steals
     failed = ctypes.PYFUNCTYPE(number, kind, kind)(based)(view, made)
     return new, based if not failed and view.base is made and view.flags.carray and view.shape == (5,) else 0
 
@@ -293,7 +295,7 @@ def references_are_known() -> bool:
 
 @cache
 def array_fields_are_known() -> bool:
-    """Whether arrays of NumPy's, and floats of Python's, have their fields where generated code reads them."""
+    """Whether NumPy arrays and Python floats have their fields where generated code reads them."""
     number = -1.5
     if ctypes.c_double.from_address(id(number) + NUMBER).value != number:
         return False

@@ -1,10 +1,10 @@
-"""Batches of a program that is little else than a repeat: a lane takes the next state as soon as its own is done.
+"""Batches of a program that is mostly one repeat: a lane takes the next state as soon as its own is done.
 
-States take different numbers of iterations. In whole tiles all lanes would wait for the slowest; here each goes on with
-another state, until there are none left. A state's numbers are the same either way.
+States take different numbers of iterations. In whole tiles all lanes would wait for the slowest; here each continues
+with another state, until there are none left. A state's numbers are the same either way.
 
-    before     the numbers that the repeat begins with, for all lanes of a tile
-    program    what is repeated
+    before     the initial numbers of the repeat, for all lanes of a tile
+    program    the repeated program
     after      the results, for all lanes of a tile
     batch      as in ``kernel``
 """
@@ -56,7 +56,7 @@ def _batch(around: Around, interface: Interface, lanes: int) -> str:
         w.do(f"call void @{name}({listed([*(('ptr', array) for array in arrays), *tables])})")
 
     def blend(mask: str | None, source: str, start: int, target: str, count: int) -> None:
-        """Numbers of all lanes, or of those of a mask, from one array into another."""
+        """Copies numbers of all lanes, or of those of a mask, from one array into another."""
         with w.loop(0, lanes * count, lanes) as one:
             value = w.load(w.at(source, w.add(one.counter, lanes * start)), kind, 8 * lanes)
             place = w.at(target, one.counter)
@@ -84,7 +84,7 @@ def _batch(around: Around, interface: Interface, lanes: int) -> str:
     w.store(valid, left, "i64")
     begin(None, state)
 
-    # Turns of all lanes
+    # Iterations of all lanes
     turn, look, done, again, end = (w.block(name) for name in ("turn", "look", "done", "again", "end"))
     before = w.label
     w.jump(turn)
@@ -105,7 +105,7 @@ def _batch(around: Around, interface: Interface, lanes: int) -> str:
     w.begin(look)
     w.branch(any_lane(w, ended, lanes), done, again)
 
-    # Those that are done give their results and take another state
+    # Lanes that are done write their results and take another state
     w.begin(done)
     call("after", *arguments, other, *results)
     for lane in range(lanes):

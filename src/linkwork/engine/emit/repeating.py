@@ -1,7 +1,7 @@
-"""A program repeated over a state (``ir.program.Repeat``), in LLVM's text: a function of tiles for each of them.
+"""A program repeated over a state (``ir.program.Repeat``), in LLVM IR: a function of tiles for each of them.
 
-Its state lies in memory, so that it may be of any size. In a tile all lanes run as long as one of them goes on; those
-that are done keep their numbers.
+Its state is in memory, so it may be of any size. In a tile all lanes run until the last one is done; those that are
+done keep their numbers.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from linkwork.engine.emit.writer import Writer, constant, vector
 from linkwork.engine.ir.program import Repeat
 
 ROWS = "square"
-"""The table in which a program inside another finds the rows that are kept around it."""
+"""The table in which an inner program finds the rows kept around it."""
 
 
 def interface_of(what: Repeat) -> Interface:
-    """The arrays of the program that is repeated."""
+    """The arrays of the repeated program."""
     return Interface((what.state, what.given), (what.state, 1))
 
 
 def memory_of(what: Repeat) -> int:
-    """Numbers that a repeat works in, for one lane: the state, what is given, the next state, whether it goes on."""
+    """Numbers of a repeat's memory, for one lane: the state, what is given, the next state, whether it continues."""
     return 2 * what.state + what.given + 1
 
 
@@ -55,7 +55,7 @@ def repeat(name: str, what: Repeat, lanes: int) -> str:
 
 
 def tables_with(rows: str) -> list[tuple[str, str]]:
-    """The tables of a program inside another: ``square`` is where rows are kept, and there are no others."""
+    """The tables of a program inside another: ``square`` holds the kept rows, and there are no others."""
     return [("ptr", rows if name == ROWS else "null") for name in TABLES]
 
 

@@ -1,10 +1,11 @@
-"""``routed``: a call that is known by its choices, in LLVM's text.
+"""``routed``: a call that is identified by its choices, in LLVM IR.
 
-Many public functions take, besides arrays, what chooses the code and goes along as numbers: constraints, points, a
-method, a damping. A call that has been made before with the same choices has a *route*: a tuple of the entry's capsule,
-what its results are made into (or None), and for each argument of the entry an array, or None for the next one of the
-call. Routes are in a table of the model, or of the function itself if it takes none, by a tuple of the function, the
-number of arrays, and each choice with its class, since 1, 1.0 and True are equal. ``run.routes`` makes the same key.
+Besides arrays, many public functions take arguments that select the code or are passed to it as numbers: constraints,
+points, a method, a damping. A call that has been made before with the same choices has a *route*: a tuple of the
+entry's capsule, what its results are converted to (or None), and for each argument of the entry an array, or None for
+the next array of the call. Routes are in a table of the model, or of the function itself if it takes none, keyed by a
+tuple of the function, the number of arrays, and each choice with its class, since 1, 1.0 and True are equal.
+``run.routes`` makes the same key.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ def _find() -> str:
 
 
 def _key() -> str:
-    """ptr key(setting, value): what a value is known by, a new reference; null, without an error, if there is none. A
-    list is no key: a tuple of what it holds is, or a name that is alone; a dict is known by a tuple of its keys.
+    """ptr key(setting, value): the key of a value, a new reference; null, without an error, if there is none. A list is
+    not hashable: a tuple of its items is the key, or a single name; the key of a dict is a tuple of its keys.
     """
     w = PythonWriter()
     other, known, several, only, mapping = (w.block(part) for part in ("other", "known", "several", "only", "mapping"))
@@ -88,7 +89,7 @@ def _key() -> str:
 
 
 def _identities() -> str:
-    """ptr identities(setting, value): the addresses of what a list or tuple holds, as a tuple, or that of anything
+    """ptr identities(setting, value): the addresses of the items of a list or tuple, as a tuple, or that of anything
     else; a new reference, or null, without an error.
     """
     w = PythonWriter()
@@ -134,9 +135,9 @@ def _identities() -> str:
 
 
 class _Routed(PythonWriter):
-    """Writes ptr routed(self, record, bound, arrays, present, out): the answer of a call's route, given what the
-    parameters are bound to and the arrays among these, to which those of a dict are added; null where it is not served,
-    with an error of Python's only if its results could not be made into what they should be.
+    """Writes ptr routed(self, record, bound, arrays, present, out): the answer of a call's route, given the values of
+    the parameters and the arrays among these, to which those of a dict are added; null if it is not served, with a
+    Python error only if its results could not be converted.
     """
 
     def text(self) -> str:
@@ -161,7 +162,7 @@ class _Routed(PythonWriter):
         self.jump("end")
         self.begin("end")
         for each in (self.values, self.key, self.route):
-            self.call("Py_DecRef", ("ptr", self.load(each, "ptr")))  # which does nothing with null
+            self.call("Py_DecRef", ("ptr", self.load(each, "ptr")))  # a no-op for null
         self.do(f"ret ptr {self.load(self.found, 'ptr')}")
         return self.function(
             "internal ptr @routed(ptr %self, ptr %record, ptr %bound, ptr %arrays, i64 %present, ptr %out)"
@@ -223,7 +224,7 @@ class _Routed(PythonWriter):
             self.put(self.add(first, 1), kind)
 
     def find_route(self) -> None:
-        """In the table of the model, which is the first parameter, or else of the function."""
+        """In the table of the model, which is the first parameter, or of the function."""
         own = self.compare("ne", PUBLIC.get(self, "%record", "model"), 0)
         owner = self.either(own, "ptr", self.bound("0"), "%self")
         name = self.either(own, "ptr", self.python("of_model"), self.python("of_frames"))
@@ -232,7 +233,7 @@ class _Routed(PythonWriter):
         self.leave_if(self.null(route), "end")
 
     def line_up(self) -> str:
-        """The entry's arguments: those of the route, and between them those of the call; how many there are."""
+        """The entry's arguments: those of the route, interleaved with those of the call; how many there are."""
         route = self.load(self.route, "ptr")
         count = self.sub(self.call("PyTuple_Size", ("ptr", route)), HEAD)
         with self.each(count) as k:
@@ -247,7 +248,7 @@ class _Routed(PythonWriter):
         return count
 
     def make_into(self) -> None:
-        """What the results are made into, if they are not returned as they are."""
+        """Convert the results, if they are not returned as they are."""
         maker = self.call("PyTuple_GetItem", ("ptr", self.load(self.route, "ptr")), ("i64", 1))
         with self.when(self.compare("ne", maker, self.python("none"), "ptr")):
             found = self.load(self.found, "ptr")

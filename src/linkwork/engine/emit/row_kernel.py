@@ -1,19 +1,19 @@
 """A kernel that writes rows: of a tile's states the numbers of the first, then those of the second, and so on, as they
 lie in the caller's array.
 
-As soon as the numbers of a strip of the rows are there (``strips``), they lose the sign of zeros, are looked at,
-whether they are finite, transposed and stored for all states. So a number need not wait for the others, and stores,
-which wait for cache lines, go on beside arithmetic. Strips of zeros are stored by a loop at the end.
+As soon as the numbers of a strip of the rows are ready (``strips``), their negative zeros are cleared, they are checked
+for finiteness, transposed and stored for all states. So a number need not wait for the others, and stores, which wait
+for cache lines, overlap with arithmetic. Strips of zeros are stored by a loop at the end.
 
-Long programs are put in an order in which little has to wait for what is just being computed (``ir/waiting.py``). A
-value that is not used for long waits in a slot of ``work`` (``slots``), and is loaded again.
+Long programs are scheduled around latency (``ir/waiting.py``). A value with a long live range is spilled to a slot of
+``work`` (``slots``), and reloaded.
 
-Cache lines that will be written are prefetched, or the stores would wait for them: evenly over the program, however
-unevenly it writes, since a core can wait for some two dozen lines only at a time. Those that are written soon after the
-beginning are prefetched while the tile before is computed. So are lines of arguments, those that the next tile is
-packed from. LLVM moves a prefetch to wherever it pleases, so it stands in inline assembly that a value goes through.
+Cache lines that will be written are prefetched, or the stores would stall on them: evenly over the program, however
+unevenly it writes, since a core can have only some two dozen misses outstanding. Those that are written soon after the
+start are prefetched while the previous tile is computed. So are lines of arguments, those that the next tile is packed
+from. LLVM moves a prefetch freely, so it is in inline assembly that a value goes through.
 
-Where a program has time enough for that, results are never stored past the caches (``streaming``).
+If a program has time enough for that, results are never stored past the caches (``streaming``).
 """
 
 from __future__ import annotations
@@ -35,16 +35,17 @@ from linkwork.engine.ir.waiting import without_waiting
 _CACHE_LINE = 64
 """Bytes."""
 _LEAD, _PART = 3_600, 4
-"""Steps by which a cache line is prefetched before it is first written, or more; this part of a program, if less."""
+"""Steps between the prefetch of a cache line and its first store, at least; this fraction of a program, if less."""
 _ENOUGH = 30
-"""Steps for each cache line of results in which it can be had, even from memory, beside the program's arithmetic."""
+"""Steps for each cache line of results in which it can be fetched, even from memory, behind the program's arithmetic.
+"""
 _TOGETHER = 40
-"""Steps of which all lines are prefetched at once."""
+"""Steps whose lines are all prefetched at once."""
 
 
 class RowKernel(SlottedKernel):
     """Writes the kernel of a program without loops; it returns whether all results are finite. Nothing is prefetched
-    where there is no ``constraint``.
+    without a ``constraint``.
     """
 
     returns = "i1"
@@ -92,12 +93,12 @@ class RowKernel(SlottedKernel):
 
     @property
     def is_streamed(self) -> bool:
-        """Whether large results go past the caches, since the program is too short to prefetch their lines."""
+        """Whether large results bypass the caches, since the program is too short to prefetch their lines."""
         return self.constraint is None or len(self.steps) < _ENOUGH * sum(map(len, self.written.values()))
 
     def prefetches(self) -> dict[int, list[tuple[str, str, list[int]]]]:
-        """After which steps cache lines are prefetched, and how: of results, and of arguments the rows of the next
-        tile.
+        """After which steps cache lines are prefetched, and how: those of results, and of the next tile's rows of
+        arguments.
         """
         operations = self.program.operations
         places = [k for k, n in enumerate(self.steps) if not isinstance(n, Strip) and operations[n] in BINARY]
@@ -122,14 +123,14 @@ class RowKernel(SlottedKernel):
         return found
 
     def prefetch(self, n: int, array: str, where: Sequence[int], how: str) -> None:
-        """Prefetch cache lines when a value is known."""
+        """Prefetch cache lines once a value is known."""
         text = "\\0A".join(f"{how} {line}($2)" for line in where)
         through = f'asm "{text}", "={self.constraint},0,r"({self.type} {self.value(n)}, ptr %{array})'
         self.renamed[n] = self.let(f"call {self.type} {through}")
 
     def write(self, strip: Strip) -> None:
-        """Store a strip of all states. What looks at its numbers adds to the sum once, so that the next need not wait;
-        assembly without a line keeps it here, or LLVM would look at all numbers at the end.
+        """Store a strip of all states. Its finiteness check adds to the sum once, so that the next need not wait; empty
+        inline assembly keeps it here, or LLVM would check all numbers at the end.
         """
         values = [self.value(x) for x in strip.numbers]
         first, *others = values = [self.let(f"fadd {self.type} {value}, zeroinitializer") for value in values]
@@ -167,7 +168,7 @@ class RowKernel(SlottedKernel):
 
 
 def _with_later(starts: Sequence[int]) -> list[list[int]]:
-    """Each with the one that is stored so many strips after it, which need not lie right behind."""
+    """Each with the one that is stored so many strips after it, which need not be adjacent."""
     return [[start, starts[min(k + AHEAD, len(starts) - 1)]] for k, start in enumerate(starts)]
 
 
@@ -196,7 +197,7 @@ def _declarations(lanes: int) -> str:
 
 
 def _copy() -> str:
-    """void copy(from, to, count): the rows of a tile that is not full go into the caller's array by this."""
+    """void copy(from, to, count): copies the rows of a partial tile into the caller's array."""
     w = Writer()
     with w.loop(0, "%count") as one:
         w.store(w.load(w.at("%from", one.counter)), w.at("%to", one.counter))

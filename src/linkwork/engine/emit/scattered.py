@@ -1,8 +1,8 @@
-"""Kernels whose lanes are iterations that lie anywhere: each lane has integers of its own, read from a table.
+"""Kernels whose lanes gather and scatter: each lane has its own integers, read from a table.
 
 Numbers of a field, or of a model's data, lie in rows, one for each part or body. Rows of all lanes are read a vector at
-a time and transposed, so that a number of all lanes is one vector; what is written waits until a vector of each row can
-be written, too. So rows may be read beyond their ends, by less than a vector.
+a time and transposed, so that a number of all lanes is one vector; stores are delayed until a whole vector of each row
+can be written. So rows may be read beyond their ends, by less than a vector.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from linkwork.engine.ir.program import Block, Loop, Program
 _IN_ROWS = ("square", "data")
 """Arrays that may be read beyond the end of a row."""
 _Row = tuple[str, tuple[tuple[int, int | str], ...]]
-"""An array, and the terms that tell where a row begins in it."""
+"""An array, and the terms that determine where a row begins in it."""
 
 
 class Scattered(Kernel):
@@ -42,7 +42,7 @@ class Scattered(Kernel):
         super().emit_loop(loop)
 
     def carried(self, loop: Loop, tag: str) -> Registers:
-        return Registers(self, None, tag)  # rows are other ones in each lane
+        return Registers(self, None, tag)  # each lane has other rows
 
     def is_scattered(self, address: Address) -> bool:
         if self.lanes == 1:
@@ -68,7 +68,7 @@ class Scattered(Kernel):
             self.let(f"add i64 {self._lane_terms(address, lane)}, {address.offset}", f"%v{n}.{lane}")
 
     def load_scattered(self, n: int, address: Address) -> None:
-        """A number of each lane."""
+        """Gathers a number of each lane."""
         if address.array not in _IN_ROWS:
             found = [self.load(self.at(row, address.offset)) for row in self._row(address)]
             self.vector(found, f"%v{n}")
@@ -83,7 +83,7 @@ class Scattered(Kernel):
         self.let(f"select i1 true, {self.type} {self._read[key][lane]}, {self.type} poison", f"%v{n}")
 
     def store_scattered(self, address: Address, value: str) -> None:
-        """A number of each lane; those of rows are written together."""
+        """Scatters a number of each lane; those of rows are written together."""
         self._row(address)  # while its integers are at hand
         self._waiting.setdefault((address.array, address.terms), {})[address.offset] = value
 
@@ -106,7 +106,7 @@ class Scattered(Kernel):
         return total
 
     def _write(self) -> None:
-        """What waits to be written."""
+        """Writes the delayed stores."""
         for key, values in self._waiting.items():
             rows, left = self._rows[key], dict(values)
             for first in {slot // self.lanes * self.lanes for slot in values}:

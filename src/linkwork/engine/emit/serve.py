@@ -1,8 +1,8 @@
-"""``serve``: one call of code by its entry, in LLVM's text.
+"""``serve``: one call of code by its entry, in LLVM IR.
 
-It looks at the arguments' arrays, makes the results or takes the caller's, and runs the code. The arrays are read where
-NumPy has them, which is safe while the interpreter's lock is held; code that takes longer runs without it, and then
-their buffers are held, so that nobody can take the memory away.
+It checks the arguments' arrays, allocates the results or takes the caller's, and runs the code. The arrays are read in
+place, which is safe while the GIL is held; code that takes longer runs without it, and then their buffers are held, so
+that nobody can free the memory.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def text() -> str:
 
 class _Serve(PythonWriter):
     """Writes ptr serve(setting, first, out, objects, which): the answer of an entry, of ``first`` or those that follow
-    it; null, without an error of Python's, where it is not served.
+    it; null, without a Python error, if it is not served.
 
-    What has been taken is given back wherever it ends: ``made`` objects, and the word busy.
+    Everything acquired is released on every exit: ``made`` objects, and the word busy.
     """
 
     def text(self) -> str:
@@ -95,8 +95,8 @@ class _Serve(PythonWriter):
         return record
 
     def lock(self) -> None:
-        """Set the word busy: go on if it was not. Both are done with the interpreter's lock held, so that no other
-        thread comes between.
+        """Set the word busy: continue if it was not set. Both happen with the GIL held, so that no other thread
+        intervenes.
         """
         busy = ENTRY.get(self, self.record, "busy")
         self.leave_if(self.compare("ne", self.load(busy, "i64"), 0), "nothing")
@@ -109,8 +109,8 @@ class _Serve(PythonWriter):
         return self.at(self.places, self.mul(k, len(PLACE.words)), "i64")
 
     def look(self, target: str, k: Value, array: str, flags: int) -> tuple[str, str]:
-        """Read an array, number k of all: go on if it is of NumPy's own class, has float64 numbers, these flags, and
-        the right lengths behind its leading axes. Their number, and the lengths of all axes.
+        """Read an array, number k of all: continue if it is of NumPy's own class, has float64 numbers, these flags, and
+        the right lengths after its leading axes. Their number, and the lengths of all axes.
         """
         self.expect(self.has_type(target, SETTING.get(self, "%setting", "array")))
         own = self.compare("eq", self.field(target, DTYPE, "ptr"), SETTING.get(self, "%setting", "dtype"), "ptr")
@@ -127,20 +127,20 @@ class _Serve(PythonWriter):
         return leading, lengths
 
     def note(self, k: Value, *found: str) -> None:
-        """What has been read of array k: the object, its data, axes and lengths."""
+        """Record what has been read of array k: the object, its data, axes and lengths."""
         place = self.place(k)
         for (kind, name), value in zip(PLACE.words, found, strict=False):
             self.store(value, PLACE.pointer(self, place, name), kind)
 
     def expect(self, condition: str) -> None:
-        """Go on if a condition holds."""
+        """Continue if a condition holds."""
         onward = self.block("onward")
         self.branch(condition, onward, "unserved")
         self.begin(onward)
 
     def take(self, k: str) -> None:
-        """Argument k: go on if it is an array for one state, or for as many as the others. Leading axes of length 1
-        are for one state, too, if others have as many axes. A number may be a float of Python's.
+        """Argument k: continue if it is an array for one state, or for as many as the others. Leading axes of length 1
+        are for one state, too, if others have as many axes. A number may be a Python float.
         """
         target = self.load(self.at("%objects", k, "ptr"), "ptr")
         array = self.array(self.record, k)
@@ -189,14 +189,14 @@ class _Serve(PythonWriter):
             self.begin(end)
 
     def bring_together(self) -> None:
-        """The leading axes of all arguments: those of length 1, if there are no others; go on if these are no more."""
+        """The leading axes of all arguments: those of length 1, if there are no others; continue if that is all."""
         with self.when(self.compare("eq", self.load(self.leading, "i64"), 0)):
             self.store(self.load(self.ones, "i64"), self.leading, "i64")
             self.store(self.load(self.ones_lengths, "ptr"), self.lengths, "ptr")
         self.expect(self.compare("sle", self.load(self.ones, "i64"), self.load(self.leading, "i64")))
 
     def chosen(self) -> tuple[str, str, str]:
-        """The code for so many states, the words for arrays, and those it is called with: go on if there is any."""
+        """The code for so many states, the words for arrays, and its call frame: continue if there is any."""
         states = self.load(self.states, "i64")
         self.leave_if(self.compare("eq", states, 0), "unserved")
         self.leave_if(self.compare("sgt", states, self.limit("longest")), "unserved")
@@ -217,7 +217,7 @@ class _Serve(PythonWriter):
         return LIMITS.get(self, ENTRY.get(self, self.record, "limits"), name)
 
     def target(self, k: str, arguments: str, results: str) -> None:
-        """Result k: a new array, or the caller's, if it is fit for it."""
+        """Result k: a new array, or the caller's, if it is suitable."""
         array = self.array(self.record, self.add(arguments, k))
         place = self.at(self.results, k, "ptr")
         fresh, given, several, only, ready, check, end = (
@@ -269,7 +269,7 @@ class _Serve(PythonWriter):
         self.begin(end)
 
     def measure(self, k: str) -> None:
-        """How many bytes array k has, for one that must not overlap it."""
+        """How many bytes array k has, for the overlap check."""
         place, array = self.place(k), self.array(self.record, k)
         axes = PLACE.get(self, place, "axes")
         spread = self.compare("sgt", axes, ARRAY.get(self, array, "axes"))
@@ -278,7 +278,7 @@ class _Serve(PythonWriter):
         self.store(self.mul(count, 8), PLACE.pointer(self, place, "bytes"), "i64")
 
     def tell(self, k: str, arguments: str, words: str) -> None:
-        """Put where array k is, and how far its states are apart, into the words."""
+        """Put the address of array k, and the stride between its states, into the words."""
         array, place = self.array(self.record, k), self.place(k)
         single = self.compare("eq", self.load(self.states, "i64"), 1)
         index = self.either(single, "i64", *(ARRAY.get(self, array, name) for name in ("one_at", "batch_at")))
@@ -299,7 +299,7 @@ class _Serve(PythonWriter):
         self.jump(done)
         self.begin(long)
         none = self.compare("eq", "%out", SETTING.get(self, "%setting", "none"), "ptr")
-        known = self.either(none, "i64", arguments, total)  # new arrays are known to nobody else
+        known = self.either(none, "i64", arguments, total)  # nobody else has references to new arrays
         held = self.call("hold", ("ptr", "%setting"), ("ptr", self.places), ("i64", known), ("ptr", self.views))
         self.store(1, self.status, "i64")
         self.branch(self.compare("eq", held, known), free, released)

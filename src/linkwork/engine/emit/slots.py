@@ -1,14 +1,14 @@
-"""Where values wait that are not used for long: in slots of ``work``, each for as many numbers as there are lanes, or
-on the stack of code for one state, each for the widest value.
+"""Spill slots for values with long live ranges: in ``work``, each as wide as there are lanes, or on the stack of code
+for one state, each as wide as the widest value.
 
-A value has a slot from when it is made until it is last loaded, and another takes it then; LLVM would give most of
-these values places of their own, more than the first-level cache has.
+A value occupies a slot from its definition to its last reload; then another value takes it. LLVM would give most of
+these values stack slots of their own, more than fit into the first-level cache.
 
-Long code takes as long as its bytes take to be fetched, and on x86 a load or store is shorter by three of eight bytes
-where its address is a register plus a byte, so that some registers point among the slots, and those that they reach
-are taken by values that are used most for the time that they wait. (AVX-512 counts that byte in whole vectors; there no
-register is needed.) Code over vectors that the CPU keeps decoded gains nothing by it, nor by slots: LLVM's places are
-few there.
+Long code is bound by instruction fetch, and on x86 a load or store is three of eight bytes shorter if its address is a
+register plus an 8-bit displacement. So some registers point into the slots, and the slots within their reach go to the
+values with the most uses for the length of their live range. (AVX-512 scales that byte by whole vectors; there no
+register is needed.) Vector code that stays in the CPU's cache of decoded instructions gains nothing by it, nor by
+slots: LLVM spills little there.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from heapq import heappop, heappush
 from linkwork.engine.ir.program import ARITHMETIC, Operand, Program
 
 LONG_WAIT = 40
-"""Steps without a use, after which a value is not in a register any more."""
+"""Steps without a use, after which a value is no longer in a register."""
 _BASES, _BYTE = 10, 256
 """Registers that point into ``work``, and the bytes that one reaches."""
 LONG = 2_000
-"""Steps of a program that is not kept decoded."""
+"""Steps of a program that does not stay in the cache of decoded instructions."""
 
 _WAITING = {*ARITHMETIC, "final", "vector", "extract"}
-"""Operations whose values may wait."""
+"""Operations whose values may be spilled."""
 
 Step = tuple[int | None, Sequence[Operand]]
-"""The value that is made, if any, and those that are used."""
+"""The value that is defined, if any, and those that are used."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ NO_SLOTS = Slots({}, 0, 1, 0)
 
 
 def slots(program: Program, steps: Sequence[Step], lanes: int, by_registers: bool) -> Slots:
-    """The slots of a program's values, by its ``steps``; ``by_registers`` tells whether addresses may be shorter."""
+    """The slots of a program's values, by its ``steps``; ``by_registers`` says whether addresses may be shortened."""
     made = {n: k for k, (n, _) in enumerate(steps) if n is not None and program.operations[n] in _WAITING}
     used, last, loads = dict(made), dict[int, int](), dict[int, int]()
     for k, (_, operands) in enumerate(steps):
@@ -78,7 +78,7 @@ def slots(program: Program, steps: Sequence[Step], lanes: int, by_registers: boo
 
 
 def _near(values: Sequence[tuple[int, int, int]], count: int) -> dict[int, int]:
-    """Values, each with the steps from which to which it waits, in the first of so many slots that is free then."""
+    """Values, each with the steps of its live range, in the first of so many slots that is free then."""
     found: dict[int, int] = {}
     taken: list[list[tuple[int, int]]] = [[] for _ in range(count)]
     for n, begin, end in values:

@@ -1,6 +1,6 @@
-"""A kernel whose values wait in slots (``slots``), if they are not used for long, and are loaded again. That of a batch
-writes rows besides (``row_kernel``); for one state it reads and writes the caller's arrays as they lie; that of a step
-over time leaves its results in lanes for the next.
+"""A kernel that spills values with long live ranges to slots (``slots``) and reloads them. The kernel of a batch also
+writes rows (``row_kernel``); that of one state reads and writes the caller's arrays in place; that of a time step
+leaves its results in lanes for the next.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from linkwork.engine.ir.waiting import without_waiting
 
 class SlottedKernel(Kernel):
     """Writes the kernel of a program without loops. ``constraint`` is the inline-assembly constraint of a register for
-    all lanes, None where none is known.
+    all lanes, None if none is known.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class SlottedKernel(Kernel):
         self.slots = slots(program, steps, self.widest, constraint == "x") if waits else NO_SLOTS
         self.work = self.slots.count
         """How many slots ``work`` has."""
-        self.renamed: dict[int, str] = {}  # the names of values that were loaded again, or have gone through a prefetch
+        self.renamed: dict[int, str] = {}  # the names of values that were reloaded, or have gone through a prefetch
         self.position, self.used = 0, dict[int, int]()  # where values were last used
         self.place = "%work"
 
@@ -55,7 +55,7 @@ class SlottedKernel(Kernel):
 
     def body(self) -> None:
         self.memory.append(f"  %slots = alloca [{self.widest * max(1, self.work)} x double], align 64")
-        self.place = self.let('call ptr asm "", "=r,0"(ptr %slots)')  # which LLVM would take for values of its own
+        self.place = self.let('call ptr asm "", "=r,0"(ptr %slots)')  # so that LLVM does not promote the slots
         self.point_into_slots()
         for position, n in enumerate(self.program.root.order):
             self.position = position
@@ -68,7 +68,7 @@ class SlottedKernel(Kernel):
             self.let(f'call ptr asm "leaq {far}($1), $0", "=r,r"(ptr {self.place})', f"%near{base}")
 
     def made(self, n: int) -> None:
-        """An instruction, and its value in the slot that it waits in."""
+        """An instruction, and the spill of its value."""
         self.used[n] = self.position
         self.instruction(n)
         if n in self.slots.of:
@@ -100,7 +100,7 @@ class SlottedKernel(Kernel):
 
 
 def _aligned(lanes: int) -> int:
-    """The power of 2 that so many lanes take the room of."""
+    """Lanes rounded up to a power of 2."""
     return 1 << (lanes - 1).bit_length()
 
 

@@ -1,4 +1,4 @@
-"""Which of several programs a tile runs: one with fewer operations, if numbers are what it takes them to be."""
+"""Which of several variants a tile runs: one with fewer operations, if some numbers have the values that it assumes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from linkwork.engine.emit.writer import LINE, Value, Writer, bits
 from linkwork.engine.ir.program import Program, Subroutine
 
 _CHAINS = 4
-"""Numbers that are looked at at once, of which none waits for another."""
+"""Numbers that are compared at once, independently of each other."""
 _TOGETHER = 2
-"""Blocks of as many numbers as there are lanes that are looked at together, where a row is made of such."""
+"""Blocks of as many numbers as there are lanes that are compared together, if a row consists of such."""
 _FIRST = 16
-"""Numbers of a row that are looked at before the others: where these are not the usual ones, no more are."""
+"""Numbers of a row that are compared before the others: if these are not the usual ones, the rest is skipped."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,17 +44,17 @@ def calls_of(w: Writer, what: Subroutine, symbol: str, arguments: str, given: st
 
 
 def symbols(symbol: str, spared: Sequence[Spared]) -> list[str]:
-    """What the kernels of a program are called: those that are spared some numbers, then the whole one."""
+    """The symbols of the kernels of a program: the variants that are spared some numbers, then the whole one."""
     return [*(f"{symbol}.sparing{k}" for k in range(1, 1 + len(spared))), f"{symbol}.full" if spared else symbol]
 
 
 def usual_numbers(spared: Iterable[Spared]) -> dict[str, Mapping[int, float]]:
-    """The numbers, by array and place, that kernels take some to be; of an array all or none."""
+    """The numbers, by array and place, that variants assume; of an array all or none."""
     return {array: own for each in spared for array, own in each.often.items()}
 
 
 def chosen(w: Writer, spared: Sequence[Spared], usual: Mapping[str, str]) -> list[str]:
-    """Whether each kernel is the first that can run, given whether the numbers of each array are the usual ones."""
+    """Whether each variant is the first that can run, given whether the numbers of each array are the usual ones."""
     found, left = [], "true"
     for each in spared:
         can = w.all_of([usual[array] for array in each.often])
@@ -84,7 +84,7 @@ def first_of(w: Writer, kind: str, conditions: Sequence[str], lines: Sequence[st
 
 def choice(symbol: str, takes: Sequence[tuple[str, str]], returns: str, spared: Sequence[Spared], lanes: int) -> str:
     """The function ``symbol``, which runs the first of its kernels (``symbols``) that can; ``takes`` has type and name
-    of what each of them takes.
+    of the parameters of each of them.
     """
     w = Writer()
     arguments = listed((kind, f"%{name}") for kind, name in takes)
@@ -112,8 +112,8 @@ def all_these(w: Writer, numbers: Mapping[str, Mapping[int, float]], lanes: int)
 
 
 def usual_table(argument: str, count: int, own: Mapping[int, float], lanes: int) -> str:
-    """What ``usual`` looks for in an argument of so many numbers: for each block of as many as there are lanes, those
-    that are usual, and the bits in which they count; a zero may have either sign.
+    """The table that ``usual`` compares with an argument of so many numbers: for each block of as many as there are
+    lanes, the usual ones, and a mask of the bits that count; a zero may have either sign.
     """
     width = lanes if count >= lanes else 1
     words = []
@@ -128,8 +128,8 @@ def usual_table(argument: str, count: int, own: Mapping[int, float], lanes: int)
 def usual(
     w: Writer, argument: str, rows: Sequence[str], count: int, look: Callable[[list[str]], None] = lambda _: None
 ) -> str:
-    """Whether rows of an argument have the numbers of its ``usual_table``. ``look`` is given where the cache
-    lines begin whose numbers are looked at together.
+    """Whether rows of an argument have the numbers of its ``usual_table``. ``look`` is given the starts of the cache
+    lines whose numbers are compared together.
     """
     lanes = len(rows)
     width = lanes if count >= lanes else 1
@@ -157,7 +157,7 @@ def usual(
 
 
 def _joined(w: Writer, some: Sequence[str], kind: str) -> str:
-    """The bits that any of them has."""
+    """The bitwise or of them."""
     found, *others = some
     for other in others:
         found = w.let(f"or {kind} {found}, {other}")

@@ -1,7 +1,7 @@
-"""How generated code waits for another thread: it looks again and again, tells the CPU so, and yields once in a while.
+"""How generated code waits for another thread: it spins with a pause instruction, and yields once in a while.
 
-Memory that threads share is read and written by atomic instructions with acquire and release, in generated code alone:
-a plain store of Python's would do on x86, but is seen in any order on ARM.
+Memory shared between threads is read and written by atomic instructions with acquire and release, only in generated
+code: a plain store from Python would do on x86, but is seen in any order on ARM.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from linkwork.engine.emit.writer import Value, Writer
 
 @dataclass(frozen=True)
 class Spinning:
-    """What a family of CPUs has: the instruction for a thread that spins, and how long it takes."""
+    """What a family of CPUs has: the pause instruction, and how long it takes."""
 
     pause: str
     """The call of LLVM's intrinsic; empty if there is none."""
     declaration: str
     looks: int
-    """How often a thread looks in about a millisecond: a power of two."""
+    """How many polls take about a millisecond: a power of two."""
 
     @property
     def patience(self) -> int:
-        """How often it looks before it yields: about a hundred microseconds."""
+        """How often it polls before it yields: about a hundred microseconds."""
         return self.looks >> 3
 
 
@@ -40,7 +40,7 @@ def spinning(triple: str) -> Spinning:
 
 def wait(triple: str) -> str:
     """void wait(function, looks): pauses, and calls a function that yields to other threads, if there is one, after
-    many looks that found nothing new.
+    many polls that found nothing new.
     """
     how, w = spinning(triple), Writer()
     if how.pause:
@@ -53,10 +53,10 @@ def wait(triple: str) -> str:
 
 
 def acquired(w: Writer, pointer: str, kind: str = "i64", order: str = "acquire") -> str:
-    """What another thread has released there; all that it wrote before is seen after this."""
+    """An acquire load: everything that the other thread wrote before its release is visible after this."""
     return w.let(f"load atomic {kind}, ptr {pointer} {order}, align 8")
 
 
 def release(w: Writer, value: Value, pointer: str, order: str = "release") -> None:
-    """Publish an integer, and all that was written before it."""
+    """A release store of an integer, and of everything written before it."""
     w.do(f"store atomic i64 {value}, ptr {pointer} {order}, align 8")

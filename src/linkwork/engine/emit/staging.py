@@ -1,13 +1,12 @@
-"""``batch`` of code that goes through stages (``plans.staged``), in LLVM's text: parts of other code, one by one, and
-numbers that are moved from array to array before each of them. One function serves all plans; what it does stands in
-the words that it is called with:
+"""``batch`` of staged code (``plans.staged``), in LLVM IR: parts of other code, one by one, and copies of numbers from
+array to array before each of them. One function serves all plans; the words that it is called with describe its work:
 
     STAGES     how many states, arrays and parts there are; then come a ``PLACED`` for each array, and for each part
     STEP       its code, then its moves and links
     MOVE       some numbers of each state from one array to another, which may be the caller's
-    LINK       where the code of a part is told an array
+    LINK       where the code of a part is given the address of an array
 
-Many states go through all parts a few at a time, so that what lies between the parts stays in the caches.
+Many states go through all parts a few at a time, so that the arrays between the parts stay in the caches.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ from linkwork.engine.emit.writer import Writer
 STAGES = CallFrame((("i64", "states"), ("i64", "together"), ("i64", "arrays"), ("i64", "parts")))
 """``together``: states that go through all parts at a time, at most."""
 PLACED = CallFrame((("ptr", "numbers"), ("i64", "stride"), ("i64", "whole")))
-"""Where an array is, how far its states are apart, and 1 if it has all states, 0 if those that go together."""
+"""The address of an array, the stride between its states, and 1 if it has all states, 0 if those of one chunk."""
 STEP = CallFrame((("ptr", "code"), ("ptr", "words"), ("ptr", "states"), ("i64", "moves"), ("i64", "links")))
-"""``states``: where the code is told their number, or 0. There may be no code, but moves alone."""
+"""``states``: where the code is given their number, or 0. There may be no code, only moves."""
 MOVE = CallFrame(tuple(("i64", name) for name in ("source", "first", "target", "begin", "count")))
 """From the number ``first`` of a state on in array ``source`` to the number ``begin`` on in array ``target``."""
 LINK = CallFrame((("i64", "array"), ("ptr", "numbers"), ("ptr", "stride")))
-"""Where the code is told where an array is, and how far its states are apart, or 0."""
+"""Where the code is given the address of an array, and the stride between its states, or 0."""
 
 
 def text() -> str:
@@ -45,11 +44,13 @@ def text() -> str:
 
 
 def _part(w: Writer, step: str, placed: str, first: str, few: str) -> str:
-    """Do one for a few states from the first on, and return if it finds what is not finite; where the next one is."""
+    """Run one part for a few states from the first on, and return if it finds a non-finite number; where the next part
+    is.
+    """
     code, words, states, moves, links = (STEP.get(w, step, name) for _, name in STEP.words)
 
     def array(number: str) -> tuple[str, str]:
-        """Where the few states of an array are, and how far they are apart."""
+        """The address of the few states of an array, and the stride between them."""
         own = w.at(placed, w.mul(number, len(PLACED.words)), "i64")
         numbers, stride, whole = (PLACED.get(w, own, name) for _, name in PLACED.words)
         return w.at(numbers, w.mul(w.mul(first, whole), stride)), stride

@@ -1,5 +1,5 @@
-"""Results that caches near the core would not hold go past them: whole cache lines are written, which need not be read
-first, as those must be that are written in parts.
+"""Results that do not fit into the caches are stored past them: whole cache lines are written, which need not be read
+first, unlike lines that are written in parts.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from linkwork.engine.emit.writer import SUMS, Writer, vector, zero
 
 MUCH = 2_000_000
-"""Numbers of all results that such caches do not hold. Fewer are read from there sooner than they are written."""
+"""Numbers of all results that exceed such caches. Smaller results are read back from there before they are evicted."""
 _LINE = 8
 """Numbers of a cache line."""
 _CHUNK = 8 * _LINE
@@ -18,7 +18,7 @@ _CHUNK = 8 * _LINE
 
 
 class Target(NamedTuple):
-    """Where the rows of a tile go: a pointer, the same as an integer, and whether they go past the caches."""
+    """Where the rows of a tile go: a pointer, the same as an integer, and whether they bypass the caches."""
 
     pointer: str
     address: str
@@ -31,7 +31,7 @@ def of_whole(w: Writer) -> str:
 
 
 def much(w: Writer, counts: Sequence[str]) -> str:
-    """Whether results of so many numbers each are much, for all states of a batch."""
+    """Whether results of so many numbers each are large, for all states of a batch."""
     total = "0"
     for count in counts:
         total = w.add(total, count)
@@ -49,14 +49,14 @@ def target(w: Writer, array: str, begin: str, first: str, count: str, wanted: st
 
 
 def stream(lanes: int) -> str:
-    """i1 stream(tile, target, count, address): the states of a full tile into rows, one behind the other, past the
-    caches; true if finite. ``address`` is that of the target, and ``count`` at least a chunk.
+    """i1 stream(tile, target, count, address): the states of a full tile into consecutive rows, past the caches; true
+    if finite. ``address`` is that of the target, and ``count`` at least a chunk.
 
-    Rows begin anywhere in a cache line. A chunk of each is gathered behind what is left of the one before, so that
-    whole lines can be stored, row by row; where a row begins and ends, it is stored as usual.
+    Rows begin anywhere in a cache line. A chunk of each is gathered after what is left of the one before, so that whole
+    lines can be stored, row by row; the first and last lines of a row are stored as usual.
     """
     w, kind, line = Writer(), vector(lanes), vector(_LINE)
-    width = _LINE + _CHUNK + _LINE  # the last keeps rows from falling into the same sets of a cache
+    width = _LINE + _CHUNK + _LINE  # the last one keeps rows from mapping to the same cache sets
     chunks = w.let(f"alloca [{lanes * width} x double], align 64")
     rows: list[
         tuple[str, str, str]
@@ -99,7 +99,7 @@ def stream(lanes: int) -> str:
 
 
 def transposed(w: Writer, lanes: int, start: str, sums: Sequence[str]) -> tuple[list[str], list[str]]:
-    """So many numbers of each state of a tile, without signs of zeros, and the sums that become NaN by them."""
+    """So many numbers of each state of a tile, with zeros made positive, and the sums that turn NaN with them."""
     first, kind, columns = w.mul(start, lanes), vector(lanes), []
     for k in range(lanes):
         column = w.load(w.at("%tile", w.add(first, k * lanes)), kind, 8 * lanes)
@@ -108,7 +108,7 @@ def transposed(w: Writer, lanes: int, start: str, sums: Sequence[str]) -> tuple[
 
 
 def copy_lines() -> str:
-    """void copy_lines(from, to, count, address): numbers past the caches, ``address`` being where they go."""
+    """void copy_lines(from, to, count, address): copies numbers past the caches, ``address`` being the destination."""
     w, line = Writer(), vector(_LINE)
     into = w.let(f"and i64 {w.let('lshr i64 %address, 3')}, {_LINE - 1}")
     first = w.let(f"and i64 {w.sub(_LINE, into)}, {_LINE - 1}")

@@ -1,4 +1,4 @@
-"""Strips of a result's row: numbers side by side, as many as there are lanes; and when a kernel writes them."""
+"""Strips of a result's row: adjacent numbers, as many as there are lanes; and when a kernel writes them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Strip:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it holds zeros alone."""
+        """Whether it holds only zeros."""
         return all(type(x) is float and x == 0.0 for x in self.numbers)
 
 
@@ -35,7 +35,7 @@ def strips(array: str, row: Row, lanes: int) -> Iterator[Strip]:
 
 
 def steps(program: Program, rows: Mapping[str, Row], lanes: int) -> list[int | Strip]:
-    """The instructions but for stores, and each strip as soon as all of its numbers are there; none of zeros alone."""
+    """The instructions except stores, and each strip as soon as all of its numbers are ready; none of only zeros."""
     order = [n for n in program.root.order if program.operations[n] != "store"]
     places = {n: k for k, n in enumerate(order)}
     ready: dict[int, list[Strip]] = {}
@@ -70,8 +70,7 @@ def lines(
 
 def evenly(first: Mapping[int, Sequence[tuple[str, int]]], count: int, lead: int) -> Iterator[tuple[int, str, int]]:
     """In which of ``count`` steps each cache line is prefetched, as step, array and byte: at least ``lead`` before the
-    one in which it is ``first`` written, and no more in some steps than in others. A negative step is one of the tile
-    before.
+    one in which it is ``first`` written, spread evenly over the steps. A negative step is one of the previous tile.
     """
     gap, step = count / max(1, sum(map(len, first.values()))), float(count)
     for k in sorted(first, reverse=True):

@@ -1,11 +1,11 @@
-"""The loop over time around a kernel that makes one step: ``time_loop``, in LLVM's text.
+"""The time loop around a kernel that makes one step: ``time_loop``, in LLVM IR.
 
 The kernel's first arguments are the state, as its results are; the others are given, constant or for each step. The
-states of a tile stay in lanes from step to step, in two buffers by turns.
+states of a tile stay in lanes from step to step, in two alternating buffers.
 
 It takes the words of ``Interface.time_loop``. A record's number is its step's over ``every``, rounded up; record 0 is
-left to the caller, the last step is always recorded. The states are read and written, so that the loop can go on where
-it stopped. Status bits: 1 something given is not finite, 2 a record is not finite.
+left to the caller, the last step is always recorded. The states are read and written, so that the loop can resume where
+it stopped. Status bits: 1 a given number is not finite, 2 a record is not finite.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def time_loop(interface: Interface, lanes: int) -> str:
 
 
 def _moved(head: str, call: str, bit: int, ahead: tuple[str, str]) -> str:
-    """A function that packs or unpacks a tile by a call, sets a bit of the status unless all was finite, and prefetches
-    rows from ``ahead`` on.
+    """A function that packs or unpacks a tile by a call, sets a bit of the status unless everything was finite, and
+    prefetches rows from ``ahead`` on.
     """
     w = Writer()
     bad = w.either(w.let(f"call i1 {call}"), "i64", 0, bit)
@@ -83,7 +83,9 @@ def _moved(head: str, call: str, bit: int, ahead: tuple[str, str]) -> str:
 
 
 def _take() -> str:
-    """What is given for a step, into a tile; prefetches that of the next step, or it would take a third of the time."""
+    """The given numbers of a step, into a tile; prefetches those of the next step, or it would take a third of the
+    time.
+    """
     head = "@take(ptr %source, i64 %stride, i64 %valid, i64 %count, ptr %tile, i64 %ahead, ptr %status)"
     call = "@pack(ptr %source, i64 %stride, i64 %valid, i64 %count, ptr %tile, i64 0)"
     return _moved(f"internal void {head}", call, 1, ("%source", "%ahead"))

@@ -1,4 +1,4 @@
-"""LLVM's text, line by line: names, blocks, loops, loads and stores.
+"""LLVM IR, line by line: names, blocks, loops, loads and stores.
 
 Values are names (``%x``) or literals. Every method that makes a value returns its name.
 """
@@ -14,7 +14,7 @@ from itertools import product
 Value = str | int
 
 SUMS = 4
-"""Sums that become NaN by what is not finite."""
+"""Sums that become NaN if a number is not finite."""
 LINE = 8
 """Numbers of a cache line."""
 
@@ -26,7 +26,7 @@ def vector(lanes: int) -> str:
 
 
 def suffix(lanes: int) -> str:
-    """What LLVM calls that type in the names of functions."""
+    """The suffix of that type in the names of LLVM's intrinsics."""
     return "f64" if lanes == 1 else f"v{lanes}f64"
 
 
@@ -45,13 +45,13 @@ def constant(value: float, lanes: int) -> str:
 
 
 class Iteration:
-    """One iteration of a loop that is being written: its counter, and the values that it is carried from the last."""
+    """One iteration of a loop that is being written: its counter, and the loop-carried values."""
 
     def __init__(self, counter: str, carried: Sequence[str]) -> None:
         self.counter, self.carried, self.following = counter, list(carried), list(carried)
 
     def carry(self, *values: str) -> None:
-        """What the next iteration is carried."""
+        """Pass values on to the next iteration."""
         self.following = list(values)
 
 
@@ -65,7 +65,7 @@ class Writer:
         self._fresh = 0
 
     def function(self, head: str) -> str:
-        """The text of the function that these lines are the body of, given its return type, name and parameters."""
+        """The text of the function that has these lines as its body, given its return type, name and parameters."""
         return "\n".join([f"define {head} nounwind {{", "entry:", *self.lines, "}", ""])
 
     # Names and lines
@@ -86,7 +86,7 @@ class Writer:
     # Blocks
 
     def block(self, hint: str = "b") -> str:
-        """The label of a block to come."""
+        """A label for a later block."""
         self._fresh += 1
         return f"{hint}{self._fresh}"
 
@@ -104,8 +104,8 @@ class Writer:
     def loop(
         self, first: Value, stop: Value, step: int = 1, carried: Sequence[tuple[str, str]] = ()
     ) -> Iterator[Iteration]:
-        """Iterations with a counter from ``first`` on, while it is less than ``stop``; ``carried`` has type and first
-        value of what goes from one iteration to the next. What is carried can be used after the loop.
+        """Iterations with a counter from ``first`` on, while it is less than ``stop``; ``carried`` has type and initial
+        value of the loop-carried values, which can be used after the loop.
         """
         head, body, done = (self.block(f"{part}") for part in ("head", "body", "done"))
         before = self.label
@@ -113,7 +113,7 @@ class Writer:
         self.begin(head)
         start = len(self.lines)
         iteration = Iteration(self.name(), [self.name() for _ in carried])
-        self.lines += [""] * (1 + len(carried))  # phis, when what they merge is known
+        self.lines += [""] * (1 + len(carried))  # phis, once their operands are known
         self.branch(self.compare("slt", iteration.counter, stop), body, done)
         self.begin(body)
         yield iteration
@@ -138,7 +138,7 @@ class Writer:
         self.begin(end)
 
     def spin(self, until: Callable[[], str], wait: Callable[[str], None]) -> None:
-        """Iterations until a condition holds; each that finds it does not waits, given how many there were."""
+        """Iterations until a condition holds; each failed one calls ``wait`` with the number of iterations so far."""
         look, again, done = (self.block(part) for part in ("look", "again", "done"))
         before, looks, following = self.label, self.name(), self.name()
         self.jump(look)
@@ -209,7 +209,7 @@ class Writer:
         self.do(f"store {kind} {value}, ptr {pointer}, align {align}")
 
     def prefetch_line(self, pointer: str, what_for: str = "write") -> None:
-        """Prefetch the cache line of an address, which may lie outside of any array, to be written or read soon."""
+        """Prefetch the cache line of an address, which may lie outside of any array, for a store or a load."""
         self.do(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 {int(what_for == 'write')}, i32 3, i32 1)")
 
     # Vectors
@@ -224,7 +224,7 @@ class Writer:
 
     def columns(self, rows: Sequence[str], count: int | None = None) -> list[str]:
         """As many numbers of each of as many rows, or half as many (``count``), from these pointers on, as columns.
-        Halves of two rows are loaded into one vector: that takes none of the few units that shuffle.
+        Halves of two rows are loaded into one vector: that uses none of the few shuffle units.
         """
         lanes, half = len(rows), len(rows) // 2
         if half < 2:
@@ -247,13 +247,13 @@ class Writer:
         last = f"i32 8, <4 x i1> <{mask}>, {kind} zeroinitializer"
         parts = [self.let(f"call {kind} @llvm.masked.load.v4f64.p0(ptr {row}, {last})") for row in rows]
         joined = ", ".join(f"i32 {k}" for k in range(8))
-        while len(parts) > 4:  # one behind the other in a vector
+        while len(parts) > 4:  # concatenated in a vector
             pairs = zip(parts[:4], parts[4:], strict=True)
             parts = [self.let(f"shufflevector {kind} {a}, {kind} {b}, <8 x i32> <{joined}>") for a, b in pairs]
         return self.transpose(parts, 4, lanes)[:count]
 
     def transpose(self, rows: Sequence[str], blocks: int | None = None, lanes: int | None = None) -> list[str]:
-        """As many vectors as they have lanes, rows to columns; or each of the square ``blocks`` that they fall into,
+        """As many vectors as they have lanes, rows to columns; or each of the square ``blocks`` that they consist of,
         of which a row of blocks is enough.
         """
         lanes = lanes or len(rows)
@@ -278,8 +278,8 @@ class Writer:
         return self.let(f"fadd {kind} {total}, {difference}")
 
     def watch_all(self, sums: Sequence[str], values: Sequence[str], lanes: int) -> list[str]:
-        """The same for several values, one operation each where the CPU has it, and several sums, so that one addition
-        need not wait for the last.
+        """The same for several values, one operation each if the CPU has it, and several sums, to shorten the
+        dependency chain.
         """
         found, kind = list(sums), vector(lanes)
         for k, value in enumerate(values):
@@ -304,7 +304,7 @@ class Writer:
 
 
 def sweep(name: str, lanes: int, unsigned_zeros: bool = False) -> str:
-    """i1 name(numbers, count): whether all of them are finite; may take the sign off zeros on the way."""
+    """i1 name(numbers, count): whether all of them are finite; may clear the sign of zeros on the way."""
     w = Writer()
 
     def look(index: str, total: str, width: int) -> str:
@@ -326,7 +326,7 @@ def sweep(name: str, lanes: int, unsigned_zeros: bool = False) -> str:
 
 
 def declarations(widths: set[int]) -> str:
-    """What code with values of so many lanes calls."""
+    """Declarations of the intrinsics for values of so many lanes."""
     called = ["declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n", "!0 = !{i32 1}\n"]
     for n, (name, taken) in product(sorted(widths), (("sqrt", 1), ("fmuladd", 3))):
         called.append(f"declare {vector(n)} @llvm.{name}.{suffix(n)}({', '.join([vector(n)] * taken)})\n")

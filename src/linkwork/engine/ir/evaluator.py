@@ -1,8 +1,9 @@
 """The executable definition of the intermediate code: a plain evaluator.
 
-What a program means is what happens here over floats. Machine code must give the same bits; tests compare the two.
-The elements of arrays may be other scalars as well: NumPy arrays (a batch of states, with the same bits), mpmath
-numbers, or values that are being traced (see ``trace.replay``), to which alone a call of other code means anything.
+The semantics of a program are what happens here over floats. Machine code must give the same bits; tests compare the
+two. The elements of arrays may be other scalars as well: NumPy arrays (a batch of states, with the same bits), mpmath
+numbers, or values that are being traced (see ``trace.replay``); only for the latter does a call of other code mean
+anything.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from linkwork.spatial.functions import (
 )
 
 Kept = dict[Rows, list[tuple[Any, list[Any]]]]
-"""Rows that were kept, each with the flag that tells for which states."""
+"""Rows that were kept, each with the flag for the states that have it."""
 
 
 def run(
@@ -143,7 +144,7 @@ class _Run:
 
 
 def repeated(what: Repeat, operands: Sequence[Any], kept: Kept | None = None) -> Sequence[Any]:
-    """The state in which a repeat ends; of values that are being traced, those of a repeat in that trace."""
+    """The final state of a repeat; for values that are being traced, that of a repeat in that trace."""
     for x in operands:
         if hasattr(x, "repeated"):
             found: Sequence[Any] = x.repeated(what, operands)
@@ -166,7 +167,7 @@ def repeated(what: Repeat, operands: Sequence[Any], kept: Kept | None = None) ->
 
 
 def used(what: Subroutine, operands: Sequence[Any], kept: Kept | None = None) -> Sequence[Any]:
-    """The results of a subroutine; of values that are being traced, those of one in that trace."""
+    """The results of a subroutine; for values that are being traced, those of one in that trace."""
     for x in operands:
         if hasattr(x, "used"):
             found: Sequence[Any] = x.used(what, operands)
@@ -177,7 +178,7 @@ def used(what: Subroutine, operands: Sequence[Any], kept: Kept | None = None) ->
 
 
 def keep(what: Keep, operands: Sequence[Any], kept: Kept) -> None:
-    """Keep a row, if some state has it; of values that are being traced, in that trace."""
+    """Keep a row, if some state has it; for values that are being traced, in that trace."""
     for x in operands:
         if hasattr(x, "kept"):
             x.kept(what, operands)
@@ -190,7 +191,7 @@ def keep(what: Keep, operands: Sequence[Any], kept: Kept) -> None:
 
 
 def mapped(what: Map, operands: Sequence[Any], kept: Kept) -> None:
-    """Rows made of others."""
+    """Rows mapped from others."""
     for x in operands:
         if hasattr(x, "mapped"):
             x.mapped(what, operands)
@@ -211,7 +212,7 @@ def mapped(what: Map, operands: Sequence[Any], kept: Kept) -> None:
 
 
 def folded(what: Fold, operands: Sequence[Any], kept: Kept) -> Sequence[Any]:
-    """The state that all rows were taken into."""
+    """The state that all rows were folded into."""
     for x in operands:
         if hasattr(x, "folded"):
             found: Sequence[Any] = x.folded(what, operands)

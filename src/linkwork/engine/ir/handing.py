@@ -1,9 +1,9 @@
-"""A pass over programs with loops: what iterations only hand on to later ones is kept in rows that are used again.
+"""A pass over programs with loops: values that iterations only hand on to later ones are kept in rows that are reused.
 
-A field that is written at an iteration's own place and read at that of the iteration that it follows on (``handed``),
-all within one walk up, is nowhere read later. An earlier row may then be overwritten as soon as the last iteration has
-read it: a chain of bodies takes one row, a tree one for each branch that is open. So a walk that is done again and
-again stays in the nearest cache.
+A field that is written at an iteration's own place and read at the place of its predecessor (``handed``), all within
+one ascending walk, is never read later. An earlier row may then be overwritten once the last iteration has read it:
+a chain of bodies takes one row, a tree one for each open branch. So a walk that runs again and again stays in the
+first-level cache.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from linkwork.engine.ir.program import Block, Loop, Program
 
 
 def reuse_rows(program: Program) -> None:
-    """Have fields that are only handed on keep their numbers in the rows that ``Loop.handed`` tells."""
+    """Have fields that are only handed on keep their numbers in the rows given by ``Loop.handed``."""
     found = _Uses(program)
     for name, cases in found.cases.items():
         if name not in found.kept and _overwritten_in_time(cases):
@@ -69,7 +69,7 @@ class _Uses:
                 self.uses[detail.array, id(block)].append(n)
 
     def handed(self, n: int, address: Address, loop: Loop | None) -> bool:
-        """Whether a number is stored at the iteration's own place, or loaded at that of the one that it follows on."""
+        """Whether a number is stored at the iteration's own place, or loaded at that of its predecessor."""
         if loop is None or loop.handed is None or len(address.terms) != 1 or address.terms[0][1] != "row":
             return False
         ((index, _),) = address.terms

@@ -1,8 +1,8 @@
 """Where the fields of a program with loops lie: numbers that loops use together side by side.
 
 A number of a field at a place becomes one of a row of ``work``, or of a cell or another part of ``square``. Rows may be
-cut into groups, of numbers that the same loops within loops use: these then find what they need in few pages and cache
-lines, whatever else there is at a place. In these, the same numbers of up to four items of a list lie side by side
+cut into groups, of numbers that the same nested loops use: these then find what they need in few pages and cache lines,
+whatever else there is at a place. In these, the same numbers of up to four items of a list lie side by side
 (``lists``).
 """
 
@@ -27,7 +27,7 @@ Number = tuple[str, int]
 def lay_out_fields(program: Program, grouped: bool = False) -> dict[str, int]:
     """Give each used number of each field its place in a row of ``work``, or in a cell or another part of ``square`` if
     it is addressed by these, and each matrix its place in ``square``; how wide a "row" and each of these become, and
-    how many "matrices" there are. If rows are ``grouped``, the size "rows" tells how many there are.
+    how many "matrices" there are. If rows are ``grouped``, the size "rows" is how many there are.
     """
     used = [program.details[n] for n in program.walk() if _is_of_field(program.details[n])]
     in_square = {
@@ -47,7 +47,7 @@ def lay_out_fields(program: Program, grouped: bool = False) -> dict[str, int]:
         for each in together:
             slots.setdefault(each, len(slots))
     widths = {"row": sum(map(len, rows.values())), **{part: len(slots) for part, slots in inside.items()}}
-    widths["seam"] = -(-widths["seam"] // CACHE_LINE) * CACHE_LINE  # rows that lanes find anywhere
+    widths["seam"] = -(-widths["seam"] // CACHE_LINE) * CACHE_LINE  # rows that lanes gather
     groups = _groups(program, list(rows.values()))
 
     def placed(address: Address) -> Address:
@@ -67,7 +67,7 @@ def lay_out_fields(program: Program, grouped: bool = False) -> dict[str, int]:
 
 
 def _runs(program: Program) -> dict[Number, list[Number]]:
-    """For each number of a list, the same of a few items, to lie side by side; three have place for a fourth."""
+    """For each number of a list, the same of a few items, to lie side by side; three are padded to four."""
     lanes: dict[tuple[str, int, int], dict[int, Number]] = {}
     for n, (run, lane) in program.seats.items():
         address = program.details[n]
@@ -100,7 +100,7 @@ def _groups(program: Program, rows: list[dict[Number, int]]) -> dict[Number, tup
 
 
 def _loops_that_use(program: Program) -> dict[Number, frozenset[int]]:
-    """The loops that use a number where it is used in loops within loops: the innermost."""
+    """The innermost loops that use a number, if it is used in nested loops."""
     deepest: dict[Number, int] = {}
     loops: dict[Number, set[int]] = {}
     for n, around in _within(program, program.root, ()):
@@ -125,7 +125,7 @@ def _within(program: Program, block: Block, around: tuple[int, ...]) -> Iterator
 
 
 def _lay_out_matrices(program: Program) -> int:
-    """Put one matrix behind the other, from where "matrices" tells; how many there are."""
+    """Put one matrix after the other, from where "matrices" says; how many there are."""
     numbers: dict[str, int] = {}
     size = program.instruction(Block(), "affine", (), Address("", 0, ((ONE, "nv_square"),)))
     for n in program.walk():

@@ -1,9 +1,9 @@
 """A pass over programs with loops, for one state: items of a list that are computed alike take the lanes of a vector.
 
 A field whose values are lists of motions or forces, such as those of several right-hand sides, has the same component
-of up to four items side by side (``layout``). Stores of these are the roots of packs: their values are packed if they
-are made by the same operation, then its operands, and so on, down to loads of such lists. What is not packed is put
-together lane by lane, or taken out of a pack; a block in which that is more work than it saves stays as it is. Each
+of up to four items side by side (``layout``). Stores of these are the roots of packs: their values are packed if the
+same operation makes them, then its operands, and so on, down to loads of such lists. Values that are not packed are
+inserted lane by lane, or extracted from a pack; a block in which that is more work than it saves is left alone. Each
 lane of a wide instruction does what the narrow one did, so results keep their bits.
 """
 
@@ -25,12 +25,12 @@ Members = tuple[int, ...]
 
 
 def width_of(lanes: int) -> int:
-    """How wide a value for so many items is; the last of three stands there twice."""
+    """How wide a value for so many items is; the last of three is duplicated."""
     return lanes if lanes < 3 else MOST_LANES
 
 
 def find_lists(program: Program, sizes: Mapping[str, int]) -> None:
-    """Give loads and stores of lists their seats; ``sizes`` tells how many numbers an item of such a field has."""
+    """Give loads and stores of lists their seats; ``sizes`` has how many numbers an item of such a field has."""
     for n in program.walk():
         detail = program.details[n]
         if isinstance(detail, Address) and detail.array in sizes:
@@ -57,7 +57,7 @@ def pack_lists(program: Program) -> Program:
 
 
 def instructions(column: tuple[Operand, ...]) -> Members | None:
-    """Operands that are instructions, all of them; none are if one is a constant."""
+    """Operands that are instructions, all of them; None if one is a constant."""
     members = tuple(x for x in column if type(x) is int)
     return members if len(members) == len(column) else None
 
@@ -75,8 +75,8 @@ class _Packs:
             self.pack(members)
 
     def roots(self) -> list[Members]:
-        """Stores of the same number of several items, the last ones first: those before them may be of a step on the
-        way, with more to it for some items than for others, and would pack what does not belong together.
+        """Stores of the same number of several items, the last ones first: earlier ones may belong to an intermediate
+        step that does more for some items than for others, and would pack unrelated values.
         """
         runs: dict[object, dict[int, int]] = defaultdict(dict)
         for n in self.order:
@@ -95,7 +95,7 @@ class _Packs:
                 todo += filter(None, map(instructions, columns[1]))
 
     def packable(self, members: Members) -> tuple[str, list[tuple[Operand, ...]]] | None:
-        """The operation and the operands that instructions have as one, if they can be one."""
+        """The operation and operands of instructions as one, if they can be packed."""
         program = self.program
         new = all(n in self.position and n not in self.packed for n in members)
         if not new or not 1 < len(set(members)) == len(members):
@@ -116,15 +116,13 @@ class _Packs:
         return operation, list(zip(*operands, strict=True))
 
     def kind(self, x: Operand) -> object:
-        """Equal for operands that should meet."""
+        """Equal for operands that should be packed together."""
         if type(x) is not int:
             return None
         return self.seats[x].run if x in self.seats else self.program.operations[x]
 
     def side_by_side(self, members: Members) -> bool:
-        """Whether loads or stores are of numbers that lie one behind the other, with nothing in between that they
-        might have to keep their order with.
-        """
+        """Whether loads or stores are of contiguous numbers, with nothing in between that might alias them."""
         program, seats = self.program, [self.seats.get(n) for n in members]
         if None in seats or [seat.lane for seat in seats if seat] != list(range(len(members))):
             return False
@@ -142,7 +140,7 @@ class _Packs:
     # The wide form
 
     def written(self, renamed: dict[int, int]) -> Block:
-        """The block in its wide form; ``renamed`` gets what stands for a member of a pack elsewhere."""
+        """The block in its wide form; ``renamed`` gets the replacement of a pack's member elsewhere."""
         if not self.columns or self.saved() <= 0:
             return Block([*self.order])
         nodes = self.in_order()
@@ -151,7 +149,7 @@ class _Packs:
         return _Written(self, renamed).block(nodes)
 
     def saved(self) -> int:
-        """Instructions that packs save, less those that put them together and take them apart."""
+        """Instructions that packs save, less those that insert and extract lanes."""
         total = sum(len(members) - 1 for members in self.columns)
         put_together = {tuple(map(repr, column)): column for column in self.mixed()}
         for column in put_together.values():
@@ -159,13 +157,13 @@ class _Packs:
         return total - len(self.used_apart())
 
     def mixed(self) -> list[tuple[Operand, ...]]:
-        """Operands of packs that are no packs themselves, nor constants."""
+        """Operands of packs that are neither packs nor constants."""
         every = [column for _, columns in self.columns.values() for column in columns]
         some = [column for column in every if any(type(x) is int for x in column)]
         return [column for column in some if instructions(column) not in self.columns]
 
     def used_apart(self) -> set[int]:
-        """Members of packs that are needed by themselves."""
+        """Members of packs that are needed as scalars."""
         found: set[int] = set()
         for n in self.order:
             if n not in self.packed:
@@ -175,7 +173,7 @@ class _Packs:
         return found
 
     def needed(self, n: int) -> Iterable[int]:
-        """The instructions of this block that an instruction needs, with all that is inside it."""
+        """The instructions of this block that an instruction depends on, with everything inside it."""
         program, detail = self.program, self.program.details[n]
         yield from (x for x in program.operands[n] if type(x) is int and x in self.position)
         if isinstance(detail, Address | Loop):
@@ -186,7 +184,7 @@ class _Packs:
                     yield from self.needed(inner)
 
     def in_order(self) -> list[Members] | None:
-        """Packs and single instructions in an order in which each has what it needs; None if there is none."""
+        """Packs and single instructions in an order that respects dependencies; None if there is none."""
         nodes = {self.packed.get(n, (n,)): 0 for n in self.order}
         first = {node: min(self.position[n] for n in node) for node in nodes}
         last = {node: max(self.position[n] for n in node) for node in nodes}
@@ -276,7 +274,7 @@ class _Written:
         numbers = tuple(x for x in full if type(x) is float)
         if len(numbers) == width:
             return numbers
-        key = tuple(map(repr, full))  # tells constants from instructions, and zeros of either sign apart
+        key = tuple(map(repr, full))  # distinguishes constants from instructions, and zeros of either sign
         if key not in self.together:
             self.together[key] = self.emit("vector", full, None, width)
         return self.together[key]

@@ -1,7 +1,7 @@
-"""A pass over programs with loops: cases of a loop that do the same become one.
+"""A pass over programs with loops: identical cases of a loop become one.
 
-What depends on a joint's number of degrees of freedom alone is the same for joints of many kinds; loops within loops
-have a case for every pair of kinds, and would repeat it as often.
+Code that depends only on a joint's number of degrees of freedom is the same for joints of many kinds; nested loops have
+a case for every pair of kinds, and would repeat it as often.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from linkwork.engine.ir.program import Block, Loop, Program
 
 
 def merge_cases(program: Program, block: Block | None = None) -> None:
-    """Leave one of the cases that are the same, in every loop, the innermost first."""
+    """Keep one of several identical cases, in every loop, the innermost first."""
     for n in (block or program.root).order:
         if program.operations[n] != "loop":
             continue
@@ -25,7 +25,7 @@ def merge_cases(program: Program, block: Block | None = None) -> None:
             first = kept.setdefault(_shape(program, case, {loop.counter: 0}), kind)
             if first == kind:
                 cases.append((kind, case))
-            else:  # and so do those that did what it does, if cases are merged once more
+            else:  # and so do those merged into it before
                 loop.same = {other: first if it == kind else it for other, it in loop.same.items()} | {kind: first}
         loop.cases = cases
         if len(cases) == 1:  # every kind does the same
@@ -33,14 +33,14 @@ def merge_cases(program: Program, block: Block | None = None) -> None:
 
 
 def _shape(program: Program, block: Block, local: dict[int, int]) -> tuple[Any, ...]:
-    """What a block does, with its own values numbered from its beginning; ``local`` has those of the blocks around it
-    that are numbered so.
+    """What a block does, with its own values numbered from its start; ``local`` has those of the enclosing blocks,
+    numbered the same way.
     """
 
     def value(x: Any) -> Any:
         if type(x) is int:
             return ("local", local[x]) if x in local else x
-        return repr(x)  # tells zeros of either sign apart
+        return repr(x)  # distinguishes zeros of either sign
 
     def place(address: Address | None) -> Any:
         if address is None:

@@ -1,4 +1,4 @@
-"""Passes over a traced program: dead code goes, what is left finds its order."""
+"""Passes over a traced program: dead code is eliminated, the rest is scheduled."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from linkwork.engine.ir.program import Block, Loop, Program, Repeat, inner, leng
 
 
 def schedule(program: Program) -> Program:
-    """A program without loops in an order in which few values live at once.
+    """A program without loops in an order with few live values.
 
-    Dead code goes; a load moves to its first use, a store to where its value is made. So do what is repeated in it.
+    Dead code is eliminated; a load moves to its first use, a store to where its value is defined. The same is done to
+    repeated programs in it.
     """
     for what in dict.fromkeys(inner(program)):
         for each in programs(what):
@@ -43,7 +44,7 @@ def schedule(program: Program) -> Program:
                 order.append(x)
         order.append(n)
         order.extend(reversed(stores.get(n, ())))
-    for value, numbers in stores.items():  # an argument handed through
+    for value, numbers in stores.items():  # an argument passed through
         if operations[value] == "load":
             if value not in placed:
                 placed.add(value)
@@ -55,11 +56,11 @@ def schedule(program: Program) -> Program:
 
 
 Kinds = dict[int, tuple[object, frozenset[int]]]
-"""For counters of loops: where kinds are told, and those of which the counter is in a case."""
+"""For counters of loops: the address of kinds, and those that the counter has in a case."""
 
 
 def _kinds_of(loop: Loop, kind: int) -> Kinds:
-    """What a case says of its loop's counter."""
+    """What a case implies for its loop's counter."""
     if loop.kind is None:
         return {}
     told = loop.kind.array, loop.kind.offset, tuple((x == loop.counter or x, s) for x, s in loop.kind.terms)
@@ -67,7 +68,7 @@ def _kinds_of(loop: Loop, kind: int) -> Kinds:
 
 
 def _apart(a: Address, kinds: Kinds, b: Address, others: Kinds) -> bool:
-    """Whether two places of a field are surely those of different kinds."""
+    """Whether two places of a field certainly belong to different kinds."""
     places = {stride: index for index, stride in b.terms}
     for index, stride in a.terms:
         x, y = kinds.get(index), others.get(places.get(stride, ONE))
@@ -77,12 +78,12 @@ def _apart(a: Address, kinds: Kinds, b: Address, others: Kinds) -> bool:
 
 
 def eliminate_dead_code(program: Program) -> None:
-    """Take away what no result needs, stores that nothing reads included."""
+    """Remove everything that no result depends on, including stores that nothing reads."""
     stores: dict[tuple[str, int], list[int]] = {}
     live: set[int] = set()
     todo: list[int] = []
     within: dict[int, list[int]] = {}  # the loops around an instruction
-    kinds: dict[int, Kinds] = {}  # of what it does, with which counters
+    kinds: dict[int, Kinds] = {}  # of each instruction, with the loop counters
 
     def visit(block: Block, around: list[int], here: Kinds) -> None:
         for n in block.order:
@@ -140,7 +141,7 @@ def _is_of_a_body(program: Program, address: Address) -> bool:
 
 @dataclass(frozen=True)
 class Around:
-    """A program that has one repeat: what comes before it, from the arguments to the numbers that it begins with
+    """A program that has one repeat: what comes before it, from the arguments to the repeat's initial numbers
     ("result0"), and what comes after it, from the arguments and the final state, as one more argument, to the results.
     """
 
@@ -150,8 +151,8 @@ class Around:
 
 
 def around_repeat(program: Program, arguments: int) -> Around | None:
-    """A program of so many arguments taken apart at its repeat; None if it has none, or several, or if what is repeated
-    is not longer than all else.
+    """A program of so many arguments split at its repeat; None if it has none, or several, or if the repeated program
+    is not longer than the rest.
     """
     repeats = [n for n in program.root.order if program.operations[n] == "repeat"]
     if len(repeats) != 1 or "keep" in program.operations:

@@ -5,7 +5,7 @@ number (its value), an operation and operands, which are numbers of earlier inst
 
     add sub mul div               of two values
     neg sqrt                      of one
-    sin cos atan2 exp log ...     elementary functions (``spatial.OPERATIONS``), which machine code has written out
+    sin cos atan2 exp log ...     elementary functions (``spatial.OPERATIONS``), which are expanded for machine code
     less                          of a, b, x, y: x where a < b, otherwise y
     quadrant_sin quadrant_cos     of t, s, c: sine and cosine after so many quarter turns, by the two lowest bits of t
     pow2                          of t = k + 1.5 * 2**52: 2**k
@@ -18,13 +18,13 @@ number (its value), an operation and operands, which are numbers of earlier inst
     loop                          over a walk, with a case for each kind of iteration
     vector                        of several values: one wide value
     extract                       one lane of a wide value
-    call                          of many values: what other code, such as that with loops over bodies, makes of them
-    part                          one of the numbers that a call results in
+    call                          of many values: the results of other code, such as that with loops over bodies
+    part                          one of the numbers that a call returns
     repeat                        of a state and what is given: the state after a program has been repeated
-    subroutine                    of what is given: the results of a program that stands in code once, used anywhere
+    subroutine                    of what is given: the results of a program that is emitted once, used anywhere
     final                         one of the numbers that a repeat, a fold or a subroutine ends with
     keep                          of a flag and numbers: a row of these, kept where the flag is more than 0.5
-    map                           of what is given: rows made of those that were kept, by a program
+    map                           of what is given: rows made from the kept ones, by a program
     fold                          of a state and what is given: the state after a program has taken all rows into it
     constant                      a number that the tracer does not fold; ``superword`` puts it into operands
 
@@ -33,12 +33,13 @@ counters). Arrays: the arguments, the results, ``work`` and ``square`` (fields o
 ``ints`` (a model's tables there).
 
 An instruction has a width, the lanes of its value: 1, or more for an arithmetic one whose operands are wide values or
-tuples of constants, and for a load or a store of numbers that lie one behind the other.
+tuples of constants, and for a load or a store of contiguous numbers.
 
 Iterations of a "parallel" loop are independent and use no value from outside: several may run at once, on the lanes of
 a vector and on threads. A number of ``work``, ``square`` or ``data`` is then one of a group that lies side by side,
-which an address chooses by ``lane``; arguments and results lie ``lane_stride`` apart from lane to lane. Or every lane
-has integers of its own, which lie ``lane_stride`` apart in ``ints``, and what these lead to lies anywhere.
+from which an address selects by ``lane``; arguments and results lie ``lane_stride`` apart from lane to lane. Or every
+lane has its own integers, which lie ``lane_stride`` apart in ``ints``, and gathers and scatters the numbers they point
+to.
 """
 
 from __future__ import annotations
@@ -73,12 +74,12 @@ class Block:
 
 @dataclass(slots=True)
 class Loop:
-    """Runs a block for every iteration of a walk; which of several is told by an integer read at ``kind``.
+    """Runs a block for every iteration of a walk; an integer read at ``kind`` selects one of several.
 
     walk: "up" (counter from ``first`` to ``last``, or ``stop``), "down" (from ``last``, or ``start``, to ``first``),
-    "parallel" (in any order; or from ``start`` up to but without ``stop``), or "climb" (counter from ``start``, on by
-    what is read at ``successor``, up to but without ``stop``, or 0). Bounds are integers or names of sizes; ``start``
-    and ``stop`` are index values. A loop with one case needs no ``kind``.
+    "parallel" (in any order; or from ``start`` up to but without ``stop``), or "climb" (counter from ``start``,
+    advanced to the integer read at ``successor``, up to but without ``stop``, or 0). Bounds are integers or names of
+    sizes; ``start`` and ``stop`` are index values. A loop with one case needs no ``kind``.
     """
 
     walk: str
@@ -91,28 +92,29 @@ class Loop:
     kind: Address | None = None
     successor: Address | None = None
     same: dict[int, int] = field(default_factory=dict)
-    """Kinds that do what another kind does, which has the case."""
+    """Kinds that share another kind's case."""
     handed: tuple[Address, Address, Address] | None = None
     """Of a walk up in which each iteration follows on an earlier one, or on none (0): where it reads which, the row in
-    which it may leave what only those that follow on it read, and the row in which the earlier one left it.
+    which it may leave values that only its successors read, and the row in which the earlier one left them.
     """
     fewest: int = 1
-    """Of a parallel loop, the iterations from which on threads share it: short ones take less time than to ask."""
+    """Of a parallel loop, the iterations from which on threads share it: for fewer, asking takes longer."""
 
     @property
     def integers(self) -> list[int]:
-        """The instructions whose values it starts, stops and goes on by."""
+        """The instructions whose values are its bounds and its successor."""
         ends = [index for index in (self.start, self.stop) if index is not None]
         return [*ends, *(n for address in (self.kind, self.successor) if address for n in address.integers)]
 
 
 @dataclass(frozen=True, eq=False)
 class Repeat:
-    """A program repeated over a state until that says that it is done, at least once, at most so many times.
+    """A program repeated over a state until that reports that it is done, at least once, at most so many times.
 
-    The program takes the state ("argument0") and what is given ("argument1"); it gives the next state ("result0"), and
-    one number ("result1"), more than 0.5 where it is to go on. Each state of a batch goes on for itself: one that is
-    done keeps its numbers while others are repeated, so that it has the same bits in any company.
+    The program takes the state ("argument0") and what is given ("argument1"); it returns the next state ("result0"),
+    and one number ("result1"), more than 0.5 if it should continue. Each state of a batch iterates independently: one
+    that is done keeps its numbers while others are repeated, so that it has the same bits whatever states share its
+    tile.
     """
 
     program: Program
@@ -126,9 +128,9 @@ class Repeat:
 
 @dataclass(frozen=True, eq=False)
 class Subroutine:
-    """A program that takes what is given ("argument0") and gives so many numbers ("result0").
+    """A program that takes what is given ("argument0") and returns so many numbers ("result0").
 
-    ``sparing`` has the same program for given numbers of which some, by their places, are zero: it gives the same
+    ``sparing`` has variants of the program that assume some given numbers, by their places, to be zero: the same
     results with fewer operations. Code runs the first whose numbers are zero in all lanes of a tile, else the program.
     """
 
@@ -144,11 +146,11 @@ class Subroutine:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows that are kept while a program runs, and what programs inside it look at: of so many numbers each, at most so
-    many. Which of them a state of a batch has is its own; those of others are as if they were not there.
+    """Rows that are kept while a program runs, and read by programs inside it: of so many numbers each, at most so
+    many. Each state of a batch has its own subset of them; those of others are as if they were not there.
 
-    Those that are looked at often are worth packing: each lane of a tile then keeps its own one behind the other, and
-    the tile has as many as the lane with most. Else it has one for all lanes wherever some lane has one.
+    Rows that are read often are worth packing: each lane of a tile then keeps its own contiguously, and the tile has as
+    many as the lane with the most. Otherwise it has one for all lanes wherever some lane has one.
     """
 
     name: str
@@ -162,7 +164,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Keep:
-    """Where a row is kept; the first to be kept there finds no others."""
+    """Where a row is kept; the first to be kept there clears the others."""
 
     rows: Rows
     first: bool
@@ -173,8 +175,8 @@ class Keep:
 
 @dataclass(frozen=True, eq=False)
 class Map:
-    """A program that makes of each row of ``source`` ("argument0"), and what is given ("argument1"), a flag and a row
-    of ``target`` ("result0"), kept where the flag is more than 0.5; the first to be kept there finds no others.
+    """A program that maps each row of ``source`` ("argument0"), and what is given ("argument1"), to a flag and a row of
+    ``target`` ("result0"), kept where the flag is more than 0.5; the first to be kept there clears the others.
     """
 
     program: Program
@@ -189,7 +191,7 @@ class Map:
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """A program that makes of a state ("argument0"), what is given ("argument1") and a row ("argument2") the next state
+    """A program that maps a state ("argument0"), what is given ("argument1") and a row ("argument2") to the next state
     ("result0"): for each row, in the order in which they were kept.
     """
 
@@ -203,8 +205,8 @@ class Fold:
 
 
 class Seat(NamedTuple):
-    """Which number of a field a load or a store is of, if its values are lists of motions or forces: of which few items
-    that may be taken together, which number of each; and of which of these items.
+    """Which number of a field a load or a store accesses, if its values are lists of motions or forces: the few items
+    that may be packed together, which number of each; and which of these items.
     """
 
     run: tuple[str, int, int]
@@ -267,26 +269,26 @@ WITHIN = ("repeat", "subroutine", "map", "fold")
 
 
 def inner(program: Program) -> list[Repeat | Subroutine | Map | Fold]:
-    """What a program repeats, uses as a subroutine, and does with rows, in order."""
+    """The repeats, subroutines, maps and folds of a program, in order."""
     return [program.details[n] for n in program.walk() if program.operations[n] in WITHIN]
 
 
 def programs(what: Repeat | Subroutine | Map | Fold) -> list[Program]:
-    """Its program, and those that code may run instead."""
+    """Its program, and the variants that code may run instead."""
     return [what.program, *(program for _, program in what.sparing)] if isinstance(what, Subroutine) else [what.program]
 
 
 def count(program: Program) -> Counter[str]:
-    """How often each arithmetic operation is done in a program without loops over bodies; ``sin`` or ``exp`` count one
-    each, and what is repeated counts once.
+    """How often each arithmetic operation is done in a program without loops over bodies; ``sin`` or ``exp`` count as
+    one each, and a repeated program counts once.
     """
     own = Counter(op for op in (program.operations[n] for n in program.walk()) if op in ARITHMETIC)
     return sum((count(each.program) for each in inner(program)), own)
 
 
 def length(program: Program) -> int:
-    """How many instructions code of a program without loops over bodies has, with those that are repeated; a subroutine
-    stands there once.
+    """How many instructions the code of a program without loops over bodies has, including repeated programs; a
+    subroutine counts once.
     """
     own = dict.fromkeys(inner(program))
     return len(program.root.order) + sum(length(each) for what in own for each in programs(what))

@@ -1,4 +1,4 @@
-"""A check that a program of intermediate code is well formed, for tests: engines may then trust what tracing makes.
+"""Checks that a program of intermediate code is well formed, for tests: engines may then rely on what tracing makes.
 
 Every operand is defined before its use, in the same block or one around it; operations are known and have the operands
 that they need; addresses are of known arrays, by integers; only results, ``work`` and ``square`` are written, integers
@@ -82,7 +82,7 @@ class _Check:
             raise InvalidProgram(f"{here}: has a detail, {detail!r}, that means nothing")
 
     def repeat(self, here: str, what: object) -> int:
-        """Check what is repeated; how many operands it takes."""
+        """Check a repeat; how many operands it takes."""
         if not isinstance(what, Repeat) or what.most < 1:
             raise InvalidProgram(f"{here}: repeats nothing, but {what!r}")
         verify(what.program, ("argument0", "argument1", "result0", "result1"))
@@ -99,7 +99,7 @@ class _Check:
         return what.given
 
     def rows(self, here: str, operation: str, what: object) -> int:
-        """Check what is done with rows; how many operands it takes."""
+        """Check an operation on rows; how many operands it takes."""
         if operation == "keep" and isinstance(what, Keep):
             return 1 + what.rows.width
         if operation == "map" and isinstance(what, Map):
@@ -111,7 +111,7 @@ class _Check:
         raise InvalidProgram(f"{here}: does nothing with rows, but {what!r}")
 
     def final(self, here: str, of: object, k: object) -> None:
-        """Check that there is such a number of a state that a repeat ends with, or of results."""
+        """Check that the final state of a repeat, or the results, have such a number."""
         what = self.program.details[of] if type(of) is int else None
         if not isinstance(what, Repeat | Fold | Subroutine) or type(k) is not int or not 0 <= k < what.state:
             raise InvalidProgram(f"{here}: there is no number {k!r} of the state of {of!r}")

@@ -1,10 +1,10 @@
-"""An order of long straight code in which little waits for what is just being computed.
+"""Schedules long straight-line code around latency.
 
-A CPU looks some hundred instructions ahead for those that it can begin. In a recursion over bodies these may all wait
-for one division, while another limb, a thousand instructions on, could go on. So the order is that of a simple CPU
-that begins ``_WIDTH`` instructions in each cycle, in the order in which they stand, but passes over those that would
-wait for longer than ``_PATIENCE``, which is what a CPU bears by itself. It looks no further than ``_AHEAD``: what is
-computed early has to wait in memory.
+A CPU looks some hundred instructions ahead for those that it can issue. In a recursion over bodies these may all wait
+for one division, while another limb, a thousand instructions on, could proceed. So the order is that of a simple CPU
+model that issues ``_WIDTH`` instructions in each cycle, in program order, but skips those that would stall for longer
+than ``_PATIENCE``, which a CPU hides by itself. It looks no further than ``_AHEAD``: values computed early are spilled
+to memory.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from linkwork.engine.ir.program import ARITHMETIC, Block, Program
 
 _WIDTH, _PATIENCE, _AHEAD = 2, 16, 400
 _LATENCY, _LATENCIES = 4, {"load": 0, "div": 13, "sqrt": 20}
-"""Cycles until a result is there."""
+"""Cycles of latency."""
 _LONG = 2_000
-"""Instructions of a program; shorter ones a CPU keeps decoded, if they are not made longer by values that wait."""
+"""Instructions of a program; shorter ones stay in the cache of decoded instructions, unless spills make them longer."""
 _FREE = {*ARITHMETIC, "load"}
-"""Operations that may stand wherever their operands are there; a store follows its value."""
+"""Operations that may be anywhere after their operands; a store follows its value."""
 
 
 def without_waiting(program: Program) -> Program:
@@ -40,19 +40,19 @@ def without_waiting(program: Program) -> Program:
 
 
 def _passing(program: Program, order: list[int]) -> list[int]:
-    """The places of instructions in the order in which that CPU begins them."""
+    """The places of instructions in the order in which that CPU issues them."""
     place = {n: k for k, n in enumerate(order)}
     users: list[list[int]] = [[] for _ in order]
-    missing = []  # how many operands have not been begun
+    missing = []  # how many operands have not been issued
     for k, n in enumerate(order):
         made = {place[x] for x in program.operands[n] if type(x) is int}
         missing.append(len(made))
         for x in made:
             users[x].append(k)
     latencies = [_LATENCIES.get(program.operations[n], _LATENCY) for n in order]
-    known = [0] * len(order)  # from which cycle on all operands are there
+    known = [0] * len(order)  # from which cycle on all operands are ready
     begun = [False] * len(order)
-    beyond = [k for k, count in enumerate(missing) if not count]  # whose operands have been begun
+    beyond = [k for k, count in enumerate(missing) if not count]  # whose operands have been issued
     heapify(beyond)
     waiting: list[tuple[int, int]] = []
     ready: list[int] = []

@@ -1,6 +1,6 @@
 """What is to be computed, and in which form.
 
-Comes in: a task (an algorithm for a model) and the form asked for. Goes out: a plan with one way to run it:
+Comes in: a task (an algorithm for a model) and the requested form. Goes out: a plan with one way to run it:
 interpreted, specialised (code for one model), rolled (code for all models of the same joint kinds) or segmented (one
 state of a long chain over lanes and threads). ``planner`` is the one place that decides which.
 """

@@ -1,4 +1,4 @@
-"""What code calls that has loops: a task by the name of its algorithm."""
+"""A task, named by its algorithm, whose code with loops other code calls."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class Callee:
         return found
 
     def count(self) -> Counter[str]:
-        """How often each operation is done for one state, as if every body stood in code; of derivatives, and of very
-        many bodies, one "call".
+        """How often each operation is done for one state, as if the loops over bodies were unrolled; for derivatives,
+        and for very many bodies, one "call".
         """
         from linkwork.engine.ir.program import count
         from linkwork.engine.plans.specialised import specialised_program

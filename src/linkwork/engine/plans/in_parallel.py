@@ -1,4 +1,4 @@
-"""Code with parallel loops: one state over the lanes of a vector and over threads; a batch with states on the lanes, as
+"""Code with parallel loops: one state over the lanes of a vector and over threads; a batch has states on the lanes, as
 everywhere.
 """
 
@@ -19,14 +19,14 @@ from linkwork.engine.run.helper_threads import Helper, ask, hired, yield_functio
 from linkwork.engine.run.memory import address, aligned
 
 _WORTH_A_TEAM = 1500
-"""Bodies from which on helpers pay."""
+"""Bodies from which on helpers pay off."""
 _LARGEST_CREW = 256
 
 
 class InParallel(Compiled):
     task: Task
     threads: int | None = None
-    """Over how many one state is spread; None for as many as there are, if there are bodies enough."""
+    """The number of threads for one state; None for as many as there are, if there are bodies enough."""
 
     def __init__(self, task: Task, cpu: tuple[str, str] | None = None, lanes: int | None = None) -> None:
         super().__init__(task, cpu, lanes)
@@ -37,7 +37,7 @@ class InParallel(Compiled):
     @property
     @abstractmethod
     def most_threads(self) -> int:
-        """Threads that can be at work at once."""
+        """Threads that can work at once."""
 
     @abstractmethod
     def own_work(self, code: jit.Code) -> int:
@@ -73,17 +73,17 @@ class InParallel(Compiled):
             ask(wanted - 1, code.addresses["help"], words, work, self.own_work(code), store, code)
             self._enlist(code)
             return batch(address(words))
-        finally:  # of a call that Ctrl-C ends before it has begun, too: helpers must not wait for it
+        finally:  # also if Ctrl-C ends a call before it has begun: helpers must not wait for it
             team[parallel.BEGUN] = parallel.OVER
 
     def _team(self, code: jit.Code) -> tuple[Words, Words]:
-        """A team, and what keeps it."""
+        """A team, and what keeps it alive."""
         store = np.zeros(parallel.team_size(self.loops(code)) + parallel.CACHE_LINE, dtype=np.int64)
         team = store[-address(store) % 64 // 8 :]
         team[parallel.YIELD] = yield_function()
         return store, team
 
-    # By the builtins, which ask helpers without Python's help
+    # By the builtins, which call on helpers without Python
 
     def served_words(self, code: jit.Code, form: str) -> dict[str, int]:
         if form == "batch" or not self.worth_a_team or self.threads is not None:
@@ -110,7 +110,7 @@ class InParallel(Compiled):
         return crew
 
     def _enlist(self, code: jit.Code) -> None:
-        """All helpers that there are become members of the crew, if there is one."""
+        """All helpers become members of the crew, if there is one."""
         crew = self._crew
         if crew is None or self.busy[0]:
             return
@@ -127,6 +127,6 @@ class InParallel(Compiled):
 
 
 def _part(members: list[Helper], at_hand: list[object]) -> None:
-    """A plan is gone: what its members may be at stays as long as they are."""
+    """A plan is gone: what its members may still be using lives as long as they do."""
     for helper in members:
         helper.keep(at_hand)

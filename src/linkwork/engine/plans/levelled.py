@@ -19,7 +19,7 @@ from linkwork.engine.trace.tables import Tables
 from linkwork.properties import cached_property
 
 _LONGEST = 400
-"""The most of ``Levelled.size`` that is compiled: the code has each case of parts with all of its open loops."""
+"""The largest ``Levelled.size`` that is compiled: the code has each case of parts with all of its open loops."""
 
 
 class ByLevels(InParallel):
@@ -32,11 +32,11 @@ class ByLevels(InParallel):
 
     @property
     def too_long(self) -> bool:
-        """Whether the code would be, for a mechanism whose loops are many and unlike."""
+        """Whether the code would be too long, for a mechanism whose loops are many and different."""
         return self._made(1)[1].size > _LONGEST
 
     def _made(self, lanes: int) -> tuple[Tables, Levelled]:
-        """The tables for so many lanes; made once, since code is told their addresses."""
+        """The tables for so many lanes; made once, since code holds their addresses."""
         if lanes not in self._tables:
             with jit.lock:
                 if lanes not in self._tables:
@@ -82,7 +82,7 @@ class ByLevels(InParallel):
         return {"data": address(tables.data), "ints": address(tables.ints), **tables.sizes, **told}
 
     def definition(self) -> tuple[Tables, int]:
-        """What the program is run with by its definition: the tables with all sizes, and the size of ``square``."""
+        """What the evaluator runs the program with: the tables with all sizes, and the size of ``square``."""
         tables, _ = self._made(1)
         widths = self._rolled[1]
         places, posts, end = self._square(*(widths[part] for part in ("cell", "place", "post")))

@@ -21,14 +21,14 @@ from linkwork.engine.run.threads import Pace
 Array = NDArray[np.float64]
 Arrays = Sequence[Array]
 Offsets = Sequence[float]
-"""What moves frames, three numbers each."""
+"""Offsets of frames, three numbers each."""
 Found = tuple[list[Array], int]
 """Results, and a status: 0 if all is well."""
 
 NOT_FINITE_ARGUMENT, NOT_FINITE_RESULT = 1, 2
 """Bits of a status."""
 MOST_MEMORY = 16 * 2**20
-"""Bytes of a plan's own for calls by the builtins; code that works in more is not called often enough to matter."""
+"""The most bytes of a plan's own memory for calls by the builtins; larger code is not called often enough to matter."""
 
 
 class Plan(ABC):
@@ -42,12 +42,12 @@ class Plan(ABC):
         """Results (states, numbers of one state) for arrays of the same kind, each contiguous or with all states the
         same; and a status, 0 if all is well. The results are those of ``out``, contiguous, if it is given.
 
-        Every array must have been checked: this is the door to machine code.
+        Every array must have been checked: this is the entrance to machine code.
         """
 
     def entry(self, rows: bool = False, further: int = 0) -> Entry | None:
         """A new entry for the builtins, without code, whose arrays have the shapes of the task's, or are plain ``rows``
-        of numbers; None where there is no such thing. Arguments that may be left out are ``further`` ones.
+        of numbers; None if not supported. Arguments that may be left out are ``further`` ones.
         """
         return None
 
@@ -60,12 +60,12 @@ class Plan(ABC):
         return "one" if states == 1 else "batch"
 
     def answer(self, out: Any, *arguments: Any) -> Any:
-        """What Python makes of plain arrays that the builtins do not serve; None where there is no such thing."""
+        """Python's result for plain arrays that the builtins do not serve; None if not supported."""
         return None
 
     def served(self, *forms: str) -> Callable[..., Any] | None:
-        """A function (out, arguments...) that serves plain arrays, for one state or a batch, and says None to anything
-        else; None where there is no such thing.
+        """A function (out, arguments...) that serves plain arrays, for one state or a batch, and returns None for
+        anything else; None if not supported.
         """
         entry = self.entry()
         if entry is None:
@@ -102,7 +102,7 @@ def given_back(results: list[Array], out: Arrays | None) -> list[Array]:
 
 
 class SomeRows(Plan):
-    """Some rows of what another plan gives, for code that stores all."""
+    """Some rows of another plan's results, for code that stores all."""
 
     def __init__(self, task: Task, whole: Plan) -> None:
         super().__init__(task)
@@ -113,7 +113,7 @@ class SomeRows(Plan):
         found = [result[:, places] for result, places in zip(results, self.places, strict=True)]
         return given_back(found, out), status
 
-    # What code for batches is asked
+    # Attributes of code for batches
 
     @property
     def lanes(self) -> int:
@@ -126,7 +126,9 @@ class SomeRows(Plan):
 
 
 class Compiled(Plan):
-    """Machine code, made when it is first needed; ``cpu`` and ``lanes`` are the host's unless a test says."""
+    """Machine code, compiled when it is first needed; ``cpu`` and ``lanes`` are the host's unless a test overrides
+    them.
+    """
 
     interface: Interface
 
@@ -141,7 +143,7 @@ class Compiled(Plan):
         self.pace = Pace(task.seconds / self.lanes)
         self._in_pieces: dict[int, Words] = {}
 
-    # What a form of code has of its own
+    # What differs between forms of code
 
     @property
     @abstractmethod
@@ -162,7 +164,7 @@ class Compiled(Plan):
 
     @abstractmethod
     def workspace(self, code: jit.Code, lanes: int, frame: str) -> dict[str, int]:
-        """What the kernel works in, by the words of a call frame: how many numbers each has."""
+        """The kernel's scratch memory, by the words of a call frame: how many numbers each has."""
 
     @property
     def zeroed(self) -> bool:
@@ -173,11 +175,11 @@ class Compiled(Plan):
 
     @property
     def entry_point(self) -> str:
-        """The function that is called."""
+        """The function to call."""
         return "time_loop" if self.task.over_time else "batch"
 
     def key(self, lanes: int) -> str:
-        """A digest of all that the code depends on."""
+        """A digest of everything that the code depends on."""
         what = (*self.task.name, *self.identity, self.symbols(lanes))
         return loader.key_of(self.cpu, lanes, what)
 
@@ -185,7 +187,7 @@ class Compiled(Plan):
         """The code for a number of lanes, and its main function."""
         found = self._codes.get(lanes)
         if found is None:
-            with jit.lock:  # tracing too: cached_property of Python 3.11 holds a lock that a forked child finds taken
+            with jit.lock:  # tracing too: the lock of Python 3.11's cached_property may be held in a forked child
                 code = loader.load(self.key(lanes), lambda: self.text(lanes), self.cpu, self.symbols(lanes))
                 found = self._codes.setdefault(lanes, (code, code.function(self.symbols(lanes)[0])))
         return found
@@ -198,7 +200,7 @@ class Compiled(Plan):
     @property
     def abreast(self) -> bool:
         """Whether code for one state may compute isomorphic branches side by side: it has zeros that may meet an
-        infinite number, so that only tiles tell which results are not finite.
+        infinite number, so that only tiles can tell which results are not finite.
         """
         return False
 
@@ -208,7 +210,7 @@ class Compiled(Plan):
         return self.run_tiles(arguments, states, self.lanes, out)
 
     def words(self, name: str, lanes: int) -> Words:
-        """The words of a call frame that follow from the plan and this thread's memory; those of the call are 0."""
+        """The words of a call frame that depend on the plan and this thread's memory; those of the call are 0."""
         sizes = self.workspace(self.code(lanes)[0], lanes, name)
         return self.frame(name).put(self.template(name, lanes), {part: scratch(part, n) for part, n in sizes.items()})
 
@@ -217,7 +219,7 @@ class Compiled(Plan):
         return found
 
     def template(self, name: str, lanes: int) -> Words:
-        """The words of a call frame that follow from the plan; all others are 0."""
+        """The words of a call frame that depend on the plan; all others are 0."""
         found = self._templates.get(name)
         if found is None:
             found = np.zeros(len(self.frame(name).words), dtype=np.int64)
@@ -236,12 +238,12 @@ class Compiled(Plan):
         words = interface.batch.put(self.words("batch", lanes), call)
         called, count, status = words, self.pace.threads(states), 0
         if count > 1:
-            from linkwork.engine.run import pieces  # threads are imported late
+            from linkwork.engine.run import pieces  # threads are imported lazily
 
             self.pace.tell()
             batch, called = pieces.led(self._pieces(lanes), words, count - 1)
         step = self.pace.longest(lanes)
-        for first in range(0, states, step):  # Ctrl-C comes in between
+        for first in range(0, states, step):  # Ctrl-C is handled in between
             few = min(step, states - first)
             starts = (place + 8 * first * stride for place, stride in zip(places, strides, strict=True))
             interface.batch.put(words, {"states": few, **dict(zip(self.array_names, starts, strict=True))})
@@ -251,7 +253,7 @@ class Compiled(Plan):
         return results, status
 
     def _pieces(self, lanes: int) -> Words:
-        """What tells threads of pieces of a batch."""
+        """The words that describe pieces of a batch to threads."""
         found = self._in_pieces.get(lanes)
         if found is None:
             from linkwork.engine.run.pieces import pieces_of
@@ -266,7 +268,7 @@ class Compiled(Plan):
         return found
 
     def buffer(self, lanes: int) -> tuple[int, object]:
-        """Memory for tiles, by its address, and what keeps it."""
+        """Memory for tiles, by its address, and what keeps it alive."""
         size = lanes * self.buffer_size
         if not self.zeroed:
             return scratch("tile", size), None
@@ -290,7 +292,7 @@ class Compiled(Plan):
         return [*self.interface.argument_names, *self.interface.result_names]
 
     def one_state_words(self) -> Words:
-        """The words for one state, the addresses of arrays still missing."""
+        """The words for one state, without the addresses of arrays."""
         return self.interface.batch.put(self.words("batch", 1), {"states": 1})
 
     def call_one(self, words: Words) -> int:
@@ -353,7 +355,7 @@ class Compiled(Plan):
         return []
 
     def _memory(self, part: str, form: str, size: int) -> Array:
-        """Memory of the plan's own for what an entry's code works in, zeros at first."""
+        """The plan's own memory for the scratch of an entry's code, zeros at first."""
         found = self._own.get((part, form))
         if found is None or found.size < size:
             found = self._own[part, form] = aligned(size, 0.0)

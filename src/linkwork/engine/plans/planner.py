@@ -24,8 +24,8 @@ FORMS = ("auto", "interpreted", "specialised", "rolled")
 
 
 def form_of(algorithm: Algorithm, model: Model, form: str = "auto") -> str:
-    """The form in which an algorithm is computed for a model, if ``form`` is asked for: that one, or the nearest that
-    it has; for "auto" the one that suits it. "specialised" code that would be too long becomes rolled after all.
+    """The form in which an algorithm is computed for a model if ``form`` is requested: that one, or the nearest that it
+    has; for "auto" the best one. "specialised" code that would be too long becomes rolled after all.
     """
     if form not in FORMS:
         raise ValueError(f"form must be one of {', '.join(FORMS)}, not {form!r}")
@@ -40,11 +40,11 @@ def form_of(algorithm: Algorithm, model: Model, form: str = "auto") -> str:
 
 
 def plan_for(task: Task, form: str = "auto", cpu: tuple[str, str] | None = None, lanes: int | None = None) -> Plan:
-    """The plan of a task, in the form of ``form_of``; cpu and lanes are the host's unless a test says."""
+    """The plan of a task, in the form of ``form_of``; cpu and lanes are the host's unless a test overrides them."""
     chosen = form_of(task.algorithm, task.model, form)
     if task.kept is not None and chosen != "specialised":
         return SomeRows(task, plan_for(task.whole, form, cpu, lanes))
-    with jit.lock:  # tracing too: cached_property of Python 3.11 holds a lock that a forked child would find taken
+    with jit.lock:  # tracing too: the lock of Python 3.11's cached_property may be held in a forked child
         if task.derivatives:
             return _of_loops(task, form, cpu, lanes)
         if chosen == "segmented":
@@ -65,7 +65,7 @@ def plan_for(task: Task, form: str = "auto", cpu: tuple[str, str] | None = None,
 def plan_for_trace(
     task: TracedTask, what: str, form: str = "auto", cpu: tuple[str, str] | None = None, lanes: int | None = None
 ) -> Plan:
-    """The plan of a traced program; a warning about ``what`` tells if it is too long for machine code."""
+    """The plan of a traced program; a warning names ``what`` if it is too long for machine code."""
     if "call" in task.operations:
         from linkwork.engine.plans.staged import Staged
 
@@ -92,7 +92,7 @@ def plan_for_trace(
 
 
 def _chain(algorithm: Algorithm, model: Model) -> bool:
-    """Whether there is a text for segments, and a chain that is long enough."""
+    """Whether the algorithm has a segmented text, and the chain is long enough."""
     if algorithm.segmented is None:
         return False
     from linkwork.model.segments import cut, lined_up
@@ -147,5 +147,5 @@ def _segmented(task: Task, form: str, cpu: tuple[str, str] | None, lanes: int | 
 
 
 def _short_enough(plan: Specialised) -> bool:
-    """Whether code for the one model is there already, or would not be too long."""
+    """Whether code for the one model is cached, or would not be too long."""
     return plan.is_kept or plan.fits(MOST_INSTRUCTIONS)

@@ -48,8 +48,8 @@ def laid_out(program: Program, grouped: bool = True) -> RolledProgram:
 
 
 def widths_laid_out(program: Program, grouped: bool = False) -> dict[str, int]:
-    """The same; how wide each part of ``work`` and ``square`` is. If ``grouped``, fields that loops use together
-    lie together, and what is only handed on is overwritten.
+    """The same; how wide each part of ``work`` and ``square`` is. If ``grouped``, fields that loops use together are
+    adjacent, and values that are only handed on are overwritten.
     """
     eliminate_dead_code(program)
     merge_cases(program)
@@ -59,7 +59,7 @@ def widths_laid_out(program: Program, grouped: bool = False) -> dict[str, int]:
 
 
 def rolled_interface(task: Task, sizes: Sequence[str]) -> Interface:
-    """Arguments and results whose sizes are told when the code runs."""
+    """Arguments and results whose sizes are known at run time."""
     arguments = tuple(f"count{k}" for k in range(len(task.arguments)))
     results = tuple(f"size{k}" for k in range(len(task.results)))
     return Interface(arguments, results, (*sizes, *arguments, *results))
@@ -113,8 +113,8 @@ class Rolled(Compiled):
 
     @property
     def rows(self) -> int:
-        """Of ``work``: one for the world and each body, for each frame, or for what loops have; for derivatives, one
-        for each row of any table, and for what comes after the last.
+        """Of ``work``: one for the world and each body, for each frame, or for the rows of loops; for derivatives, one
+        for each row of any table, and for the one after the last.
         """
         rows = self.model_tables.longest + 1 if self.task.derivatives else self.model_tables.rows
         return max(len(self.task.model.bodies) + 1, len(self.task.frames), rows)
@@ -132,7 +132,7 @@ class Rolled(Compiled):
         return {"work": self.rows * row, "square": self.rows**2 * cell + matrices * self.task.model.nv**2}
 
     def sizes(self, cell: int) -> dict[str, int]:
-        """What the code is told; ``cell`` is the width of a cell of the square."""
+        """The sizes that the code gets; ``cell`` is the width of a cell of the square."""
         frames, nv = len(self.task.frames), self.task.model.nv
         counts = zip(self.interface.arguments, self.task.arguments, strict=True)
         results = zip(self.interface.results, self.task.results, strict=True)
@@ -170,7 +170,7 @@ class Rolled(Compiled):
 
 
 class EvaluatedRolled(Plan):
-    """A rolled program as it stands, all states of a batch at once: for derivatives, which have no text."""
+    """A rolled program run by the evaluator, all states of a batch at once: for derivatives, which have no text."""
 
     task: Task
 
@@ -190,7 +190,7 @@ class EvaluatedRolled(Plan):
 
 
 class OfParts(Plan):
-    """A plan for a mechanism whose links are split first: every part has its share of a body's external force."""
+    """A plan for a mechanism whose links are split first: every part gets its share of a body's external force."""
 
     task: Task
 

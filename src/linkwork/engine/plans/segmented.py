@@ -1,4 +1,4 @@
-"""Code that cuts a chain into segments: one state over the lanes of a vector and over threads; a batch with states on
+"""Code that cuts a chain into segments: one state over the lanes of a vector and over threads; a batch has states on
 the lanes, as everywhere.
 """
 
@@ -29,8 +29,8 @@ from linkwork.properties import cached_property
 
 
 class Segmented(InParallel):
-    """Code for all chains of the same joint kinds; the chain comes as tables, cut into as many ``pieces`` as suit it
-    unless told.
+    """Code for all chains of the same joint kinds; the chain comes as tables, cut into as many ``pieces`` as suit it by
+    default.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Segmented(InParallel):
         return tuple(sorted(set(numbers[:chain]))), tuple(sorted(set(numbers[chain:])))
 
     def grouped_tables(self, group: int) -> Tables:
-        """The tables for groups of so many segments; made once, since code is told their addresses."""
+        """The tables for groups of so many segments; made once, since code holds their addresses."""
         if group not in self._tables:
             with jit.lock:
                 if group not in self._tables:
@@ -98,7 +98,7 @@ class Segmented(InParallel):
         return parallel.module(program, self.interface, self.group, jit.triple(), integers)
 
     def _group(self, frame: str) -> int:
-        """Segments side by side: one state has them on the lanes, in a batch states are there."""
+        """Adjacent segments: one state has them on the lanes, a batch has states there."""
         return self.group if frame == "one_state" else 1
 
     def tables(self, code: jit.Code, frame: str) -> dict[str, int]:
@@ -108,9 +108,9 @@ class Segmented(InParallel):
         return {"data": address(tables.data), "ints": address(tables.ints), **tables.sizes, **parts}
 
     def _square(self, code: jit.Code, group: int) -> dict[str, int]:
-        """Where the parts of ``square`` begin, for one lane: cells of groups of segments, of what goes along the chain
-        and of the head's bodies, places of the chain's groups of bodies, posts of those of side branches, and knots of
-        these; then, for all lanes of a group, the rows of seams, and the end.
+        """Where the parts of ``square`` begin, for one lane: cells of groups of segments, of values that go along
+        the chain and of the head's bodies, places of the chain's groups of bodies, posts of those of side branches, and
+        knots of these; then, for all lanes of a group, the rows of seams, and the end.
         """
         (_, cell, place, post, knot, seam, *_), tables = code.integers, self.grouped_tables(group)
         segments, head = self.cut.count // group, self.cut.head + 1
@@ -148,7 +148,7 @@ class Segmented(InParallel):
 
 
 class _Around(Plan):
-    """A plan for numbers that are brought into the places where another one wants them, and back."""
+    """A plan that permutes numbers into the places where another one wants them, and back."""
 
     task: Task
 
@@ -161,7 +161,7 @@ class _Around(Plan):
         return self.inner.served("one")
 
     def present(self, arguments: Arrays) -> Iterator[tuple[Array, str]]:
-        """The arguments that there are, each with its space."""
+        """The arguments that are given, each with its space."""
         spaces = [space for name, space in self.task.algorithm.arguments if name not in self.task.absent]
         return zip(arguments, spaces, strict=True)
 

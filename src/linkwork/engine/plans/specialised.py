@@ -31,13 +31,13 @@ def specialised_program(*what: Any, **options: Any) -> Program:
 
 
 MOST_IN_BATCHES = 32_000
-"""Instructions up to which batches run straight through, too. Longer code comes from the second-level cache faster than
-it is run only for one state: on all lanes, loops over bodies are faster, and are compiled sooner.
+"""Instructions up to which batches run straight-line code, too. Longer code is fetched from the second-level cache fast
+enough only for one state: on all lanes, loops over bodies are faster, and compile sooner.
 """
 
 
 class Specialised(StraightLine):
-    """``rolled`` makes the plan that batches are left to if the code is long, where there is one."""
+    """``rolled`` makes the plan for batches if the code is long, if there is one."""
 
     task: Task
 
@@ -71,11 +71,11 @@ class Specialised(StraightLine):
         return None if self.task.kept is None else self.task.places()
 
     def fits(self, most: int) -> bool:
-        """Whether the program has at most so many instructions; one that is much longer is not traced to its end."""
+        """Whether the program has at most so many instructions; the trace of a much longer one is abandoned."""
         from linkwork.engine.trace.tracer import TooLong
 
         try:
-            self.program = self._traced(most + most // 2)  # dead code included, which goes
+            self.program = self._traced(most + most // 2)  # dead code included, which is removed
         except TooLong:
             return False
         return len(self.program.root.order) <= most
@@ -123,7 +123,7 @@ class Specialised(StraightLine):
             return "specialised", self.interface
         numbers: object = fingerprint.of_model(self.task.model, self.task.frames)
         if numbers is None:
-            numbers = fingerprint.of_program(self.program), self.abreast  # a program alone does not tell
+            numbers = fingerprint.of_program(self.program), self.abreast  # a program alone does not determine it
         if not self.task.algorithm.of_loops:
             return "specialised", self.interface, numbers
         from linkwork.model.loop_walks import groups_of

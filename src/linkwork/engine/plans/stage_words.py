@@ -1,4 +1,4 @@
-"""What the code of a staged plan is called with: its parts, by their entries, and the arrays between them."""
+"""The words that the code of a staged plan is called with: its parts, by their entries, and the arrays between them."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def code() -> jit.Code:
 
 
 class StageWords:
-    """The words for one state, or for a batch, of a plan whose parts can all be served so; what lies between the parts
-    is in memory of its own.
+    """The words for one state, or for a batch, of a plan whose parts can all be served so; the arrays between the parts
+    are in memory of its own.
 
     Arrays are numbered: the arguments, the results, and others as they come.
     """
@@ -51,7 +51,7 @@ class StageWords:
 
     @property
     def frame(self) -> CallFrame:
-        """What is told in a call."""
+        """The words of a call."""
         named = [
             (kind, f"{array}{what}")
             for array in self.array_names
@@ -111,7 +111,7 @@ class StageWords:
         return len(self.arrays) - 1
 
     def _put_together(self, made: Moved, known: Sequence[int]) -> int:
-        """An array of parts of others, for the next part of code."""
+        """An array assembled from parts of others, for the next part of code."""
         target = self._new(len(made.constants), made.constants, rows=bool(made.runs))
         self._move(made, known, target)
         return target
@@ -120,7 +120,7 @@ class StageWords:
         self.moves += [(known[array], start, target, begin, count) for begin, array, start, count in made.runs]
 
     def _finish(self, step: Step, known: Sequence[int]) -> None:
-        """Results of which nothing was computed."""
+        """Results that need no computation."""
         for k, (each, same) in enumerate(zip(step.stage.given, step.same, strict=True)):
             target = self.arguments + k
             if isinstance(each, int) or (same is not None and known[same] == target):
@@ -133,7 +133,7 @@ class StageWords:
             self._add({"code": 0, "words": 0, "states": 0}, ())
 
     def _run(self, entry: Entry | None, arguments: Sequence[int], results: Sequence[int]) -> None:
-        """A part of code, after what is still to be moved."""
+        """A part of code, after the pending moves."""
         assert entry is not None
         head, arrays, strides = entry.told(self.form)
         numbers = (*arguments, *results)
@@ -151,7 +151,7 @@ class StageWords:
 
 
 def fits(plan: Staged, form: str) -> bool:
-    """Whether what lies between the parts is little enough to be kept."""
+    """Whether the arrays between the parts are small enough to be kept."""
     return _together(plan, form) * _bytes_between(plan) <= MOST_MEMORY
 
 
@@ -169,6 +169,6 @@ def _bytes_between(plan: Staged) -> int:
 
 
 def _between(step: Step) -> int:
-    """Numbers of a state that a stage gives to later ones."""
+    """Numbers of a state that a stage passes to later ones."""
     made = [len(each.constants) for each in step.stage.given if isinstance(each, Moved)]
     return sum(step.stage.sizes) + sum(made) + sum(sum(map(prod, part.plan.task.shapes)) for part in step.calls)

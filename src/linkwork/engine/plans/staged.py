@@ -1,7 +1,7 @@
-"""Stages of straight code with calls of other code between them (``stages``), each over the whole batch.
+"""Stages of straight-line code with calls of other code between them (``stages``), each over the whole batch.
 
-Where all of them have code that the builtins can call, so has the whole (``emit.staging``), for as many states as do
-not want threads. Else Python goes from one to the next; nothing is copied that is an array of some code's as it stands.
+If the builtins can call the code of all of them, they can call the whole (``emit.staging``), for batches too small for
+threads. Otherwise Python goes from one to the next; arrays that some code takes as they stand are not copied.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _NOTHING = np.empty((1, 0))
 
 
 class Part:
-    """The plan of straight code, or of a call, over rows of numbers: (states, n), or (n,) for all states the same.
+    """The plan of straight-line code, or of a call, over rows of numbers: (states, n), or (n,) for all states the same.
 
-    ``busy`` is the word that all parts have in common: one call works with what all of them work in.
+    ``busy`` is the word that all parts share: one call at a time uses the memory of all of them.
     """
 
     def __init__(self, plan: Plan, busy: Words, offsets: Offsets = ()) -> None:
@@ -56,15 +56,15 @@ class Part:
         return found, status
 
     def serves(self, form: str) -> bool:
-        """Whether builtins have code for "one" state or a "batch", which is made if need be."""
+        """Whether builtins have code for "one" state or a "batch", which is compiled if need be."""
         if self.entry is not None and form not in self.entry.forms:
             self.plan.serve(self.entry, form, self.offsets)
         return self.entry is not None and form in self.entry.forms
 
 
 class Step(NamedTuple):
-    """A stage, its straight code, if it has any, its calls, and of what it gives the arrays, by their numbers, that are
-    given as they stand.
+    """A stage, its straight-line code, if it has any, its calls, and the arrays, by their numbers, that its results are
+    copies of.
     """
 
     stage: Stage
@@ -97,7 +97,7 @@ class Staged(Plan):
             own = TracedTask(lambda own=stage.program: own, takes, gives)  # type: ignore[misc]
             sizes = list(map(prod, shapes))
             same = [each.whole(sizes) if isinstance(each, Moved) else None for each in stage.given]
-            unseen = not set(same if stage.calls else ()).issuperset(stage.inputs)  # by code that looks at all numbers
+            unseen = not set(same if stage.calls else ()).issuperset(stage.inputs)  # by code that checks all numbers
             straight = Part(self.straight(own), self._busy) if stage.program.root.order or unseen else None
             callees: list[Callee] = [program.details[n] for n in stage.calls]
             for callee in callees:
@@ -115,8 +115,8 @@ class Staged(Plan):
         return self._through(rows, states, out)
 
     def _through(self, arguments: Arrays, states: int, out: Arrays | None) -> Found:
-        """One stage after the other, from rows of all states, or one for all. What is not finite goes on as it is, so
-        that those results alone have it that depend on it, as in straight code.
+        """One stage after the other, from rows of all states, or one for all. Non-finite numbers are passed on, so that
+        only the results that depend on them have them, as in straight-line code.
         """
         carried, arrays = len(arguments), [*arguments, _NOTHING]
         status = 0
@@ -150,7 +150,7 @@ class Staged(Plan):
         return [out[last.index(number)] if number in last else np.empty((states, size)) for number, size in pairs]
 
     def _owned(self, given: Sequence[Array], states: int, out: Arrays | None) -> list[Array]:
-        """Results as arrays of their own, or those of ``out``."""
+        """Results as separate arrays, or those of ``out``."""
         if out is not None:
             for target, array in zip(out, given, strict=True):
                 if array is not target:
@@ -191,7 +191,7 @@ class Staged(Plan):
 
     def answer(self, out: Any, *arguments: Any) -> Any:
         """For plain arrays with the same leading axes, or with none: an array, or a tuple of several. The first call
-        for one state, or for a batch, is not answered, so that the builtins get code for it.
+        for one state, or for a batch, returns None, so that the builtins get code for it.
         """
         task = self.task
         leading: Shape = ()
@@ -209,7 +209,7 @@ class Staged(Plan):
             try:
                 into = as_out(out, shapes, [""] * len(given), given)
             except ArgumentError:
-                return None  # who asks again, with its checks, is told
+                return None  # the checked path reports it
         if not states or (self._asked and _form(states) not in self._asked):
             return None
         sizes = zip(arguments, task.argument_shapes, task.arguments, strict=True)

@@ -1,10 +1,10 @@
-"""A traced program with calls of other code in it, cut into stages: straight code and these by turns.
+"""A traced program with calls of other code in it, cut into stages: straight-line code alternates with the calls.
 
-What is computed for a mechanism of many bodies stays in loops: a trace has a "call" there instead of instructions. The
-level of a call is how many calls, one behind the other, have been made with it. Stage k computes what the calls of
-level k + 1 need; then these are made. All is computed as late as it can be, and what later stages need of earlier ones
-is carried along in an array. Arrays that calls take, or results, of which nothing is computed are put together without
-code. ``staged`` runs them.
+Computations over a mechanism of many bodies stay in loops: a trace has a "call" there instead of instructions. The
+level of a call is the length of the longest chain of dependent calls that ends with it. Stage k computes the arguments
+of the calls of level k + 1; then these are made. Everything is computed as late as possible, and values that later
+stages need from earlier ones are carried along in an array. Arrays that calls take, or results, that need no
+computation are assembled without code. ``staged`` runs them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Source = tuple[int, int] | float
 
 
 class Moved:
-    """An array put together of parts of others, and constants."""
+    """An array assembled from parts of others, and constants."""
 
     def __init__(self, sources: Sequence[Source]) -> None:
         self.constants = np.array([0.0 if isinstance(source, tuple) else source for source in sources])
@@ -63,10 +63,10 @@ class Moved:
 
 @dataclass
 class Stage:
-    """Straight code, and the calls that follow it.
+    """Straight-line code, and the calls that follow it.
 
-    The arrays that there are: the arguments, what earlier stages carried, and all results of all calls so far. Its
-    program takes some of these; it gives what it carries on, and arguments of its calls; that of the last stage gives
+    The available arrays: the arguments, what earlier stages carried, and all results of all calls so far. Its program
+    takes some of these; it returns what it carries on, and arguments of its calls; that of the last stage returns
     results.
     """
 
@@ -77,16 +77,15 @@ class Stage:
     """Values of the whole program that are in the array it gives."""
     calls: list[int] = field(default_factory=list)
     given: list[Moved | int] = field(default_factory=list)
-    """The arguments of its calls, one after the other, or the results: put together, or a number of the program's
-    results.
+    """The arguments of its calls, one after the other, or the results: assembled, or a number of the program's results.
     """
     sizes: list[int] = field(default_factory=list)
     """Of the program's results."""
 
 
 def stages_of(program: Program, arguments: int, results: int, moves: bool = True) -> list[Stage]:
-    """A program cut at its calls; it has so many arguments and results. Without ``moves`` the stages' programs give all
-    arrays, those of which nothing is computed, too.
+    """A program cut at its calls; it has so many arguments and results. Without ``moves`` the stages' programs return
+    all arrays, including those that need no computation.
     """
     level = _levels(program)
     last = max(level.values(), default=0)
@@ -113,7 +112,7 @@ def stages_of(program: Program, arguments: int, results: int, moves: bool = True
 
 
 def shared(program: Program) -> Program:
-    """A program without calls that nobody needs, or whose numbers another gives, too: derivatives give the values."""
+    """A program without calls that are unused, or whose numbers another returns, too: derivatives return the values."""
     operations, operands, details = program.operations, program.operands, program.details
     behind: dict[int, set[int]] = {}  # the calls whose parts an instruction needs, without those that these need
     givers: dict[int, int] = {}
@@ -146,7 +145,7 @@ def shared(program: Program) -> Program:
 
 
 def _needed_in_order(program: Program) -> list[int]:
-    """What the stores of a program need, each instruction behind its operands, and the stores."""
+    """Everything that the stores of a program depend on, each instruction after its operands, and the stores."""
     order: list[int] = []
     placed: set[int] = set()
     for store in (n for n in program.root.order if program.operations[n] == "store"):
@@ -172,7 +171,7 @@ def _levels(program: Program) -> dict[int, int]:
 
 
 def _latest(program: Program, level: dict[int, int], last: int) -> dict[int, int]:
-    """The stage of each instruction: for a call that after which it is made, for others the first that needs them."""
+    """The stage of each instruction: for a call the one after which it is made, for others the first to need them."""
     stage: dict[int, int] = {}
     for n in reversed(program.root.order):
         operation = program.operations[n]
@@ -206,7 +205,7 @@ class _Builder:
             number += len(sizes)
 
     def value(self, x: Operand) -> Operand:
-        """An operand in this stage: computed here, or loaded from what comes from before."""
+        """An operand in this stage: computed here, or loaded from an earlier stage."""
         if type(x) is not int:
             return x
         if x not in self.numbers:
@@ -227,7 +226,7 @@ class _Builder:
         return n in self.carried or self.whole.operations[n] in ("load", "part")
 
     def _source(self, x: Operand) -> Source | None:
-        """Where a number is that need not be computed."""
+        """The source of a number that need not be computed."""
         if type(x) is not int:
             return float(x)
         operation, detail = self.whole.operations[x], self.whole.details[x]

@@ -1,4 +1,4 @@
-"""Code that runs straight through: of a program without loops."""
+"""Straight-line code: of a program without loops."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class StraightLine(Compiled):
 
     @property
     def spared(self) -> Sequence[Spared]:
-        """Programs for what numbers of arguments often are, if there are such: the first whose numbers are so runs."""
+        """Variants for the usual values of numbers of arguments, if there are any: the first that matches runs."""
         return ()
 
     @property

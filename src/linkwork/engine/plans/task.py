@@ -15,11 +15,11 @@ Shape = tuple[int, ...]
 
 
 class Signature:
-    """The shapes of one state's arguments and results, and what computing them takes.
+    """The shapes of one state's arguments and results, and their cost.
 
-    ``arguments`` and ``results`` tell how many numbers one state has in each; ``over_time`` says that this is a step,
-    whose first arguments are its results, and that code repeats it; ``seconds`` is what one state takes on one lane,
-    roughly: enough to tell whether a thread pays.
+    ``arguments`` and ``results`` have how many numbers one state has in each; ``over_time`` says that this is a step,
+    whose first arguments are its results, and that code repeats it; ``seconds`` is roughly what one state takes on one
+    lane: enough to decide whether a thread pays off.
     """
 
     def __init__(
@@ -38,9 +38,9 @@ class Signature:
 class Task(Signature):
     """An algorithm for a model, some arguments left out, and frames that offsets may move.
 
-    One that goes ``over_time`` is a step, of ``stepping``. With ``derivatives``, each "forward" or "backward", there
-    are more arguments and results: tangents of the arguments and changes of the results, or weights of the results and
-    gradients for the arguments. ``kept`` are those of six rows for each frame that results have; all of them if None.
+    With ``over_time`` it is a step, of ``stepping``. With ``derivatives``, each "forward" or "backward", there are more
+    arguments and results: tangents of the arguments and changes of the results, or weights of the results and gradients
+    for the arguments. ``kept`` are those of six rows for each frame that results have; all of them if None.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Programs that were traced from a text over whole arrays: a user's function, a control law, a step in time."""
+"""Programs traced from a text over whole arrays: a user's function, a control law, a time step."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 MOST_INSTRUCTIONS = 60_000
 """Of arithmetic, in code for a traced program: LLVM's time grows faster than its length."""
 _SHORTER = 0.9
-"""The part of a program's length below which one for what numbers often are is worth code of its own."""
+"""The fraction of a program's length below which a variant for usual numbers is worth its own code."""
 _SECONDS = 0.4e-9
-"""What an instruction takes on one lane, roughly."""
+"""Roughly what an instruction takes on one lane."""
 
 
 class TracedTask(Signature):
@@ -68,7 +68,7 @@ class TracedTask(Signature):
 
     @property
     def operations(self) -> set[str]:
-        """Those of the program, if it had to be traced already; one that is found without has no calls."""
+        """The operations of the program, if it had to be traced already; one found without tracing has no calls."""
         return set() if self._identity else set(self.program.operations)
 
     @property
@@ -115,8 +115,8 @@ class Traced(StraightLine):
 
     @cached_property
     def spared(self) -> Sequence[Spared]:
-        """Programs for what numbers often are, the shortest first: each takes one array more to be so than the next, if
-        that makes it shorter by so much that it pays for its code.
+        """Variants for usual numbers, the shortest first: each assumes one more array than the next to have them, if
+        that makes it shorter by enough to pay for its code.
         """
         if not self.task.often:
             return ()
@@ -130,7 +130,7 @@ class Traced(StraightLine):
         for array, own in self.task.often.items():
             try:
                 program = schedule(expanded(self.task.program, taken | {array: own}))
-            except ZeroDivisionError:  # by what is zero then
+            except ZeroDivisionError:  # by something that is zero then
                 continue
             shorter = length(program)
             if shorter < _SHORTER * lengths[-1] and shorter + sum(lengths) <= MOST_INSTRUCTIONS:
@@ -157,7 +157,7 @@ class Traced(StraightLine):
 
 
 class Evaluated(Plan):
-    """The program as it stands, all states of a batch at once."""
+    """The program run by the evaluator, all states of a batch at once."""
 
     task: TracedTask
 
@@ -174,7 +174,7 @@ def evaluated(
     tables: Mapping[str, MutableSequence[Any]] = MappingProxyType({}),
     sizes: Mapping[str, int] = MappingProxyType({}),
 ) -> Found:
-    """What the evaluator finds for a batch; ``tables`` are arrays besides arguments and results."""
+    """The evaluator's results for a batch; ``tables`` are arrays besides arguments and results."""
     from linkwork.engine.ir.evaluator import run
 
     arrays: dict[str, MutableSequence[Any]] = dict(tables)
@@ -189,7 +189,7 @@ def evaluated(
         result = np.empty((states, count))
         for i, number in enumerate(arrays[f"result{k}"]):
             result[:, i] = number
-        result += 0.0  # a zero has no sign, whichever way it was computed
+        result += 0.0  # clears the sign of zeros
         found.append(result)
     fine = all(np.isfinite(result).all() for result in found)
     return given_back(found, out), 0 if fine else NOT_FINITE_RESULT

@@ -1,4 +1,4 @@
-"""What the builtins know of a plan: an entry, and the memory that its code works in, one call at a time."""
+"""How the builtins see a plan: an entry, and the workspace of its code, one call at a time."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Entry:
 
     def told(self, form: str) -> tuple[dict[str, int], list[int], list[int]]:
         """For other code that calls that of a form: its address, that of its words and of the number of states there
-        (or 0), by name; and where each array stands in these words, and how far its states are apart (or 0).
+        (or 0), by name; and the position of each array in these words, and of the stride between its states (or 0).
         """
         head, arrays = self.words[: len(ENTRY.words)], self.words[len(ENTRY.words) :].reshape(-1, len(ARRAY.words))
         code, words, states = (int(head[k]) for k in ENTRY.indices([form, f"{form}_words", "states_at"]))
@@ -123,7 +123,7 @@ def fit(arguments: Sequence[Shape], results: Sequence[Shape]) -> bool:
 
 
 def held(entries: dict[int, Entry]) -> Holder:
-    """The holder of entries by what they are found by."""
+    """The holder of entries by their keys."""
     chain = list(entries.values())
     for entry, following in zip(chain, [*chain[1:], None], strict=True):
         ENTRY.put(entry.words, {"next": address(following.words) if following else 0})

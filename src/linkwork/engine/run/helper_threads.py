@@ -1,7 +1,7 @@
 """Threads that help with one call at a time, and spin for about a millisecond before they sleep.
 
-A helper has a mailbox (``emit/mailbox.py``). While it is awake, generated code looks into it without the interpreter's
-lock. Nobody waits for a helper, and one that is busy is not asked: a job that it misses, it misses.
+A helper has a mailbox (``emit/mailbox.py``). While it is awake, generated code polls the mailbox without the GIL.
+Nobody waits for a helper, and one that is busy is not asked: a job that it misses is done by others.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def ask(count: int, function: int, words: Words, work: int, size: int, *kept: ob
 
 
 def hire(count: int, room: int = 0) -> None:
-    """See to it that there are so many helpers, each with workspace for so many numbers, as far as possible."""
+    """Make sure that there are so many helpers, each with workspace for so many numbers, as far as possible."""
     count = min(count, threads.MOST_HELPERS)
     if crew[0] < count and not sys.is_finalizing():
         with _lock:
@@ -73,7 +73,7 @@ def hire(count: int, room: int = 0) -> None:
 
 
 def hired() -> list[Helper]:
-    """The helpers that there are."""
+    """The helpers hired so far."""
     return list(_helpers)
 
 
@@ -109,7 +109,7 @@ class Helper(threading.Thread):
         self._offer(self.mailbox)
 
     def make_room(self, size: int) -> None:
-        """Have workspace for so many numbers, if it is not busy."""
+        """Allocate workspace for so many numbers, if it is not busy."""
         if self._workspace.size < size and self._claim(self.mailbox):
             try:
                 self._grow(size)
@@ -122,18 +122,18 @@ class Helper(threading.Thread):
             self._mailbox[WORKSPACE], self._mailbox[ROOM] = address(self._workspace), size
 
     def keep(self, *kept: object) -> None:
-        """Keep what it may be at until it has another job."""
+        """Keep alive what it may be using until it has another job."""
         if self._claim(self.mailbox):
             self._leave(self.mailbox)
         else:
             self._kept = (self._kept, kept)
 
     def run(self) -> None:
-        self._serve(self.mailbox)  # for ever, without the interpreter's lock
+        self._serve(self.mailbox)  # for ever, without the GIL
 
 
 def _new_lock() -> tuple[int, int, int]:
-    """A lock of Python's that is not free, and the addresses of the functions that acquire and release it."""
+    """A Python lock that is held, and the addresses of the functions that acquire and release it."""
     python: Any = ctypes.pythonapi
     new, acquire = python.PyThread_allocate_lock, python.PyThread_acquire_lock
     new.restype, acquire.argtypes = ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_int)
@@ -145,7 +145,7 @@ def _new_lock() -> tuple[int, int, int]:
 
 @cache
 def yield_function() -> int:
-    """The address of the system's function that lets other threads run; 0 if there is none."""
+    """The address of the system's function that yields to other threads; 0 if there is none."""
     try:
         library: Any = ctypes.CDLL("kernel32" if sys.platform == "win32" else None)
         function = library.SwitchToThread if sys.platform == "win32" else library.sched_yield

@@ -1,4 +1,4 @@
-"""Memory that machine code works in: addresses of arrays, and workspace of each thread's own."""
+"""Memory that machine code works in: addresses of arrays, and per-thread workspace."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 local = threading.local()
-"""What belongs to this thread."""
+"""Thread-local data."""
 _lent: WeakValueDictionary[int, NDArray[np.float64]] = WeakValueDictionary()
 """The workspaces of all threads, by their addresses."""
 
@@ -34,15 +34,15 @@ def aligned(count: int, fill: float | None = None) -> NDArray[np.float64]:
 
 
 def empty(shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """numpy.empty for results: the first number begins a cache line, so that a vector is not stored into two."""
+    """numpy.empty for results, aligned to a cache line, so that no vector store crosses one."""
     return aligned(prod(shape)).reshape(shape)
 
 
 def scratch(name: str, count: int) -> int:
     """The address of ``count`` numbers of this thread's own, aligned for any vector; reused from call to call.
 
-    Nothing may be kept in it between two calls of code. Memory that became too small stays, since a call that a
-    signal's handler or a finaliser has interrupted may be about to use it; each is twice as large as the last, or more.
+    Nothing may be kept in it between two calls of code. Memory that became too small stays allocated, since a call
+    interrupted by a signal handler or a finaliser may be about to use it; each is twice as large as the last, or more.
     """
     blocks = local.__dict__.setdefault("scratch", {}).setdefault(name, [])
     if not blocks or blocks[-1][1].size < count:
@@ -56,8 +56,8 @@ def scratch(name: str, count: int) -> int:
 
 @atexit.register
 def _keep() -> None:
-    """When the interpreter ends, daemon threads may still be in generated code, without its lock, or in Python that it
-    has called. What the engine's modules hold, code among it, and workspaces stay until the process ends.
+    """When the interpreter ends, daemon threads may still be in generated code, without the GIL, or in Python that it
+    has called. Everything that the engine's modules hold, including code, and workspaces stay until the process ends.
     """
     package = f"{__name__.rpartition('.run')[0]}."
     modules = [vars(module).copy() for name, module in list(sys.modules.items()) if name.startswith(package)]
@@ -66,5 +66,5 @@ def _keep() -> None:
 
 
 def state() -> object:
-    """Of this thread's workspace: while it is the same, so are the addresses in it."""
+    """Identifies this thread's workspace: while it is the same, so are the addresses in it."""
     return local.__dict__.get("state")

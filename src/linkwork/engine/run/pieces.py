@@ -1,4 +1,4 @@
-"""A batch over threads, which take pieces of it without a line of Python in between (``emit/pieces.py``)."""
+"""A batch over threads, which take pieces of it without running any Python in between (``emit/pieces.py``)."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def pieces_of(
 
 
 def led(pieces: Words, words: Words, helpers: int) -> tuple[Callable[[int], int], Words]:
-    """The function that runs a batch over threads, for such words of its code; and what it is called with. There are so
-    many helpers then, if the system has as many threads.
+    """The function that runs a batch over threads, for such words of its code; and its own words. There are so many
+    helpers then, if the system has as many threads.
     """
     (room,) = PIECES.indices(["room"])
     hire(helpers, int(pieces[room]))
@@ -76,7 +76,7 @@ def led(pieces: Words, words: Words, helpers: int) -> tuple[Callable[[int], int]
 
 
 def served(pieces: Words) -> tuple[int, Words, jit.Code]:
-    """The address of that function, what it is called with but for the words of its code, and what keeps it."""
+    """The address of that function, its words except those of its code, and what keeps it alive."""
     return _code().addresses["lead"], PIECES.put(pieces.copy(), {"served": 1}), _code()
 
 

@@ -1,9 +1,9 @@
-"""Public functions as objects that generated code answers, so that no line of Python stands before the code.
+"""Public functions as objects whose calls generated code serves, so that no Python runs before the code.
 
-Such an object is to a user what its function is: it has its name, documentation and signature, binds as a method does,
-and is pickled by its name. Calls go to the address in its vectorcall field: nowhere at first, so that Python calls the
-function; and to the builtin ``public`` (``emit.builtin``) as soon as there is anything that it can serve. Where this
-Python has no such objects, the function stays what it is.
+To a user such an object is its function: it has its name, documentation and signature, binds as a method does, and is
+pickled by its name. Calls go to the address in its vectorcall field: null at first, so that Python calls the function;
+and the builtin ``public`` (``emit.builtin``) as soon as there is anything that it can serve. If this Python does not
+support such objects, the function stays what it is.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from linkwork.engine.run.memory import address
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _FURTHER = 256
-"""More than arguments are."""
+"""More than there are arguments."""
 Names = str | Mapping[str, Any]
 """An algorithm's name, or tables that lead to it, one in another."""
 
 
 class _Called:
-    """What Python does with a public function's object."""
+    """The Python side of a public function's object."""
 
     __slots__ = ()
     __wrapped__: Callable[..., Any]
@@ -96,7 +96,7 @@ _MEMBERS, _GETSET = 72, 73
 """Numbers of slots, as fixed by the stable ABI."""
 _HAS_VECTORCALL = 1 << 11
 _SIZE, _READ_ONLY = 19, 1
-"""Of a member: that it is a Py_ssize_t, and not to be set."""
+"""Flags of a member: a Py_ssize_t that is read-only."""
 
 
 _SYMBOLS = ("PyType_FromSpecWithBases", "PyObject_GenericGetDict")
@@ -104,8 +104,8 @@ _SYMBOLS = ("PyType_FromSpecWithBases", "PyObject_GenericGetDict")
 
 @cache
 def _class() -> type | None:
-    """The class of these objects; None where this Python has none."""
-    debugged = hasattr(sys, "gettotalrefcount")  # such a Python asks for what this class inherits
+    """The class of these objects; None if this Python does not support it."""
+    debugged = hasattr(sys, "gettotalrefcount")  # such a Python requires what this class inherits
     if debugged or not builtin.available() or not all(hasattr(ctypes.pythonapi, name) for name in _SYMBOLS):
         return None
     offsets = {b"__vectorcalloffset__": VECTORCALL, b"__dictoffset__": DICT, b"__weaklistoffset__": WEAK}
@@ -122,7 +122,7 @@ def _class() -> type | None:
 
 
 _forever: list[object] = []
-"""What generated code refers to: as public functions do, it lives as long as the process."""
+"""What generated code refers to: like public functions, it lives as long as the process."""
 
 
 def public(function: Function) -> Function:
@@ -136,15 +136,15 @@ def public(function: Function) -> Function:
 
 
 class Parameters(NamedTuple):
-    """What the parameters of a public function are. Those that are nothing of this, nor the model, frames or out, must
-    be left out.
+    """What the parameters of a public function are. Those that are none of these, nor the model, frames or out, must be
+    left out.
 
     Attributes:
         arguments: arguments of its code.
-        algorithm: the algorithm's name, or tables that lead to it by what the parameters are that choose it; None if
-            calls are known by their choices.
+        algorithm: the algorithm's name, or tables that lead to it by the values of the parameters that choose it; None
+            if calls are identified by their choices.
         choosers: these parameters.
-        choices: what calls are known by, and how (``emit.routes``).
+        choices: what identifies calls, and how (``emit.routes``).
         mapping: the choice that is a dict, whose values are arguments, too.
         further: parameters that are more arguments if they are given, of other code (``added``).
     """
@@ -158,12 +158,12 @@ class Parameters(NamedTuple):
 
 
 def added(further: Sequence[str], given: Collection[str]) -> int:
-    """What further arguments that are given add to what an entry is found by, besides their number."""
+    """What further arguments that are given add to the key of an entry, besides their number."""
     return sum(_FURTHER << k for k, name in enumerate(further) if name in given)
 
 
 def serve(made: Any, asked: Parameters, setting: Words, *kept: object) -> None:
-    """From now on, code answers calls of a public function's object.
+    """From now on, code serves calls of a public function's object.
 
     Args:
         made: the object; if it is the function itself, nothing happens.

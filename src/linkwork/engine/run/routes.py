@@ -1,4 +1,4 @@
-"""Routes: which code answers a call of a public function that is known by its choices (``emit.routes``)."""
+"""Routes: which code serves a call of a public function that is identified by its choices (``emit.routes``)."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ from linkwork.engine.emit.python_calls import BY_IDENTITY
 from linkwork.engine.run.entries import Holder
 
 _MOST = 1000
-"""What a table keeps, before its routes go: choices may change from call to call."""
+"""The size of a table at which its routes are dropped: choices may change from call to call."""
 
 
 class Route(tuple[Any, ...]):
-    """The capsule of an entry, what its results are made into, and its arguments; it keeps what must live as long."""
+    """The capsule of an entry, what its results are converted to, and its arguments; it keeps alive what must live as
+    long.
+    """
 
     kept: tuple[object, ...]
 
 
 def key_of(function: object, count: int, choices: Sequence[Any], known_by: Sequence[int]) -> tuple[Any, ...]:
-    """What a call with so many arrays is known by: the same as code makes of it."""
+    """The key of a call with so many arrays: the same as generated code makes."""
     key: list[Any] = [function, count]
     for choice, how in zip(choices, known_by, strict=True):
         key += [_identities(choice) if how == BY_IDENTITY else _value(choice), type(choice)]
@@ -44,15 +46,15 @@ def keep(
     made: Callable[[Any], Any] | None,
     *kept: object,
 ) -> None:
-    """From now on, a call with this key is answered by the holder's entry.
+    """From now on, a call with this key is served by the holder's entry.
 
     Args:
         table: of the model, or of the function.
-        key: what the call is known by.
+        key: of the call.
         holder: of the entry.
         arguments: of the entry: an array, or None for the next one of the call.
-        made: makes what the function returns of the results; None if they are returned as they are.
-        kept: what must live as long, such as objects that the key knows by their addresses.
+        made: converts the results to what the function returns; None if they are returned as they are.
+        kept: what must live as long, such as objects that the key identifies by their addresses.
     """
     if key not in table and len(table) >= _MOST:
         for old in list(table):  # at once: other threads may add to it

@@ -19,19 +19,19 @@ from linkwork.arguments import integer
 from linkwork.engine.emit.python_calls import LIMITS
 
 WORTH_A_THREAD = 500e-6
-"""Seconds of work below which another thread does not pay."""
+"""Seconds of work below which another thread does not pay off."""
 _PIECE = 30e-6
 """Seconds of work that a thread takes at a time, at least."""
 _BRIEF = 20e-6
-"""Seconds of work up to which the interpreter's lock is held."""
+"""Seconds of work up to which the GIL is held."""
 _LONG_ENOUGH, _ENOUGH = 50e-6, 3
-"""Seconds of a run from which on it tells more than a guess, and after how many of these no more are measured."""
+"""Seconds of a run from which on it says more than a guess, and after how many of these no more are measured."""
 UNINTERRUPTED = 0.2
-"""Seconds of work, on one thread, after which Python has a look whether the user pressed Ctrl-C."""
+"""Seconds of work, on one thread, after which Python checks for Ctrl-C."""
 MOST_THREADS, MOST_HELPERS = 10_000, 255
-"""That may be asked for; that one call is spread over, besides its own."""
+"""The most that may be requested; the most that one call is spread over, besides its own."""
 SECONDS = 60e-9
-"""What a body takes in one state on one lane, roughly: enough to tell whether a thread pays."""
+"""Roughly what a body takes in one state on one lane: enough to decide whether a thread pays off."""
 
 _lock = threading.RLock()
 _chosen: int | None = None
@@ -84,8 +84,8 @@ wanted = np.array([min(get_threads(), 1 + MOST_HELPERS)], dtype=np.int64)
 class Pace:
     """What one state of a batch takes on all lanes of one thread: guessed at first, measured as soon as there is a run.
 
-    Other work on the machine, and memory that is new, make a run longer, never shorter: the least that was measured
-    counts. A short run says no more than that a state does not take longer.
+    Other work on the machine, and fresh memory, make a run longer, never shorter: the minimum counts. A short run only
+    gives an upper bound for the time of a state.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -100,14 +100,14 @@ class Pace:
         return self.runs >= _ENOUGH
 
     def tell(self) -> None:
-        """Set the limits."""
+        """Update the limits."""
         words = {"share": WORTH_A_THREAD, "piece": _PIECE, "brief": _BRIEF, "longest": UNINTERRUPTED}
         limits = {name: max(1, int(min(seconds / self.seconds, 2**40))) for name, seconds in words.items()}
         most = max(1, 2 * limits["share"] - 1)
         LIMITS.put(self.limits, {**limits, "most": most, "brief": min(most, limits["brief"])})
 
     def measured(self, elapsed: float, states: int, count: int) -> None:
-        """So many states took as long, on so many threads."""
+        """Record that so many states took as long, on so many threads."""
         seconds, tells = max(elapsed, 1e-9) * count / states, elapsed > _LONG_ENOUGH
         if seconds < self.seconds or (tells and not self.runs):
             self.seconds = seconds
@@ -115,13 +115,13 @@ class Pace:
         self.runs += tells
 
     def threads(self, states: int) -> int:
-        """How many pay for so many states."""
+        """How many pay off for so many states."""
         if states == 1 or sys.is_finalizing():
             return 1
         return max(1, min(int(wanted[0]), int(states * self.seconds / WORTH_A_THREAD)))
 
     def longest(self, lanes: int) -> int:
-        """States that are worked on without a look at what else Python has to do: whole tiles."""
+        """States that are computed without checking for Python's signals: whole tiles."""
         (longest,) = LIMITS.indices(["longest"])
         return -(-int(self.limits[longest]) // lanes) * lanes
 
@@ -146,7 +146,7 @@ def run(tasks: Sequence[Callable[[], int]], count: int | None = None) -> int:
     except BaseException:
         left.clear()
         raise
-    for _ in range(missing):  # what other threads have begun
+    for _ in range(missing):  # tasks that other threads have begun
         answer = answers.get()
         if isinstance(answer, BaseException):
             raise answer
@@ -157,15 +157,15 @@ def run(tasks: Sequence[Callable[[], int]], count: int | None = None) -> int:
 def _next(left: deque[Callable[[], int]]) -> Callable[[], int] | None:
     try:
         return left.popleft()
-    except IndexError:  # nothing, or another thread was quicker
+    except IndexError:  # nothing left, or another thread was faster
         return None
 
 
 def _hire(count: int) -> int:
-    """See to it that so many workers wait for jobs; how many do, which are fewer if the system has no more threads.
+    """Make sure that so many workers wait for jobs; how many do, which are fewer if the system has no more threads.
 
-    They are not those of ``concurrent.futures``: Ctrl-C in the middle of handing it a job can leave a lock behind that
-    the interpreter then waits for when it ends. A queue in C is never in the middle of anything.
+    They are not those of ``concurrent.futures``: Ctrl-C in the middle of submitting a job can leave a lock behind that
+    the interpreter then waits for when it ends. A queue in C is never interrupted half-way.
     """
     if len(_workers) >= count:
         return count
@@ -188,7 +188,7 @@ def _work(jobs: SimpleQueue[Any]) -> None:
                 answers.put(task())
             except BaseException as error:
                 answers.put(error)
-        del task, left, answers  # what they hold must not wait for the next job
+        del task, left, answers  # what they hold must not live until the next job
 
 
 def _forget() -> None:

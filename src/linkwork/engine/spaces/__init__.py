@@ -2,8 +2,8 @@
 
 Comes in: one state's numbers, flat as callers have them, or the values of an algorithm, at bodies, frames and pairs of
 these. Goes out: the other of the two, for numbers at hand (``scatter``, ``gather``) and for code that loops over bodies
-it does not know yet (``load``, ``store``). What else depends on a space, such as how a number of it is called in an
-error, is in its class too.
+it does not know yet (``load``, ``store``). Everything else that depends on a space, such as how errors name one of its
+numbers, is in its class too.
 """
 
 from linkwork.engine.spaces.flatten import flatten, rebuild

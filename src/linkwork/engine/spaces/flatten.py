@@ -1,4 +1,4 @@
-"""Spatial objects as flat lists of scalars, and back: what a field stores."""
+"""Spatial objects as flat lists of scalars, as a field stores them, and back."""
 
 from __future__ import annotations
 

@@ -66,8 +66,8 @@ class FullMatrix(Matrix):
 
 
 class OfStates(Space):
-    """What a step makes of changes of states or of what drives it: rows for changes of q, then of v, and so many groups
-    of columns. The value has a full matrix for each pair of these.
+    """The derivatives of a step with respect to states or driving forces: rows for changes of q, then of v, and so many
+    groups of columns. The value has a full matrix for each pair of these.
     """
 
     def __init__(self, groups: int) -> None:

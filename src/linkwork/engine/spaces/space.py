@@ -1,5 +1,5 @@
-"""One class for each space: shapes, the way between flat numbers and values, and names for errors; those of matrices of
-joints are in ``joint_matrices``.
+"""One class for each space: shapes, conversion between flat numbers and values, and names for errors; those of matrices
+over joints are in ``joint_matrices``.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class Space:
     """
 
     of_frames = False
-    """Whether it has numbers for each frame, so that an algorithm with such results is asked about frames."""
+    """Whether it has numbers for each frame, so that an algorithm with such results takes frames."""
     of_pairs = False
-    """Whether it has numbers for pairs of frames, so that tables tell where the paths of these meet."""
+    """Whether it has numbers for pairs of frames, so that tables hold where the paths of these meet."""
     row_axes: tuple[int, ...] = ()
-    """The axes that run over six rows for each frame, of which a point may ask for three."""
+    """The axes that run over six rows for each frame, of which a point may use three."""
     patterned = False
-    """Whether rolled code stores only what the tree's pattern has, among zeros."""
+    """Whether rolled code stores only the tree's sparsity pattern, among zeros."""
 
     def __init__(self, shape: Callable[[Model, int], tuple[int, ...]]) -> None:
         self.shape = shape
@@ -48,14 +48,14 @@ class Space:
         return prod(self.shape(model, frames))
 
     def kept_shape(self, model: Model, frames: int, kept: Sequence[int] | None) -> tuple[int, ...]:
-        """The shape with those rows alone that are kept of six for each frame; with all if None."""
+        """The shape with only those rows that are kept of six for each frame; with all if None."""
         shape = list(self.shape(model, frames))
         for axis in () if kept is None else self.row_axes:
             shape[axis] = len(kept or ())
         return tuple(shape)
 
     def kept_places(self, model: Model, frames: int, kept: Sequence[int] | None) -> list[int]:
-        """Which of all numbers are those of such a shape."""
+        """The flat positions of the numbers of such a shape."""
         shape = self.shape(model, frames)
         axes = [range(length) for length in shape]
         for axis in () if kept is None else self.row_axes:
@@ -64,7 +64,7 @@ class Space:
         return [sum(k * step for k, step in zip(place, steps, strict=True)) for place in product(*axes)]
 
     def scatter(self, model: Model, numbers: Sequence[Scalar]) -> Any:
-        """An argument's flat numbers as what an algorithm takes: a field, rows of a matrix, or a scalar."""
+        """An argument's flat numbers in the form that an algorithm takes: a field, rows of a matrix, or a scalar."""
         return numbers[0]
 
     def gather(self, model: Model, frames: int, value: Any) -> list[Scalar]:
@@ -72,11 +72,11 @@ class Space:
         return flatten(value)
 
     def load(self, tree: Any, array: str) -> Any:
-        """An argument of rolled code, which reads its numbers where the caller has them."""
+        """An argument of rolled code, which reads its numbers from the caller's array."""
         return tree.tracer.load(Address(array, 0))
 
     def store(self, tree: Any, array: str, value: Any) -> None:
-        """Write a result of rolled code, in loops, where the caller expects it."""
+        """Write a result of rolled code, in loops, into the caller's array."""
         for k, number in enumerate(flatten(value)):
             tree.tracer.store(Address(array, k), number)
 
@@ -85,7 +85,7 @@ class Space:
         return iter(())
 
     def describe(self, model: Model) -> str:
-        """What its shape comes from, for an error."""
+        """Where its shape comes from, for an error."""
         return "its shape follows from the frames asked for"
 
     def coordinate(self, model: Model, index: tuple[int, ...]) -> str:
@@ -101,7 +101,7 @@ class Joints(Space):
         super().__init__(lambda model, frames: (getattr(model, self.count),))
 
     def value(self, numbers: list[Any]) -> Any:
-        """What an algorithm takes for a body."""
+        """The form that an algorithm takes for a body."""
         return numbers
 
     def owners(self, model: Model, frames: int = 0) -> Iterator[Owner]:
@@ -110,7 +110,7 @@ class Joints(Space):
             yield Owner(False, number, start, getattr(body.joint, self.count))
 
     def addresses(self, array: str, body: Any) -> list[Address]:
-        """Where the numbers of a body are in an array, in rolled code; its lanes are ``lane_stride`` apart."""
+        """The addresses of the numbers of a body in an array, in rolled code; its lanes are ``lane_stride`` apart."""
         count = getattr(body.joint, self.count)
         if (places := body.place_addresses(self.letter, count)) is not None:
             return [Address(array, 0, ((body.tree.tracer.emit("index", (), place), 1),)) for place in places]
@@ -233,7 +233,7 @@ class Poses(Frames):
 
 
 class Columns(Space):
-    """Six rows for each frame, a motion for each degree of freedom; where the frame's path has none, zeros."""
+    """Six rows for each frame, a motion for each degree of freedom; zeros for those not on the frame's path."""
 
     of_frames = True
     row_axes = (-2,)
@@ -309,7 +309,7 @@ class Triples(Space):
 
 
 def store_rows(tree: Any, array: str, rows: Sequence[Sequence[Any]], terms: Terms, size: str, before: int = 0) -> None:
-    """Store a block by rows, which are a size apart; the first number is ``before`` from the terms' place."""
+    """Store a block by rows, whose stride is a size; the first number is ``before`` from the terms' place."""
     for row, numbers in enumerate(rows):
         below: Terms = ((ONE, f"{size}{row}"),) if row else ()
         for k, number in enumerate(numbers):

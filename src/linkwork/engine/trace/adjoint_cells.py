@@ -1,9 +1,9 @@
-"""Adjoints of fields as a program runs backward: which are begun by an iteration, and need not be zero before it, and
-which nothing reads any more.
+"""Lifetimes of the adjoints of fields in a reverse pass: which ones an iteration initialises, so that they need not be
+zero before it, and which ones nothing reads any more.
 
-What comes last to a cell forward comes first to its adjoint backward. If that is something at the iteration's own place
-in a walk over all places, then every such cell is begun there. And what comes first to a cell, the store by which it is
-made, comes last to its adjoint.
+The last forward access to a cell is the first access to its adjoint in reverse. If that is at the iteration's own place
+in a walk over all places, then every such cell is initialised there. And the first access to a cell, the store that
+defines it, is the last to its adjoint.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ Number = tuple[str, int]
 class AdjointCells(NamedTuple):
     """Attributes:
     begun: by the id of a loop's case, the numbers whose adjoints it is the first to touch, at its own place.
-    unset: stores beside which no adjoint need be set to zero.
-    fresh: stores after which, backward, nothing touches the adjoint.
+    unset: stores beside which no adjoint need be zeroed.
+    fresh: stores after which, in reverse, nothing touches the adjoint.
     """
 
     begun: dict[int, list[Number]]
@@ -30,14 +30,14 @@ class AdjointCells(NamedTuple):
 
 
 class _Case(NamedTuple):
-    """A case of a walk over all places that is in no other loop: the kinds that it is for, none for all; the block."""
+    """A case of a walk over all places that is not nested: the kinds that it is for, none for all; the block."""
 
     loop: Loop
     kinds: frozenset[int]
     block: Block
 
     def numbers(self, number: Number) -> set[tuple[object, ...]]:
-        """A number of a field, at the places that the case is for."""
+        """A number of a field, at the places of the case's kinds."""
         return {(number, self.loop.first, self.loop.last, kind) for kind in self.kinds or (None,)}
 
 
@@ -91,7 +91,7 @@ def _cases(program: Program) -> list[_Case]:
 
 
 def _made_before(program: Program, block: Block) -> set[int]:
-    """Stores into cells that were read before in the same iteration, and so had been made."""
+    """Stores into cells that were read before in the same iteration, and so had been defined."""
     found: set[int] = set()
     read: set[object] = set()
     for n in block.order:

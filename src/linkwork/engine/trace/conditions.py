@@ -1,4 +1,4 @@
-"""What is known only when the code runs, and conditions on it."""
+"""Values that are known only at run time, and conditions on them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 class Undecided:
-    """What is known only when the code runs: a traced number, or a condition."""
+    """Something known only at run time: a traced number, or a condition."""
 
     __slots__ = ()
 
 
 class Condition(Undecided, ABC):
-    """What is to be decided when the code runs."""
+    """A condition that is decided at run time."""
 
     __slots__ = ()
 

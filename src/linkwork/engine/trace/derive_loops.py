@@ -1,4 +1,4 @@
-"""Derivatives of a rolled program, in either direction, one after the other: which pass follows which."""
+"""Derivatives of a rolled program, in either mode, and of these again: the order of the passes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from linkwork.errors import TracingError
 
 def derive_loops(program: Program, ways: Sequence[str], arguments: int, results: int, what: str) -> Program:
     """A rolled program, traced with elementary functions as one instruction each, of so many arguments and results,
-    with its derivatives "forward" or "backward"; elementary functions are written out. ``what`` is for an error.
+    with its derivatives "forward" or "backward"; elementary functions are expanded. ``what`` is for an error.
     """
     for way in ways:
         eliminate_dead_code(program)

@@ -1,12 +1,13 @@
-"""Derivatives of a program without loops: forward, with its values, or backward, from what depends on them.
+"""Derivatives of a program without loops: in forward mode, along with its values, or in reverse, from what depends on
+them.
 
 Both run over any scalars. Over values that are being traced they write the derivative's own program, in which constants
-fold, so that what is zero by structure costs nothing. The backward way takes for each instruction of the function no
-more than four in all.
+fold, so that structural zeros cost nothing. Reverse mode takes no more than four instructions in all for each
+instruction of the function.
 
-A choice (``less``) has the derivative of what is chosen; for the others see ``spatial.rates``. A call of code with
-loops has a call of its derivatives (``derive_loops``). What is repeated, and what is done with rows, is computed again
-and has no derivative: a text says by ``varying_as`` what a result varies as.
+A selection (``less``) has the derivative of the selected operand; for the others see ``spatial.rates``. A call of code
+with loops has a call of its derivatives (``derive_loops``). Repeats and operations on rows are recomputed and have no
+derivative: a text declares by ``varying_as`` what a result varies as.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ Numbers = Sequence[Scalar]
 def pushed(
     program: Program, arguments: Sequence[Numbers], tangents: Sequence[Sequence[Numbers]]
 ) -> tuple[list[list[Scalar]], list[list[list[Scalar]]]]:
-    """The results, and how they change for each of several tangents, of which each has numbers for all arguments."""
+    """The results, and their changes for each of several tangents, each of which has numbers for all arguments."""
     program = inlined(program)
     values: dict[int, Any] = {}
     kept: Kept = {}
@@ -93,11 +94,11 @@ def pulled(
     return _stored(program, lambda x: _of(x, values)), gradients
 
 
-# Calls: their derivatives are calls of code that gives the same numbers first, and then those of the derivatives
+# Calls: their derivatives are calls of code that returns the same numbers first, and then those of the derivatives
 
 
 def _parts(program: Program, n: int) -> int:
-    """How many numbers the call has that an instruction is part of."""
+    """How many numbers the call returns that an instruction is part of."""
     return sum(program.details[program.operands[n][0]].task().results)
 
 
@@ -136,7 +137,7 @@ def _number(array: str) -> int:
 
 
 _UNKNOWN: Any = object()
-"""Stands for how a value changes that has no derivative."""
+"""Stands for the change of a value that has no derivative."""
 _ON_ROWS: dict[str, Callable[..., Any]] = {"keep": keep, "map": mapped, "fold": folded, "repeat": repeated}
 
 
@@ -175,7 +176,7 @@ def _of(x: Operand, values: dict[int, Scalar], constant: float | None = None) ->
 
 
 def _stored(program: Program, value: Callable[[Operand], Scalar]) -> list[list[Scalar]]:
-    """What is stored in each result, up to the last that has numbers."""
+    """The numbers stored in each result, up to the last that has any."""
     found: dict[int, dict[int, Scalar]] = {}
     for n in program.root.order:
         if program.operations[n] == "store":
@@ -212,7 +213,7 @@ def change_of(program: Program, n: int, values: dict[int, Scalar], change: dict[
 
 
 def pull(program: Program, n: int, values: dict[int, Scalar], adjoint: dict[int, Scalar]) -> None:
-    """Hand the adjoint of an instruction on to its operands."""
+    """Propagate the adjoint of an instruction to its operands."""
     operation, operands, own = program.operations[n], program.operands[n], adjoint[n]
     given = [_of(x, values) for x in operands]
     if operation == "varying_as":

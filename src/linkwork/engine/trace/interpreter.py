@@ -35,7 +35,7 @@ def evaluate(
 
 
 def _number(arguments: Sequence[Sequence[Scalar] | None]) -> Callable[[float], Scalar] | None:
-    """What makes an mpmath number of a float, if the arguments are such numbers."""
+    """Converts a float to an mpmath number, if the arguments are such numbers."""
     first: Scalar = next((number for numbers in arguments for number in numbers or ()), 0.0)
     return first.context.mpf if hasattr(first, "context") else None
 
@@ -63,6 +63,6 @@ def interpret(
         array = np.empty((*batch, len(numbers)))
         for k, number in enumerate(numbers):
             array[..., k] = number
-        array += 0.0  # a zero has no sign, whichever way it was computed
+        array += 0.0  # clears the sign of zeros, which depends on how they were computed
         arrays.append(array.reshape((*batch, *SPACES[space].shape(model, len(frames)))))
     return arrays

@@ -20,7 +20,7 @@ Seed = tuple[Hashable, Lane]
 
 
 def roles_of(model: Model) -> list[Role]:
-    """The role of each body of a model; number 0 is the world. A joint of a user's own corresponds to no other."""
+    """The role of each body of a model; number 0 is the world. A user-defined joint corresponds to no other."""
     kinds: list[Hashable] = [
         (*map(_unsigned, body.joint.kind()), bool(body.armature)) if is_built_in(body.joint) else number
         for number, body in enumerate(model.bodies)
@@ -31,9 +31,9 @@ def roles_of(model: Model) -> list[Role]:
 def branches_of(
     model: Model, program: Callable[[bool], Program], spaces: Sequence[Space | None] = ()
 ) -> Callable[[], Program] | None:
-    """What makes the program of a text about a model with the same instructions for isomorphic branches, of what makes
-    it with or without that; None if there are no such branches. ``spaces`` are those of the text's arguments, None
-    where an argument belongs to no bodies; none need be told of what an algorithm gets as it is.
+    """Makes the program of a text about a model with the same instructions for isomorphic branches, from a function
+    that makes it with or without that; None if there are no such branches. ``spaces`` are those of the text's
+    arguments, None if an argument belongs to no bodies; none are needed for arguments that an algorithm gets unchanged.
     """
     if not any(role.lane for role in roles_of(model)):
         return None
@@ -47,7 +47,7 @@ def branches_of(
 
 
 def _unsigned(part: Any) -> Any:
-    """Part of a joint's kind, an axis and its opposite the same."""
+    """Part of a joint's kind, with an axis and its opposite the same."""
     return part.index if isinstance(part, CoordinateAxis) else part
 
 
@@ -84,8 +84,8 @@ def _seeds(model: Model, frames: Sequence[Frame], spaces: Sequence[Space | None]
 def tree_inside(
     model: Model, frames: Sequence[Frame], spaces: Sequence[Space], arguments: Sequence[Sequence[Any] | None]
 ) -> IsomorphicTree | None:
-    """What an algorithm walks inside a text that is traced for isomorphic branches; None inside any other. The text's
-    own arguments that are among those of the algorithm get their seeds.
+    """The tree that an algorithm walks inside a text that is traced for isomorphic branches; None inside any other. The
+    text's own arguments that are among those of the algorithm get their seeds.
     """
     numbers = (x for each in arguments for x in each or () if type(x) is Traced)
     first = next(numbers, None)
@@ -102,8 +102,8 @@ def tree_inside(
 
 
 class IsomorphicTree(Tree):
-    """A tree whose numbers are folded into code in the same way in all isomorphic branches: one that is 0, 1 or -1 in
-    some of them only is hidden in ``constant`` of it, and so are signs of axes.
+    """A tree whose numbers are folded into code in the same way in all isomorphic branches: one that is 0, 1 or -1 only
+    in some of them is hidden in a ``constant``, and so are signs of axes.
     """
 
     def __init__(self, model: Model, frames: Sequence[Frame], constant: Callable[[float], Any]) -> None:
@@ -159,8 +159,8 @@ class _Axis(CoordinateAxis):
 
 
 def _hidden(rows: Sequence[Sequence[Any]], constant: Callable[[float], Any]) -> list[list[Any]]:
-    """Numbers of each of several that correspond, those hidden that are not folded in the same way; traced ones, of a
-    model whose parameters are data, are not folded.
+    """Numbers of several corresponding bodies, with those hidden that would not fold alike; traced ones, of a model
+    whose parameters are data, are not folded.
     """
 
     def way(x: Any) -> float | None:

@@ -1,9 +1,9 @@
 """The rolled form of algorithms that assemble a tree pairwise: a loop over levels, in it a parallel loop over parts.
 
-Parts of a level that do the same are of one case, which is traced once: made alike, of parts with the same ports, by a
-joint of the same kind, with as many loops open and closed. A group has as many parts of one case as there are lanes; of
-the last one its last part may be on several. Each lane reads from a table which part it has, its links, what it is made
-of, and the frames of the holds on it; loops are numbered in each part for itself.
+Parts of a level that do the same work form one case, which is traced once: parts made alike, from parts with the same
+ports, by a joint of the same kind, with as many loops open and closed. A group has as many parts of one case as there
+are lanes; the last part of the last group may be on several lanes. Each lane reads from a table which part it has, its
+links, the parts it is made from, and the frames of the holds on it; loops are numbered separately in each part.
 
 Fields are in ``square``: cells for parts, then places for bodies, the world's first, then posts for frames.
 """
@@ -42,8 +42,9 @@ SIZES = (
     *("last_body", "last_frame", "last_level", "last_body_group", "lanes", "next_lane", "places", "posts"),
     *(*(str(section.begin) for section in (LEVELS, CASES, BODY_GROUPS, BODY_LANES, PART_LANES)), _PART_INTS),
 )
-"""The sizes that the code is told: last body, frame, level and group of bodies; rows of a group's lanes, and how far
-apart these are; where parts of ``square`` and sections of ``ints`` begin."""
+"""The sizes that the code gets: last body, frame, level and group of bodies; rows of a group's lanes, and the stride
+between these; where parts of ``square`` and sections of ``ints`` begin.
+"""
 
 
 def part_rows(holds: int) -> Section:
@@ -53,7 +54,7 @@ def part_rows(holds: int) -> Section:
 
 @dataclass(frozen=True)
 class Ports:
-    """What a part is open to: whether it is of a path, which goes on behind it, and how many loops."""
+    """The interface of a part: whether it is of a path, which continues behind it, and how many loops are open."""
 
     path: bool
     behind: bool
@@ -62,7 +63,7 @@ class Ports:
 
 @dataclass(frozen=True)
 class Bare:
-    """A bare link: the kind of its body, and whether its path goes on."""
+    """A bare link: the kind of its body, and whether its path continues."""
 
     body: int
     goes_on: bool
@@ -70,8 +71,8 @@ class Bare:
 
 @dataclass(frozen=True)
 class Case:
-    """Parts that do the same. Loops have the numbers that they have in the part, in ``parts`` those of each of its own;
-    kinds are those of the links that matter, and None for others.
+    """Parts that do the same. Loops have their numbers in the part, in ``parts`` those of each of its own; kinds are
+    those of the links that matter, and None for others.
     """
 
     made: str
@@ -89,7 +90,7 @@ class Case:
 @dataclass(frozen=True)
 class Levelled:
     """A model that is assembled: its parts, the case of each, the frame of each hold, and the cases in an order in
-    which parts of a case come after what they are made of, and in one for the way back.
+    which parts of a case come after those they are made from, and in one for the way back.
     """
 
     assembly: Assembly
@@ -99,7 +100,7 @@ class Levelled:
 
     @property
     def kept(self) -> int:
-        """How many parts there are that are no bare links."""
+        """How many parts there are that are not bare links."""
         return sum(map(len, self.assembly.levels))
 
     @property
@@ -108,7 +109,7 @@ class Levelled:
 
     @property
     def size(self) -> int:
-        """What code of it takes, roughly: blocks of numbers that parts of each case have to do with."""
+        """Roughly the size of its code: blocks of numbers that the parts of each case use."""
         return sum((2 + case.loops + len(case.closed)) ** 2 for case in self.cases)
 
 
@@ -152,7 +153,7 @@ def _case(found: Assembly, part: Part, holds: Sequence[int], kinds: Sequence[int
 
 
 class _Part:
-    """One of those that a part is made of: its number, what tells what is kept there, and the links of a bare one."""
+    """One of the parts that a part is made from: its number, where its values are, and the links of a bare one."""
 
     made = ""
     parts: Sequence[_Part] = ()
@@ -169,12 +170,12 @@ class _Part:
             self.on = tree.node(self.integer("on"), None) if bare.goes_on else None
 
     def integer(self, column: str) -> int:
-        """What stands in a column of its row."""
+        """The value in a column of its row."""
         return self.tree.tracer.emit("index", (), self.tree.part_rows.address(column, self.index))
 
 
 class _OwnPart(_Part):
-    """The part that an iteration is about."""
+    """The part of the current iteration."""
 
     def __init__(self, tree: LevelledTree, index: int, number: int) -> None:
         case = tree.cases[number]
@@ -266,7 +267,7 @@ class LevelledTree(RolledTree):
         return Address(field, slot, ((ONE, "posts"), (key.index, "post")))
 
     def store_where_made(self, array: str, lane_stride: str, field: Any) -> bool:
-        """Write a result that begins where v does right after its field is stored."""
+        """Write a result that has the layout of v right after its field is stored."""
         if lane_stride != "lane_v":
             return False
         program = self.tracer.program
@@ -278,7 +279,7 @@ class LevelledTree(RolledTree):
         return True
 
     def _differ(self, a: tuple[int | None, ...], b: tuple[int | None, ...]) -> bool:
-        """A part and those that it is made of, a link and the next of its path are never the same."""
+        """A part and those that it is made from, a link and the next of its path are never the same."""
         return True
 
 

@@ -1,8 +1,8 @@
-"""Which cells of fields may be overwritten after they were read, or written: what a program run backward must keep.
+"""Which cells of fields may be overwritten after they were read, or written: what a reverse pass must keep.
 
-A field is read at the numbers of its loops, or at what lies below them. Two places are told apart by what the tables
-say: the parent of a body has a smaller number, the next row of a walk a greater one. Where nothing tells, a cell counts
-as overwritten.
+A field is read at the numbers of its loops, or below them. Two places are distinguished by what the tables guarantee:
+the parent of a body has a smaller number, the next row of a walk a greater one. Otherwise a cell is assumed to be
+overwritten.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _GREATER: tuple[tuple[Section, str], ...] = tuple(
 
 
 class _Place(NamedTuple):
-    """Where an instruction stands: the loops around it with the number of the case, and its turn in the program."""
+    """The position of an instruction: the loops around it with the number of the case, and its order in the program."""
 
     loops: tuple[tuple[int, int], ...]
     turn: int
@@ -35,13 +35,13 @@ class _Place(NamedTuple):
 
 def overwritten(program: Program) -> dict[int, set[int]]:
     """The loads from fields, and stores into them, whose cells may be written to later; with the counters of the loops
-    in which the cell, or what is in it, is not always the same.
+    in which the cell, or its content, is not always the same.
     """
     return Overwriting(program).found()
 
 
 class Overwriting:
-    """Where the instructions of a program stand, and what may come after what."""
+    """The positions of a program's instructions, and what may execute after what."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -82,7 +82,7 @@ class Overwriting:
         return found
 
     def hits(self, read: int, store: int) -> bool:
-        """Whether a store, or a load, may come after ``read``, or another store, to the same cell."""
+        """Whether a store, or a load, may access the same cell after ``read``, or another store."""
         here, there = self.places[read], self.places[store]
         a, b = ({stride: index for index, stride in self.program.details[n].terms} for n in (read, store))
         pairs = [(a.get(stride), b.get(stride)) for stride in a.keys() | b.keys()]
@@ -103,21 +103,21 @@ class Overwriting:
             return True
         for small, great in ((x, y), (y, x)):
             if loop.counter not in self.within[great] and self._bounded(small, great, strictly=True):
-                return True  # one stays as it is
+                return True  # one is loop-invariant
         growing = self._grows(loop)
         if growing is None:
             return False
         return (y == loop.counter and self._bounded(x, y)) if growing else (x == loop.counter and self._bounded(y, x))
 
     def _differ(self, x: int | None, y: int | None) -> bool:
-        """Whether two integers of one iteration surely differ."""
+        """Whether two integers of one iteration certainly differ."""
         if x is None or y is None:
             other = y if x is None else x
             return other is not None and self._is_positive(other)
         return self._bounded(x, y, strictly=True) or self._bounded(y, x, strictly=True)
 
     def _grows(self, loop: Loop) -> bool | None:
-        """Whether the counter becomes greater, or smaller; None if nobody knows."""
+        """Whether the counter becomes greater, or smaller; None if not known."""
         if loop.walk != "climb":
             return loop.walk == "up"
         assert loop.successor is not None
@@ -144,7 +144,7 @@ class Overwriting:
         return not strictly
 
     def _row_above(self, address: Address) -> int | None:
-        """The row in whose column a smaller integer stands at an address."""
+        """The row whose column at an address holds a smaller integer."""
         if address.array != "ints" or not address.terms:
             return None
         row = address.terms[-1][0]

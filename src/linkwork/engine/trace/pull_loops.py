@@ -1,11 +1,12 @@
-"""Derivatives of a program with loops, backward: it is run, then its loops again from the last to the first, each with
-its iterations in the opposite order.
+"""Derivatives of a program with loops, in reverse mode: it is run, then its loops again from the last to the first,
+each with its iterations in the opposite order.
 
-Fields are the tape. An iteration is replayed from the fields that it read and made, and then reversed: beside each
-field is one of adjoints. What was overwritten since is kept in fields of its own, one number for each iteration of the
-loops around, and so are elementary functions, which cost more than to be kept. All that nothing needs is dead code.
+Fields are the tape. An iteration is replayed from the fields that it read and wrote, and then reversed: each field has
+a field of adjoints beside it. Values that were overwritten since are kept in separate fields, one number for each
+iteration of the enclosing loops, and so are elementary functions, which cost more to recompute. Everything unused is
+dead code.
 
-A climb is reversed by links from each row to the one before it, which are written into ``work`` on the way up.
+An inward climb is reversed by links from each row to the one before it, which are written into ``work`` on the way up.
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ from linkwork.spatial import Scalar
 from linkwork.spatial.elementary import OPERATIONS
 
 LOST = "field_lost"
-"""An array that is read where a number would be needed that nobody kept."""
+"""An array that is read if a number is needed that was not kept."""
 _STRIDES: dict[int, tuple[str, ...]] = {0: (), 1: ("row",), 2: ("square_row", "cell")}
-"""How a number for each iteration is addressed, by how many loops there are."""
+"""The stride names of a number for each iteration, by the depth of loops."""
 
 
 def pull_loops(program: Program, arguments: int, results: int) -> Program:
     """The program of a rolled one's results, and of a product from the left with its derivatives: of its arguments, so
-    many, and a weight for each number of its results, so many; it gives its results, and a gradient for each argument.
-    Its fields are not laid out, elementary functions not written out.
+    many, and a weight for each number of its results, so many; it returns its results, and a gradient for each
+    argument. Its fields are not laid out, elementary functions not expanded.
     """
     pulling = _Pulling(program, Tracer(expand=False), arguments, results)
     pulling.block(program.root)
@@ -75,7 +76,7 @@ class _Pulling(Transcriber):
             self.tracer.store(place, value)
 
     def kept(self, n: int) -> Address | None:
-        """Where the value of an instruction is kept for each iteration; None within too many loops."""
+        """Where the value of an instruction is kept for each iteration; None if nested too deeply."""
         varies = self.overwritten.get(n, self.around)
         counters = [self.integers[counter] for counter in self.around if counter in varies]
         strides = _STRIDES.get(len(counters))
@@ -90,10 +91,10 @@ class _Pulling(Transcriber):
         self.tracer.close(outside)
         self.tracer.program.instruction(outside, "loop", (), Loop("up", counter, 1, size, None, [(0, block)]))
 
-    # Backward
+    # Reverse
 
     def back(self, block: Block) -> None:
-        """An iteration, or all, reversed."""
+        """An iteration, or all of them, reversed."""
         if self.around:
             self.replay(block)
         outside, self.adjoints = self.adjoints, _Cells(self)
@@ -118,7 +119,7 @@ class _Pulling(Transcriber):
         self.adjoints = outside
 
     def back_through(self, n: int, own: set[int], adjoint: dict[int, Scalar]) -> None:
-        """A loop reversed; what it has used of values around it is summed in cells."""
+        """A loop reversed; adjoints of values that it used from outside are summed in cells."""
         sums = [x for x in self.used[n] if x in own and x in self.active]
         for x in sums:
             self.adjoints.put(_sum_of(x), 0.0)
@@ -128,7 +129,7 @@ class _Pulling(Transcriber):
             add(adjoint, x, self.adjoints.get(_sum_of(x)))
 
     def taken(self, n: int) -> Scalar:
-        """The adjoint of what is stored, which is overwritten."""
+        """The adjoint of a stored value, which is overwritten."""
         address = self.program.details[n]
         if address.array.startswith("result"):
             weights = f"argument{self.arguments + int(address.array.removeprefix('result'))}"
@@ -144,7 +145,7 @@ class _Pulling(Transcriber):
         return found
 
     def given(self, n: int, adjoint: Scalar) -> None:
-        """Add the adjoint of what was loaded to that of its place."""
+        """Add the adjoint of a loaded value to that of its place."""
         address: Address = self.program.details[n]
         if address.array.startswith("argument"):
             gradient = f"result{self.results + int(address.array.removeprefix('argument'))}"
@@ -153,7 +154,7 @@ class _Pulling(Transcriber):
             self.adjoints.add(self.placed(address, f"{address.array}a"), adjoint)
 
     def replay(self, block: Block) -> None:
-        """The values of an iteration once more."""
+        """Recompute the values of an iteration."""
         operations, details, operands = self.program.operations, self.program.details, self.program.operands
         for n in block.order:
             if operations[n] in ("index", "affine"):
@@ -179,13 +180,15 @@ class _Pulling(Transcriber):
                 self.values[n] = super().computed(n)
 
     def recalled(self, n: int, place: Address) -> Scalar:
-        """A value that was kept; as the cosine is the slope of the sine, it is not computed again for that either."""
+        """A value that was kept; the cosine is also the derivative of the sine, so it is not recomputed for that
+        either.
+        """
         found = self.read(place)
         if self.program.operations[n] in OPERATIONS:
             self.tracer.know(self.program.operations[n], [self.value(x) for x in self.program.operands[n]], found)
         return found
 
-    # Loops the other way
+    # Loops in the opposite direction
 
     def reversed(self, n: int, loop: Loop) -> None:
         start, stop = (None if end is None else self.integers[end] for end in (loop.start, loop.stop))
@@ -220,7 +223,7 @@ class _Pulling(Transcriber):
 
 
 class _Cells:
-    """Places in arrays that change, whose contents are remembered in a block and written as late as can be."""
+    """Array elements that change, whose contents are cached in a block and written as late as possible."""
 
     def __init__(self, owner: _Pulling) -> None:
         self.owner = owner
@@ -243,17 +246,17 @@ class _Cells:
         self.put(place, self.get(place) + more)
 
     def forget(self, place: Address) -> None:
-        """What is there is not needed any more."""
+        """The content is not needed any more."""
         self.contents.pop(place, None)
         self.read.pop(place, None)
 
     def flush(self) -> None:
-        """Write what is still to be written, and forget all."""
+        """Write pending contents, and forget all."""
         for place in list(self.contents):
             self._write(place)
 
     def _make_way(self, place: Address) -> None:
-        """Write and forget what may be the same place."""
+        """Write and forget whatever may alias a place."""
         of_field = place.array.startswith("field")
         for other in [x for x in self.contents if x.array == place.array and x.terms != place.terms]:
             if of_field and (other.offset != place.offset or self._differ(other, place)):
@@ -277,12 +280,12 @@ class _Cells:
 
 
 def _sum_of(n: int) -> Address:
-    """Where the adjoint of a value is summed that inner loops use."""
+    """Where the adjoint of a value that inner loops use is summed."""
     return Address(f"field_sum{n}", 0)
 
 
 def _used_inside(program: Program) -> dict[int, list[int]]:
-    """The values that each loop uses of blocks around it, in their order."""
+    """The values that each loop uses from enclosing blocks, in their order."""
     found: dict[int, list[int]] = {}
 
     def uses(block: Block) -> set[int]:

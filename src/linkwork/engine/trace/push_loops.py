@@ -1,4 +1,4 @@
-"""Derivatives of a program with loops, forward: beside each value goes its change, beside each field one of changes."""
+"""Derivatives of a program with loops, in forward mode: each value and each field gets a tangent beside it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from linkwork.spatial import Scalar
 
 
 def push_loops(program: Program, arguments: int, results: int) -> Program:
-    """The program of a rolled one's results, and how they change: of its arguments, so many, and as many tangents; it
-    gives its results, so many, and as many changes. Its fields are not laid out, elementary functions not written out.
+    """The program of a rolled one's results, and their changes: of its arguments, so many, and as many tangents; it
+    returns its results, so many, and as many changes. Its fields are not laid out, elementary functions not expanded.
     """
     pushing = _Pushing(program, Tracer(expand=False), arguments, results)
     pushing.block(program.root)
@@ -26,7 +26,7 @@ class _Pushing(Transcriber):
         self.changes: dict[int, Scalar] = {}
 
     def of_changes(self, array: str) -> str:
-        """The array beside another."""
+        """The tangent of an array."""
         for name, count in (("argument", self.arguments), ("result", self.results)):
             if array.startswith(name):
                 return f"{name}{int(array.removeprefix(name)) + count}"

@@ -1,5 +1,5 @@
-"""A program without loops run again over other scalars: one traced function inlined in another, or written out for
-machine code.
+"""A program without loops run again over other scalars: one traced function inlined in another, or expanded for machine
+code.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ Known = Mapping[str, Mapping[int, float]]
 
 
 def replay(program: Program, arguments: Sequence[Sequence[Scalar]], count: int = 0) -> list[list[Scalar]]:
-    """The results of a program for arguments that are any scalars: floats, NumPy arrays, mpmath numbers, or values
-    that some tracer is tracing, which then gets the program's operations. With ``count`` there are so many, of which
-    some may be empty.
+    """The results of a program for arguments that are any scalars: floats, NumPy arrays, mpmath numbers, or values that
+    some tracer is tracing, which then gets the program's operations. With ``count`` there are so many, of which some
+    may be empty.
     """
     found: dict[str, dict[int, Scalar]] = {f"result{k}": {} for k in range(count)}
     for n in program.walk():
@@ -34,8 +34,8 @@ def replay(program: Program, arguments: Sequence[Sequence[Scalar]], count: int =
 
 
 def expanded(program: Program, known: Known = MappingProxyType({})) -> Program:
-    """The same program with elementary functions written out as arithmetic, as if it had been traced so; for arguments
-    some numbers of which are known, if there are such.
+    """The same program with elementary functions expanded to arithmetic, as if it had been traced that way; for
+    arguments some numbers of which are known, if there are such.
     """
     if any(program.operations[n] in ("loop", "vector") for n in program.walk()):
         raise ValueError("only a program without loops and wide values can be written out; trace it with expand=True")
@@ -45,7 +45,7 @@ def expanded(program: Program, known: Known = MappingProxyType({})) -> Program:
 
 
 def inlined(program: Program) -> Program:
-    """The same program without subroutines, their instructions wherever these are used."""
+    """The same program with subroutines inlined."""
     if "subroutine" not in program.operations:
         return program
     tracer = Tracer(expand=False, inline=True)

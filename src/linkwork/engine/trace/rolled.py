@@ -1,8 +1,8 @@
 """The rolled form: an algorithm traced once for each joint kind, with the body as a symbol; loops stay loops.
 
-The program has the same size for any number of bodies. What a body is comes from ``tables``: integers in ``ints``, its
-placement, inertia, rotor and joint parameters in ``data``. Numbers that are 0, 1 or -1 for all bodies of a kind are
-folded into its code, so that axis-aligned mechanisms get code that knows it.
+The program has the same size for any number of bodies. A body's properties come from ``tables``: integers in ``ints``,
+its placement, inertia, rotor and joint parameters in ``data``. Numbers that are 0, 1 or -1 for all bodies of a kind are
+folded into its code, so axis-aligned mechanisms get cheaper code.
 
 A field lives in ``work``, a row for each body; one of pairs in a square of rows, or as a matrix (``rolled_fields``).
 """
@@ -41,7 +41,7 @@ from linkwork.spatial import Inertia, Motion, Transform, Vec3
 
 
 class _Symbol:
-    """Something whose number is known only when the code runs: a row of a section of ``ints``."""
+    """Something whose number is known only at run time: a row of a section of ``ints``."""
 
     section: Section
     kind: int | None = None
@@ -50,7 +50,7 @@ class _Symbol:
         self.tree, self.index = tree, index
 
     def integer(self, column: str) -> int:
-        """What stands in a column of its row."""
+        """The value in a column of its row."""
         return self.tree.tracer.emit("index", (), self.section.address(column, self.index))
 
 
@@ -83,15 +83,15 @@ class Node(_Symbol):
         return [x if x == x else self.tree.tracer.load(self.address(start + k)) for k, x in enumerate(fixed)]
 
     def address(self, slot: int) -> Address:
-        """Where a number of the body's is in ``data``."""
+        """The address of one of the body's numbers in ``data``."""
         return Address("data", slot, ((self.number, self.tree.width),))
 
     def lane_stride(self, size: str) -> str | int | None:
-        """Which size or integer tells how far apart lanes are in an argument or a result, if it stands for several."""
+        """The size or integer that is the stride between lanes in an argument or a result, if it stands for several."""
         return None
 
     def place_addresses(self, letter: str, count: int) -> list[Address] | None:
-        """Where it is told for each of its numbers in q or v where that is; None for those that lie side by side."""
+        """Where the position of each of its numbers in q or v is read; None for contiguous ones."""
         return None
 
     @property
@@ -162,7 +162,7 @@ class _Junction(_Symbol):
 
 
 class Known(NamedTuple):
-    """What an earlier trace found out: what is stored in each field, and fields of pairs that are no matrices."""
+    """What an earlier trace found: what is stored in each field, and fields of pairs that are not matrices."""
 
     stored: dict[str, Stored]
     scattered: frozenset[str]
@@ -189,7 +189,7 @@ class RolledTree(PathWalks, LoopWalks, Walks):
         self._memory: list[dict[tuple[str, tuple[int | None, ...]], list[Any]]] = [{}]
 
     def address(self, field: str, key: Any, slot: int) -> Address:
-        """Where a number of a field is at a node, or at a pair of nodes."""
+        """The address of a number of a field at a node, or at a pair of nodes."""
         nodes, strides = (key, ("square_row", "cell")) if isinstance(key, tuple) else ((key,), ("row",))
         pairs = zip(nodes, strides, strict=True)
         return Address(field, slot, tuple((node.index, stride) for node, stride in pairs if node.index is not None))
@@ -305,8 +305,8 @@ class RolledTree(PathWalks, LoopWalks, Walks):
     ) -> Iterator[tuple[int, int]]:
         """Yields once for each case, while everything that is traced goes into that case.
 
-        ``kind`` tells where the kind of an iteration is read, given the counter; ``successor`` where a climb goes on;
-        ``handed`` where what is handed on may be left; ``fewest`` from how many iterations on threads share them.
+        ``kind`` gives the address of an iteration's kind, from the counter; ``successor`` that of a climb's next row;
+        ``handed`` those of values that are handed on; ``fewest`` is from how many iterations on threads share them.
         """
         program = self.tracer.program
         counter = program.instruction(Block(), "counter", ())
@@ -327,9 +327,7 @@ class RolledTree(PathWalks, LoopWalks, Walks):
         program.instruction(outside, "loop", (), loop)
 
     def is_result(self, array: str, field: Field, wide: int = 1, before: Terms = ()) -> bool:
-        """Have a field that is a matrix kept in the place of a result, in whose rows there is place for so many, at a
-        distance from its beginning.
-        """
+        """Have a matrix field kept in a result, in whose rows there is space for so many, at an offset."""
         if field.matrix is None or field.matrix in self.results or field.name in self.scattered:
             return False
         self.results[field.matrix] = InResult(array, wide, before)
@@ -340,7 +338,7 @@ class RolledTree(PathWalks, LoopWalks, Walks):
         return False
 
     def read(self, address: Address) -> Traced:
-        """A read of what may change: never taken from an earlier read."""
+        """A read of something that may change: never merged with an earlier read."""
         return Traced(self.tracer, self.tracer.program.instruction(self.tracer.block, "load", (), address))
 
     def remember(self, field: Field, indices: tuple[int | None, ...], numbers: list[Any]) -> None:
@@ -354,7 +352,7 @@ class RolledTree(PathWalks, LoopWalks, Walks):
         return self._memory[-1].get((field.name, indices))
 
     def _differ(self, a: tuple[int | None, ...], b: tuple[int | None, ...]) -> bool:
-        """Surely two places: a body and its own parent, or the world and a body of a loop."""
+        """Certainly two places: a body and its own parent, or the world and a body of a loop."""
         return any(self._is_parent(x, y) or self._is_parent(y, x) for x, y in zip(a, b, strict=True))
 
     def _is_parent(self, child: int | None, parent: int | None) -> bool:
@@ -374,7 +372,7 @@ def roll(
     expand: bool = True,
     form: Callable[..., RolledTree] = RolledTree,
 ) -> Program:
-    """The rolled program, its fields not laid out; traced until what was taken for constant in fields proves to be."""
+    """The rolled program, its fields not laid out; traced until what was assumed constant in fields proves to be."""
     known: Known | None = None
     while True:
         tree = form(Tracer(expand), kinds, width, known)

@@ -2,8 +2,8 @@
 
 A value at a place has a row of ``work``, one at a pair of places a cell of ``square``, wide enough for any that is
 stored there. A field whose values are blocks of a matrix, with a row for each degree of freedom of one joint and a
-column for each of another, is a matrix instead, ``matrix`` with its number: numbers that are used together lie
-together, whatever other joints there are, and one that is a result is kept where results are.
+column for each of another, is a matrix instead, ``matrix`` with its number: numbers that are used together are
+contiguous, whatever other joints there are, and one that is a result is kept where results are.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class InResult(NamedTuple):
-    """Where a matrix is kept in a result: rows are so many times nv long, and it lies so far from the beginning."""
+    """Where a matrix is kept in a result: rows are so many times nv long, and it begins at such an offset."""
 
     array: str
     wide: int = 1
@@ -33,7 +33,7 @@ class InResult(NamedTuple):
 
 
 def put_in_results(program: Program, results: Mapping[str, InResult]) -> Program:
-    """Have matrices lie in results, by their names."""
+    """Have matrices stored in results, by their names."""
     begins: dict[Terms, Terms] = {(): ()}
     for n, address in enumerate(program.details):
         if isinstance(address, Address) and address.array in results:
@@ -47,11 +47,11 @@ def put_in_results(program: Program, results: Mapping[str, InResult]) -> Program
 
 
 Stored = dict[Any, dict[int, set[float | None]]]
-"""What was stored in a field, for each kind, or pair of kinds, and slot: constants, and None for all else."""
+"""What was stored in a field, for each kind, or pair of kinds, and slot: constants, and None for everything else."""
 
 
 class Field:
-    """Values in ``work``: written when stored, read when asked for, remembered while nothing can have changed them."""
+    """Values in ``work``: written when stored, loaded when read, cached while nothing can have changed them."""
 
     def __init__(self, tree: RolledTree, name: str) -> None:
         self.tree, self.name = tree, name
@@ -59,7 +59,7 @@ class Field:
         """What it is called as a matrix, if something was stored in it as such."""
         self.shapes: list[tuple[Any, Any]] = []  # what was stored, newest last: for which kind, and a template
         self.values: Stored = {}
-        self.taken: list[tuple[Any, list[float | None]]] = []  # what was taken for constant: of which kind
+        self.taken: list[tuple[Any, list[float | None]]] = []  # what was assumed constant: of which kind
 
     def _key(self, key: Any) -> tuple[tuple[int | None, ...], Any]:
         if isinstance(key, tuple):
@@ -92,13 +92,13 @@ class Field:
 
     @property
     def settled(self) -> bool:
-        """Whether all that was taken for constant, and for blocks of a matrix, is that by what the tree knows now."""
+        """Whether everything assumed to be constant, or a block of a matrix, is so by what the tree knows now."""
         same = (repr(self._constants(kind, len(taken))) == repr(taken) for kind, taken in self.taken)  # signs of zeros
         return not (self.matrix and self.name in self.tree.scattered) and all(same)
 
     @property
     def item_size(self) -> int:
-        """How many numbers a motion or a force has, if lists of these were stored, some of several; else 0."""
+        """How many numbers a motion or a force has, if lists of these were stored, some of several; otherwise 0."""
         lists = [value for _, value in self.shapes]
         if not all(isinstance(value, list) and all(hasattr(item, "numbers") for item in value) for value in lists):
             return 0
@@ -106,7 +106,7 @@ class Field:
         return sizes.pop() if len(sizes) == 1 and max(map(len, lists)) > 1 else 0
 
     def places(self, key: Any, template: Any) -> list[Address]:
-        """Where the numbers are of what is stored at a place, or at a pair of places."""
+        """The addresses of the numbers stored at a place, or at a pair of places."""
         if isinstance(key, tuple) and self.name not in self.tree.scattered:
             if self.tree.matrices and _is_block(key, template):
                 self.matrix = f"matrix{self.name.removeprefix('field')}"
@@ -124,8 +124,8 @@ class Field:
         return [Address(array, k, (*corner, *down)) for down, row in both for k in range(len(row))]
 
     def _constants(self, kind: Any, count: int) -> list[float | None]:
-        """What is always stored in each slot for what can be meant, where that is one constant: in the earlier trace,
-        and so far in this one.
+        """The constant that is always stored in each slot for the possible kinds, if there is only one: in the earlier
+        trace, and so far in this one.
         """
         earlier = self.tree.known.stored.get(self.name, {}) if self.tree.known else {}
         meant = [slots for values in (earlier, self.values) for at, slots in values.items() if _may_be(at, kind)]
@@ -133,7 +133,7 @@ class Field:
         return [stored.pop() if len(stored) == 1 else None for stored in found]
 
     def _template(self, kind: Any) -> Any:
-        """The newest thing stored that can be meant: for the same kind, or for a body whose kind is not known."""
+        """The newest value stored for the possible kinds: for the same kind, or for a body whose kind is not known."""
         for stored, template in reversed(self.shapes):
             if _may_be(stored, kind):
                 return template

@@ -10,7 +10,7 @@ from linkwork.engine.trace.tables import CROSSINGS, JOININGS, LOOP_ENDS, PAIRS, 
 from linkwork.engine.trace.tracer import Tracer
 
 _AT_LOOPS = -2
-"""The kind of what belongs to no body."""
+"""The kind of things that belong to no body."""
 
 
 class Numbered:
@@ -29,7 +29,7 @@ class OpenLoop:
         self.tree, self.section, self.index, self.kind = tree, section, index, kind
 
     def integer(self, column: str) -> int:
-        """What stands in a column of its row."""
+        """The value in a column of its row."""
         return self.tree.integer(self.section, column, self.index)
 
     @property
@@ -54,7 +54,7 @@ class OpenLoop:
 
 
 class LoopWalks:
-    """What a tree whose walks are loops has of ``LoopedTree``."""
+    """The part of ``LoopedTree`` for a tree whose walks are loops."""
 
     tracer: Tracer
     _loop: Callable[..., Iterator[tuple[int, int]]]

@@ -22,7 +22,7 @@ class Station:
         self.tree, self.index = tree, index
 
     def integer(self, column: str) -> int:
-        """What stands in a column of its row."""
+        """The value in a column of its row."""
         return self.tree.integer(STATIONS, column, self.index)
 
     @property
@@ -31,7 +31,7 @@ class Station:
 
 
 class PathWalks:
-    """What a tree whose walks are loops has of ``PointedTree`` for paths and stations, and of ``FamilyTree``."""
+    """The parts of ``PointedTree`` for paths and stations, and of ``FamilyTree``, for a tree whose walks are loops."""
 
     tracer: Tracer
     kinds: Sequence[Kind]

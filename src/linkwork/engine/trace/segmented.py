@@ -1,17 +1,17 @@
 """The rolled form of algorithms that cut a chain into segments: segments are iterations of parallel loops.
 
 Numbers lie in groups, so that what a parallel loop reads for all its lanes lies side by side: ``data`` has groups of
-the bodies with the same number in ``lanes`` segments that follow each other, before these the world and the head's
-bodies, each the only one in its group, and behind them groups of ``lanes`` side branches of the same shape (``limbs``
-has them). ``ints`` has, after the rows of bodies, the group and the lane of each body, then for each segment its first
-body, its group among segments and its lane there.
+the bodies with the same number in ``lanes`` consecutive segments, before these the world and the head's bodies, each
+alone in its group, and behind them groups of ``lanes`` side branches of the same shape (``limbs`` has them). ``ints``
+has, after the rows of bodies, the group and the lane of each body, then for each segment its first body, its group
+among segments and its lane there.
 
-Fields at segments are in ``square``, a cell for each group; then comes the cell of what goes along the chain, which is
-the world's too, and those of the head's bodies. Behind all cells there are places, one for each group of the chain's
-bodies, for what persists there, posts for what persists at bodies of side branches, knots for what is kept at side
-branches, and the rows of seams (``segmented_seams``), which are in no groups. Other fields at bodies of segments and
-side branches are in ``work``, which every thread has for itself: they live for one iteration of a parallel loop. A
-result is written when it is stored in its field.
+Fields at segments are in ``square``, a cell for each group; then comes the cell of values that go along the chain,
+which is the world's too, and those of the head's bodies. Behind all cells there are places, one for each group of the
+chain's bodies, for values that persist there, posts for values that persist at bodies of side branches, knots for
+values kept at side branches, and the rows of seams (``segmented_seams``), which are in no groups. Other fields at
+bodies of segments and side branches are in ``work``, which is private to each thread: they live for one iteration of a
+parallel loop. A result is written when it is stored in its field.
 """
 
 from __future__ import annotations
@@ -57,19 +57,19 @@ SIZES = (
     *("last_limb_group", "last_limb", "last_limb_to_fill", "lane_places", _PLACES, *SEAM_SIZES),
     *(str(section.begin) for section in (GROUPS, SEGMENTS, *LIMB_SECTIONS, *SEAM_SECTIONS)),
 )
-"""The sizes that the code is told: last body of the head, last segment and last group of segments, last and last but
-one number in a segment; first body of the segments (and first group of theirs) and its row; bodies of a group of
-segments and the length of their rows; bodies of a segment; how far apart segments are in q, v and wrenches; last group
-of side branches, last side branch, and last of those to fill; how far apart segments are in the rows of places; where
-sections of ``ints`` begin.
+"""The sizes that the code gets: last body of the head, last segment and last group of segments, last and last but one
+number in a segment; first body of the segments (and first group of theirs) and its row; bodies of a group of segments
+and the length of their rows; bodies of a segment; strides between segments in q, v and wrenches; last group of side
+branches, last side branch, and last of those to fill; the stride between segments in the rows of places; where sections
+of ``ints`` begin.
 """
 PARTS = ("places", "posts", "knots", "seams")
 """More of them, which depend on the code: where parts of ``square`` begin."""
 
 
 def place_rows(joint: Joint) -> Section:
-    """A row for each body: where the numbers of a joint that is one of several are in q and v. One that it does not
-    have is its last: what is read there means nothing, and of results its own are written after those that are not.
+    """A row for each body: the positions of the numbers of a joint that is one of several kinds in q and v. Those that
+    it does not have are its last: the value read there is unused, and of results its own are written after the others.
     """
     return Section((*(f"q{k}" for k in range(joint.nq)), *(f"v{k}" for k in range(joint.nv))), _PLACES)
 
@@ -107,7 +107,7 @@ class Body(Node):
 
     @property
     def parent(self) -> Body:
-        """Of a side branch's body, or of one in a segment but the first."""
+        """Of a side branch's body, or of one in a segment except the first."""
         if self.position is None:
             return Body(self.tree, self.integer("parent"), None)
         back = [None if n is None else self.tree.affine(((n, 1),), -1) for n in (self.index, self.position, self.group)]
@@ -124,7 +124,7 @@ class Body(Node):
 
 
 class _Segment:
-    """A segment whose number is known only when the code runs; in a parallel loop, a group of segments."""
+    """A segment whose number is known only at run time; in a parallel loop, a group of segments."""
 
     kind = None
 
@@ -167,7 +167,7 @@ class _Segment:
 
 
 class _Field(StoredField):
-    """A field that keeps what outlives an iteration apart from what does not."""
+    """A field that keeps values that outlive an iteration apart from the others."""
 
     tree: SegmentedTree
 
@@ -178,7 +178,7 @@ class _Field(StoredField):
         return super().__getitem__(key)
 
     def _constants(self, kind: Any, count: int) -> list[float | None]:
-        """At seams none but zero, which is what neighbours have that are not there."""
+        """At seams only zero, which stands for missing neighbours."""
         found = super()._constants(kind, count)
         return [None if constant else constant for constant in found] if kind == Seam.kind else found
 
@@ -197,7 +197,7 @@ class SegmentedTree(SeamWalks, RolledTree):
         on_chain: Sequence[int],
         beside: Sequence[int],
     ) -> None:
-        """``on_chain`` and ``beside`` tell which kinds there are on the chain and in side branches."""
+        """``on_chain`` and ``beside`` are the kinds on the chain and in side branches."""
         super().__init__(tracer, kinds, width, known)
         self.on_chain, self.beside, self.branched = on_chain, beside, bool(beside)
         found = [kinds[number] for number in on_chain]
@@ -235,7 +235,7 @@ class SegmentedTree(SeamWalks, RolledTree):
     def loop(
         self, kinds: Sequence[int], kind: Callable[[int], Address], ends: tuple[int, int], on: Callable[[int], Address]
     ) -> Iterator[tuple[int, int]]:
-        """A loop over what follows each other as ``on`` says, from a first up to but without a last."""
+        """A loop over consecutive items of ``on``, from a first up to but without a last."""
         return self._loop("climb", 1, 1, kinds, kind, *ends, successor=on)
 
     def _bodies_of(self, walk: str, first: int | str, last: int | str, kinds: Sequence[int]) -> Iterator[Body]:
@@ -253,7 +253,7 @@ class SegmentedTree(SeamWalks, RolledTree):
     def bodies_between(
         self, walk: str, first: int | str, last: int | str, kinds: Sequence[int], before: Terms = ()
     ) -> Iterator[tuple[int, int]]:
-        """A loop over bodies with a case for each kind; ``before`` tells where the row of body 0 is."""
+        """A loop over bodies with a case for each kind; ``before`` is where the row of body 0 is."""
 
         def kind(counter: int) -> Address:
             return BODIES.address("kind", counter, before)
@@ -278,7 +278,7 @@ class SegmentedTree(SeamWalks, RolledTree):
         return Address(field, slot, ((key.position, "row"),))
 
     def _persistent(self, field: str, slot: int, body: Any) -> Address:
-        """Where a number is that persists at a body."""
+        """The address of a number that persists at a body."""
         if body is self.world:
             return Address(field, slot, ((ONE, "places"),))
         if isinstance(body, LimbBody):
@@ -287,7 +287,7 @@ class SegmentedTree(SeamWalks, RolledTree):
         return Address(field, slot, ((ONE, "places"), (group, "place")), lane)
 
     def store_where_made(self, array: str, lane_stride: str, field: _Field) -> bool:
-        """Write a result, of a space that begins where v does, right after its field is stored."""
+        """Write a result, of a space with the layout of v, right after its field is stored."""
         program = self.tracer.program
         for _, group in groupby(field.stored, lambda stored: (id(stored[0]), id(stored[2]))):
             stored = list(group)
@@ -305,7 +305,7 @@ class SegmentedTree(SeamWalks, RolledTree):
         return True
 
     def _differ(self, a: tuple[int | None, ...], b: tuple[int | None, ...]) -> bool:
-        """Surely two places: a body of a segment and its parent, or what goes along the chain and a segment."""
+        """Certainly two places: a body of a segment and its parent, or values that go along the chain and a segment."""
         ((x, y),) = zip(a, b, strict=True)
         if x is None or y is None:
             return False
@@ -317,7 +317,7 @@ class SegmentedTree(SeamWalks, RolledTree):
 
 def segmented_tables(model: Model, given: Model, cut: Cut, lanes: int) -> Tables:
     """The tables of a chain for groups of so many lanes, with all sizes; q and v are those of the ``given`` mechanism,
-    whose joints may be told as one of several kinds in ``model``.
+    whose joints may be described as one of several kinds in ``model``.
     """
     kinds, plain, rows = body_tables(model, judged=judged_limbs(model))
     rows[1:, [BODIES.columns.index(letter) for letter in "qv"]] = np.stack([given.q_start, given.v_start], axis=1)
@@ -373,7 +373,7 @@ def segmented_tables(model: Model, given: Model, cut: Cut, lanes: int) -> Tables
 
 
 def _places(model: Model, given: Model) -> tuple[Section, list[list[int]]]:
-    """The section of ``place_rows``, and its rows, the world's first; none if the joints are what they are."""
+    """The section of ``place_rows``, and its rows, the world's first; none if the joints are unchanged."""
     if model is given:
         return Section(("none",), _PLACES), []
     first = model.bodies[0].joint

@@ -1,9 +1,9 @@
 """Side branches of a chain that is cut into segments: those of the same shape are lanes of a parallel loop.
 
 A class of side branches has groups of as many as there are lanes, the last group made of the last ones, so that some
-may be in two groups; where there are fewer than lanes, each has a group of its own and is on all lanes. What is on
-several lanes is computed several times, alike, and written to the same results. So what is known of a side branch from
-outside must be filled in wherever it is.
+may be in two groups; if there are fewer than lanes, each has a group of its own and is on all lanes. A side branch on
+several lanes is computed several times, with the same results written to the same place. So values that come from
+outside must be filled in for each of its copies.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from linkwork.model.segments import Limbs
 
 LIMB_GROUPS = Section(("first", "length", "base", "post", "q", "v", "f"), "limb_group_ints")
 """A row for each group: first body of its first side branch, bodies of each, the group of the first bodies' numbers and
-its number among those of side branches; how far apart they are in q, v and wrenches."""
+its number among those of side branches; the strides between them in q, v and wrenches.
+"""
 LIMBS = Section(("first", "group", "lane"), "limb_ints")
 """A row for each side branch: its first body, its group among side branches and its lane there."""
 LIMBS_TO_FILL = Section(LIMBS.columns, "limb_to_fill_ints")
@@ -34,7 +35,7 @@ LIMB_SECTIONS = (LIMB_GROUPS, LIMBS, LIMBS_TO_FILL, STEPS)
 
 
 class _Tree(Protocol):
-    """What a side branch needs of the tree."""
+    """What a side branch needs from the tree."""
 
     tracer: Any
     width: int
@@ -50,7 +51,7 @@ class _Tree(Protocol):
 
 
 class Limb:
-    """A side branch whose number is known only when the code runs; in a parallel loop, a group of them."""
+    """A side branch whose number is known only at run time; in a parallel loop, a group of them."""
 
     kind = None
 
@@ -70,7 +71,7 @@ class Limb:
         return found
 
     def outward(self, start: int = 0, stop: int | None = None) -> Iterator[Node]:
-        """From number 0 or 1, up to the end or but one."""
+        """From number 0 or 1, to the end or the last but one."""
         affine = self.tree.affine
         return self._walk(affine((), start), affine((), stop) if stop is not None else self.length, "next")
 

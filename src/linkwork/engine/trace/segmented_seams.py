@@ -1,9 +1,9 @@
 """Seams of a chain that is cut into segments: unknowns of a reduction are lanes of parallel loops.
 
-A seam has a row by itself in ``square``: those that are lanes of one iteration lie anywhere, so each lane reads from a
-table which row it has, and which its neighbours have. The row behind the last seam's is of zeros: it stands for the
-neighbours that the first and the last have not. In each step of the reduction unknowns that go are in groups of as many
-as there are lanes, and so are those that stay; the last one fills up the last group.
+A seam has a row by itself in ``square``. The lanes of one iteration gather their rows: each reads from a table which
+row it has, and which its neighbours have. The row behind the last seam's is of zeros: it stands for the missing
+neighbours of the first and the last. In each step of the reduction the eliminated unknowns are in groups of as many as
+there are lanes, and so are the remaining ones; the last one fills up the last group.
 """
 
 from __future__ import annotations
@@ -19,23 +19,24 @@ from linkwork.engine.trace.tables import Section
 from linkwork.model.reductions import Unknown, reduction
 
 STEPS_OF_REDUCTION = Section(("first", "staying", "stop"), "reduction_ints")
-"""A row for each step: its first group, the first of those that stay, and the first that comes after it."""
+"""A row for each step: its first group, the first of those that remain, and the first that comes after it."""
 CASES = Section(("case",), "reduction_case_ints")
 """A row for each group: what it does, a number in ``_CASES``."""
 UNKNOWNS = Section(("place", "before", "after", "lower", "upper"), "unknown_ints")
 """A row for each lane of each group: the rows of its seam and of others."""
 SEAM_ROWS = Section(("seam",), "seam_row_ints")
-"""The numbers of the seams, and the last once more for each lane that is left over."""
+"""The numbers of the seams, with the last repeated for each lane left over."""
 SEAM_SECTIONS = (STEPS_OF_REDUCTION, CASES, UNKNOWNS, SEAM_ROWS)
 SEAM_SIZES = ("last_reduction", "last_seam_group", "lanes", "next_seam", "next_unknown", "unknowns_in_group")
-"""Last step of the reduction, last group of seams; lanes; how far apart lanes are in tables of seams and unknowns, and
-groups in that of unknowns."""
+"""Last step of the reduction, last group of seams; lanes; the strides between lanes in tables of seams and unknowns,
+and between groups in that of unknowns.
+"""
 
 FEWEST = 16
-"""Groups of seams from which on threads share what is done with them."""
+"""Groups of seams from which on threads share their work."""
 
 _CASES = ((True, True), (False, True), (False, False))
-"""Whether it is the first step, and whether unknowns go."""
+"""Whether it is the first step, and whether unknowns are eliminated."""
 
 
 class Seam:
@@ -66,7 +67,7 @@ class _Unknown:
 
 
 class _Step(NamedTuple):
-    """Groups from a first up to but without a last, and what they may do."""
+    """Groups from a first up to but without a last, and their cases."""
 
     first: int
     stop: int
@@ -99,7 +100,7 @@ class SeamWalks:
             yield self.seam_on_lanes(counter)
 
     def seam_on_lanes(self, group: int) -> Seam:
-        """The seam that each lane of a group has; of a group of segments, the one before the lane's segment."""
+        """The seam of each lane of a group; for a group of segments, the one before the lane's segment."""
         terms = ((ONE, str(SEAM_ROWS.begin)), (group, "lanes"))
         return Seam(self.tracer.emit("index", (), Address("ints", 0, terms, None, "next_seam")))
 
@@ -132,12 +133,12 @@ class SeamTables(NamedTuple):
 
 
 def steps_of_reduction(segments: int) -> int:
-    """How many a reduction of the seams of so many segments has."""
+    """How many steps a reduction of the seams of so many segments has."""
     return (segments + 1).bit_length()
 
 
 def zero_beyond_seams(program: Program, width: int) -> None:
-    """Have a program begin with zeros in the row behind the last seam's, where rows are so wide."""
+    """Have a program start by zeroing the row after the last seam's, where rows are so wide."""
     beyond = program.instruction(Block(), "affine", (), Address("", 2, ((ONE, "last_segment"),)))
     terms = ((ONE, "seams"), (beyond, width))
     places = (Address("square", k, terms, grouped=False) for k in range(width))

@@ -29,7 +29,7 @@ def specialise(
     """The program of an algorithm for one model, every body in turn, all geometry and inertias folded in.
 
     Its arrays are "argument0", ... for the arguments that are not absent, and "result0", ... With ``offsets`` a last
-    argument moves the frames, three numbers each. With ``isomorphic``, branches that are so get the same instructions,
+    argument moves the frames, three numbers each. With ``isomorphic``, isomorphic branches get the same instructions,
     and numbers that would prevent it are instructions themselves, "constant". Tracing ends with ``TooLong`` if there
     are more instructions than ``most``. Of each result, the numbers at its ``places`` are stored, if these are given.
     """

@@ -1,10 +1,10 @@
 """Superword parallelism over isomorphic branches: in a program for one state, instructions of several such branches are
 packed into one over the lanes of a vector.
 
-A value's lane is that of the numbers it is made from, or, where these are of the trunk, of what it is for. Two
-instructions of different lanes are isomorphic if they do the same with isomorphic operands; constants may differ. They
-have the same distance from the arguments then, so that packing them makes no cycle. Each lane of the wide instruction
-does what the narrow one did, so results keep their bits.
+A value's lane is that of the numbers it is computed from, or, if these belong to the trunk, of its uses. Two
+instructions of different lanes are isomorphic if they apply the same operation to isomorphic operands; constants may
+differ. They then have the same distance from the arguments, so packing them makes no cycle. Each lane of the wide
+instruction does what the narrow one did, so results keep their bits.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ _COMMUTATIVE = ("add", "mul")
 
 
 def pack_isomorphic(program: Program, seeds: Mapping[tuple[str, int], Seed]) -> Program:
-    """The wide form of a program without loops; ``seeds`` tells which numbers of the arguments correspond."""
+    """The wide form of a program without loops; ``seeds`` says which numbers of the arguments correspond."""
     packs = _Packs(program, seeds)
     return _Packer(program, packs).write(_in_order(program, packs))
 
 
 _WHOLE = ("repeat", "subroutine", "final")
-"""What stays as it is among packs: it has no effect besides its value."""
+"""What stays unpacked among packs: it has no effect besides its value."""
 
 
 def can_be_packed(program: Program) -> bool:
-    """Whether it has no effects but stores, and no loops."""
+    """Whether it has no effects except stores, and no loops."""
     known = {*ARITHMETIC, "load", "store", "constant", *_WHOLE}
     return known.issuperset(program.operations[n] for n in program.root.order)
 
 
 _DECIDING = {"less": 2, **dict.fromkeys(("pow2", "exponent", "mantissa"), 1)}
-"""Operations that may give a number for what is none, and how many of their operands that goes by."""
+"""Operations that may return a number for a NaN operand, and how many of their operands they depend on."""
 
 
 def doubtful(program: Program) -> list[int] | None:
-    """Values that zeros of some branches only, which narrow code has not, may make no number, and by which something is
-    decided, so that results might not tell; None if that is inside a subroutine.
+    """Values that zeros of only some branches, which narrow code does not have, may turn into NaN, and which decide
+    something, so that results might not show it; None if that is inside a subroutine.
     """
     found: dict[int, None] = {}
     touched: set[int] = set()
@@ -72,7 +72,7 @@ def doubtful(program: Program) -> list[int] | None:
 
 
 def told_by_results(program: Program, doubts: Sequence[int]) -> Program:
-    """The program whose first result is no number if one of these values is not finite."""
+    """The program whose first result is NaN if one of these values is not finite."""
     first = next((n for n in program.root.order if program.operations[n] == "store"), None)
     if not doubts or first is None:
         return program
@@ -89,7 +89,7 @@ def told_by_results(program: Program, doubts: Sequence[int]) -> Program:
 
 
 class _Packs:
-    """Which instructions are isomorphic, and are packed together."""
+    """Which instructions are isomorphic, and packed together."""
 
     def __init__(self, program: Program, seeds: Mapping[tuple[str, int], Seed]) -> None:
         self.program, self.seeds = program, seeds
@@ -156,7 +156,7 @@ class _Packs:
 
 
 def _joined(lanes: Sequence[Lane]) -> Lane:
-    """The lane of what is made from values of these lanes."""
+    """The lane of a value computed from values of these lanes."""
     if not lanes or lanes.count(lanes[0]) == len(lanes):  # as most are
         return lanes[0] if lanes else ()
     longest = max(lanes, key=len)
@@ -164,7 +164,7 @@ def _joined(lanes: Sequence[Lane]) -> Lane:
 
 
 def _shared(lanes: Sequence[Lane]) -> Lane:
-    """The beginning that lanes have in common."""
+    """The common prefix of lanes."""
     if lanes.count(lanes[0]) == len(lanes):
         return lanes[0]
     low, high = min(lanes), max(lanes)
@@ -173,7 +173,7 @@ def _shared(lanes: Sequence[Lane]) -> Lane:
 
 
 def _in_order(program: Program, packs: _Packs) -> list[Members]:
-    """The packs, each as early as the last of its members stood, and after all that it needs."""
+    """The packs, each as early as the last of its members was, and after its dependencies."""
     position = {n: k for k, n in enumerate(program.root.order)}
     height: dict[int, int] = {}
     for n in program.root.order:
@@ -241,19 +241,19 @@ class _Packer:
         return [first, *others]
 
     def group(self, x: Operand) -> Hashable:
-        """Equal for operands that should meet."""
+        """Equal for operands that should be packed together."""
         found = self.packs.packed.get(x) if type(x) is int else None
         return found or self.packs.name(x)
 
     def constant(self, x: Operand) -> float | None:
-        """The number that an operand is, if it is one."""
+        """The constant that an operand is, if it is one."""
         if type(x) is not int:
             return x
         found: float | None = self.program.details[x] if self.program.operations[x] == "constant" else None
         return found
 
     def narrow(self, x: Operand) -> Operand:
-        """An operand as one value."""
+        """An operand as a scalar."""
         number = self.constant(x)
         if number is not None:
             return number
@@ -278,8 +278,8 @@ class _Packer:
         return self.vectors[key]
 
     def packed_anew(self, column: tuple[Operand, ...]) -> int:
-        """Values that were not packed, as one wide value. Values of the trunk that differ in constants only,
-        such as multiples of the hull's velocity by the offsets of its legs, are computed anew, side by side.
+        """Values that were not packed, as one wide value. Values of the trunk that differ only in constants, such as
+        multiples of the hull's velocity by the offsets of its legs, are recomputed, side by side.
         """
         numbers = [x for x in column if type(x) is int]
         names = {self.packs.names[n] for n in numbers}

@@ -1,9 +1,9 @@
-"""A model as tables: what rolled code is told of the bodies that it was not made for.
+"""A model as tables, which describe its bodies to rolled code.
 
 ``ints`` holds sections of integers, each with named columns and a row for each body, frame, junction, ...; ``data``
 holds gravity in the world's row, for each body its placement, inertia, rotor and joint parameters, then the placement
-of each frame. Numbers that are 0, 1 or -1 for all bodies of a kind belong to the kind, so that the code of axis-aligned
-mechanisms knows it.
+of each frame. Numbers that are 0, 1 or -1 for all bodies of a kind belong to the kind, so that axis-aligned mechanisms
+get cheaper code.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PLACEMENT, INERTIA = 12, 10
 
 @dataclass(frozen=True)
 class Section:
-    """Rows of integers in ``ints``: the names of their columns, and of the size that tells where they begin (the first
+    """Rows of integers in ``ints``: the names of their columns, and of the size that says where they begin (the first
     section begins at 0).
     """
 
@@ -39,8 +39,8 @@ class Section:
     begin: str | None = None
 
     def address(self, column: str, row: int | None, before: Terms = ()) -> Address:
-        """Where the integer of a column is in a row, given by the instruction that is its number, or in row 0;
-        ``before`` is the distance of row 0 from the section's beginning.
+        """The address of a column's integer in a row, given by the instruction that is its number, or in row 0;
+        ``before`` is the distance of row 0 from the section's start.
         """
         begin: Terms = () if self.begin is None else ((ONE, self.begin),)
         own: Terms = () if row is None else ((row, len(self.columns)),)
@@ -55,7 +55,7 @@ FRAME_JUNCTIONS = Section(("junction",), "frame_junction_ints")
 ANCESTORS = Section(("body",), "ancestor_ints")
 """A row for each pair of frames: their common ancestor."""
 PATHS = Section(("body", "kind", "next"), "path_ints")
-"""A row for each body on the frames' paths, in the order of the walk from row 1 on. A stretch of rows is told by its
+"""A row for each body on the frames' paths, in the order of the walk from row 1 on. A stretch of rows is given by its
 first one and its stop, ``next`` is the row after this one; what is behind ends where what is after begins.
 """
 STATIONS = Section(
@@ -84,14 +84,14 @@ FAMILIES = Section(("newest", "older"), "family_ints")
 DEPTH_FIRST = Section(("before", "after", "stop", "depth"), "depth_first_ints")
 """A row for each body, the world's first: its place in depth-first order (``DepthFirst``)."""
 HANDED = Section(("row", "earlier"), "handed_ints")
-"""A row for each body, the world's first: the row that what its children alone read is left in, and its parent's."""
+"""A row for each body, the world's first: the row for values that only its children read, and its parent's."""
 TOLD = (
     *(FRAMES, JUNCTIONS, FRAME_JUNCTIONS, ANCESTORS, FAMILIES, DEPTH_FIRST, HANDED, PATHS, STATIONS, POINTS, PLACES),
     *(JOININGS, LOOP_ENDS, CROSSINGS, PAIRS),
 )
-"""The sections of which rolled code is told where they begin."""
+"""The sections whose starts rolled code gets."""
 LASTS = ("frame", "junction", "path", "station", "loop", "strand", "coupling")
-"""Of what rolled code is told the last number, besides bodies."""
+"""What rolled code gets the last number of, besides bodies."""
 
 
 SIZES = (
@@ -102,15 +102,15 @@ SIZES = (
     *(f"wide{k}" for k in range(1, 7)),
     *(f"parameters{k}" for k in range(1, 7)),
 )
-"""The sizes that rolled code is told: the last of bodies and of what ``LASTS`` has; rows of ``work``; numbers in a row
-of the square; where matrices begin there, and how many numbers one has; where the frames' placements begin in ``data``;
-how many frames there are; where sections of ``ints`` begin; multiples of nv, of six numbers for each frame and of
-ten for each body.
+"""The sizes that rolled code gets: the last of bodies and of what ``LASTS`` has; rows of ``work``; numbers in a row of
+the square; where matrices begin there, and how many numbers one has; where the frames' placements begin in ``data``;
+how many frames there are; where sections of ``ints`` begin; multiples of nv, of six numbers for each frame and of ten
+for each body.
 """
 
 
 def packed(sections: Sequence[tuple[Section, ArrayLike]]) -> tuple[NDArray[np.int64], dict[str, int]]:
-    """``ints`` with the rows of these sections, the first without a size; and the sizes that tell where they begin."""
+    """``ints`` with the rows of these sections, the first without a size; and the sizes that say where they begin."""
     parts, begins, begin = [], {}, 0
     for section, rows in sections:
         part = np.asarray(rows, dtype=np.int64).reshape(-1, len(section.columns))
@@ -124,8 +124,8 @@ def packed(sections: Sequence[tuple[Section, ArrayLike]]) -> tuple[NDArray[np.in
 @dataclass(frozen=True)
 class Kind:
     """Bodies with the same code: the joint as a template, whether it has a rotor and is doubtful, which numbers are
-    fixed (NaN where they are not), where algorithms ask, whether they are alone on their parents, and whether all of
-    them are roots, which stand on the world.
+    fixed (NaN if not), if algorithms need it, whether they are only children, and whether all of them are roots, which
+    stand on the world.
     """
 
     joint: Joint
@@ -143,7 +143,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class Tables:
-    """A model as rolled code sees it: ``data`` has rows of ``width`` numbers, ``sizes`` are those that tell where
+    """A model as rolled code sees it: ``data`` has rows of ``width`` numbers, ``sizes`` are those that say where
     sections begin and how many frames and junctions (besides the ground) there are.
     """
 
@@ -153,7 +153,7 @@ class Tables:
     ints: NDArray[np.int64]
     sizes: dict[str, int]
     rows: int = 0
-    """How many things of one sort there are, of what loops have."""
+    """How many items of each sort loops have."""
     longest: int = 0
     """How many rows the longest section has."""
 
@@ -161,9 +161,9 @@ class Tables:
 def kinds_of(
     model: Model, families: bool = False, judged: Sequence[bool] | None = None
 ) -> tuple[tuple[Kind, ...], list[int], list[list[float]]]:
-    """The kinds of a model, the kind of each body, and each body's numbers; for ``families`` bodies that are alone on
-    their parents are of other kinds than those that are not. Doubtful joints and roots are told apart; but if it is
-    said which joints are ``judged``, those instead, and no roots.
+    """The kinds of a model, the kind of each body, and each body's numbers; with ``families``, only children are of
+    other kinds than bodies with siblings. Doubtful joints and roots are distinguished; but if the ``judged`` joints are
+    given, those instead, and no roots.
     """
     rows = [
         [*body.placement.numbers(), *body.inertia.numbers(), *body.armature, *body.joint.numbers()]
@@ -263,7 +263,7 @@ def _families(parents: Sequence[int]) -> list[list[int]]:
 
 
 def _handed(parents: Sequence[int]) -> list[tuple[int, int]]:
-    """The rows of ``HANDED``: one is used again when the last child has read it, by that child itself if need be."""
+    """The rows of ``HANDED``: one is reused when the last child has read it, by that child itself if need be."""
     last = {parent: body for body, parent in enumerate(parents[1:], 1)}
     row, free = [0] * len(parents), list(range(len(parents) - 1, 0, -1))
     for body, parent in enumerate(parents[1:], 1):
@@ -278,7 +278,7 @@ def _handed(parents: Sequence[int]) -> list[tuple[int, int]]:
 def tables_of(
     model: Model, frames: Sequence[Frame] = (), pairs: bool = False, loops: bool = False, families: bool = False
 ) -> Tables:
-    """The tables of a model and the frames asked for; ``pairs`` adds where the paths of these meet, ``loops`` the steps
+    """The tables of a model and the requested frames; ``pairs`` adds where the paths of these meet, ``loops`` the steps
     of loops whose holds they are.
     """
     kinds, data, bodies = body_tables(model, families)

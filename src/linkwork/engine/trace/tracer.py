@@ -1,7 +1,7 @@
-"""Tracing: an algorithm's text run over values that write down what is done to them.
+"""Tracing: an algorithm's text run over values that record the operations on them.
 
 Constants fold and common subexpressions are found as the trace grows, by rules that keep every bit of a finite result
-but for the sign of a zero: x + 0, x * 1, x * 0, x - x, and signs moved outward through products and sums.
+except the sign of a zero: x + 0, x * 1, x * 0, x - x, and signs moved outward through products and sums.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ Inner = TypeVar("Inner", Repeat, Subroutine, Map, Fold)
 
 
 def _key(operation: str, operands: tuple[Operand, ...], detail: Any) -> tuple[Any, ...]:
-    """Equal for operations that have the same value. Types tell the constant 2.0 from instruction 2, which are equal to
-    Python.
+    """Equal for operations that have the same value. Types distinguish the constant 2.0 from instruction 2, which
+    Python considers equal.
     """
     if len(operands) == 2:  # as most have
         a, b = operands
@@ -36,9 +36,9 @@ class TooLong(Exception):
 
 
 class Tracer:
-    """Builds a program. ``expand`` writes elementary functions out as arithmetic, as machine code needs them;
+    """Builds a program. ``expand`` expands elementary functions to arithmetic, as machine code needs them;
     ``isomorphic`` lets the instructions depend on which constants are 0, 1 or -1, but not on the sign of others;
-    ``inline`` has the instructions of subroutines wherever these are used.
+    ``inline`` inlines subroutines.
     """
 
     def __init__(
@@ -53,17 +53,17 @@ class Tracer:
         self._written_out: dict[Any, Any] = {}
 
     def finish(self) -> None:
-        """Nothing more may be written down."""
+        """Nothing more may be recorded."""
         self._finished = True
 
     def open(self, block: Block, isolated: bool = False) -> None:
-        """Go on in an inner block; one that is ``isolated`` uses nothing of those around it."""
+        """Continue in an inner block; one that is ``isolated`` uses nothing from enclosing ones."""
         self.block = block
         self._outside.append(self._known)
         self._known = [{}] if isolated else [*self._known, {}]
 
     def close(self, outside: Block) -> None:
-        """Go back to the block outside."""
+        """Return to the outer block."""
         self.block = outside
         self._known = self._outside.pop()
 
@@ -97,7 +97,7 @@ class Tracer:
         return number
 
     def know(self, operation: str, operands: Sequence[Any], value: Traced) -> None:
-        """The value of an operation is at hand, and need not be computed."""
+        """The value of an operation is available, and need not be computed."""
         given = tuple(map(self.operand, operands))
         self._known[-1][_key(operation, given, None)] = value.number
 
@@ -107,7 +107,7 @@ class Tracer:
         return next((known[key] for known in self._known if key in known), None)
 
     def load(self, address: Address) -> Traced:
-        """A read that may be repeated: the array does not change while the program runs."""
+        """A read that may be merged: the array does not change while the program runs."""
         return Traced(self, self.emit("load", (), address))
 
     def constant(self, value: float) -> Traced:
@@ -115,11 +115,11 @@ class Tracer:
         return Traced(self, self.emit("constant", (), value))
 
     def effect(self, operation: str, operands: Sequence[Any], detail: Any) -> int:
-        """An instruction that is done where it stands, however often the same has been done before."""
+        """An instruction with an effect, which is never merged with an earlier one."""
         return self.program.instruction(self.block, operation, tuple(map(self.operand, operands)), detail)
 
     def written_out(self, what: Inner) -> Inner:
-        """What is repeated, used, or done with rows, with elementary functions as arithmetic."""
+        """A repeat, subroutine or operation on rows, with elementary functions expanded."""
         from linkwork.engine.trace.replay import expanded
 
         if not any(map(_has_elementary, programs(what))):
@@ -135,7 +135,7 @@ class Tracer:
     def store(self, address: Address, value: Any) -> None:
         self.program.instruction(self.block, "store", (self.operand(value),), address)
 
-    # The rules of arithmetic. Operands that are negations hand their sign on.
+    # The rules of arithmetic. The sign of a negated operand is moved outward.
 
     def add(self, a: Any, b: Any) -> Operand:
         if type(a) is float:
@@ -220,7 +220,7 @@ class Tracer:
         return self.emit("neg", (a,))
 
     def _negated(self, x: Operand) -> int | None:
-        """y where x = -y."""
+        """y if x = -y."""
         if type(x) is int and self.program.operations[x] == "neg":
             return self.program.operands[x][0]
         return None
@@ -313,14 +313,14 @@ class Traced(Undecided):
         return self.tracer.wrap(self.tracer.emit(name, tuple(map(self.tracer.operand, operands))))
 
     def called(self, callee: Any, operands: Sequence[Any]) -> Any:
-        """A call of other code, of which ``part`` gives a number."""
+        """A call of other code; ``part`` extracts a number."""
         return self.tracer.wrap(self.tracer.emit("call", tuple(map(self.tracer.operand, operands)), callee))
 
     def part(self, k: int) -> Any:
         return self.tracer.wrap(self.tracer.emit("part", (self.number,), k))
 
     def repeated(self, what: Repeat, operands: Sequence[Any]) -> list[Any]:
-        """The numbers of the state in which a repeat ends."""
+        """The numbers of the final state of a repeat."""
         if self.tracer.expand:
             what = self.tracer.written_out(what)
         number = self.tracer.emit("repeat", tuple(map(self.tracer.operand, operands)), what)
@@ -338,15 +338,15 @@ class Traced(Undecided):
         return [self.tracer.wrap(self.tracer.emit("final", (number,), k)) for k in range(what.state)]
 
     def kept(self, what: Keep, operands: Sequence[Any]) -> None:
-        """A row is kept: whenever this is done, in the order in which it is."""
+        """A row is kept: every time, in this order."""
         self.tracer.effect("keep", operands, what)
 
     def mapped(self, what: Map, operands: Sequence[Any]) -> None:
-        """Rows are made of others."""
+        """Rows are mapped to others."""
         self.tracer.effect("map", operands, self.tracer.written_out(what) if self.tracer.expand else what)
 
     def folded(self, what: Fold, operands: Sequence[Any]) -> list[Any]:
-        """The numbers of the state that rows were taken into."""
+        """The numbers of the state that rows were folded into."""
         what = self.tracer.written_out(what) if self.tracer.expand else what
         number = self.tracer.effect("fold", operands, what)
         return [self.tracer.wrap(self.tracer.emit("final", (number,), k)) for k in range(what.state)]

@@ -1,4 +1,4 @@
-"""A program with loops written again: by another tracer, as it stands, or with more beside its instructions."""
+"""Rewrites a program with loops: by another tracer, as it stands, or with more beside its instructions."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from linkwork.spatial import Scalar
 
 
 class Transcriber:
-    """Writes each instruction of ``program`` by ``tracer``, which folds constants and has elementary functions as they
-    are, or written out. ``values`` and ``integers`` tell what has become of an instruction.
+    """Writes each instruction of ``program`` by ``tracer``, which folds constants and leaves elementary functions as
+    they are, or expands them. ``values`` and ``integers`` map instructions to their replacements.
     """
 
     def __init__(self, program: Program, tracer: Tracer) -> None:
@@ -87,7 +87,7 @@ class Transcriber:
         self.walk(loop, Loop(loop.walk, counter, loop.first, loop.last, ends[0], [], ends[1], None, successor), inside)
 
     def counter(self, loop: Loop) -> int:
-        """A new counter in the place of a loop's own."""
+        """A new counter that replaces a loop's own."""
         found = self.integers[loop.counter] = self.tracer.program.instruction(Block(), "counter", ())
         return found
 

@@ -1,4 +1,4 @@
-"""Ready mechanisms: those of the papers that linkwork builds on, and simple ones to try things with.
+"""Built-in mechanisms: those of the papers that linkwork builds on, and simple ones to try things with.
 
 Each is a function that returns a Model; ``by_name`` makes one from text such as "serial_chain:10:spherical".
 """

@@ -1,4 +1,4 @@
-"""What the ready mechanisms have in common: uniform rods and boxes, joints by kind, and checks of their sizes."""
+"""What the built-in mechanisms have in common: uniform rods and boxes, joints by kind, and checks of their sizes."""
 
 from __future__ import annotations
 
