@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import mpmath
@@ -21,7 +21,8 @@ from linkwork.cli.count import counted
 from linkwork.engine.mode import form
 from linkwork.engine.plans import Task, plan_for
 from linkwork.engine.trace.interpreter import evaluate
-from linkwork.joints import Joint
+from linkwork.engine.trace.tables import tables_of
+from linkwork.joints import Joint, Prismatic, Revolute, Spherical
 from linkwork.model import Model
 from linkwork.spatial import Columns, Coordinates, Motion, Quaternion, Subspace, Transform, Vec3, quaternion_exp
 from linkwork.spatial.dual import Dual
@@ -267,6 +268,30 @@ def test_any_choice_of_arguments_has_the_same_bits_in_every_form(wrt: tuple[str,
     assert lw.forward_dynamics_vjp(model, s.q, s.v, s.tau, s.weights, s.f_ext, list(wrt), out=out) is out
     for result, numbers in zip(out, expected, strict=True):
         assert np.array_equal(result, numbers)
+
+
+@pytest.mark.parametrize(
+    ("joints", "runs"),
+    [((Revolute("y"), Prismatic((1.0, 2.0, 2.0))), 2), ((*[Revolute("z")] * 5, Spherical()), 1)],
+    ids=["one_degree_of_freedom", "others_in_between"],
+)
+def test_rows_that_are_found_side_by_side_have_the_bits_of_single_ones(joints: tuple[Joint, ...], runs: int) -> None:
+    model = random_tree(546, joints, 11)
+    s, tables = state_of(model, 3, (5,)), tables_of(model)
+    kinds = tables.ints[tables.sizes["run_ints"] :: 2][1 : 1 + len(model.bodies)]
+    assert np.count_nonzero(kinds == len(tables.kinds)) == runs
+    functions: list[tuple[Callable[..., Any], Sequence[Array]]] = [
+        (lambda *given: (lw.mass_matrix_inverse(*given),), (s.q,)),
+        (lw.forward_dynamics_derivatives, (s.q, s.v, s.tau)),
+        (partial(lw.linearise, dt=0.01), (s.q, s.v, s.tau)),
+    ]
+    for function, arguments in functions:
+        with form("interpreted"):
+            expected = function(model, *arguments)
+        with form("rolled"):
+            batch, one = function(model, *arguments), function(model, *(x[2] for x in arguments))
+        for each, alone, numbers in zip(batch, one, expected, strict=True):
+            assert np.array_equal(each, numbers) and np.array_equal(alone, numbers[2])
 
 
 def test_forces_that_are_left_out_are_zero() -> None:

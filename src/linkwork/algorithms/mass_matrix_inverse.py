@@ -14,6 +14,9 @@ What articulated bodies do with joint forces alone (Featherstone 1983), in the f
 nothing is moved. X are accelerations while the parents of joints j are held, which push these by f: those of parents
 that are let go are left (``forward_dynamics_derivatives``). M⁻¹ is symmetric to the last bit.
 
+Several rows may be found side by side, as the tree has them: what a joint does is then looked up once for all of them,
+and one row need not wait for another.
+
 By symmetry Yⱼ of ancestors could be known instead, from rows in the other order, without y. But then no
 joint gives way to what was rounded in P of its parent, and it adds up: M⁻¹ of a rope has a tenth of the error this way.
 """
@@ -96,39 +99,64 @@ def respond(
     """
     P: Field[list[Motion]] = tree.path_field()
 
-    def answer(body: Body, forces: Sequence[Force]) -> Matrix:
+    def answer(body: Body, forces: Sequence[Force], which: slice = slice(None)) -> Matrix:
         """fᵀ P of the body's parent, a row for each unit force."""
-        return [[motion.dot(force) for force in forces] for motion in P[body.parent]]
+        return [[motion.dot(force) for force in forces] for motion in P[body.parent][which]]
 
-    def move(row: Body, body: Body, Y: Matrix, begun: bool = True) -> None:
-        """A body moves with its parent and by its joint; X of the pair is added to if it has ``begun``."""
+    def move(rows: Sequence[Body], body: Body, Y: Matrix, begun: int) -> None:
+        """A body moves with its parent and by its joint; X of the last rows, from ``begun`` on, is added to."""
         n, S, blocks = body.joint.nv, joints[body].S, []
         forces = [] if pushed is None else pushed[body]
         for number, each in enumerate(X):
             block = answer(body, forces[number * n : number * n + n])
-            blocks.append([plus(x, y) for x, y in zip(each[row, body], block, strict=True)] if begun else block)
+            there = [row for joint in rows[begun:] for row in each[joint, body]]
+            first = len(block) - len(there)
+            blocks.append([*block[:first], *(plus(x, y) for x, y in zip(there, block[first:], strict=True))])
         P[body] = [motion + S.times(rates) for motion, rates in zip(P[body.parent], Y, strict=True)]
-        if taken:
-            taken(row, body, [*blocks, Y])
-            return
-        for each, block in zip(X, blocks, strict=True):
-            each[row, body] = block
+        for joint, *own in zip(rows, *(_parted(block, rows) for block in (*blocks, Y)), strict=True):
+            if taken:
+                taken(joint, body, own)
+            else:
+                for each, block in zip(X, own, strict=False):
+                    each[joint, body] = block
 
-    def found(body: Body, given: Matrix) -> Matrix:
+    def found(body: Body, given: Matrix, which: slice = slice(None)) -> Matrix:
         """What a joint does: as it would while its parent is held, and by what its parent does."""
-        return [plus(x, y) for x, y in zip(given, answer(body, joints[body].K), strict=True)]
+        return [plus(x, y) for x, y in zip(given, answer(body, joints[body].K, which), strict=True)]
+
+    def keep(rows: Sequence[Body], body: Body, Y: Matrix) -> None:
+        """M⁻¹ of rows and a body before them, and by symmetry of the body and the rows."""
+        for row, block in zip(rows, _parted(Y, rows), strict=True):
+            inverse[row, body] = block
+            inverse[body, row] = columns(block, body.joint.nv)
 
     _while_parents_are_held(tree, joints, inverse)
-    for row in tree.depth_first_inward():
-        P[tree.world] = [Motion.zero()] * row.joint.nv
-        for body in tree.bodies_before(row):
-            inverse[row, body] = Y = found(body, inverse[row, body])
-            inverse[body, row] = columns(Y, body.joint.nv)
-            move(row, body, Y)
-        inverse[row, row] = Y = _lower(found(row, joints[row].inverse()))
-        move(row, row, Y)
-        for body in tree.bodies_after(row) if X else ():
-            move(row, body, inverse[row, body], begun=False)
+    for rows in tree.rows_inward():
+        P[tree.world] = [Motion.zero()] * sum(row.joint.nv for row in rows)
+        for body in tree.bodies_before(rows[0]):
+            Y = found(body, _together(inverse, rows, body))
+            keep(rows, body, Y)
+            move(rows, body, Y, 0)
+        for k, body in enumerate(rows):  # each of the rows is before, at or after the body
+            known, after = _together(inverse, rows[:k], body), rows[k + 1 :]
+            own = slice(len(known), len(known) + body.joint.nv)
+            inverse[body, body] = Y = _lower(found(body, joints[body].inverse(), own))
+            others = found(body, _together(inverse, after, body), slice(own.stop, None))
+            keep(after, body, others)
+            move(rows, body, [*known, *Y, *others], k)
+        for body in tree.bodies_after(rows[-1]) if X else ():
+            move(rows, body, _together(inverse, rows, body), len(rows))
+
+
+def _together(field: Field[Matrix], rows: Sequence[Body], body: Body) -> Matrix:
+    """The rows of several joints' blocks, one below the other."""
+    return [row for joint in rows for row in field[joint, body]]
+
+
+def _parted(matrix: Matrix, rows: Sequence[Body]) -> list[Matrix]:
+    """The blocks of several joints of a matrix that has a row for each degree of freedom."""
+    below = iter(matrix)
+    return [[next(below) for _ in range(joint.joint.nv)] for joint in rows]
 
 
 def _while_parents_are_held(tree: OrderedTree, joints: Field[GivingWay], y: Field[Matrix]) -> None:

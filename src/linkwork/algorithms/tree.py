@@ -151,8 +151,10 @@ class OrderedTree(Tree, Protocol):
     def depth_first(self) -> Iterator[Body]:
         """Every body after its parent, and with all that it carries before any other."""
 
-    def depth_first_inward(self) -> Iterator[Body]:
-        """The same order backwards."""
+    def rows_inward(self) -> Iterator[Sequence[Body]]:
+        """The same order backwards, in runs of one or more bodies, each run in that order: rows of a matrix that may be
+        found side by side. How long runs are is left to the tree.
+        """
 
     def bodies_before(self, body: Any) -> Iterator[Body]:
         """The bodies that come before a body in that order."""

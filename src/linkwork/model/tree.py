@@ -193,9 +193,9 @@ class Tree(SegmentWalks, PathWalks, LoopWalks, PartWalks, Walks):
         """Every body after its parent, and with all that it carries before any other."""
         return self.bodies_after(self.world)
 
-    def depth_first_inward(self) -> Iterator[Node]:
-        """The same order backwards."""
-        return reversed([*self.depth_first()])
+    def rows_inward(self) -> Iterator[list[Node]]:
+        """The same order backwards, in runs of one body."""
+        return ([body] for body in reversed([*self.depth_first()]))
 
     def bodies_before(self, body: Node) -> Iterator[Node]:
         """The bodies that come before a body in that order."""

@@ -1,9 +1,10 @@
 """A pass over programs with loops, for one state: items of a list that are computed alike take the lanes of a vector.
 
 A field whose values are lists of motions or forces, such as those of several right-hand sides, has the same component
-of up to four items side by side (``layout``). Stores of these are the roots of packs: their values are packed if the
-same operation makes them, then its operands, and so on, down to loads of such lists. Values that are not packed are
-inserted lane by lane, or extracted from a pack; a block in which that is more work than it saves is left alone. Each
+of up to four items side by side (``layout``). Stores of these are the roots of packs, and so are values stored at the
+same place of several rows of a matrix: they are packed if the same operation makes them, then its operands, and so on,
+down to loads of such lists. Values that are not packed are inserted lane by lane, or extracted from a pack; a block in
+which that is more work than it saves is left alone. Each
 lane of a wide instruction does what the narrow one did, so results keep their bits.
 """
 
@@ -76,13 +77,23 @@ class _Packs:
 
     def roots(self) -> list[Members]:
         """Stores of the same number of several items, the last ones first: earlier ones may belong to an intermediate
-        step that does more for some items than for others, and would pack unrelated values.
+        step that does more for some items than for others, and would pack unrelated values. Then values stored at the
+        same place of several rows, which are not adjacent.
         """
         runs: dict[object, dict[int, int]] = defaultdict(dict)
+        rows: dict[object, list[Operand]] = defaultdict(list)
         for n in self.order:
-            if n in self.seats and self.program.operations[n] == "store":
-                runs[self.seats[n].run, self.program.details[n].terms][self.seats[n].lane] = n
-        return [tuple(run[lane] for lane in sorted(run)) for run in reversed(runs.values())]
+            if self.program.operations[n] != "store":
+                continue
+            address, (value,) = self.program.details[n], self.program.operands[n]
+            if n in self.seats:
+                runs[self.seats[n].run, address.terms][self.seats[n].lane] = n
+            elif address.terms:
+                (_, stride), *others = address.terms
+                rows[address.array, address.offset, stride, *others].append(value)
+        of_items = [tuple(run[lane] for lane in sorted(run)) for run in reversed(runs.values())]
+        of_rows = [x[k : k + MOST_LANES] for x in rows.values() for k in range(0, len(x), MOST_LANES)]
+        return [*of_items, *filter(None, (instructions(tuple(values)) for values in of_rows))]
 
     def pack(self, root: Members) -> None:
         todo = [root]

@@ -31,6 +31,8 @@ from linkwork.engine.trace.tables import (
     INERTIA,
     JUNCTIONS,
     PLACEMENT,
+    RUN,
+    RUNS,
     Kind,
     Section,
 )
@@ -44,7 +46,8 @@ class _Symbol:
     """Something whose number is known only at run time: a row of a section of ``ints``."""
 
     section: Section
-    kind: int | None = None
+    kind: int | frozenset[int] | None = None
+    """Its kind, those of which it may be, or None if nothing is known of it."""
 
     def __init__(self, tree: RolledTree, index: int | None) -> None:
         self.tree, self.index = tree, index
@@ -59,7 +62,7 @@ class Node(_Symbol):
 
     section = BODIES
 
-    def __init__(self, tree: RolledTree, index: int | None, kind: int | None) -> None:
+    def __init__(self, tree: RolledTree, index: int | None, kind: int | frozenset[int] | None) -> None:
         super().__init__(tree, index)
         self.kind = kind
 
@@ -74,7 +77,7 @@ class Node(_Symbol):
 
     @property
     def parent(self) -> Node:
-        if self.kind is not None and self.tree.kinds[self.kind].root:
+        if isinstance(self.kind, int) and self.tree.kinds[self.kind].root:
             return self.tree.world
         return Node(self.tree, self.integer("parent"), None)
 
@@ -96,7 +99,7 @@ class Node(_Symbol):
 
     @property
     def _kind(self) -> Kind:
-        if self.kind is None:
+        if not isinstance(self.kind, int):
             raise TypeError("a parent's joint is not known while its child is at work; store what you need in a field")
         return self.tree.kinds[self.kind]
 
@@ -128,6 +131,16 @@ class Node(_Symbol):
         start = PLACEMENT + INERTIA + (kind.joint.nv if kind.rotor else 0)
         count = len(kind.fixed) - start
         return kind.joint.of(self.numbers(start, count)) if count else kind.joint
+
+
+class OneOfSeveral(Node):
+    """A body whose joint is of one of several kinds, which have the same number of degrees of freedom."""
+
+    @property
+    def joint(self) -> Joint:
+        """A joint of one of these kinds, which stands for their degrees of freedom alone."""
+        assert isinstance(self.kind, frozenset)
+        return self.tree.kinds[min(self.kind)].joint
 
 
 class _FrameNode(_Symbol):
@@ -176,7 +189,9 @@ class RolledTree(PathWalks, LoopWalks, Walks):
     def __init__(
         self, tracer: Tracer, kinds: Sequence[Kind], width: int, known: Known | None, matrices: bool = True
     ) -> None:
-        """Without ``matrices``, blocks of matrices are values at pairs of places like all others."""
+        """Without ``matrices``, blocks of matrices are values at pairs of places like all others, and their rows are
+        found one by one.
+        """
         self.tracer, self.kinds, self.width, self.matrices = tracer, kinds, width, matrices
         self.known, self.scattered = known, set(known.scattered if known else ())
         self.results: dict[str, InResult] = {}
@@ -211,8 +226,21 @@ class RolledTree(PathWalks, LoopWalks, Walks):
     def depth_first(self) -> Iterator[Node]:
         return self.bodies_after(self.world)
 
-    def depth_first_inward(self) -> Iterator[Node]:
-        return self._bodies("climb", self.place("before", self.world), None, partial(DEPTH_FIRST.address, "before"))
+    def rows_inward(self) -> Iterator[list[Node]]:
+        if not self.matrices:
+            start, before = self.place("before", self.world), partial(DEPTH_FIRST.address, "before")
+            yield from ([body] for body in self._bodies("climb", start, None, before))
+            return
+        start, before = self.tracer.emit("index", (), RUNS.address("before", None)), partial(RUNS.address, "before")
+        run, alike = len(self.kinds), frozenset(k for k, kind in enumerate(self.kinds) if kind.joint.nv == 1)
+        cases = range(run + 1 if alike else run)
+        for first, kind in self._loop(
+            "climb", 1, "last_body", cases, partial(RUNS.address, "kind"), start, None, before
+        ):
+            rows: list[Node] = [Node(self, first, kind) if kind < run else OneOfSeveral(self, first, alike)]
+            while kind == run and len(rows) < RUN:
+                rows.append(OneOfSeveral(self, self.place("after", rows[-1]), alike))
+            yield rows
 
     def bodies_before(self, body: Node) -> Iterator[Node]:
         return self._stretch(self.place("after", self.world), body.number)
@@ -233,7 +261,7 @@ class RolledTree(PathWalks, LoopWalks, Walks):
     def path(self, body: Node, until: Node | None = None) -> Iterator[Node]:
         if body is self.world:
             return iter(())
-        kinds = [body.kind] if body.kind is not None and self.kinds[body.kind].root else None
+        kinds = [body.kind] if isinstance(body.kind, int) and self.kinds[body.kind].root else None
         return self._bodies("climb", body.index, until.index if until else None, kinds=kinds)
 
     def ancestors(self, body: Node) -> Iterator[Node]:

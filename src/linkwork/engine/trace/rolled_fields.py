@@ -162,15 +162,19 @@ class StoredField(Field):
 
 
 def _may_be(stored: Any, asked: Any) -> bool:
-    if isinstance(stored, tuple):
-        return all(s is None or a is None or s == a for s, a in zip(stored, asked, strict=True))
-    return stored is None or asked is None or stored == asked
+    """Whether something was stored for the kind, or pair of kinds, that is asked for."""
+    both = zip(stored, asked, strict=True) if isinstance(stored, tuple) else [(stored, asked)]
+    return all(s is None or a is None or not _several(s).isdisjoint(_several(a)) for s, a in both)
+
+
+def _several(kind: Any) -> frozenset[Any]:
+    return kind if isinstance(kind, frozenset) else frozenset({kind})
 
 
 def _is_block(key: tuple[Any, Any], value: Any) -> bool:
     """Whether a value for a pair of joints is a block of a matrix over degrees of freedom."""
-    if any(node.kind is None or node.kind < 0 for node in key):
+    if any(node.kind is None or node.kind == -1 for node in key):
         return False
-    rows, columns = (node.tree.kinds[node.kind].joint.nv for node in key)
+    rows, columns = (node.tree.kinds[min(_several(node.kind))].joint.nv for node in key)
     shape = [len(row) if isinstance(row, list) else -1 for row in value] if isinstance(value, list) else None
     return shape == [columns] * rows and len(flatten(value)) == rows * columns

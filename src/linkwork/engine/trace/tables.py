@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwork.engine.ir.address import ONE, Address, Terms
+from linkwork.engine.ir.lists import MOST_LANES
 from linkwork.joints import Joint
 from linkwork.model.doubtful import doubtful_joints
 from linkwork.model.junctions import common_ancestor, junctions_of
@@ -23,7 +24,7 @@ from linkwork.model.loop_walks import groups_of
 from linkwork.model.loops import Attached, Closed, Crossing, Loops, loops_of
 from linkwork.model.model import Frame, Model
 from linkwork.model.paths import paths_of
-from linkwork.model.tree import alone, depth_first
+from linkwork.model.tree import DepthFirst, alone, depth_first
 
 PLACEMENT, INERTIA = 12, 10
 """How many numbers these have."""
@@ -83,11 +84,18 @@ FAMILIES = Section(("newest", "older"), "family_ints")
 """
 DEPTH_FIRST = Section(("before", "after", "stop", "depth"), "depth_first_ints")
 """A row for each body, the world's first: its place in depth-first order (``DepthFirst``)."""
+RUN = MOST_LANES
+"""Bodies with one degree of freedom, one after another in depth-first order, whose rows of a matrix are found together.
+"""
+RUNS = Section(("kind", "before"), "run_ints")
+"""A row for each body that a run begins with, or that is in none, and the world's first: the body's own kind, or for a
+run one more than bodies have; and the first body of what comes before it in depth-first order, for the world the last.
+"""
 HANDED = Section(("row", "earlier"), "handed_ints")
 """A row for each body, the world's first: the row for values that only its children read, and its parent's."""
 TOLD = (
-    *(FRAMES, JUNCTIONS, FRAME_JUNCTIONS, ANCESTORS, FAMILIES, DEPTH_FIRST, HANDED, PATHS, STATIONS, POINTS, PLACES),
-    *(JOININGS, LOOP_ENDS, CROSSINGS, PAIRS),
+    *(FRAMES, JUNCTIONS, FRAME_JUNCTIONS, ANCESTORS, FAMILIES, DEPTH_FIRST, RUNS, HANDED),
+    *(PATHS, STATIONS, POINTS, PLACES, JOININGS, LOOP_ENDS, CROSSINGS, PAIRS),
 )
 """The sections whose starts rolled code gets."""
 LASTS = ("frame", "junction", "path", "station", "loop", "strand", "coupling")
@@ -262,6 +270,21 @@ def _families(parents: Sequence[int]) -> list[list[int]]:
     return rows
 
 
+def _runs(order: Sequence[DepthFirst], kind: Sequence[int], kinds: Sequence[Kind]) -> list[tuple[int, int]]:
+    """The rows of ``RUNS``."""
+    rows = [(0, 0)] * len(order)
+    last, body = 0, order[0].after
+    while body:
+        run = [body]
+        while len(run) < RUN and order[run[-1]].after:
+            run.append(order[run[-1]].after)
+        whole = len(run) == RUN and all(kinds[kind[each]].joint.nv == 1 for each in run)
+        rows[body] = (len(kinds) if whole else kind[body], last)
+        last, body = body, order[run[-1] if whole else body].after
+    rows[0] = (0, last)
+    return rows
+
+
 def _handed(parents: Sequence[int]) -> list[tuple[int, int]]:
     """The rows of ``HANDED``: one is reused when the last child has read it, by that child itself if need be."""
     last = {parent: body for body, parent in enumerate(parents[1:], 1)}
@@ -292,6 +315,7 @@ def tables_of(
         junctions, of_points = junctions_of(parents, points)
         ancestors = [common_ancestor(parents, a, b) for a in points for b in points]
         walks = _walks(parents, points, bodies)
+    order = depth_first(parents)
     looped = loops_of(parents, groups_of(frames) if loops else ())
     steps = _Steps(looped)
     sections: list[tuple[Section, Sequence[Any] | NDArray[np.int64]]] = [
@@ -301,7 +325,8 @@ def tables_of(
         (FRAME_JUNCTIONS, of_points),
         (ANCESTORS, ancestors),
         (FAMILIES, _families(parents)),
-        (DEPTH_FIRST, depth_first(parents)),
+        (DEPTH_FIRST, order),
+        (RUNS, _runs(order, bodies[:, 0].tolist(), kinds)),
         (HANDED, _handed(parents)),
         *walks.items(),
         (JOININGS, steps.joinings if loops else []),
