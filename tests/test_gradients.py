@@ -288,6 +288,18 @@ def test_constrained_steps_with_loops_have_the_same_derivatives(monkeypatch: pyt
         lw.linearise(model, q, v, tau, damping=0.1, **options)
 
 
+def test_a_constrained_step_that_is_joined_from_parts_can_be_written_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(linearise_module, "MOST_WHOLE", 2)
+    model = lw.mechanisms.serial_chain(3)
+    q, v, tau = np.random.default_rng(3).normal(size=(3, 3))
+    options: Any = {"dt": 0.02, "constraints": lw.PointOnPlane.at(model, q, "tip", normal="x")}
+    with lw.interpreted():
+        first = lw.linearise(model, q, v, tau, **options)
+        expected = [array.copy() for array in first]
+        again = lw.linearise(model, q, v, tau, out=(first.A, first.B), **options)
+    assert again.A is first.A and all(map(np.array_equal, again, expected))
+
+
 def test_what_has_no_gradient_is_said() -> None:
     plain = lw.rollout(CHAIN, np.zeros(3), np.zeros(3), dt=0.01, steps=3)
     with pytest.raises(lw.ArgumentError, match="the rollout had no cost"):

@@ -169,6 +169,7 @@ def linearise(
             if found is not target and not np.may_share_memory(found, target):
                 target[...] = found
         return Linearised(*out)
+    A, B = map(np.ascontiguousarray, (A, B))  # as out= wants them
     return Linearised(A.reshape((*asked.batch, *A.shape[1:])), B.reshape((*asked.batch, *B.shape[1:])))
 
 
