@@ -145,7 +145,7 @@ def inertia_there(model: Model, body: str) -> pin.Inertia:
 
 
 @cache
-def make(name: str, batch: tuple[int, ...]) -> Pair:
+def make(name: str, batch: tuple[int, ...] = ()) -> Pair:
     return robot(name, batch) if name in ROBOTS else tree(name, batch)
 
 
