@@ -182,7 +182,9 @@ def test_forces_at_the_points_give_the_accelerations_they_are_for(held: tuple[Mo
     mu, p = lw.operational_bias(arms, q, v, hands)
     close(mu, space.coriolis, 1e-12)
     close(p, space.gravity, 1e-12)
-    close(space.jacobian @ space.consistent_inverse, np.broadcast_to(np.eye(wanted.shape[1]), space.inertia.shape), 1e-9)
+    close(
+        space.jacobian @ space.consistent_inverse, np.broadcast_to(np.eye(wanted.shape[1]), space.inertia.shape), 1e-9
+    )
     still = lw.operational_space(arms, q, 0.0 * v, hands)
     close(still.coriolis, 0.0 * wanted, 1e-9, scale=np.abs(p).max())
 
