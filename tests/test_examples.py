@@ -17,8 +17,8 @@ SMALLER = {
     "falling_chain": ("LINKS, LENGTH, MASS = 100, 2.0, 2.0", "LINKS, LENGTH, MASS = 60, 1.2, 1.2"),
     "lqr": (
         "    model = builder.build()\n    return model, balanced",
-        "    model = builder.build().locked([f'joint_{side}_{part}' for side in ('left', 'right') for part in ('shoulder', 'arm')])\n"
-        "    return model, balanced",
+        "    arms = [f'joint_{side}_{part}' for side in ('left', 'right') for part in ('shoulder', 'arm')]\n"
+        "    model = builder.build().locked(arms)\n    return model, balanced",
     ),
     "mppi_cart_pole": ("SAMPLES, HORIZON = 4096", "SAMPLES, HORIZON = 512"),
     "mppi_panda": ("SAMPLES, HORIZON, KNOTS = 4096", "SAMPLES, HORIZON, KNOTS = 1024"),
