@@ -185,7 +185,7 @@ FEW_FRAMES = ("f4", "post")
 @cache
 def few_kinds() -> Model:
     """A small tree for tests of all functions in all forms: the same everywhere, so that its code is compiled once."""
-    return random_tree(462, (Spherical(), Revolute((1.0, 2.0, 3.0))), 5, name="few_kinds")
+    return random_tree(462, (Spherical(), Revolute((1.0, 2.0, 3.0)), Fixed()), 5, name="few_kinds")
 
 
 def models_of_form() -> tuple[Model, ...]:

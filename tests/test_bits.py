@@ -29,8 +29,8 @@ NAMES = "inverse_dynamics articulated_body composite_body mass_matrix jacobian/w
 @cache
 def mechanism() -> Model:
     """Sines and quaternions on a branching tree, with and without rotors."""
-    kinds = (lw.joints.Free(), lw.joints.Revolute((1.0, 2.0, 3.0)))
-    return random_tree(546, kinds, 4, name="bits")
+    kinds = (lw.joints.Free(), lw.joints.Revolute((1.0, 2.0, 3.0)), lw.joints.Spherical())
+    return random_tree(420, kinds, 4, name="bits")
 
 
 @cache

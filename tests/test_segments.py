@@ -201,8 +201,8 @@ def test_side_branches_of_one_shape_are_lanes_whatever_their_number() -> None:
 def test_joints_in_random_order_are_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert blended(chain([Revolute("y"), *[Spherical()] * 3] * 13 + [Revolute("y")] * 5)) is None, "too short"
     monkeypatch.setattr(segments, "WORTH_BLENDING", 50)
-    kinds = (Revolute("y"), Spherical())
-    order = np.random.default_rng(4).integers(2, size=52)
+    kinds = (Revolute("y"), Spherical(), Universal())
+    order = np.random.default_rng(4).integers(3, size=52)
     model = chain([kinds[k] for k in order], 6)
     found = blended(model)
     assert found is not None and not cut(model).uniform and cut(found).uniform  # type: ignore[union-attr]
