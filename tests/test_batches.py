@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -49,6 +50,11 @@ def taken(s: State, where: Any) -> State:
     return replace(s, **parts)
 
 
+@cache
+def thousand(model: Model) -> State:
+    return state_of(model, 11, (1000,))
+
+
 def arrays(results: Any) -> tuple[Array, ...]:
     return results if isinstance(results, tuple) else (results,)
 
@@ -76,7 +82,7 @@ def test_a_batch_of_1000_states_equals_the_1000_single_results_to_the_last_bit(e
     (model, frames), looked_at = small(engine), list(range(1000))
     if engine == "interpreted":
         looked_at = [*range(8), *range(17, 983, 97), *range(984, 1000)]
-    s = state_of(model, 11, (1000,))
+    s = thousand(model)
     together = arrays(CALLS[name](s, frames))
     for k in looked_at:
         for whole, single in zip(together, arrays(CALLS[name](taken(s, k), frames)), strict=True):
@@ -91,12 +97,12 @@ def assert_shapes(name: str, results: tuple[Array, ...], batch: tuple[int, ...])
 
 
 @in_every_form
-def test_every_joint_kind_has_the_same_bits_in_a_batch_in_float64_of_the_right_shape(name: str) -> None:
+def test_every_joint_kind_has_the_same_bits_in_a_batch_in_float64_of_the_right_shape(engine: str, name: str) -> None:
     s = state_of(EVERY, 12, (2, 3))
     together = arrays(CALLS[name](s, FRAMES))
     assert_shapes(name, together, (2, 3))
     assert_shapes(name, arrays(CALLS[name](taken(s, (0, slice(1))), FRAMES)), (1,))
-    for where in np.ndindex(2, 3):
+    for where in [(0, 0), (0, 2), (1, 1)] if engine == "interpreted" else np.ndindex(2, 3):
         alone = arrays(CALLS[name](taken(s, where), FRAMES))
         assert_shapes(name, alone, ())
         for whole, single in zip(together, alone, strict=True):

@@ -166,7 +166,7 @@ def test_redundant_loops_are_left_to_articulated_bodies() -> None:
 
 
 def test_loops_on_a_tree_of_many_kinds_are_pinocchios() -> None:
-    pair = make("every_kind")
+    pair = make("every_kind", (2,))
     model, there, q, tau = pair.model, pair.there, pair.state.q[0], pair.state.tau[0]
     loops: list[lw.Constraint] = []
     data, models, datas = there.createData(), pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()

@@ -34,22 +34,25 @@ WALKER, FEET, STANDING = walker()
 def moving(constraints: list[lw.Constraint], states: int = 5) -> tuple[Array, Array, Array, Array]:
     """States, torques of the motors, and the accelerations that constraints then allow."""
     rng = np.random.default_rng(4)
-    q = lw.integrate(WALKER, STANDING, 0.3 * rng.normal(size=(states, WALKER.nv)))
-    v, tau = rng.normal(size=(2, states, WALKER.nv))
-    tau[:, :6] = 0.0
-    return q, v, tau, lw.constrained_dynamics(WALKER, q, v, tau, constraints)[0]
+    with lw.interpreted():
+        q = lw.integrate(WALKER, STANDING, 0.3 * rng.normal(size=(states, WALKER.nv)))
+        v, tau = rng.normal(size=(2, states, WALKER.nv))
+        tau[:, :6] = 0.0
+        return q, v, tau, lw.constrained_dynamics(WALKER, q, v, tau, constraints)[0]
 
 
 def test_two_feet_by_dense_matrices_and_forward_dynamics() -> None:
     q, v, _, a = moving(FEET)
     found, wrenches = lw.constrained_inverse_dynamics(WALKER, q, v, a, FEET)
     assert not found[:, :6].any()
-    again, felt = lw.constrained_dynamics(WALKER, q, v, found, FEET)
+    with lw.interpreted():
+        again, felt = lw.constrained_dynamics(WALKER, q, v, found, FEET)
     close(again, a, 1e-10)
     close(felt, wrenches, 1e-10)
     for k in range(len(q)):
         points = ["left2", lw.Point("right2", axes="position")]
-        J, needed = lw.jacobian(WALKER, q[k], points), lw.inverse_dynamics(WALKER, q[k], v[k], a[k])
+        with lw.interpreted():
+            J, needed = lw.jacobian(WALKER, q[k], points), lw.inverse_dynamics(WALKER, q[k], v[k], a[k])
         smallest = np.linalg.pinv(J.T[:6]) @ needed[:6]
         close(wrenches[k].ravel()[:9], smallest, 1e-10)
         assert not wrenches[k, 1, 3:].any()
@@ -66,7 +69,8 @@ def test_one_foot_gives_back_what_was_applied() -> None:
     loads = np.random.default_rng(6).normal(size=(5, len(WALKER.bodies), 6))
     for constraint, load in ((lw.Ball("left2"), None), (lw.Weld("left2"), loads)):
         q, v, tau, _ = moving(FEET)
-        a, wrenches = lw.constrained_dynamics(WALKER, q, v, tau, [constraint], f_ext=load)
+        with lw.interpreted():
+            a, wrenches = lw.constrained_dynamics(WALKER, q, v, tau, [constraint], f_ext=load)
         found = lw.constrained_inverse_dynamics(WALKER, q, v, a, [constraint], f_ext=load)
         close(found[0], tau, 1e-10)
         close(found[1], wrenches, 1e-10)
@@ -90,7 +94,8 @@ def test_redundant_constraints_and_motors_everywhere() -> None:
     q, v, _, a = moving(FEET, 2)
     tau, wrenches = lw.constrained_inverse_dynamics(WALKER, q, v, a, [*FEET, FEET[0]])
     once = lw.constrained_inverse_dynamics(WALKER, q, v, a, FEET)
-    again, _ = lw.constrained_dynamics(WALKER, q, v, tau, FEET)
+    with lw.interpreted():
+        again, _ = lw.constrained_dynamics(WALKER, q, v, tau, FEET)
     close(again, a, 1e-8)
     close(wrenches[:, 0], wrenches[:, 2], 1e-9)  # the smallest are shared alike
     assert np.linalg.norm(wrenches) < np.linalg.norm(once[1])
@@ -102,7 +107,8 @@ def test_redundant_constraints_and_motors_everywhere() -> None:
 
 def test_a_motion_that_cannot_be_made() -> None:
     q, v, tau, _ = moving(FEET)
-    a, _ = lw.constrained_dynamics(WALKER, q, v, tau, [lw.Ball("left2")])
+    with lw.interpreted():
+        a, _ = lw.constrained_dynamics(WALKER, q, v, tau, [lw.Ball("left2")])
     a[3, 1] += 0.5
     words = r"cannot be made at state \[3\] of the batch: joint 'joint_trunk' has no motor, and the constraints Ball.*"
     with pytest.raises(lw.SingularError, match=words + r" N \(or N m\) are missing in its degree of freedom \d"):

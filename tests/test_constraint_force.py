@@ -47,7 +47,7 @@ ARGUMENTS = ALGORITHMS["constraint_force"].arguments
 
 
 def agree(model: Model, relative: float = 1e-9, seed: int = 0, methods: Iterable[str] = METHODS) -> None:
-    s = state_of(model, seed, (2,))
+    s = state_of(model, seed)  # over plain floats the interpreter is fastest
     with lw.interpreted():
         expected = lw.forward_dynamics(model, s.q, s.v, s.tau, s.f_ext)
         for method in methods:
@@ -114,11 +114,11 @@ LACKING = {"human", "icub", "icub_reduced", "iris", "romeo", "romeo_laas_small",
 
 
 @pytest.mark.filterwarnings("ignore::linkwork.LinkworkWarning")
-@pytest.mark.parametrize("base", [False, True])
-def test_every_example_robot(base: bool) -> None:
-    for path in ROBOTS:
+def test_every_example_robot() -> None:
+    """Every other one on a base that is free."""
+    for number, path in enumerate(ROBOTS):
         if path.stem not in LACKING:
-            model = lw.merge_fixed(lw.load(path, floating_base=base))
+            model = lw.merge_fixed(lw.load(path, floating_base=number % 2 == 0))
             s = state_of(model, 1)
             with lw.interpreted():
                 expected = lw.forward_dynamics(model, s.q, s.v, s.tau, s.f_ext)
@@ -132,7 +132,7 @@ def test_ready_mechanisms(name: str) -> None:
 
 
 def test_compiled_code_gives_the_same_bits_and_long_chains_are_interpreted() -> None:
-    model = chain([JOINTS[k] for k in (0, 12, 4, 17, 9)], rotors=True, branches=2)
+    model = chain([JOINTS[k] for k in (12, 4, 17)], rotors=True, branches=1)
     s = state_of(model, 3, (5,))
     for method in METHODS:
         with lw.interpreted():
@@ -216,10 +216,10 @@ def test_the_choice_of_i_x_does_not_matter(seed: int) -> None:
 
 
 def test_i_x_can_be_chosen() -> None:
-    model = random_tree(21, JOINTS, 6)
+    model = random_tree(21, JOINTS, 4)
     s = state_of(model, 2, (2,))
     rng = np.random.default_rng(0)
-    halves = rng.normal(size=(6, 6, 6))
+    halves = rng.normal(size=(4, 6, 6))
     given = halves @ np.swapaxes(halves, 1, 2)
     given = given + np.swapaxes(given, 1, 2) + np.eye(6)
     with lw.interpreted():

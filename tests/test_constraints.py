@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import mujoco
@@ -22,6 +23,7 @@ from test_pinocchio import make
 SOLID = {"mass": 1.0, "inertia": (0.02, 0.03, 0.025)}
 
 
+@cache
 def four_bar() -> tuple[Model, list[lw.Constraint], Array]:
     """Crank, coupler and rocker in the plane y = 0; the rocker's end is held at (0.9, 0, 0)."""
     builder = lw.Builder("four_bar")
@@ -37,6 +39,7 @@ def four_bar() -> tuple[Model, list[lw.Constraint], Array]:
     return model, loop, assembled(model, loop, np.array([-1.0, 0.6, 1.2]))
 
 
+@cache
 def stewart() -> tuple[Model, list[lw.Constraint], Array]:
     """A platform on six legs: each leg a universal joint, a slider and, to the platform, a ball that closes a loop."""
     builder = lw.Builder("stewart")
@@ -57,12 +60,14 @@ def stewart() -> tuple[Model, list[lw.Constraint], Array]:
     return model, loops, assembled(model, loops, q)
 
 
+@cache
 def carrying() -> tuple[Model, list[lw.Constraint], Array]:
     """The humanoid with both hands on a box."""
     robot = lw.mechanisms.humanoid()
     q = lw.neutral(robot)
     q[:] = np.random.default_rng(7).uniform(-0.2, 0.2, robot.nq)
-    left, right = (lw.forward_kinematics(robot, q, [hand])[0] for hand in ("left_hand", "right_hand"))
+    with lw.interpreted():
+        left, right = lw.forward_kinematics(robot, q, ["left_hand", "right_hand"])
     middle = 0.5 * (left[:3, 3] + right[:3, 3])
     joint = lw.joints.Free()
     box = Body(
@@ -79,6 +84,7 @@ def carrying() -> tuple[Model, list[lw.Constraint], Array]:
     return model, welds, np.concatenate([q, middle, [0.0, 0.0, 0.0, 1.0]])
 
 
+@cache
 def rolling() -> tuple[Model, list[lw.Constraint], Array]:
     """A disc that rolls, leaning, on a plane that a slider carries up and down, and that is tilted."""
     builder = lw.Builder("rolling")
@@ -99,7 +105,8 @@ def errors(model: Model, constraints: Sequence[lw.Constraint], q: Array) -> Arra
     """What the constraints hold, off by how much: six numbers of each, and zero where nothing is held."""
     off = []
     for c in constraints:
-        a, b = lw.forward_kinematics(model, q, [c.frame_a, c.frame_b])
+        with lw.interpreted():
+            a, b = lw.forward_kinematics(model, q, [c.frame_a, c.frame_b])
         goal = np.eye(4)
         goal[:3, :3] = np.reshape(c.placement.rotation.numbers(), (3, 3))
         goal[:3, 3] = c.placement.translation.numbers()
@@ -113,13 +120,15 @@ def rows_of(model: Model, constraints: Sequence[lw.Constraint], q: Array) -> Arr
     """The constraints' Jacobian, by its definition."""
     rows = []
     for c in constraints:
-        a, b = lw.forward_kinematics(model, q, [c.frame_a, c.frame_b])
+        with lw.interpreted():
+            a, b = lw.forward_kinematics(model, q, [c.frame_a, c.frame_b])
+            J_a, J_b = np.split(lw.jacobian(model, q, [c.frame_a, c.frame_b]), 2)
         X = np.zeros((6, 6))
         b_in_a = np.linalg.inv(a) @ b
         R, p = b_in_a[:3, :3], b_in_a[:3, 3]
         X[:3, :3] = X[3:, 3:] = R
         X[:3, 3:] = np.cross(p, R, axisb=0).T if R.ndim == 1 else np.array([np.cross(p, column) for column in R.T]).T
-        J = lw.jacobian(model, q, [c.frame_a]) - X @ lw.jacobian(model, q, [c.frame_b])
+        J = J_a - X @ J_b
         goal = np.reshape(c.placement.rotation.numbers(), (3, 3))
         rows.append(c.rows((R @ goal).T) @ J)
     return np.concatenate(rows)
@@ -129,7 +138,8 @@ def assembled(model: Model, constraints: Sequence[lw.Constraint], q: Array) -> A
     """A configuration near q in which the loops are closed, by Newton's iteration."""
     for _ in range(50):
         step = np.linalg.lstsq(rows_of(model, constraints, q), -errors(model, constraints, q), rcond=1e-10)[0]
-        q = lw.integrate(model, q, step)
+        with lw.interpreted():
+            q = lw.integrate(model, q, step)
         if np.abs(errors(model, constraints, q)).max() < 1e-14:
             break
     return q
@@ -149,29 +159,32 @@ def test_the_equations_of_constrained_motion_hold(name: str, engine: str) -> Non
     v = moving(model, constraints, q, 1)
     tau = np.random.default_rng(2).normal(size=model.nv)
     a, wrenches = lw.constrained_dynamics(model, q, v, tau, constraints, proximal=1e-6)
+    with lw.interpreted():
+        effects = lw.nonlinear_effects(model, q, v)
+        left = lw.mass_matrix(model, q) @ a + effects - tau
+        force = np.zeros(model.nv)
+        for c, wrench in zip(constraints, wrenches, strict=True):
+            world = lw.forward_kinematics(model, q, [c.frame_a, c.frame_b])
+            b_in_a = np.linalg.inv(world[0]) @ world[1]
+            turned = b_in_a[:3, :3].T
+            opposite = np.concatenate(
+                [turned @ wrench[:3], turned @ (wrench[3:] - np.cross(b_in_a[:3, 3], wrench[:3]))]
+            )
+            J_a, J_b = np.split(lw.jacobian(model, q, [c.frame_a, c.frame_b]), 2)
+            force += J_a.T @ wrench - J_b.T @ opposite
+        close(left, force, 1e-8, scale=np.abs(effects).max())
+        h = 1e-4
+        ends = []
+        for t in (h, -h):
+            there = lw.integrate(model, q, t * (v + 0.5 * t * a))
+            ends.append(rows_of(model, constraints, there) @ (v + t * a))
     C = rows_of(model, constraints, q)
-    left = lw.mass_matrix(model, q) @ a + lw.nonlinear_effects(model, q, v) - tau
-    force = np.zeros(model.nv)
-    for c, wrench in zip(constraints, wrenches, strict=True):
-        world = {}
-        for end in (c.frame_a, c.frame_b):
-            world[end] = lw.forward_kinematics(model, q, [end])[0]
-        b_in_a = np.linalg.inv(world[c.frame_a]) @ world[c.frame_b]
-        turned = b_in_a[:3, :3].T
-        opposite = np.concatenate([turned @ wrench[:3], turned @ (wrench[3:] - np.cross(b_in_a[:3, 3], wrench[:3]))])
-        force += lw.jacobian(model, q, [c.frame_a]).T @ wrench - lw.jacobian(model, q, [c.frame_b]).T @ opposite
-    close(left, force, 1e-8, scale=np.abs(lw.nonlinear_effects(model, q, v)).max())
-    h = 1e-4
-    ends = []
-    for t in (h, -h):
-        there = lw.integrate(model, q, t * (v + 0.5 * t * a))
-        ends.append(rows_of(model, constraints, there) @ (v + t * a))
     close((ends[0] - ends[1]) / (2 * h), 0.0 * ends[0], 1e-5, scale=np.abs(C).max() * np.abs(a).max())
 
 
-@pytest.mark.parametrize(("name", "kind"), [("solo12", "3D"), ("talos", "3D"), ("talos", "6D")])
+@pytest.mark.parametrize(("name", "kind"), [("solo12", "3D"), ("talos", "6D")])
 def test_contacts_are_pinocchios(name: str, kind: str) -> None:
-    pair = make(name)
+    pair = make(name, (2,))
     model, there = pair.model, pair.there
     parents = {body.parent for body in model.bodies}
     feet = [body.name for index, body in enumerate(model.bodies, 1) if index not in parents][:2]

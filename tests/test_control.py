@@ -20,7 +20,10 @@ from linkwork.control import CubicSpline, OperationalSpaceController, Posture, T
 from strategies import Array
 
 HANDS = ["left_hand", "right_hand"]
-PERSON = lw.mechanisms.humanoid()
+LEGS = [f"{side}_{part}_pitch" for side in ("left", "right") for part in ("hip", "knee", "ankle")]
+PERSON = lw.mechanisms.humanoid().locked(LEGS)
+"""A humanoid whose legs do nothing: a quarter of its code less to make."""
+NV = PERSON.nv
 
 
 def moved(pose: Array, by: object, turn: object) -> Array:
@@ -32,7 +35,7 @@ def moved(pose: Array, by: object, turn: object) -> Array:
 
 def state(seed: int) -> tuple[Array, Array]:
     rng = np.random.default_rng(seed)
-    return 0.4 * rng.normal(size=24), 0.3 * rng.normal(size=24)
+    return 0.4 * rng.normal(size=NV), 0.3 * rng.normal(size=NV)
 
 
 def simulated(
@@ -80,7 +83,7 @@ def test_errors_of_position_and_rotation_obey_their_law_to_1e_6() -> None:
     )
     follow = Task("left_hand", path, kp=[100, 50, 80, 100, 60, 90], kd=[5, 20, 10, 4, 20, 11])
     stay = Task("right_hand", moved(right, [0.05, 0.0, 0.1], [1.0, 1.9, 0.6]), kp=60.0)  # 127 degrees off
-    controller = OperationalSpaceController(PERSON, [[follow, stay]], Posture(np.zeros(24)))
+    controller = OperationalSpaceController(PERSON, [[follow, stay]], Posture(np.zeros(NV)))
     motion = simulated(PERSON, controller, q, v, 0.6)
     for i, task in enumerate((follow, stay)):
         assert_follows(task, HANDS[i], q, v, motion)
@@ -103,14 +106,15 @@ def test_it_is_khatib_s_law() -> None:
     points = [lw.Point("left_hand", axes="position"), lw.Point("right_hand")]
     poses = lw.forward_kinematics(PERSON, q, HANDS)
     tasks = [Task(points[0], poses[0, :3, 3] + 0.1), Task(points[1], moved(poses[1], [0, 0.1, 0], [0.2, 0.1, 0]))]
-    posture = Posture(np.zeros(24), kp=30.0, kd=5.0)
+    posture = Posture(np.zeros(NV), kp=30.0, kd=5.0)
     torque = OperationalSpaceController(PERSON, [tasks], posture).torque(0.0, q, v)
 
-    space = lw.operational_space(PERSON, q, v, points)
-    a = lw.forward_dynamics(PERSON, q, v, torque)
-    force = space.force(space.jacobian @ a + space.drift)
-    springs = -30.0 * q - 5.0 * lw.mass_matrix(PERSON, q) @ v
-    right = space.torque(force) + space.null_space_torque(springs + lw.nonlinear_effects(PERSON, q, v))
+    with lw.interpreted():
+        space = lw.operational_space(PERSON, q, v, points)
+        a = lw.forward_dynamics(PERSON, q, v, torque)
+        force = space.force(space.jacobian @ a + space.drift)
+        springs = -30.0 * q - 5.0 * lw.mass_matrix(PERSON, q) @ v
+        right = space.torque(force) + space.null_space_torque(springs + lw.nonlinear_effects(PERSON, q, v))
     assert abs(torque - right).max() < 1e-9 * abs(torque).max()
 
 
@@ -118,13 +122,14 @@ def test_the_posture_accelerates_no_point() -> None:
     points = [lw.Point("left_hand"), lw.Point("right_hand", axes="position"), lw.Point("head_top", axes="rotation")]
     for seed in range(10):
         q, v = state(seed)
-        poses = lw.forward_kinematics(PERSON, q, [*HANDS, "head_top"])
+        with lw.interpreted():
+            poses = lw.forward_kinematics(PERSON, q, [*HANDS, "head_top"])
+            responses = lw.force_responses(PERSON, q, points)
         goals = [poses[0], poses[1, :3, 3], poses[2, :3, :3]]
         levels = [Task(point, goal) for point, goal in zip(points, goals, strict=True)]
-        posture = Posture(np.ones(24), kp=1000.0)
+        posture = Posture(np.ones(NV), kp=1000.0)
         with_posture = OperationalSpaceController(PERSON, levels, posture).command(0.0, q, v)
         without = OperationalSpaceController(PERSON, levels).command(0.0, q, v)
-        responses = lw.force_responses(PERSON, q, points)
         assert abs(with_posture.posture).max() > 10.0
         assert (
             abs(responses @ with_posture.posture).max() < 1e-13 * abs(responses).max() * abs(with_posture.posture).max()
@@ -136,11 +141,11 @@ def test_a_posture_ends_where_its_springs_have_least_energy() -> None:
     q, v = state(3)
     hand = lw.Point("left_hand", axes="position")
     task = Task(hand, lw.forward_kinematics(PERSON, q, ["left_hand"])[0, :3, 3])
-    controller = OperationalSpaceController(PERSON, [task], Posture(np.zeros(24)))
+    controller = OperationalSpaceController(PERSON, [task], Posture(np.zeros(NV)))
     motion = lw.simulate(PERSON, q, 0 * v, 20.0, 0.01, torque=controller, effort_limits=False)
     end = motion.q[-1]
     J = lw.jacobian(PERSON, end, [hand])
-    gradient = 25.0 * lw.mass_matrix(PERSON, np.zeros(24)).diagonal() * end
+    gradient = 25.0 * lw.mass_matrix(PERSON, np.zeros(NV)).diagonal() * end
     along = gradient - J.T @ np.linalg.lstsq(J.T, gradient, rcond=None)[0]  # what a motion of the joints would gain
     assert abs(along).max() < 1e-3 < 0.1 < abs(gradient).max()
 
@@ -220,7 +225,7 @@ def test_a_singular_direction_is_free_for_others_only_if_dropped(handling: str, 
 def test_torque_limits() -> None:
     q, v = state(6)
     task = Task("left_hand", moved(lw.forward_kinematics(PERSON, q, ["left_hand"])[0], [1, 1, 1], [1, 0, 1]), 900.0)
-    posture = Posture(np.zeros(24))
+    posture = Posture(np.zeros(NV))
     wanted = OperationalSpaceController(PERSON, [task], posture).command(0.0, q, v)
     most = PERSON.effort_limit
     assert (abs(wanted.torque) > most).any() and (abs(wanted.compensation) < most).all()
@@ -236,12 +241,12 @@ def test_torque_limits() -> None:
 
 def test_computed_torque_obeys_its_law_at_every_joint() -> None:
     q, v = state(8)
-    path = lw.control.CubicSpline([-0.5, 0.2, 0.9], np.random.default_rng(1).normal(size=(3, 24)) * 0.5)
-    stiffness, damping = np.linspace(30.0, 90.0, 24), np.linspace(3.0, 20.0, 24)
+    path = lw.control.CubicSpline([-0.5, 0.2, 0.9], np.random.default_rng(1).normal(size=(3, NV)) * 0.5)
+    stiffness, damping = np.linspace(30.0, 90.0, NV), np.linspace(3.0, 20.0, NV)
     controller = lw.control.ComputedTorque(PERSON, path, stiffness, damping)
     motion = simulated(PERSON, controller, q, v, 0.5)
     start = path.at(0.0)
-    for k in range(24):
+    for k in range(NV):
         wanted = response(stiffness[k], damping[k], q[k] - start.value[k], v[k] - start.velocity[k], motion.t)
         actual = [x[k] - path.at(t).value[k] for t, x in zip(motion.t, motion.q, strict=True)]
         assert abs(actual - wanted).max() < 1e-6
@@ -304,11 +309,11 @@ def test_joint_controllers_bring_any_joint_to_its_place(make: Callable[..., obje
         (lambda: Posture(kd=None), "kd of a posture must be one number"),  # type: ignore[arg-type]
         (lambda: Task("left_hand", np.eye(4)).error(0.0, [1.0, 2.0]), r"placement must have shape \(4, 4\)"),
         (
-            lambda: lw.control.PDPlusGravity(PERSON, [0.0] * 24).torque(0.0, [0.0] * 24, [np.inf] * 24),
+            lambda: lw.control.PDPlusGravity(PERSON, [0.0] * NV).torque(0.0, [0.0] * NV, [np.inf] * NV),
             r"v\[0\] \(joint",
         ),
         (
-            lambda: lw.control.augmented_object(PERSON, [0.0] * 24, [0.0] * 24, 3),
+            lambda: lw.control.augmented_object(PERSON, [0.0] * NV, [0.0] * NV, 3),
             "held must be an lw.control.HeldObject",
         ),  # type: ignore[arg-type]
         (lambda: OperationalSpaceController(PERSON, [Task("left_hand", np.eye(4))], [0.0]), "an lw.control.Posture"),
@@ -329,7 +334,7 @@ def test_joint_controllers_bring_any_joint_to_its_place(make: Callable[..., obje
             "q of the posture",
         ),
         (lambda: OperationalSpaceController("arm", [Task("left_hand", np.eye(4))]), "model must be a linkwork Model"),
-        (lambda: lw.control.ComputedTorque(PERSON, [0.0] * 23), r"reference must have shape \(\.\.\., 24\)"),
+        (lambda: lw.control.ComputedTorque(PERSON, [0.0] * 17), r"reference must have shape \(\.\.\., 18\)"),
         (
             lambda: lw.control.ComputedTorque(
                 lw.mechanisms.free_box(), lw.control.MinimumJerk([0.0] * 7, [1.0] * 7, 1.0)
@@ -551,11 +556,11 @@ def test_who_commands_a_joint_without_a_motor_is_warned() -> None:
 def test_a_state_of_the_wrong_size_is_said() -> None:
     controller = OperationalSpaceController(PERSON, [Task("left_hand", np.eye(4))])
     with pytest.raises(lw.ArgumentError, match=r"q must have shape"):
-        controller.torque(0.0, [0.0] * 23, [0.0] * 24)
+        controller.torque(0.0, [0.0] * 17, [0.0] * NV)
     with pytest.raises(lw.ArgumentError, match="one state at a time"):
-        controller.torque(0.0, np.zeros((5, 24)), np.zeros((5, 24)))
+        controller.torque(0.0, np.zeros((5, NV)), np.zeros((5, NV)))
     with pytest.raises(lw.ArgumentError, match=r"q\[3\] \(joint 'neck_pitch'\) is nan"):
-        controller.torque(0.0, [0.0] * 3 + [np.nan] + [0.0] * 20, [0.0] * 24)
+        controller.torque(0.0, [0.0] * 3 + [np.nan] + [0.0] * 14, [0.0] * NV)
 
 
 def test_the_example_of_the_page_runs() -> None:

@@ -61,6 +61,9 @@ def test_links_lead_somewhere(path: Path) -> None:
     assert broken == []
 
 
+MANY = "M = lw.mass_matrix(person, q[0])"
+"""How the code of the README begins that asks many functions about a humanoid."""
+assert README.read_text(encoding="utf-8").count(MANY) == 1
 RUNNABLE = [path for path in (README, *DOCS) if CODE.search(path.read_text(encoding="utf-8"))]
 
 
@@ -77,9 +80,9 @@ def test_the_code_of_a_page_runs_from_top_to_bottom(
     names: dict[str, object] = {}
     compared, printing = 0, np.get_printoptions()  # which a page may change for itself
     library = path.stem.startswith("from-")  # a page about another one; compiled code is compared with it elsewhere
-    # many functions of robots, each once: code would take longer to make
-    short = library or path.stem in ("day", "dynamics")
     for part in PARTS.finditer(text):
+        # many functions of robots, each once: code would take longer to make
+        short = library or path.stem in ("day", "dynamics") or MANY in (part["code"] or "")
         with warnings.catch_warnings(), np.printoptions(**printing), form("interpreted") if short else nullcontext():
             warnings.simplefilter("error")
             if part["code"]:

@@ -44,13 +44,14 @@ def frames_of(model: Model, name: str) -> list[lw.Frame]:
 @pytest.mark.parametrize("form", ["specialised", "rolled"])
 @pytest.mark.parametrize("name", [name for name in ALGORITHMS if name in FAMILIES])
 def test_programs_are_well_formed_and_mean_what_the_text_means(name: str, form: str) -> None:
-    fourth = [*ALGORITHMS].index(name) % 4  # every fourth tree, each with every fourth algorithm
-    for number, model in list(enumerate(pool_to_compile()))[fourth::4]:
-        task = Task(ALGORITHMS[name], model, (), frames_of(model, name))
-        arguments = arguments_of(task, state_of(model, number))
-        expected = evaluate(ALGORITHMS[name], model, [a.ravel().tolist() for a in arguments], task.frames)
-        for result, numbers in zip(evaluated(task, form, arguments), expected, strict=True):
-            assert np.array_equal(bits(result), bits(numbers)), model.name
+    """On one tree of the pool for each algorithm, all of them by turns."""
+    number = [*ALGORITHMS].index(name) % len(pool_to_compile())
+    model = pool_to_compile()[number]
+    task = Task(ALGORITHMS[name], model, (), frames_of(model, name))
+    arguments = arguments_of(task, state_of(model, number))
+    expected = evaluate(ALGORITHMS[name], model, [a.ravel().tolist() for a in arguments], task.frames)
+    for result, numbers in zip(evaluated(task, form, arguments), expected, strict=True):
+        assert np.array_equal(bits(result), bits(numbers)), model.name
 
 
 @pytest.mark.parametrize(
@@ -168,9 +169,9 @@ def test_folding_and_sharing_keep_every_bit(trees: list[Any], arguments: list[fl
         evaluator.run(program, {"argument0": list(arguments), "result0": results})
         assert np.array_equal(bits(results)[fine], bits(expected)[fine])
     if fine.any():
-        for lanes in (1, 4):
-            result = machine(programs[0], np.array([arguments] * 3), len(trees), lanes)[2]
-            assert np.array_equal(bits(result)[fine], bits(expected)[fine]), lanes
+        lanes = 1 if len(trees) % 2 else 4
+        result = machine(programs[0], np.array([arguments] * 3), len(trees), lanes)[2]
+        assert np.array_equal(bits(result)[fine], bits(expected)[fine]), lanes
 
 
 def test_the_constant_2_is_not_instruction_2() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import runpy
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -13,8 +15,18 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 SMALLER = {
     "contact": ("STEP, STEPS = 1e-3, 1500", "STEP, STEPS = 1e-3, 300"),
     "falling_chain": ("LINKS, LENGTH, MASS = 100, 2.0, 2.0", "LINKS, LENGTH, MASS = 60, 1.2, 1.2"),
+    "lqr": (
+        "    model = builder.build()\n    return model, balanced",
+        "    arms = [f'joint_{side}_{part}' for side in ('left', 'right') for part in ('shoulder', 'arm')]\n"
+        "    model = builder.build().locked(arms)\n    return model, balanced",
+    ),
     "mppi_cart_pole": ("SAMPLES, HORIZON = 4096", "SAMPLES, HORIZON = 512"),
     "mppi_panda": ("SAMPLES, HORIZON, KNOTS = 4096", "SAMPLES, HORIZON, KNOTS = 1024"),
+    "own_law": (
+        "MODEL = lw.mechanisms.humanoid()",
+        "MODEL = lw.mechanisms.humanoid()\n"
+        "MODEL = MODEL.locked([name for name in MODEL.joint_names if name.startswith('right')])",
+    ),
     "random_arms": ("ARMS, STEPS, EVERY, DT = 10_000", "ARMS, STEPS, EVERY, DT = 1000"),
     "rope": ("LINKS, LENGTH, SWING = 1000", "LINKS, LENGTH, SWING = 400"),
     "ten_thousand_cheetahs": ("COUNT, STEPS, REST, HOLD, DT = 10_000", "COUNT, STEPS, REST, HOLD, DT = 2000"),
@@ -35,9 +47,24 @@ def asked(path: Path) -> str:
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_example(path: Path, tmp_path: Path) -> None:
+def test_example(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In this process, which has imported everything already."""
     (tmp_path / path.name).write_text(asked(path), encoding="utf-8")
-    done = subprocess.run([sys.executable, "-W", "error", path.name], capture_output=True, text=True, cwd=tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [path.name])
+    with warnings.catch_warnings(), pytest.raises(SystemExit) as done:
+        warnings.simplefilter("error")
+        runpy.run_path(path.name, run_name="__main__")
+    printed = capsys.readouterr().out
+    assert done.value.code == 0, printed
+    assert printed.strip()
+
+
+def test_an_example_in_a_process_of_its_own(tmp_path: Path) -> None:
+    command = [sys.executable, "-W", "error", str(ROOT / "examples" / "two_arms_on_a_torso.py")]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.strip()
 

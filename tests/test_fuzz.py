@@ -25,6 +25,6 @@ def _is_error(thing: object) -> bool:
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs limits of memory")
 def test_hostile_arguments_give_a_result_or_an_error_of_linkwork() -> None:
     plan = Plan(20, ["interpreted"])
-    report = run(plan, 0, 2500)
+    report = run(plan, 0, 1500)
     assert not report.findings, report.text(plan)
-    assert report.counts["result"] > 200 and report.counts["error"] > 1500  # neither everything nor nothing is refused
+    assert report.counts["result"] > 120 and report.counts["error"] > 900  # neither everything nor nothing is refused

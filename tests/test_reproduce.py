@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,8 +42,8 @@ def reproduced(experiment: str, folder: Path) -> Reproduced:
     drawn: dict[str, Any] = {}
 
     def keep(picture: Any, folder: Path, name: str) -> list[Path]:
-        picture.set_layout_engine("none")  # finding a layout and files of full size take longest
-        picture.savefig(BytesIO(), dpi=20)
+        picture.set_layout_engine("none")  # finding a layout and drawing points take longest
+        picture.draw_without_rendering()
         drawn[name] = picture
         return []
 

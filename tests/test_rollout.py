@@ -88,14 +88,17 @@ def test_drive_and_drag_are_what_they_say() -> None:
     found = lw.rollout(model, **given, steps=steps)
     dt, q, v = given["dt"], given["q"], given["v"]
     for step in range(steps):
-        error = lw.difference(model, q, given["q_target"][:, step])
+        with lw.interpreted():
+            error = lw.difference(model, q, given["q_target"][:, step])
+            mass, effects = lw.mass_matrix(model, q), lw.nonlinear_effects(model, q, v)
         u = given["tau"][:, step] + given["kp"] * error + given["kd"] * (given["v_target"][step] - v)
         u = np.clip(u, -given["effort_limits"], given["effort_limits"])
         drag = given["damping"] + given["friction"] / np.maximum(abs(v), 1e-3)
-        left = lw.mass_matrix(model, q) + dt * drag[:, :, None] * np.eye(model.nv)
-        right = u - drag * v - lw.nonlinear_effects(model, q, v)
+        left = mass + dt * drag[:, :, None] * np.eye(model.nv)
+        right = u - drag * v - effects
         v = v + dt * np.linalg.solve(left, right[..., None])[..., 0]
-        q = lw.integrate(model, q, dt * v)
+        with lw.interpreted():
+            q = lw.integrate(model, q, dt * v)
         close(found.v[:, step + 1], v, 1e-11)
         close(found.q[:, step + 1], q, 1e-11)
 

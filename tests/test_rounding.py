@@ -166,7 +166,7 @@ def on_a_long_chain(limb: Callable[[lw.Builder, str], None]) -> Model:
     for k in range(48):
         parent = builder.add_body(f"link{k}", parent, Revolute(unit(rng)), place(rng), **solid(1.0))
     limb(builder, "link20")
-    builder.add_body("solid", "link30", Revolute("x"), **solid(1.0))
+    builder.add_body("solid", "link30", Revolute(unit(rng)), **solid(1.0))
     return builder.build()
 
 

@@ -104,13 +104,20 @@ RESULTS: dict[str, list[Operand]] = {
 }
 
 
-@pytest.mark.parametrize(("cpu", "lanes"), LANES, ids=[f"{'sse2' if cpu else 'host'}_{lanes}" for cpu, lanes in LANES])
-@pytest.mark.parametrize("name", RESULTS)
+BY_TURNS = [(name, LANES[(2 * turn + k) % 4]) for k, name in enumerate(RESULTS) for turn in range(2)]
+"""Each of the results with two kinds of lanes, the next one with the other two."""
+
+
+@pytest.mark.parametrize(
+    ("name", "lanes_of"),
+    BY_TURNS,
+    ids=[f"{name}-{'sse2' if cpu else 'host'}_{lanes}" for name, (cpu, lanes) in BY_TURNS],
+)
 @pytest.mark.parametrize("way", ["tiles", "rows"])
 def test_numbers_come_to_their_places_and_to_no_others(
-    way: str, name: str, cpu: tuple[str, str] | None, lanes: int
+    way: str, name: str, lanes_of: tuple[tuple[str, str] | None, int]
 ) -> None:
-    result, rng = RESULTS[name], np.random.default_rng(0)
+    result, rng, (cpu, lanes) = RESULTS[name], np.random.default_rng(0), lanes_of
     count = 2 + max((x for x in result if type(x) is int), default=0)
     batch = Batch(way, result, count, cpu, lanes)
     for states in range(1, 2 * lanes + 3):

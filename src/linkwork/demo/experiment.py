@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -14,6 +15,7 @@ from linkwork.dynamics.arguments import Array
 from linkwork.dynamics.constrained import constrained_dynamics
 from linkwork.dynamics.dynamics import centre_of_mass, mass_matrix
 from linkwork.dynamics.kinematics import difference, forward_kinematics, frame_acceleration
+from linkwork.engine.mode import interpreted
 from linkwork.engine.run.threads import get_threads, set_threads
 from linkwork.simulation import Trajectory, simulate
 
@@ -25,17 +27,19 @@ HANDS = ("left_hand", "right_hand")
 @dataclass(frozen=True)
 class Settings:
     """How fine: the step of the simulation (s), the interval between states that are looked at (in steps), how many
-    calls of the controller are timed, and whether it is also tried at the paper's rate.
+    calls of the controller are timed, whether it is also tried at the paper's rate, and whether states are looked at
+    by the interpreter: code for a few of them takes longer to make.
     """
 
     step: float = 0.002
     every: int = 5
     calls: int = 2000
     sampled: bool = True
+    interpreted: bool = False
 
     @staticmethod
     def quick() -> Settings:
-        return Settings(step=0.01, every=7, calls=20, sampled=False)
+        return Settings(step=0.01, every=25, calls=20, sampled=False, interpreted=True)
 
 
 def measure(scene: Scene, settings: Settings | None = None) -> tuple[Trajectory, dict[str, Any]]:
@@ -61,7 +65,8 @@ def measure(scene: Scene, settings: Settings | None = None) -> tuple[Trajectory,
     motion = moved(duration)
     seconds = perf_counter() - begun
     _check_whole(motion)
-    curves = _curves(scene, motion[:: settings.every])
+    with interpreted() if settings.interpreted else nullcontext():
+        curves = _curves(scene, motion[:: settings.every])
     return motion, {
         "settings": vars(settings),
         "curves": {name: np.asarray(curve).tolist() for name, curve in curves.items()},
