@@ -170,7 +170,7 @@ def simulate(
         hint = "; or pass constraints=(), to leave out those of the model" if constraints is None else ""
         known = ", ".join(METHODS)
         raise ArgumentError(f"constraints are solved for by {known}; leave method {shown(method)} out{hint}")
-    warn_of_errors(model, here[None], held_by, time_constant)
+    warn_of_errors(model, here[None], held_by, time_constant if smooth else None)
     damper = damping_of(model, model_switch("damping", damping))
     resistance = StictionAndStops(
         model, friction_of(model, model_switch("friction", friction) and smooth),

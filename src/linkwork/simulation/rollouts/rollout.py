@@ -196,7 +196,7 @@ def rollout(
     )  # fmt: skip
     job, batch, extras, keeps = asked.job, asked.batch, asked.job.extras, every > 0
     if job.steps > 1:
-        warn_of_errors(model, job.q, extras.constraints, extras.stabilisation)
+        warn_of_errors(model, job.q, extras.constraints, extras.stabilisation if extras.contacts is None else None)
     if extras.contacts is not None:
         warn_of_depth(model, job.q, extras.contacts)
     if extras.stops:
