@@ -323,6 +323,8 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "few_arguments": ({"torque": lw.compile(lambda q, v: v, q=2, v=2)}, r"must take \(t, q, v, ...\), but takes"),
     "result": ({"torque": lw.compile(lambda t, q, v: t, t=(), q=2, v=2)}, r"must return an array of shape \(2,\)"),
+    "nested": ({"torque": lw.compile(lambda t, q, v: (-q,), t=(), q=2, v=2)}, r"but its result .* in a tuple, list or"),
+    "nested_cost": ({"cost": lambda t, q, v, tau: {"price": q @ q}}, "one number, but its result .* in a tuple, list"),
     "cost_result": ({"cost": lw.compile(lambda t, q, v, tau: v, t=(), q=2, v=2, tau=2)}, "must return one number"),
     "parameters_of_plain": ({"torque": spring}, r"takes \(t, q, v, target, gain\).*lw.compile\(spring, t=\(\), q=2"),
     "no_parameters": ({"torque": law()}, "must be a tuple with the 2 parameter.s. of spring .target, gain., .*not 0"),

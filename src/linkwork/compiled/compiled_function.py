@@ -116,6 +116,11 @@ class CompiledFunction:
         return self._task.program
 
     @property
+    def nested(self) -> bool:
+        """Whether its arrays come in a tuple, list or dict, be it of one."""
+        return self._structure is not None
+
+    @property
     def plan(self) -> Plan:
         """How it runs while no form is asked for."""
         return self._plan("auto")

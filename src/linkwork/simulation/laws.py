@@ -38,10 +38,11 @@ def as_law(model: Model, name: str, value: Any, result: Shape, more: Sequence[st
                 f"compiled for another model?"
             )
         _check_joints(model, name, value, key)
-    if value.result_shapes != [result]:
+    if value.result_shapes != [result] or value.nested:
         found = ", ".join(map(str, value.result_shapes))
         what = f"an array of shape {result}" if result else "one number"
-        raise ArgumentError(f"{name}: {value.name} must return {what}, but its result has shape {found}")
+        inside = " in a tuple, list or dict" if value.result_shapes == [result] else ""
+        raise ArgumentError(f"{name}: {value.name} must return {what}, but its result has shape {found}{inside}")
     return value
 
 
