@@ -324,6 +324,10 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "few_arguments": ({"torque": lw.compile(lambda q, v: v, q=2, v=2)}, r"must take \(t, q, v, ...\), but takes"),
     "result": ({"torque": lw.compile(lambda t, q, v: t, t=(), q=2, v=2)}, r"must return an array of shape \(2,\)"),
     "nested": ({"torque": lw.compile(lambda t, q, v: (-q,), t=(), q=2, v=2)}, r"but its result .* in a tuple, list or"),
+    "controller": (
+        {"torque": lw.control.PDPlusGravity(lw.mechanisms.double_pendulum(), [0.0, 0.0])},
+        r"of a controller pass its function, controller\.torque",
+    ),
     "nested_cost": ({"cost": lambda t, q, v, tau: {"price": q @ q}}, "one number, but its result .* in a tuple, list"),
     "cost_result": ({"cost": lw.compile(lambda t, q, v, tau: v, t=(), q=2, v=2, tau=2)}, "must return one number"),
     "parameters_of_plain": ({"torque": spring}, r"takes \(t, q, v, target, gain\).*lw.compile\(spring, t=\(\), q=2"),

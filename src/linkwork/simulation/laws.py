@@ -69,7 +69,11 @@ def _compiled(name: str, function: Any, wanted: Mapping[str, Shape]) -> Compiled
     hint = f"lw.compile({getattr(function, '__name__', 'f')}, {shapes}, ...)"
     if not callable(function):
         takes = ", ".join(wanted)
-        raise ArgumentError(f"{name} must be a function of ({takes}, ...) made by lw.compile, not {shown(function)}")
+        of_controller = callable(getattr(function, "torque", None))
+        instead = "; of a controller pass its function, controller.torque" if of_controller else ""
+        raise ArgumentError(
+            f"{name} must be a function of ({takes}, ...) made by lw.compile, not {shown(function)}{instead}"
+        )
     try:
         own = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
